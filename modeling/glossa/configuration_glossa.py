@@ -1,0 +1,172 @@
+"""The configuration of a Glossa model: every choice of architecture, none of decoding or training."""
+
+from typing import Literal
+
+from huggingface_hub.dataclasses import strict
+from transformers.activations import ACT2FN
+from transformers.configuration_utils import PreTrainedConfig
+
+
+@strict
+class GlossaConfig(PreTrainedConfig):
+    """Configuration of [`GlossaModel`] and [`GlossaForConditionalGeneration`].
+
+    The defaults are a small modern translator: pre-norm, RMSNorm, rotary positions, grouped-query attention,
+    SwiGLU and one embedding matrix shared by source, target and output.
+
+    Args:
+        vocab_size (`int`, defaults to 8000): Rows of the source embedding; of all embeddings when they are shared.
+        decoder_vocab_size (`int`, *optional*): Rows of the target embedding and of the output layer; `vocab_size`
+            when not given.
+        d_model (`int`, defaults to 256): Width of the residual stream.
+        encoder_layers (`int`, defaults to 4): Layers of the encoder.
+        decoder_layers (`int`, defaults to 4): Layers of the decoder.
+        encoder_attention_heads (`int`, defaults to 4): Query heads of each encoder layer.
+        decoder_attention_heads (`int`, defaults to 4): Query heads of each decoder layer.
+        key_value_heads (`int`, *optional*, defaults to 2): Key and value heads of every attention; it divides the
+            query heads (Ainslie et al. 2023). One is multi-query, `None` as many as there are query heads.
+        head_dim (`int`, *optional*): Width of a head; `d_model` divided by the heads when not given.
+        encoder_ffn_dim (`int`, defaults to 704): Inner width of the encoder's feed-forward. 704 is two thirds of
+            4 x 256, rounded up to a multiple of 64, so that three gated matrices weigh what two plain ones do
+            (Shazeer 2020, section 2).
+        decoder_ffn_dim (`int`, defaults to 704): Inner width of the decoder's feed-forward.
+        activation_function (`str`, defaults to `"silu"`): Any activation transformers knows by name.
+        gated_feed_forward (`bool`, defaults to `True`): `down(act(gate(x)) * up(x))` rather than
+            `down(act(up(x)))`; with `silu` this is SwiGLU (Shazeer 2020).
+        position_embedding_type (`str`, defaults to `"rotary"`): `"rotary"` (Su et al. 2021; in self-attention),
+            `"sinusoidal"` (Vaswani et al. 2017, section 3.5; all sines, then all cosines) or `"learned"`.
+        rotary_base (`float`, defaults to 10000.0): Base of the rotary wavelengths (Su et al. 2021, section 3.2.2).
+        max_source_positions (`int`, defaults to 512): Longest source. Learned positions end here; rotary and
+            sinusoidal ones go on.
+        max_target_positions (`int`, defaults to 512): Longest target, likewise.
+        dropout (`float`, defaults to 0.1): Dropout of embeddings and of every sublayer's output (Vaswani et al.
+            2017, section 5.4).
+        attention_dropout (`float`, defaults to 0.0): Dropout of attention weights.
+        activation_dropout (`float`, defaults to 0.0): Dropout inside the feed-forward.
+        norm_type (`str`, defaults to `"rms"`): `"rms"` (Zhang and Sennrich 2019) or `"layer"` (Ba et al. 2016).
+        norm_position (`str`, defaults to `"pre"`): `"pre"`, before each sublayer, or `"post"`, after each residual
+            addition (Xiong et al. 2020 compare them).
+        norm_eps (`float`, defaults to 1e-6): Added to the variance.
+        final_norm (`bool`, defaults to `True`): A norm at the end of encoder and decoder; pre-norm needs it.
+        embedding_norm (`bool`, defaults to `False`): A norm on the sum of token and position embedding.
+        query_key_value_bias (`bool`, defaults to `False`): Biases on the three input projections of attention.
+        attention_output_bias (`bool`, defaults to `False`): Bias on the output projection of attention.
+        feed_forward_bias (`bool`, defaults to `False`): Biases in the feed-forward.
+        scale_embedding (`bool`, defaults to `True`): Token embeddings times sqrt(d_model) (Vaswani et al. 2017,
+            section 3.4).
+        tie_word_embeddings (`bool`, defaults to `True`): Output layer and target embedding are one matrix (Press
+            and Wolf 2017). `False` leaves all matrices separate.
+        share_encoder_decoder_embeddings (`bool`, defaults to `True`): The source embedding is that matrix too;
+            takes one vocabulary, and `tie_word_embeddings`.
+        initialization (`str`, defaults to `"xavier_uniform"`): `"xavier_uniform"` for the linear layers, with
+            embeddings normal of deviation d_model^-0.5, or `"normal"`, where everything has deviation `init_std`.
+        init_std (`float`, defaults to 0.02): Deviation of `"normal"` initialization.
+        label_smoothing (`float`, defaults to 0.0): Mass the training loss takes from the label (Szegedy et al. 2016,
+            section 7). Used in training mode only: in evaluation the loss is the plain cross-entropy.
+        label_smoothing_type (`str`, defaults to `"uniform"`): `"uniform"` spreads the mass over the whole
+            vocabulary, as torch does; `"exclude_padding"` over all tokens but the label and padding.
+        use_cache (`bool`, defaults to `True`): Return keys and values, so that decoding need not read its prefix
+            again.
+        pad_token_id (`int`, defaults to 0): Padding.
+        eos_token_id (`int`, defaults to 1): End of a sentence.
+        bos_token_id (`int`, defaults to 2): Start of a sentence.
+        decoder_start_token_id (`int`, defaults to 2): The decoder's first input.
+
+    Raises:
+        ValueError: where sizes do not fit together; the message names field, value and what is allowed.
+    """
+
+    model_type = "glossa"
+    keys_to_ignore_at_inference = ["past_key_values"]
+    attribute_map = {
+        "hidden_size": "d_model",
+        "num_attention_heads": "encoder_attention_heads",
+        "num_hidden_layers": "encoder_layers",
+    }
+
+    vocab_size: int = 8000
+    decoder_vocab_size: int | None = None
+    d_model: int = 256
+    encoder_layers: int = 4
+    decoder_layers: int = 4
+    encoder_attention_heads: int = 4
+    decoder_attention_heads: int = 4
+    key_value_heads: int | None = 2
+    head_dim: int | None = None
+    encoder_ffn_dim: int = 704
+    decoder_ffn_dim: int = 704
+    activation_function: str = "silu"
+    gated_feed_forward: bool = True
+    position_embedding_type: Literal["rotary", "sinusoidal", "learned"] = "rotary"
+    rotary_base: float | int = 10000.0
+    max_source_positions: int = 512
+    max_target_positions: int = 512
+    dropout: float | int = 0.1
+    attention_dropout: float | int = 0.0
+    activation_dropout: float | int = 0.0
+    norm_type: Literal["rms", "layer"] = "rms"
+    norm_position: Literal["pre", "post"] = "pre"
+    norm_eps: float | int = 1e-6
+    final_norm: bool = True
+    embedding_norm: bool = False
+    query_key_value_bias: bool = False
+    attention_output_bias: bool = False
+    feed_forward_bias: bool = False
+    scale_embedding: bool = True
+    tie_word_embeddings: bool = True
+    share_encoder_decoder_embeddings: bool = True
+    initialization: Literal["xavier_uniform", "normal"] = "xavier_uniform"
+    init_std: float | int = 0.02
+    label_smoothing: float | int = 0.0
+    label_smoothing_type: Literal["uniform", "exclude_padding"] = "uniform"
+    use_cache: bool = True
+    is_encoder_decoder: bool = True
+    pad_token_id: int | None = 0
+    eos_token_id: int | list[int] | None = 1
+    bos_token_id: int | None = 2
+    decoder_start_token_id: int | None = 2
+
+    def __post_init__(self, **kwargs):
+        self.decoder_vocab_size = self.decoder_vocab_size or self.vocab_size
+        super().__post_init__(**kwargs)
+
+    def validate_architecture(self):
+        """Part of `@strict`'s validation: the sizes fit together."""
+        positive = ("vocab_size", "decoder_vocab_size", "d_model", "encoder_layers", "decoder_layers")
+        positive += ("encoder_ffn_dim", "decoder_ffn_dim", "max_source_positions", "max_target_positions")
+        positive += ("encoder_attention_heads", "decoder_attention_heads")
+        for field in positive:
+            if getattr(self, field) < 1:
+                raise ValueError(f"{field} is {getattr(self, field)}; it must be at least 1.")
+        for field in ("key_value_heads", "head_dim"):
+            if getattr(self, field) is not None and getattr(self, field) < 1:
+                raise ValueError(f"{field} is {getattr(self, field)}; it must be at least 1, or None.")
+        for field in ("dropout", "attention_dropout", "activation_dropout", "label_smoothing"):
+            if not 0 <= getattr(self, field) < 1:
+                raise ValueError(f"{field} is {getattr(self, field)}; it must be at least 0 and below 1.")
+        for field in ("encoder_attention_heads", "decoder_attention_heads"):
+            self._validate_heads(field)
+        if self.activation_function not in ACT2FN:
+            names = ", ".join(sorted(ACT2FN))
+            raise ValueError(f"activation_function is {self.activation_function!r}; it must be one of {names}.")
+        if self.position_embedding_type == "sinusoidal" and self.d_model % 2:
+            raise ValueError(f"d_model is {self.d_model}; sinusoidal positions need an even number.")
+        if self._shares_embeddings and self.vocab_size != self.decoder_vocab_size:
+            raise ValueError(
+                f"decoder_vocab_size is {self.decoder_vocab_size} and vocab_size {self.vocab_size}; embeddings that "
+                "are shared need one size. Set share_encoder_decoder_embeddings to False."
+            )
+
+    @property
+    def _shares_embeddings(self) -> bool:
+        return self.tie_word_embeddings and self.share_encoder_decoder_embeddings
+
+    def _validate_heads(self, field: str):
+        heads = getattr(self, field)
+        if self.head_dim is None and self.d_model % heads:
+            raise ValueError(f"{field} is {heads}; it must divide d_model ({self.d_model}) unless head_dim is given.")
+        if self.key_value_heads is not None and heads % self.key_value_heads:
+            raise ValueError(f"key_value_heads is {self.key_value_heads}; it must divide {field} ({heads}).")
+        head_dim = self.head_dim or self.d_model // heads
+        if self.position_embedding_type == "rotary" and head_dim % 2:
+            raise ValueError(f"The head size is {head_dim} ({field} {heads}); rotary positions need an even number.")

@@ -1,0 +1,666 @@
+"""The Glossa encoder-decoder Transformer.
+
+Shapes in comments: B sentences, S source tokens, T target tokens, L queries and K keys of an attention, D width of
+the residual stream, H query heads, G key-value heads, E width of a head, V vocabulary.
+"""
+
+import torch
+from torch import nn
+from transformers import initialization as init
+from transformers.activations import ACT2FN
+from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
+from transformers.generation import GenerationMixin
+from transformers.masking_utils import create_bidirectional_mask, create_causal_mask
+from transformers.modeling_layers import GradientCheckpointingLayer
+from transformers.modeling_outputs import (
+    BaseModelOutput,
+    BaseModelOutputWithPastAndCrossAttentions,
+    Seq2SeqLMOutput,
+    Seq2SeqModelOutput,
+)
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS, PreTrainedModel
+from transformers.processing_utils import Unpack
+from transformers.utils import TransformersKwargs, can_return_tuple
+from transformers.utils.generic import merge_with_config_defaults
+from transformers.utils.import_utils import is_torchdynamo_compiling
+from transformers.utils.output_capturing import OutputRecorder, capture_outputs
+
+from .configuration_glossa import GlossaConfig
+
+
+def shift_tokens_right(labels: torch.Tensor, pad_token_id: int, decoder_start_token_id: int) -> torch.Tensor:
+    """The decoder's input for `labels` [B, T]: the start token, then every label but the last; -100 becomes padding."""
+    shifted = labels.new_full(labels.shape, decoder_start_token_id)
+    shifted[:, 1:] = labels[:, :-1]
+    return shifted.masked_fill_(shifted == -100, pad_token_id)
+
+
+def smoothed_cross_entropy(
+    logits: torch.Tensor,
+    labels: torch.Tensor,
+    label_smoothing: float = 0.0,
+    excluded_token_id: int | None = None,
+    num_items_in_batch: torch.Tensor | int | None = None,
+) -> torch.Tensor:
+    """Cross-entropy between smoothed labels and the model's distribution, in nats a token.
+
+    Args:
+        logits: [..., V].
+        labels: [...]; -100 is left out.
+        label_smoothing: Mass taken from the label.
+        excluded_token_id: `None` spreads that mass evenly over all V tokens. A token (padding) spreads it evenly
+            over the V - 2 that are neither the label nor this token.
+        num_items_in_batch: Divides the sum; the number of labels in `labels` when not given.
+    """
+    logits, labels = logits.flatten(0, -2).float(), labels.flatten().to(logits.device)  # [N, V], [N]
+    if label_smoothing == 0 or excluded_token_id is None:
+        total = nn.functional.cross_entropy(logits, labels, label_smoothing=label_smoothing, reduction="sum")
+    else:
+        log_probabilities = logits.log_softmax(-1)
+        label = log_probabilities.gather(-1, labels.clamp(min=0).unsqueeze(-1)).squeeze(-1)  # [N]
+        others = log_probabilities.sum(-1) - label - log_probabilities[:, excluded_token_id]  # [N]
+        share = label_smoothing / (logits.shape[-1] - 2)
+        per_token = -(1 - label_smoothing) * label - share * others
+        total = per_token.masked_fill(labels == -100, 0).sum()
+    if num_items_in_batch is None:
+        return total / (labels != -100).sum()
+    if torch.is_tensor(num_items_in_batch):
+        num_items_in_batch = num_items_in_batch.to(total.device)
+    return total / num_items_in_batch
+
+
+def sinusoids(
+    position_ids: torch.Tensor, dim: int, base: float, dtype: torch.dtype
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Cosines and sines of position x base^(-2i / dim), i < dim / 2: two tensors [*position_ids.shape, dim / 2].
+
+    Computed where they are used, in float32 at least: there is no table to outgrow, to store or to round.
+    """
+    precision = torch.promote_types(dtype, torch.float32)
+    exponents = torch.arange(0, dim, 2, device=position_ids.device, dtype=precision) / dim
+    angles = position_ids.unsqueeze(-1).to(precision) * base**-exponents
+    return angles.cos().to(dtype), angles.sin().to(dtype)
+
+
+def rotate(states: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+    """Turn each pair (i, i + E/2) of `states` [B, heads, L, E] by its angle; `cos` and `sin` are [1 or B, 1, L, E/2]."""
+    first, second = states.chunk(2, dim=-1)
+    return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
+
+
+def repeat_heads(states: torch.Tensor, repeats: int) -> torch.Tensor:
+    """[B, G, K, E] to [B, G * repeats, K, E]; each key-value head serves `repeats` neighbouring query heads."""
+    return states if repeats == 1 else states.repeat_interleave(repeats, dim=1)
+
+
+def eager_attention_forward(
+    module: nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    scaling: float,
+    dropout: float = 0.0,
+    **kwargs,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Attention as the paper writes it; the one implementation that returns its weights [B, H, L, K]."""
+    scores = query @ repeat_heads(key, module.num_key_value_groups).transpose(2, 3) * scaling  # [B, H, L, K]
+    if attention_mask is not None:
+        scores = scores + attention_mask
+    weights = scores.softmax(dim=-1, dtype=torch.promote_types(scores.dtype, torch.float32)).to(query.dtype)
+    weights = nn.functional.dropout(weights, p=dropout, training=module.training)
+    output = weights @ repeat_heads(value, module.num_key_value_groups)  # [B, H, L, E]
+    return output.transpose(1, 2).contiguous(), weights
+
+
+def build_norm(config: GlossaConfig) -> nn.Module:
+    norm = nn.RMSNorm if config.norm_type == "rms" else nn.LayerNorm
+    return norm(config.d_model, eps=config.norm_eps)
+
+
+class GlossaAttention(nn.Module):
+    """Attention with H query heads on G key-value heads: of a sequence on itself, or of a target on its source."""
+
+    def __init__(self, config: GlossaConfig, heads: int, is_causal: bool = False, layer_idx: int | None = None):
+        super().__init__()
+        self.config = config
+        self.layer_idx = layer_idx
+        self.is_causal = is_causal
+        self.head_dim = config.head_dim or config.d_model // heads
+        key_value_heads = config.key_value_heads or heads
+        self.num_key_value_groups = heads // key_value_heads
+        self.scaling = self.head_dim**-0.5
+        bias = config.query_key_value_bias
+        self.q_proj = nn.Linear(config.d_model, heads * self.head_dim, bias=bias)
+        self.k_proj = nn.Linear(config.d_model, key_value_heads * self.head_dim, bias=bias)
+        self.v_proj = nn.Linear(config.d_model, key_value_heads * self.head_dim, bias=bias)
+        self.out_proj = nn.Linear(heads * self.head_dim, config.d_model, bias=config.attention_output_bias)
+
+    def forward(
+        self,
+        hidden_states: torch.Tensor,
+        attention_mask: torch.Tensor | None = None,
+        position_embeddings: tuple[torch.Tensor, torch.Tensor] | None = None,
+        encoder_hidden_states: torch.Tensor | None = None,
+        past_key_values: Cache | None = None,
+        **kwargs: Unpack[TransformersKwargs],
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """[B, L, D] to [B, L, D]; with `encoder_hidden_states` [B, S, D], keys and values come from the source."""
+        query = self._split_heads(self.q_proj(hidden_states))
+        if encoder_hidden_states is None:
+            key, value = self._key_value(hidden_states)
+            if position_embeddings is not None:
+                query, key = rotate(query, *position_embeddings), rotate(key, *position_embeddings)
+            if past_key_values is not None:
+                key, value = past_key_values.self_attention_cache.update(key, value, self.layer_idx)
+        else:
+            key, value = self._source_key_value(encoder_hidden_states, past_key_values)
+
+        attend = ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, eager_attention_forward)
+        output, weights = attend(
+            self,
+            query,
+            key,
+            value,
+            attention_mask,
+            dropout=self.config.attention_dropout if self.training else 0.0,
+            scaling=self.scaling,
+            **kwargs,
+        )
+        return self.out_proj(output.flatten(2)), weights  # [B, L, H, E] to [B, L, D]
+
+    def _split_heads(self, states: torch.Tensor) -> torch.Tensor:
+        return states.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)  # [B, L, H * E] to [B, H, L, E]
+
+    def _key_value(self, states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return self._split_heads(self.k_proj(states)), self._split_heads(self.v_proj(states))  # [B, G, K, E] each
+
+    def _source_key_value(self, source: torch.Tensor, past_key_values: EncoderDecoderCache | None):
+        """Keys and values of the source, computed once a sentence: at the first step they go into the cache."""
+        if past_key_values is None:
+            return self._key_value(source)
+        cache = past_key_values.cross_attention_cache
+        if past_key_values.is_updated.get(self.layer_idx):
+            return cache.layers[self.layer_idx].keys, cache.layers[self.layer_idx].values
+        key, value = cache.update(*self._key_value(source), self.layer_idx)
+        past_key_values.is_updated[self.layer_idx] = True
+        return key, value
+
+
+class GlossaFeedForward(nn.Module):
+    """The position-wise network, [B, L, D] to [B, L, D]: plain, or gated."""
+
+    def __init__(self, config: GlossaConfig, inner_dim: int):
+        super().__init__()
+        bias = config.feed_forward_bias
+        self.gate_proj = nn.Linear(config.d_model, inner_dim, bias=bias) if config.gated_feed_forward else None
+        self.up_proj = nn.Linear(config.d_model, inner_dim, bias=bias)
+        self.down_proj = nn.Linear(inner_dim, config.d_model, bias=bias)
+        self.activation = ACT2FN[config.activation_function]
+        self.dropout = nn.Dropout(config.activation_dropout)
+
+    def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
+        inner = self.up_proj(hidden_states)
+        if self.gate_proj is None:
+            inner = self.activation(inner)
+        else:
+            inner = self.activation(self.gate_proj(hidden_states)) * inner
+        return self.down_proj(self.dropout(inner))
+
+
+class GlossaResidual(nn.Module):
+    """What stands around a sublayer: its norm, before or after, dropout and the addition."""
+
+    def __init__(self, config: GlossaConfig):
+        super().__init__()
+        pre = config.norm_position == "pre"
+        self.norm_before = build_norm(config) if pre else nn.Identity()
+        self.norm_after = nn.Identity() if pre else build_norm(config)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, hidden_states: torch.Tensor, sublayer_output: torch.Tensor) -> torch.Tensor:
+        return self.norm_after(hidden_states + self.dropout(sublayer_output))
+
+
+class GlossaEncoderLayer(GradientCheckpointingLayer):
+    """Self-attention over the source, then the feed-forward."""
+
+    def __init__(self, config: GlossaConfig):
+        super().__init__()
+        self.self_attn = GlossaAttention(config, config.encoder_attention_heads)
+        self.self_attn_residual = GlossaResidual(config)
+        self.feed_forward = GlossaFeedForward(config, config.encoder_ffn_dim)
+        self.feed_forward_residual = GlossaResidual(config)
+
+    def forward(
+        self,
+        hidden_states: torch.Tensor,
+        attention_mask: torch.Tensor | None,
+        position_embeddings: tuple[torch.Tensor, torch.Tensor] | None,
+        **kwargs: Unpack[TransformersKwargs],
+    ) -> torch.Tensor:
+        normed = self.self_attn_residual.norm_before(hidden_states)
+        output, _ = self.self_attn(normed, attention_mask, position_embeddings, **kwargs)
+        hidden_states = self.self_attn_residual(hidden_states, output)
+
+        output = self.feed_forward(self.feed_forward_residual.norm_before(hidden_states))
+        return self.feed_forward_residual(hidden_states, output)
+
+
+class GlossaDecoderLayer(GradientCheckpointingLayer):
+    """Causal self-attention over the target, attention to the source, then the feed-forward."""
+
+    def __init__(self, config: GlossaConfig, layer_idx: int):
+        super().__init__()
+        heads = config.decoder_attention_heads
+        self.self_attn = GlossaAttention(config, heads, is_causal=True, layer_idx=layer_idx)
+        self.self_attn_residual = GlossaResidual(config)
+        self.encoder_attn = GlossaAttention(config, heads, layer_idx=layer_idx)
+        self.encoder_attn_residual = GlossaResidual(config)
+        self.feed_forward = GlossaFeedForward(config, config.decoder_ffn_dim)
+        self.feed_forward_residual = GlossaResidual(config)
+
+    def forward(
+        self,
+        hidden_states: torch.Tensor,
+        attention_mask: torch.Tensor | None,
+        position_embeddings: tuple[torch.Tensor, torch.Tensor] | None,
+        encoder_hidden_states: torch.Tensor,
+        encoder_attention_mask: torch.Tensor | None,
+        past_key_values: EncoderDecoderCache | None = None,
+        **kwargs: Unpack[TransformersKwargs],
+    ) -> torch.Tensor:
+        normed = self.self_attn_residual.norm_before(hidden_states)
+        output, _ = self.self_attn(
+            normed, attention_mask, position_embeddings, past_key_values=past_key_values, **kwargs
+        )
+        hidden_states = self.self_attn_residual(hidden_states, output)
+
+        normed = self.encoder_attn_residual.norm_before(hidden_states)
+        output, _ = self.encoder_attn(
+            normed,
+            encoder_attention_mask,
+            encoder_hidden_states=encoder_hidden_states,
+            past_key_values=past_key_values,
+            **kwargs,
+        )
+        hidden_states = self.encoder_attn_residual(hidden_states, output)
+
+        output = self.feed_forward(self.feed_forward_residual.norm_before(hidden_states))
+        return self.feed_forward_residual(hidden_states, output)
+
+
+class GlossaSinusoidalPositions(nn.Module):
+    """Fixed position embeddings, [1 or B, L] to [1 or B, L, D]: all sines, then all cosines. It has no weights."""
+
+    def __init__(self, config: GlossaConfig):
+        super().__init__()
+        self.d_model = config.d_model
+
+    def forward(self, position_ids: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        cos, sin = sinusoids(position_ids, self.d_model, 10000.0, dtype)
+        return torch.cat((sin, cos), dim=-1)
+
+
+class GlossaLearnedPositions(nn.Embedding):
+    """Learned position embeddings, [1 or B, L] to [1 or B, L, D], for as many positions as there are rows."""
+
+    def forward(self, position_ids: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        if not is_torchdynamo_compiling() and position_ids.max() >= self.num_embeddings:
+            raise ValueError(
+                f"A sequence has {int(position_ids.max()) + 1} tokens; learned positions hold {self.num_embeddings} "
+                "(max_source_positions, max_target_positions). Truncate it, or use rotary or sinusoidal positions."
+            )
+        return super().forward(position_ids)
+
+
+class GlossaEmbeddings(nn.Module):
+    """From token embeddings to the input of the first layer: scale, positions, norm, dropout."""
+
+    def __init__(self, config: GlossaConfig, heads: int, max_positions: int):
+        super().__init__()
+        self.scale = config.d_model**0.5 if config.scale_embedding else 1.0
+        self.rotary_base = config.rotary_base
+        self.rotary_dim = (config.head_dim or config.d_model // heads) if _is_rotary(config) else None
+        self.embed_positions = None
+        if config.position_embedding_type == "learned":
+            self.embed_positions = GlossaLearnedPositions(max_positions, config.d_model)
+        elif config.position_embedding_type == "sinusoidal":
+            self.embed_positions = GlossaSinusoidalPositions(config)
+        self.norm = build_norm(config) if config.embedding_norm else nn.Identity()
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, inputs_embeds: torch.Tensor, position_ids: torch.Tensor):
+        """Hidden states [B, L, D] and, where positions are rotary, cosines and sines [1 or B, 1, L, E/2]."""
+        hidden_states = inputs_embeds * self.scale
+        if self.embed_positions is not None:
+            hidden_states = hidden_states + self.embed_positions(position_ids, hidden_states.dtype)
+        rotary = None
+        if self.rotary_dim is not None:
+            cos, sin = sinusoids(position_ids, self.rotary_dim, self.rotary_base, hidden_states.dtype)
+            rotary = cos.unsqueeze(1), sin.unsqueeze(1)
+        return self.dropout(self.norm(hidden_states)), rotary
+
+
+def _is_rotary(config: GlossaConfig) -> bool:
+    return config.position_embedding_type == "rotary"
+
+
+def positions_of(inputs_embeds: torch.Tensor, attention_mask: torch.Tensor | None, past_length=0) -> torch.Tensor:
+    """Positions [1 or B, L], counted from the first real token, so that padding on the left moves nothing."""
+    length = inputs_embeds.shape[1]
+    if attention_mask is None or attention_mask.dim() != 2:
+        return (torch.arange(length, device=inputs_embeds.device) + past_length).unsqueeze(0)
+    counts = attention_mask.to(inputs_embeds.device).long().cumsum(-1) - 1
+    return counts.clamp(min=0)[:, -length:]
+
+
+class GlossaPreTrainedModel(PreTrainedModel):
+    """What every Glossa model shares: its configuration, its initialization and what it supports."""
+
+    config: GlossaConfig
+    config_class = GlossaConfig
+    base_model_prefix = "model"
+    main_input_name = "input_ids"
+    supports_gradient_checkpointing = True
+    _no_split_modules = ["GlossaEncoderLayer", "GlossaDecoderLayer"]
+    _skip_keys_device_placement = ["past_key_values"]
+    _supports_sdpa = True
+    _supports_flash_attn = True
+    _supports_flex_attn = True
+    _supports_attention_backend = True
+    _can_compile_fullgraph = True
+
+    @torch.no_grad()
+    def _init_weights(self, module: nn.Module):
+        config = self.config
+        xavier = config.initialization == "xavier_uniform"
+        if isinstance(module, nn.Linear):
+            if xavier:
+                init.xavier_uniform_(module.weight)
+            else:
+                init.normal_(module.weight, mean=0.0, std=config.init_std)
+            if module.bias is not None:
+                init.zeros_(module.bias)
+        elif isinstance(module, nn.Embedding):
+            init.normal_(module.weight, mean=0.0, std=config.d_model**-0.5 if xavier else config.init_std)
+            if module.padding_idx is not None and not getattr(module.weight, "_is_hf_initialized", False):
+                init.zeros_(module.weight[module.padding_idx])
+        elif isinstance(module, nn.RMSNorm | nn.LayerNorm):
+            init.ones_(module.weight)
+            if getattr(module, "bias", None) is not None:
+                init.zeros_(module.bias)
+
+
+class GlossaEncoder(GlossaPreTrainedModel):
+    """Source tokens [B, S] to hidden states [B, S, D]."""
+
+    _can_record_outputs = {
+        "hidden_states": GlossaEncoderLayer,
+        "attentions": GlossaAttention,
+    }
+
+    def __init__(self, config: GlossaConfig):
+        super().__init__(config)
+        self.embed_tokens = nn.Embedding(config.vocab_size, config.d_model, config.pad_token_id)
+        self.embeddings = GlossaEmbeddings(config, config.encoder_attention_heads, config.max_source_positions)
+        self.layers = nn.ModuleList(GlossaEncoderLayer(config) for _ in range(config.encoder_layers))
+        self.final_norm = build_norm(config) if config.final_norm else nn.Identity()
+        self.gradient_checkpointing = False
+        self.post_init()
+
+    @merge_with_config_defaults
+    @capture_outputs
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        inputs_embeds: torch.FloatTensor | None = None,
+        **kwargs: Unpack[TransformersKwargs],
+    ) -> tuple | BaseModelOutput:
+        """Encode `input_ids` [B, S] or `inputs_embeds` [B, S, D]; `attention_mask` [B, S] is 0 at padding."""
+        if (input_ids is None) == (inputs_embeds is None):
+            raise ValueError("Give the encoder either input_ids or inputs_embeds.")
+        if inputs_embeds is None:
+            inputs_embeds = self.embed_tokens(input_ids)
+        hidden_states, rotary = self.embeddings(inputs_embeds, positions_of(inputs_embeds, attention_mask))
+        mask = create_bidirectional_mask(
+            config=self.config, inputs_embeds=inputs_embeds, attention_mask=attention_mask
+        )
+        for layer in self.layers:
+            hidden_states = layer(hidden_states, mask, rotary, **kwargs)
+        return BaseModelOutput(last_hidden_state=self.final_norm(hidden_states))
+
+
+class GlossaDecoder(GlossaPreTrainedModel):
+    """Target tokens [B, T] and the source's hidden states [B, S, D] to hidden states [B, T, D]."""
+
+    _can_record_outputs = {
+        "hidden_states": GlossaDecoderLayer,
+        "attentions": OutputRecorder(GlossaAttention, index=1, layer_name="self_attn"),
+        "cross_attentions": OutputRecorder(GlossaAttention, index=1, layer_name="encoder_attn"),
+    }
+
+    def __init__(self, config: GlossaConfig):
+        super().__init__(config)
+        self.embed_tokens = nn.Embedding(config.decoder_vocab_size, config.d_model, config.pad_token_id)
+        self.embeddings = GlossaEmbeddings(config, config.decoder_attention_heads, config.max_target_positions)
+        self.layers = nn.ModuleList(GlossaDecoderLayer(config, index) for index in range(config.decoder_layers))
+        self.final_norm = build_norm(config) if config.final_norm else nn.Identity()
+        self.gradient_checkpointing = False
+        self.post_init()
+
+    @merge_with_config_defaults
+    @capture_outputs
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        encoder_hidden_states: torch.FloatTensor | None = None,
+        encoder_attention_mask: torch.Tensor | None = None,
+        past_key_values: EncoderDecoderCache | None = None,
+        inputs_embeds: torch.FloatTensor | None = None,
+        use_cache: bool | None = None,
+        **kwargs: Unpack[TransformersKwargs],
+    ) -> tuple | BaseModelOutputWithPastAndCrossAttentions:
+        """Decode `input_ids` [B, T] after what the cache holds; `attention_mask` [B, cached + T] is 0 at padding."""
+        if (input_ids is None) == (inputs_embeds is None):
+            raise ValueError("Give the decoder either decoder_input_ids or decoder_inputs_embeds.")
+        if inputs_embeds is None:
+            inputs_embeds = self.embed_tokens(input_ids)
+        if use_cache and past_key_values is None:
+            past_key_values = EncoderDecoderCache(DynamicCache(config=self.config), DynamicCache(config=self.config))
+        self_cache = None if past_key_values is None else past_key_values.self_attention_cache
+        past_length = 0 if self_cache is None else self_cache.get_seq_length()
+
+        position_ids = positions_of(inputs_embeds, attention_mask, past_length)
+        hidden_states, rotary = self.embeddings(inputs_embeds, position_ids)
+        mask = create_causal_mask(
+            config=self.config,
+            inputs_embeds=inputs_embeds,
+            attention_mask=attention_mask,
+            past_key_values=self_cache,
+        )
+        encoder_mask = create_bidirectional_mask(
+            config=self.config,
+            inputs_embeds=inputs_embeds,
+            attention_mask=encoder_attention_mask,
+            encoder_hidden_states=encoder_hidden_states,
+        )
+        for layer in self.layers:
+            # Hidden and encoder states by position: re-entrant checkpointing gives gradients to positionals only.
+            hidden_states = layer(
+                hidden_states,
+                mask,
+                rotary,
+                encoder_hidden_states,
+                encoder_mask,
+                past_key_values=past_key_values,
+                **kwargs,
+            )
+        return BaseModelOutputWithPastAndCrossAttentions(
+            last_hidden_state=self.final_norm(hidden_states), past_key_values=past_key_values
+        )
+
+
+class GlossaModel(GlossaPreTrainedModel):
+    """Encoder and decoder without the output layer."""
+
+    def __init__(self, config: GlossaConfig):
+        super().__init__(config)
+        self.encoder = GlossaEncoder(config)
+        self.decoder = GlossaDecoder(config)
+        if config.share_encoder_decoder_embeddings:
+            self._tied_weights_keys = {"encoder.embed_tokens.weight": "decoder.embed_tokens.weight"}
+        self.post_init()
+
+    def get_input_embeddings(self) -> nn.Embedding:
+        return self.encoder.embed_tokens
+
+    def set_input_embeddings(self, value: nn.Embedding):
+        self.encoder.embed_tokens = value
+        if self.config.tie_word_embeddings and self.config.share_encoder_decoder_embeddings:
+            self.decoder.embed_tokens = value
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        decoder_input_ids: torch.LongTensor | None = None,
+        decoder_attention_mask: torch.Tensor | None = None,
+        encoder_outputs: tuple | BaseModelOutput | None = None,
+        past_key_values: EncoderDecoderCache | None = None,
+        inputs_embeds: torch.FloatTensor | None = None,
+        decoder_inputs_embeds: torch.FloatTensor | None = None,
+        use_cache: bool | None = None,
+        **kwargs: Unpack[TransformersKwargs],
+    ) -> tuple | Seq2SeqModelOutput:
+        """Source [B, S] and target [B, T] to the decoder's hidden states [B, T, D]; masks are 0 at padding."""
+        if encoder_outputs is None:
+            encoder_outputs = self.encoder(
+                input_ids=input_ids, attention_mask=attention_mask, inputs_embeds=inputs_embeds, **kwargs
+            )
+        elif not isinstance(encoder_outputs, BaseModelOutput):
+            encoder_outputs = BaseModelOutput(*encoder_outputs)
+        decoder_outputs = self.decoder(
+            input_ids=decoder_input_ids,
+            attention_mask=decoder_attention_mask,
+            encoder_hidden_states=encoder_outputs.last_hidden_state,
+            encoder_attention_mask=attention_mask,
+            past_key_values=past_key_values,
+            inputs_embeds=decoder_inputs_embeds,
+            use_cache=use_cache,
+            **kwargs,
+        )
+        return Seq2SeqModelOutput(
+            last_hidden_state=decoder_outputs.last_hidden_state,
+            past_key_values=decoder_outputs.past_key_values,
+            decoder_hidden_states=decoder_outputs.hidden_states,
+            decoder_attentions=decoder_outputs.attentions,
+            cross_attentions=decoder_outputs.cross_attentions,
+            encoder_last_hidden_state=encoder_outputs.last_hidden_state,
+            encoder_hidden_states=encoder_outputs.hidden_states,
+            encoder_attentions=encoder_outputs.attentions,
+        )
+
+
+class GlossaForConditionalGeneration(GlossaPreTrainedModel, GenerationMixin):
+    """The translator: encoder, decoder and the output layer over the target vocabulary."""
+
+    def __init__(self, config: GlossaConfig):
+        super().__init__(config)
+        self.model = GlossaModel(config)
+        self.lm_head = nn.Linear(config.d_model, config.decoder_vocab_size, bias=False)
+        self._tied_weights_keys = {"lm_head.weight": "model.decoder.embed_tokens.weight"}
+        if config.share_encoder_decoder_embeddings:
+            self._tied_weights_keys["model.encoder.embed_tokens.weight"] = "model.decoder.embed_tokens.weight"
+        self.post_init()
+
+    def get_input_embeddings(self) -> nn.Embedding:
+        return self.model.get_input_embeddings()
+
+    def set_input_embeddings(self, value: nn.Embedding):
+        self.model.set_input_embeddings(value)
+
+    def get_output_embeddings(self) -> nn.Linear:
+        return self.lm_head
+
+    def set_output_embeddings(self, new_embeddings: nn.Linear):
+        self.lm_head = new_embeddings
+
+    def prepare_decoder_input_ids_from_labels(self, labels: torch.Tensor) -> torch.Tensor:
+        """The decoder's input [B, T] for `labels` [B, T], as collators ask for it."""
+        return shift_tokens_right(labels, self.config.pad_token_id, self.config.decoder_start_token_id)
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        decoder_input_ids: torch.LongTensor | None = None,
+        decoder_attention_mask: torch.Tensor | None = None,
+        encoder_outputs: tuple | BaseModelOutput | None = None,
+        past_key_values: EncoderDecoderCache | None = None,
+        inputs_embeds: torch.FloatTensor | None = None,
+        decoder_inputs_embeds: torch.FloatTensor | None = None,
+        labels: torch.LongTensor | None = None,
+        use_cache: bool | None = None,
+        logits_to_keep: int | torch.Tensor = 0,
+        num_items_in_batch: torch.Tensor | int | None = None,
+        **kwargs: Unpack[TransformersKwargs],
+    ) -> tuple | Seq2SeqLMOutput:
+        """Logits [B, T, V] and, with `labels` [B, T], the loss.
+
+        Args:
+            input_ids: Source [B, S], or `inputs_embeds` [B, S, D], or `encoder_outputs`.
+            attention_mask: [B, S], 0 at source padding.
+            decoder_input_ids: Target [B, T], or `decoder_inputs_embeds` [B, T, D]; made from `labels` if absent.
+            decoder_attention_mask: [B, cached + T], 0 at target padding; only padding on the left needs it.
+            labels: [B, T], not shifted; -100 is left out of the loss.
+            logits_to_keep: Compute logits for this many last positions only, or for these positions; 0 is all.
+            num_items_in_batch: Labels in all batches of one optimizer step: the loss is their mean.
+        """
+        if labels is not None:
+            use_cache = False
+            if decoder_input_ids is None and decoder_inputs_embeds is None:
+                decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
+        outputs = self.model(
+            input_ids=input_ids,
+            attention_mask=attention_mask,
+            decoder_input_ids=decoder_input_ids,
+            decoder_attention_mask=decoder_attention_mask,
+            encoder_outputs=encoder_outputs,
+            past_key_values=past_key_values,
+            inputs_embeds=inputs_embeds,
+            decoder_inputs_embeds=decoder_inputs_embeds,
+            use_cache=use_cache,
+            **kwargs,
+        )
+        kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
+        logits = self.lm_head(outputs.last_hidden_state[:, kept])
+        loss = None if labels is None else self._loss(logits, labels, num_items_in_batch)
+        return Seq2SeqLMOutput(
+            loss=loss,
+            logits=logits,
+            past_key_values=outputs.past_key_values,
+            decoder_hidden_states=outputs.decoder_hidden_states,
+            decoder_attentions=outputs.decoder_attentions,
+            cross_attentions=outputs.cross_attentions,
+            encoder_last_hidden_state=outputs.encoder_last_hidden_state,
+            encoder_hidden_states=outputs.encoder_hidden_states,
+            encoder_attentions=outputs.encoder_attentions,
+        )
+
+    def _loss(self, logits, labels, num_items_in_batch) -> torch.Tensor:
+        excludes_padding = self.config.label_smoothing_type == "exclude_padding"
+        return smoothed_cross_entropy(
+            logits,
+            labels,
+            label_smoothing=self.config.label_smoothing if self.training else 0.0,
+            excluded_token_id=self.config.pad_token_id if excludes_padding else None,
+            num_items_in_batch=num_items_in_batch,
+        )
+
+
+__all__ = ["GlossaForConditionalGeneration", "GlossaModel", "GlossaPreTrainedModel"]
