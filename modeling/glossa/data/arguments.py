@@ -1,0 +1,149 @@
+"""Which pairs to translate between: the data settings of a recipe."""
+
+from dataclasses import dataclass, field, fields
+
+from glossa.errors import GlossaError
+
+
+@dataclass
+class DataArguments:
+    """Data settings, read by `HfArgumentParser` from YAML or the command line.
+
+    Raises `GlossaError` where a value is not allowed, or two settings contradict each other.
+    """
+
+    dataset: str = field(
+        default="embedded",
+        metadata={
+            "help": "Where the pairs come from: 'embedded' (the small corpus in the package), 'anki' "
+            "(manythings.org/anki), 'files' (give data_path), a Hub data set such as 'wmt/wmt14', or a folder "
+            "that load_dataset reads."
+        },
+    )
+    dataset_config: str | None = field(
+        default=None,
+        metadata={"help": "The configuration of a Hub data set, such as 'de-en'."},
+    )
+    data_path: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "Local pairs, in place of any download: one file (.tsv .txt .csv .jsonl .parquet, also .gz, or an "
+            "Anki .zip), or two line-aligned text files, source then target."
+        },
+    )
+    validation_path: list[str] | None = field(
+        default=None,
+        metadata={"help": "Validation pairs, in the same formats as data_path."},
+    )
+    test_path: list[str] | None = field(
+        default=None,
+        metadata={"help": "Test pairs, in the same formats as data_path."},
+    )
+    source_language: str = field(
+        default="en",
+        metadata={"help": "Code of the language to translate from, as the data names it."},
+    )
+    target_language: str = field(
+        default="fr",
+        metadata={"help": "Code of the language to translate into, as the data names it."},
+    )
+    source_column: str | None = field(
+        default=None,
+        metadata={
+            "help": "Column (or JSON key) of the source text, where it is neither the language code nor 'source'."
+        },
+    )
+    target_column: str | None = field(
+        default=None,
+        metadata={
+            "help": "Column (or JSON key) of the target text, where it is neither the language code nor 'target'."
+        },
+    )
+    streaming: bool = field(
+        default=False,
+        metadata={"help": "Read a Hub data set as a stream: with max_train_samples, the rest is never downloaded."},
+    )
+    max_train_samples: int | None = field(
+        default=None,
+        metadata={"help": "Read only the first N training rows, before they are cleaned and split. Default: all."},
+    )
+    max_validation_samples: int | None = field(
+        default=None,
+        metadata={"help": "Keep the first N validation pairs. Default: all."},
+    )
+    max_test_samples: int | None = field(
+        default=None,
+        metadata={"help": "Keep the first N test pairs. Default: all."},
+    )
+    validation_size: float = field(
+        default=0.01,
+        metadata={
+            "help": "Size of the validation split, where the data has none: below 1 a share of the pairs (at least "
+            "one pair), from 1 a count. 0: no split. Above a million pairs a count, such as 2000, is wiser."
+        },
+    )
+    test_size: float = field(
+        default=0.01,
+        metadata={"help": "Size of the test split, where the data has none; as validation_size."},
+    )
+    split_seed: int = field(
+        default=1,
+        metadata={"help": "Seed of the random order in which groups of pairs are held out."},
+    )
+    strict: bool = field(
+        default=False,
+        metadata={"help": "Stop at the first malformed row instead of counting and dropping it."},
+    )
+    drop_identical: bool = field(
+        default=False,
+        metadata={"help": "Drop training pairs whose two sides are the same text."},
+    )
+    max_length: int = field(
+        default=128,
+        metadata={
+            "help": "Training pairs with more tokens than this on either side, end token included, are dropped."
+        },
+    )
+    max_length_ratio: float = field(
+        default=3.0,
+        metadata={
+            "help": "Training pairs of which one side has more than this many times the tokens of the other are "
+            "dropped."
+        },
+    )
+
+    def __post_init__(self):
+        for name in ("data_path", "validation_path", "test_path"):
+            # YAML users write one path without the brackets of a list.
+            if isinstance(getattr(self, name), str):
+                setattr(self, name, [getattr(self, name)])
+        minimum = {
+            "max_train_samples": 1,
+            "max_validation_samples": 1,
+            "max_test_samples": 1,
+            "split_seed": 0,
+        }
+        minimum |= {"validation_size": 0, "test_size": 0, "max_length": 2, "max_length_ratio": 1}
+        for setting in fields(self):
+            value = getattr(self, setting.name)
+            if setting.name in minimum and value is not None and value < minimum[setting.name]:
+                raise GlossaError(f"{setting.name} is {value}; it must be at least {minimum[setting.name]}.")
+        for name in ("validation_size", "test_size"):
+            value = getattr(self, name)
+            if value > 1 and value != int(value):
+                raise GlossaError(
+                    f"{name} is {value}; give a share of the pairs below 1 (0.01) or a whole number of pairs (1000)."
+                )
+        if self.source_language == self.target_language:
+            raise GlossaError(
+                f"source_language and target_language are both {self.source_language!r}; they must differ."
+            )
+        if (self.source_column is None) != (self.target_column is None):
+            raise GlossaError(
+                f"source_column is {self.source_column!r} and target_column is {self.target_column!r}; "
+                "give both, or neither."
+            )
+        if self.dataset == "files" and not self.data_path:
+            raise GlossaError(
+                "dataset is 'files' but data_path is empty; give one file of pairs or two aligned files."
+            )

@@ -1,0 +1,129 @@
+"""Raw rows to clean pairs, with a count of everything that was dropped and why."""
+
+import logging
+import re
+import unicodedata
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy
+import xxhash
+from datasets import Dataset, DatasetDict, Features, Value
+from datasets.fingerprint import Hasher
+
+from glossa.errors import GlossaError
+
+from .arguments import DataArguments
+
+logger = logging.getLogger(__name__)
+
+FATES = ("kept", "malformed", "empty", "identical")  # what becomes of a row; its number is stored
+KEPT, MALFORMED, EMPTY, IDENTICAL = range(4)
+EXAMPLES = 10
+_JUDGED = Features(
+    {"source": Value("string"), "target": Value("string"), "key": Value("uint64"), "fate": Value("uint8")}
+)
+_WHITE_SPACE = re.compile(r"[ \t\n\r\f\v]+")
+_CODE = Path(__file__).read_text()
+
+
+@dataclass
+class DataReport:
+    """What happened to the rows, JSON-serialisable through `to_dict()`.
+
+    `splits` holds counts by split and reason: read, malformed, empty, identical, duplicates, kept; later steps add
+    their own. `malformed_rows` are the first ten: file, line, reason, excerpt. `sizes` are pairs a split, and
+    `overlap` the evaluation pairs that share a side with training, both filled after the split.
+    """
+
+    splits: dict[str, dict[str, int]] = field(default_factory=dict)
+    malformed_rows: list[dict] = field(default_factory=list)
+    sizes: dict[str, int] = field(default_factory=dict)
+    overlap: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def to_dict(self) -> dict:
+        return asdict(self)
+
+
+def clean_text(text: str) -> str:
+    """NFC, runs of ASCII white space as one space, no byte order marks, no white space at the ends.
+
+    The no-break spaces U+00A0 and U+202F stay within the text, where French puts them before `?` and `!`; at an end
+    they bind nothing and go.
+    """
+    text = unicodedata.normalize("NFC", text.replace("\ufeff", ""))
+    return _WHITE_SPACE.sub(" ", text).strip()
+
+
+def clean(dataset: DatasetDict, arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
+    """Clean pairs (columns `source`, `target`) in their order, and the report of what was dropped.
+
+    Malformed rows, rows with an empty side and repetitions of a pair within its split go; with `drop_identical` also
+    training pairs whose sides are equal. Raises `GlossaError` where nothing is left, or with `strict` at the first
+    malformed row.
+    """
+    report = DataReport()
+    cleaned = {
+        split: _clean_split(split, rows, arguments.strict, arguments.drop_identical and split == "train", report)
+        for split, rows in dataset.items()
+    }
+    return DatasetDict(cleaned), report
+
+
+def _clean_split(split: str, rows: Dataset, strict: bool, drop_identical: bool, report: DataReport) -> Dataset:
+    judged = rows.map(
+        _judge,
+        batched=True,
+        fn_kwargs={"drop_identical": drop_identical},
+        remove_columns=rows.column_names,
+        features=_JUDGED,
+        new_fingerprint=Hasher.hash((rows._fingerprint, drop_identical, _CODE)),
+        desc=f"cleaning {split}",
+    )
+    fate = judged.data.column("fate").to_numpy()
+    malformed = rows.select(numpy.flatnonzero(fate == MALFORMED)[:EXAMPLES])
+    examples = [
+        {"file": row["file"], "line": row["line"], "reason": row["problem"], "excerpt": row["source"][:80]}
+        for row in malformed
+    ]
+    if strict and examples:
+        first = examples[0]
+        raise GlossaError(
+            f"{first['file']}, line {first['line']}: {first['reason']}: {first['excerpt']!r}. Correct the row, or set "
+            "strict to false to drop such rows."
+        )
+    report.malformed_rows = (report.malformed_rows + examples)[:EXAMPLES]
+    usable = numpy.flatnonzero(fate == KEPT)
+    _, earliest = numpy.unique(judged.data.column("key").to_numpy()[usable], return_index=True)
+    kept = usable[numpy.sort(earliest)]
+    counts = {"read": len(rows)}
+    counts |= {FATES[number]: int((fate == number).sum()) for number in (MALFORMED, EMPTY, IDENTICAL)}
+    counts |= {"duplicates": len(usable) - len(kept), "kept": len(kept)}
+    report.splits[split] = counts
+    logger.info("%s: %s", split, ", ".join(f"{count:,} {reason}" for reason, count in counts.items()))
+    if examples:
+        logger.warning("%s: %d malformed rows dropped, the first: %s", split, counts["malformed"], examples[0])
+    if not len(kept):
+        why = f" The first malformed row: {examples[0]}." if examples else ""
+        raise GlossaError(
+            f"No pair of the {split} split is left of {counts['read']} rows ({counts['malformed']} malformed, "
+            f"{counts['empty']} with an empty side, {counts['identical']} identical).{why} Check the format and "
+            "the languages."
+        )
+    return judged.select_columns(["source", "target"]).select(kept)
+
+
+def _judge(batch: dict, drop_identical: bool) -> dict:
+    sources, targets = list(map(clean_text, batch["source"])), list(map(clean_text, batch["target"]))
+    keys, fates = [], []
+    for source, target, problem in zip(sources, targets, batch["problem"], strict=True):
+        # Clean text has no line feed. Among ten million pairs, the chance that two different ones share 64 bits is
+        # three in a million.
+        keys.append(xxhash.xxh3_64_intdigest(f"{source}\n{target}".encode()))
+        if problem:
+            fates.append(MALFORMED)
+        elif not source or not target:
+            fates.append(EMPTY)
+        else:
+            fates.append(IDENTICAL if drop_identical and source == target else KEPT)
+    return {"source": sources, "target": targets, "key": numpy.array(keys, dtype=numpy.uint64), "fate": fates}

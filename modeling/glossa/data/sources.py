@@ -1,0 +1,227 @@
+"""Where pairs come from: the package, Anki, local files or the Hub, all as the same raw rows.
+
+Every source becomes a `DatasetDict` of Arrow data sets cached by `datasets`, with the columns of `FEATURES`.
+"""
+
+import difflib
+import inspect
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+from datasets import (
+    Dataset,
+    DatasetDict,
+    Features,
+    IterableDataset,
+    Translation,
+    Value,
+    load_dataset_builder,
+)
+from datasets.exceptions import DatasetGenerationError, DatasetsError
+from datasets.fingerprint import Hasher
+
+from glossa.errors import GlossaError
+
+from . import anki, readers
+from .arguments import DataArguments
+from .readers import Columns, pair_of, read_rows
+
+logger = logging.getLogger(__name__)
+
+FEATURES = Features(
+    {
+        "source": Value("string"),
+        "target": Value("string"),
+        "line": Value("int64"),  # 1-based, in the file
+        "problem": Value("string"),  # "" or why the row is malformed
+        "file": Value("string"),  # only where there is a problem
+    }
+)
+SPLITS = ("train", "validation", "test")
+# `datasets` fingerprints a function by its name; with its text a changed reader makes no use of old caches.
+_CODE = inspect.getsource(readers) + Path(__file__).read_text()
+
+
+def load_source(arguments: DataArguments) -> DatasetDict:
+    """Raw rows of every split the source has: "train", and "validation" and "test" where they are predefined.
+
+    A row is `source` and `target` (text as it stands in the file), `line` (1-based), `problem` ("" or why the row is
+    malformed; its `source` is then the raw text) and `file` (of a malformed row). Rows are cached: the same unchanged
+    file is not read twice. Raises `GlossaError` where the source is missing, damaged, empty or lacks a language.
+    """
+    limits = {name: getattr(arguments, f"max_{name}_samples") for name in SPLITS}
+    if arguments.data_path:
+        loaded = {"train": _from_files(arguments.data_path, arguments, limits["train"])}
+    elif arguments.dataset == "anki":
+        language = anki.other_language(arguments.source_language, arguments.target_language)
+        loaded = {"train": _from_files([anki.download_anki(language)], arguments, limits["train"])}
+    elif arguments.dataset == "embedded":
+        from .embedded import embedded_corpus
+
+        loaded = _from_splits(embedded_corpus(), arguments, limits, "the embedded corpus", "embedded")
+    else:
+        loaded = _from_hub(arguments, limits)
+    for name in ("validation", "test"):
+        paths = getattr(arguments, f"{name}_path")
+        if paths:
+            loaded[name] = _from_files(paths, arguments, limits[name])
+    for name, rows in loaded.items():
+        if not len(rows):
+            raise GlossaError(
+                f"The {name} split of {arguments.data_path or arguments.dataset} is empty: it has no rows."
+            )
+    return DatasetDict({name: loaded[name] for name in SPLITS if name in loaded})
+
+
+def _columns(arguments: DataArguments) -> Columns:
+    if arguments.source_column:
+        return Columns(((arguments.source_column, arguments.target_column),), required=True)
+    names = ((arguments.source_language, arguments.target_language), ("source", "target"))
+    if arguments.dataset != "anki":
+        return Columns(names)
+    anki.other_language(arguments.source_language, arguments.target_language)
+    return Columns(names, swapped=arguments.target_language == "en")
+
+
+def _from_files(paths, arguments: DataArguments, limit: int | None) -> Dataset:
+    paths = tuple(Path(path).expanduser().absolute() for path in paths)
+    if len(paths) > 2:
+        raise GlossaError(
+            f"{len(paths)} files are given ({', '.join(map(str, paths))}); allowed are one file of pairs, or two "
+            "line-aligned text files, source then target."
+        )
+    for path in paths:
+        if path.is_dir():
+            raise GlossaError(f"{path} is a folder; give a file in it. Formats: {readers.FORMATS}.")
+        if not path.exists():
+            near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*")], 1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise GlossaError(f"{path} does not exist.{hint} Give the path of a file of pairs.")
+        if path.stat().st_size == 0:
+            raise GlossaError(f"{path} is empty (0 bytes); give a file with at least one pair.")
+        if len(paths) == 2 and path.name.removesuffix(".gz").endswith(readers.TABLES):
+            raise GlossaError(f"{path} is a table; two paths are two line-aligned text files. Give one table only.")
+    columns = _columns(arguments)
+    stamps = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths]
+    fingerprint = Hasher.hash((stamps, columns.names, columns.required, columns.swapped, limit, _CODE))
+    return _cached(_file_rows, {"paths": paths, "columns": columns, "limit": limit}, fingerprint)
+
+
+def _file_rows(paths: tuple[Path, ...], columns: Columns, limit: int | None) -> Iterator[dict]:
+    name = " and ".join(map(str, paths))
+    for source, target, line, problem in read_rows(paths, columns, limit):
+        yield _row(source, target, line, problem, name)
+
+
+def _row(source: str, target: str, line: int, problem: str, file: str) -> dict:
+    return {
+        "source": source,
+        "target": target,
+        "line": line,
+        "problem": problem,
+        "file": file if problem else "",
+    }
+
+
+def _cached(generate, arguments: dict, fingerprint: str) -> Dataset:
+    try:
+        return Dataset.from_generator(generate, FEATURES, gen_kwargs=arguments, fingerprint=fingerprint)
+    except DatasetGenerationError as error:
+        if isinstance(error.__cause__, GlossaError):
+            raise error.__cause__ from None
+        raise
+
+
+def _from_hub(arguments: DataArguments, limits: dict[str, int | None]) -> dict[str, Dataset]:
+    name = arguments.dataset + (f" ({arguments.dataset_config})" if arguments.dataset_config else "")
+    try:
+        builder = load_dataset_builder(arguments.dataset, arguments.dataset_config)
+        if arguments.streaming:
+            splits = builder.as_streaming_dataset()
+        else:
+            builder.download_and_prepare()
+            splits = builder.as_dataset()
+        return _from_splits(splits, arguments, limits, name, builder.cache_dir)
+    except (OSError, ValueError, RuntimeError, DatasetsError, httpx2.HTTPError) as error:
+        raise GlossaError(
+            f"Data set {name} could not be loaded: {error.__cause__ or error}. Allowed are 'embedded', 'anki', "
+            "'files' (with data_path), the id of a Hub data set (https://huggingface.co/datasets, with dataset_config "
+            "where it has several), or a folder of data files. Without a connection, use local files."
+        ) from error
+
+
+def _from_splits(splits, arguments: DataArguments, limits, name: str, version: str) -> dict[str, Dataset]:
+    """Raw rows of the splits of a data set that `datasets` has loaded; `version` changes when its content does."""
+    if "train" not in splits:
+        raise GlossaError(f"{name} has no 'train' split but {sorted(splits)}; choose another data set.")
+    loaded = {}
+    for split in SPLITS:
+        if split not in splits:
+            continue
+        rows, limit = splits[split], limits[split]
+        features = rows.features or rows._resolve_features().features
+        column, source, target = _find_columns(features, _columns(arguments), name)
+        keys = {"column": column, "source": source, "target": target, "file": f"{name}, {split}"}
+        if isinstance(rows, IterableDataset):
+            stream = rows if limit is None else rows.take(limit)
+            fingerprint = Hasher.hash((version, split, limit, sorted(keys.items()), _CODE))
+            loaded[split] = _cached(_stream_rows, {"stream": stream, "keys": keys}, fingerprint)
+        else:
+            rows = rows if limit is None else rows.select(range(min(limit, len(rows))))
+            loaded[split] = rows.map(
+                _batch_rows,
+                batched=True,
+                with_indices=True,
+                fn_kwargs=keys,
+                remove_columns=rows.column_names,
+                features=FEATURES,
+                new_fingerprint=Hasher.hash((rows._fingerprint, sorted(keys.items()), _CODE)),
+                desc=f"reading {split}",
+            )
+    return loaded
+
+
+def _find_columns(features: Features, columns: Columns, name: str) -> tuple[str | None, str, str]:
+    """`("translation", source key, target key)`, or `(None, source column, target column)`."""
+    translation = features.get("translation")
+    if not columns.required and isinstance(translation, Translation | dict):
+        present = translation.languages if isinstance(translation, Translation) else list(translation)
+        missing = [repr(key) for key in columns.names[0] if key not in present]
+        if missing:
+            raise GlossaError(
+                f"{name} lacks {' or '.join(missing)}; its languages are "
+                f"{sorted(present)}. Set source_language and target_language to two of these."
+            )
+        return "translation", *columns.names[0]
+    found = columns.find(features)
+    if not found:
+        raise GlossaError(
+            f"{name} has no columns {columns.names[0]} and no 'translation'; its columns are {sorted(features)}. Set "
+            "source_column and target_column to two of these."
+        )
+    return None, *found
+
+
+def _batch_rows(batch: dict, indices: list[int], column, source, target, file: str) -> dict:
+    if column:
+        records = batch[column]
+    else:
+        records = [
+            dict(zip((source, target), pair, strict=True)) for pair in zip(batch[source], batch[target], strict=True)
+        ]
+    rows = [
+        _row(*pair[:2], index + 1, pair[2], file)
+        for index, record in zip(indices, records, strict=True)
+        for pair in [pair_of(record or {source: None, target: None}, source, target)]
+    ]
+    return {key: [row[key] for row in rows] for key in FEATURES}
+
+
+def _stream_rows(stream: IterableDataset, keys: dict) -> Iterator[dict]:
+    column, source, target, file = keys["column"], keys["source"], keys["target"], keys["file"]
+    for line, record in enumerate(stream, 1):
+        record = (record[column] if column else record) or {source: None, target: None}
+        first, second, problem = pair_of(record, source, target)
+        yield _row(first, second, line, problem, file)

@@ -1,0 +1,149 @@
+"""Held-out pairs that share no sentence, on either side, with training.
+
+One sentence often has several translations, so a random split would put half of the test sources into training.
+Pairs that share a side are therefore connected, and whole connected components are held out.
+"""
+
+import logging
+import sys
+import unicodedata
+from functools import cache
+from pathlib import Path
+
+import numpy
+import xxhash
+from datasets import Dataset, DatasetDict, Features, Value
+from datasets.fingerprint import Hasher
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from glossa.errors import GlossaError
+
+logger = logging.getLogger(__name__)
+
+_KEYS = Features({"source": Value("uint64"), "target": Value("uint64")})
+_CODE = Path(__file__).read_text()
+
+
+@cache
+def _ignored() -> dict[int, None]:
+    """Translation table that deletes punctuation (P), separators (Z) and control and format characters (C)."""
+    points = range(sys.maxunicode + 1)
+    return {point: None for point in points if unicodedata.category(chr(point)) in _IGNORED_CATEGORIES}
+
+
+_IGNORED_CATEGORIES = {"Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Zs", "Zl", "Zp", "Cc", "Cf"}
+
+
+def normalise_side(text: str) -> str:
+    """What makes two sentences the same for a split: NFKC, case-folded, without punctuation and white space.
+
+    "Go!" equals "go ."; a text of nothing but punctuation stays as it is.
+    """
+    return unicodedata.normalize("NFKC", text).casefold().translate(_ignored()) or text
+
+
+def split_by_component(dataset: Dataset, validation_size: float, test_size: float, seed: int) -> DatasetDict:
+    """Splits pairs (columns `source`, `target`) into "train", "validation" and "test" that share no side.
+
+    A size below 1 is a share of the pairs (at least one pair), from 1 a count; 0 leaves the split out. Components are
+    drawn in an order set by `seed`; one larger than what is left to fill is passed over, so a size is never exceeded.
+    Every split keeps the order of the pairs. Raises `GlossaError` where the pairs are too few, or too connected.
+    """
+    wanted = {"validation": _count(validation_size, len(dataset)), "test": _count(test_size, len(dataset))}
+    if len(dataset) < 1 + sum(wanted.values()):
+        raise GlossaError(
+            f"{len(dataset)} pairs are too few to hold out {wanted['validation']} for validation and "
+            f"{wanted['test']} for test and train on the rest. Give more pairs, or lower "
+            "validation_size and test_size (0: no split)."
+        )
+    component = _components(dataset)
+    sizes = numpy.bincount(component)
+    logger.info("%d pairs in %d components, the largest of %d", len(dataset), len(sizes), sizes.max())
+    order = numpy.random.default_rng(seed).permutation(len(sizes))
+    assigned = numpy.zeros(len(sizes), dtype=numpy.int8)
+    splits = {}
+    for number, (name, size) in enumerate(wanted.items(), 1):
+        order = _hold_out(order, sizes, size, assigned, number)
+        if size:
+            splits[name] = dataset.select(numpy.flatnonzero(assigned[component] == number))
+    splits = {"train": dataset.select(numpy.flatnonzero(assigned[component] == 0)), **splits}
+    for name, part in splits.items():
+        if not len(part):
+            raise GlossaError(
+                f"No pair is left for the {name} split: the {len(dataset)} pairs form {len(sizes)} groups that "
+                f"share a sentence, the largest of {sizes.max()}. Give more varied pairs, change the "
+                f"sizes, or set {name}_path."
+            )
+    logger.info("split: %s", {name: len(part) for name, part in splits.items()})
+    return DatasetDict(splits)
+
+
+def _count(size: float, total: int) -> int:
+    return int(size) if size >= 1 else max(1, round(size * total)) if size else 0
+
+
+def _hold_out(order, sizes, wanted: int, assigned, number: int) -> numpy.ndarray:
+    """Marks components as `number` in `assigned`, in `order`, until `wanted` pairs are met; returns the others."""
+    left = wanted
+    for index in order:
+        if left == 0:
+            break
+        if sizes[index] <= left:
+            assigned[index] = number
+            left -= sizes[index]
+    return order[assigned[order] == 0]
+
+
+def _components(dataset: Dataset) -> numpy.ndarray:
+    """Component number of each pair, int32 (pairs,)."""
+    sources, targets = _side_keys(dataset)
+    source_keys, source = numpy.unique(sources, return_inverse=True)
+    target_keys, target = numpy.unique(targets, return_inverse=True)
+    nodes = len(source_keys) + len(target_keys)
+    edges = (numpy.ones(len(dataset), dtype=numpy.int8), (source, len(source_keys) + target))
+    _, labels = connected_components(coo_array(edges, shape=(nodes, nodes)), directed=False)
+    # Every component has a pair, hence a source: source labels alone number them all.
+    return labels[source]
+
+
+def _side_keys(dataset: Dataset) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """64-bit hashes of the normalised sides, two uint64 (pairs,). A collision merely connects two groups."""
+    keys = dataset.map(
+        _hash_sides,
+        batched=True,
+        remove_columns=dataset.column_names,
+        features=_KEYS,
+        new_fingerprint=Hasher.hash((dataset._fingerprint, _CODE)),
+        desc="comparing sides",
+    )
+    return keys.data.column("source").to_numpy(), keys.data.column("target").to_numpy()
+
+
+def _hash_sides(batch: dict) -> dict:
+    digest = xxhash.xxh3_64_intdigest
+    return {
+        side: numpy.array([digest(normalise_side(text).encode()) for text in batch[side]], dtype=numpy.uint64)
+        for side in _KEYS
+    }
+
+
+def check_overlap(dataset: DatasetDict) -> dict[str, dict[str, int]]:
+    """How many pairs of each evaluation split have a normalised side that occurs in training: {split: {side: count}}.
+
+    Logs a warning where there are any: their scores say less about unseen text.
+    """
+    train = dict(zip(_KEYS, _side_keys(dataset["train"]), strict=True))
+    overlap = {}
+    for split in [name for name in dataset if name != "train"]:
+        held_out = dict(zip(_KEYS, _side_keys(dataset[split]), strict=True))
+        overlap[split] = {side: int(numpy.isin(held_out[side], train[side]).sum()) for side in _KEYS}
+        if any(overlap[split].values()):
+            logger.warning(
+                "%s: of %d pairs, %d sources and %d targets also occur in training; scores will be flattered.",
+                split,
+                len(dataset[split]),
+                overlap[split]["source"],
+                overlap[split]["target"],
+            )
+    return overlap
