@@ -126,7 +126,12 @@ class DataArguments:
         minimum |= {"validation_size": 0, "test_size": 0, "max_length": 2, "max_length_ratio": 1}
         for setting in fields(self):
             value = getattr(self, setting.name)
-            if setting.name in minimum and value is not None and value < minimum[setting.name]:
+            numeric = setting.name in minimum and value is not None
+            if numeric and (isinstance(value, bool) or not isinstance(value, int | float)):
+                raise GlossaError(
+                    f"{setting.name} is {value!r}; give a number (in YAML 0.01, not 1e-2, which is text)."
+                )
+            if numeric and value < minimum[setting.name]:
                 raise GlossaError(f"{setting.name} is {value}; it must be at least {minimum[setting.name]}.")
         for name in ("validation_size", "test_size"):
             value = getattr(self, name)
@@ -134,6 +139,9 @@ class DataArguments:
                 raise GlossaError(
                     f"{name} is {value}; give a share of the pairs below 1 (0.01) or a whole number of pairs (1000)."
                 )
+        for name in ("source_language", "target_language"):
+            if not isinstance(getattr(self, name), str):
+                raise GlossaError(f"{name} is {getattr(self, name)!r}; give a code in quotes: YAML reads no as false.")
         if self.source_language == self.target_language:
             raise GlossaError(
                 f"source_language and target_language are both {self.source_language!r}; they must differ."

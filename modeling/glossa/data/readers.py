@@ -7,6 +7,7 @@ A reader yields `(source, target, line, problem)`: two texts, the 1-based line i
 import csv
 import gzip
 import json
+import logging
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -19,6 +20,8 @@ import pyarrow
 import pyarrow.parquet
 
 from glossa.errors import GlossaError
+
+logger = logging.getLogger(__name__)
 
 Row = tuple[str, str, int, str]
 NOT_UTF8 = "not UTF-8"
@@ -136,7 +139,7 @@ def _read_aligned(source_path: Path, target_path: Path) -> Iterator[Row]:
 
 
 def _read_table(path: Path, columns: Columns) -> Iterator[Row]:
-    suffix = (path.with_suffix("") if path.suffix == ".gz" else path).suffix
+    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     if suffix in (".jsonl", ".json"):
         yield from _read_json_lines(path, columns)
     elif suffix == ".parquet":
@@ -188,6 +191,8 @@ def _read_columns(path: Path, columns: Columns, records) -> Iterator[Row]:
     for index, (number, fields, raw, problem) in enumerate(records):
         if index == 0:
             header = [field.strip() for field in fields]
+            if not columns.required and not columns.find(header):
+                header = [name.lower() for name in header]
             found = columns.find(header)
             if found:
                 source, target, widths = header.index(found[0]), header.index(found[1]), (len(header),)
@@ -197,6 +202,9 @@ def _read_columns(path: Path, columns: Columns, records) -> Iterator[Row]:
                     f"{path}, line 1: no columns {columns.names[0]}; the file has {header}. Set source_column and "
                     "target_column to two of these."
                 )
+            logger.info(
+                "%s has no header; column %d is the source, column %d the target", path, source + 1, target + 1
+            )
         if not problem and fields and len(fields) not in widths:
             allowed = " or ".join(map(str, widths))
             problem = f"{len(fields)} column{'s' * (len(fields) > 1)}, where {allowed} are expected"

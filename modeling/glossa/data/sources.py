@@ -67,11 +67,6 @@ def load_source(arguments: DataArguments) -> DatasetDict:
         paths = getattr(arguments, f"{name}_path")
         if paths:
             loaded[name] = _from_files(paths, arguments, limits[name])
-    for name, rows in loaded.items():
-        if not len(rows):
-            raise GlossaError(
-                f"The {name} split of {arguments.data_path or arguments.dataset} is empty: it has no rows."
-            )
     return DatasetDict({name: loaded[name] for name in SPLITS if name in loaded})
 
 
@@ -110,9 +105,11 @@ def _from_files(paths, arguments: DataArguments, limit: int | None) -> Dataset:
 
 
 def _file_rows(paths: tuple[Path, ...], columns: Columns, limit: int | None) -> Iterator[dict]:
-    name = " and ".join(map(str, paths))
+    name, line = " and ".join(map(str, paths)), 0
     for source, target, line, problem in read_rows(paths, columns, limit):
         yield _row(source, target, line, problem, name)
+    if not line:
+        raise GlossaError(f"{name} is empty: it has no rows. Give a file with at least one pair.")
 
 
 def _row(source: str, target: str, line: int, problem: str, file: str) -> dict:
@@ -145,8 +142,9 @@ def _from_hub(arguments: DataArguments, limits: dict[str, int | None]) -> dict[s
             splits = builder.as_dataset()
         return _from_splits(splits, arguments, limits, name, builder.cache_dir)
     except (OSError, ValueError, RuntimeError, DatasetsError, httpx2.HTTPError) as error:
+        reason = (isinstance(error, DatasetGenerationError) and error.__cause__) or error
         raise GlossaError(
-            f"Data set {name} could not be loaded: {error.__cause__ or error}. Allowed are 'embedded', 'anki', "
+            f"Data set {name} could not be loaded: {reason}. Allowed are 'embedded', 'anki', "
             "'files' (with data_path), the id of a Hub data set (https://huggingface.co/datasets, with dataset_config "
             "where it has several), or a folder of data files. Without a connection, use local files."
         ) from error
@@ -168,6 +166,8 @@ def _from_splits(splits, arguments: DataArguments, limits, name: str, version: s
             stream = rows if limit is None else rows.take(limit)
             fingerprint = Hasher.hash((version, split, limit, sorted(keys.items()), _CODE))
             loaded[split] = _cached(_stream_rows, {"stream": stream, "keys": keys}, fingerprint)
+        elif not len(rows):
+            raise GlossaError(f"{keys['file']} is empty: it has no rows. Choose another data set or split.")
         else:
             rows = rows if limit is None else rows.select(range(min(limit, len(rows))))
             loaded[split] = rows.map(
@@ -221,7 +221,10 @@ def _batch_rows(batch: dict, indices: list[int], column, source, target, file: s
 
 def _stream_rows(stream: IterableDataset, keys: dict) -> Iterator[dict]:
     column, source, target, file = keys["column"], keys["source"], keys["target"], keys["file"]
+    line = 0
     for line, record in enumerate(stream, 1):
         record = (record[column] if column else record) or {source: None, target: None}
         first, second, problem = pair_of(record, source, target)
         yield _row(first, second, line, problem, file)
+    if not line:
+        raise GlossaError(f"{file} is empty: it has no rows. Choose another data set or split.")

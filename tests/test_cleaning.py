@@ -1,0 +1,107 @@
+import json
+
+import datasets
+import pytest
+from datasets import Dataset, DatasetDict
+from glossa.data.arguments import DataArguments
+from glossa.data.cleaning import clean, clean_text
+from glossa.data.sources import FEATURES
+from glossa.errors import GlossaError
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path_factory.mktemp("cache"))
+
+
+def raw(*rows):
+    """Rows of (source, target) or (source, target, problem), numbered from 1."""
+    rows = [
+        dict(zip(FEATURES, (*row[:2], line, *(row[2:] or ("",)), "a.tsv" if row[2:] else ""), strict=True))
+        for line, row in enumerate(rows, 1)
+    ]
+    return Dataset.from_list(rows, features=FEATURES)
+
+
+def pairs(dataset):
+    return list(zip(dataset["source"], dataset["target"], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("  a \t\n b  ", "a b"),
+        ("e\u0301te\u0301", "été"),
+        ("\ufeffCours\u202f!", "Cours\u202f!"),
+        ("Qui\u00a0?\u00a0", "Qui\u00a0?"),
+        ("a \u00a0 b", "a \u00a0 b"),
+        ("\u2028a\u2009b\u3000", "a\u2009b"),
+        ("½ ﬁ", "½ ﬁ"),
+        (" \ufeff ", ""),
+    ],
+)
+def test_clean_text(text, cleaned):
+    assert clean_text(text) == cleaned
+
+
+def test_each_reason_is_counted_and_the_order_kept():
+    train = raw(
+        ("z", "Z"),
+        ("a\tb", "", "no tab"),
+        (" \u00a0", "x"),
+        ("z ", " Z"),
+        ("same", "same"),
+        ("a", "Z"),
+        ("", "", "not UTF-8: byte 0xe9 at column 1"),
+        ("same", "same"),
+    )
+    dataset, report = clean(DatasetDict(train=train), DataArguments())
+    assert dataset["train"].column_names == ["source", "target"]
+    assert pairs(dataset["train"]) == [("z", "Z"), ("same", "same"), ("a", "Z")]
+    counts = {"read": 8, "malformed": 2, "empty": 1, "identical": 0, "duplicates": 2, "kept": 3}
+    assert report.splits == {"train": counts}
+    assert report.malformed_rows == [
+        {"file": "a.tsv", "line": 2, "reason": "no tab", "excerpt": "a\tb"},
+        {"file": "a.tsv", "line": 7, "reason": "not UTF-8: byte 0xe9 at column 1", "excerpt": ""},
+    ]
+    assert json.loads(json.dumps(report.to_dict()))["splits"]["train"] == counts
+
+
+def test_sides_are_not_confused_when_joined():
+    dataset, _ = clean(DatasetDict(train=raw(("a b", "c"), ("a", "b c"))), DataArguments())
+    assert len(dataset["train"]) == 2
+
+
+def test_identical_sides_go_from_training_only():
+    rows = raw(("OK", " OK"), ("a", "b"))
+    dataset, report = clean(DatasetDict(train=rows, test=rows), DataArguments(drop_identical=True))
+    assert pairs(dataset["train"]) == [("a", "b")] and pairs(dataset["test"]) == [("OK", "OK"), ("a", "b")]
+    assert [report.splits[split]["identical"] for split in ("train", "test")] == [1, 0]
+
+
+def test_evaluation_splits_lose_malformed_empty_and_repeated_rows():
+    test = raw(("a", "b"), ("bad", "", "no tab"), ("", "x"), ("a", "b"), ("a", "c"))
+    dataset, report = clean(DatasetDict(train=raw(("a", "b")), test=test), DataArguments())
+    assert pairs(dataset["test"]) == [("a", "b"), ("a", "c")]
+    assert report.splits["test"] == {
+        "read": 5, "malformed": 1, "empty": 1, "identical": 0, "duplicates": 1, "kept": 2,
+    }  # fmt: skip
+
+
+def test_strict_stops_at_the_first_malformed_row():
+    train = raw(("a", "b"), ("x" * 100, "", "no tab"), ("y", "", "other"))
+    with pytest.raises(GlossaError, match=r"a\.tsv, line 2: no tab: 'x{80}'\. Correct the row"):
+        clean(DatasetDict(train=train), DataArguments(strict=True))
+    clean(DatasetDict(train=raw(("a", "b"), ("", ""))), DataArguments(strict=True))
+
+
+def test_ten_examples_of_many_malformed_rows():
+    train = raw(("a", "b"), *[("x", "", "no tab")] * 30)
+    _, report = clean(DatasetDict(train=train), DataArguments())
+    assert [row["line"] for row in report.malformed_rows] == list(range(2, 12))
+    assert report.splits["train"]["malformed"] == 30
+
+
+def test_nothing_left_says_what_happened():
+    with pytest.raises(GlossaError, match=r"train split is left of 2 rows \(1 malformed, 1 with an empty.*'no tab'"):
+        clean(DatasetDict(train=raw(("x", "", "no tab"), ("", "b"))), DataArguments())
