@@ -29,7 +29,7 @@ from .configuration_glossa import GlossaConfig
 
 
 def shift_tokens_right(labels: torch.Tensor, pad_token_id: int, decoder_start_token_id: int) -> torch.Tensor:
-    """The decoder's input for `labels` [B, T]: the start token, then every label but the last; -100 becomes padding."""
+    """The decoder's input for `labels` [B, T]: the start token, then all labels but the last; -100 becomes padding."""
     shifted = labels.new_full(labels.shape, decoder_start_token_id)
     shifted[:, 1:] = labels[:, :-1]
     return shifted.masked_fill_(shifted == -100, pad_token_id)
@@ -83,7 +83,7 @@ def sinusoids(
 
 
 def rotate(states: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """Turn each pair (i, i + E/2) of `states` [B, heads, L, E] by its angle; `cos` and `sin` are [1 or B, 1, L, E/2]."""
+    """Turn each pair (i, i + E/2) of `states` [B, heads, L, E] by its angle; `cos`, `sin` are [1 or B, 1, L, E/2]."""
     first, second = states.chunk(2, dim=-1)
     return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
 

@@ -24,19 +24,19 @@ class DataArguments:
         default=None,
         metadata={"help": "The configuration of a Hub data set, such as 'de-en'."},
     )
-    data_path: list[str] | None = field(
-        default=None,
+    data_path: list[str] = field(
+        default_factory=list,
         metadata={
             "help": "Local pairs, in place of any download: one file (.tsv .txt .csv .jsonl .parquet, also .gz, or an "
             "Anki .zip), or two line-aligned text files, source then target."
         },
     )
-    validation_path: list[str] | None = field(
-        default=None,
+    validation_path: list[str] = field(
+        default_factory=list,
         metadata={"help": "Validation pairs, in the same formats as data_path."},
     )
-    test_path: list[str] | None = field(
-        default=None,
+    test_path: list[str] = field(
+        default_factory=list,
         metadata={"help": "Test pairs, in the same formats as data_path."},
     )
     source_language: str = field(

@@ -1,0 +1,144 @@
+"""Translating lines of text with a trained model, in batches of like length, in the order they came."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+import torch
+from torch.utils.data import DataLoader
+from tqdm.auto import tqdm
+from transformers import DataCollatorWithPadding, PreTrainedModel, PreTrainedTokenizerBase
+
+from ..data.batching import TokenBatchSampler
+from ..data.cleaning import clean_text
+from ..errors import GlossaError
+
+SPARE_TARGET_TOKENS = 50  # beyond twice the source; the paper allows the source's length plus 50 (section 6.1)
+
+
+@dataclass
+class Translation:
+    """One translation and its log-probability under the model (natural logarithm, summed over its tokens)."""
+
+    text: str
+    score: float | None = None
+
+
+class Translator:
+    """A model and its tokenizer, ready to translate.
+
+    Args:
+        model: Any sequence-to-sequence model with `generate`.
+        tokenizer: Its tokenizer.
+        num_beams: 1 is greedy; the model's own default when not given.
+        num_return_sequences: Translations a sentence, best first; at most `num_beams`.
+        batch_tokens: Most source tokens in a batch, padding and beams included.
+        scores: Compute the log-probability of every translation.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        num_beams: int | None = None,
+        num_return_sequences: int = 1,
+        batch_tokens: int = 4096,
+        scores: bool = False,
+    ):
+        self.model = model.eval()
+        self.tokenizer = tokenizer
+        self.num_beams = num_beams or model.generation_config.num_beams or 1
+        self.num_return_sequences = num_return_sequences
+        self.batch_tokens = batch_tokens
+        self.scores = scores
+        if num_return_sequences > self.num_beams:
+            raise GlossaError(
+                f"num_return_sequences is {num_return_sequences} and num_beams {self.num_beams}; beam search "
+                "returns at most as many translations as it has beams. Raise num_beams."
+            )
+
+    def translate(self, sentences: list[str], progress: bool = False) -> list[list[Translation]]:
+        """For each sentence its translations, best first; for a blank sentence one blank translation.
+
+        Raises `GlossaError` where a sentence has more tokens than the tokenizer's `model_max_length`; its attribute
+        `index` is that of the sentence.
+        """
+        encoded = self.encode(sentences)
+        results = [[Translation("", 0.0)] for _ in sentences]
+        wanted = [index for index, sentence in enumerate(sentences) if clean_text(sentence)]
+        if not wanted:
+            return results
+        lengths = [len(encoded[index]) for index in wanted]
+        batches = TokenBatchSampler(lengths, lengths, max(self.batch_tokens // self.num_beams, 1))
+        loader = DataLoader(
+            [{"input_ids": encoded[index], "index": index} for index in wanted],
+            batch_sampler=batches,
+            collate_fn=DataCollatorWithPadding(self.tokenizer),
+        )
+        for batch in tqdm(loader, desc="translating", unit="batch", disable=not progress):
+            indices = batch.pop("index").tolist()
+            translations = self._translate_batch(batch)
+            for position, index in enumerate(indices):
+                first = position * self.num_return_sequences
+                results[index] = translations[first : first + self.num_return_sequences]
+        return results
+
+    def best(self, sentences: list[str], progress: bool = False) -> list[str]:
+        """The best translation of each sentence."""
+        return [translations[0].text for translations in self.translate(sentences, progress)]
+
+    def stream(self, lines: Iterable[str], chunk: int = 4096) -> Iterator[list[Translation]]:
+        """Translations of each line of an endless input, in order, `chunk` lines at a time.
+
+        A line that is too long ends the stream with a `GlossaError` that names it, after all lines before it.
+        """
+        lines, before = iter(lines), 0
+        while sentences := list(islice(lines, chunk)):
+            try:
+                yield from self.translate(sentences)
+            except SentenceTooLong as error:
+                yield from self.translate(sentences[: error.index])
+                raise GlossaError(f"Line {before + error.index + 1}: {error}") from error
+            before += len(sentences)
+
+    def encode(self, sentences: list[str]) -> list[list[int]]:
+        """Token ids of each sentence, cleaned as in training."""
+        encoded = self.tokenizer([clean_text(sentence) for sentence in sentences])["input_ids"]
+        limit = self.tokenizer.model_max_length
+        for index, ids in enumerate(encoded):
+            if len(ids) > limit:
+                raise SentenceTooLong(index, len(ids), limit)
+        return encoded
+
+    @torch.inference_mode()
+    def _translate_batch(self, batch: dict[str, torch.Tensor]) -> list[Translation]:
+        batch = batch.to(self.model.device)
+        longest = batch["input_ids"].shape[1]  # [B, S]
+        output = self.model.generate(
+            **batch,
+            num_beams=self.num_beams,
+            num_return_sequences=self.num_return_sequences,
+            max_new_tokens=2 * longest + SPARE_TARGET_TOKENS,
+            return_dict_in_generate=True,
+            output_scores=self.scores,
+        )
+        texts = self.tokenizer.batch_decode(output.sequences, skip_special_tokens=True)  # [B * returned, T]
+        scores = self._scores(output) if self.scores else [None] * len(texts)
+        return [Translation(text, score) for text, score in zip(texts, scores, strict=True)]
+
+    def _scores(self, output) -> list[float]:
+        steps = self.model.compute_transition_scores(
+            output.sequences, output.scores, output.get("beam_indices"), normalize_logits=self.num_beams == 1
+        )  # [B * returned, T]
+        padding = output.sequences[:, -steps.shape[1] :] == self.tokenizer.pad_token_id
+        return steps.masked_fill(padding, 0).sum(-1).tolist()
+
+
+class SentenceTooLong(GlossaError):
+    """A sentence beyond the tokenizer's `model_max_length`; `index` is its place in what was to be translated."""
+
+    def __init__(self, index: int, length: int, limit: int):
+        self.index = index
+        super().__init__(
+            f"A sentence has {length:,} tokens; the model takes {limit:,}. Split it into sentences, one a line."
+        )

@@ -1,0 +1,196 @@
+"""The settings of a run: dataclasses, read from a recipe (YAML) and the command line."""
+
+import dataclasses
+import difflib
+import inspect
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from transformers import HfArgumentParser, Seq2SeqTrainingArguments
+from transformers.integrations import is_trackio_available
+
+from ..configuration_glossa import GlossaConfig
+from ..data.arguments import DataArguments
+from ..errors import GlossaError
+
+
+def _setting(default: Any, meaning: str):
+    return field(default=default, metadata={"help": meaning})
+
+
+@dataclass
+class TranslatorArguments:
+    """What the run starts from and how its model will translate."""
+
+    init_from: str | None = _setting(
+        None, "Folder or Hub name of a trained model to go on from: its tokenizer and architecture are kept."
+    )
+    vocab_size: int = _setting(8000, "Tokens of the vocabulary, which both languages share.")
+    num_beams: int = _setting(4, "Beams of the finished model's translations; 1 is greedy.")
+    length_penalty: float = _setting(1.0, "Beam scores are divided by the length to this power.")
+    max_new_tokens: int = _setting(128, "Longest translation while the model is being validated, in tokens.")
+
+
+@dataclass
+class GlossaTrainingArguments(Seq2SeqTrainingArguments):
+    """`Seq2SeqTrainingArguments` with the defaults of translation and what the Trainer lacks.
+
+    The optimizer's defaults are those of Vaswani et al. 2017, section 5.3, with the schedule's peak as
+    `learning_rate` instead of a factor.
+    """
+
+    output_dir: str | None = _setting("runs/translator", "The folder of the run: checkpoints, log, finished model.")
+    batch_tokens: int = _setting(
+        4096, "Most tokens of a batch (on each device) on either side, padding included; in place of a batch size."
+    )
+    average_checkpoints: int = _setting(0, "Average the weights of this many checkpoints into the finished model.")
+    average_by: Literal["last", "best"] = _setting("last", "Which checkpoints: the last, or the best by the metric.")
+    early_stopping_patience: int | None = _setting(
+        None, "Stop after this many evaluations without a better metric. Default: never."
+    )
+    learning_rate: float = _setting(1e-3, "Highest learning rate.")
+    lr_scheduler_type: str = _setting("inverse_sqrt", "How the learning rate falls after warm-up.")
+    warmup_steps: float = _setting(1000, "Steps in which the learning rate rises; below 1 a share of all steps.")
+    adam_beta2: float = _setting(0.98, "Decay of Adam's second moment.")
+    adam_epsilon: float = _setting(1e-9, "Added to Adam's denominator.")
+    label_smoothing_factor: float = _setting(0.1, "Label smoothing, inside the model's own loss.")
+    num_train_epochs: float = _setting(10.0, "Passes over the training pairs.")
+    eval_strategy: str = _setting("epoch", "When to evaluate: no, steps or epoch.")
+    save_strategy: str = _setting("epoch", "When to save a checkpoint: no, steps, epoch or best.")
+    save_total_limit: int | None = _setting(3, "Checkpoints to keep, the best among them.")
+    load_best_model_at_end: bool = _setting(True, "Finish with the best checkpoint, not the last.")
+    metric_for_best_model: str | None = _setting("bleu", "The metric that decides: bleu, chrf or loss.")
+    predict_with_generate: bool = _setting(True, "Translate the validation split in each evaluation.")
+    per_device_eval_batch_size: int = _setting(64, "Sentences in an evaluation batch.")
+    logging_steps: float = _setting(50, "Steps between lines of the log; below 1 a share of all steps.")
+    report_to: str = _setting("tensorboard", "Where curves go: tensorboard, trackio, wandb, none.")
+    seed: int = _setting(1, "Seed of weights, dropout and batch order.")
+
+    def __post_init__(self):
+        if self.report_to == "tensorboard" and is_trackio_available():
+            self.report_to = ["tensorboard", "trackio"]
+        super().__post_init__()
+        if self.batch_tokens < 1:
+            raise GlossaError(f"batch_tokens is {self.batch_tokens}; it must be at least 1.")
+        if self.average_checkpoints > (self.save_total_limit or self.average_checkpoints):
+            raise GlossaError(
+                f"average_checkpoints is {self.average_checkpoints}, but save_total_limit keeps only "
+                f"{self.save_total_limit} checkpoints. Raise save_total_limit."
+            )
+
+
+def _model_arguments() -> type:
+    """The fields of GlossaConfig that a recipe may set, as a dataclass; the rest follows from tokenizer and data."""
+    given = {"vocab_size", "decoder_vocab_size", "label_smoothing", "use_cache", "is_encoder_decoder"}
+    meanings = dict(
+        re.findall(r"^ {4}(\w+) \(.*?\): (.*?)(?=^ {4}\w+ \(|\Z)", inspect.getdoc(GlossaConfig), re.M | re.S)
+    )
+    own = GlossaConfig.__annotations__
+    return dataclasses.make_dataclass(
+        "ModelArguments",
+        [
+            (
+                entry.name,
+                _parsed_type(own[entry.name]),
+                _setting(entry.default, " ".join(meanings.get(entry.name, "").split())),
+            )
+            for entry in dataclasses.fields(GlossaConfig)
+            if entry.name in own and entry.name not in given and not entry.name.endswith("token_id")
+        ],
+    )
+
+
+def _parsed_type(annotation: Any) -> Any:
+    # `float | int`, which lets a configuration hold 0 as well as 0.0, is two types to the argument parser.
+    return float if annotation == float | int else annotation
+
+
+ModelArguments = _model_arguments()
+GROUPS = (DataArguments, ModelArguments, TranslatorArguments, GlossaTrainingArguments)
+
+
+@dataclass
+class Settings:
+    """All settings of a run."""
+
+    data: DataArguments
+    model: Any
+    translator: TranslatorArguments
+    training: GlossaTrainingArguments
+
+    def model_settings(self) -> dict:
+        """Fields of GlossaConfig as the run sets them."""
+        return dataclasses.asdict(self.model) | {"label_smoothing": self.training.label_smoothing_factor}
+
+    def recipe(self) -> dict:
+        """Every setting with its value, as a recipe that gives the same run again."""
+        values = dataclasses.asdict(self.data) | dataclasses.asdict(self.model) | dataclasses.asdict(self.translator)
+        values |= self.training.to_dict()
+        for name in ("hub_token", "accelerator_config"):  # a secret; and what every run derives anew
+            values.pop(name)
+        return {name: value for name, value in values.items() if value is not None and value != "" and value != []}
+
+
+def parse_settings(argv: list[str], description: str = "") -> Settings:
+    """Settings from `[recipe.yaml] [--name value ...]`; the command line wins over the recipe.
+
+    Raises `GlossaError` for a setting that does not exist, naming the nearest that does, and for a value that is
+    not allowed.
+    """
+    parser = HfArgumentParser(GROUPS, description=description, allow_abbrev=False)
+    parser.usage = "%(prog)s [RECIPE.yaml] [--setting value ...]"
+    parser.error = _refuse
+    argv = list(argv)
+    recipe = argv.pop(0) if argv and not argv[0].startswith("-") else None
+    names = [entry.name for group in GROUPS for entry in dataclasses.fields(group) if entry.init]
+    values = {} if recipe is None else _read_recipe(Path(recipe), names)
+    parser.set_defaults(**{name: None for name, value in values.items() if value in ("", "null", "~")})
+    try:
+        *groups, unknown = parser.parse_args_into_dataclasses(
+            _as_arguments(values) + argv, return_remaining_strings=True, look_for_args_file=False
+        )
+    except (TypeError, ValueError) as error:
+        raise GlossaError(f"{recipe or 'command line'}: {error}") from error
+    if unknown:
+        raise GlossaError(f"Command line: {_unknown(unknown[0], names)}")
+    return Settings(*groups)
+
+
+def _read_recipe(path: Path, names: list[str]) -> dict[str, str | list | dict]:
+    if not path.is_file():
+        raise GlossaError(f"{path}: there is no such recipe. Give a YAML file, as in configuration/.")
+    try:
+        # Every value stays the text that was written: YAML would read `no` as false and `1e-4` as a string.
+        recipe = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader) or {}
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise GlossaError(f"{path}: not a YAML file: {error}") from error
+    if not isinstance(recipe, dict):
+        raise GlossaError(f"{path}: a recipe is lines of `setting: value`.")
+    for name in recipe:
+        if name not in names:
+            raise GlossaError(f"{path}: {_unknown(name, names)}")
+    return recipe
+
+
+def _as_arguments(recipe: dict[str, str | list | dict]) -> list[str]:
+    """The recipe as command-line arguments, so that both are parsed alike."""
+    arguments = []
+    for name, value in recipe.items():
+        if value not in ("", "null", "~"):
+            value = json.dumps(value) if isinstance(value, dict) else value
+            arguments += [f"--{name}", *(value if isinstance(value, list) else [value])]
+    return arguments
+
+
+def _unknown(name: str, names: list[str]) -> str:
+    nearest = difflib.get_close_matches(name.lstrip("-").split("=")[0].replace("-", "_"), names, n=1, cutoff=0.5)
+    hint = f" Did you mean `{nearest[0]}`?" if nearest else ""
+    return f"there is no setting `{name}`.{hint} `--help` lists them all."
+
+
+def _refuse(message: str):
+    raise GlossaError(message[:1].upper() + message[1:] + ". `--help` lists every setting and its meaning.")
