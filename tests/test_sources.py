@@ -4,7 +4,6 @@ import zipfile
 from pathlib import Path
 
 import datasets
-import pyarrow.parquet
 import pytest
 from glossa.data import anki, sources
 from glossa.data.arguments import DataArguments
@@ -227,8 +226,7 @@ def test_the_real_anki_archive():
 
 @pytest.mark.parametrize("streaming", [False, True])
 def test_an_empty_split_is_refused(tmp_path, streaming):
-    folder = hub_folder(tmp_path, train=[("a", "b")])
-    table = pyarrow.parquet.read_table(f"{folder}/train.parquet")
-    pyarrow.parquet.write_table(table.slice(0, 0), f"{folder}/validation.parquet")
-    with pytest.raises(GlossaError, match="validation is empty: it has no rows"):
-        load_source(DataArguments(dataset=folder, streaming=streaming))
+    (tmp_path / "train.csv").write_text("source,target\na,b\n")
+    (tmp_path / "validation.csv").write_text("source,target\n")
+    with pytest.raises(GlossaError, match=r"validation.*(is empty: it has no rows|corresponds to no data)"):
+        load_source(DataArguments(dataset=str(tmp_path), streaming=streaming))

@@ -159,15 +159,16 @@ def _from_splits(splits, arguments: DataArguments, limits, name: str, version: s
         if split not in splits:
             continue
         rows, limit = splits[split], limits[split]
-        features = rows.features or rows._resolve_features().features
-        column, source, target = _find_columns(features, _columns(arguments), name)
+        # A stream of JSON or CSV does not know its columns before its first row.
+        example = rows.features or next(iter(rows), None)
+        if example is None:
+            raise GlossaError(f"{name}, {split} is empty: it has no rows. Choose another data set or split.")
+        column, source, target = _find_columns(example, _columns(arguments), name)
         keys = {"column": column, "source": source, "target": target, "file": f"{name}, {split}"}
         if isinstance(rows, IterableDataset):
             stream = rows if limit is None else rows.take(limit)
             fingerprint = Hasher.hash((version, split, limit, sorted(keys.items()), _CODE))
             loaded[split] = _cached(_stream_rows, {"stream": stream, "keys": keys}, fingerprint)
-        elif not len(rows):
-            raise GlossaError(f"{keys['file']} is empty: it has no rows. Choose another data set or split.")
         else:
             rows = rows if limit is None else rows.select(range(min(limit, len(rows))))
             loaded[split] = rows.map(
@@ -183,7 +184,7 @@ def _from_splits(splits, arguments: DataArguments, limits, name: str, version: s
     return loaded
 
 
-def _find_columns(features: Features, columns: Columns, name: str) -> tuple[str | None, str, str]:
+def _find_columns(features: Features | dict, columns: Columns, name: str) -> tuple[str | None, str, str]:
     """`("translation", source key, target key)`, or `(None, source column, target column)`."""
     translation = features.get("translation")
     if not columns.required and isinstance(translation, Translation | dict):
@@ -221,10 +222,7 @@ def _batch_rows(batch: dict, indices: list[int], column, source, target, file: s
 
 def _stream_rows(stream: IterableDataset, keys: dict) -> Iterator[dict]:
     column, source, target, file = keys["column"], keys["source"], keys["target"], keys["file"]
-    line = 0
     for line, record in enumerate(stream, 1):
         record = (record[column] if column else record) or {source: None, target: None}
         first, second, problem = pair_of(record, source, target)
         yield _row(first, second, line, problem, file)
-    if not line:
-        raise GlossaError(f"{file} is empty: it has no rows. Choose another data set or split.")
