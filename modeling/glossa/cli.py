@@ -1,0 +1,47 @@
+"""How every script ends: with its work done, or with one line that says what was wrong."""
+
+import errno
+import logging
+import os
+import sys
+from collections.abc import Callable
+
+from .errors import GlossaError
+
+_DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+def run(main: Callable[[list[str]], None]) -> None:
+    """Call `main` with the command line. A `GlossaError`, a full disk or Ctrl-C ends the program without traceback.
+
+    A bare `--debug` anywhere on the command line brings the traceback back.
+    """
+    arguments = sys.argv[1:]
+    debug = "--debug" in arguments
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    for noisy in ("httpx", "httpcore", "absl", "sacrebleu"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+    try:
+        main([argument for argument in arguments if argument != "--debug"])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader of our output (`head`, say) has gone; Python would complain again when it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except (GlossaError, OSError, RuntimeError) as error:
+        message = str(error) if isinstance(error, GlossaError) else _full_disk(error)
+        if debug or message is None:
+            raise
+        sys.exit(f"error: {message}")
+
+
+def _full_disk(error: Exception) -> str | None:
+    """What to say of a disk that is full; None for any other error."""
+    if getattr(error, "errno", None) in _DISK_FULL or "No space left" in str(error) or "File too large" in str(error):
+        where = getattr(error, "filename", None)
+        return (
+            f"The disk is full{f' ({where})' if where else ''}: {error}. Free some space and resume: checkpoints "
+            "already written are whole."
+        )
+    return None

@@ -1,0 +1,68 @@
+"""What a run leaves beside its model: recipe, versions, metrics, curves, samples, held-out pairs."""
+
+import json
+import platform
+from importlib.metadata import version
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")  # no display is needed to write a picture
+
+import yaml
+from datasets import DatasetDict
+from matplotlib import pyplot
+
+from ..data.cleaning import DataReport
+from .arguments import Settings
+
+LIBRARIES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "evaluate", "sacrebleu")
+
+
+def write_setup(run: Path, settings: Settings, pairs: DatasetDict, report: DataReport) -> None:
+    """What is known before training: `recipe.yaml`, `versions.json`, `data_report.json`, and the held-out pairs."""
+    run.mkdir(parents=True, exist_ok=True)
+    (run / "recipe.yaml").write_text(yaml.safe_dump(settings.recipe(), allow_unicode=True), encoding="utf-8")
+    write_json(run / "versions.json", {"python": platform.python_version()} | {n: version(n) for n in LIBRARIES})
+    write_json(run / "data_report.json", report.to_dict())
+    for split in ("validation", "test"):
+        if split in pairs:
+            pairs[split].to_json(held_out(run, split), force_ascii=False)
+
+
+def held_out(run: Path, split: str) -> Path:
+    """The file in which a run keeps its `validation` or `test` pairs (JSON Lines of `source` and `target`)."""
+    return run / "held_out" / f"{split}.jsonl"
+
+
+def write_json(path: Path, value) -> None:
+    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def write_curves(run: Path, history: list[dict]) -> None:
+    """`curves.png`: training and validation loss, and validation BLEU, against steps."""
+    figure, (loss_axes, bleu_axes) = pyplot.subplots(1, 2, figsize=(11, 4), layout="constrained")
+    for key, label in (("loss", "training"), ("eval_loss", "validation")):
+        points = [(entry["step"], entry[key]) for entry in history if key in entry]
+        if points:
+            loss_axes.plot(*zip(*points, strict=True), label=label)
+    points = [(entry["step"], entry["eval_bleu"]) for entry in history if "eval_bleu" in entry]
+    if points:
+        bleu_axes.plot(*zip(*points, strict=True), marker="o")
+    loss_axes.set(xlabel="step", ylabel="loss (nats a token)", title="Loss")
+    bleu_axes.set(xlabel="step", ylabel="BLEU (greedy)", title="Validation BLEU")
+    loss_axes.legend()
+    for axes in (loss_axes, bleu_axes):
+        axes.grid(alpha=0.3)
+    figure.savefig(run / "curves.png", dpi=120)
+    pyplot.close(figure)
+
+
+def write_samples(run: Path, rows: list[dict[str, str]]) -> None:
+    """`samples.md`: a table of source, reference, greedy and beam translation."""
+    columns = list(rows[0])
+    lines = [f"| {' | '.join(columns)} |", "|" + " --- |" * len(columns)]
+    for row in rows:
+        cells = (row[column].replace("|", "\\|") for column in columns)
+        lines.append(f"| {' | '.join(cells)} |")
+    (run / "samples.md").write_text("\n".join(lines) + "\n", encoding="utf-8")

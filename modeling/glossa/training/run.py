@@ -1,0 +1,246 @@
+"""A whole run: from settings to a folder that holds a trained, scored translator."""
+
+import logging
+import time
+from pathlib import Path
+
+import torch
+from datasets import Dataset, DatasetDict
+from huggingface_hub.errors import StrictDataclassError
+from sacrebleu.metrics import BLEU, CHRF
+from transformers import (
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+    DataCollatorForSeq2Seq,
+    EarlyStoppingCallback,
+    EvalPrediction,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    set_seed,
+)
+from transformers.trainer_utils import get_last_checkpoint
+
+from ..configuration_glossa import GlossaConfig
+from ..data.cleaning import DataReport
+from ..data.pairs import group_references, prepare_pairs
+from ..data.tokenising import tokenize_pairs
+from ..errors import GlossaError
+from ..evaluation.scoring import score_table, score_translator
+from ..evaluation.translation import Translator
+from ..modeling_glossa import GlossaForConditionalGeneration
+from ..tokenizer import train_tokenizer
+from . import report as reporting
+from .arguments import Settings
+from .averaging import average_into, choose_checkpoints
+from .trainer import GlossaTrainer, by_length
+
+logger = logging.getLogger(__name__)
+
+SAMPLES = 10
+
+
+def train(settings: Settings) -> Path:
+    """Train, score and save the translator that `settings` describe; returns the run's folder.
+
+    Raises `GlossaError` for whatever is wrong with settings or data, before any training.
+    """
+    run = Path(settings.training.output_dir)
+    _refuse_finished(run, settings)
+    set_seed(settings.training.seed)
+    with settings.training.main_process_first():
+        pairs, data_report = prepare_pairs(settings.data)
+    tokenizer = build_tokenizer(settings, pairs)
+    with settings.training.main_process_first():
+        tokenised = tokenize_pairs(pairs, tokenizer, settings.data, data_report)
+    model = build_model(settings, tokenizer)
+    if settings.training.should_save:
+        reporting.write_setup(run, settings, pairs, data_report)
+
+    trainer, seconds = fit(settings, model, tokenizer, pairs, tokenised)
+    if settings.training.should_save:
+        finish(run, settings, trainer, pairs, data_report, seconds)
+    return run
+
+
+def build_tokenizer(settings: Settings, pairs: DatasetDict) -> PreTrainedTokenizerBase:
+    """The tokenizer of `init_from`, or a new one learned from the training split and nothing else."""
+    if settings.translator.init_from:
+        return _load(AutoTokenizer, settings.translator.init_from)
+    texts = (batch[side] for side in ("source", "target") for batch in pairs["train"].iter(1000))
+    positions = max(settings.model.max_source_positions, settings.model.max_target_positions)
+    return train_tokenizer(texts, settings.translator.vocab_size, max_length=positions)
+
+
+def build_model(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
+    """The model of `init_from`, or a new one; either with the run's decoding settings."""
+    if settings.translator.init_from:
+        model = _load(AutoModelForSeq2SeqLM, settings.translator.init_from)
+        model.config.label_smoothing = settings.training.label_smoothing_factor
+    else:
+        try:
+            config = GlossaConfig(
+                **settings.model_settings(),
+                vocab_size=len(tokenizer),
+                pad_token_id=tokenizer.pad_token_id,
+                eos_token_id=tokenizer.eos_token_id,
+                bos_token_id=tokenizer.bos_token_id,
+                decoder_start_token_id=tokenizer.bos_token_id,
+            )
+        except StrictDataclassError as error:
+            raise GlossaError(str(error.__cause__ or error)) from error
+        model = GlossaForConditionalGeneration(config)
+    model.generation_config.update(
+        num_beams=settings.translator.num_beams,
+        length_penalty=settings.translator.length_penalty,
+        max_new_tokens=settings.translator.max_new_tokens,
+    )
+    return model
+
+
+def fit(
+    settings: Settings,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    pairs: DatasetDict,
+    tokenised: DatasetDict,
+) -> tuple[GlossaTrainer, float]:
+    """Train `model`; returns the trainer, with the weights to keep in its model, and the seconds of training."""
+    arguments = settings.training
+    # The Trainer's own smoothing would take the labels away from the model, which smooths in its own loss.
+    arguments.label_smoothing_factor = 0.0
+    arguments.generation_num_beams = 1  # validation is greedy: as good a guide as beams, and several times faster
+    validation, metrics = None, None
+    if "validation" in pairs and arguments.eval_strategy != "no":
+        validation, references = _validation_rows(pairs["validation"], tokenised["validation"])
+        metrics = _metrics(tokenizer, references)
+    patience = arguments.early_stopping_patience
+    trainer = GlossaTrainer(
+        model=model,
+        args=arguments,
+        train_dataset=tokenised["train"],
+        eval_dataset=validation,
+        processing_class=tokenizer,
+        data_collator=DataCollatorForSeq2Seq(tokenizer, model),
+        compute_metrics=metrics,
+        callbacks=[EarlyStoppingCallback(patience)] if patience else None,
+    )
+    started = time.perf_counter()
+    trainer.train(resume_from_checkpoint=_checkpoint(arguments.resume_from_checkpoint, arguments.output_dir))
+    seconds = time.perf_counter() - started
+    if arguments.average_checkpoints:
+        chosen = choose_checkpoints(
+            Path(arguments.output_dir),
+            arguments.average_checkpoints,
+            arguments.average_by,
+            arguments.metric_for_best_model.removeprefix("eval_"),
+            arguments.greater_is_better,
+        )
+        logger.info("averaging %s", ", ".join(path.name for path in chosen))
+        average_into(trainer.model, chosen)
+    return trainer, seconds
+
+
+def finish(
+    run: Path, settings: Settings, trainer: GlossaTrainer, pairs: DatasetDict, data_report: DataReport, seconds: float
+) -> None:
+    """Save the model, score it on the held-out splits and write the reports."""
+    model, tokenizer = trainer.accelerator.unwrap_model(trainer.model), trainer.processing_class
+    model.save_pretrained(run)
+    tokenizer.save_pretrained(run)
+    history = trainer.state.log_history
+    reporting.write_json(run / "history.json", history)
+    reporting.write_curves(run, history)
+
+    speeds = [entry["target_tokens_per_second"] for entry in history if "target_tokens_per_second" in entry]
+    metrics = {
+        "training_seconds": round(seconds, 1),
+        "steps": trainer.state.global_step,
+        "epochs": trainer.state.epoch,
+        "parameters": model.num_parameters(),
+        "padding": round(trainer.batch_sampler.padding(), 4),
+        "target_tokens_per_second": sorted(speeds)[len(speeds) // 2] if speeds else None,
+        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else f"cpu, {torch.get_num_threads()} threads",
+    }
+    for split in ("validation", "test"):
+        if split in pairs:
+            metrics[split] = _score_split(run, split, model, tokenizer, pairs[split])
+    reporting.write_json(run / "metrics.json", metrics)
+    print(f"Padding {metrics['padding']:.1%}, {metrics['training_seconds']:,.0f} s of training. Saved in {run}")
+
+
+def _score_split(run: Path, split: str, model, tokenizer, pairs: Dataset) -> dict:
+    """Scores of one split, greedy and with the model's beams; printed, and returned without the texts."""
+    beams = sorted({1, model.generation_config.num_beams or 1})
+    results = {
+        "greedy" if n == 1 else f"beam {n}": score_translator(Translator(model, tokenizer, num_beams=n), pairs)
+        for n in beams
+    }
+    print(f"\n{split}, {len(pairs)} pairs\n{score_table(results)}\n")
+    if split == "test" or not reporting.held_out(run, "test").exists():
+        first, *_ = results.values()
+        step = max(len(first["sources"]) // SAMPLES, 1)
+        rows = [
+            {"source": first["sources"][i], "reference": first["references"][i][0]}
+            | {name: result["translations"][i] for name, result in results.items()}
+            for i in range(0, len(first["sources"]), step)
+        ][:SAMPLES]
+        reporting.write_samples(run, rows)
+        for row in rows:
+            print("\n".join(f"{name:>10}: {text}" for name, text in row.items()), end="\n\n")
+    texts = {"sources", "references", "translations"}
+    return {name: {k: v for k, v in result.items() if k not in texts} for name, result in results.items()}
+
+
+def _validation_rows(pairs: Dataset, tokenised: Dataset) -> tuple[Dataset, list[list[str]]]:
+    """One row for each distinct source, its first reference as label, by length; and all references of each."""
+    grouped = dict(group_references(pairs))
+    first: dict[str, int] = {}
+    for row, source in enumerate(pairs["source"]):
+        first.setdefault(source, row)
+    rows, sources = tokenised.select(list(first.values())), list(first)
+    order = by_length(rows)
+    return rows.select(order), [grouped[sources[row]] for row in order]
+
+
+def _metrics(tokenizer: PreTrainedTokenizerBase, references: list[list[str]]):
+    """BLEU and chrF++ of the validation split against the first reference of each source."""
+    streams = [[targets[0] for targets in references]]
+
+    def compute(prediction: EvalPrediction) -> dict[str, float]:
+        ids = prediction.predictions
+        ids[ids == -100] = tokenizer.pad_token_id
+        texts = tokenizer.batch_decode(ids, skip_special_tokens=True)
+        return {
+            "bleu": BLEU().corpus_score(texts, streams).score,
+            "chrf": CHRF(word_order=2).corpus_score(texts, streams).score,
+        }
+
+    return compute
+
+
+def _load(auto_class, name: str):
+    try:
+        return auto_class.from_pretrained(name, trust_remote_code=Path(name).is_dir())
+    except (OSError, ValueError) as error:
+        raise GlossaError(f"init_from is {name!r}, which does not load: {error}") from error
+
+
+def _checkpoint(wanted: str | None, run: str) -> str | None:
+    """The checkpoint to resume from: a folder as given, or for `true` the last one of the run."""
+    if wanted is None or str(wanted).lower() in ("false", "no"):
+        return None
+    if str(wanted).lower() not in ("true", "yes", "last"):
+        return wanted
+    last = get_last_checkpoint(run) if Path(run).is_dir() else None
+    if last is None:
+        raise GlossaError(f"resume_from_checkpoint is {wanted!r}, but {run} holds no checkpoint. Leave it out.")
+    return last
+
+
+def _refuse_finished(run: Path, settings: Settings) -> None:
+    holds_work = any((run / "model.safetensors").parent.glob("*.safetensors")) or any(run.glob("checkpoint-*"))
+    if holds_work and not settings.training.resume_from_checkpoint:
+        raise GlossaError(
+            f"{run} already holds a run. Give another --output_dir, go on with --resume_from_checkpoint true, or "
+            "remove the folder."
+        )

@@ -1,0 +1,116 @@
+"""`Seq2SeqTrainer` with batches by token budget, exact evaluation and a log that counts tokens."""
+
+import time
+from typing import Any
+
+import torch
+from datasets import Dataset
+from torch.utils.data import DataLoader
+from transformers import Seq2SeqTrainer, TrainerCallback
+from transformers.trainer_utils import EvalLoopOutput
+
+from ..data.batching import TokenBatchSampler
+
+
+class GlossaTrainer(Seq2SeqTrainer):
+    """Trains a translator on rows of `input_ids`, `labels`, `source_length` and `target_length`.
+
+    It differs from its parent in three ways. Batches hold `batch_tokens` tokens. The evaluation loss is the mean
+    over all target tokens, not the mean of the batches' means, with the share of tokens predicted rightly beside it
+    (`token_accuracy`, each predicted after the true ones). The log has real target tokens a second.
+    """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.batch_sampler = self._build_batch_sampler() if self.train_dataset is not None else None
+        self.add_callback(_EpochOrder(self))
+        self._evaluation_sums: torch.Tensor | None = None
+        self._target_tokens = 0
+        self._clock = time.perf_counter()
+
+    def _build_batch_sampler(self) -> TokenBatchSampler:
+        return TokenBatchSampler(
+            self.train_dataset["source_length"],
+            self.train_dataset["target_length"],
+            self.args.batch_tokens,
+            seed=self.args.data_seed if self.args.data_seed is not None else self.args.seed,
+            multiple_of=self.args.world_size,
+        )
+
+    def get_train_dataloader(self) -> DataLoader:
+        """Batches of the token budget; Accelerate deals them out to the processes."""
+        loader = DataLoader(
+            self.train_dataset.select_columns(["input_ids", "labels"]),
+            batch_sampler=self.batch_sampler,
+            collate_fn=self.data_collator,
+            num_workers=self.args.dataloader_num_workers,
+            pin_memory=self.args.dataloader_pin_memory,
+            persistent_workers=self.args.dataloader_persistent_workers,
+            prefetch_factor=self.args.dataloader_prefetch_factor,
+        )
+        return self.accelerator.prepare(loader)
+
+    def get_batch_samples(self, *args, **kwargs):
+        batches, items = super().get_batch_samples(*args, **kwargs)
+        self._target_tokens += int(items) if items is not None else 0
+        return batches, items
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        if "loss" in logs:
+            now = time.perf_counter()
+            logs["target_tokens_per_second"] = round(self._target_tokens / (now - self._clock), 1)
+            self._target_tokens, self._clock = 0, now
+        super().log(logs, start_time)
+
+    def evaluation_loop(self, *args, **kwargs) -> EvalLoopOutput:
+        started = time.perf_counter()
+        self._evaluation_sums = torch.zeros(3, dtype=torch.float64)
+        output = super().evaluation_loop(*args, **kwargs)
+        loss, right, tokens = self.accelerator.reduce(self._evaluation_sums.to(self.args.device)).tolist()
+        prefix = kwargs.get("metric_key_prefix", "eval")
+        if tokens:
+            output.metrics[f"{prefix}_loss"] = loss / tokens
+            output.metrics[f"{prefix}_token_accuracy"] = right / tokens
+        self._clock += time.perf_counter() - started  # training speed does not count the time to evaluate
+        return output
+
+    @torch.no_grad()
+    def prediction_step(self, model, inputs, prediction_loss_only, ignore_keys=None, **gen_kwargs):
+        """Loss, translations [B, T] (None without `predict_with_generate`) and labels [B, T] of one batch."""
+        inputs = self._prepare_inputs(inputs)
+        labels = inputs["labels"]
+        with self.compute_loss_context_manager():
+            outputs = model(**inputs)
+        self._count(outputs, labels)
+        if prediction_loss_only or not self.args.predict_with_generate:
+            return outputs.loss.detach(), None, None
+        source = {name: inputs[name] for name in ("input_ids", "attention_mask")}
+        with self.compute_loss_context_manager():
+            generated = self.model.generate(**source, **(gen_kwargs or self._generation_settings()))
+        return outputs.loss.detach(), generated, labels
+
+    def _generation_settings(self) -> dict[str, Any]:
+        return {name: value for name, value in getattr(self, "_gen_kwargs", {}).items() if value is not None}
+
+    def _count(self, outputs, labels: torch.Tensor):
+        real = labels != -100
+        right = (outputs.logits.argmax(-1) == labels) & real
+        tokens = real.sum()
+        self._evaluation_sums += torch.stack([outputs.loss * tokens, right.sum(), tokens]).double().cpu()
+
+
+class _EpochOrder(TrainerCallback):
+    """Tells the batch sampler its epoch, also when a run resumes in the middle of one."""
+
+    def __init__(self, trainer: GlossaTrainer):
+        self.trainer = trainer
+
+    def on_epoch_begin(self, args, state, control, **kwargs):
+        # After e whole epochs state.epoch is e, give or take rounding; in the middle of one it is above.
+        self.trainer.batch_sampler.set_epoch(int((state.epoch or 0) + 1e-6))
+
+
+def by_length(rows: Dataset) -> list[int]:
+    """Row numbers in the order of source length: evaluation batches of like length waste no time on padding."""
+    lengths = rows["source_length"]
+    return sorted(range(len(rows)), key=lambda row: lengths[row])
