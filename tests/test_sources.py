@@ -75,6 +75,8 @@ def test_anki_direction_and_local_archive(tmp_path):
     assert pairs(load_source(files(path, dataset="anki"))["train"]) == [("Go.", "Va !")]
     reverse = files(path, dataset="anki", source_language="fr", target_language="en")
     assert pairs(load_source(reverse)["train"]) == [("Va !", "Go.")]
+    as_file = files(path, source_language="fr", target_language="en")
+    assert pairs(load_source(as_file)["train"]) == [("Go.", "Va !")]
     with pytest.raises(GlossaError, match="has English"):
         load_source(files(path, dataset="anki", source_language="de", target_language="fr"))
 

@@ -81,13 +81,15 @@ def test_too_few_or_too_connected():
 def test_overlap_counts_each_side(caplog):
     train = of(("Go!", "Va !"), ("Run", "Cours"))
     splits = DatasetDict(
-        train=train, validation=of(("x", "y")), test=of(("go", "x"), ("Go.", "cours!"), ("cours", "run"))
+        train=train,
+        validation=of(("x", "y")),
+        test=of(("go", "x"), ("Go.", "cours!"), ("cours", "run"), ("new", "va")),
     )
     assert check_overlap(splits) == {
         "validation": {"source": 0, "target": 0},
-        "test": {"source": 2, "target": 1},
+        "test": {"source": 2, "target": 2},
     }
-    assert [record.args for record in caplog.records] == [("test", 3, 2, 1)]
+    assert [record.args for record in caplog.records] == [("test", 4, 2, 2)]
 
 
 def test_group_references():

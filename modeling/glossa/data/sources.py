@@ -167,7 +167,7 @@ def _from_splits(splits, arguments: DataArguments, limits, name: str, version: s
         keys = {"column": column, "source": source, "target": target, "file": f"{name}, {split}"}
         if isinstance(rows, IterableDataset):
             stream = rows if limit is None else rows.take(limit)
-            fingerprint = Hasher.hash((version, split, limit, sorted(keys.items()), _CODE))
+            fingerprint = Hasher.hash((version, limit, sorted(keys.items()), _CODE))
             loaded[split] = _cached(_stream_rows, {"stream": stream, "keys": keys}, fingerprint)
         else:
             rows = rows if limit is None else rows.select(range(min(limit, len(rows))))
