@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import torch
 import yaml
 from transformers import HfArgumentParser, Seq2SeqTrainingArguments
 from transformers.integrations import is_trackio_available
@@ -73,6 +74,8 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
     def __post_init__(self):
         if self.report_to == "tensorboard" and is_trackio_available():
             self.report_to = ["tensorboard", "trackio"]
+        if not torch.accelerator.is_available():
+            self.use_cpu = True  # the Trainer refuses bf16 without an accelerator unless it is told so
         super().__post_init__()
         if self.batch_tokens < 1:
             raise GlossaError(f"batch_tokens is {self.batch_tokens}; it must be at least 1.")
