@@ -58,13 +58,13 @@ class Translator:
             )
 
     def translate(self, sentences: list[str], progress: bool = False) -> list[list[Translation]]:
-        """For each sentence its translations, best first; for a blank sentence one blank translation.
+        """For each sentence its translations, best first; for a blank sentence blank ones.
 
         Raises `GlossaError` where a sentence has more tokens than the tokenizer's `model_max_length`; its attribute
         `index` is that of the sentence.
         """
         encoded = self.encode(sentences)
-        results = [[Translation("", 0.0)] for _ in sentences]
+        results = [[Translation("", 0.0)] * self.num_return_sequences for _ in sentences]
         wanted = [index for index, sentence in enumerate(sentences) if clean_text(sentence)]
         if not wanted:
             return results

@@ -14,6 +14,7 @@ from datasets import DatasetDict
 from matplotlib import pyplot
 
 from ..data.cleaning import DataReport
+from ..data.pairs import held_out_file
 from .arguments import Settings
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "evaluate", "sacrebleu")
@@ -27,12 +28,7 @@ def write_setup(run: Path, settings: Settings, pairs: DatasetDict, report: DataR
     write_json(run / "data_report.json", report.to_dict())
     for split in ("validation", "test"):
         if split in pairs:
-            pairs[split].to_json(held_out(run, split), force_ascii=False)
-
-
-def held_out(run: Path, split: str) -> Path:
-    """The file in which a run keeps its `validation` or `test` pairs (JSON Lines of `source` and `target`)."""
-    return run / "held_out" / f"{split}.jsonl"
+            pairs[split].to_json(held_out_file(run, split), force_ascii=False)
 
 
 def write_json(path: Path, value) -> None:

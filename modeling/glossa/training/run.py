@@ -2,6 +2,7 @@
 
 import logging
 import os
+import platform
 import time
 from pathlib import Path
 
@@ -10,8 +11,6 @@ from datasets import Dataset, DatasetDict
 from huggingface_hub.errors import StrictDataclassError
 from sacrebleu.metrics import BLEU, CHRF
 from transformers import (
-    AutoModelForSeq2SeqLM,
-    AutoTokenizer,
     DataCollatorForSeq2Seq,
     EarlyStoppingCallback,
     EvalPrediction,
@@ -23,11 +22,12 @@ from transformers.trainer_utils import get_last_checkpoint
 
 from ..configuration_glossa import GlossaConfig
 from ..data.cleaning import DataReport
-from ..data.pairs import group_references, prepare_pairs
+from ..data.pairs import group_references, held_out_file, prepare_pairs
 from ..data.tokenising import tokenize_pairs
 from ..errors import GlossaError
 from ..evaluation.scoring import score_table, score_translator
 from ..evaluation.translation import Translator
+from ..loading import load_model, load_tokenizer
 from ..modeling_glossa import GlossaForConditionalGeneration
 from ..tokenizer import train_tokenizer
 from . import report as reporting
@@ -67,7 +67,7 @@ def train(settings: Settings) -> Path:
 def build_tokenizer(settings: Settings, pairs: DatasetDict) -> PreTrainedTokenizerBase:
     """The tokenizer of `init_from`, or a new one learned from the training split and nothing else."""
     if settings.translator.init_from:
-        return _load(AutoTokenizer, settings.translator.init_from)
+        return load_tokenizer(settings.translator.init_from)
     texts = (batch[side] for side in ("source", "target") for batch in pairs["train"].iter(1000))
     positions = max(settings.model.max_source_positions, settings.model.max_target_positions)
     return train_tokenizer(texts, settings.translator.vocab_size, max_length=positions)
@@ -76,7 +76,7 @@ def build_tokenizer(settings: Settings, pairs: DatasetDict) -> PreTrainedTokeniz
 def build_model(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
     """The model of `init_from`, or a new one; either with the run's decoding settings."""
     if settings.translator.init_from:
-        model = _load(AutoModelForSeq2SeqLM, settings.translator.init_from)
+        model = load_model(settings.translator.init_from)
         model.config.label_smoothing = settings.training.label_smoothing_factor
     else:
         try:
@@ -163,13 +163,21 @@ def finish(
         "parameters": model.num_parameters(),
         "padding": round(trainer.batch_sampler.padding(), 4),
         "target_tokens_per_second": sorted(speeds)[len(speeds) // 2] if speeds else None,
-        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else f"cpu, {torch.get_num_threads()} threads",
+        "device": torch.cuda.get_device_name()
+        if torch.cuda.is_available()
+        else f"cpu, {torch.get_num_threads()} threads",
     }
     for split in ("validation", "test"):
         if split in pairs:
             metrics[split] = _score_split(run, split, model, tokenizer, pairs[split])
     reporting.write_json(run / "metrics.json", metrics)
     print(f"Padding {metrics['padding']:.1%}, {metrics['training_seconds']:,.0f} s of training. Saved in {run}")
+
+
+def _device_name() -> str:
+    if torch.cuda.is_available():
+        return f"{torch.cuda.device_count()} x {torch.cuda.get_device_name()}"
+    return f"{platform.processor() or platform.machine()}, {torch.get_num_threads()} threads"
 
 
 def _score_split(run: Path, split: str, model, tokenizer, pairs: Dataset) -> dict:
@@ -180,7 +188,7 @@ def _score_split(run: Path, split: str, model, tokenizer, pairs: Dataset) -> dic
         for n in beams
     }
     print(f"\n{split}, {len(pairs)} pairs\n{score_table(results)}\n")
-    if split == "test" or not reporting.held_out(run, "test").exists():
+    if split == "test" or not held_out_file(run, "test").exists():
         first, *_ = results.values()
         step = max(len(first["sources"]) // SAMPLES, 1)
         rows = [
@@ -220,13 +228,6 @@ def _metrics(tokenizer: PreTrainedTokenizerBase, references: list[list[str]]):
         }
 
     return compute
-
-
-def _load(auto_class, name: str):
-    try:
-        return auto_class.from_pretrained(name, trust_remote_code=Path(name).is_dir())
-    except (OSError, ValueError) as error:
-        raise GlossaError(f"init_from is {name!r}, which does not load: {error}") from error
 
 
 def _checkpoint(wanted: str | None, run: str) -> str | None:
