@@ -127,7 +127,8 @@ class GlossaConfig(PreTrainedConfig):
     decoder_start_token_id: int | None = 2
 
     def __post_init__(self, **kwargs):
-        self.decoder_vocab_size = self.decoder_vocab_size or self.vocab_size
+        if self.decoder_vocab_size is None:
+            self.decoder_vocab_size = self.vocab_size
         super().__post_init__(**kwargs)
 
     def validate_architecture(self):
