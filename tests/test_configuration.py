@@ -1,0 +1,228 @@
+import json
+
+import pytest
+import torch
+from glossa import GlossaConfig, GlossaForConditionalGeneration
+
+# Every field away from its default, so that a field lost on the way shows.
+UNUSUAL = {
+    "vocab_size": 90,
+    "decoder_vocab_size": 70,
+    "d_model": 24,
+    "encoder_layers": 3,
+    "decoder_layers": 1,
+    "encoder_attention_heads": 6,
+    "decoder_attention_heads": 3,
+    "key_value_heads": 1,
+    "head_dim": 10,
+    "encoder_ffn_dim": 40,
+    "decoder_ffn_dim": 56,
+    "activation_function": "gelu",
+    "gated_feed_forward": False,
+    "position_embedding_type": "learned",
+    "rotary_base": 500.5,
+    "max_source_positions": 33,
+    "max_target_positions": 44,
+    "dropout": 0.3,
+    "attention_dropout": 0.2,
+    "activation_dropout": 0.15,
+    "norm_type": "layer",
+    "norm_position": "post",
+    "norm_eps": 1e-5,
+    "final_norm": False,
+    "embedding_norm": True,
+    "query_key_value_bias": True,
+    "attention_output_bias": True,
+    "feed_forward_bias": True,
+    "scale_embedding": False,
+    "tie_word_embeddings": False,
+    "share_encoder_decoder_embeddings": False,
+    "initialization": "normal",
+    "init_std": 0.03,
+    "label_smoothing": 0.1,
+    "label_smoothing_type": "exclude_padding",
+    "use_cache": False,
+    "pad_token_id": 4,
+    "eos_token_id": 5,
+    "bos_token_id": 6,
+    "decoder_start_token_id": 7,
+}
+# Vaswani et al. 2017, table 3, "base"; the paper shares one vocabulary of 37,000.
+PAPER_BASE = {
+    "vocab_size": 37000,
+    "d_model": 512,
+    "encoder_layers": 6,
+    "decoder_layers": 6,
+    "encoder_attention_heads": 8,
+    "decoder_attention_heads": 8,
+    "key_value_heads": None,
+    "encoder_ffn_dim": 2048,
+    "decoder_ffn_dim": 2048,
+    "activation_function": "relu",
+    "gated_feed_forward": False,
+    "position_embedding_type": "sinusoidal",
+    "norm_type": "layer",
+    "norm_position": "post",
+    "final_norm": False,
+    "query_key_value_bias": True,
+    "attention_output_bias": True,
+    "feed_forward_bias": True,
+}
+SMALL = {"vocab_size": 100, "decoder_vocab_size": 60, "d_model": 8, "share_encoder_decoder_embeddings": False}
+
+
+def test_unusual_covers_every_field_of_ours():
+    inherited = {"is_encoder_decoder", *GlossaConfig.__mro__[1]().to_dict()}
+    own = set(GlossaConfig.__annotations__) - inherited
+    assert own - set(UNUSUAL) == set()
+    assert all(getattr(GlossaConfig(), field) != value for field, value in UNUSUAL.items())
+
+
+@pytest.mark.parametrize("settings", [{}, UNUSUAL], ids=["default", "unusual"])
+def test_json_round_trip_is_exact(settings, tmp_path):
+    config = GlossaConfig(**settings)
+    config.save_pretrained(tmp_path)
+    loaded = GlossaConfig.from_pretrained(tmp_path)
+    assert loaded.to_json_string(use_diff=False) == config.to_json_string(use_diff=False)
+    saved = json.loads((tmp_path / "config.json").read_text())
+    for field, value in settings.items():
+        assert saved[field] == value and getattr(loaded, field) == value
+
+
+def test_target_vocabulary_is_the_source_s_unless_given():
+    assert GlossaConfig().decoder_vocab_size == 8000
+    assert GlossaConfig(vocab_size=300).decoder_vocab_size == 300
+    assert GlossaConfig(**SMALL).decoder_vocab_size == 60
+
+
+def test_the_family_s_names_reach_our_fields():
+    config = GlossaConfig(hidden_size=32, num_hidden_layers=5, num_attention_heads=8)
+    assert (config.d_model, config.encoder_layers, config.encoder_attention_heads) == (32, 5, 8)
+    config = GlossaConfig(d_model=40, encoder_layers=7, encoder_attention_heads=2)
+    assert (config.hidden_size, config.num_hidden_layers, config.num_attention_heads) == (40, 7, 2)
+    assert "hidden_size" not in config.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("settings", "field", "value", "allowed"),
+    [
+        ({"vocab_size": 0}, "vocab_size", "0", "at least 1"),
+        ({"decoder_vocab_size": 0}, "decoder_vocab_size", "0", "at least 1"),
+        ({"decoder_vocab_size": -4}, "decoder_vocab_size", "-4", "at least 1"),
+        ({"d_model": -8}, "d_model", "-8", "at least 1"),
+        ({"encoder_layers": 0}, "encoder_layers", "0", "at least 1"),
+        ({"decoder_layers": 0}, "decoder_layers", "0", "at least 1"),
+        ({"encoder_ffn_dim": 0}, "encoder_ffn_dim", "0", "at least 1"),
+        ({"decoder_ffn_dim": 0}, "decoder_ffn_dim", "0", "at least 1"),
+        ({"max_source_positions": 0}, "max_source_positions", "0", "at least 1"),
+        ({"max_target_positions": 0}, "max_target_positions", "0", "at least 1"),
+        ({"encoder_attention_heads": 0}, "encoder_attention_heads", "0", "at least 1"),
+        ({"decoder_attention_heads": 0}, "decoder_attention_heads", "0", "at least 1"),
+        ({"key_value_heads": 0}, "key_value_heads", "0", "at least 1, or None"),
+        ({"head_dim": -2}, "head_dim", "-2", "at least 1, or None"),
+        ({"dropout": 1.0}, "dropout", "1.0", "at least 0 and below 1"),
+        ({"attention_dropout": -0.1}, "attention_dropout", "-0.1", "at least 0 and below 1"),
+        ({"activation_dropout": 2}, "activation_dropout", "2", "at least 0 and below 1"),
+        ({"label_smoothing": 1}, "label_smoothing", "1", "at least 0 and below 1"),
+        ({"encoder_attention_heads": 6}, "encoder_attention_heads", "6", "divide d_model (256)"),
+        ({"decoder_attention_heads": 6}, "decoder_attention_heads", "6", "divide d_model (256)"),
+        ({"key_value_heads": 3}, "key_value_heads", "3", "divide encoder_attention_heads (4)"),
+        ({"decoder_attention_heads": 1}, "key_value_heads", "2", "divide decoder_attention_heads (1)"),
+        ({"activation_function": "sliu"}, "activation_function", "'sliu'", "silu"),
+        ({"d_model": 36, "head_dim": 9}, "head size", "9", "even"),
+        ({"d_model": 12, "decoder_attention_heads": 4}, "decoder_attention_heads 4", "3", "even"),
+        (
+            {"position_embedding_type": "sinusoidal", "d_model": 9, "head_dim": 4},
+            "d_model",
+            "9",
+            "even",
+        ),
+        ({"decoder_vocab_size": 60}, "decoder_vocab_size", "60", "share_encoder_decoder_embeddings to False"),
+        ({"position_embedding_type": "alibi"}, "position_embedding_type", "alibi", "'rotary'"),
+        ({"norm_type": "batch"}, "norm_type", "batch", "'layer'"),
+        ({"norm_position": "sandwich"}, "norm_position", "sandwich", "'post'"),
+        ({"initialization": "he"}, "initialization", "got he", "'normal'"),
+        ({"label_smoothing_type": "unigram"}, "label_smoothing_type", "unigram", "'exclude_padding'"),
+        ({"d_model": "256"}, "d_model", "256", "int"),
+    ],
+    ids=lambda value: ",".join(value) if isinstance(value, dict) else "",
+)
+def test_a_wrong_setting_is_refused_with_field_value_and_what_is_allowed(settings, field, value, allowed):
+    if settings.get("d_model") == 12:
+        settings = settings | {"encoder_attention_heads": 2}
+    with pytest.raises(Exception) as refusal:
+        GlossaConfig(**settings)
+    message = str(refusal.value)
+    for part in (field, value, allowed):
+        assert part in message
+
+
+def test_a_target_vocabulary_of_its_own_needs_no_shared_embeddings():
+    assert GlossaConfig(vocab_size=90, decoder_vocab_size=60, tie_word_embeddings=False).decoder_vocab_size == 60
+
+
+@pytest.mark.parametrize(
+    ("settings", "parameters"),
+    [
+        # One embedding 8000 x 256. Attention: query and output 256 x 256 each, key and value 256 x 128 each.
+        # Feed-forward: three matrices 256 x 704. Norms of 256: two an encoder layer, three a decoder layer, two final.
+        (
+            {},
+            8000 * 256
+            + 4 * (196_608 + 3 * 256 * 704 + 2 * 256)
+            + 4 * (2 * 196_608 + 3 * 256 * 704 + 3 * 256)
+            + 2 * 256,
+        ),
+        # Attention 4 x (512 x 512 + 512) = 1,050,624; feed-forward 2 x 512 x 2048 + 2048 + 512 = 2,099,712; norms 1024.
+        (PAPER_BASE, 18_944_000 + 6 * (1_050_624 + 2_099_712 + 2 * 1024) + 6 * (2_101_248 + 2_099_712 + 3 * 1024)),
+        # Untied, learned, multi-query, heads of 6. Embeddings 100 x 8, 60 x 8, output 60 x 8, positions (20 + 30) x 8.
+        # Encoder attention: query 8 x 12 + 12, key and value 2 x (8 x 6 + 6), output 12 x 8: 312. Decoder attention:
+        # 8 x 24 + 24 + 108 + 24 x 8 = 516. Norms of 16: two of embeddings, two final.
+        (
+            SMALL
+            | {
+                "tie_word_embeddings": False,
+                "encoder_layers": 1,
+                "decoder_layers": 2,
+                "encoder_attention_heads": 2,
+                "key_value_heads": 1,
+                "head_dim": 6,
+                "encoder_ffn_dim": 10,
+                "decoder_ffn_dim": 12,
+                "position_embedding_type": "learned",
+                "max_source_positions": 20,
+                "max_target_positions": 30,
+                "norm_type": "layer",
+                "embedding_norm": True,
+                "query_key_value_bias": True,
+            },
+            800 + 480 + 480 + 400 + 4 * 16 + (312 + 240 + 32) + 2 * (2 * 516 + 288 + 48),
+        ),
+        # Output tied to the target only. Attention 4 x 8 x 8 = 256, plain feed-forward 2 x 8 x 16 = 256, norms of 8.
+        (
+            SMALL
+            | {
+                "encoder_layers": 1,
+                "decoder_layers": 1,
+                "key_value_heads": None,
+                "encoder_ffn_dim": 16,
+                "decoder_ffn_dim": 16,
+                "gated_feed_forward": False,
+                "final_norm": False,
+            },
+            800 + 480 + (256 + 256 + 2 * 8) + (2 * 256 + 256 + 3 * 8),
+        ),
+    ],
+    ids=["default", "paper", "untied", "target-tied"],
+)
+def test_parameters_are_as_many_as_worked_out_by_hand(settings, parameters):
+    with torch.device("meta"):
+        model = GlossaForConditionalGeneration(GlossaConfig(**settings))
+    model.tie_weights()
+    assert sum(parameter.numel() for parameter in model.parameters()) == parameters
+
+
+def test_the_hand_worked_numbers_in_full():
+    with torch.device("meta"):
+        assert GlossaForConditionalGeneration(GlossaConfig()).num_parameters() == 8_738_304
+        assert GlossaForConditionalGeneration(GlossaConfig(**PAPER_BASE)).num_parameters() == 63_082_496

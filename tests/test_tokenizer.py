@@ -1,0 +1,122 @@
+import pytest
+from glossa.errors import GlossaError
+from glossa.tokenizer import train_tokenizer
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+TEXTS = [
+    "The cat sleeps on the mat.",
+    "Le chat dort sur le tapis.",
+    "Où est-ce qu’il l'a posé ?",
+    "Where did he put the other cat?",
+] * 3
+HARD = [
+    "Où est l’été ? Çà et là, Noël, œuf.",
+    "It's “l'eau” – n'est-ce pas…",
+    "Vraiment\u00a0? 12\u202f345,67\u00a0€\u202f!",
+    "👩‍👩‍👧 fini 🎉",
+    "東京は大きいです。",
+    "e\u0301 is not é",
+    "هذا نص عربي",
+    "</s>",
+    "<pad>",
+    "<s> and <unk> and </s> inside <pad>",
+    "a  b   c",
+    "  starts with two spaces",
+    "ends with one ",
+    "tab\tand\nnewline",
+    "\ufeffmark",
+    "a , b . c ! d 's",
+    "",
+    "\x00\x7f",
+]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return train_tokenizer(TEXTS, vocab_size=290, max_length=40)
+
+
+def test_special_ids_are_the_configuration_s_defaults(tokenizer):
+    roles = (tokenizer.pad_token_id, tokenizer.eos_token_id, tokenizer.bos_token_id, tokenizer.unk_token_id)
+    assert roles == (0, 1, 2, 3)
+    assert tokenizer.convert_ids_to_tokens([0, 1, 2, 3]) == ["<pad>", "</s>", "<s>", "<unk>"]
+    assert len(tokenizer) == 290 and tokenizer.model_max_length == 40
+
+
+@pytest.mark.parametrize("text", HARD)
+def test_any_text_comes_back_exactly(tokenizer, text):
+    ids = tokenizer(text)["input_ids"]
+    assert tokenizer.decode(ids, skip_special_tokens=True) == text
+    assert tokenizer.decode(ids[:-1]) == text
+
+
+@pytest.mark.parametrize("text", HARD)
+def test_only_the_end_is_a_special_id(tokenizer, text):
+    ids = tokenizer(text)["input_ids"]
+    assert ids[-1] == 1
+    assert all(token > 3 for token in ids[:-1])
+
+
+def test_every_character_of_two_bytes_comes_back(tokenizer):
+    text = "".join(chr(code) for code in range(0x800))
+    assert tokenizer.decode(tokenizer(text)["input_ids"], skip_special_tokens=True) == text
+
+
+def test_a_first_word_has_the_tokens_it_has_within_a_sentence(tokenizer):
+    word = tokenizer("cat", add_special_tokens=False)["input_ids"]
+    assert tokenizer("The cat", add_special_tokens=False)["input_ids"][-len(word) :] == word
+
+
+def test_one_leading_space_is_the_only_thing_lost(tokenizer):
+    """The space put before the first word is not put where the text brings one, and is taken away all the same."""
+    assert tokenizer(" cat")["input_ids"] == tokenizer("cat")["input_ids"]
+    assert tokenizer.decode(tokenizer(" cat")["input_ids"], skip_special_tokens=True) == "cat"
+
+
+def test_batches_are_padded_with_a_mask_and_no_segment_ids(tokenizer):
+    batch = tokenizer(["cat", "the cat sleeps"], padding=True)
+    assert set(batch) == {"input_ids", "attention_mask"}
+    first, second = batch["input_ids"]
+    assert len(first) == len(second) and first[-1] == 0 and second[-1] == 1
+    assert batch["attention_mask"][0] == [int(token != 0) for token in first]
+
+
+def test_truncation_keeps_the_end(tokenizer):
+    ids = tokenizer("cat " * 100, truncation=True)["input_ids"]
+    assert len(ids) == 40 and ids[-1] == 1
+
+
+def test_a_vocabulary_beyond_the_text_is_refused_with_what_the_text_supports():
+    with pytest.raises(GlossaError, match=r"vocab_size is 5000, but .* only (\d+) tokens") as refusal:
+        train_tokenizer(TEXTS, vocab_size=5000)
+    supported = int(str(refusal.value).split("only ")[1].split()[0])
+    assert len(train_tokenizer(TEXTS, vocab_size=supported)) == supported
+    with pytest.raises(GlossaError, match=str(supported)):
+        train_tokenizer(TEXTS, vocab_size=supported + 1)
+
+
+def test_the_smallest_vocabulary_is_256_bytes_and_4_special_tokens(tokenizer):
+    with pytest.raises(GlossaError, match=r"vocab_size is 259; .* at least 260"):
+        train_tokenizer(TEXTS, vocab_size=259)
+    smallest = train_tokenizer(TEXTS, vocab_size=260)
+    assert len(smallest) == 260
+    # One space, then one token a byte ("é" is two), then the end.
+    assert len(smallest("été")["input_ids"]) == 1 + 5 + 1
+
+
+def test_texts_may_come_in_batches():
+    batches = (TEXTS[start : start + 4] for start in range(0, len(TEXTS), 4))
+    assert train_tokenizer(batches, 290).get_vocab() == train_tokenizer(TEXTS, 290).get_vocab()
+
+
+def test_saved_folder_is_a_plain_fast_tokenizer(tokenizer, tmp_path):
+    tokenizer.save_pretrained(tmp_path)
+    assert not list(tmp_path.glob("*.py"))
+    loaded = AutoTokenizer.from_pretrained(tmp_path)
+    assert isinstance(loaded, PreTrainedTokenizerFast)
+    assert type(loaded).__module__.startswith("transformers.")
+    assert loaded.get_vocab() == tokenizer.get_vocab() and loaded.model_max_length == 40
+    for text in HARD:
+        ids = loaded(text)["input_ids"]
+        assert ids == tokenizer(text)["input_ids"]
+        assert loaded.decode(ids, skip_special_tokens=True) == text
