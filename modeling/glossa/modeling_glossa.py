@@ -589,6 +589,29 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GenerationMixin):
     def set_output_embeddings(self, new_embeddings: nn.Linear):
         self.lm_head = new_embeddings
 
+    def resize_token_embeddings(
+        self, new_num_tokens: int | None = None, pad_to_multiple_of: int | None = None, mean_resizing: bool = True
+    ) -> nn.Embedding:
+        """Resize both embeddings and the output layer; transformers alone would leave the target's as it was.
+
+        Raises:
+            ValueError: when source and target have vocabularies of different sizes.
+        """
+        config, target = self.config, self.model.decoder.embed_tokens
+        if new_num_tokens is None and pad_to_multiple_of is None:
+            return self.get_input_embeddings()
+        if config.vocab_size != config.decoder_vocab_size:
+            raise ValueError(
+                f"vocab_size is {config.vocab_size} and decoder_vocab_size {config.decoder_vocab_size}; only one "
+                "vocabulary for both sides can be resized."
+            )
+        if target.weight is not self.get_input_embeddings().weight:
+            target = self._get_resized_embeddings(target, new_num_tokens, pad_to_multiple_of, mean_resizing)
+            self.model.decoder.embed_tokens = target
+        embeddings = super().resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
+        config.decoder_vocab_size = config.vocab_size
+        return embeddings
+
     def prepare_decoder_input_ids_from_labels(self, labels: torch.Tensor) -> torch.Tensor:
         """The decoder's input [B, T] for `labels` [B, T], as collators ask for it."""
         return shift_tokens_right(labels, self.config.pad_token_id, self.config.decoder_start_token_id)
