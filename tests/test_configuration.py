@@ -173,7 +173,7 @@ def test_a_target_vocabulary_of_its_own_needs_no_shared_embeddings():
             + 4 * (2 * 196_608 + 3 * 256 * 704 + 3 * 256)
             + 2 * 256,
         ),
-        # Attention 4 x (512 x 512 + 512) = 1,050,624; feed-forward 2 x 512 x 2048 + 2048 + 512 = 2,099,712; norms 1024.
+        # Attention 4 x (512 x 512 + 512) = 1,050,624; feed-forward 2 x 512 x 2048 + 2048 + 512 = 2,099,712; norm 1024.
         (PAPER_BASE, 18_944_000 + 6 * (1_050_624 + 2_099_712 + 2 * 1024) + 6 * (2_101_248 + 2_099_712 + 3 * 1024)),
         # Untied, learned, multi-query, heads of 6. Embeddings 100 x 8, 60 x 8, output 60 x 8, positions (20 + 30) x 8.
         # Encoder attention: query 8 x 12 + 12, key and value 2 x (8 x 6 + 6), output 12 x 8: 312. Decoder attention:

@@ -1,0 +1,160 @@
+"""How weights start, load, are resized and get their gradients."""
+
+import math
+
+import pytest
+import torch
+from glossa import GlossaForConditionalGeneration
+from torch import nn
+
+SOURCE = torch.tensor([[9, 8, 7, 6, 5, 1], [11, 12, 13, 14, 15, 16]])
+LABELS = torch.tensor([[20, 21, 22, 23, 1], [30, 31, 1, -100, -100]])
+
+
+def logits_of(model):
+    return model(SOURCE, labels=LABELS).logits
+
+
+def build(config):
+    torch.manual_seed(0)
+    return GlossaForConditionalGeneration(config)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_xavier_uniform_start(tiny_config, tied):
+    config = tiny_config(
+        vocab_size=2000,
+        d_model=64,
+        norm_type="layer",
+        query_key_value_bias=True,
+        feed_forward_bias=True,
+        position_embedding_type="learned",
+        tie_word_embeddings=tied,
+    )
+    model = build(config)
+    for name, module in model.named_modules():
+        if isinstance(module, nn.Linear) and not (tied and name == "lm_head"):
+            # Glorot and Bengio 2010, equation 16: uniform in +-sqrt(6 / (in + out)), deviation sqrt(2 / (in + out)).
+            fans = module.in_features + module.out_features
+            assert module.weight.abs().max() <= math.sqrt(6 / fans)
+            assert module.weight.std().item() == pytest.approx(math.sqrt(2 / fans), rel=0.05)
+            assert module.bias is None or module.bias.eq(0).all()
+        if isinstance(module, nn.LayerNorm):
+            assert module.weight.eq(1).all() and module.bias.eq(0).all()
+    for embedding in (model.model.encoder.embed_tokens, model.model.decoder.embed_tokens):
+        assert embedding.weight[1:].std().item() == pytest.approx(64**-0.5, rel=0.05)
+        assert embedding.weight[0].eq(0).all()
+    positions = model.model.encoder.embeddings.embed_positions.weight
+    assert positions.std().item() == pytest.approx(64**-0.5, rel=0.05) and positions[0].ne(0).any()
+
+
+def test_normal_start(tiny_config):
+    model = build(tiny_config(vocab_size=2000, d_model=64, initialization="normal", init_std=0.05))
+    for module in model.modules():
+        if isinstance(module, nn.Linear):
+            assert module.weight.std().item() == pytest.approx(0.05, rel=0.05)
+            assert module.weight.abs().max() > 3 * 0.05 * 0.9  # normal, not uniform
+        if isinstance(module, nn.RMSNorm):
+            assert module.weight.eq(1).all()
+
+
+def test_loading_goes_through_the_meta_device_and_restores_everything(tiny_model, architecture, tmp_path):
+    model = tiny_model(**architecture)
+    model.save_pretrained(tmp_path)
+    loaded, report = GlossaForConditionalGeneration.from_pretrained(
+        tmp_path, dtype=torch.float64, output_loading_info=True
+    )
+    assert not any(report[kind] for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"))
+    assert not loaded.training
+    weights = model.state_dict()
+    assert loaded.state_dict().keys() == weights.keys()
+    for name, weight in loaded.state_dict().items():
+        assert weight.device.type == "cpu" and weight.equal(weights[name])
+    # What a state dict does not hold would be lost on the meta device; there is nothing of the kind.
+    assert not list(model.buffers())
+    assert logits_of(loaded).equal(logits_of(model))
+
+
+def test_missing_weights_start_as_new_ones(tiny_config, tmp_path):
+    model = build(tiny_config())
+    weights = {name: weight for name, weight in model.state_dict().items() if "layers.1" not in name}
+    model.save_pretrained(tmp_path, state_dict=weights)
+    loaded, report = GlossaForConditionalGeneration.from_pretrained(tmp_path, output_loading_info=True)
+    assert report["missing_keys"] and all("layers.1" in name for name in report["missing_keys"])
+    fresh = loaded.model.encoder.layers[1]
+    assert fresh.self_attn_residual.norm_before.weight.eq(1).all()
+    assert fresh.self_attn.q_proj.weight.std().item() == pytest.approx(math.sqrt(2 / 32), rel=0.2)
+    assert loaded.get_input_embeddings().weight.equal(model.get_input_embeddings().weight)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_loads_and_stays_close(tiny_model, architecture, tmp_path, dtype):
+    model = tiny_model(**architecture)
+    model.save_pretrained(tmp_path)
+    half = GlossaForConditionalGeneration.from_pretrained(tmp_path, dtype=dtype)
+    logits = logits_of(half)
+    assert logits.dtype == dtype
+    error = (logits.double() - logits_of(model)).abs().max() / logits_of(model).abs().max()
+    assert error < 0.05
+
+
+@pytest.mark.parametrize("re_entrant", [True, False])
+@pytest.mark.parametrize("dropout", [0.0, 0.2])
+def test_gradient_checkpointing_gives_equal_gradients(tiny_model, architecture, re_entrant, dropout):
+    model = tiny_model(**architecture, dropout=dropout).train()
+
+    def gradients():
+        model.zero_grad()
+        torch.manual_seed(1)
+        model(SOURCE, labels=LABELS).loss.backward()
+        return {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
+
+    plain = gradients()
+    calls = []
+    model.model.encoder.layers[0].self_attn.register_forward_pre_hook(lambda *_: calls.append(1))
+    model.activation_checkpointing_enable({"use_reentrant": re_entrant})
+    for name, gradient in gradients().items():
+        torch.testing.assert_close(gradient, plain[name], rtol=1e-10, atol=1e-12)
+    assert len(calls) == 2  # once forward, once again for the backward pass
+    assert min(gradient.abs().max() for gradient in plain.values()) > 0
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"share_encoder_decoder_embeddings": False}, {"tie_word_embeddings": False}],
+    ids=["shared", "target-tied", "untied"],
+)
+@pytest.mark.parametrize("size", [64, 45])
+def test_resizing_one_vocabulary_resizes_every_matrix(tiny_model, tmp_path, settings, size):
+    model = tiny_model(**settings)
+    before = logits_of(model)
+    model.resize_token_embeddings(size)
+    kept = min(size, 50)
+    torch.testing.assert_close(logits_of(model)[..., :kept], before[..., :kept], rtol=0, atol=1e-10)
+    model.save_pretrained(tmp_path)
+    loaded = GlossaForConditionalGeneration.from_pretrained(tmp_path, dtype=torch.float64)
+    for instance in (model, loaded):
+        assert (instance.config.vocab_size, instance.config.decoder_vocab_size) == (size, size)
+        output, target = instance.lm_head, instance.model.decoder.embed_tokens
+        assert output.weight.shape == target.weight.shape == instance.get_input_embeddings().weight.shape == (size, 16)
+        assert output.out_features == target.num_embeddings == size
+        assert (output.weight is target.weight) == instance.config.tie_word_embeddings
+        shared = instance.config.tie_word_embeddings and instance.config.share_encoder_decoder_embeddings
+        assert (target.weight is instance.get_input_embeddings().weight) == shared
+    torch.testing.assert_close(logits_of(loaded), logits_of(model), rtol=0, atol=1e-10)
+
+
+def test_resizing_pads_to_a_multiple_and_without_a_size_changes_nothing(tiny_model):
+    model = tiny_model()
+    assert model.resize_token_embeddings() is model.get_input_embeddings()
+    assert (model.config.vocab_size, model.config.decoder_vocab_size) == (50, 50)
+    model.resize_token_embeddings(51, pad_to_multiple_of=8)
+    assert (model.config.vocab_size, model.config.decoder_vocab_size) == (56, 56)
+    assert logits_of(model).shape[-1] == 56
+
+
+def test_resizing_two_vocabularies_at_once_is_refused(tiny_model):
+    model = tiny_model(decoder_vocab_size=37, share_encoder_decoder_embeddings=False)
+    with pytest.raises(ValueError, match=r"50 .* 37"):
+        model.resize_token_embeddings(60)
+    assert logits_of(model).shape[-1] == 37
