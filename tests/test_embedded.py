@@ -10,6 +10,7 @@ from itertools import pairwise, product
 
 import pytest
 from datasets import Translation
+
 from glossa.data import embedded, lexicon
 from glossa.data.embedded import BE_AVOIR, embedded_corpus
 from glossa.data.grammar import (
@@ -82,6 +83,7 @@ def that_bought(head, subject, agreement):
     return join(head.pair(), Pair("that", "que"), bought)
 
 
+# fmt: off
 STATEMENTS = [
     # Articles, elision, partitives and their negation.
     (say(HE, "eat", "present", "", np("", "bread")), "He eats bread.", "Il mange du pain."),
@@ -191,6 +193,7 @@ QUESTIONS = [
     (say(WHO, "open", "future", "", np("the", "door")), "Who will open the door?", "Qui ouvrira la porte ?"),
 ]
 
+# fmt: on
 # A vowel or a mute h, before which the word in front changes.
 VOWEL = r"(?!onze|huit|yaourt|hibou|héros|homard|haricot|hache)[aeiouyàâéèêëîïôœuûh]"
 HIATUS = re.compile(rf"\b(le|la|je|me|se|ne|de|que|si(?= ils?\b)) {VOWEL}", re.IGNORECASE)

@@ -75,7 +75,7 @@ WEIGHTS = {
     "subject_relative": 4,
     "comparison": 8,
     "purpose": 4,
-    "weather": 1,
+    "weather": 2,
 }
 NEVER_ME = {"I": ("me", "us"), "we": ("me", "us"), "you": ("you",)}
 # "To be hungry" is "avoir faim", "to be ten years old" "avoir dix ans".
@@ -356,4 +356,5 @@ class Patterns(Phrases):
     def weather(self, tense: str) -> Pair:
         weather = self.pick(lexicon.WEATHER)
         index = TENSES.index(tense)
-        return join(Pair(weather[index], weather[4 + index]), self.town("in", "à"))
+        time = Pair() if tense == "present" else self.time(tense)
+        return join(Pair(weather[index], weather[4 + index]), self.town("in", "à"), time)
