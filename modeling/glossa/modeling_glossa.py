@@ -616,6 +616,24 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GenerationMixin):
         """The decoder's input [B, T] for `labels` [B, T], as collators ask for it."""
         return shift_tokens_right(labels, self.config.pad_token_id, self.config.decoder_start_token_id)
 
+    def compute_transition_scores(
+        self,
+        sequences: torch.Tensor,
+        scores: tuple[torch.Tensor, ...],
+        beam_indices: torch.Tensor | None = None,
+        normalize_logits: bool = False,
+    ) -> torch.Tensor:
+        """The score of each generated token; transformers' own takes the target's vocabulary to be the source's."""
+        stacked = torch.stack(scores, dim=1)  # [B * beams, steps, V]
+        if normalize_logits:
+            stacked = stacked.log_softmax(-1)
+        if beam_indices is None:
+            beam_indices = torch.arange(len(stacked), device=sequences.device).unsqueeze(1).expand(-1, len(scores))
+        steps = torch.arange(int((beam_indices >= 0).sum(-1).max()), device=sequences.device)
+        beam_indices = beam_indices[:, : len(steps)]  # below 0 once a sentence has ended
+        chosen = stacked[beam_indices.clamp(min=0), steps, sequences[:, -len(steps) :]]
+        return chosen.masked_fill(beam_indices < 0, 0)
+
     @can_return_tuple
     def forward(
         self,
