@@ -1,0 +1,199 @@
+import math
+
+import pytest
+import torch
+from transformers import GenerationConfig, GenerationMixin
+
+from glossa import GlossaConfig, GlossaForConditionalGeneration
+
+PAD, EOS, START, UNKNOWN, A, B, C, _ = range(8)
+SOURCE = torch.tensor([[9, 8, 7, 1, 0, 0], [11, 12, 13, 14, 15, 1]])
+MASK = (SOURCE != 0).long()
+
+# P(next | last), all that these "translations" follow. The five likeliest are
+#   A C end  0.60 x 0.45 x 1.00 = 0.270        B end    0.40 x 0.90 = 0.360
+#   A B end  0.60 x 0.35 x 0.90 = 0.189        A end    0.60 x 0.20 = 0.120
+#   B C end  0.40 x 0.10 x 1.00 = 0.040
+# Greedy search takes A, for 0.60 > 0.40, then C; a beam of two keeps B, whose sentence is the likelier one.
+TABLE = {
+    START: {A: 0.6, B: 0.4},
+    A: {EOS: 0.2, C: 0.45, B: 0.35},
+    B: {EOS: 0.9, C: 0.1},
+    C: {EOS: 1.0},
+}
+
+
+@pytest.fixture
+def table_model():
+    """A Glossa whose weights spell the table.
+
+    Every sublayer adds zero, so the decoder's output is the one-hot embedding of its last input, and the output
+    layer's column for that token holds the logarithms of its row.
+    """
+    config = GlossaConfig(
+        vocab_size=8,
+        d_model=8,
+        encoder_layers=1,
+        decoder_layers=2,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        scale_embedding=False,
+        final_norm=False,
+        tie_word_embeddings=False,
+    )
+    model = GlossaForConditionalGeneration(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+        model.model.decoder.embed_tokens.weight.copy_(torch.eye(8))
+        for last in range(8):
+            for following in range(8):
+                probability = TABLE.get(last, {EOS: 1.0}).get(following, 1e-12)
+                model.lm_head.weight[following, last] = math.log(probability)
+    return model
+
+
+def sentence(row):
+    """Up to the first end. What fills a shorter row is the end again: beam search takes padding 0 for none given."""
+    return row[: row.index(EOS) + 1]
+
+
+def search(model, **settings):
+    outputs = model.generate(
+        torch.tensor([[4, 1]]), max_new_tokens=5, return_dict_in_generate=True, output_scores=True, **settings
+    )
+    return [sentence(row) for row in outputs.sequences.tolist()], outputs
+
+
+def test_greedy_takes_the_likeliest_next_token(table_model):
+    sequences, _ = search(table_model)
+    assert sequences == [[START, A, C, EOS]]
+
+
+def test_a_beam_of_two_finds_the_likelier_sentence(table_model):
+    sequences, outputs = search(table_model, num_beams=2, num_return_sequences=2, length_penalty=0.0)
+    assert sequences == [[START, B, EOS], [START, A, C, EOS]]
+    # A penalty of 0 leaves the sum of the logarithms as it is.
+    assert outputs.sequences_scores.tolist() == pytest.approx([math.log(0.36), math.log(0.27)], abs=1e-5)
+
+
+def test_length_penalty_divides_by_a_power_of_the_length(table_model):
+    sequences, outputs = search(table_model, num_beams=2, num_return_sequences=2, length_penalty=1.0)
+    # Two tokens against three, the end included: ln 0.36 / 2 = -0.511 and ln 0.27 / 3 = -0.436, so the longer wins.
+    assert sequences == [[START, A, C, EOS], [START, B, EOS]]
+    assert outputs.sequences_scores.tolist() == pytest.approx([math.log(0.27) / 3, math.log(0.36) / 2], abs=1e-5)
+    # Divided by 9 and 4, ln 0.189 / 9 = -0.185 overtakes ln 0.36 / 4 = -0.255 too.
+    sequences, outputs = search(table_model, num_beams=2, num_return_sequences=2, length_penalty=2.0)
+    assert sequences == [[START, A, C, EOS], [START, A, B, EOS]]
+    assert outputs.sequences_scores.tolist() == pytest.approx([math.log(0.27) / 9, math.log(0.189) / 9], abs=1e-5)
+
+
+def test_a_wide_beam_ranks_all_sentences_of_the_table(table_model):
+    sequences, outputs = search(table_model, num_beams=5, num_return_sequences=5, length_penalty=0.0)
+    assert [sequence[1:-1] for sequence in sequences] == [[B], [A, C], [A, B], [A], [B, C]]
+    expected = [math.log(probability) for probability in (0.36, 0.27, 0.189, 0.12, 0.04)]
+    assert outputs.sequences_scores.tolist() == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_end_stops_and_what_follows_is_padding(table_model):
+    prefixes = torch.tensor([[START, C], [START, A]])
+    outputs = table_model.generate(torch.tensor([[4, 1]] * 2), decoder_input_ids=prefixes, max_new_tokens=9)
+    # From C the end comes at once; from A by way of C. There the loop ends, far from the maximum.
+    assert outputs.tolist() == [[START, C, EOS, PAD], [START, A, C, EOS]]
+
+
+def ids(model, **settings):
+    return model.generate(SOURCE, attention_mask=MASK, max_new_tokens=8, **settings)
+
+
+def test_generation_starts_as_the_configuration_says(tiny_model):
+    model = tiny_model(decoder_start_token_id=3)
+    assert ids(model)[:, 0].tolist() == [3, 3]
+    assert isinstance(model.generation_config, GenerationConfig)
+    special = model.generation_config
+    assert (special.pad_token_id, special.eos_token_id, special.decoder_start_token_id) == (0, 1, 3)
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_greedy_and_beam_equal_the_same_without_a_cache(tiny_model, architecture, beams):
+    model = tiny_model(**architecture)
+    assert ids(model, num_beams=beams).equal(ids(model, num_beams=beams, use_cache=False))
+
+
+def test_greedy_is_the_argmax_of_forward_passes(tiny_model, architecture):
+    model = tiny_model(**architecture)
+    decoded = torch.full((2, 1), 2)
+    with torch.no_grad():
+        for _ in range(8):
+            following = model(SOURCE, attention_mask=MASK, decoder_input_ids=decoded).logits[:, -1].argmax(-1)
+            decoded = torch.cat((decoded, following[:, None]), 1)
+    assert ids(model, eos_token_id=-1).equal(decoded)
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_batched_equals_single(tiny_model, architecture, beams):
+    model = tiny_model(**architecture)
+    batched = ids(model, num_beams=beams)
+    for row, length in enumerate(MASK.sum(1)):
+        single = model.generate(SOURCE[row : row + 1, :length], max_new_tokens=8, num_beams=beams)[0]
+        assert batched[row, : len(single)].equal(single)
+        assert batched[row, len(single) :].eq(PAD if beams == 1 else EOS).all()
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_transition_scores_add_up_to_the_log_probability_of_a_forward_pass(tiny_model, architecture, beams):
+    model = tiny_model(**architecture)
+    outputs = ids(model, num_beams=beams, return_dict_in_generate=True, output_scores=True, length_penalty=1.0)
+    sequences = outputs.sequences
+    scores = model.compute_transition_scores(
+        sequences, outputs.scores, outputs.get("beam_indices"), normalize_logits=beams == 1
+    )
+    with torch.no_grad():
+        logits = model(SOURCE, attention_mask=MASK, decoder_input_ids=sequences[:, :-1]).logits
+    ends = sequences[:, 1:] == EOS
+    written = ends.cumsum(1) - ends.long() == 0  # up to the first end
+    expected = logits.log_softmax(-1).gather(-1, sequences[:, 1:, None])[..., 0].where(written, 0.0)
+    totals = scores.double().where(written, 0.0).sum(1)
+    torch.testing.assert_close(totals, expected.sum(1), rtol=0, atol=1e-5)
+    if beams > 1:
+        normalised = (totals / written.sum(1)).float()
+        torch.testing.assert_close(outputs.sequences_scores.float(), normalised, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("normalize_logits", [True, False])
+@pytest.mark.parametrize("beams", [1, 3])
+def test_transition_scores_are_transformers_own_where_the_vocabulary_is_one(tiny_model, beams, normalize_logits):
+    model = tiny_model()
+    outputs = ids(model, num_beams=beams, return_dict_in_generate=True, output_scores=True)
+    arguments = outputs.sequences, outputs.scores, outputs.get("beam_indices"), normalize_logits
+    theirs = GenerationMixin.compute_transition_scores(model, *arguments)
+    torch.testing.assert_close(model.compute_transition_scores(*arguments), theirs)
+
+
+def test_several_sequences_come_back_best_first_and_distinct(tiny_model):
+    model = tiny_model()
+    outputs = ids(model, num_beams=4, num_return_sequences=3, return_dict_in_generate=True, output_scores=True)
+    assert outputs.sequences.shape[0] == 6
+    best = ids(model, num_beams=4)
+    for row in range(2):
+        scores = outputs.sequences_scores[3 * row : 3 * row + 3]
+        assert scores.equal(scores.sort(descending=True).values)
+        hypotheses = outputs.sequences[3 * row : 3 * row + 3]
+        assert len({tuple(hypothesis.tolist()) for hypothesis in hypotheses}) == 3
+        assert hypotheses[0, : best.shape[1]].equal(best[row])
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_static_cache_equals_dynamic(tiny_model, architecture, beams):
+    model = tiny_model(**architecture)
+    static = ids(model, num_beams=beams, cache_implementation="static")
+    assert static.equal(ids(model, num_beams=beams))
+
+
+def test_sampling_obeys_the_seed(tiny_model):
+    model = tiny_model()
+    drawn = []
+    for seed in (0, 0, 1):
+        torch.manual_seed(seed)
+        drawn.append(ids(model, do_sample=True, temperature=2.0))
+    assert drawn[0].equal(drawn[1]) and not drawn[0].equal(drawn[2])

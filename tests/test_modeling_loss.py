@@ -1,0 +1,132 @@
+"""The loss against arithmetic by hand, torch's own and its definition."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from glossa.modeling_glossa import smoothed_cross_entropy
+
+SOURCE = torch.tensor([[9, 8, 7, 6, 5, 1], [11, 12, 13, 14, 15, 16], [20, 21, 22, 23, 24, 1]])
+LABELS = torch.tensor([[20, 21, 22, 23, 1], [30, 31, 1, -100, -100], [1, -100, -100, -100, -100]])
+
+
+def same(left, right):
+    torch.testing.assert_close(left, right, rtol=1e-6, atol=1e-7)
+
+
+def test_cross_entropy_by_hand():
+    # Probabilities 1/2, 1/4, 1/4 and 1/8, 3/4, 1/8; the labels 0 and 1 cost ln 2 and ln 4/3; the third is left out.
+    logits = torch.tensor([[[0.5, 0.25, 0.25], [0.125, 0.75, 0.125], [1.0, 1.0, 1.0]]]).log()
+    labels = torch.tensor([[0, 1, -100]])
+    same(smoothed_cross_entropy(logits, labels), torch.tensor((math.log(2) + math.log(4 / 3)) / 2))
+    same(smoothed_cross_entropy(logits, labels, num_items_in_batch=8), torch.tensor(math.log(8 / 3) / 8))
+    # 0.3 off the label, a third of it each on the three tokens: -0.8 ln 1/2 - 0.1 ln 1/4 - 0.1 ln 1/4, and likewise.
+    first = 0.8 * math.log(2) + 0.2 * math.log(4)
+    second = 0.8 * math.log(4 / 3) + 0.2 * math.log(8)
+    same(smoothed_cross_entropy(logits, labels, 0.3), torch.tensor((first + second) / 2))
+    # With token 2 excluded the 0.3 go to the one token that is neither it nor the label.
+    first = 0.7 * math.log(2) + 0.3 * math.log(4)
+    second = 0.7 * math.log(4 / 3) + 0.3 * math.log(8)
+    same(smoothed_cross_entropy(logits, labels, 0.3, excluded_token_id=2), torch.tensor((first + second) / 2))
+
+
+def test_uniform_smoothing_is_torch_s():
+    logits, labels = torch.randn(2, 5, 11), torch.tensor([[1, 2, 3, -100, -100], [4, 5, 6, 7, 10]])
+    expected = nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), label_smoothing=0.2)
+    same(smoothed_cross_entropy(logits, labels, 0.2), expected)
+    # And, apart from torch: (1 - e) of the label's cost and e of the mean cost of all 11 tokens.
+    kept = labels != -100
+    costs = -logits.log_softmax(-1)[kept]
+    by_hand = 0.8 * costs.gather(-1, labels[kept][:, None])[:, 0] + 0.2 * costs.mean(-1)
+    same(smoothed_cross_entropy(logits, labels, 0.2), by_hand.mean())
+
+
+def test_smoothing_that_excludes_padding_is_the_divergence_from_that_distribution():
+    """Cross-entropy is the divergence plus the entropy of the target, which has no gradient."""
+    vocabulary, smoothing, padding = 11, 0.2, 0
+    logits = torch.randn(2, 5, vocabulary, requires_grad=True)
+    labels = torch.tensor([[1, 2, 3, -100, -100], [4, 5, 6, 7, 10]])
+    kept = labels != -100
+    target = torch.full((8, vocabulary), smoothing / (vocabulary - 2))
+    target[torch.arange(8), labels[kept]] = 1 - smoothing
+    target[:, padding] = 0
+    same(target.sum(-1), torch.ones(8))
+    divergence = nn.functional.kl_div(logits.log_softmax(-1)[kept], target, reduction="sum") / 8
+    entropy = -(1 - smoothing) * math.log(1 - smoothing) - smoothing * math.log(smoothing / (vocabulary - 2))
+    loss = smoothed_cross_entropy(logits, labels, smoothing, excluded_token_id=padding)
+    same(loss, divergence + entropy)
+    same(torch.autograd.grad(loss, logits)[0], torch.autograd.grad(divergence, logits)[0])
+
+
+def test_the_loss_is_float32_and_finite_in_half_precision():
+    logits = torch.tensor([[[30.0, -30.0, 0.0]]], dtype=torch.float16)
+    loss = smoothed_cross_entropy(logits, torch.tensor([[1]]), 0.1, excluded_token_id=2)
+    assert loss.dtype == torch.float32
+    # The label costs 60, the only other token 0.
+    same(loss, torch.tensor(0.9 * 60.0))
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("kind", ["uniform", "exclude_padding"])
+def test_the_model_s_loss_smooths_in_training_only(tiny_model, smoothing, kind):
+    model = tiny_model(label_smoothing=smoothing, label_smoothing_type=kind)
+    outputs = model(SOURCE, labels=LABELS)
+    plain = nn.functional.cross_entropy(outputs.logits.flatten(0, 1), LABELS.flatten()).float()
+    same(outputs.loss, plain)
+    trained = model.train()(SOURCE, labels=LABELS).loss
+    if smoothing == 0:
+        same(trained, plain)
+    else:
+        excluded = 0 if kind == "exclude_padding" else None
+        same(trained, smoothed_cross_entropy(outputs.logits, LABELS, smoothing, excluded))
+        assert (trained - plain).abs() > 1e-3
+
+
+def test_labels_are_not_shifted_twice(tiny_model):
+    """A model that always says 20 with near certainty has no loss where every label is 20."""
+    model = tiny_model(tie_word_embeddings=False, norm_type="layer")
+    with torch.no_grad():
+        model.model.decoder.final_norm.weight.zero_()
+        model.model.decoder.final_norm.bias.fill_(1.0)
+        model.lm_head.weight.zero_()
+        model.lm_head.weight[20] = 5.0
+    assert model(SOURCE, labels=torch.full((3, 4), 20)).loss < 1e-6
+    assert model(SOURCE, labels=torch.full((3, 4), 21)).loss.item() == pytest.approx(80, rel=1e-4)
+    # One wrong label of four: a quarter of its cost, wherever it stands.
+    for position in range(4):
+        labels = torch.full((3, 4), 20)
+        labels[:, position] = 21
+        assert model(SOURCE, labels=labels).loss.item() == pytest.approx(20, rel=1e-4)
+
+
+def test_ignored_labels_get_no_gradient_and_no_weight(tiny_model):
+    model = tiny_model()
+    whole = model(SOURCE[1:2], labels=LABELS[1:2]).loss
+    same(whole, model(SOURCE[1:2], labels=LABELS[1:2, :3]).loss)
+    outputs = model(SOURCE, labels=LABELS)
+    outputs.logits.retain_grad()
+    outputs.loss.backward()
+    assert outputs.logits.grad[LABELS == -100].eq(0).all()
+    assert outputs.logits.grad[LABELS != -100].abs().sum(-1).gt(0).all()
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("kind", ["uniform", "exclude_padding"])
+@pytest.mark.parametrize("as_tensor", [True, False])
+def test_unequal_micro_batches_add_up_to_the_whole_batch(tiny_model, smoothing, kind, as_tensor):
+    """5, 3 and 1 labels: a mean of means would weigh the last label nine times too much."""
+    model = tiny_model(label_smoothing=smoothing, label_smoothing_type=kind).train()
+    model(SOURCE, labels=LABELS).loss.backward()
+    whole = {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
+    model.zero_grad()
+    items = torch.tensor(9) if as_tensor else 9
+    for row in range(3):
+        model(SOURCE[row : row + 1], labels=LABELS[row : row + 1], num_items_in_batch=items).loss.backward()
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(parameter.grad, whole[name], rtol=1e-5, atol=1e-7)
+    model.zero_grad()
+    for row in range(3):
+        (model(SOURCE[row : row + 1], labels=LABELS[row : row + 1]).loss / 3).backward()
+    assert (model.lm_head.weight.grad - whole["model.encoder.embed_tokens.weight"]).abs().max() > 1e-3
