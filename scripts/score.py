@@ -11,6 +11,7 @@ from pathlib import Path
 
 import torch
 from datasets import Dataset
+
 from glossa.cli import run
 from glossa.data.arguments import DataArguments
 from glossa.data.pairs import load_held_out
@@ -35,13 +36,14 @@ def parse(argv: list[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def score(name: str, pairs: Dataset, arguments: argparse.Namespace) -> dict[str, dict]:
-    model = load_model(name)
+def load(name: str, arguments: argparse.Namespace) -> list[Translator]:
+    model, tokenizer = load_model(name), load_tokenizer(name)
     model.to(torch.accelerator.current_accelerator() if torch.accelerator.is_available() else "cpu")
     beams = arguments.num_beams or sorted({1, model.generation_config.num_beams or 1})
-    translators = [
-        Translator(model, load_tokenizer(name), beam, batch_tokens=arguments.batch_tokens) for beam in beams
-    ]
+    return [Translator(model, tokenizer, beam, batch_tokens=arguments.batch_tokens) for beam in beams]
+
+
+def score(translators: list[Translator], pairs: Dataset, arguments: argparse.Namespace) -> dict[str, dict]:
     return {
         "greedy" if translator.num_beams == 1 else f"beam {translator.num_beams}": score_translator(
             translator, pairs, arguments.n_bootstrap
@@ -52,6 +54,7 @@ def score(name: str, pairs: Dataset, arguments: argparse.Namespace) -> dict[str,
 
 def main(argv: list[str]) -> None:
     arguments = parse(argv)
+    translators = load(arguments.model, arguments)
     pairs = load_held_out(
         arguments.model,
         arguments.split,
@@ -64,11 +67,11 @@ def main(argv: list[str]) -> None:
         if arguments.data_path
         else None,
     )
-    results = score(arguments.model, pairs, arguments)
+    results = score(translators, pairs, arguments)
     print(score_table(results))
     report: dict = {"model": arguments.model, "results": results}
     if arguments.baseline:
-        others = score(arguments.baseline, pairs, arguments)
+        others = score(load(arguments.baseline, arguments), pairs, arguments)
         report["baseline"] = {"model": arguments.baseline, "results": others}
         report["paired_bootstrap"] = {
             name: paired_bootstrap(others[name]["translations"], result["translations"], result["references"])

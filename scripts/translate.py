@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator
 
 import torch
+
 from glossa.cli import run
 from glossa.errors import GlossaError
 from glossa.evaluation.translation import Translation, Translator

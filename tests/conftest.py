@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 
 torch.set_num_threads(1)  # models this small lose more by handing work around than they win
@@ -64,3 +65,37 @@ def tiny_model(tiny_config):
 @pytest.fixture(params=ARCHITECTURES)
 def architecture(request):
     return ARCHITECTURES[request.param]
+
+
+@pytest.fixture(scope="session")
+def tiny_pairs(tmp_path_factory):
+    """Two hundred made-up pairs: "x y." and "y x!", in one file."""
+    path = tmp_path_factory.mktemp("pairs") / "pairs.tsv"
+    path.write_text("".join(f"{a} {b}.\t{b} {a}!\n" for a in "abcdefghij" for b in "klmnopqrstuvwxyzABCD"))
+    return path
+
+
+@pytest.fixture(scope="session")
+def tiny_settings(tiny_pairs):
+    """The command line of a run of seconds; keywords change or add settings."""
+
+    def arguments(output_dir, **changes):
+        settings = {
+            "dataset": "files", "data_path": tiny_pairs, "validation_size": 20, "test_size": 20, "vocab_size": 280,
+            "d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32,
+            "batch_tokens": 100, "num_train_epochs": 2, "warmup_steps": 4, "logging_steps": 3, "num_beams": 2,
+            "max_new_tokens": 12, "eval_strategy": "steps", "save_strategy": "steps", "eval_steps": 5,
+            "save_steps": 5, "report_to": "none", "disable_tqdm": True, "output_dir": output_dir,
+        } | changes  # fmt: skip
+        return [text for name, value in settings.items() for text in (f"--{name}", str(value))]
+
+    return arguments
+
+
+@pytest.fixture(scope="session")
+def tiny_run(tmp_path_factory, tiny_settings):
+    """The folder of a finished run of seconds."""
+    from glossa.training.arguments import parse_settings
+    from glossa.training.run import train
+
+    return train(parse_settings(tiny_settings(tmp_path_factory.mktemp("runs") / "tiny")))

@@ -6,6 +6,7 @@ import threading
 import zipfile
 
 import pytest
+
 from glossa.data import anki
 from glossa.errors import GlossaError
 

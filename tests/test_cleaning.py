@@ -3,6 +3,7 @@ import json
 import datasets
 import pytest
 from datasets import Dataset, DatasetDict
+
 from glossa.data.arguments import DataArguments
 from glossa.data.cleaning import clean, clean_text
 from glossa.data.sources import FEATURES

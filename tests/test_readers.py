@@ -6,6 +6,7 @@ import zipfile
 import pyarrow
 import pyarrow.parquet
 import pytest
+
 from glossa.data.readers import Columns, read_rows
 from glossa.errors import GlossaError
 

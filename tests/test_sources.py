@@ -5,11 +5,12 @@ from pathlib import Path
 
 import datasets
 import pytest
+from transformers import HfArgumentParser
+
 from glossa.data import anki, sources
 from glossa.data.arguments import DataArguments
 from glossa.data.sources import load_source
 from glossa.errors import GlossaError
-from transformers import HfArgumentParser
 
 ANKI = Path(__file__).parents[2] / "shared/data/anki/fra-eng.zip"
 

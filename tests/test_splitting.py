@@ -4,6 +4,7 @@ import datasets
 import numpy
 import pytest
 from datasets import Dataset, DatasetDict
+
 from glossa.data.arguments import DataArguments
 from glossa.data.pairs import group_references, prepare_pairs
 from glossa.data.splitting import check_overlap, normalise_side, split_by_component

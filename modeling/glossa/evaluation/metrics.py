@@ -38,46 +38,52 @@ class TranslationMetric(evaluate.Metric):
 def score(predictions: list[str], references: list[list[str]], n_bootstrap: int = 0) -> dict[str, dict]:
     """`{"bleu": {...}, "chrf": {...}, "ter": {...}}` as in [`TranslationMetric`]."""
     streams = _streams(references)
-    return {name: _score(metric, predictions, streams, n_bootstrap) for name, metric in _metrics().items()}
+    if not n_bootstrap:
+        return {name: _score(metric, predictions, streams) for name, metric in _metrics().items()}
+    # `corpus_score` resamples too, but fails where a resample scores exactly 0.
+    signatures, results = PairedTest(
+        [("system", predictions)], _metrics(), references=streams, test_type="bs", n_samples=n_bootstrap
+    )()
+    intervals = {}
+    for name, key in _NAMES.items():
+        result = results[name][0]
+        intervals[key] = {"score": result.score, "signature": str(signatures[name])}
+        intervals[key] |= {"low": float(result.mean - result.ci), "high": float(result.mean + result.ci)}
+    return intervals
 
 
 def paired_bootstrap(
     baseline: list[str], system: list[str], references: list[list[str]], n_samples: int = 1000
 ) -> dict[str, dict]:
     """Whether `system` differs from `baseline` (Koehn 2004): for each metric both scores and the p-value."""
-    streams = _streams(references)
-    test = PairedTest(
-        [("baseline", baseline), ("system", system)],
-        _metrics(),
-        references=streams,
-        test_type="bs",
-        n_samples=n_samples,
-    )
+    systems = [("baseline", baseline), ("system", system)]
+    test = PairedTest(systems, _metrics(), references=_streams(references), test_type="bs", n_samples=n_samples)
     _, results = test()
-    names = [name for name in results if name != "System"]
     return {
-        name: {
+        key: {
             "baseline": results[name][0].score,
             "system": results[name][1].score,
             "p_value": results[name][1].p_value,
         }
-        for name in names
+        for name, key in _NAMES.items()
     }
+
+
+_NAMES = {"BLEU": "bleu", "chrF2++": "chrf", "TER": "ter"}  # as sacreBLEU calls them, and as we do
 
 
 def _metrics() -> dict[str, Metric]:
     return {"bleu": BLEU(), "chrf": CHRF(word_order=2), "ter": TER()}
 
 
+def _score(metric: Metric, predictions: list[str], streams: list[list[str | None]]) -> dict:
+    return {
+        "score": metric.corpus_score(predictions, streams).score,
+        "signature": str(metric.get_signature()),
+    }
+
+
 def _streams(references: list[list[str]]) -> list[list[str | None]]:
     """Sentences with their references to sacreBLEU's streams of references; a stream is None where there is none."""
     most = max(len(refs) for refs in references)
     return [[refs[index] if index < len(refs) else None for refs in references] for index in range(most)]
-
-
-def _score(metric: Metric, predictions: list[str], streams: list[list[str | None]], n_bootstrap: int) -> dict:
-    result = metric.corpus_score(predictions, streams, n_bootstrap=max(n_bootstrap, 1))
-    scores = {"score": result.score, "signature": str(metric.get_signature())}
-    if n_bootstrap > 1:
-        scores |= {"low": float(result._mean - result._ci), "high": float(result._mean + result._ci)}
-    return scores

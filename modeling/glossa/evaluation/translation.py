@@ -7,7 +7,7 @@ from itertools import islice
 import torch
 from torch.utils.data import DataLoader
 from tqdm.auto import tqdm
-from transformers import DataCollatorWithPadding, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import DataCollatorWithPadding, PreTrainedModel, PreTrainedTokenizerBase, StoppingCriteria
 
 from ..data.batching import TokenBatchSampler
 from ..data.cleaning import clean_text
@@ -113,12 +113,14 @@ class Translator:
     @torch.inference_mode()
     def _translate_batch(self, batch: dict[str, torch.Tensor]) -> list[Translation]:
         batch = batch.to(self.model.device)
-        longest = batch["input_ids"].shape[1]  # [B, S]
+        lengths = batch["attention_mask"].sum(-1)  # [B], of [B, S]
+        limits = 2 * lengths + SPARE_TARGET_TOKENS
         output = self.model.generate(
             **batch,
             num_beams=self.num_beams,
             num_return_sequences=self.num_return_sequences,
-            max_new_tokens=2 * longest + SPARE_TARGET_TOKENS,
+            max_new_tokens=int(limits.max()),
+            stopping_criteria=[_LengthLimit(limits)],
             return_dict_in_generate=True,
             output_scores=self.scores,
         )
@@ -132,6 +134,17 @@ class Translator:
         )  # [B * returned, T]
         padding = output.sequences[:, -steps.shape[1] :] == self.tokenizer.pad_token_id
         return steps.masked_fill(padding, 0).sum(-1).tolist()
+
+
+class _LengthLimit(StoppingCriteria):
+    """Ends each sentence at its own limit [B], so that its translation does not depend on the rest of its batch."""
+
+    def __init__(self, limits: torch.Tensor):
+        self.limits = limits
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor, **kwargs) -> torch.Tensor:
+        limits = self.limits.repeat_interleave(input_ids.shape[0] // len(self.limits))  # [B * beams]
+        return input_ids.shape[1] > limits  # the start token is not counted
 
 
 class SentenceTooLong(GlossaError):

@@ -1,0 +1,29 @@
+# make quickstart: train, score and try a translator. make test: the whole suite. make fast: the tests of seconds.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin
+
+.PHONY: quickstart test fast lint clean
+
+quickstart: $(VENV)/.installed
+	rm -rf runs/quickstart
+	$(RUN)/accelerate launch --num_processes 1 --num_machines 1 --mixed_precision no --dynamo_backend no \
+		scripts/train.py configuration/quickstart.yaml
+
+test: $(VENV)/.installed lint
+	$(RUN)/pytest -m "slow or not slow"
+
+fast: $(VENV)/.installed
+	$(RUN)/pytest
+
+lint: $(VENV)/.installed
+	$(RUN)/ruff check .
+	$(RUN)/ruff format --check .
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(RUN)/pip install --quiet -c constraints.txt -e ".[dev]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) runs build dist

@@ -1,0 +1,83 @@
+"""Batches by token budget: complete, within the budget, shuffled by seed and epoch, equal in number."""
+
+import numpy as np
+import pytest
+
+from glossa.data.batching import TokenBatchSampler
+
+
+@pytest.fixture
+def lengths():
+    generator = np.random.default_rng(7)
+    source = generator.integers(2, 40, 3000)
+    return source, np.clip(source + generator.integers(-4, 5, 3000), 2, None)
+
+
+def rows_of(sampler):
+    return [row for batch in sampler for row in batch]
+
+
+def test_every_row_comes_once_an_epoch(lengths):
+    sampler = TokenBatchSampler(*lengths, batch_tokens=400)
+    for epoch in range(3):
+        sampler.set_epoch(epoch)
+        assert sorted(rows_of(sampler)) == list(range(3000))
+
+
+def test_no_batch_exceeds_the_budget_on_either_side(lengths):
+    source, target = lengths
+    for batch in TokenBatchSampler(source, target, batch_tokens=400):
+        assert len(batch) * max(source[batch].max(), target[batch].max()) <= 400
+
+
+def test_a_row_longer_than_the_budget_is_a_batch_of_its_own():
+    batches = sorted(TokenBatchSampler([5, 900, 5], [5, 5, 5], batch_tokens=10))
+    assert [1] in batches
+    assert sorted(row for batch in batches for row in batch) == [0, 1, 2]
+
+
+def test_hand_worked_batches():
+    # Budget 12: three rows of length 4 fill a batch; the fourth and the row of 6 make 2 x 6 = 12.
+    sampler = TokenBatchSampler([4, 4, 4, 4, 6], [4, 4, 4, 4, 6], batch_tokens=12)
+    assert sorted(map(len, sampler)) == [2, 3]
+    # Padding: the batch of 4 and 6 has one row padded by 2 on each side; 4 of 2 x (12 + 12) tokens.
+    assert sampler.padding() == pytest.approx(4 / 48)
+
+
+def test_number_of_batches_is_the_same_every_epoch_and_order_is_not(lengths):
+    sampler = TokenBatchSampler(*lengths, batch_tokens=300)
+    epochs = []
+    for epoch in range(4):
+        sampler.set_epoch(epoch)
+        epochs.append(list(sampler))
+    assert {len(batches) for batches in epochs} == {len(sampler)}
+    assert epochs[0] != epochs[1]
+    assert {frozenset(b) for b in epochs[0]} != {frozenset(b) for b in epochs[1]}, "composition must vary too"
+
+
+def test_seed_and_epoch_decide_the_order(lengths):
+    first, same = TokenBatchSampler(*lengths, 300, seed=3), TokenBatchSampler(*lengths, 300, seed=3)
+    other = TokenBatchSampler(*lengths, 300, seed=4)
+    for sampler in (first, same, other):
+        sampler.set_epoch(5)
+    assert list(first) == list(same)
+    assert list(first) != list(other)
+
+
+@pytest.mark.parametrize("processes", [2, 3, 8])
+def test_batches_divide_among_processes_without_repeating_or_dropping(lengths, processes):
+    sampler = TokenBatchSampler(*lengths, batch_tokens=300, multiple_of=processes)
+    assert len(sampler) % processes == 0
+    assert sorted(rows_of(sampler)) == list(range(3000))
+    plain = TokenBatchSampler(*lengths, batch_tokens=300)
+    assert 0 <= len(sampler) - len(plain) < processes
+
+
+def test_padding_is_what_the_batches_show(lengths):
+    source, target = lengths
+    sampler = TokenBatchSampler(source, target, batch_tokens=300)
+    real = source.sum() + target.sum()
+    padded = sum(len(batch) * (source[batch].max() + target[batch].max()) for batch in sampler)
+    # Rows of equal length may change places, which changes no batch's longest row.
+    assert sampler.padding() == pytest.approx(1 - real / padded)
+    assert sampler.padding() < 0.15

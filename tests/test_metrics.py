@@ -1,0 +1,77 @@
+"""Scores against sacreBLEU's own command-level functions and against values worked out by hand."""
+
+import math
+
+import pytest
+import sacrebleu
+
+from glossa.evaluation.metrics import TranslationMetric, paired_bootstrap, score
+
+HYPOTHESES = ["the cat sat on the mat", "there is a dog here", "hello world"]
+REFERENCES = [
+    ["the cat sat on a mat", "the cat sat on the mat"],
+    ["there is a dog there"],
+    ["hello world", "hi world", "hello everyone"],
+]
+
+
+def test_bleu_by_hand():
+    # One sentence, one reference: 5 of 6 words, 3 of 5 pairs, 2 of 4 triples, 1 of 3 fours; no brevity penalty.
+    result = score(["the cat sat on the mat"], [["the cat sat on a mat"]])
+    by_hand = 100 * math.exp((math.log(5 / 6) + math.log(3 / 5) + math.log(2 / 4) + math.log(1 / 3)) / 4)
+    assert result["bleu"]["score"] == pytest.approx(by_hand)
+
+
+def test_ter_by_hand():
+    # One substitution in six reference words.
+    assert score(["the cat sat on the mat"], [["the cat sat on a mat"]])["ter"]["score"] == pytest.approx(100 / 6)
+
+
+def test_single_is_the_first_reference_and_multi_all_of_them():
+    result = TranslationMetric().compute(predictions=HYPOTHESES, references=REFERENCES)
+    first = [[refs[0] for refs in REFERENCES]]
+    padded = [[refs[i] if i < len(refs) else None for refs in REFERENCES] for i in range(3)]
+    assert result["single"]["bleu"]["score"] == pytest.approx(sacrebleu.corpus_bleu(HYPOTHESES, first).score)
+    assert result["multi"]["bleu"]["score"] == pytest.approx(sacrebleu.corpus_bleu(HYPOTHESES, padded).score)
+    assert result["multi"]["chrf"]["score"] == pytest.approx(
+        sacrebleu.corpus_chrf(HYPOTHESES, padded, word_order=2).score
+    )
+    assert result["multi"]["bleu"]["score"] > result["single"]["bleu"]["score"]
+
+
+def test_signatures_say_what_was_measured():
+    result = TranslationMetric().compute(predictions=HYPOTHESES, references=REFERENCES)
+    assert result["single"]["bleu"]["signature"].startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
+    assert result["multi"]["bleu"]["signature"].startswith("nrefs:var|")
+    assert "nw:2" in result["single"]["chrf"]["signature"]
+
+
+def test_the_interval_holds_the_score_and_narrows_with_more_sentences():
+    few = score(HYPOTHESES * 5, [refs[:1] for refs in REFERENCES] * 5, n_bootstrap=200)["bleu"]
+    many = score(HYPOTHESES * 80, [refs[:1] for refs in REFERENCES] * 80, n_bootstrap=200)["bleu"]
+    assert few["low"] < few["score"] < few["high"]
+    assert many["high"] - many["low"] < few["high"] - few["low"]
+
+
+def test_paired_bootstrap_tells_a_difference_from_none():
+    references = [[refs[0]] for refs in REFERENCES] * 30
+    good, bad = [refs[0] for refs in references], ["the dog" for _ in references]
+    different = paired_bootstrap(bad, good, references, n_samples=200)["bleu"]
+    assert different["system"] == pytest.approx(100)
+    assert different["p_value"] < 0.05
+    half = [g if i % 2 else b for i, (g, b) in enumerate(zip(good, bad, strict=True))]
+    other_half = [b if i % 2 else g for i, (g, b) in enumerate(zip(good, bad, strict=True))]
+    assert paired_bootstrap(half, other_half, references, n_samples=200)["ter"]["p_value"] > 0.05
+
+
+def test_worthless_translations_have_an_interval_too():
+    result = score(["x"] * 8, [["a b c d e"]] * 8, n_bootstrap=20)
+    assert result["bleu"]["score"] == result["bleu"]["low"] == result["bleu"]["high"] == 0
+
+
+def test_the_score_is_the_same_with_and_without_an_interval():
+    plain = score(HYPOTHESES, REFERENCES)
+    resampled = score(HYPOTHESES, REFERENCES, n_bootstrap=10)
+    for name in ("bleu", "chrf", "ter"):
+        assert resampled[name]["score"] == plain[name]["score"]
+    assert "|bs:10|seed:12345|" in resampled["bleu"]["signature"]
