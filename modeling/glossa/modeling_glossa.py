@@ -391,6 +391,13 @@ class GlossaPreTrainedModel(PreTrainedModel):
             if getattr(module, "bias", None) is not None:
                 init.zeros_(module.bias)
 
+    def save_pretrained(self, *args, **kwargs):
+        """As in transformers; where the code goes along, its `AutoModel` is named beside the class that is saved."""
+        if self._auto_class is not None:
+            names = getattr(self.config, "auto_map", None) or {}
+            self.config.auto_map = names | {"AutoModel": "modeling_glossa.GlossaModel"}
+        return super().save_pretrained(*args, **kwargs)
+
 
 class GlossaEncoder(GlossaPreTrainedModel):
     """Source tokens [B, S] to hidden states [B, S, D]."""
