@@ -2,6 +2,7 @@ import json
 
 import pytest
 import torch
+
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 
 # Every field away from its default, so that a field lost on the way shows.

@@ -2,9 +2,10 @@ import math
 
 import pytest
 import torch
+from transformers.cache_utils import DynamicCache, EncoderDecoderCache
+
 from glossa import GlossaConfig, GlossaForConditionalGeneration, GlossaModel
 from glossa.modeling_glossa import rotate, shift_tokens_right, sinusoids
-from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 
 SOURCE = torch.tensor([[9, 8, 7, 6, 5, 1], [11, 12, 13, 14, 15, 16]])
 TARGET = torch.tensor([[2, 20, 21, 22, 23], [2, 30, 31, 32, 33]])

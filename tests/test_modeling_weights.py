@@ -4,8 +4,9 @@ import math
 
 import pytest
 import torch
-from glossa import GlossaForConditionalGeneration
 from torch import nn
+
+from glossa import GlossaForConditionalGeneration
 
 SOURCE = torch.tensor([[9, 8, 7, 6, 5, 1], [11, 12, 13, 14, 15, 16]])
 LABELS = torch.tensor([[20, 21, 22, 23, 1], [30, 31, 1, -100, -100]])

@@ -1,7 +1,8 @@
 import pytest
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
 from glossa.errors import GlossaError
 from glossa.tokenizer import train_tokenizer
-from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 TEXTS = [
     "The cat sleeps on the mat.",
