@@ -2,6 +2,10 @@
 
 import itertools
 import json
+import math
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -172,3 +176,20 @@ def test_a_small_model_learns_to_reverse(tmp_path):
     )
     metrics = json.loads((run / "metrics.json").read_text())
     assert metrics["test"]["greedy"]["scores"]["single"]["bleu"]["score"] > 90
+
+
+@pytest.mark.slow
+def test_two_processes_train_together(tmp_path, tiny_settings):
+    """Each takes every other batch, so an epoch has half as many steps; one of them writes the run."""
+    run = tmp_path / "run"
+    launcher = f"{sys.executable} -m accelerate.commands.launch --cpu --num_processes 2 --num_machines 1"
+    launcher += " --mixed_precision no --dynamo_backend no --main_process_port 0"
+    script = Path(__file__).parents[1] / "scripts" / "train.py"
+    arguments = tiny_settings(run, eval_strategy="no", save_strategy="no", load_best_model_at_end=False)
+    subprocess.run([*launcher.split(), str(script), *arguments], check=True, capture_output=True, timeout=300)
+    together = json.loads((run / "metrics.json").read_text())
+    arguments[arguments.index(str(run))] = str(tmp_path / "alone")
+    alone = json.loads((train(parse_settings(arguments)) / "metrics.json").read_text())
+    batches = alone["steps"] // 2  # an epoch
+    assert together["steps"] == 2 * math.ceil(batches / 2)
+    assert together["epochs"] == alone["epochs"] == 2

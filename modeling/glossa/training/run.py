@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 
 import torch
+from accelerate import PartialState
+from accelerate.utils import broadcast_object_list
 from datasets import Dataset, DatasetDict
 from huggingface_hub.errors import StrictDataclassError
 from sacrebleu.metrics import BLEU, CHRF
@@ -68,9 +70,13 @@ def build_tokenizer(settings: Settings, pairs: DatasetDict) -> PreTrainedTokeniz
     """The tokenizer of `init_from`, or a new one learned from the training split and nothing else."""
     if settings.translator.init_from:
         return load_tokenizer(settings.translator.init_from)
-    texts = (batch[side] for side in ("source", "target") for batch in pairs["train"].iter(1000))
-    positions = max(settings.model.max_source_positions, settings.model.max_target_positions)
-    return train_tokenizer(texts, settings.translator.vocab_size, max_length=positions)
+    trained: list[PreTrainedTokenizerBase | None] = [None]
+    if PartialState().is_main_process:
+        texts = (batch[side] for side in ("source", "target") for batch in pairs["train"].iter(1000))
+        positions = max(settings.model.max_source_positions, settings.model.max_target_positions)
+        trained[0] = train_tokenizer(texts, settings.translator.vocab_size, max_length=positions)
+    # All processes must number the tokens alike, so only one of them counts.
+    return broadcast_object_list(trained)[0]
 
 
 def build_model(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
