@@ -257,6 +257,24 @@ def test_model_without_head_ties_and_reloads(tiny_config, tmp_path, tied, shared
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("scaled", [True, False])
+def test_embeddings_are_scaled_then_positioned_then_normed_then_dropped(tiny_model, scaled):
+    settings = {"position_embedding_type": "learned", "embedding_norm": True, "norm_type": "layer", "dropout": 0.5}
+    for side in ("encoder", "decoder"):
+        part = getattr(tiny_model(**settings, scale_embedding=scaled).model, side)
+        tokens, positions = part.embed_tokens(SOURCE), part.embeddings.embed_positions.weight[:6]
+        summed = tokens * (4.0 if scaled else 1.0) + positions  # sqrt(16)
+        centred = summed - summed.mean(-1, keepdim=True)
+        deviation = (centred.square().mean(-1, keepdim=True) + 1e-6).sqrt()
+        expected = centred / deviation * part.embeddings.norm.weight + part.embeddings.norm.bias
+        same(part.embeddings(tokens, torch.arange(6)[None])[0], expected)
+        dropped = part.embeddings.train()(tokens, torch.arange(6)[None])[0]
+        kept = dropped != 0
+        assert 0.2 < kept.double().mean() < 0.8  # after the norm, or nothing would be zero
+        same(dropped[kept], 2 * expected[kept])
+
+
+@torch.no_grad()
 def test_sinusoidal_positions_are_the_paper_s_up_to_the_order_of_dimensions(tiny_model):
     """Vaswani et al. 2017, section 3.5: PE(p, 2i) = sin(p / 10000^(2i/d)), PE(p, 2i+1) = cos of the same."""
     model = tiny_model(position_embedding_type="sinusoidal", d_model=12, head_dim=4)
