@@ -154,8 +154,41 @@ def test_resizing_pads_to_a_multiple_and_without_a_size_changes_nothing(tiny_mod
     assert logits_of(model).shape[-1] == 56
 
 
-def test_resizing_two_vocabularies_at_once_is_refused(tiny_model):
+@pytest.mark.parametrize("tied", [True, False])
+def test_two_vocabularies_are_resized_each_to_its_own_size(tiny_model, tmp_path, tied):
+    model = tiny_model(decoder_vocab_size=37, share_encoder_decoder_embeddings=False, tie_word_embeddings=tied)
+    before = logits_of(model)
+    model.resize_token_embeddings(60, decoder_new_num_tokens=37)
+    assert logits_of(model).equal(before)
+    model.resize_token_embeddings(60, decoder_new_num_tokens=41)
+    torch.testing.assert_close(logits_of(model)[..., :37], before, rtol=0, atol=1e-10)
+    model.save_pretrained(tmp_path)
+    loaded = GlossaForConditionalGeneration.from_pretrained(tmp_path, dtype=torch.float64)
+    for instance in (model, loaded):
+        assert (instance.config.vocab_size, instance.config.decoder_vocab_size) == (60, 41)
+        assert instance.get_input_embeddings().weight.shape == (60, 16)
+        assert instance.model.decoder.embed_tokens.weight.shape == instance.lm_head.weight.shape == (41, 16)
+        assert (instance.lm_head.weight is instance.model.decoder.embed_tokens.weight) == tied
+    torch.testing.assert_close(logits_of(loaded), logits_of(model), rtol=0, atol=1e-10)
+
+
+def test_one_size_given_is_the_size_of_both(tiny_model):
     model = tiny_model(decoder_vocab_size=37, share_encoder_decoder_embeddings=False)
-    with pytest.raises(ValueError, match=r"50 .* 37"):
-        model.resize_token_embeddings(60)
-    assert logits_of(model).shape[-1] == 37
+    model.resize_token_embeddings(60)
+    assert (model.config.vocab_size, model.config.decoder_vocab_size) == (60, 60)
+    assert logits_of(model).shape[-1] == 60
+
+
+def test_a_shared_matrix_has_one_size(tiny_model):
+    model = tiny_model()
+    with pytest.raises(ValueError, match=r"37 .* 60"):
+        model.resize_token_embeddings(60, decoder_new_num_tokens=37)
+    assert logits_of(model).shape[-1] == 50
+
+
+def test_frozen_matrices_stay_frozen_when_resized(tiny_model):
+    model = tiny_model(tie_word_embeddings=False)
+    for parameter in model.parameters():
+        parameter.requires_grad_(False)
+    model.resize_token_embeddings(60)
+    assert not any(parameter.requires_grad for parameter in model.parameters())

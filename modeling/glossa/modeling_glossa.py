@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from transformers import initialization as init
 from transformers.activations import ACT2FN
-from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
+from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 from transformers.generation import GenerationMixin
 from transformers.masking_utils import create_bidirectional_mask, create_causal_mask
 from transformers.modeling_layers import GradientCheckpointingLayer
@@ -94,7 +94,7 @@ def repeat_heads(states: torch.Tensor, repeats: int) -> torch.Tensor:
 
 
 def eager_attention_forward(
-    module: nn.Module,
+    module: "GlossaAttention",
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,
@@ -121,7 +121,7 @@ def build_norm(config: GlossaConfig) -> nn.Module:
 class GlossaAttention(nn.Module):
     """Attention with H query heads on G key-value heads: of a sequence on itself, or of a target on its source."""
 
-    def __init__(self, config: GlossaConfig, heads: int, is_causal: bool = False, layer_idx: int | None = None):
+    def __init__(self, config: GlossaConfig, heads: int, is_causal: bool = False, layer_idx: int = 0):
         super().__init__()
         self.config = config
         self.layer_idx = layer_idx
@@ -142,7 +142,7 @@ class GlossaAttention(nn.Module):
         attention_mask: torch.Tensor | None = None,
         position_embeddings: tuple[torch.Tensor, torch.Tensor] | None = None,
         encoder_hidden_states: torch.Tensor | None = None,
-        past_key_values: Cache | None = None,
+        past_key_values: EncoderDecoderCache | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """[B, L, D] to [B, L, D]; with `encoder_hidden_states` [B, S, D], keys and values come from the source."""
@@ -181,7 +181,8 @@ class GlossaAttention(nn.Module):
             return self._key_value(source)
         cache = past_key_values.cross_attention_cache
         if past_key_values.is_updated.get(self.layer_idx):
-            return cache.layers[self.layer_idx].keys, cache.layers[self.layer_idx].values
+            layer = cache.layers[self.layer_idx]
+            return layer.keys, layer.values  # type: ignore[union-attr]  # a linear attention's layer has neither
         key, value = cache.update(*self._key_value(source), self.layer_idx)
         past_key_values.is_updated[self.layer_idx] = True
         return key, value
@@ -305,7 +306,7 @@ class GlossaSinusoidalPositions(nn.Module):
 class GlossaLearnedPositions(nn.Embedding):
     """Learned position embeddings, [1 or B, L] to [1 or B, L, D], for as many positions as there are rows."""
 
-    def forward(self, position_ids: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    def forward(self, position_ids: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:  # type: ignore[override]
         if not is_torchdynamo_compiling() and position_ids.max() >= self.num_embeddings:
             raise ValueError(
                 f"A sequence has {int(position_ids.max()) + 1} tokens; learned positions hold {self.num_embeddings} "
@@ -322,7 +323,7 @@ class GlossaEmbeddings(nn.Module):
         self.scale = config.d_model**0.5 if config.scale_embedding else 1.0
         self.rotary_base = config.rotary_base
         self.rotary_dim = (config.head_dim or config.d_model // heads) if _is_rotary(config) else None
-        self.embed_positions = None
+        self.embed_positions: GlossaLearnedPositions | GlossaSinusoidalPositions | None = None
         if config.position_embedding_type == "learned":
             self.embed_positions = GlossaLearnedPositions(max_positions, config.d_model)
         elif config.position_embedding_type == "sinusoidal":
@@ -388,7 +389,7 @@ class GlossaPreTrainedModel(PreTrainedModel):
                 init.zeros_(module.weight[module.padding_idx])
         elif isinstance(module, nn.RMSNorm | nn.LayerNorm):
             init.ones_(module.weight)
-            if getattr(module, "bias", None) is not None:
+            if isinstance(module, nn.LayerNorm):
                 init.zeros_(module.bias)
 
     def save_pretrained(self, *args, **kwargs):
@@ -450,7 +451,8 @@ class GlossaDecoder(GlossaPreTrainedModel):
 
     def __init__(self, config: GlossaConfig):
         super().__init__(config)
-        self.embed_tokens = nn.Embedding(config.decoder_vocab_size, config.d_model, config.pad_token_id)
+        rows: int = config.decoder_vocab_size  # type: ignore[assignment]  # `__post_init__` has filled it in
+        self.embed_tokens = nn.Embedding(rows, config.d_model, config.pad_token_id)
         self.embeddings = GlossaEmbeddings(config, config.decoder_attention_heads, config.max_target_positions)
         self.layers = nn.ModuleList(GlossaDecoderLayer(config, index) for index in range(config.decoder_layers))
         self.final_norm = build_norm(config) if config.final_norm else nn.Identity()
@@ -524,17 +526,49 @@ class GlossaModel(GlossaPreTrainedModel):
     def get_input_embeddings(self) -> nn.Embedding:
         return self.encoder.embed_tokens
 
-    def set_input_embeddings(self, value: nn.Embedding):
+    def set_input_embeddings(self, value: nn.Embedding):  # type: ignore[override]
         self.encoder.embed_tokens = value
         if self.config.tie_word_embeddings and self.config.share_encoder_decoder_embeddings:
             self.decoder.embed_tokens = value
+
+    def resize_token_embeddings(
+        self,
+        new_num_tokens: int | None = None,
+        pad_to_multiple_of: int | None = None,
+        mean_resizing: bool = True,
+        decoder_new_num_tokens: int | None = None,
+    ) -> nn.Embedding:
+        """Resize both embeddings; transformers alone would leave the target's as it was.
+
+        Args:
+            new_num_tokens: Rows of the source embedding; as many as there are when not given.
+            pad_to_multiple_of: Round rows up to a multiple of this.
+            mean_resizing: Draw new rows around the mean of the old ones rather than as at the start of training.
+            decoder_new_num_tokens: Rows of the target embedding; `new_num_tokens` when not given.
+
+        Raises:
+            ValueError: where source and target share one matrix and are to have different rows.
+        """
+        source, target = self.encoder.embed_tokens, self.decoder.embed_tokens
+        if decoder_new_num_tokens is None:
+            decoder_new_num_tokens = new_num_tokens
+        if target.weight is source.weight and decoder_new_num_tokens != new_num_tokens:
+            raise ValueError(
+                f"decoder_new_num_tokens is {decoder_new_num_tokens} and new_num_tokens {new_num_tokens}; embeddings "
+                "that are shared need one size."
+            )
+        source = self._get_resized_embeddings(source, new_num_tokens, pad_to_multiple_of, mean_resizing)
+        target = self._get_resized_embeddings(target, decoder_new_num_tokens, pad_to_multiple_of, mean_resizing)
+        self.vocab_size = self.config.vocab_size = source.num_embeddings
+        self.config.decoder_vocab_size = target.num_embeddings
+        return source
 
     @can_return_tuple
     def forward(
         self,
         input_ids: torch.LongTensor | None = None,
         attention_mask: torch.Tensor | None = None,
-        decoder_input_ids: torch.LongTensor | None = None,
+        decoder_input_ids: torch.Tensor | None = None,
         decoder_attention_mask: torch.Tensor | None = None,
         encoder_outputs: tuple | BaseModelOutput | None = None,
         past_key_values: EncoderDecoderCache | None = None,
@@ -545,15 +579,17 @@ class GlossaModel(GlossaPreTrainedModel):
     ) -> tuple | Seq2SeqModelOutput:
         """Source [B, S] and target [B, T] to the decoder's hidden states [B, T, D]; masks are 0 at padding."""
         if encoder_outputs is None:
-            encoder_outputs = self.encoder(
+            encoded = self.encoder(
                 input_ids=input_ids, attention_mask=attention_mask, inputs_embeds=inputs_embeds, **kwargs
             )
-        elif not isinstance(encoder_outputs, BaseModelOutput):
-            encoder_outputs = BaseModelOutput(*encoder_outputs)
+        elif isinstance(encoder_outputs, BaseModelOutput):
+            encoded = encoder_outputs
+        else:
+            encoded = BaseModelOutput(*encoder_outputs)
         decoder_outputs = self.decoder(
             input_ids=decoder_input_ids,
             attention_mask=decoder_attention_mask,
-            encoder_hidden_states=encoder_outputs.last_hidden_state,
+            encoder_hidden_states=encoded.last_hidden_state,
             encoder_attention_mask=attention_mask,
             past_key_values=past_key_values,
             inputs_embeds=decoder_inputs_embeds,
@@ -566,9 +602,9 @@ class GlossaModel(GlossaPreTrainedModel):
             decoder_hidden_states=decoder_outputs.hidden_states,
             decoder_attentions=decoder_outputs.attentions,
             cross_attentions=decoder_outputs.cross_attentions,
-            encoder_last_hidden_state=encoder_outputs.last_hidden_state,
-            encoder_hidden_states=encoder_outputs.hidden_states,
-            encoder_attentions=encoder_outputs.attentions,
+            encoder_last_hidden_state=encoded.last_hidden_state,
+            encoder_hidden_states=encoded.hidden_states,
+            encoder_attentions=encoded.attentions,
         )
 
 
@@ -578,50 +614,38 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GenerationMixin):
     def __init__(self, config: GlossaConfig):
         super().__init__(config)
         self.model = GlossaModel(config)
-        self.lm_head = nn.Linear(config.d_model, config.decoder_vocab_size, bias=False)
+        self.lm_head = nn.Linear(config.d_model, self.model.decoder.embed_tokens.num_embeddings, bias=False)
         self._tied_weights_keys = {"lm_head.weight": "model.decoder.embed_tokens.weight"}
         if config.share_encoder_decoder_embeddings:
             self._tied_weights_keys["model.encoder.embed_tokens.weight"] = "model.decoder.embed_tokens.weight"
         self.post_init()
 
-    def get_input_embeddings(self) -> nn.Embedding:
-        return self.model.get_input_embeddings()
-
-    def set_input_embeddings(self, value: nn.Embedding):
-        self.model.set_input_embeddings(value)
-
-    def get_output_embeddings(self) -> nn.Linear:
-        return self.lm_head
-
-    def set_output_embeddings(self, new_embeddings: nn.Linear):
-        self.lm_head = new_embeddings
-
     def resize_token_embeddings(
-        self, new_num_tokens: int | None = None, pad_to_multiple_of: int | None = None, mean_resizing: bool = True
+        self,
+        new_num_tokens: int | None = None,
+        pad_to_multiple_of: int | None = None,
+        mean_resizing: bool = True,
+        decoder_new_num_tokens: int | None = None,
     ) -> nn.Embedding:
-        """Resize both embeddings and the output layer; transformers alone would leave the target's as it was.
-
-        Raises:
-            ValueError: when source and target have vocabularies of different sizes.
-        """
-        config, target = self.config, self.model.decoder.embed_tokens
-        if new_num_tokens is None and pad_to_multiple_of is None:
-            return self.get_input_embeddings()
-        if config.vocab_size != config.decoder_vocab_size:
-            raise ValueError(
-                f"vocab_size is {config.vocab_size} and decoder_vocab_size {config.decoder_vocab_size}; only one "
-                "vocabulary for both sides can be resized."
-            )
-        if target.weight is not self.get_input_embeddings().weight:
-            target = self._get_resized_embeddings(target, new_num_tokens, pad_to_multiple_of, mean_resizing)
-            self.model.decoder.embed_tokens = target
-        embeddings = super().resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
-        config.decoder_vocab_size = config.vocab_size
+        """As [`GlossaModel.resize_token_embeddings`]; the output layer gets the target's rows."""
+        embeddings = self.model.resize_token_embeddings(
+            new_num_tokens, pad_to_multiple_of, mean_resizing, decoder_new_num_tokens
+        )
+        head = self._get_resized_lm_head(self.lm_head, self.config.decoder_vocab_size, mean_resizing=mean_resizing)
+        self.lm_head = head.requires_grad_(self.lm_head.weight.requires_grad)
+        self.vocab_size = self.config.vocab_size
+        self.tie_weights()
         return embeddings
 
     def prepare_decoder_input_ids_from_labels(self, labels: torch.Tensor) -> torch.Tensor:
         """The decoder's input [B, T] for `labels` [B, T], as collators ask for it."""
-        return shift_tokens_right(labels, self.config.pad_token_id, self.config.decoder_start_token_id)
+        padding, start = self.config.pad_token_id, self.config.decoder_start_token_id
+        if padding is None or start is None:
+            raise ValueError(
+                f"pad_token_id is {padding} and decoder_start_token_id {start}; labels need both to become the "
+                "decoder's input. Set them, or give decoder_input_ids."
+            )
+        return shift_tokens_right(labels, padding, start)
 
     def compute_transition_scores(
         self,
@@ -642,11 +666,11 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GenerationMixin):
         return chosen.masked_fill(beam_indices < 0, 0)
 
     @can_return_tuple
-    def forward(
+    def forward(  # type: ignore[misc]  # TransformersKwargs too names num_items_in_batch
         self,
         input_ids: torch.LongTensor | None = None,
         attention_mask: torch.Tensor | None = None,
-        decoder_input_ids: torch.LongTensor | None = None,
+        decoder_input_ids: torch.Tensor | None = None,
         decoder_attention_mask: torch.Tensor | None = None,
         encoder_outputs: tuple | BaseModelOutput | None = None,
         past_key_values: EncoderDecoderCache | None = None,
