@@ -182,10 +182,11 @@ def test_a_small_model_learns_to_reverse(tmp_path):
 def test_two_processes_train_together(tmp_path, tiny_settings):
     """Each takes every other batch, so an epoch has half as many steps; one of them writes the run."""
     run = tmp_path / "run"
-    launcher = f"{sys.executable} -m accelerate.commands.launch --cpu --num_processes 2 --num_machines 1"
-    launcher += " --mixed_precision no --dynamo_backend no --main_process_port 0"
+    launcher = f"{sys.executable} -m torch.distributed.run --standalone --nproc_per_node 2"
     script = Path(__file__).parents[1] / "scripts" / "train.py"
-    arguments = tiny_settings(run, eval_strategy="no", save_strategy="no", load_best_model_at_end=False)
+    arguments = tiny_settings(
+        run, eval_strategy="no", save_strategy="no", load_best_model_at_end=False, ddp_backend="gloo"
+    )
     subprocess.run([*launcher.split(), str(script), *arguments], check=True, capture_output=True, timeout=300)
     together = json.loads((run / "metrics.json").read_text())
     arguments[arguments.index(str(run))] = str(tmp_path / "alone")
