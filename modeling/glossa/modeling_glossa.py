@@ -347,12 +347,13 @@ def _is_rotary(config: GlossaConfig) -> bool:
     return config.position_embedding_type == "rotary"
 
 
-def positions_of(inputs_embeds: torch.Tensor, attention_mask: torch.Tensor | None, past_length=0) -> torch.Tensor:
+def positions_of(
+    length: int, device: torch.device, attention_mask: torch.Tensor | None, past_length: int = 0
+) -> torch.Tensor:
     """Positions [1 or B, L], counted from the first real token, so that padding on the left moves nothing."""
-    length = inputs_embeds.shape[1]
     if attention_mask is None or attention_mask.dim() != 2:
-        return (torch.arange(length, device=inputs_embeds.device) + past_length).unsqueeze(0)
-    counts = attention_mask.to(inputs_embeds.device).long().cumsum(-1) - 1
+        return (torch.arange(length, device=device) + past_length).unsqueeze(0)
+    counts = attention_mask.to(device).long().cumsum(-1) - 1
     return counts.clamp(min=0)[:, -length:]
 
 
@@ -431,7 +432,8 @@ class GlossaEncoder(GlossaPreTrainedModel):
             raise ValueError("Give the encoder either input_ids or inputs_embeds.")
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(input_ids)
-        hidden_states, rotary = self.embeddings(inputs_embeds, positions_of(inputs_embeds, attention_mask))
+        position_ids = positions_of(inputs_embeds.shape[1], inputs_embeds.device, attention_mask)
+        hidden_states, rotary = self.embeddings(inputs_embeds, position_ids)
         mask = create_bidirectional_mask(
             config=self.config, inputs_embeds=inputs_embeds, attention_mask=attention_mask
         )
@@ -461,7 +463,7 @@ class GlossaDecoder(GlossaPreTrainedModel):
 
     @merge_with_config_defaults
     @capture_outputs
-    def forward(
+    def forward(  # type: ignore[misc]  # TransformersKwargs too names position_ids
         self,
         input_ids: torch.LongTensor | None = None,
         attention_mask: torch.Tensor | None = None,
@@ -469,10 +471,14 @@ class GlossaDecoder(GlossaPreTrainedModel):
         encoder_attention_mask: torch.Tensor | None = None,
         past_key_values: EncoderDecoderCache | None = None,
         inputs_embeds: torch.FloatTensor | None = None,
+        position_ids: torch.Tensor | None = None,
         use_cache: bool | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> tuple | BaseModelOutputWithPastAndCrossAttentions:
-        """Decode `input_ids` [B, T] after what the cache holds; `attention_mask` [B, cached + T] is 0 at padding."""
+        """Decode `input_ids` [B, T] after what the cache holds; `attention_mask` [B, cached + T] is 0 at padding.
+
+        `position_ids` [1 or B, T] are counted from the mask when not given.
+        """
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("Give the decoder either decoder_input_ids or decoder_inputs_embeds.")
         if inputs_embeds is None:
@@ -480,9 +486,9 @@ class GlossaDecoder(GlossaPreTrainedModel):
         if use_cache and past_key_values is None:
             past_key_values = EncoderDecoderCache(DynamicCache(config=self.config), DynamicCache(config=self.config))
         self_cache = None if past_key_values is None else past_key_values.self_attention_cache
-        past_length = 0 if self_cache is None else self_cache.get_seq_length()
-
-        position_ids = positions_of(inputs_embeds, attention_mask, past_length)
+        if position_ids is None:
+            past_length = 0 if self_cache is None else self_cache.get_seq_length()
+            position_ids = positions_of(inputs_embeds.shape[1], inputs_embeds.device, attention_mask, past_length)
         hidden_states, rotary = self.embeddings(inputs_embeds, position_ids)
         mask = create_causal_mask(
             config=self.config,
@@ -574,6 +580,7 @@ class GlossaModel(GlossaPreTrainedModel):
         past_key_values: EncoderDecoderCache | None = None,
         inputs_embeds: torch.FloatTensor | None = None,
         decoder_inputs_embeds: torch.FloatTensor | None = None,
+        decoder_position_ids: torch.Tensor | None = None,
         use_cache: bool | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> tuple | Seq2SeqModelOutput:
@@ -593,6 +600,7 @@ class GlossaModel(GlossaPreTrainedModel):
             encoder_attention_mask=attention_mask,
             past_key_values=past_key_values,
             inputs_embeds=decoder_inputs_embeds,
+            position_ids=decoder_position_ids,
             use_cache=use_cache,
             **kwargs,
         )
@@ -637,6 +645,14 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GenerationMixin):
         self.tie_weights()
         return embeddings
 
+    def prepare_inputs_for_generation(self, input_ids: torch.LongTensor, **kwargs) -> dict:  # type: ignore[override]
+        """As in transformers, with positions: a static cache's mask no longer tells where a sentence begins."""
+        inputs = super().prepare_inputs_for_generation(input_ids, **kwargs)  # type: ignore[misc]
+        mask, tokens = kwargs.get("decoder_attention_mask"), inputs["decoder_input_ids"]
+        if mask is not None and mask.dim() == 2 and "decoder_position_ids" not in inputs:
+            inputs["decoder_position_ids"] = positions_of(tokens.shape[1], tokens.device, mask)
+        return inputs
+
     def prepare_decoder_input_ids_from_labels(self, labels: torch.Tensor) -> torch.Tensor:
         """The decoder's input [B, T] for `labels` [B, T], as collators ask for it."""
         padding, start = self.config.pad_token_id, self.config.decoder_start_token_id
@@ -676,6 +692,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GenerationMixin):
         past_key_values: EncoderDecoderCache | None = None,
         inputs_embeds: torch.FloatTensor | None = None,
         decoder_inputs_embeds: torch.FloatTensor | None = None,
+        decoder_position_ids: torch.Tensor | None = None,
         labels: torch.LongTensor | None = None,
         use_cache: bool | None = None,
         logits_to_keep: int | torch.Tensor = 0,
@@ -689,6 +706,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GenerationMixin):
             attention_mask: [B, S], 0 at source padding.
             decoder_input_ids: Target [B, T], or `decoder_inputs_embeds` [B, T, D]; made from `labels` if absent.
             decoder_attention_mask: [B, cached + T], 0 at target padding; only padding on the left needs it.
+            decoder_position_ids: [1 or B, T]; counted from that mask when not given.
             labels: [B, T], not shifted; -100 is left out of the loss.
             logits_to_keep: Compute logits for this many last positions only, or for these positions; 0 is all.
             num_items_in_batch: Labels in all batches of one optimizer step: the loss is their mean.
@@ -706,6 +724,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GenerationMixin):
             past_key_values=past_key_values,
             inputs_embeds=inputs_embeds,
             decoder_inputs_embeds=decoder_inputs_embeds,
+            decoder_position_ids=decoder_position_ids,
             use_cache=use_cache,
             **kwargs,
         )
