@@ -181,16 +181,15 @@ def test_a_small_model_learns_to_reverse(tmp_path):
 @pytest.mark.slow
 def test_two_processes_train_together(tmp_path, tiny_settings):
     """Each takes every other batch, so an epoch has half as many steps; one of them writes the run."""
-    run = tmp_path / "run"
+    changes = {"eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False}
     launcher = f"{sys.executable} -m torch.distributed.run --standalone --nproc_per_node 2"
     script = Path(__file__).parents[1] / "scripts" / "train.py"
-    arguments = tiny_settings(
-        run, eval_strategy="no", save_strategy="no", load_best_model_at_end=False, ddp_backend="gloo"
-    )
+    arguments = tiny_settings(tmp_path / "together", ddp_backend="gloo", **changes)
     subprocess.run([*launcher.split(), str(script), *arguments], check=True, capture_output=True, timeout=300)
-    together = json.loads((run / "metrics.json").read_text())
-    arguments[arguments.index(str(run))] = str(tmp_path / "alone")
-    alone = json.loads((train(parse_settings(arguments)) / "metrics.json").read_text())
+    together = json.loads((tmp_path / "together" / "metrics.json").read_text())
+    alone = json.loads(
+        (train(parse_settings(tiny_settings(tmp_path / "alone", **changes))) / "metrics.json").read_text()
+    )
     batches = alone["steps"] // 2  # an epoch
     assert together["steps"] == 2 * math.ceil(batches / 2)
     assert together["epochs"] == alone["epochs"] == 2
