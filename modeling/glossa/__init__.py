@@ -4,9 +4,10 @@ from transformers import AutoConfig, AutoModel, AutoModelForSeq2SeqLM
 
 from .configuration_glossa import GlossaConfig
 from .modeling_glossa import GlossaForConditionalGeneration, GlossaModel
+from .pipeline_glossa import TranslationPipeline
 
 __version__ = "0.1.0"
-__all__ = ["GlossaConfig", "GlossaForConditionalGeneration", "GlossaModel"]
+__all__ = ["GlossaConfig", "GlossaForConditionalGeneration", "GlossaModel", "TranslationPipeline"]
 
 AutoConfig.register(GlossaConfig.model_type, GlossaConfig)
 AutoModel.register(GlossaConfig, GlossaModel)

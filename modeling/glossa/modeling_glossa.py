@@ -394,10 +394,15 @@ class GlossaPreTrainedModel(PreTrainedModel):
                 init.zeros_(module.bias)
 
     def save_pretrained(self, *args, **kwargs):
-        """As in transformers; where the code goes along, its `AutoModel` is named beside the class that is saved."""
+        """As in transformers; where the code goes along, its `AutoModel` and pipeline are named beside the class."""
         if self._auto_class is not None:
+            # An import within this file takes the pipeline's file along wherever this one is copied.
+            from .pipeline_glossa import custom_pipelines
+
             names = getattr(self.config, "auto_map", None) or {}
             self.config.auto_map = names | {"AutoModel": "modeling_glossa.GlossaModel"}
+            if self.can_generate():
+                self.config.custom_pipelines = custom_pipelines()
         return super().save_pretrained(*args, **kwargs)
 
 
@@ -587,7 +592,11 @@ class GlossaModel(GlossaPreTrainedModel):
         """Source [B, S] and target [B, T] to the decoder's hidden states [B, T, D]; masks are 0 at padding."""
         if encoder_outputs is None:
             encoded = self.encoder(
-                input_ids=input_ids, attention_mask=attention_mask, inputs_embeds=inputs_embeds, **kwargs
+                input_ids=input_ids,
+                attention_mask=attention_mask,
+                inputs_embeds=inputs_embeds,
+                return_dict=True,
+                **kwargs,
             )
         elif isinstance(encoder_outputs, BaseModelOutput):
             encoded = encoder_outputs
@@ -602,6 +611,7 @@ class GlossaModel(GlossaPreTrainedModel):
             inputs_embeds=decoder_inputs_embeds,
             position_ids=decoder_position_ids,
             use_cache=use_cache,
+            return_dict=True,
             **kwargs,
         )
         return Seq2SeqModelOutput(
@@ -726,6 +736,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GenerationMixin):
             decoder_inputs_embeds=decoder_inputs_embeds,
             decoder_position_ids=decoder_position_ids,
             use_cache=use_cache,
+            return_dict=True,
             **kwargs,
         )
         kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
