@@ -1,6 +1,7 @@
 """What the scripts say to bad input: one line that names what was wrong, and exit status 1."""
 
 import runpy
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -108,6 +109,18 @@ def test_a_finished_run_is_not_overwritten(call, good, tmp_path):
 def test_debug_brings_the_traceback_back(call, tmp_path):
     with pytest.raises(GlossaError, match=r"missing\.tsv"):
         call("train.py", "--dataset", "files", "--data_path", tmp_path / "missing.tsv", "--debug")
+
+
+@pytest.mark.slow
+def test_a_disk_that_fills_while_a_run_is_saved(tmp_path, tiny_settings):
+    """The shell allows a file 200 kB, which this model's weights exceed."""
+    arguments = tiny_settings(tmp_path / "run", d_model=64, eval_strategy="no", load_best_model_at_end=False)
+    program = [sys.executable, str(SCRIPTS / "train.py"), *arguments]
+    limited = ["bash", "-c", 'ulimit -f 200 && exec "$@"', "bash", *program]
+    result = subprocess.run(limited, capture_output=True, text=True, timeout=300)
+    assert result.returncode == 1
+    assert result.stderr.rstrip().splitlines()[-1].startswith("error: The disk is full")
+    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.parametrize("script", ["translate.py", "score.py"])

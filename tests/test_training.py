@@ -99,6 +99,17 @@ def test_resuming_in_the_middle_of_an_epoch_gives_the_same_weights(tmp_path, tin
         torch.testing.assert_close(weights[name], weight, rtol=0, atol=1e-6)
 
 
+def test_a_run_goes_on_from_its_last_whole_checkpoint(tmp_path, tiny_settings):
+    changes = {"eval_strategy": "no", "load_best_model_at_end": False, "save_steps": 3}
+    run = train(parse_settings(tiny_settings(tmp_path / "run", max_steps=6, **changes)))
+    (run / "checkpoint-5").mkdir()  # cut short: it has no state
+    (run / "checkpoint-6" / "trainer_state.json").unlink()
+    train(parse_settings(tiny_settings(run, max_steps=8, resume_from_checkpoint="true", **changes)))
+    history = json.loads((run / "history.json").read_text())
+    assert [entry["step"] for entry in history if "loss" in entry] == [3, 6]
+    assert json.loads((run / "metrics.json").read_text())["steps"] == 8
+
+
 def test_gradient_accumulation_weighs_tokens(tmp_path, tiny_settings):
     """Two small batches accumulated give the step of one batch of both, though they hold unequal tokens."""
     changes = {"gradient_accumulation_steps": 2, "load_best_model_at_end": False, "eval_strategy": "no"}

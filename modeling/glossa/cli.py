@@ -6,6 +6,8 @@ import os
 import sys
 from collections.abc import Callable
 
+from safetensors import SafetensorError
+
 from .errors import GlossaError
 
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -29,7 +31,7 @@ def run(main: Callable[[list[str]], None]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         sys.exit(130)
-    except (GlossaError, OSError, RuntimeError) as error:
+    except (GlossaError, OSError, RuntimeError, SafetensorError) as error:
         message = str(error) if isinstance(error, GlossaError) else _full_disk(error)
         if debug or message is None:
             raise
@@ -38,10 +40,12 @@ def run(main: Callable[[list[str]], None]) -> None:
 
 def _full_disk(error: Exception) -> str | None:
     """What to say of a disk that is full; None for any other error."""
-    if getattr(error, "errno", None) in _DISK_FULL or "No space left" in str(error) or "File too large" in str(error):
-        where = getattr(error, "filename", None)
-        return (
-            f"The disk is full{f' ({where})' if where else ''}: {error}. Free some space and resume: checkpoints "
-            "already written are whole."
-        )
-    return None
+    # safetensors and torch report it in words only, each in its own.
+    words = ("No space left", "File too large", "file write failed")
+    if getattr(error, "errno", None) not in _DISK_FULL and not any(word in str(error) for word in words):
+        return None
+    where = getattr(error, "filename", None)
+    return (
+        f"The disk is full{f' ({where})' if where else ''}: {error}. Free some space; a training run then goes on "
+        "with --resume_from_checkpoint true."
+    )

@@ -10,12 +10,17 @@ from transformers.trainer_callback import TrainerState
 from ..errors import GlossaError
 
 
+def checkpoint_step(checkpoint: Path) -> int:
+    """The step at which `checkpoint` (a folder `checkpoint-STEP`) was saved."""
+    return int(checkpoint.name.rpartition("-")[2])
+
+
 def choose_checkpoints(run: Path, count: int, by: str, metric: str, greater_is_better: bool) -> list[Path]:
     """The `count` checkpoints of `run` that are the last ones, or the best by `metric`; oldest first.
 
     Raises `GlossaError` where the run kept fewer.
     """
-    checkpoints = sorted(run.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))
+    checkpoints = sorted(run.glob("checkpoint-*"), key=checkpoint_step)
     if len(checkpoints) < count:
         raise GlossaError(
             f"average_checkpoints is {count}, but {run} holds {len(checkpoints)} checkpoints. "
@@ -27,7 +32,7 @@ def choose_checkpoints(run: Path, count: int, by: str, metric: str, greater_is_b
     scores = {entry["step"]: entry[f"eval_{metric}"] for entry in state.log_history if f"eval_{metric}" in entry}
 
     def rank(path: Path) -> float:
-        return scores.get(int(path.name.split("-")[1]), float("-inf") if greater_is_better else float("inf"))
+        return scores.get(checkpoint_step(path), float("-inf") if greater_is_better else float("inf"))
 
     best = sorted(checkpoints, key=rank, reverse=greater_is_better)[:count]
     return [path for path in checkpoints if path in best]

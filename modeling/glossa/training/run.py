@@ -20,7 +20,6 @@ from transformers import (
     PreTrainedTokenizerBase,
     set_seed,
 )
-from transformers.trainer_utils import get_last_checkpoint
 
 from ..configuration_glossa import GlossaConfig
 from ..data.cleaning import DataReport
@@ -34,7 +33,7 @@ from ..modeling_glossa import GlossaForConditionalGeneration
 from ..tokenizer import train_tokenizer
 from . import report as reporting
 from .arguments import Settings
-from .averaging import average_into, choose_checkpoints
+from .averaging import average_into, checkpoint_step, choose_checkpoints
 from .trainer import GlossaTrainer, by_length
 
 logger = logging.getLogger(__name__)
@@ -242,10 +241,11 @@ def _checkpoint(wanted: str | None, run: str) -> str | None:
         return None
     if str(wanted).lower() not in ("true", "yes", "last"):
         return wanted
-    last = get_last_checkpoint(run) if Path(run).is_dir() else None
-    if last is None:
+    # The state is written last: a checkpoint without it was cut short.
+    whole = [state.parent for state in Path(run).glob("checkpoint-*/trainer_state.json")]
+    if not whole:
         raise GlossaError(f"resume_from_checkpoint is {wanted!r}, but {run} holds no checkpoint. Leave it out.")
-    return last
+    return str(max(whole, key=checkpoint_step))
 
 
 def _use_all_cores(settings: Settings) -> None:
