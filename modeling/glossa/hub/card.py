@@ -1,0 +1,320 @@
+"""The model card: metadata and text from what a run measured, and nothing else."""
+
+import json
+import re
+from datetime import UTC, datetime
+from importlib.metadata import metadata
+from pathlib import Path
+from typing import Any
+
+import yaml
+from huggingface_hub import EvalResult, ModelCard, ModelCardData
+from sacrebleu.metrics import CHRF
+
+from ..data.pairs import held_out_file
+from ..errors import GlossaError
+
+# Inside the package, as the Trainer writes cards too where only the package is installed.
+TEMPLATE = Path(__file__).with_name("card_template.jinja")
+METRICS = {"bleu": "BLEU", "chrf": "chrF++", "ter": "TER"}
+REFERENCES = {"single": "first", "multi": "all"}
+OWN_DATA = {
+    "embedded": "the corpus inside Glossa",
+    "anki": "Anki's sentence pairs (manythings.org/anki, from Tatoeba)",
+    "files": "local files",
+}
+EXAMPLES = 3  # of the widget, of good samples and of bad ones
+EVALUATIONS = 20  # rows of the table of validation
+
+
+def build_card(run: Path, repo_id: str, license: str | None = None) -> ModelCard:
+    """The card of the run in folder `run`, for the repository `repo_id` ("user/name").
+
+    What the folder does not say, the card leaves out. `license` is the package's own when not given. Raises
+    `GlossaError` where the folder has no config.json.
+    """
+    facts = Run(run)
+    data = ModelCardData(
+        language=facts.languages,
+        license=license or _package_license(),
+        library_name="transformers",
+        pipeline_tag="translation",
+        tags=["glossa", "custom_code"],
+        datasets=[facts.hub_dataset] if facts.hub_dataset else None,
+        metrics=[name for name in METRICS if any(name in row["scores"] for row in facts.results)] or None,
+        base_model=facts.base_model,
+        widget=facts.widget() or None,
+        model_name=repo_id.split("/")[-1],
+        eval_results=facts.evaluations() or None,
+    )
+    return ModelCard.from_template(
+        data,
+        template_path=str(TEMPLATE),
+        repo_id=repo_id,
+        facts=facts,
+        metric_names=METRICS,
+        quoted=lambda text: json.dumps(text, ensure_ascii=False),
+    )
+
+
+class Run:
+    """What a run's folder says about itself, as the template asks for it. A question without answer gives nothing."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.config = self._json("config.json")
+        if not self.config:
+            raise GlossaError(f"{folder} is not a model folder: it has no config.json. Give a finished run.")
+        self.generation = self._json("generation_config.json") or {}
+        self.metrics = self._json("metrics.json") or {}
+        self.versions = self._json("versions.json") or {}
+        self.report = self._json("data_report.json") or {}
+        self.history = self._json("history.json") or []
+        recipe = folder / "recipe.yaml"
+        self.recipe = yaml.safe_load(recipe.read_text(encoding="utf-8")) if recipe.is_file() else {}
+        self.has_curves = (folder / "curves.png").is_file()
+        self.samples = self._samples()
+
+    def _json(self, name: str) -> Any:
+        path = self.folder / name
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+    # -- what it is -------------------------------------------------------------------------------------------------
+
+    @property
+    def languages(self) -> list[str] | None:
+        """Codes of source and target as the Hub knows them: two or three letters."""
+        codes = [self.recipe.get(f"{side}_language", "") for side in ("source", "target")]
+        codes = [re.split(r"[-_]", code)[0].lower() for code in codes]
+        return codes if all(re.fullmatch(r"[a-z]{2,3}", code) for code in codes) else None
+
+    @property
+    def direction(self) -> str:
+        """ "en to fr", or "" where the run does not say."""
+        sides = [self.recipe.get("source_language"), self.recipe.get("target_language")]
+        return " to ".join(sides) if all(sides) else ""
+
+    @property
+    def hub_dataset(self) -> str | None:
+        """The data set's name on the Hub, if that is where it came from."""
+        name = self.recipe.get("dataset")
+        if not name or name in OWN_DATA or self.recipe.get("data_path") or Path(name).exists() or name[0] in "./~":
+            return None
+        return name
+
+    @property
+    def data_name(self) -> str | None:
+        """The data set in words."""
+        name = "files" if self.recipe.get("data_path") else self.recipe.get("dataset")
+        if self.hub_dataset:
+            config = self.recipe.get("dataset_config")
+            link = f"[{name}](https://huggingface.co/datasets/{name})"
+            return f"{link}, configuration {config}" if config else link
+        return OWN_DATA.get(name, "a local folder" if name else None)
+
+    @property
+    def base_model(self) -> str | None:
+        """The Hub name of the model that training went on from."""
+        name = self.recipe.get("init_from")
+        return name if name and name.count("/") == 1 and name[0] not in "./~" and not Path(name).exists() else None
+
+    @property
+    def year(self) -> int:
+        """Of the weights' last change."""
+        files = sorted(self.folder.glob("*.safetensors")) or [self.folder / "config.json"]
+        return datetime.fromtimestamp(files[0].stat().st_mtime, UTC).year
+
+    def architecture(self) -> list[tuple[str, str]]:
+        """Rows of a table: a property and its value."""
+        config = self.config
+        norm = {"rms": "RMSNorm", "layer": "LayerNorm"}.get(config.get("norm_type"))
+        pairs = [
+            ("Parameters", self.metrics.get("parameters") and f"{self.metrics['parameters']:,}"),
+            ("Layers, encoder and decoder", _both(config, "encoder_layers", "decoder_layers")),
+            ("Width", config.get("d_model")),
+            ("Heads, encoder and decoder", _both(config, "encoder_attention_heads", "decoder_attention_heads")),
+            ("Key and value heads", config.get("key_value_heads")),
+            ("Feed-forward, encoder and decoder", _both(config, "encoder_ffn_dim", "decoder_ffn_dim")),
+            ("Activation", f"{config.get('activation_function')}{', gated' * bool(config.get('gated_feed_forward'))}"),
+            ("Positions", config.get("position_embedding_type")),
+            ("Norm", norm and f"{norm}, {config.get('norm_position')}"),
+            ("Vocabulary", f"{config.get('vocab_size'):,} tokens"),
+        ]
+        return [(name, str(value)) for name, value in pairs if value is not None]
+
+    # -- data and training ------------------------------------------------------------------------------------------
+
+    def cleaning(self) -> tuple[list[str], list[list[str]]] | None:
+        """Header and rows: what became of the rows of each split; reasons that never occurred are left out."""
+        splits = self.report.get("splits")
+        if not splits:
+            return None
+        reasons = list(dict.fromkeys(reason for counts in splits.values() for reason in counts))
+        reasons = [name for name in reasons if any(counts.get(name) for counts in splits.values())]
+        rows = [[split, *(f"{counts.get(name, 0):,}" for name in reasons)] for split, counts in splits.items()]
+        return ["rows of", *(name.replace("_", " ") for name in reasons)], rows
+
+    def training(self) -> list[tuple[str, str]]:
+        """Rows of a table: settings of the training, then what was measured in it."""
+        recipe, metrics = self.recipe, self.metrics
+        precision = next((name for name in ("bf16", "fp16") if recipe.get(name)), "fp32" if recipe else None)
+        pairs = [
+            ("Optimizer", recipe.get("optim")),
+            ("Adam's betas", _both(recipe, "adam_beta1", "adam_beta2")),
+            ("Learning rate", recipe.get("learning_rate")),
+            ("Schedule", recipe.get("lr_scheduler_type")),
+            ("Warm-up steps", recipe.get("warmup_steps")),
+            ("Tokens in a batch, at most", recipe.get("batch_tokens")),
+            ("Gradient accumulation", recipe.get("gradient_accumulation_steps")),
+            ("Dropout", recipe.get("dropout")),
+            ("Label smoothing", recipe.get("label_smoothing_factor")),
+            ("Weight decay", recipe.get("weight_decay")),
+            ("Precision", precision),
+            ("Seed", recipe.get("seed")),
+            ("Epochs", metrics.get("epochs")),
+            ("Steps", metrics.get("steps") and f"{metrics['steps']:,}"),
+            ("Target tokens a second", _number(metrics.get("target_tokens_per_second"))),
+            ("Padding", metrics.get("padding") is not None and f"{metrics['padding']:.2%}"),
+        ]
+        return [(name, str(value)) for name, value in pairs if value not in (None, False)]
+
+    def validation(self) -> tuple[list[str], list[list[str]]] | None:
+        """Header and rows: step, epoch, loss and scores of each evaluation in training, at most `EVALUATIONS`."""
+        rows = [entry for entry in self.history if "eval_loss" in entry]
+        step = -(-len(rows) // EVALUATIONS) if rows else 1
+        rows = [*rows[:-1:step], rows[-1]] if rows else []
+        if not rows:
+            return None
+        columns = {"step": "step", "epoch": "epoch", "eval_loss": "loss", "eval_bleu": "BLEU", "eval_chrf": "chrF++"}
+        columns = {key: name for key, name in columns.items() if key in rows[0]}
+        form = {"step": "{:,}", "epoch": "{:.2f}", "eval_loss": "{:.4f}"}
+        cells = [[form.get(key, "{:.2f}").format(row[key]) if key in row else "" for key in columns] for row in rows]
+        return list(columns.values()), cells
+
+    @property
+    def hours(self) -> str | None:
+        """Hours of training."""
+        seconds = self.metrics.get("training_seconds")
+        return None if seconds is None else f"{seconds / 3600:.2f}"
+
+    # -- results ----------------------------------------------------------------------------------------------------
+
+    @property
+    def results(self) -> list[dict]:
+        """One for each split, way of decoding and choice of references; all references only where they change it."""
+        rows = []
+        for split in ("test", "validation"):
+            for name, result in self.metrics.get(split, {}).items():
+                scores = result["scores"]
+                kinds = ["single"] if scores["multi"] == scores["single"] else ["single", "multi"]
+                rows += [
+                    {
+                        "split": split,
+                        "decoding": name,
+                        "num_beams": result["num_beams"],
+                        "references": REFERENCES[kind],
+                        "scores": scores[kind],
+                    }
+                    for kind in kinds
+                ]
+        return rows
+
+    def score_rows(self) -> list[list[str]]:
+        """Rows of the table of results, each score with its 95% interval."""
+        return [
+            [row["split"], row["decoding"], row["references"]]
+            + [_interval(row["scores"][name]) if name in row["scores"] else "" for name in METRICS]
+            for row in self.results
+        ]
+
+    def signatures(self) -> list[str]:
+        """sacreBLEU's signatures of all results."""
+        found = (
+            f"{METRICS[name]}: `{score['signature']}`" for row in self.results for name, score in row["scores"].items()
+        )
+        return sorted(dict.fromkeys(found))
+
+    def evaluations(self) -> list[EvalResult]:
+        """For the Hub's model-index."""
+        name = self.recipe.get("dataset", "unknown")
+        return [
+            EvalResult(
+                task_type="translation",
+                task_name=f"Translation {self.direction}".strip(),
+                dataset_type=self.hub_dataset or name,
+                dataset_name=name,
+                dataset_config=self.recipe.get("dataset_config"),
+                dataset_split=row["split"],
+                metric_type=metric,
+                metric_name=f"{METRICS[metric]}, {row['decoding']}, {row['references']} reference"
+                + "s" * (row["references"] == "all"),
+                metric_value=round(score["score"], 2),
+                metric_args={"num_beams": row["num_beams"], "signature": score["signature"]},
+            )
+            for row in self.results
+            for metric, score in row["scores"].items()
+        ]
+
+    # -- samples ----------------------------------------------------------------------------------------------------
+
+    def _samples(self) -> list[dict[str, str]]:
+        """The rows of samples.md, best first by the chrF++ of the last translation, which is added as `chrf`."""
+        path = self.folder / "samples.md"
+        if not path.is_file():
+            return []
+        lines = [_cells(line) for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+        rows = [dict(zip(lines[0], cells, strict=True)) for cells in lines[2:]]
+        metric = CHRF(word_order=2)
+        for row in rows:
+            *_, (decoding, translation) = row.items()
+            row |= {"decoding": decoding, "translation": translation}
+            row["chrf"] = f"{metric.sentence_score(translation, [row['reference']]).score:.1f}"
+        return sorted(rows, key=lambda row: -float(row["chrf"]))
+
+    def sample_rows(self, good: bool) -> list[list[str]]:
+        """The best samples, or the worst; none in both."""
+        half = self.samples[: len(self.samples) // 2] if good else self.samples[len(self.samples) // 2 :][::-1]
+        return [
+            [row[name].replace("|", "\\|") for name in ("source", "reference", "translation", "chrf")]
+            for row in half[:EXAMPLES]
+        ]
+
+    def sources(self, count: int = EXAMPLES) -> list[str]:
+        """The first distinct sources of the test split, or of the validation split."""
+        for split in ("test", "validation"):
+            file = held_out_file(self.folder, split)
+            if file.is_file():
+                rows = (json.loads(line)["source"] for line in file.read_text(encoding="utf-8").splitlines() if line)
+                return list(dict.fromkeys(rows))[:count]
+        return []
+
+    def widget(self) -> list[dict]:
+        """Examples for the model page, from the held-out pairs; with what the model said, where that is known."""
+        said = {row["source"]: row["translation"] for row in self.samples}
+        return [
+            {"text": text, "example_title": f"Example {number}"}
+            | ({"output": {"text": said[text]}} if text in said else {})
+            for number, text in enumerate(self.sources(), 1)
+        ]
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1]]
+
+
+def _both(values: dict, first: str, second: str) -> str | None:
+    return f"{values[first]}, {values[second]}" if first in values and second in values else None
+
+
+def _number(value: float | None) -> str | None:
+    return None if value is None else f"{value:,.0f}"
+
+
+def _interval(score: dict) -> str:
+    interval = f" [{score['low']:.2f}, {score['high']:.2f}]" if "low" in score else ""
+    return f"{score['score']:.2f}{interval}"
+
+
+def _package_license() -> str | None:
+    license = metadata("glossa").get("License-Expression")
+    return license and license.lower()
