@@ -403,6 +403,10 @@ class GlossaPreTrainedModel(PreTrainedModel):
             self.config.auto_map = names | {"AutoModel": "modeling_glossa.GlossaModel"}
             if self.can_generate():
                 self.config.custom_pipelines = custom_pipelines()
+        # PEFT's merge sets this to False where the source has a matrix of its own; what is one must come back as one.
+        output = self.get_output_embeddings()
+        if output is not None and output.weight is self.get_decoder().get_input_embeddings().weight:
+            self.config.tie_word_embeddings = True
         return super().save_pretrained(*args, **kwargs)
 
 
