@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: quickstart test fast lint clean
+.PHONY: quickstart test fast lint compat clean
 
 quickstart: $(VENV)/.installed
 	rm -rf runs/quickstart
@@ -19,6 +19,10 @@ fast: $(VENV)/.installed
 lint: $(VENV)/.installed
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
+
+# Throw-away environments with the oldest and the newest transformers; minutes, and downloads.
+compat: $(VENV)/.installed
+	$(RUN)/python scripts/compat.py
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

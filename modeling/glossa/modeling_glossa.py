@@ -4,6 +4,8 @@ Shapes in comments: B sentences, S source tokens, T target tokens, L queries and
 the residual stream, H query heads, G key-value heads, E width of a head, V vocabulary.
 """
 
+import copy
+
 import torch
 from torch import nn
 from transformers import initialization as init
@@ -677,23 +679,21 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GenerationMixin):
             )
         return shift_tokens_right(labels, padding, start)
 
-    def compute_transition_scores(
-        self,
-        sequences: torch.Tensor,
-        scores: tuple[torch.Tensor, ...],
-        beam_indices: torch.Tensor | None = None,
-        normalize_logits: bool = False,
-    ) -> torch.Tensor:
-        """The score of each generated token; transformers' own takes the target's vocabulary to be the source's."""
-        stacked = torch.stack(scores, dim=1)  # [B * beams, steps, V]
-        if normalize_logits:
-            stacked = stacked.log_softmax(-1)
-        if beam_indices is None:
-            beam_indices = torch.arange(len(stacked), device=sequences.device).unsqueeze(1).expand(-1, len(scores))
-        steps = torch.arange(int((beam_indices >= 0).sum(-1).max()), device=sequences.device)
-        beam_indices = beam_indices[:, : len(steps)]  # below 0 once a sentence has ended
-        chosen = stacked[beam_indices.clamp(min=0), steps, sequences[:, -len(steps) :]]
-        return chosen.masked_fill(beam_indices < 0, 0)
+    def _seen_from_target(self) -> "GlossaForConditionalGeneration":
+        """This model with the target's vocabulary as its `vocab_size`: there transformers looks for the target's."""
+        view = copy.copy(self)
+        view.config = copy.copy(self.config)
+        view.config.vocab_size = self.lm_head.out_features
+        return view
+
+    def compute_transition_scores(self, *args, **kwargs) -> torch.Tensor:
+        return super(GlossaForConditionalGeneration, self._seen_from_target()).compute_transition_scores(
+            *args, **kwargs
+        )
+
+    def _beam_search(self, *args, **kwargs):
+        # Needed by the oldest transformers that this file runs on; the newest looks at the logits.
+        return super(GlossaForConditionalGeneration, self._seen_from_target())._beam_search(*args, **kwargs)
 
     @can_return_tuple
     def forward(  # type: ignore[misc]  # TransformersKwargs too names num_items_in_batch
