@@ -163,6 +163,8 @@ def test_average_of_the_last_and_of_the_best_checkpoints(tmp_path):
     first, second, third = (checkpoint(tmp_path, s, v, bleu) for s, v in ((10, 1.0), (20, 2.0), (100, 6.0)))
     assert choose_checkpoints(tmp_path, 2, "last", "bleu", True) == [second, third]
     assert choose_checkpoints(tmp_path, 2, "best", "bleu", True) == [first, third]
+    assert choose_checkpoints(tmp_path, 9, "last", "bleu", True) == [first, second, third]
+    assert choose_checkpoints(tmp_path / "empty", 9, "best", "bleu", True) == []
     model = torch.nn.Linear(2, 2, bias=False)
     average_into(model, [first, third])
     np.testing.assert_array_equal(model.weight.detach(), np.full((2, 2), 3.5))

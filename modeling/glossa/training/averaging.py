@@ -1,5 +1,6 @@
 """The mean of several checkpoints, which generalises better than any of them (Vaswani et al. 2017, section 6.1)."""
 
+import logging
 from pathlib import Path
 
 import torch
@@ -7,7 +8,7 @@ from safetensors.torch import load_file
 from torch import nn
 from transformers.trainer_callback import TrainerState
 
-from ..errors import GlossaError
+logger = logging.getLogger(__name__)
 
 
 def checkpoint_step(checkpoint: Path) -> int:
@@ -18,15 +19,18 @@ def checkpoint_step(checkpoint: Path) -> int:
 def choose_checkpoints(run: Path, count: int, by: str, metric: str, greater_is_better: bool) -> list[Path]:
     """The `count` checkpoints of `run` that are the last ones, or the best by `metric`; oldest first.
 
-    Raises `GlossaError` where the run kept fewer.
+    Where the run kept fewer, all of them, with a warning: a run that is done must not fail for that.
     """
     checkpoints = sorted(run.glob("checkpoint-*"), key=checkpoint_step)
     if len(checkpoints) < count:
-        raise GlossaError(
-            f"average_checkpoints is {count}, but {run} holds {len(checkpoints)} checkpoints. "
-            "Train longer, save more often, or raise save_total_limit."
+        logger.warning(
+            "average_checkpoints is %d, but %s holds %d checkpoints: averaging those. Train longer, save more often, "
+            "or raise save_total_limit.",
+            count,
+            run,
+            len(checkpoints),
         )
-    if by == "last":
+    if by == "last" or not checkpoints:
         return checkpoints[-count:]
     state = TrainerState.load_from_json(checkpoints[-1] / "trainer_state.json")
     scores = {entry["step"]: entry[f"eval_{metric}"] for entry in state.log_history if f"eval_{metric}" in entry}

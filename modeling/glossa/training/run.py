@@ -144,8 +144,9 @@ def fit(
             arguments.metric_for_best_model.removeprefix("eval_"),
             arguments.greater_is_better,
         )
-        logger.info("averaging %s", ", ".join(path.name for path in chosen))
-        average_into(trainer.model, chosen)
+        if chosen:
+            logger.info("averaging %s", ", ".join(path.name for path in chosen))
+            average_into(trainer.model, chosen)
     return trainer, seconds
 
 
