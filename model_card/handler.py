@@ -1,0 +1,62 @@
+"""Inference Endpoints: what the endpoint calls, with the request and the response of the Hub's translation widget."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import pipeline
+
+MOST_TEXTS = 64  # in one request
+MOST_CHARACTERS = 20_000  # of a text
+MOST_BEAMS = 16
+SETTINGS = {"num_beams", "num_return_sequences", "length_penalty", "max_new_tokens", "return_scores", "batch_size"}
+# Widget and clients of the Hub send these; a model of one direction needs none of them.
+IGNORED = {"src_lang", "tgt_lang", "clean_up_tokenization_spaces", "truncation", "generate_parameters"}
+
+
+class EndpointHandler:
+    """Loads the model of the folder `path`; a call answers one request.
+
+    A request is `{"inputs": text or list of texts, "parameters": {...}}`, the answer a list with one
+    `{"translation_text": ...}` for each text (with `num_return_sequences` above 1 a list of them). Long text is
+    translated sentence by sentence. A request that cannot be answered gives `{"error": what is wrong}`.
+    """
+
+    def __init__(self, path: str | Path = ""):
+        device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else torch.device("cpu")
+        self.translate = pipeline("translation", model=str(path), trust_remote_code=True, device=device)
+
+    def __call__(self, data: dict[str, Any]) -> list | dict[str, str]:
+        problem = check(data)
+        if problem:
+            return {"error": problem}
+        parameters = {name: value for name, value in (data.get("parameters") or {}).items() if name in SETTINGS}
+        try:
+            return self.translate(data["inputs"], split_sentences=True, **parameters)
+        except (ValueError, TypeError) as error:
+            return {"error": str(error)}
+
+
+def check(data: Any) -> str:
+    """What is wrong with a request; "" where nothing is."""
+    if not isinstance(data, dict) or "inputs" not in data:
+        return 'A request is {"inputs": text or list of texts, "parameters": {...}}; "inputs" is missing.'
+    texts = data["inputs"] if isinstance(data["inputs"], list) else [data["inputs"]]
+    if not all(isinstance(text, str) for text in texts):
+        return '"inputs" must be a text or a list of texts.'
+    if len(texts) > MOST_TEXTS:
+        return f"{len(texts)} texts in one request; at most {MOST_TEXTS} are taken."
+    longest = max((len(text) for text in texts), default=0)
+    if longest > MOST_CHARACTERS:
+        return f"A text has {longest:,} characters; at most {MOST_CHARACTERS:,} are taken."
+    parameters = data.get("parameters") or {}
+    if not isinstance(parameters, dict):
+        return '"parameters" must be an object of names and values.'
+    unknown = sorted(parameters.keys() - SETTINGS - IGNORED)
+    if unknown:
+        return f"There is no parameter {unknown[0]!r}; there are {', '.join(sorted(SETTINGS))}."
+    for name in ("num_beams", "num_return_sequences"):
+        value = parameters.get(name, 1)
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_BEAMS:
+            return f"{name} is {value!r}; it must be a whole number from 1 to {MOST_BEAMS}."
+    return ""

@@ -1,0 +1,201 @@
+"""From a run's folder to a repository on the Hub: what goes up, that it works, and the one commit that brings it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fnmatch import fnmatch
+from pathlib import Path
+
+import httpx2
+from huggingface_hub import (
+    CommitInfo,
+    CommitOperation,
+    CommitOperationAdd,
+    CommitOperationDelete,
+    HfApi,
+    RepoCard,
+    get_token,
+)
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled, RepositoryNotFoundError
+from huggingface_hub.utils import validate_repo_id
+
+from ..errors import GlossaError
+from ..loading import load_model, load_tokenizer
+from .card import Run, build_card
+
+# What a run measured, beside what `save_pretrained` writes. The recipe stays: it names paths of this machine.
+MEASURED = ("metrics.json", "history.json", "versions.json", "samples.md", "curves.png")
+# Files of an earlier push that this one takes away: pickles, as the Trainer's own push leaves, and other weights.
+STALE = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.safetensors", "*.safetensors.index.json")
+
+CHECK = """
+import json, sys
+sys.modules["glossa"] = None  # whoever loads it from the Hub does not have the package
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, pipeline
+folder, text = sys.argv[1:]
+AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+translate = pipeline("translation", model=folder, trust_remote_code=True, device="cpu")
+print(json.dumps(translate(text)))
+"""
+
+
+def stage(run: Path, repo_id: str, folder: Path, license: str | None = None, handler: Path | None = None) -> None:
+    """Write all that goes to `repo_id` into the empty `folder`.
+
+    The model is loaded and saved again, so that code and weights are those that work together today. Raises
+    `GlossaError` where `run` holds no model.
+    """
+    if run.is_dir() and not any(run.glob("*.safetensors")):
+        raise GlossaError(f"{run} holds no weights (*.safetensors). Give the output_dir of a finished run.")
+    load_model(str(run)).save_pretrained(folder)
+    for file in load_tokenizer(str(run)).save_pretrained(folder):
+        if (run / Path(file).name).is_file():  # saved again, it would tell that it was loaded from a folder
+            shutil.copyfile(run / Path(file).name, file)
+    for name in MEASURED:
+        if (run / name).is_file():
+            shutil.copyfile(run / name, folder / name)
+    if handler is not None:
+        shutil.copyfile(handler, folder / "handler.py")
+    build_card(run, repo_id, license).save(folder / "README.md")
+
+
+def check(folder: Path, run: Path) -> str:
+    """Load `folder` in a fresh process, without Glossa and without network, and translate; returns the translation.
+
+    Raises `GlossaError` with what that process said, where it fails.
+    """
+    text = (Run(run).sources(1) or ["Hello."])[0]
+    # The Hub's token is of no use there, and code that may be another's runs there.
+    environment = {name: value for name, value in os.environ.items() if "TOKEN" not in name}
+    with tempfile.TemporaryDirectory() as caches:
+        process = subprocess.run(
+            [sys.executable, "-I", "-c", CHECK, str(folder.absolute()), text],
+            env=environment | {"HF_HUB_OFFLINE": "1", "HF_MODULES_CACHE": caches},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if process.returncode:
+        reason = (process.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise GlossaError(f"The folder does not load and translate in a fresh process: {reason} Nothing was pushed.")
+    return json.loads(process.stdout.splitlines()[-1])[0]["translation_text"]
+
+
+def push(
+    folder: Path,
+    repo_id: str,
+    *,
+    repo_type: str = "model",
+    private: bool = False,
+    revision: str | None = None,
+    create_pr: bool = False,
+    message: str = "Push the translator",
+    api: HfApi | None = None,
+) -> CommitInfo:
+    """All files of `folder` as one commit; files that the Hub has already are not sent again.
+
+    `api` is the client, by default with the token of the environment or the login. Raises `GlossaError` for whatever
+    stands in the way. Until the commit, which is the last step, nothing changes in
+    the repository, so a push that failed is simply run again.
+    """
+    check_repo_id(repo_id)
+    api = api or HfApi()
+    if (api.token or get_token()) is None:
+        raise GlossaError("No token. Log in with `hf auth login`, or set HF_TOKEN to a token with write permission.")
+    with _hub_errors(repo_id, api.endpoint):
+        api.whoami()
+        sdk = "gradio" if repo_type == "space" else None
+        api.create_repo(repo_id, repo_type=repo_type, private=private or None, exist_ok=True, space_sdk=sdk)
+        if revision and not create_pr:
+            api.create_branch(repo_id, branch=revision, repo_type=repo_type, exist_ok=True)
+        there = api.list_repo_files(repo_id, revision=revision, repo_type=repo_type)
+        return api.create_commit(
+            repo_id,
+            operations(folder, there),
+            commit_message=message,
+            repo_type=repo_type,
+            revision=revision,
+            create_pr=create_pr,
+        )
+
+
+def operations(folder: Path, there: list[str]) -> list[CommitOperation]:
+    """What makes a repository with the files `there` hold those of `folder`, and no stale weights or pickles."""
+    files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    stale = [name for name in there if name not in files and any(fnmatch(name, pattern) for pattern in STALE)]
+    return [CommitOperationAdd(name, path) for name, path in files.items()] + [
+        CommitOperationDelete(name, is_folder=False) for name in stale
+    ]
+
+
+def stage_space(source: Path, repo_id: str, run: Path, folder: Path) -> None:
+    """The Space of `source` for the model `repo_id`, with examples from the run's held-out pairs, into `folder`."""
+    shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    facts = Run(run)
+    card = RepoCard.load(folder / "README.md")
+    card.data.title = repo_id.split("/")[-1]
+    card.data.models = [repo_id]
+    card.save(folder / "README.md")
+    settings = {"model": repo_id, "direction": facts.direction, "examples": facts.sources(5)}
+    (folder / "settings.json").write_text(json.dumps(settings, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def tree(folder: Path) -> str:
+    """The files of `folder` with their sizes, one a line."""
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return "\n".join(f"{path.stat().st_size:>12,}  {path.relative_to(folder)}" for path in files)
+
+
+def check_repo_id(repo_id: str) -> None:
+    """Raise `GlossaError` unless `repo_id` is a "user/name" that the Hub allows."""
+    try:
+        validate_repo_id(repo_id)
+    except HFValidationError as error:
+        raise GlossaError(f"repo_id is {repo_id!r}: {error}") from error
+    if repo_id.count("/") != 1:
+        raise GlossaError(f"repo_id is {repo_id!r}; give user/name.")
+
+
+@contextmanager
+def _hub_errors(repo_id: str, endpoint: str) -> Iterator[None]:
+    """Turn the client's errors into a `GlossaError` that says what to do."""
+    again = "Nothing in the repository was changed; run the same command again."
+    try:
+        yield
+    except (HfHubHTTPError, httpx2.HTTPError, OSError, RuntimeError, ValueError) as error:
+        # A failed upload comes wrapped; the cause says why.
+        cause = error
+        while not isinstance(cause, HfHubHTTPError | httpx2.HTTPError) and cause.__cause__ is not None:
+            cause = cause.__cause__
+        if isinstance(error, OfflineModeIsEnabled):
+            message = "The client is in offline mode. Unset HF_HUB_OFFLINE."
+        elif isinstance(error, ValueError) and not isinstance(error, HfHubHTTPError):
+            message = f"The Hub does not take the card: {str(error).strip()}"
+        elif isinstance(cause, HfHubHTTPError):
+            message = _explain(cause, repo_id)
+        elif isinstance(cause, httpx2.HTTPError | ConnectionError):
+            message = f"The Hub ({endpoint}) does not answer: {cause or type(cause).__name__}."
+        else:
+            raise
+        raise GlossaError(f"{message} {again}") from error
+
+
+def _explain(error: HfHubHTTPError, repo_id: str) -> str:
+    status = error.response.status_code if error.response is not None else None
+    if isinstance(error, RepositoryNotFoundError) and status == 404:
+        return f"{repo_id} is not on the Hub, or is another's private repository."
+    if status == 401:
+        return "The Hub does not know this token. Log in again with `hf auth login`, or set HF_TOKEN anew."
+    if status == 403:
+        return (
+            f"This token may not write to {repo_id}. Give a repository of your own, or a token with write permission "
+            "(https://huggingface.co/settings/tokens)."
+        )
+    reason = error.server_message or str(error).splitlines()[0]
+    return f"The Hub refused ({status}): {reason.rstrip('.')}."
