@@ -27,13 +27,14 @@ EXAMPLES = 3  # of the widget, of good samples and of bad ones
 EVALUATIONS = 20  # rows of the table of validation
 
 
-def build_card(run: Path, repo_id: str, license: str | None = None) -> ModelCard:
+def build_card(run: Path, repo_id: str, license: str | None = None, model: Path | None = None) -> ModelCard:
     """The card of the run in folder `run`, for the repository `repo_id` ("user/name").
 
-    What the folder does not say, the card leaves out. `license` is the package's own when not given. Raises
-    `GlossaError` where the folder has no config.json.
+    What the folder does not say, the card leaves out. `license` is the package's own when not given, `model` the
+    folder of the model where it is not the run's (a checkpoint, say). Raises `GlossaError` where that has no
+    config.json.
     """
-    facts = Run(run)
+    facts = Run(run, model)
     data = ModelCardData(
         language=facts.languages,
         license=license or _package_license(),
@@ -60,23 +61,22 @@ def build_card(run: Path, repo_id: str, license: str | None = None) -> ModelCard
 class Run:
     """What a run's folder says about itself, as the template asks for it. A question without answer gives nothing."""
 
-    def __init__(self, folder: Path):
-        self.folder = folder
-        self.config = self._json("config.json")
+    def __init__(self, folder: Path, model: Path | None = None):
+        self.folder, self.model = folder, model or folder
+        self.config = self._json(self.model / "config.json")
         if not self.config:
-            raise GlossaError(f"{folder} is not a model folder: it has no config.json. Give a finished run.")
-        self.generation = self._json("generation_config.json") or {}
-        self.metrics = self._json("metrics.json") or {}
-        self.versions = self._json("versions.json") or {}
-        self.report = self._json("data_report.json") or {}
-        self.history = self._json("history.json") or []
+            raise GlossaError(f"{self.model} is not a model folder: it has no config.json. Give a finished run.")
+        self.metrics = self._json(folder / "metrics.json") or {}
+        self.versions = self._json(folder / "versions.json") or {}
+        self.report = self._json(folder / "data_report.json") or {}
+        self.history = self._json(folder / "history.json") or []
         recipe = folder / "recipe.yaml"
         self.recipe = yaml.safe_load(recipe.read_text(encoding="utf-8")) if recipe.is_file() else {}
         self.has_curves = (folder / "curves.png").is_file()
         self.samples = self._samples()
 
-    def _json(self, name: str) -> Any:
-        path = self.folder / name
+    @staticmethod
+    def _json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
     # -- what it is -------------------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ class Run:
     @property
     def year(self) -> int:
         """Of the weights' last change."""
-        files = sorted(self.folder.glob("*.safetensors")) or [self.folder / "config.json"]
+        files = sorted(self.model.glob("*.safetensors")) or [self.model / "config.json"]
         return datetime.fromtimestamp(files[0].stat().st_mtime, UTC).year
 
     def architecture(self) -> list[tuple[str, str]]:
@@ -316,5 +316,5 @@ def _interval(score: dict) -> str:
 
 
 def _package_license() -> str | None:
-    license = metadata("glossa").get("License-Expression")
+    license = metadata("glossa").get("License-Expression")  # type: ignore[attr-defined]
     return license and license.lower()

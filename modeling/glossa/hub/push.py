@@ -44,24 +44,32 @@ print(json.dumps(translate(text)))
 """
 
 
-def stage(run: Path, repo_id: str, folder: Path, license: str | None = None, handler: Path | None = None) -> None:
+def stage(
+    run: Path,
+    repo_id: str,
+    folder: Path,
+    license: str | None = None,
+    handler: Path | None = None,
+    model: Path | None = None,
+) -> None:
     """Write all that goes to `repo_id` into the empty `folder`.
 
-    The model is loaded and saved again, so that code and weights are those that work together today. Raises
-    `GlossaError` where `run` holds no model.
+    The model, which is the run's own unless the folder `model` is given, is loaded and saved again, so that code and
+    weights are those that work together today. Raises `GlossaError` where there is no model.
     """
-    if run.is_dir() and not any(run.glob("*.safetensors")):
-        raise GlossaError(f"{run} holds no weights (*.safetensors). Give the output_dir of a finished run.")
-    load_model(str(run)).save_pretrained(folder)
-    for file in load_tokenizer(str(run)).save_pretrained(folder):
-        if (run / Path(file).name).is_file():  # saved again, it would tell that it was loaded from a folder
-            shutil.copyfile(run / Path(file).name, file)
+    model = model or run
+    if model.is_dir() and not any(model.glob("*.safetensors")):
+        raise GlossaError(f"{model} holds no weights (*.safetensors). Give the output_dir of a finished run.")
+    load_model(str(model)).save_pretrained(folder)
+    for file in load_tokenizer(str(model)).save_pretrained(folder):
+        if (model / Path(file).name).is_file():  # saved again, it would tell that it was loaded from a folder
+            shutil.copyfile(model / Path(file).name, file)
     for name in MEASURED:
         if (run / name).is_file():
             shutil.copyfile(run / name, folder / name)
     if handler is not None:
         shutil.copyfile(handler, folder / "handler.py")
-    build_card(run, repo_id, license).save(folder / "README.md")
+    build_card(run, repo_id, license, model).save(folder / "README.md")
 
 
 def check(folder: Path, run: Path) -> str:
@@ -108,7 +116,7 @@ def push(
     api = api or HfApi()
     if (api.token or get_token()) is None:
         raise GlossaError("No token. Log in with `hf auth login`, or set HF_TOKEN to a token with write permission.")
-    with _hub_errors(repo_id, api.endpoint):
+    with hub_errors(repo_id, api.endpoint):
         api.whoami()
         sdk = "gradio" if repo_type == "space" else None
         api.create_repo(repo_id, repo_type=repo_type, private=private or None, exist_ok=True, space_sdk=sdk)
@@ -129,9 +137,8 @@ def operations(folder: Path, there: list[str]) -> list[CommitOperation]:
     """What makes a repository with the files `there` hold those of `folder`, and no stale weights or pickles."""
     files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
     stale = [name for name in there if name not in files and any(fnmatch(name, pattern) for pattern in STALE)]
-    return [CommitOperationAdd(name, path) for name, path in files.items()] + [
-        CommitOperationDelete(name, is_folder=False) for name in stale
-    ]
+    changes: list[CommitOperation] = [CommitOperationAdd(name, path) for name, path in files.items()]
+    return changes + [CommitOperationDelete(name, is_folder=False) for name in stale]
 
 
 def stage_space(source: Path, repo_id: str, run: Path, folder: Path) -> None:
@@ -163,14 +170,14 @@ def check_repo_id(repo_id: str) -> None:
 
 
 @contextmanager
-def _hub_errors(repo_id: str, endpoint: str) -> Iterator[None]:
+def hub_errors(repo_id: str, endpoint: str) -> Iterator[None]:
     """Turn the client's errors into a `GlossaError` that says what to do."""
     again = "Nothing in the repository was changed; run the same command again."
     try:
         yield
     except (HfHubHTTPError, httpx2.HTTPError, OSError, RuntimeError, ValueError) as error:
         # A failed upload comes wrapped; the cause says why.
-        cause = error
+        cause: BaseException = error
         while not isinstance(cause, HfHubHTTPError | httpx2.HTTPError) and cause.__cause__ is not None:
             cause = cause.__cause__
         if isinstance(error, OfflineModeIsEnabled):

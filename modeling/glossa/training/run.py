@@ -6,6 +6,7 @@ import platform
 import time
 from pathlib import Path
 
+import numpy as np
 import torch
 from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
@@ -30,6 +31,7 @@ from ..evaluation.scoring import score_table, score_translator
 from ..evaluation.translation import Translator
 from ..loading import load_model, load_tokenizer
 from ..modeling_glossa import GlossaForConditionalGeneration
+from ..plots import draw_curves
 from ..tokenizer import train_tokenizer
 from . import report as reporting
 from .arguments import Settings
@@ -159,7 +161,7 @@ def finish(
     tokenizer.save_pretrained(run)
     history = trainer.state.log_history
     reporting.write_json(run / "history.json", history)
-    reporting.write_curves(run, history)
+    draw_curves({"": history}, run / "curves.png")
 
     speeds = [entry["target_tokens_per_second"] for entry in history if "target_tokens_per_second" in entry]
     metrics = {
@@ -177,6 +179,8 @@ def finish(
         if split in pairs:
             metrics[split] = _score_split(run, split, model, tokenizer, pairs[split])
     reporting.write_json(run / "metrics.json", metrics)
+    if settings.training.push_to_hub:
+        trainer.push_to_hub()
     print(f"Padding {metrics['padding']:.1%}, {metrics['training_seconds']:,.0f} s of training. Saved in {run}")
 
 
@@ -225,7 +229,7 @@ def _metrics(tokenizer: PreTrainedTokenizerBase, references: list[list[str]]):
     streams = [[targets[0] for targets in references]]
 
     def compute(prediction: EvalPrediction) -> dict[str, float]:
-        ids = prediction.predictions
+        ids = np.asarray(prediction.predictions)
         ids[ids == -100] = tokenizer.pad_token_id
         texts = tokenizer.batch_decode(ids, skip_special_tokens=True)
         return {

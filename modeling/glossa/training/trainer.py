@@ -1,23 +1,32 @@
 """`Seq2SeqTrainer` with batches by token budget, exact evaluation and a log that counts tokens."""
 
+import logging
+import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 import torch
 from datasets import Dataset
+from huggingface_hub import CommitInfo, HfApi
 from torch.utils.data import DataLoader
 from transformers import Seq2SeqTrainer, TrainerCallback
 from transformers.trainer_utils import EvalLoopOutput
 
 from ..data.batching import TokenBatchSampler
+from ..errors import GlossaError
+from ..hub.push import hub_errors, push, stage
+
+logger = logging.getLogger(__name__)
 
 
 class GlossaTrainer(Seq2SeqTrainer):
     """Trains a translator on rows of `input_ids`, `labels`, `source_length` and `target_length`.
 
-    It differs from its parent in three ways. Batches hold `batch_tokens` tokens. The evaluation loss is the mean
+    It differs from its parent in four ways. Batches hold `batch_tokens` tokens. The evaluation loss is the mean
     over all target tokens, not the mean of the batches' means, with the share of tokens predicted rightly beside it
-    (`token_accuracy`, each predicted after the true ones). The log has real target tokens a second.
+    (`token_accuracy`, each predicted after the true ones). The log has real target tokens a second. And it pushes to
+    the Hub what `scripts/push_to_hub.py` would push: with code and our card, without pickles.
     """
 
     def __init__(self, *args, **kwargs):
@@ -32,7 +41,7 @@ class GlossaTrainer(Seq2SeqTrainer):
         return TokenBatchSampler(
             self.train_dataset["source_length"],
             self.train_dataset["target_length"],
-            self.args.batch_tokens,
+            self.args.batch_tokens,  # type: ignore[attr-defined]
             seed=self.args.data_seed if self.args.data_seed is not None else self.args.seed,
             multiple_of=self.args.world_size,
         )
@@ -88,6 +97,31 @@ class GlossaTrainer(Seq2SeqTrainer):
         with self.compute_loss_context_manager():
             generated = self.model.generate(**source, **(gen_kwargs or self._generation_settings()))
         return outputs.loss.detach(), generated, labels
+
+    def init_hf_repo(self, *args, **kwargs) -> None:
+        with hub_errors(self.args.hub_model_id or Path(self.args.output_dir).name, HfApi().endpoint):
+            super().init_hf_repo(*args, **kwargs)
+
+    def push_to_hub(self, commit_message: str | None = "End of training", **kwargs) -> CommitInfo | None:
+        """The finished run in one commit; it must have been saved."""
+        if self.hub_model_id is None:
+            self.init_hf_repo()
+        return self._push(Path(self.args.output_dir), commit_message) if self.is_world_process_zero() else None
+
+    def _push_from_checkpoint(self, checkpoint_folder: str) -> None:
+        # The Trainer's own takes weights alone to the run's folder and pushes that, with its pickled settings.
+        if not self.is_world_process_zero() or self.args.hub_strategy == "end":
+            return
+        try:
+            self._push(Path(checkpoint_folder), f"Training in progress, step {self.state.global_step}")
+        except GlossaError as error:  # a Hub that does not answer is no reason to lose a training
+            logger.warning("step %d was not pushed: %s", self.state.global_step, error)
+
+    def _push(self, model: Path, message: str) -> CommitInfo:
+        with tempfile.TemporaryDirectory() as folder:
+            stage(Path(self.args.output_dir), self.hub_model_id, Path(folder), model=model)
+            api = HfApi(token=self.args.hub_token)
+            return push(Path(folder), self.hub_model_id, revision=self.args.hub_revision, message=message, api=api)
 
     def _generation_settings(self) -> dict[str, Any]:
         return {name: value for name, value in getattr(self, "_gen_kwargs", {}).items() if value is not None}
