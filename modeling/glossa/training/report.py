@@ -5,13 +5,8 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")  # no display is needed to write a picture
-
 import yaml
 from datasets import DatasetDict
-from matplotlib import pyplot
 
 from ..data.cleaning import DataReport
 from ..data.pairs import held_out_file
@@ -33,25 +28,6 @@ def write_setup(run: Path, settings: Settings, pairs: DatasetDict, report: DataR
 
 def write_json(path: Path, value) -> None:
     path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def write_curves(run: Path, history: list[dict]) -> None:
-    """`curves.png`: training and validation loss, and validation BLEU, against steps."""
-    figure, (loss_axes, bleu_axes) = pyplot.subplots(1, 2, figsize=(11, 4), layout="constrained")
-    for key, label in (("loss", "training"), ("eval_loss", "validation")):
-        points = [(entry["step"], entry[key]) for entry in history if key in entry]
-        if points:
-            loss_axes.plot(*zip(*points, strict=True), label=label)
-    points = [(entry["step"], entry["eval_bleu"]) for entry in history if "eval_bleu" in entry]
-    if points:
-        bleu_axes.plot(*zip(*points, strict=True), marker="o")
-    loss_axes.set(xlabel="step", ylabel="loss (nats a token)", title="Loss")
-    bleu_axes.set(xlabel="step", ylabel="BLEU (greedy)", title="Validation BLEU")
-    loss_axes.legend()
-    for axes in (loss_axes, bleu_axes):
-        axes.grid(alpha=0.3)
-    figure.savefig(run / "curves.png", dpi=120)
-    pyplot.close(figure)
 
 
 def write_samples(run: Path, rows: list[dict[str, str]]) -> None:

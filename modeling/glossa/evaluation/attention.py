@@ -1,0 +1,96 @@
+"""Where a model looks: its attention weights over the tokens of one pair, and the words that they align."""
+
+from dataclasses import dataclass
+
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from ..data.cleaning import clean_text
+from .translation import Translator
+
+
+@dataclass
+class AttentionMaps:
+    """Attention weights of one pair; row i of `decoder` and `cross` is what the model looked at to say target[i].
+
+    `encoder` is [layers, heads, S, S], `decoder` [layers, heads, T, T], `cross` [layers, heads, T, S]; every row sums
+    to 1. `source` (S) and `target` (T) are the tokens, ends included; `target_inputs` (T) are the tokens that the
+    columns of `decoder` stand for: the start, then the target but its end. `source_words` and `target_words` give
+    each token the number of its word, words being what white space separates; None for special tokens.
+    """
+
+    source: list[str]
+    target: list[str]
+    target_inputs: list[str]
+    source_words: list[int | None]
+    target_words: list[int | None]
+    encoder: torch.Tensor
+    decoder: torch.Tensor
+    cross: torch.Tensor
+
+
+@torch.inference_mode()
+def attention_maps(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, source: str, target: str | None = None
+) -> AttentionMaps:
+    """The attention of `model` while it reads `source` and says `target`, or its own translation."""
+    source = clean_text(source)
+    target = clean_text(target) if target is not None else Translator(model, tokenizer).best([source])[0]
+    before = model.config._attn_implementation
+    model.set_attn_implementation("eager")  # fused attention has no weights to show
+    try:
+        inputs = tokenizer([source], text_target=[target], return_tensors="pt").to(model.device)
+        outputs = model.eval()(**inputs, output_attentions=True)
+    finally:
+        model.set_attn_implementation(before)
+    start, end = model.config.decoder_start_token_id, inputs["labels"][0, :-1].tolist()
+    return AttentionMaps(
+        source=_tokens(tokenizer, inputs["input_ids"][0].tolist()),
+        target=_tokens(tokenizer, inputs["labels"][0].tolist()),
+        target_inputs=_tokens(tokenizer, [start, *end]),
+        source_words=_words(tokenizer, source),
+        target_words=_words(tokenizer, target),
+        encoder=torch.cat(outputs.encoder_attentions),
+        decoder=torch.cat(outputs.decoder_attentions),
+        cross=torch.cat(outputs.cross_attentions),
+    )
+
+
+def align_words(maps: AttentionMaps, layer: int = -2) -> str:
+    """Word alignment in Pharaoh format, `source-target` pairs of word numbers from 0, by target word.
+
+    Each target word goes to the source word that gets most of its attention: the mean over the heads of `layer` (by
+    default the last but one, where attention aligns best: Garg et al. 2019, section 3) and over the tokens of the
+    target word, summed over the tokens of the source word.
+    """
+    weights = maps.cross[max(layer, -len(maps.cross))].mean(0)  # [T, S]
+    pairs = []
+    for target_word in range(_count(maps.target_words)):
+        rows = [row for row, word in enumerate(maps.target_words) if word == target_word]
+        per_token = weights[rows].mean(0)  # [S]
+        per_word = [
+            sum(per_token[i].item() for i, word in enumerate(maps.source_words) if word == source_word)
+            for source_word in range(_count(maps.source_words))
+        ]
+        if per_word:
+            pairs.append(f"{per_word.index(max(per_word))}-{target_word}")
+    return " ".join(pairs)
+
+
+def _count(words: list[int | None]) -> int:
+    return 1 + max((word for word in words if word is not None), default=-1)
+
+
+def _tokens(tokenizer: PreTrainedTokenizerBase, ids: list[int]) -> list[str]:
+    """Tokens as a person reads them: their text, or the name of a special one."""
+    return [tokenizer.decode([i]).strip(" ") or tokenizer.convert_ids_to_tokens(i) for i in ids]
+
+
+def _words(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int | None]:
+    """For each token of `text` the number of its word."""
+    encoded = tokenizer(text, return_offsets_mapping=True, return_special_tokens_mask=True)
+    words: list[int | None] = []
+    for (start, end), special in zip(encoded["offset_mapping"], encoded["special_tokens_mask"], strict=True):
+        first = start + len(text[start:end]) - len(text[start:end].lstrip(" "))
+        words.append(None if special else text[:first].count(" "))
+    return words

@@ -1,0 +1,73 @@
+"""Pictures of a run and of what a model looks at; the file's ending decides between PNG, SVG and PDF."""
+
+import json
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")  # no display is needed to write a picture
+
+from matplotlib import pyplot
+
+from .errors import GlossaError
+
+
+def load_history(run: Path) -> list[dict]:
+    """The log of a finished run. Raises `GlossaError` where there is none."""
+    file = run / "history.json"
+    if not file.is_file():
+        raise GlossaError(f"{run} is not the folder of a finished run: it has no history.json.")
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+def draw_curves(histories: dict[str, list[dict]], file: Path) -> None:
+    """Training and validation loss (dashed), and validation BLEU, against steps; one colour a run."""
+    figure, (loss_axes, bleu_axes) = pyplot.subplots(1, 2, figsize=(11, 4), layout="constrained")
+    for number, (name, history) in enumerate(histories.items()):
+        colour = f"C{number}"
+        for key, label, style in (("loss", "training", "-"), ("eval_loss", "validation", "--")):
+            steps, values = _points(history, key)
+            loss_axes.plot(steps, values, style, color=colour, label=f"{name}, {label}".lstrip(", "))
+        bleu_axes.plot(*_points(history, "eval_bleu"), "o-", color=colour, label=name)
+    loss_axes.set(xlabel="step", ylabel="loss (nats a token)", title="Loss")
+    bleu_axes.set(xlabel="step", ylabel="BLEU (greedy)", title="Validation BLEU")
+    loss_axes.legend()
+    if len(histories) > 1:
+        bleu_axes.legend()
+    for axes in (loss_axes, bleu_axes):
+        axes.grid(alpha=0.3)
+    _save(figure, file)
+
+
+def draw_attention(weights, rows: list[str], columns: list[str], title: str, file: Path) -> None:
+    """Heat maps of `weights` [heads, rows, columns], one a head, against the tokens."""
+    wide = min(len(weights), 4)
+    high = -(-len(weights) // wide)
+    size = (max(3.0, 0.35 * len(columns)) * wide + 1, max(3.0, 0.3 * len(rows)) * high + 0.6)
+    figure, grid = pyplot.subplots(high, wide, figsize=size, squeeze=False, layout="constrained")
+    for head, axes in enumerate(grid.flat):
+        if head >= len(weights):
+            axes.axis("off")
+            continue
+        image = axes.imshow(weights[head], vmin=0, vmax=1, cmap="viridis", aspect="auto")
+        # Tokens are text, not formulas: a dollar sign must stay one.
+        axes.set_xticks(range(len(columns)), columns, rotation=90, parse_math=False)
+        axes.set_yticks(range(len(rows)), rows, parse_math=False)
+        axes.set_title(f"head {head}", fontsize="small")
+    figure.suptitle(title)
+    figure.colorbar(image, ax=grid, shrink=0.6, label="weight")
+    _save(figure, file)
+
+
+def _points(history: list[dict], key: str) -> tuple[list[int], list[float]]:
+    entries = [entry for entry in history if key in entry]
+    return [entry["step"] for entry in entries], [entry[key] for entry in entries]
+
+
+def _save(figure, file: Path) -> None:
+    try:
+        figure.savefig(file, dpi=120)
+    except ValueError as error:  # matplotlib names the endings it knows
+        raise GlossaError(f"{file}: {error}.") from error
+    finally:
+        pyplot.close(figure)

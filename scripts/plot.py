@@ -1,0 +1,65 @@
+"""Draw what a model looks at, or how runs went.
+
+`scripts/plot.py attention MODEL --source "..." [--target "..."] --output attention.png` draws every head of a layer
+against the tokens and prints the word alignment (Pharaoh format, source-target).
+`scripts/plot.py curves RUN [RUN ...] --output curves.png` overlays loss and BLEU of several runs.
+"""
+
+import argparse
+from pathlib import Path
+
+from glossa.cli import run
+from glossa.errors import GlossaError
+from glossa.evaluation.attention import align_words, attention_maps
+from glossa.loading import load_model, load_tokenizer
+from glossa.plots import draw_attention, draw_curves, load_history
+
+
+def parse(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    attention = commands.add_parser("attention", help="heat maps of one sentence, and its word alignment")
+    attention.add_argument("model", help="folder of a run, or Hub name")
+    attention.add_argument("--source", required=True, help="the sentence to read")
+    attention.add_argument("--target", help="the sentence to say (default: the model's translation)")
+    attention.add_argument("--part", choices=("encoder", "decoder", "cross"), default="cross", help="default: cross")
+    attention.add_argument("--layer", type=int, default=-1, help="from 0, or from the end: -1 (default) is the last")
+    attention.add_argument("--head", type=int, help="one head, from 0 (default: all of the layer)")
+    attention.add_argument("--output", default="attention.png", help=".png, .svg or .pdf (default: attention.png)")
+    curves = commands.add_parser("curves", help="loss and BLEU of one or more runs in one picture")
+    curves.add_argument("runs", nargs="+", help="folders of finished runs")
+    curves.add_argument("--output", default="curves.png", help=".png, .svg or .pdf (default: curves.png)")
+    return parser.parse_args(argv)
+
+
+def choose(name: str, value: int, count: int) -> int:
+    if not -count <= value < count:
+        raise GlossaError(f"--{name} is {value}; the model has {count}, so it must be from {-count} to {count - 1}.")
+    return value % count
+
+
+def plot_attention(arguments: argparse.Namespace) -> None:
+    model, tokenizer = load_model(arguments.model), load_tokenizer(arguments.model)
+    maps = attention_maps(model, tokenizer, arguments.source, arguments.target)
+    weights = getattr(maps, arguments.part)  # [layers, heads, rows, columns]
+    layer = choose("layer", arguments.layer, len(weights))
+    heads = weights[layer]
+    if arguments.head is not None:
+        head = choose("head", arguments.head, len(heads))
+        heads = heads[head : head + 1]
+    rows = maps.source if arguments.part == "encoder" else maps.target
+    columns = maps.target_inputs if arguments.part == "decoder" else maps.source
+    draw_attention(heads, rows, columns, f"{arguments.part}, layer {layer}", Path(arguments.output))
+    print(align_words(maps))
+
+
+def main(argv: list[str]) -> None:
+    arguments = parse(argv)
+    if arguments.command == "attention":
+        plot_attention(arguments)
+    else:
+        draw_curves({run: load_history(Path(run)) for run in arguments.runs}, Path(arguments.output))
+
+
+if __name__ == "__main__":
+    run(main)
