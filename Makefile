@@ -19,6 +19,7 @@ fast: $(VENV)/.installed
 lint: $(VENV)/.installed
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
+	$(RUN)/mypy
 
 # Throw-away environments with the oldest and the newest transformers; minutes, and downloads.
 compat: $(VENV)/.installed

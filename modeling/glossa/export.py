@@ -56,7 +56,14 @@ TARGETS = {
 }
 LEARNED_OFFSET = 2  # BART and mBART leave the first two rows of their position tables unused
 
-COPIED = ("vocab_size", "d_model", "encoder_layers", "decoder_layers", "encoder_ffn_dim", "decoder_ffn_dim")
+COPIED: tuple[str, ...] = (
+    "vocab_size",
+    "d_model",
+    "encoder_layers",
+    "decoder_layers",
+    "encoder_ffn_dim",
+    "decoder_ffn_dim",
+)
 COPIED += ("encoder_attention_heads", "decoder_attention_heads", "activation_function", "dropout", "init_std")
 COPIED += ("attention_dropout", "activation_dropout", "scale_embedding", "tie_word_embeddings", "use_cache")
 COPIED += ("pad_token_id", "eos_token_id", "bos_token_id", "decoder_start_token_id")
@@ -85,7 +92,7 @@ def export_model(model: GlossaForConditionalGeneration, target: str) -> PreTrain
     if not family.shared_only:
         settings["decoder_vocab_size"] = config.decoder_vocab_size
         settings["share_encoder_decoder_embeddings"] = _shares(config)
-    exported = family.model(family.config(**settings, forced_eos_token_id=None)).eval()
+    exported = family.model(family.config(**(settings | {"forced_eos_token_id": None}))).eval()
     weights = _weights(model, exported)
     parameters = exported.state_dict()
     with torch.no_grad():
@@ -162,4 +169,4 @@ def _weights(model: GlossaForConditionalGeneration, exported: PreTrainedModel) -
 
 
 def _head_dim(model: nn.Module, projection: str) -> int:
-    return model.get_submodule(projection.rpartition(".")[0]).head_dim
+    return model.get_submodule(projection.rpartition(".")[0]).head_dim  # type: ignore[return-value]

@@ -687,13 +687,12 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GenerationMixin):
         return view
 
     def compute_transition_scores(self, *args, **kwargs) -> torch.Tensor:
-        return super(GlossaForConditionalGeneration, self._seen_from_target()).compute_transition_scores(
-            *args, **kwargs
-        )
+        view = self._seen_from_target()
+        return GenerationMixin.compute_transition_scores(view, *args, **kwargs)  # type: ignore[arg-type]
 
     def _beam_search(self, *args, **kwargs):
         # Needed by the oldest transformers that this file runs on; the newest looks at the logits.
-        return super(GlossaForConditionalGeneration, self._seen_from_target())._beam_search(*args, **kwargs)
+        return GenerationMixin._beam_search(self._seen_from_target(), *args, **kwargs)
 
     @can_return_tuple
     def forward(  # type: ignore[misc]  # TransformersKwargs too names num_items_in_batch

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -130,7 +130,7 @@ class TranslationPipeline(Pipeline):
         scores = outputs["scores"].tolist()
         return [{"translation_text": text, "score": score} for text, score in zip(texts, scores, strict=True)]
 
-    def _stream(self, inputs: Iterable, batch_size: int, preprocess: dict, forward: dict) -> Iterator:
+    def _stream(self, inputs: Any, batch_size: int, preprocess: dict, forward: dict) -> Iterator:
         # Some data sets, such as transformers' KeyDataset, have only a length and items.
         texts = iter(inputs) if hasattr(inputs, "__iter__") else map(inputs.__getitem__, range(len(inputs)))
         while chunk := list(islice(texts, WINDOW * batch_size)):

@@ -91,7 +91,7 @@ def _fetch(url: str, folder: Path) -> Path:
     """Downloads to a temporary file in `folder`, so that the final name never holds half an archive."""
     with tempfile.NamedTemporaryFile(dir=folder, suffix=".part", delete=False) as file:
         try:
-            http_get(url, file, headers={"User-Agent": USER_AGENT})
+            http_get(url, file, headers={"User-Agent": USER_AGENT})  # type: ignore[arg-type]
         except BaseException:
             os.unlink(file.name)
             raise

@@ -127,7 +127,7 @@ class Patterns(Phrases):
     def draw(self) -> tuple[Pair, set[tuple[str, ...]]]:
         """One finished sentence and the combinations in it."""
         self.combinations = set()
-        (self.pattern,) = self.rng.choices(list(WEIGHTS), WEIGHTS.values())
+        (self.pattern,) = self.rng.choices(list(WEIGHTS), list(WEIGHTS.values()))
         pair = getattr(self, self.pattern)(self.tense())
         asks = self.pattern in ("yes_or_no", "adverbial_question", "what", "which", "who")
         return sentence(pair, "?" if asks else "."), self.combinations
@@ -313,8 +313,8 @@ class Patterns(Phrases):
         self.combinations.add(("adjective", noun.en, adjective.en))
         quality = Pair(adjective.en, agree(adjective, noun.feminine, head.plural))
         topic = join(head.pair(), Pair("that", "que"), acted)
-        topic = replace(head.subject(), en=topic.en, fr=topic.fr)
-        return self.main(Core(topic, BE, "present", "", quality)).statement()
+        whole = replace(head.subject(), en=topic.en, fr=topic.fr)
+        return self.main(Core(whole, BE, "present", "", quality)).statement()
 
     def subject_relative(self, tense: str) -> Pair:
         """I know the girl who sings, or the girl who sings knows me."""

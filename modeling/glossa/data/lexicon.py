@@ -244,7 +244,7 @@ def _verb(en: str, fr: str, objects: str = "", past: str = "", **flags: str | bo
     future = forms[6] if len(forms) > 6 else infinitive.removesuffix("e")
     base, _, particle = en.partition(" ")
     past = f"{past or _past_en(base)} {particle}".strip()
-    return Verb(en, past, infinitive, tuple(forms[:5]), forms[5], future, tuple(objects.split()), **flags)
+    return Verb(en, past, infinitive, tuple(forms[:5]), forms[5], future, tuple(objects.split()), **flags)  # type: ignore[arg-type]
 
 
 _V = _verb

@@ -187,6 +187,7 @@ def _csv_records(path: Path) -> Iterator[tuple[int, list[str], str, str]]:
 
 
 def _read_columns(path: Path, columns: Columns, records) -> Iterator[Row]:
+    widths: tuple[int, ...]
     source, target, widths = (1, 0, (2, 3)) if columns.swapped else (0, 1, (2, 3))
     for index, (number, fields, raw, problem) in enumerate(records):
         if index == 0:

@@ -1,5 +1,7 @@
 """How good translations are: BLEU, chrF++ and TER by sacreBLEU, as a module of `evaluate`."""
 
+from collections.abc import Sequence
+
 import datasets
 import evaluate
 from sacrebleu.metrics import BLEU, CHRF, TER
@@ -56,7 +58,7 @@ def paired_bootstrap(
     baseline: list[str], system: list[str], references: list[list[str]], n_samples: int = 1000
 ) -> dict[str, dict]:
     """Whether `system` differs from `baseline` (Koehn 2004): for each metric both scores and the p-value."""
-    systems = [("baseline", baseline), ("system", system)]
+    systems: list[tuple[str, Sequence[str]]] = [("baseline", baseline), ("system", system)]
     test = PairedTest(systems, _metrics(), references=_streams(references), test_type="bs", n_samples=n_samples)
     _, results = test()
     return {

@@ -7,7 +7,13 @@ from itertools import islice
 import torch
 from torch.utils.data import DataLoader
 from tqdm.auto import tqdm
-from transformers import DataCollatorWithPadding, PreTrainedModel, PreTrainedTokenizerBase, StoppingCriteria
+from transformers import (
+    BatchEncoding,
+    DataCollatorWithPadding,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    StoppingCriteria,
+)
 
 from ..data.batching import TokenBatchSampler
 from ..data.cleaning import clean_text
@@ -70,8 +76,8 @@ class Translator:
             return results
         lengths = [len(encoded[index]) for index in wanted]
         batches = TokenBatchSampler(lengths, lengths, max(self.batch_tokens // self.num_beams, 1))
-        loader = DataLoader(
-            [{"input_ids": encoded[index], "index": index} for index in wanted],
+        loader: DataLoader = DataLoader(
+            [{"input_ids": encoded[index], "index": index} for index in wanted],  # type: ignore[arg-type]
             batch_sampler=batches,
             collate_fn=DataCollatorWithPadding(self.tokenizer),
         )
@@ -111,7 +117,7 @@ class Translator:
         return encoded
 
     @torch.inference_mode()
-    def _translate_batch(self, batch: dict[str, torch.Tensor]) -> list[Translation]:
+    def _translate_batch(self, batch: BatchEncoding) -> list[Translation]:
         batch = batch.to(self.model.device)
         lengths = batch["attention_mask"].sum(-1)  # [B], of [B, S]
         limits = 2 * lengths + SPARE_TARGET_TOKENS

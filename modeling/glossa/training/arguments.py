@@ -144,9 +144,9 @@ def parse_settings(argv: list[str], description: str = "") -> Settings:
     Raises `GlossaError` for a setting that does not exist, naming the nearest that does, and for a value that is
     not allowed.
     """
-    parser = HfArgumentParser(GROUPS, description=description, allow_abbrev=False)
+    parser = HfArgumentParser(GROUPS, description=description, allow_abbrev=False)  # type: ignore[arg-type]
     parser.usage = "%(prog)s [RECIPE.yaml] [--setting value ...]"
-    parser.error = _refuse
+    parser.error = _refuse  # type: ignore[method-assign]
     argv = list(argv)
     recipe = argv.pop(0) if argv and not argv[0].startswith("-") else None
     names = [entry.name for group in GROUPS for entry in dataclasses.fields(group) if entry.init]

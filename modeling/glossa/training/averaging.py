@@ -32,7 +32,7 @@ def choose_checkpoints(run: Path, count: int, by: str, metric: str, greater_is_b
         )
     if by == "last" or not checkpoints:
         return checkpoints[-count:]
-    state = TrainerState.load_from_json(checkpoints[-1] / "trainer_state.json")
+    state = TrainerState.load_from_json(str(checkpoints[-1] / "trainer_state.json"))
     scores = {entry["step"]: entry[f"eval_{metric}"] for entry in state.log_history if f"eval_{metric}" in entry}
 
     def rank(path: Path) -> float:
