@@ -83,7 +83,7 @@ def _count(words: list[int | None]) -> int:
 
 def _tokens(tokenizer: PreTrainedTokenizerBase, ids: list[int]) -> list[str]:
     """Tokens as a person reads them: their text, or the name of a special one."""
-    return [tokenizer.decode([i]).strip(" ") or tokenizer.convert_ids_to_tokens(i) for i in ids]
+    return [tokenizer.decode([i]).strip(" ") or tokenizer.convert_ids_to_tokens(i) for i in ids]  # type: ignore[misc]
 
 
 def _words(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int | None]:
