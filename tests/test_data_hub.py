@@ -1,0 +1,117 @@
+"""Data sets from the Hub through the real clients: WMT's layout and OPUS's, whole and as a stream."""
+
+import io
+import json
+import subprocess
+import sys
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+from hub_server import Hub
+
+PAIRS = [("Guten Tag.", "Good day."), ("Wo ist er?", "Where is he?"), ("Ja.", "Yes."), ("Nein.", "No.")] + [
+    (f"Satz {number} ist lang.", f"Sentence {number} is long.") for number in range(40)
+]
+TRANSLATION = "  - name: translation\n    dtype:\n      translation:\n        languages:\n        - de\n        - en\n"
+
+
+def parquet(rows):
+    table = pyarrow.table({"translation": [{"de": de, "en": en} for de, en in rows]})
+    buffer = io.BytesIO()
+    pyarrow.parquet.write_table(table, buffer)
+    return buffer.getvalue()
+
+
+def card(config, splits):
+    """A data card that names configuration, features and files, as the Hub's translation sets have it."""
+    lines = ["---", "dataset_info:", f"- config_name: {config}", "  features:", TRANSLATION.rstrip("\n"), "  splits:"]
+    lines += [f"  - name: {split}\n    num_examples: {count}" for split, count in splits.items()]
+    lines += ["configs:", f"- config_name: {config}", "  data_files:"]
+    lines += [f"  - split: {split}\n    path: {config}/{split}-*" for split in splits]
+    return "\n".join([*lines, "---", "# A data set"]).encode()
+
+
+@pytest.fixture(scope="module")
+def hub():
+    with Hub({"hf_token": "someone"}) as server:
+        splits = {"train": PAIRS[4:], "validation": PAIRS[:2], "test": PAIRS[2:4]}
+        files = {f"de-en/{split}-00000-of-00001.parquet": parquet(rows) for split, rows in splits.items()}
+        sizes = {split: len(rows) for split, rows in splits.items()}
+        server.add("wmt/wmt14", files | {"README.md": card("de-en", sizes)}, kind="datasets")
+        parts = {f"de-en/train-0000{part}-of-00004.parquet": parquet(PAIRS[part::4]) for part in range(4)}
+        readme = card("de-en", {"train": len(PAIRS)})
+        server.add("Helsinki-NLP/opus_books", parts | {"README.md": readme}, kind="datasets")
+        server.add("someone/secret", {"train.jsonl": b'{"de": "a", "en": "b"}\n'}, kind="datasets", private=True)
+        yield server
+
+
+PREPARE = """
+import json, sys
+from glossa.cli import run
+from glossa.data.arguments import DataArguments
+from glossa.data.pairs import prepare_pairs
+def main(argv):
+    pairs, report = prepare_pairs(DataArguments(**json.loads(argv[0])))
+    rows = {name: [[row["source"], row["target"]] for row in part] for name, part in pairs.items()}
+    print(json.dumps({"rows": rows, "sizes": report.sizes}))
+run(main)
+"""
+
+
+def prepare(hub, tmp_path, token=None, **settings):
+    settings = {"source_language": "de", "target_language": "en"} | settings
+    process = subprocess.run(
+        [sys.executable, "-c", PREPARE, json.dumps(settings)], cwd=tmp_path, stdin=subprocess.DEVNULL,
+        env=hub.environment(tmp_path / "home", token), capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    if process.returncode:
+        assert "Traceback" not in process.stderr, process.stderr
+        return process.stderr.splitlines()[-1]
+    return json.loads(process.stdout.splitlines()[-1])["rows"]
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_wmt_with_its_own_splits(hub, tmp_path, streaming):
+    rows = prepare(hub, tmp_path, dataset="wmt/wmt14", dataset_config="de-en", streaming=streaming)
+    assert rows == {
+        "train": [list(pair) for pair in PAIRS[4:]],
+        "validation": [list(pair) for pair in PAIRS[:2]],
+        "test": [list(pair) for pair in PAIRS[2:4]],
+    }
+
+
+def test_opus_books_in_several_files_is_split_and_turned_round(hub, tmp_path):
+    settings = {"dataset": "Helsinki-NLP/opus_books", "dataset_config": "de-en", "validation_size": 5, "test_size": 4}
+    rows = prepare(hub, tmp_path, **settings, source_language="en", target_language="de")
+    assert {name: len(part) for name, part in rows.items()} == {"train": 35, "validation": 5, "test": 4}
+    assert sorted(tuple(pair) for part in rows.values() for pair in part) == sorted((en, de) for de, en in PAIRS)
+
+
+def test_a_stream_with_a_limit_does_not_fetch_all_files(hub, tmp_path):
+    hub.requests.clear()
+    settings = {"dataset": "Helsinki-NLP/opus_books", "dataset_config": "de-en", "validation_size": 0, "test_size": 0}
+    rows = prepare(hub, tmp_path, **settings, streaming=True, max_train_samples=6)
+    assert rows == {"train": [list(pair) for pair in PAIRS[0::4][:6]]}
+    fetched = {request for request in hub.requests if request.startswith("GET") and request.endswith(".parquet")}
+    files = {request.rsplit("/", 1)[1][:11] for request in fetched}
+    assert files <= {"train-00000", "train-00001"}  # at most one is read ahead
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"dataset": "wmt/wmt14", "dataset_config": "de-xx"}, "de-xx"),
+        ({"dataset": "someone/missing"}, "Data set someone/missing could not be loaded"),
+        ({"dataset": "someone/secret"}, "Data set someone/secret could not be loaded"),
+        ({"dataset": "wmt/wmt14", "dataset_config": "de-en", "source_language": "fi"}, "fi"),
+    ],
+)
+def test_what_is_not_there_is_told_in_one_line(hub, tmp_path, settings, message):
+    error = prepare(hub, tmp_path, **settings)
+    assert isinstance(error, str) and message in error
+
+
+def test_a_private_set_opens_with_the_token(hub, tmp_path):
+    rows = prepare(hub, tmp_path, token="hf_token", dataset="someone/secret", validation_size=0, test_size=0)
+    assert rows == {"train": [["a", "b"]]}
