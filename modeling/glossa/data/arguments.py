@@ -12,6 +12,8 @@ class DataArguments:
     Raises `GlossaError` where a value is not allowed, or two settings contradict each other.
     """
 
+    _argument_group_name = "data"
+
     dataset: str = field(
         default="embedded",
         metadata={

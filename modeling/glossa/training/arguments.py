@@ -27,6 +27,8 @@ def _setting(default: Any, meaning: str):
 class TranslatorArguments:
     """What the run starts from and how its model will translate."""
 
+    _argument_group_name = "translator"
+
     init_from: str | None = _setting(
         None, "Folder or Hub name of a trained model to go on from: its tokenizer and architecture are kept."
     )
@@ -43,6 +45,8 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
     The optimizer's defaults are those of Vaswani et al. 2017, section 5.3, with the schedule's peak as
     `learning_rate` instead of a factor.
     """
+
+    _argument_group_name = "training (all settings of transformers' Seq2SeqTrainingArguments, and some of our own)"
 
     output_dir: str | None = _setting("runs/translator", "The folder of the run: checkpoints, log, finished model.")
     batch_tokens: int = _setting(
@@ -104,6 +108,7 @@ def _model_arguments() -> type:
             for entry in dataclasses.fields(GlossaConfig)
             if entry.name in own and entry.name not in given and not entry.name.endswith("token_id")
         ],
+        namespace={"_argument_group_name": "model (its architecture)"},
     )
 
 
