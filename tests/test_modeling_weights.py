@@ -113,7 +113,7 @@ def test_gradient_checkpointing_gives_equal_gradients(tiny_model, architecture, 
     plain = gradients()
     calls = []
     model.model.encoder.layers[0].self_attn.register_forward_pre_hook(lambda *_: calls.append(1))
-    model.activation_checkpointing_enable({"use_reentrant": re_entrant})
+    model.gradient_checkpointing_enable({"use_reentrant": re_entrant})
     for name, gradient in gradients().items():
         torch.testing.assert_close(gradient, plain[name], rtol=1e-10, atol=1e-12)
     assert len(calls) == 2  # once forward, once again for the backward pass
