@@ -10,7 +10,9 @@ quickstart: $(VENV)/.installed
 	$(RUN)/accelerate launch --num_processes 1 --num_machines 1 --mixed_precision no --dynamo_backend no \
 		scripts/train.py configuration/quickstart.yaml
 
+# The Space's tests use Debian's Chromium; where it cannot be installed they are skipped and say so.
 test: $(VENV)/.installed lint
+	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium) >/dev/null 2>&1 || true
 	$(RUN)/pytest -m "slow or not slow"
 
 fast: $(VENV)/.installed

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from hub_server import Hub, object_id
-from huggingface_hub import HfApi, constants
+from huggingface_hub import HfApi, RepoCard, constants
 
 from glossa.errors import GlossaError
 from glossa.evaluation.translation import Translator
-from glossa.hub.push import check, check_repo_id, push
+from glossa.hub.push import check, check_repo_id, push, stage_space
 from glossa.loading import load_model, load_tokenizer
 
 ROOT = Path(__file__).parents[1]
@@ -255,3 +255,14 @@ def test_the_servers_checksums_are_gits():
     # `printf hello | git hash-object --stdin`, and `printf hello | sha256sum`
     assert object_id("a.txt", b"hello") == "b6fc4c620b67d95f953a5c1c1230aaab5db5a1b0"
     assert object_id("a.png", b"hello") == "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
+
+
+def test_the_space_is_pushed_with_its_model_and_examples(hub, tiny_run, tmp_path):
+    stage_space(ROOT / "model_card/space", NAME, tiny_run, tmp_path / "space")
+    push(tmp_path / "space", NAME, repo_type="space", api=HfApi(endpoint=hub.url, token=TOKEN))
+    files = hub.files(NAME, kind="spaces")
+    assert set(files) == {"app.py", "requirements.txt", "README.md", "settings.json", ".gitattributes"}
+    settings = json.loads(files["settings.json"])
+    assert (settings["model"], settings["direction"], len(settings["examples"])) == (NAME, "en to fr", 5)
+    card = RepoCard(files["README.md"].decode())
+    assert (card.data.sdk, card.data.app_file, card.data.models) == ("gradio", "app.py", [NAME])
