@@ -5,9 +5,10 @@ import pytest
 from datasets import Dataset, DatasetDict
 
 from glossa.data.arguments import DataArguments
-from glossa.data.cleaning import clean, clean_text
+from glossa.data.cleaning import clean
 from glossa.data.sources import FEATURES
 from glossa.errors import GlossaError
+from glossa.pipeline_glossa import clean_text
 
 
 @pytest.fixture(autouse=True)

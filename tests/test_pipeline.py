@@ -14,10 +14,8 @@ from transformers.pipelines.pt_utils import KeyDataset
 
 import glossa
 from glossa import GlossaConfig, GlossaForConditionalGeneration, TranslationPipeline
-from glossa.data.cleaning import clean_text
 from glossa.evaluation.translation import Translator
 from glossa.loading import load_model, load_tokenizer
-from glossa.pipeline_glossa import clean_text as clean_text_that_travels
 from glossa.pipeline_glossa import split_text
 from glossa.tokenizer import train_tokenizer
 
@@ -185,11 +183,6 @@ def test_long_text_is_translated_by_sentences_and_joined_again(translate):
     (long,) = translate("word " * 200, split_sentences=True, max_new_tokens=5)  # 201 tokens or more; 40 are taken
     assert long["translation_text"]
     assert translate(" ", split_sentences=True) == [{"translation_text": ""}]
-
-
-def test_text_is_cleaned_as_in_training():
-    for text in ("e\u0301te\u0301", "\ufeffa \t b\n", "Quoi\u202f?", "\xa0a\xa0", "  ", "ﬁ"):
-        assert clean_text_that_travels(text) == clean_text(text)
 
 
 ELSEWHERE = """

@@ -190,7 +190,11 @@ class LengthLimit(StoppingCriteria):
 
 
 def clean_text(text: str) -> str:
-    """Text as it was in training: NFC, white space as one space, none at the ends, no byte order marks."""
+    """NFC, runs of ASCII white space as one space, no byte order marks, no white space at the ends.
+
+    Training text is cleaned by it too. The no-break spaces U+00A0 and U+202F stay within the text, where French puts
+    them before `?` and `!`; at an end they bind nothing and go.
+    """
     text = unicodedata.normalize("NFC", text.replace("\ufeff", ""))
     return _WHITE_SPACE.sub(" ", text).strip()
 

@@ -1,8 +1,7 @@
 """Raw rows to clean pairs, with a count of everything that was dropped and why."""
 
+import inspect
 import logging
-import re
-import unicodedata
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from datasets import Dataset, DatasetDict, Features, Value
 from datasets.fingerprint import Hasher
 
 from glossa.errors import GlossaError
+from glossa.pipeline_glossa import clean_text
 
 from .arguments import DataArguments
 
@@ -23,8 +23,7 @@ EXAMPLES = 10
 _JUDGED = Features(
     {"source": Value("string"), "target": Value("string"), "key": Value("uint64"), "fate": Value("uint8")}
 )
-_WHITE_SPACE = re.compile(r"[ \t\n\r\f\v]+")
-_CODE = Path(__file__).read_text()
+_CODE = Path(__file__).read_text() + inspect.getsource(clean_text)
 
 
 @dataclass
@@ -43,16 +42,6 @@ class DataReport:
 
     def to_dict(self) -> dict:
         return asdict(self)
-
-
-def clean_text(text: str) -> str:
-    """NFC, runs of ASCII white space as one space, no byte order marks, no white space at the ends.
-
-    The no-break spaces U+00A0 and U+202F stay within the text, where French puts them before `?` and `!`; at an end
-    they bind nothing and go.
-    """
-    text = unicodedata.normalize("NFC", text.replace("\ufeff", ""))
-    return _WHITE_SPACE.sub(" ", text).strip()
 
 
 def clean(dataset: DatasetDict, arguments: DataArguments) -> tuple[DatasetDict, DataReport]:

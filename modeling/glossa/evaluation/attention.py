@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from ..data.cleaning import clean_text
+from ..pipeline_glossa import clean_text
 from .translation import Translator
 
 

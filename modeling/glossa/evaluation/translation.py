@@ -4,22 +4,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-import torch
 from torch.utils.data import DataLoader
 from tqdm.auto import tqdm
-from transformers import (
-    BatchEncoding,
-    DataCollatorWithPadding,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-    StoppingCriteria,
-)
+from transformers import DataCollatorWithPadding, PreTrainedModel, PreTrainedTokenizerBase
 
 from ..data.batching import TokenBatchSampler
-from ..data.cleaning import clean_text
 from ..errors import GlossaError
-
-SPARE_TARGET_TOKENS = 50  # beyond twice the source; the paper allows the source's length plus 50 (section 6.1)
+from ..pipeline_glossa import TranslationPipeline, clean_text
 
 
 @dataclass
@@ -51,7 +42,7 @@ class Translator:
         batch_tokens: int = 4096,
         scores: bool = False,
     ):
-        self.model = model.eval()
+        self.pipeline = TranslationPipeline(model, tokenizer, device=model.device)
         self.tokenizer = tokenizer
         self.num_beams = num_beams or model.generation_config.num_beams or 1
         self.num_return_sequences = num_return_sequences
@@ -83,11 +74,21 @@ class Translator:
         )
         for batch in tqdm(loader, desc="translating", unit="batch", disable=not progress):
             indices = batch.pop("index").tolist()
-            translations = self._translate_batch(batch)
+            translations = self._translate_batch(dict(batch))
             for position, index in enumerate(indices):
                 first = position * self.num_return_sequences
                 results[index] = translations[first : first + self.num_return_sequences]
         return results
+
+    def _translate_batch(self, batch: dict) -> list[Translation]:
+        outputs = self.pipeline.forward(
+            batch,
+            num_beams=self.num_beams,
+            num_return_sequences=self.num_return_sequences,
+            return_scores=self.scores,
+        )
+        found = self.pipeline.postprocess(outputs)
+        return [Translation(entry["translation_text"], entry.get("score")) for entry in found]
 
     def best(self, sentences: list[str], progress: bool = False) -> list[str]:
         """The best translation of each sentence."""
@@ -115,42 +116,6 @@ class Translator:
             if len(ids) > limit:
                 raise SentenceTooLong(index, len(ids), limit)
         return encoded
-
-    @torch.inference_mode()
-    def _translate_batch(self, batch: BatchEncoding) -> list[Translation]:
-        batch = batch.to(self.model.device)
-        lengths = batch["attention_mask"].sum(-1)  # [B], of [B, S]
-        limits = 2 * lengths + SPARE_TARGET_TOKENS
-        output = self.model.generate(
-            **batch,
-            num_beams=self.num_beams,
-            num_return_sequences=self.num_return_sequences,
-            max_new_tokens=int(limits.max()),
-            stopping_criteria=[_LengthLimit(limits)],
-            return_dict_in_generate=True,
-            output_scores=self.scores,
-        )
-        texts = self.tokenizer.batch_decode(output.sequences, skip_special_tokens=True)  # [B * returned, T]
-        scores = self._scores(output) if self.scores else [None] * len(texts)
-        return [Translation(text, score) for text, score in zip(texts, scores, strict=True)]
-
-    def _scores(self, output) -> list[float]:
-        steps = self.model.compute_transition_scores(
-            output.sequences, output.scores, output.get("beam_indices"), normalize_logits=self.num_beams == 1
-        )  # [B * returned, T]
-        padding = output.sequences[:, -steps.shape[1] :] == self.tokenizer.pad_token_id
-        return steps.masked_fill(padding, 0).sum(-1).tolist()
-
-
-class _LengthLimit(StoppingCriteria):
-    """Ends each sentence at its own limit [B], so that its translation does not depend on the rest of its batch."""
-
-    def __init__(self, limits: torch.Tensor):
-        self.limits = limits
-
-    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor, **kwargs) -> torch.Tensor:
-        limits = self.limits.repeat_interleave(input_ids.shape[0] // len(self.limits))  # [B * beams]
-        return input_ids.shape[1] > limits  # the start token is not counted
 
 
 class SentenceTooLong(GlossaError):
