@@ -175,6 +175,7 @@ def finish(
         if torch.cuda.is_available()
         else f"cpu, {torch.get_num_threads()} threads",
     }
+    metrics |= trainer.energy.metrics()
     for split in ("validation", "test"):
         if split in pairs:
             metrics[split] = _score_split(run, split, model, tokenizer, pairs[split])

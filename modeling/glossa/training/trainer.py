@@ -16,6 +16,7 @@ from transformers.trainer_utils import EvalLoopOutput
 from ..data.batching import TokenBatchSampler
 from ..errors import GlossaError
 from ..hub.push import hub_errors, push, stage
+from .energy import EnergyMeter
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +34,8 @@ class GlossaTrainer(Seq2SeqTrainer):
         super().__init__(*args, **kwargs)
         self.batch_sampler = self._build_batch_sampler() if self.train_dataset is not None else None
         self.add_callback(_EpochOrder(self))
+        self.energy = EnergyMeter()
+        self.add_callback(self.energy)
         self._evaluation_sums: torch.Tensor | None = None
         self._target_tokens = 0
         self._clock = time.perf_counter()

@@ -1,0 +1,67 @@
+"""The energy of a training, from counters made up here."""
+
+import pytest
+
+from glossa.training.energy import EnergyMeter, _Gpu
+
+
+def package(folder, name, microjoules, limit=1_000_000_000):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "name").write_text(f"{name}\n")
+    (folder / "energy_uj").write_text(f"{microjoules}\n")
+    (folder / "max_energy_range_uj").write_text(f"{limit}\n")
+
+
+@pytest.fixture
+def meter(tmp_path, monkeypatch):
+    monkeypatch.setattr("glossa.training.energy._gpus", lambda: [])
+    package(tmp_path / "intel-rapl:0", "package-0", 100_000_000)
+    package(tmp_path / "intel-rapl:0:0", "core", 5)  # a part of the package, which counts it already
+    package(tmp_path / "intel-rapl:1", "package-1", 900_000_000)
+    return EnergyMeter(tmp_path)
+
+
+def test_packages_are_added_up_and_counters_may_start_anew(meter, tmp_path):
+    meter.on_train_begin(None, None, None)
+    package(tmp_path / "intel-rapl:0", "package-0", 130_000_000)  # 30 J
+    package(tmp_path / "intel-rapl:1", "package-1", 40_000_000)  # 100 J to the end of its range, then 40 J
+    meter.on_log(None, None, None)
+    package(tmp_path / "intel-rapl:0", "package-0", 131_000_000)  # 1 J more
+    meter.on_train_end(None, None, None)
+    assert meter.joules == pytest.approx(171)
+    found = meter.metrics()
+    assert found["energy_kwh"] == pytest.approx(171 / 3_600_000, abs=1e-6)
+    assert found["energy_source"].startswith("estimated from the energy counters of processor packages")
+
+
+def test_without_counters_nothing_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr("glossa.training.energy._gpus", lambda: [])
+    meter = EnergyMeter(tmp_path)
+    meter.on_train_begin(None, None, None)
+    meter.on_train_end(None, None, None)
+    assert meter.metrics() == {}
+    package(tmp_path / "intel-rapl:0", "package-0", "not a number")
+    assert EnergyMeter(tmp_path).counters == []
+
+
+class Driver:
+    """NVML with one GPU that has used so many millijoules."""
+
+    millijoules = 5_000_000
+
+    def nvmlDeviceGetTotalEnergyConsumption(self, handle, value):
+        value._obj.value = self.millijoules
+        return 0 if self.millijoules >= 0 else 3
+
+
+def test_a_gpu_counts_millijoules_and_a_lost_one_ends_the_measurement(meter, tmp_path):
+    driver = Driver()
+    meter.counters.append(_Gpu(driver, None))
+    meter.on_train_begin(None, None, None)
+    driver.millijoules += 2_000_000  # 2,000 J
+    meter.on_log(None, None, None)
+    assert meter.joules == pytest.approx(2000)
+    assert "GPUs and processor packages" in meter.metrics()["energy_source"]
+    driver.millijoules = -1
+    meter.on_log(None, None, None)
+    assert meter.metrics() == {}
