@@ -5,6 +5,7 @@ to translate in a fresh process. The token is that of `hf auth login` or of HF_T
 """
 
 import argparse
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -25,6 +26,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--message", default="Push the translator", help="commit message")
     parser.add_argument("--space", action="store_true", help="push a Space of the same name as well, to try the model")
     parser.add_argument("--dry_run", action="store_true", help="print the files and the card, and push nothing")
+    parser.add_argument("--card_to", type=Path, help="write the card, its curves and metrics here, and push nothing")
     return parser.parse_args(argv)
 
 
@@ -37,6 +39,12 @@ def main(argv: list[str]) -> None:
         if arguments.space:
             stage_space(EXTRAS / "space", arguments.repo_id, arguments.run, space)
         print(f"It translates in a fresh process: {check(folder, arguments.run)}")
+        if arguments.card_to:
+            arguments.card_to.mkdir(parents=True, exist_ok=True)
+            for name in ("README.md", "curves.png", "metrics.json"):
+                shutil.copyfile(folder / name, arguments.card_to / name)
+            print(f"The card is in {arguments.card_to}")
+            return
         if arguments.dry_run:
             print(f"\n{arguments.repo_id}\n{tree(folder)}\n")
             if arguments.space:
