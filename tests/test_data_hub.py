@@ -88,6 +88,7 @@ def test_opus_books_in_several_files_is_split_and_turned_round(hub, tmp_path):
     assert sorted(tuple(pair) for part in rows.values() for pair in part) == sorted((en, de) for de, en in PAIRS)
 
 
+@pytest.mark.slow
 def test_a_stream_with_a_limit_does_not_fetch_all_files(hub, tmp_path):
     hub.requests.clear()
     settings = {"dataset": "Helsinki-NLP/opus_books", "dataset_config": "de-en", "validation_size": 0, "test_size": 0}
@@ -98,6 +99,7 @@ def test_a_stream_with_a_limit_does_not_fetch_all_files(hub, tmp_path):
     assert files <= {"train-00000", "train-00001"}  # at most one is read ahead
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -112,6 +114,7 @@ def test_what_is_not_there_is_told_in_one_line(hub, tmp_path, settings, message)
     assert isinstance(error, str) and message in error
 
 
+@pytest.mark.slow
 def test_a_private_set_opens_with_the_token(hub, tmp_path):
     rows = prepare(hub, tmp_path, token="hf_token", dataset="someone/secret", validation_size=0, test_size=0)
     assert rows == {"train": [["a", "b"]]}

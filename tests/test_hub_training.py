@@ -42,6 +42,7 @@ def test_checkpoints_and_the_finished_run_are_pushed(train, tmp_path):
     assert last["metrics.json"] == (tmp_path / "run/metrics.json").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_hub_that_fails_in_between_does_not_end_the_training(train):
     with Hub({TOKEN: "someone"}) as hub:
         hub.faults += [("POST /api/models/someone/tiny/commit", 400)]
@@ -51,6 +52,7 @@ def test_a_hub_that_fails_in_between_does_not_end_the_training(train):
         assert hub.repositories["models", NAME].messages[-1] == "End of training"
 
 
+@pytest.mark.slow
 def test_without_permission_training_does_not_start(train, tmp_path):
     with Hub({TOKEN: "other"}) as hub:
         process = train(hub)
