@@ -6,9 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx2
 import pytest
 from hub_server import Hub, object_id
 from huggingface_hub import HfApi, RepoCard, constants
+from huggingface_hub.errors import EntryNotFoundError, RepositoryNotFoundError, RevisionNotFoundError
 
 from glossa.errors import GlossaError
 from glossa.evaluation.translation import Translator
@@ -29,6 +31,8 @@ def hub(monkeypatch):
     with Hub({TOKEN: "someone", "hf_other": "other"}) as server:
         # What the client takes from the environment when it is imported, for those tests that stay in this process.
         monkeypatch.setattr(constants, "ENDPOINT", server.url)
+        template = server.url + "/{repo_id}/resolve/{revision}/{filename}"
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
         monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
         yield server
 
@@ -266,3 +270,28 @@ def test_the_space_is_pushed_with_its_model_and_examples(hub, tiny_run, tmp_path
     assert (settings["model"], settings["direction"], len(settings["examples"])) == (NAME, "en to fr", 5)
     card = RepoCard(files["README.md"].decode())
     assert (card.data.sdk, card.data.app_file, card.data.models) == ("gradio", "app.py", [NAME])
+
+
+def test_the_server_gives_ranges_etags_revisions_and_errors(hub, tmp_path):
+    repository = hub.add(NAME, {"a.txt": b"0123456789", "weights.safetensors": b"w" * 100}, private=True)
+    old = repository.branches["main"]
+    repository.commit("main", {"a.txt": b"new"}, "second", old)
+    api = HfApi(endpoint=hub.url, token=TOKEN)
+    assert Path(api.hf_hub_download(NAME, "a.txt", cache_dir=tmp_path)).read_bytes() == b"new"
+    assert Path(api.hf_hub_download(NAME, "a.txt", revision=old, cache_dir=tmp_path)).read_bytes() == b"0123456789"
+    hub.requests.clear()
+    api.hf_hub_download(NAME, "a.txt", cache_dir=tmp_path)  # its etag is that of the copy in the cache
+    assert not [request for request in hub.requests if request.startswith("GET") and "resolve" in request]
+
+    url, owner = f"{hub.url}/{NAME}/resolve/{old}/a.txt", {"Authorization": f"Bearer {TOKEN}"}
+    for wanted, status, content in (("2-4", 206, b"234"), ("8-", 206, b"89"), ("-3", 206, b"789"), ("10-", 416, b"")):
+        answer = httpx2.get(url, headers=owner | {"Range": f"bytes={wanted}"})
+        assert (answer.status_code, answer.content) == (status, content)
+    with pytest.raises(RevisionNotFoundError):
+        api.model_info(NAME, revision="nowhere")
+    with pytest.raises(EntryNotFoundError):
+        api.hf_hub_download(NAME, "b.txt", cache_dir=tmp_path)
+    for token in ("hf_other", False):  # another's private repository looks as if it were not there
+        with pytest.raises(RepositoryNotFoundError):
+            api.model_info(NAME, token=token)
+    assert api.whoami()["name"] == "someone"

@@ -20,6 +20,7 @@ translate = pipeline("translation", model=MODEL, trust_remote_code=True, model_k
 CSS = """
 .attention {overflow-x: auto}
 .attention table {border-collapse: collapse; font-size: 0.85rem; color: var(--body-text-color)}
+.attention table, .attention thead, .attention tr {border: none !important}
 .attention th {font-weight: normal; padding: 2px 6px; white-space: nowrap; border: none !important}
 .attention thead th {writing-mode: vertical-rl; transform: rotate(180deg); padding: 6px 2px}
 .attention tbody th {text-align: right; position: sticky; left: 0; background: var(--body-background-fill)}
