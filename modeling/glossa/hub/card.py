@@ -103,9 +103,15 @@ class Run:
         return name
 
     @property
+    def _data_key(self) -> str | None:
+        """The data set as the recipe calls it; with a path, "files", unless it is a copy of Anki's."""
+        name = self.recipe.get("dataset")
+        return "files" if self.recipe.get("data_path") and name != "anki" else name
+
+    @property
     def data_name(self) -> str | None:
         """The data set in words."""
-        name = "files" if self.recipe.get("data_path") else self.recipe.get("dataset")
+        name = self._data_key
         if self.hub_dataset:
             config = self.recipe.get("dataset_config")
             link = f"[{name}](https://huggingface.co/datasets/{name})"
@@ -236,7 +242,7 @@ class Run:
 
     def evaluations(self) -> list[EvalResult]:
         """For the Hub's model-index."""
-        name = self.recipe.get("dataset", "unknown")
+        name = self._data_key or "unknown"
         return [
             EvalResult(
                 task_type="translation",
