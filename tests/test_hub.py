@@ -37,9 +37,9 @@ def hub(monkeypatch):
         yield server
 
 
-def start(arguments, environment, tmp_path):
+def start(arguments, environment, tmp_path, python=sys.executable):
     return subprocess.run(
-        [sys.executable, *map(str, arguments)], cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL,
+        [str(python), *map(str, arguments)], cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL,
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
 
@@ -74,7 +74,20 @@ print(json.dumps({
 """
 
 
-def test_a_run_is_pushed_and_loaded_by_name_without_glossa(hub, tiny_run, tmp_path):
+@pytest.fixture(params=["blocked", pytest.param("absent", marks=pytest.mark.slow)])
+def python_without_glossa(request, tmp_path_factory):
+    """This Python, in which the program blocks the import, or one that has only torch, transformers and tokenizers."""
+    if request.param == "blocked":
+        return sys.executable
+    environment = tmp_path_factory.mktemp("bare") / "environment"
+    subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
+    python = environment / "bin" / "python"
+    pip = [str(python), "-m", "pip", "install", "--quiet", "-c", str(ROOT / "constraints.txt")]
+    subprocess.run([*pip, "torch", "transformers", "tokenizers"], check=True, capture_output=True)
+    return python
+
+
+def test_a_run_is_pushed_and_loaded_by_name_without_glossa(hub, tiny_run, tmp_path, python_without_glossa):
     process = run_script(hub, tiny_run, tmp_path)
     assert process.returncode == 0, process.stderr
     files = hub.files(NAME)
@@ -87,7 +100,8 @@ def test_a_run_is_pushed_and_loaded_by_name_without_glossa(hub, tiny_run, tmp_pa
     assert str(tiny_run).encode() not in b"".join(files.values())  # no path of this machine
 
     sentences = ["a k.", "b l.", "e D."]
-    process = start(["-I", "-c", LOAD, NAME, json.dumps(sentences)], hub.environment(tmp_path / "elsewhere"), tmp_path)
+    environment = hub.environment(tmp_path / "elsewhere")
+    process = start(["-I", "-c", LOAD, NAME, json.dumps(sentences)], environment, tmp_path, python_without_glossa)
     assert process.returncode == 0, process.stderr
     there = json.loads(process.stdout.splitlines()[-1])
     model, tokenizer = load_model(str(tiny_run)), load_tokenizer(str(tiny_run))
