@@ -9,7 +9,6 @@ import logging
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx2
 from datasets import (
     Dataset,
     DatasetDict,
@@ -22,7 +21,7 @@ from datasets import (
 from datasets.exceptions import DatasetGenerationError, DatasetsError
 from datasets.fingerprint import Hasher
 
-from glossa.errors import GlossaError
+from glossa.errors import HTTP_ERRORS, GlossaError
 
 from . import anki, readers
 from .arguments import DataArguments
@@ -141,7 +140,7 @@ def _from_hub(arguments: DataArguments, limits: dict[str, int | None]) -> dict[s
             builder.download_and_prepare()
             splits = builder.as_dataset()
         return _from_splits(splits, arguments, limits, name, builder.cache_dir)
-    except (OSError, ValueError, RuntimeError, DatasetsError, httpx2.HTTPError) as error:
+    except (OSError, ValueError, RuntimeError, DatasetsError, *HTTP_ERRORS) as error:
         reason = (isinstance(error, DatasetGenerationError) and error.__cause__) or error
         raise GlossaError(
             f"Data set {name} could not be loaded: {reason}. Allowed are 'embedded', 'anki', "

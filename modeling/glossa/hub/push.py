@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
 
-import httpx2
 from huggingface_hub import (
     CommitInfo,
     CommitOperation,
@@ -24,7 +23,7 @@ from huggingface_hub import (
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled, RepositoryNotFoundError
 from huggingface_hub.utils import validate_repo_id
 
-from ..errors import GlossaError
+from ..errors import HTTP_ERRORS, GlossaError
 from ..loading import load_model, load_tokenizer
 from .card import Run, build_card
 
@@ -32,6 +31,8 @@ from .card import Run, build_card
 MEASURED = ("metrics.json", "history.json", "versions.json", "samples.md", "curves.png")
 # Files of an earlier push that this one takes away: pickles, as the Trainer's own push leaves, and other weights.
 STALE = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.safetensors", "*.safetensors.index.json")
+
+_PUSH_ERRORS: tuple[type[Exception], ...] = (HfHubHTTPError, OSError, RuntimeError, ValueError, *HTTP_ERRORS)
 
 CHECK = """
 import json, sys
@@ -175,10 +176,10 @@ def hub_errors(repo_id: str, endpoint: str) -> Iterator[None]:
     again = "Nothing in the repository was changed; run the same command again."
     try:
         yield
-    except (HfHubHTTPError, httpx2.HTTPError, OSError, RuntimeError, ValueError) as error:
+    except _PUSH_ERRORS as error:
         # A failed upload comes wrapped; the cause says why.
         cause: BaseException = error
-        while not isinstance(cause, HfHubHTTPError | httpx2.HTTPError) and cause.__cause__ is not None:
+        while not isinstance(cause, (HfHubHTTPError, *HTTP_ERRORS)) and cause.__cause__ is not None:
             cause = cause.__cause__
         if isinstance(error, OfflineModeIsEnabled):
             message = "The client is in offline mode. Unset HF_HUB_OFFLINE."
@@ -186,7 +187,7 @@ def hub_errors(repo_id: str, endpoint: str) -> Iterator[None]:
             message = f"The Hub does not take the card: {str(error).strip()}"
         elif isinstance(cause, HfHubHTTPError):
             message = _explain(cause, repo_id)
-        elif isinstance(cause, httpx2.HTTPError | ConnectionError):
+        elif isinstance(cause, (*HTTP_ERRORS, ConnectionError)):
             message = f"The Hub ({endpoint}) does not answer: {cause or type(cause).__name__}."
         else:
             raise
