@@ -156,7 +156,9 @@ def finish(
     run: Path, settings: Settings, trainer: GlossaTrainer, pairs: DatasetDict, data_report: DataReport, seconds: float
 ) -> None:
     """Save the model, score it on the held-out splits and write the reports."""
-    model, tokenizer = trainer.accelerator.unwrap_model(trainer.model), trainer.processing_class
+    # Without autocast, so that a run trained in bf16 is scored as `scripts/score.py` will score it.
+    model = trainer.accelerator.unwrap_model(trainer.model, keep_fp32_wrapper=False)
+    tokenizer = trainer.processing_class
     model.save_pretrained(run)
     tokenizer.save_pretrained(run)
     history = trainer.state.log_history
