@@ -55,13 +55,15 @@ def attention(text: str, translation: str) -> str:
     """A table: for each token of the translation, how much it looked at each token of the text (mean of all heads)."""
     tokenizer, model = translate.tokenizer, translate.model
     source = tokenizer(" ".join(text.split()), return_tensors="pt").to(model.device)
-    target = tokenizer(translation, return_tensors="pt")["input_ids"].to(model.device)
+    target = tokenizer(text_target=translation, return_tensors="pt")["input_ids"].to(model.device)
     if max(source["input_ids"].shape[1], target.shape[1]) > MOST_TOKENS:
         return f"<p>Attention is drawn for text of up to {MOST_TOKENS} tokens.</p>"
     decoder_input_ids = model.prepare_decoder_input_ids_from_labels(target)
     layers = model(**source, decoder_input_ids=decoder_input_ids, output_attentions=True).cross_attentions
     weights = torch.stack(layers).mean(dim=(0, 2))[0].tolist()  # [layers, 1, heads, T, S] -> [T, S]
-    columns, rows = (words(ids.tolist()) for ids in (source["input_ids"][0], target[0]))
+    sources = tokenizer.backend_tokenizer
+    columns = words(sources, source["input_ids"][0].tolist())
+    rows = words(getattr(tokenizer, "target_tokenizer", sources), target[0].tolist())
     head = "".join(f'<th scope="col">{word}</th>' for word in columns)
     body = "".join(
         f'<tr><th scope="row">{row}</th>'
@@ -77,10 +79,10 @@ def attention(text: str, translation: str) -> str:
     return f'<p>{caption}</p><div class="attention" tabindex="0" role="region" aria-label="Attention">{table}</div>'
 
 
-def words(ids: list[int]) -> list[str]:
+def words(vocabulary, ids: list[int]) -> list[str]:
     """Tokens as a reader knows them; the end of the sentence as a square."""
-    tokenizer = translate.tokenizer
-    return ["■" if one == tokenizer.eos_token_id else html.escape(tokenizer.decode([one])) or "·" for one in ids]
+    end = translate.tokenizer.eos_token_id
+    return ["■" if one == end else html.escape(vocabulary.decode([one])) or "·" for one in ids]
 
 
 def page() -> gr.Blocks:

@@ -100,6 +100,20 @@ class DataArguments:
         default=False,
         metadata={"help": "Drop training pairs whose two sides are the same text."},
     )
+    split_sentences: bool = field(
+        default=False,
+        metadata={
+            "help": "Make a training row of several sentences as many pairs, where both sides have equally many; a "
+            "row where they have not stays whole."
+        },
+    )
+    keep_out: list[str] = field(
+        default_factory=list,
+        metadata={
+            "help": "Sentences of either language that are to be in no split, however written: without case, "
+            "punctuation and white space."
+        },
+    )
     max_length: int = field(
         default=128,
         metadata={

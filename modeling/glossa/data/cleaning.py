@@ -10,29 +10,32 @@ import xxhash
 from datasets import Dataset, DatasetDict, Features, Value
 from datasets.fingerprint import Hasher
 
+from glossa import pipeline_glossa
 from glossa.errors import GlossaError
-from glossa.pipeline_glossa import clean_text
+from glossa.pipeline_glossa import clean_text, split_text
 
 from .arguments import DataArguments
+from .splitting import normalise_side
 
 logger = logging.getLogger(__name__)
 
-FATES = ("kept", "malformed", "empty", "identical")  # what becomes of a row; its number is stored
-KEPT, MALFORMED, EMPTY, IDENTICAL = range(4)
+FATES = ("kept", "malformed", "empty", "identical", "kept_out")  # what becomes of a row; its number is stored
+KEPT, MALFORMED, EMPTY, IDENTICAL, KEPT_OUT = range(5)
 EXAMPLES = 10
 _JUDGED = Features(
     {"source": Value("string"), "target": Value("string"), "key": Value("uint64"), "fate": Value("uint8")}
 )
-_CODE = Path(__file__).read_text() + inspect.getsource(clean_text)
+_CODE = Path(__file__).read_text() + inspect.getsource(pipeline_glossa)
 
 
 @dataclass
 class DataReport:
     """What happened to the rows, JSON-serialisable through `to_dict()`.
 
-    `splits` holds counts by split and reason: read, malformed, empty, identical, duplicates, kept; later steps add
-    their own. `malformed_rows` are the first ten: file, line, reason, excerpt. `sizes` are pairs a split, and
-    `overlap` the evaluation pairs that share a side with training, both filled after the split.
+    `splits` holds counts by split and reason: read, malformed, empty, identical, duplicates, kept; with
+    `split_sentences` the rows that splitting added as `split`, with `keep_out` also `kept_out`; later steps add their
+    own. `malformed_rows` are the first ten: file, line, reason, excerpt. `sizes` are pairs a split, and `overlap` the
+    evaluation pairs that share a side with training, both filled after the split.
     """
 
     splits: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -47,26 +50,32 @@ class DataReport:
 def clean(dataset: DatasetDict, arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
     """Clean pairs (columns `source`, `target`) in their order, and the report of what was dropped.
 
-    Malformed rows, rows with an empty side and repetitions of a pair within its split go; with `drop_identical` also
-    training pairs whose sides are equal. Raises `GlossaError` where nothing is left, or with `strict` at the first
+    Malformed rows, rows with an empty side, pairs with a side in `keep_out` and repetitions of a pair within its split
+    go; with `drop_identical` also training pairs whose sides are equal. With `split_sentences` training rows become
+    pairs of sentences first. Raises `GlossaError` where nothing is left, or with `strict` at the first
     malformed row.
     """
     report = DataReport()
-    cleaned = {
-        split: _clean_split(split, rows, arguments.strict, arguments.drop_identical and split == "train", report)
-        for split, rows in dataset.items()
-    }
+    cleaned = {split: _clean_split(split, rows, arguments, report) for split, rows in dataset.items()}
     return DatasetDict(cleaned), report
 
 
-def _clean_split(split: str, rows: Dataset, strict: bool, drop_identical: bool, report: DataReport) -> Dataset:
+def _clean_split(split: str, rows: Dataset, arguments: DataArguments, report: DataReport) -> Dataset:
+    counts = {"read": len(rows)}
+    if arguments.split_sentences and split == "train":
+        rows = _split_rows(rows)
+        counts["split"] = len(rows) - counts["read"]
+    judgement = {
+        "drop_identical": arguments.drop_identical and split == "train",
+        "keep_out": sorted(map(normalise_side, arguments.keep_out)),
+    }
     judged = rows.map(
         _judge,
         batched=True,
-        fn_kwargs={"drop_identical": drop_identical},
+        fn_kwargs=judgement,
         remove_columns=rows.column_names,
         features=_JUDGED,
-        new_fingerprint=Hasher.hash((rows._fingerprint, drop_identical, _CODE)),
+        new_fingerprint=Hasher.hash((rows._fingerprint, sorted(judgement.items()), _CODE)),
         desc=f"cleaning {split}",
     )
     fate = judged.data.column("fate").to_numpy()
@@ -75,7 +84,7 @@ def _clean_split(split: str, rows: Dataset, strict: bool, drop_identical: bool, 
         {"file": row["file"], "line": row["line"], "reason": row["problem"], "excerpt": row["source"][:80]}
         for row in malformed
     ]
-    if strict and examples:
+    if arguments.strict and examples:
         first = examples[0]
         raise GlossaError(
             f"{first['file']}, line {first['line']}: {first['reason']}: {first['excerpt']!r}. Correct the row, or set "
@@ -85,8 +94,8 @@ def _clean_split(split: str, rows: Dataset, strict: bool, drop_identical: bool, 
     usable = numpy.flatnonzero(fate == KEPT)
     _, earliest = numpy.unique(judged.data.column("key").to_numpy()[usable], return_index=True)
     kept = usable[numpy.sort(earliest)]
-    counts = {"read": len(rows)}
-    counts |= {FATES[number]: int((fate == number).sum()) for number in (MALFORMED, EMPTY, IDENTICAL)}
+    reasons = [MALFORMED, EMPTY, IDENTICAL, *([KEPT_OUT] if arguments.keep_out else [])]
+    counts |= {FATES[number]: int((fate == number).sum()) for number in reasons}
     counts |= {"duplicates": len(usable) - len(kept), "kept": len(kept)}
     report.splits[split] = counts
     logger.info("%s: %s", split, ", ".join(f"{count:,} {reason}" for reason, count in counts.items()))
@@ -102,7 +111,30 @@ def _clean_split(split: str, rows: Dataset, strict: bool, drop_identical: bool, 
     return judged.select_columns(["source", "target"]).select(kept)
 
 
-def _judge(batch: dict, drop_identical: bool) -> dict:
+def _split_rows(rows: Dataset) -> Dataset:
+    def split(batch: dict) -> dict:
+        columns: dict[str, list] = {name: [] for name in batch}
+        for row in zip(*batch.values(), strict=True):
+            record = dict(zip(batch, row, strict=True))
+            for source, target in _sentences(record):
+                for name, value in (record | {"source": source, "target": target}).items():
+                    columns[name].append(value)
+        return columns
+
+    fingerprint = Hasher.hash((rows._fingerprint, "sentences", _CODE))
+    return rows.map(split, batched=True, features=rows.features, new_fingerprint=fingerprint, desc="splitting rows")
+
+
+def _sentences(record: dict) -> list[tuple[str, str]]:
+    if record["problem"]:
+        return [(record["source"], record["target"])]
+    sources, targets = split_text(record["source"])[0], split_text(record["target"])[0]
+    if len(sources) != len(targets):
+        return [(record["source"], record["target"])]
+    return list(zip(sources, targets, strict=True))
+
+
+def _judge(batch: dict, drop_identical: bool, keep_out: list[str]) -> dict:
     sources, targets = list(map(clean_text, batch["source"])), list(map(clean_text, batch["target"]))
     keys, fates = [], []
     for source, target, problem in zip(sources, targets, batch["problem"], strict=True):
@@ -113,6 +145,8 @@ def _judge(batch: dict, drop_identical: bool) -> dict:
             fates.append(MALFORMED)
         elif not source or not target:
             fates.append(EMPTY)
+        elif keep_out and (normalise_side(source) in keep_out or normalise_side(target) in keep_out):
+            fates.append(KEPT_OUT)
         else:
             fates.append(IDENTICAL if drop_identical and source == target else KEPT)
     return {"source": sources, "target": targets, "key": numpy.array(keys, dtype=numpy.uint64), "fate": fates}

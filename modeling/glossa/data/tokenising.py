@@ -9,6 +9,7 @@ from datasets.fingerprint import Hasher
 from transformers import PreTrainedTokenizerBase
 
 from ..errors import GlossaError
+from ..tokenizer import target_vocabulary
 from .arguments import DataArguments
 from .cleaning import DataReport
 
@@ -49,13 +50,13 @@ def _tokenize(name: str, rows: Dataset, tokenizer: PreTrainedTokenizerBase) -> D
         }
 
     # The fingerprint is ours: a hash of the tokenizer object would change with the padding it was last used with.
-    vocabulary = tokenizer.backend_tokenizer.to_str()
+    vocabularies = tokenizer.backend_tokenizer.to_str(), target_vocabulary(tokenizer).to_str()
     return rows.map(
         encode,
         batched=True,
         remove_columns=rows.column_names,
         features=_TOKENISED,
-        new_fingerprint=Hasher.hash((rows._fingerprint, vocabulary, _CODE)),
+        new_fingerprint=Hasher.hash((rows._fingerprint, vocabularies, _CODE)),
         desc=f"tokenising {name}",
     )
 

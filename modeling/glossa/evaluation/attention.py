@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 
 import torch
+from tokenizers import Tokenizer
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ..pipeline_glossa import clean_text
+from ..tokenizer import target_vocabulary
 from .translation import Translator
 
 
@@ -45,11 +47,11 @@ def attention_maps(
         model.set_attn_implementation(before)
     start, end = model.config.decoder_start_token_id, inputs["labels"][0, :-1].tolist()
     return AttentionMaps(
-        source=_tokens(tokenizer, inputs["input_ids"][0].tolist()),
-        target=_tokens(tokenizer, inputs["labels"][0].tolist()),
-        target_inputs=_tokens(tokenizer, [start, *end]),
+        source=_tokens(tokenizer.backend_tokenizer, inputs["input_ids"][0].tolist()),
+        target=_tokens(target_vocabulary(tokenizer), inputs["labels"][0].tolist()),
+        target_inputs=_tokens(target_vocabulary(tokenizer), [start, *end]),
         source_words=_words(tokenizer, source),
-        target_words=_words(tokenizer, target),
+        target_words=_words(tokenizer, target, side="text_target"),
         encoder=torch.cat(outputs.encoder_attentions),
         decoder=torch.cat(outputs.decoder_attentions),
         cross=torch.cat(outputs.cross_attentions),
@@ -81,14 +83,14 @@ def _count(words: list[int | None]) -> int:
     return 1 + max((word for word in words if word is not None), default=-1)
 
 
-def _tokens(tokenizer: PreTrainedTokenizerBase, ids: list[int]) -> list[str]:
+def _tokens(vocabulary: Tokenizer, ids: list[int]) -> list[str]:
     """Tokens as a person reads them: their text, or the name of a special one."""
-    return [tokenizer.decode([i]).strip(" ") or tokenizer.convert_ids_to_tokens(i) for i in ids]  # type: ignore[misc]
+    return [vocabulary.decode([i]).strip(" ") or vocabulary.id_to_token(i) for i in ids]
 
 
-def _words(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int | None]:
+def _words(tokenizer: PreTrainedTokenizerBase, text: str, side: str = "text") -> list[int | None]:
     """For each token of `text` the number of its word."""
-    encoded = tokenizer(text, return_offsets_mapping=True, return_special_tokens_mask=True)
+    encoded = tokenizer(**{side: text}, return_offsets_mapping=True, return_special_tokens_mask=True)
     words: list[int | None] = []
     for (start, end), special in zip(encoded["offset_mapping"], encoded["special_tokens_mask"], strict=True):
         first = start + len(text[start:end]) - len(text[start:end].lstrip(" "))

@@ -17,6 +17,7 @@ from transformers.integrations import is_trackio_available
 from ..configuration_glossa import GlossaConfig
 from ..data.arguments import DataArguments
 from ..errors import GlossaError
+from ..tokenizer import TokenizerArguments
 
 
 def _setting(default: Any, meaning: str):
@@ -32,7 +33,6 @@ class TranslatorArguments:
     init_from: str | None = _setting(
         None, "Folder or Hub name of a trained model to go on from: its tokenizer and architecture are kept."
     )
-    vocab_size: int = _setting(8000, "Tokens of the vocabulary, which both languages share.")
     num_beams: int = _setting(4, "Beams of the finished model's translations; 1 is greedy.")
     length_penalty: float = _setting(1.0, "Beam scores are divided by the length to this power.")
     max_new_tokens: int = _setting(128, "Longest translation while the model is being validated, in tokens.")
@@ -58,6 +58,11 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
         None, "Stop after this many evaluations without a better metric. Default: never."
     )
     learning_rate: float = _setting(1e-3, "Highest learning rate.")
+    learning_rate_factor: float | None = _setting(
+        None,
+        "In place of learning_rate, the factor of the schedule of Vaswani et al. 2017 (section 5.3): the rate is "
+        "factor x d_model^-0.5 x min(step^-0.5, step x warmup_steps^-1.5). Takes lr_scheduler_type inverse_sqrt.",
+    )
     lr_scheduler_type: str = _setting("inverse_sqrt", "How the learning rate falls after warm-up.")
     warmup_steps: float = _setting(1000, "Steps in which the learning rate rises; below 1 a share of all steps.")
     adam_beta2: float = _setting(0.98, "Decay of Adam's second moment.")
@@ -71,6 +76,7 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
     metric_for_best_model: str | None = _setting("bleu", "The metric that decides: bleu, chrf or loss.")
     predict_with_generate: bool = _setting(True, "Translate the validation split in each evaluation.")
     per_device_eval_batch_size: int = _setting(64, "Sentences in an evaluation batch.")
+    eval_samples: int = _setting(3, "Validation sentences printed with their translations after each evaluation.")
     logging_steps: float = _setting(50, "Steps between lines of the log; below 1 a share of all steps.")
     report_to: str = _setting("tensorboard", "Where curves go: tensorboard, trackio, wandb, none.")
     seed: int = _setting(1, "Seed of weights, dropout and batch order.")
@@ -118,7 +124,7 @@ def _parsed_type(annotation: Any) -> Any:
 
 
 ModelArguments = _model_arguments()
-GROUPS = (DataArguments, ModelArguments, TranslatorArguments, GlossaTrainingArguments)
+GROUPS = (DataArguments, TokenizerArguments, ModelArguments, TranslatorArguments, GlossaTrainingArguments)
 
 
 @dataclass
@@ -126,9 +132,32 @@ class Settings:
     """All settings of a run."""
 
     data: DataArguments
+    tokenizer: TokenizerArguments
     model: Any
     translator: TranslatorArguments
     training: GlossaTrainingArguments
+
+    def __post_init__(self):
+        self._set_peak()
+        shared = self.model.tie_word_embeddings and self.model.share_encoder_decoder_embeddings
+        if self.tokenizer.target_vocab_size is not None and shared:
+            raise GlossaError(
+                f"target_vocab_size is {self.tokenizer.target_vocab_size}: source and target have a vocabulary each, "
+                "so they cannot have one embedding matrix. Set share_encoder_decoder_embeddings to false."
+            )
+
+    def _set_peak(self) -> None:
+        training = self.training
+        if training.learning_rate_factor is None:
+            return
+        if training.lr_scheduler_type != "inverse_sqrt" or training.warmup_steps < 1:
+            raise GlossaError(
+                f"learning_rate_factor is {training.learning_rate_factor} with lr_scheduler_type "
+                f"{training.lr_scheduler_type} and warmup_steps {training.warmup_steps}; it takes inverse_sqrt and a "
+                "number of warm-up steps. Set these, or give learning_rate."
+            )
+        # After warm-up the formula falls with step^-0.5, as inverse_sqrt does, so its peak says all.
+        training.learning_rate = training.learning_rate_factor * (self.model.d_model * training.warmup_steps) ** -0.5
 
     def model_settings(self) -> dict:
         """Fields of GlossaConfig as the run sets them."""
@@ -136,8 +165,9 @@ class Settings:
 
     def recipe(self) -> dict:
         """Every setting with its value, as a recipe that gives the same run again."""
-        values = dataclasses.asdict(self.data) | dataclasses.asdict(self.model) | dataclasses.asdict(self.translator)
-        values |= self.training.to_dict()
+        values = self.training.to_dict()
+        for group in (self.data, self.tokenizer, self.model, self.translator):
+            values |= dataclasses.asdict(group)
         for name in ("hub_token", "accelerator_config"):  # a secret; and what every run derives anew
             values.pop(name)
         return {name: value for name, value in values.items() if value is not None and value != "" and value != []}
@@ -189,9 +219,17 @@ def _as_arguments(recipe: dict[str, str | list | dict]) -> list[str]:
     arguments = []
     for name, value in recipe.items():
         if value not in ("", "null", "~"):
-            value = json.dumps(value) if isinstance(value, dict) else value
+            value = json.dumps({key: _json(text) for key, text in value.items()}) if isinstance(value, dict) else value
             arguments += [f"--{name}", *(value if isinstance(value, list) else [value])]
     return arguments
+
+
+def _json(text: Any) -> Any:
+    """A value of a dictionary, which nothing declares: a number where it reads as one."""
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError):
+        return text
 
 
 def _unknown(name: str, names: list[str]) -> str:

@@ -4,6 +4,8 @@ import logging
 import os
 import platform
 import time
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +34,7 @@ from ..evaluation.translation import Translator
 from ..loading import load_model, load_tokenizer
 from ..modeling_glossa import GlossaForConditionalGeneration
 from ..plots import draw_curves
-from ..tokenizer import train_tokenizer
+from ..tokenizer import target_vocabulary, train_tokenizer, train_tokenizer_pair
 from . import report as reporting
 from .arguments import Settings
 from .averaging import average_into, checkpoint_step, choose_checkpoints
@@ -73,11 +75,19 @@ def build_tokenizer(settings: Settings, pairs: DatasetDict) -> PreTrainedTokeniz
         return load_tokenizer(settings.translator.init_from)
     trained: list[PreTrainedTokenizerBase | None] = [None]
     if PartialState().is_main_process:
-        texts = (batch[side] for side in ("source", "target") for batch in pairs["train"].iter(1000))
+        sources, targets = _texts(pairs["train"], "source"), _texts(pairs["train"], "target")
         positions = max(settings.model.max_source_positions, settings.model.max_target_positions)
-        trained[0] = train_tokenizer(texts, settings.translator.vocab_size, max_length=positions)
+        options = settings.tokenizer
+        if options.target_vocab_size is None:
+            trained[0] = train_tokenizer(chain(sources, targets), options.vocab_size, positions, options)
+        else:
+            trained[0] = train_tokenizer_pair(sources, targets, options, positions)
     # All processes must number the tokens alike, so only one of them counts.
     return broadcast_object_list(trained)[0]
+
+
+def _texts(pairs: Dataset, side: str) -> Iterator[list[str]]:
+    return (batch[side] for batch in pairs.iter(1000))
 
 
 def build_model(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
@@ -90,6 +100,7 @@ def build_model(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> PreTr
             config = GlossaConfig(
                 **settings.model_settings(),
                 vocab_size=len(tokenizer),
+                decoder_vocab_size=target_vocabulary(tokenizer).get_vocab_size(),
                 pad_token_id=tokenizer.pad_token_id,
                 eos_token_id=tokenizer.eos_token_id,
                 bos_token_id=tokenizer.bos_token_id,
@@ -122,8 +133,8 @@ def fit(
     arguments.generation_num_beams = 1  # validation is greedy: as good a guide as beams, and several times faster
     validation, metrics = None, None
     if "validation" in pairs and arguments.eval_strategy != "no":
-        validation, references = _validation_rows(pairs["validation"], tokenised["validation"])
-        metrics = _metrics(tokenizer, references)
+        validation, sources, references = _validation_rows(pairs["validation"], tokenised["validation"])
+        metrics = _metrics(tokenizer, sources, references, arguments.eval_samples)
     patience = arguments.early_stopping_patience
     trainer = GlossaTrainer(
         model=model,
@@ -203,38 +214,52 @@ def _score_split(run: Path, split: str, model, tokenizer, pairs: Dataset) -> dic
     print(f"\n{split}, {len(pairs)} pairs\n{score_table(results)}\n")
     if split == "test" or not held_out_file(run, "test").exists():
         first, *_ = results.values()
-        step = max(len(first["sources"]) // SAMPLES, 1)
         rows = [
             {"source": first["sources"][i], "reference": first["references"][i][0]}
             | {name: result["translations"][i] for name, result in results.items()}
-            for i in range(0, len(first["sources"]), step)
-        ][:SAMPLES]
+            for i in _spread(len(first["sources"]), SAMPLES)
+        ]
         reporting.write_samples(run, rows)
-        for row in rows:
-            print("\n".join(f"{name:>10}: {text}" for name, text in row.items()), end="\n\n")
+        _print_samples(rows)
     texts = {"sources", "references", "translations"}
     return {name: {k: v for k, v in result.items() if k not in texts} for name, result in results.items()}
 
 
-def _validation_rows(pairs: Dataset, tokenised: Dataset) -> tuple[Dataset, list[list[str]]]:
-    """One row for each distinct source, its first reference as label, by length; and all references of each."""
+def _spread(rows: int, samples: int) -> range:
+    """Numbers of at most `samples` rows, at even distances."""
+    return range(0, rows, max(rows // max(samples, 1), 1))[:samples]
+
+
+def _print_samples(rows: Iterable[dict[str, str]]) -> None:
+    for row in rows:
+        print("\n".join(f"{name:>10}: {text}" for name, text in row.items()), end="\n\n")
+
+
+def _validation_rows(pairs: Dataset, tokenised: Dataset) -> tuple[Dataset, list[str], list[list[str]]]:
+    """One row for each distinct source, its first reference as label, by length; its text; and all its references."""
     grouped = dict(group_references(pairs))
     first: dict[str, int] = {}
     for row, source in enumerate(pairs["source"]):
         first.setdefault(source, row)
     rows, sources = tokenised.select(list(first.values())), list(first)
     order = by_length(rows)
-    return rows.select(order), [grouped[sources[row]] for row in order]
+    sources = [sources[row] for row in order]
+    return rows.select(order), sources, [grouped[source] for source in sources]
 
 
-def _metrics(tokenizer: PreTrainedTokenizerBase, references: list[list[str]]):
-    """BLEU and chrF++ of the validation split against the first reference of each source."""
+def _metrics(tokenizer: PreTrainedTokenizerBase, sources: list[str], references: list[list[str]], samples: int):
+    """BLEU and chrF++ of the validation split against the first reference of each source; `samples` are printed."""
     streams = [[targets[0] for targets in references]]
 
     def compute(prediction: EvalPrediction) -> dict[str, float]:
         ids = np.asarray(prediction.predictions)
         ids[ids == -100] = tokenizer.pad_token_id
         texts = tokenizer.batch_decode(ids, skip_special_tokens=True)
+        if PartialState().is_main_process:
+            _print_samples(
+                {"source": sources[row], "reference": references[row][0], "prediction": texts[row]}
+                for row in _spread(len(texts), samples)
+            )
         return {
             "bleu": BLEU().corpus_score(texts, streams).score,
             "chrf": CHRF(word_order=2).corpus_score(texts, streams).score,
