@@ -55,7 +55,8 @@ class TokenizerArguments:
     normalization: list[str] = field(
         default_factory=list,
         metadata={
-            "help": "Steps that text goes through first, in order: nfkc, lowercase, hyphens_to_spaces, strip_punctuation."
+            "help": "Steps that text goes through first, in order: nfkc, lowercase, hyphens_to_spaces, "
+            "strip_punctuation."
         },
     )
     split_punctuation: bool = _setting(
