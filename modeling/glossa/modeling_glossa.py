@@ -251,7 +251,7 @@ class GlossaEncoderLayer(GradientCheckpointingLayer):
 
 
 class GlossaDecoderLayer(GradientCheckpointingLayer):
-    """Causal self-attention over the target, attention to the source, then the feed-forward."""
+    """Causal self-attention over the target, attention to the source if there is one, then the feed-forward."""
 
     def __init__(self, config: GlossaConfig, layer_idx: int):
         super().__init__()
@@ -268,7 +268,7 @@ class GlossaDecoderLayer(GradientCheckpointingLayer):
         hidden_states: torch.Tensor,
         attention_mask: torch.Tensor | None,
         position_embeddings: tuple[torch.Tensor, torch.Tensor] | None,
-        encoder_hidden_states: torch.Tensor,
+        encoder_hidden_states: torch.Tensor | None,
         encoder_attention_mask: torch.Tensor | None,
         past_key_values: EncoderDecoderCache | None = None,
         **kwargs: Unpack[TransformersKwargs],
@@ -279,15 +279,16 @@ class GlossaDecoderLayer(GradientCheckpointingLayer):
         )
         hidden_states = self.self_attn_residual(hidden_states, output)
 
-        normed = self.encoder_attn_residual.norm_before(hidden_states)
-        output, _ = self.encoder_attn(
-            normed,
-            encoder_attention_mask,
-            encoder_hidden_states=encoder_hidden_states,
-            past_key_values=past_key_values,
-            **kwargs,
-        )
-        hidden_states = self.encoder_attn_residual(hidden_states, output)
+        if encoder_hidden_states is not None:
+            normed = self.encoder_attn_residual.norm_before(hidden_states)
+            output, _ = self.encoder_attn(
+                normed,
+                encoder_attention_mask,
+                encoder_hidden_states=encoder_hidden_states,
+                past_key_values=past_key_values,
+                **kwargs,
+            )
+            hidden_states = self.encoder_attn_residual(hidden_states, output)
 
         output = self.feed_forward(self.feed_forward_residual.norm_before(hidden_states))
         return self.feed_forward_residual(hidden_states, output)
@@ -488,6 +489,7 @@ class GlossaDecoder(GlossaPreTrainedModel):
     ) -> tuple | BaseModelOutputWithPastAndCrossAttentions:
         """Decode `input_ids` [B, T] after what the cache holds; `attention_mask` [B, cached + T] is 0 at padding.
 
+        Without `encoder_hidden_states` the layers attend to the target alone, as a language model.
         `position_ids` [1 or B, T] are counted from the mask when not given.
         """
         if (input_ids is None) == (inputs_embeds is None):
@@ -507,12 +509,14 @@ class GlossaDecoder(GlossaPreTrainedModel):
             attention_mask=attention_mask,
             past_key_values=self_cache,
         )
-        encoder_mask = create_bidirectional_mask(
-            config=self.config,
-            inputs_embeds=inputs_embeds,
-            attention_mask=encoder_attention_mask,
-            encoder_hidden_states=encoder_hidden_states,
-        )
+        encoder_mask = None
+        if encoder_hidden_states is not None:
+            encoder_mask = create_bidirectional_mask(
+                config=self.config,
+                inputs_embeds=inputs_embeds,
+                attention_mask=encoder_attention_mask,
+                encoder_hidden_states=encoder_hidden_states,
+            )
         for layer in self.layers:
             # Hidden and encoder states by position: re-entrant checkpointing gives gradients to positionals only.
             hidden_states = layer(
