@@ -30,7 +30,8 @@ class DataArguments:
         default_factory=list,
         metadata={
             "help": "Local pairs, in place of any download: one file (.tsv .txt .csv .jsonl .parquet, also .gz, or an "
-            "Anki .zip), or two line-aligned text files, source then target."
+            "Anki .zip), or two line-aligned text files, source then target. For pretraining also any number of text "
+            "files, a text a line, or of tables with a text_column."
         },
     )
     validation_path: list[str] = field(
@@ -59,6 +60,13 @@ class DataArguments:
         default=None,
         metadata={
             "help": "Column (or JSON key) of the target text, where it is neither the language code nor 'target'."
+        },
+    )
+    text_column: str | None = field(
+        default=None,
+        metadata={
+            "help": "For pretraining (see objective): the column (or JSON key) of texts in data_path or the data set, "
+            "in place of both sides of pairs."
         },
     )
     streaming: bool = field(

@@ -34,15 +34,31 @@ class Columns:
     """Under which names to look for the two sides.
 
     `names` are pairs of column names, tried in order; `required` means a table without them is an error, instead of
-    its first two columns being taken; `swapped` means that in a table without names the target comes first.
+    its first two columns being taken; `swapped` means that in a table without names the target comes first. In a
+    pair of equal names one text stands for both sides; `lines` means a file without columns, where every line does.
     """
 
     names: tuple[tuple[str, str], ...]
     required: bool = False
     swapped: bool = False
+    lines: bool = False
 
     def find(self, present) -> tuple[str, str] | None:
         return next((pair for pair in self.names if set(pair) <= set(present)), None)
+
+    def missing(self, place: str, present: str) -> GlossaError:
+        """The error for a table at `place` in which nothing is found; `present` says what there is."""
+        first, second = self.names[0]
+        if first == second:
+            wanted, advice = f"column {first!r}", "Set text_column to one of these."
+        else:
+            wanted, advice = f"columns {self.names[0]}", "Set source_column and target_column to two of these."
+        return GlossaError(f"{place}: no {wanted}; {present}. {advice}")
+
+
+def is_table(path: str | Path) -> bool:
+    """Whether a file of this name has columns, rather than a text a line."""
+    return str(path).lower().removesuffix(".gz").endswith((*TABLES, ".tab"))
 
 
 def read_rows(paths: tuple[Path, ...], columns: Columns, limit: int | None) -> Iterator[Row]:
@@ -140,7 +156,9 @@ def _read_aligned(source_path: Path, target_path: Path) -> Iterator[Row]:
 
 def _read_table(path: Path, columns: Columns) -> Iterator[Row]:
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
-    if suffix in (".jsonl", ".json"):
+    if columns.lines:
+        yield from _read_text(path)
+    elif suffix in (".jsonl", ".json"):
         yield from _read_json_lines(path, columns)
     elif suffix == ".parquet":
         yield from _read_parquet(path, columns)
@@ -153,6 +171,14 @@ def _read_table(path: Path, columns: Columns) -> Iterator[Row]:
             f"{path}: no format is known for {suffix or 'a name without ending'!r}; allowed are {FORMATS}. "
             "Two line-aligned text files of any ending are given as two paths, source then target."
         )
+
+
+def _read_text(path: Path) -> Iterator[Row]:
+    for number, line in enumerate(_lines(path), 1):
+        text, problem = _decode(line)
+        if "\t" in text.strip() and not problem:
+            problem = "a tab within the text, as in a table; a file of pairs is to be named .tsv"
+        yield text, text, number, problem
 
 
 def _tab_records(path: Path) -> Iterator[tuple[int, list[str], str, str]]:
@@ -199,10 +225,7 @@ def _read_columns(path: Path, columns: Columns, records) -> Iterator[Row]:
                 source, target, widths = header.index(found[0]), header.index(found[1]), (len(header),)
                 continue
             if columns.required:
-                raise GlossaError(
-                    f"{path}, line 1: no columns {columns.names[0]}; the file has {header}. Set source_column and "
-                    "target_column to two of these."
-                )
+                raise columns.missing(f"{path}, line 1", f"the file has {header}")
             logger.info(
                 "%s has no header; column %d is the source, column %d the target", path, source + 1, target + 1
             )
@@ -250,7 +273,7 @@ def _read_json_lines(path: Path, columns: Columns) -> Iterator[Row]:
             record = record["translation"]
         found = columns.find(record)
         if not found:
-            missing = [key for key in columns.names[0] if key not in record]
+            missing = [key for key in dict.fromkeys(columns.names[0]) if key not in record]
             yield raw, "", number, f"no key {' or '.join(map(repr, missing))}; the keys are {list(record)}"
             continue
         source, target, problem = pair_of(record, *found)
@@ -265,9 +288,9 @@ def _read_parquet(path: Path, columns: Columns) -> Iterator[Row]:
         present = [item.name for item in schema.field("translation").type] if nested else schema.names
         found = columns.find(present)
         if not found:
-            raise GlossaError(f"{path}: no columns {columns.names[0]}; the file has {present}.")
+            raise columns.missing(str(path), f"the file has {present}")
         number = 0
-        for batch in file.iter_batches(columns=["translation"] if nested else list(found)):
+        for batch in file.iter_batches(columns=["translation"] if nested else sorted(set(found))):
             for record in batch.to_pylist():
                 number += 1
                 record = record["translation"] if nested else record

@@ -7,6 +7,7 @@ import difflib
 import inspect
 import logging
 from collections.abc import Iterator
+from dataclasses import astuple
 from pathlib import Path
 
 from datasets import (
@@ -52,10 +53,10 @@ def load_source(arguments: DataArguments) -> DatasetDict:
     """
     limits = {name: getattr(arguments, f"max_{name}_samples") for name in SPLITS}
     if arguments.data_path:
-        loaded = {"train": _from_files(arguments.data_path, arguments, limits["train"])}
+        loaded = {"train": read_files(arguments.data_path, _columns(arguments), limits["train"])}
     elif arguments.dataset == "anki":
         language = anki.other_language(arguments.source_language, arguments.target_language)
-        loaded = {"train": _from_files([anki.download_anki(language)], arguments, limits["train"])}
+        loaded = {"train": read_files([anki.download_anki(language)], _columns(arguments), limits["train"])}
     elif arguments.dataset == "embedded":
         from .embedded import embedded_corpus
 
@@ -65,7 +66,7 @@ def load_source(arguments: DataArguments) -> DatasetDict:
     for name in ("validation", "test"):
         paths = getattr(arguments, f"{name}_path")
         if paths:
-            loaded[name] = _from_files(paths, arguments, limits[name])
+            loaded[name] = read_files(paths, _columns(arguments), limits[name])
     return DatasetDict({name: loaded[name] for name in SPLITS if name in loaded})
 
 
@@ -79,7 +80,8 @@ def _columns(arguments: DataArguments) -> Columns:
     return Columns(names, swapped=arguments.target_language == "en")
 
 
-def _from_files(paths, arguments: DataArguments, limit: int | None) -> Dataset:
+def read_files(paths, columns: Columns, limit: int | None) -> Dataset:
+    """Raw rows of one file, or of two that are aligned; the first `limit` of them."""
     paths = tuple(Path(path).expanduser().absolute() for path in paths)
     if len(paths) > 2:
         raise GlossaError(
@@ -97,9 +99,8 @@ def _from_files(paths, arguments: DataArguments, limit: int | None) -> Dataset:
             raise GlossaError(f"{path} is empty (0 bytes); give a file with at least one pair.")
         if len(paths) == 2 and path.name.removesuffix(".gz").endswith(readers.TABLES):
             raise GlossaError(f"{path} is a table; two paths are two line-aligned text files. Give one table only.")
-    columns = _columns(arguments)
     stamps = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths]
-    fingerprint = Hasher.hash((stamps, columns.names, columns.required, columns.swapped, limit, _CODE))
+    fingerprint = Hasher.hash((stamps, astuple(columns), limit, _CODE))
     return _cached(_file_rows, {"paths": paths, "columns": columns, "limit": limit}, fingerprint)
 
 
@@ -197,10 +198,7 @@ def _find_columns(features: Features | dict, columns: Columns, name: str) -> tup
         return "translation", *columns.names[0]
     found = columns.find(features)
     if not found:
-        raise GlossaError(
-            f"{name} has no columns {columns.names[0]} and no 'translation'; its columns are {sorted(features)}. Set "
-            "source_column and target_column to two of these."
-        )
+        raise columns.missing(name, f"its columns are {sorted(features)}")
     return None, *found
 
 

@@ -30,6 +30,11 @@ class TranslatorArguments:
 
     _argument_group_name = "translator"
 
+    objective: Literal["translation", "span_corruption", "masked_lm", "causal_lm"] = _setting(
+        "translation",
+        "What is learned: to translate pairs; or, before that, from texts, to fill in spans (encoder and decoder), "
+        "to fill in masked tokens (encoder) or to go on with a text (decoder).",
+    )
     init_from: str | None = _setting(
         None, "Folder or Hub name of a trained model to go on from: its tokenizer and architecture are kept."
     )
@@ -139,12 +144,37 @@ class Settings:
 
     def __post_init__(self):
         self._set_peak()
+        if self.translator.objective != "translation":
+            self._set_pretraining()
+        elif self.data.text_column is not None:
+            raise GlossaError(
+                f"text_column is {self.data.text_column!r}, but the objective is translation, which takes pairs. Set "
+                "objective to one that takes texts, or give source_column and target_column."
+            )
         shared = self.model.tie_word_embeddings and self.model.share_encoder_decoder_embeddings
         if self.tokenizer.target_vocab_size is not None and shared:
             raise GlossaError(
                 f"target_vocab_size is {self.tokenizer.target_vocab_size}: source and target have a vocabulary each, "
                 "so they cannot have one embedding matrix. Set share_encoder_decoder_embeddings to false."
             )
+
+    def _set_pretraining(self) -> None:
+        """There are no translations: nothing to generate, no BLEU to go by, and no translator to push."""
+        training = self.training
+        if training.push_to_hub:
+            raise GlossaError(
+                f"push_to_hub is true, but objective is {self.translator.objective}: what it leaves is no translator "
+                "yet. Push a translator that was trained with init_from."
+            )
+        if self.tokenizer.target_vocab_size is not None:
+            raise GlossaError(
+                f"target_vocab_size is {self.tokenizer.target_vocab_size}, but objective is "
+                f"{self.translator.objective}, which takes one vocabulary for both languages. Leave it out."
+            )
+        training.predict_with_generate = False
+        if (training.metric_for_best_model or "").removeprefix("eval_") not in ("loss", "token_accuracy"):
+            training.metric_for_best_model = "loss"
+        training.greater_is_better = not training.metric_for_best_model.endswith("loss")
 
     def _set_peak(self) -> None:
         training = self.training

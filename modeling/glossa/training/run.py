@@ -4,7 +4,7 @@ import logging
 import os
 import platform
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -25,8 +25,9 @@ from transformers import (
 )
 
 from ..configuration_glossa import GlossaConfig
-from ..data.cleaning import DataReport
+from ..data.corruption import special_tokens
 from ..data.pairs import group_references, held_out_file, prepare_pairs
+from ..data.texts import prepare_texts, tokenize_texts
 from ..data.tokenising import tokenize_pairs
 from ..errors import GlossaError
 from ..evaluation.scoring import score_table, score_translator
@@ -38,6 +39,7 @@ from ..tokenizer import target_vocabulary, train_tokenizer, train_tokenizer_pair
 from . import report as reporting
 from .arguments import Settings
 from .averaging import average_into, checkpoint_step, choose_checkpoints
+from .pretraining import pretraining_collator, train_part, validation_loss
 from .trainer import GlossaTrainer, by_length
 
 logger = logging.getLogger(__name__)
@@ -46,7 +48,7 @@ SAMPLES = 10
 
 
 def train(settings: Settings) -> Path:
-    """Train, score and save the translator that `settings` describe; returns the run's folder.
+    """Train, score and save the translator that `settings` describe, or pretrain one; returns the run's folder.
 
     Raises `GlossaError` for whatever is wrong with settings or data, before any training.
     """
@@ -54,40 +56,50 @@ def train(settings: Settings) -> Path:
     _refuse_finished(run, settings)
     set_seed(settings.training.seed)
     _use_all_cores(settings)
+    pretrains = settings.translator.objective != "translation"
     with settings.training.main_process_first():
-        pairs, data_report = prepare_pairs(settings.data)
-    tokenizer = build_tokenizer(settings, pairs)
-    with settings.training.main_process_first():
-        tokenised = tokenize_pairs(pairs, tokenizer, settings.data, data_report)
+        data, data_report = prepare_texts(settings.data) if pretrains else prepare_pairs(settings.data)
+    tokenizer = build_tokenizer(settings, data)
     model = build_model(settings, tokenizer)
+    collator: Callable
+    with settings.training.main_process_first():
+        if pretrains:
+            collator = pretraining_collator(settings, tokenizer)
+            tokenised = tokenize_texts(data, tokenizer, collator, settings.data.max_length)
+        else:
+            collator = DataCollatorForSeq2Seq(tokenizer, model)
+            tokenised = tokenize_pairs(data, tokenizer, settings.data, data_report)
     if settings.training.should_save:
-        reporting.write_setup(run, settings, pairs, data_report)
+        reporting.write_setup(run, settings, data, data_report)
 
-    trainer, seconds = fit(settings, model, tokenizer, pairs, tokenised)
+    train_part(model, settings.translator.objective)
+    trainer, seconds = fit(settings, model, tokenizer, data, tokenised, collator)
+    losses = validation_loss(trainer, tokenised) if pretrains else {}
     if settings.training.should_save:
-        finish(run, settings, trainer, pairs, data_report, seconds)
+        finish(run, settings, trainer, DatasetDict() if pretrains else data, losses, seconds)
     return run
 
 
-def build_tokenizer(settings: Settings, pairs: DatasetDict) -> PreTrainedTokenizerBase:
+def build_tokenizer(settings: Settings, data: DatasetDict) -> PreTrainedTokenizerBase:
     """The tokenizer of `init_from`, or a new one learned from the training split and nothing else."""
     if settings.translator.init_from:
         return load_tokenizer(settings.translator.init_from)
     trained: list[PreTrainedTokenizerBase | None] = [None]
     if PartialState().is_main_process:
-        sources, targets = _texts(pairs["train"], "source"), _texts(pairs["train"], "target")
+        columns = [_texts(data["train"], name) for name in data["train"].column_names]  # source and target, or text
         positions = max(settings.model.max_source_positions, settings.model.max_target_positions)
         options = settings.tokenizer
         if options.target_vocab_size is None:
-            trained[0] = train_tokenizer(chain(sources, targets), options.vocab_size, positions, options)
+            special = special_tokens(settings.translator.objective, settings.data.max_length)
+            trained[0] = train_tokenizer(chain(*columns), options.vocab_size, positions, options, special)
         else:
-            trained[0] = train_tokenizer_pair(sources, targets, options, positions)
+            trained[0] = train_tokenizer_pair(columns[0], columns[1], options, positions)
     # All processes must number the tokens alike, so only one of them counts.
     return broadcast_object_list(trained)[0]
 
 
-def _texts(pairs: Dataset, side: str) -> Iterator[list[str]]:
-    return (batch[side] for batch in pairs.iter(1000))
+def _texts(rows: Dataset, column: str) -> Iterator[list[str]]:
+    return (batch[column] for batch in rows.iter(1000))
 
 
 def build_model(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
@@ -123,8 +135,9 @@ def fit(
     settings: Settings,
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
-    pairs: DatasetDict,
+    data: DatasetDict,
     tokenised: DatasetDict,
+    collator: Callable,
 ) -> tuple[GlossaTrainer, float]:
     """Train `model`; returns the trainer, with the weights to keep in its model, and the seconds of training."""
     arguments = settings.training
@@ -132,9 +145,12 @@ def fit(
     arguments.label_smoothing_factor = 0.0
     arguments.generation_num_beams = 1  # validation is greedy: as good a guide as beams, and several times faster
     validation, metrics = None, None
-    if "validation" in pairs and arguments.eval_strategy != "no":
-        validation, sources, references = _validation_rows(pairs["validation"], tokenised["validation"])
-        metrics = _metrics(tokenizer, sources, references, arguments.eval_samples)
+    if "validation" in data and arguments.eval_strategy != "no":
+        if settings.translator.objective == "translation":
+            validation, sources, references = _validation_rows(data["validation"], tokenised["validation"])
+            metrics = _metrics(tokenizer, sources, references, arguments.eval_samples)
+        else:
+            validation = tokenised["validation"].select(by_length(tokenised["validation"]))
     patience = arguments.early_stopping_patience
     trainer = GlossaTrainer(
         model=model,
@@ -142,7 +158,7 @@ def fit(
         train_dataset=tokenised["train"],
         eval_dataset=validation,
         processing_class=tokenizer,
-        data_collator=DataCollatorForSeq2Seq(tokenizer, model),
+        data_collator=collator,
         compute_metrics=metrics,
         callbacks=[EarlyStoppingCallback(patience)] if patience else None,
     )
@@ -164,9 +180,9 @@ def fit(
 
 
 def finish(
-    run: Path, settings: Settings, trainer: GlossaTrainer, pairs: DatasetDict, data_report: DataReport, seconds: float
+    run: Path, settings: Settings, trainer: GlossaTrainer, pairs: DatasetDict, losses: dict, seconds: float
 ) -> None:
-    """Save the model, score it on the held-out splits and write the reports."""
+    """Save the model, score it on the held-out `pairs` and write the reports."""
     # Without autocast, so that a run trained in bf16 is scored as `scripts/score.py` will score it.
     model = trainer.accelerator.unwrap_model(trainer.model, keep_fp32_wrapper=False)
     tokenizer = trainer.processing_class
@@ -188,7 +204,7 @@ def finish(
         if torch.cuda.is_available()
         else f"cpu, {torch.get_num_threads()} threads",
     }
-    metrics |= trainer.energy.metrics()
+    metrics |= trainer.energy.metrics() | losses
     for split in ("validation", "test"):
         if split in pairs:
             metrics[split] = _score_split(run, split, model, tokenizer, pairs[split])

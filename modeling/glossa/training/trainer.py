@@ -14,6 +14,7 @@ from transformers import Seq2SeqTrainer, TrainerCallback
 from transformers.trainer_utils import EvalLoopOutput
 
 from ..data.batching import TokenBatchSampler
+from ..data.corruption import PretrainingCollator
 from ..errors import GlossaError
 from ..hub.push import hub_errors, push, stage
 from .energy import EnergyMeter
@@ -23,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 class GlossaTrainer(Seq2SeqTrainer):
     """Trains a translator on rows of `input_ids`, `labels`, `source_length` and `target_length`.
+
+    Rows to be corrupted, of which the collator makes the labels, have none.
 
     It differs from its parent in four ways. Batches hold `batch_tokens` tokens. The evaluation loss is the mean
     over all target tokens, not the mean of the batches' means, with the share of tokens predicted rightly beside it
@@ -52,7 +55,7 @@ class GlossaTrainer(Seq2SeqTrainer):
     def get_train_dataloader(self) -> DataLoader:
         """Batches of the token budget; Accelerate deals them out to the processes."""
         loader = DataLoader(
-            self.train_dataset.select_columns(["input_ids", "labels"]),
+            self.train_dataset.remove_columns(["source_length", "target_length"]),
             batch_sampler=self.batch_sampler,
             collate_fn=self.data_collator,
             num_workers=self.args.dataloader_num_workers,
@@ -137,14 +140,17 @@ class GlossaTrainer(Seq2SeqTrainer):
 
 
 class _EpochOrder(TrainerCallback):
-    """Tells the batch sampler its epoch, also when a run resumes in the middle of one."""
+    """Tells batch sampler and collator their epoch, also when a run resumes in the middle of one."""
 
     def __init__(self, trainer: GlossaTrainer):
         self.trainer = trainer
 
     def on_epoch_begin(self, args, state, control, **kwargs):
         # After e whole epochs state.epoch is e, give or take rounding; in the middle of one it is above.
-        self.trainer.batch_sampler.set_epoch(int((state.epoch or 0) + 1e-6))
+        epoch = int((state.epoch or 0) + 1e-6)
+        self.trainer.batch_sampler.set_epoch(epoch)
+        if isinstance(self.trainer.data_collator, PretrainingCollator):
+            self.trainer.data_collator.set_epoch(epoch)
 
 
 def by_length(rows: Dataset) -> list[int]:

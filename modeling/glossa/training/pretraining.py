@@ -1,0 +1,79 @@
+"""Pretraining: which part of the translator an objective trains, and how that part alone predicts tokens."""
+
+from types import MethodType
+
+import torch
+from datasets import DatasetDict
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers.modeling_outputs import Seq2SeqLMOutput
+
+from ..data.corruption import PretrainingCollator
+from .arguments import Settings
+from .trainer import GlossaTrainer, by_length
+
+
+def pretraining_collator(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> PretrainingCollator:
+    """The collator of the objective; its seed is that of the order of batches."""
+    training = settings.training
+    seed = training.data_seed if training.data_seed is not None else training.seed
+    return PretrainingCollator(settings.translator.objective, tokenizer, settings.data.max_length, seed)
+
+
+def validation_loss(trainer: GlossaTrainer, tokenised: DatasetDict) -> dict[str, dict[str, float]]:
+    """`{"validation": {"loss": ..., "token_accuracy": ...}}` of the weights that are kept; all processes take part.
+
+    The loss is in nats a token. Empty where there are no validation texts.
+    """
+    if "validation" not in tokenised:
+        return {}
+    rows = tokenised["validation"]
+    measured = trainer.predict(rows.select(by_length(rows))).metrics
+    values = {name: round(measured[f"test_{name}"], 4) for name in ("loss", "token_accuracy")}
+    print(f"\nvalidation, {len(rows)} texts: " + ", ".join(f"{name} {value}" for name, value in values.items()))
+    return {"validation": values}
+
+
+def train_part(model: PreTrainedModel, objective: str) -> None:
+    """Make `model` compute the loss of `objective`, and freeze the weights that have no part in it.
+
+    Span corruption is translation of one text into another and changes nothing. `masked_lm` trains the encoder,
+    `causal_lm` the decoder without its attention to the source, either with embeddings and output layer; until the
+    model is loaded anew, `forward` runs that part only. Frozen weights leave the optimizer and distributed training
+    with nothing to wait for.
+    """
+    if objective not in ("masked_lm", "causal_lm"):
+        return
+    encodes = objective == "masked_lm"
+    model.requires_grad_(False)
+    part = model.get_encoder() if encodes else model.get_decoder()
+    for trained in (part, model.get_output_embeddings()):
+        trained.requires_grad_(True)
+    for layer in [] if encodes else part.layers:
+        layer.encoder_attn.requires_grad_(False)
+        layer.encoder_attn_residual.requires_grad_(False)
+    # Of this model only, and not in a class of its own: checkpoints are to be those of a translator.
+    model.forward = MethodType(_encoder_forward if encodes else _decoder_forward, model)
+
+
+def _encoder_forward(
+    self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None = None, **kwargs
+) -> Seq2SeqLMOutput:
+    """Logits [B, S, V] at every token of `input_ids` [B, S], which the encoder reads in both directions."""
+    labels, items = kwargs.pop("labels", None), kwargs.pop("num_items_in_batch", None)
+    encoded = self.model.encoder(input_ids=input_ids, attention_mask=attention_mask, return_dict=True, **kwargs)
+    return _output(self, encoded.last_hidden_state, labels, items)
+
+
+def _decoder_forward(
+    self, labels: torch.Tensor, input_ids: torch.Tensor | None = None, attention_mask=None, **kwargs
+) -> Seq2SeqLMOutput:
+    """Logits [B, T, V], each after the start token and the labels [B, T] before; sources are not looked at."""
+    items = kwargs.pop("num_items_in_batch", None)
+    before = self.prepare_decoder_input_ids_from_labels(labels)
+    decoded = self.model.decoder(input_ids=before, use_cache=False, return_dict=True, **kwargs)
+    return _output(self, decoded.last_hidden_state, labels, items)
+
+
+def _output(model, states: torch.Tensor, labels: torch.Tensor | None, items) -> Seq2SeqLMOutput:
+    logits = model.get_output_embeddings()(states)
+    return Seq2SeqLMOutput(loss=None if labels is None else model._loss(logits, labels, items), logits=logits)
