@@ -118,10 +118,12 @@ def _check(objective: str, tokenizer: PreTrainedTokenizerBase, vocabulary: dict[
     wanted = special_tokens(objective, max_length)
     lacking = [token for token in wanted if token not in vocabulary]
     if lacking:
+        several = f"tokens {wanted[0]} to {wanted[-1]}"
         raise GlossaError(
-            f"objective is {objective}, which with max_length {max_length} takes the special tokens {wanted[0]} to "
-            f"{wanted[-1]}; the vocabulary of init_from lacks {lacking[0]}. Lower max_length, give an init_from that "
-            "was pretrained so, or leave it out and learn a new vocabulary."
+            f"objective is {objective}, which with max_length {max_length} takes the special "
+            f"{several if wanted[1:] else f'token {wanted[0]}'}; the vocabulary of init_from lacks "
+            f"{lacking[0] if wanted[1:] else 'it'}. Give an init_from that was pretrained so, or leave it out and "
+            "learn a new vocabulary."
         )
 
 
