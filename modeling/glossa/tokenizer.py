@@ -157,7 +157,7 @@ def _train(texts: Texts, vocab_size: int, options: TokenizerArguments, extra: Se
     tokenizer, trainer = _BUILD[options.tokenizer_model](vocab_size, special, options, name)
     if options.normalization:
         tokenizer.normalizer = normalizers.Sequence([NORMALIZERS[step] for step in options.normalization])
-    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.train_from_iterator(_both_forms(texts) if options.tokenizer_model == "wordpiece" else texts, trainer)
     learned = tokenizer.get_vocab_size()
     if learned <= len(special):
         raise GlossaError(
@@ -207,6 +207,19 @@ def _wordpiece(vocab_size: int, special: list[str], options: TokenizerArguments,
     return tokenizer, trainers.WordPieceTrainer(
         vocab_size=vocab_size, min_frequency=options.min_frequency, special_tokens=special, show_progress=False
     )
+
+
+def _both_forms(texts: Texts) -> Iterator[str]:
+    """The texts, then every character twice: WordPiece then knows it at the start of a word and within one.
+
+    Otherwise one character in a new place makes its whole word unknown, which without spaces is the whole sentence.
+    """
+    characters: set[str] = set()
+    for item in texts:
+        for text in [item] if isinstance(item, str) else item:
+            characters.update(text)
+            yield text
+    yield " ".join(2 * character for character in sorted(characters))
 
 
 def _whole_words(vocab_size: int, special: list[str], options: TokenizerArguments, name: str):
