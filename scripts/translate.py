@@ -1,7 +1,8 @@
 """Translate lines of text: `scripts/translate.py MODEL < source.txt > target.txt`.
 
 One line in, one line out, in order; a blank line gives a blank line. With --num_return_sequences N every line gives
-N lines, best first; with --scores each begins with its log-probability and a tab.
+N lines, best first; with --scores each begins with its log-probability and a tab. With --engine ctranslate2 MODEL is a
+folder of `scripts/export.py --to ctranslate2`, and translating several times faster.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from glossa.loading import load_model, load_tokenizer
 def parse(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", help="folder of a run, or Hub name")
+    parser.add_argument("--engine", choices=("torch", "ctranslate2"), default="torch", help="default: torch")
     parser.add_argument("--input", help="text file to translate (default: standard input)")
     parser.add_argument("--output", help="file to write (default: standard output)")
     parser.add_argument("--num_beams", type=int, help="beams; 1 is greedy (default: the model's own)")
@@ -45,12 +47,19 @@ def format_line(translation: Translation, scores: bool) -> str:
     return f"{translation.score:.4f}\t{text}" if scores else text
 
 
+def load(name: str, engine: str) -> tuple:
+    if engine == "ctranslate2":
+        from glossa.export.ctranslate2_engine import load_engine  # an optional package
+
+        return load_engine(name)
+    device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else "cpu"
+    return load_model(name).to(device), load_tokenizer(name)
+
+
 def main(argv: list[str]) -> None:
     arguments = parse(argv)
-    device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else "cpu"
     translator = Translator(
-        load_model(arguments.model).to(device),
-        load_tokenizer(arguments.model),
+        *load(arguments.model, arguments.engine),
         num_beams=arguments.num_beams,
         num_return_sequences=arguments.num_return_sequences,
         batch_tokens=arguments.batch_tokens,

@@ -10,7 +10,7 @@ import torch
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.data.embedded import embedded_corpus
 from glossa.errors import GlossaError
-from glossa.export import TARGETS, export_model, save_tokenizer
+from glossa.export.families import TARGETS, export_model, save_tokenizer
 from glossa.tokenizer import train_tokenizer
 
 PLAIN = {

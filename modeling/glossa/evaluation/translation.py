@@ -1,12 +1,12 @@
 """Translating lines of text with a trained model, in batches of like length, in the order they came."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from torch.utils.data import DataLoader
 from tqdm.auto import tqdm
-from transformers import DataCollatorWithPadding, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ..data.batching import TokenBatchSampler
 from ..errors import GlossaError
@@ -21,11 +21,45 @@ class Translation:
     score: float | None = None
 
 
+class Engine(ABC):
+    """What makes translations of token ids: a model in one format or another. `num_beams` is its own default."""
+
+    num_beams: int
+
+    @abstractmethod
+    def translate(
+        self, sources: list[list[int]], num_beams: int, num_return_sequences: int = 1, scores: bool = False
+    ) -> list[Translation]:
+        """Translations of a batch of token ids: `num_return_sequences` of each source, best first, one by one."""
+
+
+class GenerateEngine(Engine):
+    """A sequence-to-sequence model of transformers, and its `generate`."""
+
+    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase):
+        self.pipeline = TranslationPipeline(model, tokenizer, device=model.device)
+        self.tokenizer = tokenizer
+        self.num_beams = model.generation_config.num_beams or 1
+
+    def translate(
+        self, sources: list[list[int]], num_beams: int, num_return_sequences: int = 1, scores: bool = False
+    ) -> list[Translation]:
+        batch = self.tokenizer.pad({"input_ids": sources}, return_tensors="pt")
+        outputs = self.pipeline.forward(
+            {name: batch[name] for name in ("input_ids", "attention_mask")},
+            num_beams=num_beams,
+            num_return_sequences=num_return_sequences,
+            return_scores=scores,
+        )
+        found = self.pipeline.postprocess(outputs)
+        return [Translation(entry["translation_text"], entry.get("score")) for entry in found]
+
+
 class Translator:
     """A model and its tokenizer, ready to translate.
 
     Args:
-        model: Any sequence-to-sequence model with `generate`.
+        model: Any sequence-to-sequence model with `generate`, or an [`Engine`].
         tokenizer: Its tokenizer.
         num_beams: 1 is greedy; the model's own default when not given.
         num_return_sequences: Translations a sentence, best first; at most `num_beams`.
@@ -35,16 +69,16 @@ class Translator:
 
     def __init__(
         self,
-        model: PreTrainedModel,
+        model: PreTrainedModel | Engine,
         tokenizer: PreTrainedTokenizerBase,
         num_beams: int | None = None,
         num_return_sequences: int = 1,
         batch_tokens: int = 4096,
         scores: bool = False,
     ):
-        self.pipeline = TranslationPipeline(model, tokenizer, device=model.device)
+        self.engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer)
         self.tokenizer = tokenizer
-        self.num_beams = num_beams or model.generation_config.num_beams or 1
+        self.num_beams = num_beams or self.engine.num_beams
         self.num_return_sequences = num_return_sequences
         self.batch_tokens = batch_tokens
         self.scores = scores
@@ -67,28 +101,15 @@ class Translator:
             return results
         lengths = [len(encoded[index]) for index in wanted]
         batches = TokenBatchSampler(lengths, lengths, max(self.batch_tokens // self.num_beams, 1))
-        loader: DataLoader = DataLoader(
-            [{"input_ids": encoded[index], "index": index} for index in wanted],  # type: ignore[arg-type]
-            batch_sampler=batches,
-            collate_fn=DataCollatorWithPadding(self.tokenizer),
-        )
-        for batch in tqdm(loader, desc="translating", unit="batch", disable=not progress):
-            indices = batch.pop("index").tolist()
-            translations = self._translate_batch(dict(batch))
+        for batch in tqdm(batches, desc="translating", unit="batch", disable=not progress):
+            indices = [wanted[position] for position in batch]
+            translations = self.engine.translate(
+                [encoded[index] for index in indices], self.num_beams, self.num_return_sequences, self.scores
+            )
             for position, index in enumerate(indices):
                 first = position * self.num_return_sequences
                 results[index] = translations[first : first + self.num_return_sequences]
         return results
-
-    def _translate_batch(self, batch: dict) -> list[Translation]:
-        outputs = self.pipeline.forward(
-            batch,
-            num_beams=self.num_beams,
-            num_return_sequences=self.num_return_sequences,
-            return_scores=self.scores,
-        )
-        found = self.pipeline.postprocess(outputs)
-        return [Translation(entry["translation_text"], entry.get("score")) for entry in found]
 
     def best(self, sentences: list[str], progress: bool = False) -> list[str]:
         """The best translation of each sentence."""

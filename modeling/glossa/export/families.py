@@ -30,9 +30,10 @@ from transformers import (
     PreTrainedModel,
 )
 
-from .configuration_glossa import GlossaConfig
-from .errors import GlossaError
-from .modeling_glossa import GlossaForConditionalGeneration
+from ..configuration_glossa import GlossaConfig
+from ..errors import GlossaError
+from ..modeling_glossa import GlossaForConditionalGeneration
+from ..tokenizer import target_vocabulary
 
 
 @dataclass(frozen=True)
@@ -111,8 +112,13 @@ def export_model(model: GlossaForConditionalGeneration, target: str) -> PreTrain
 
 
 def save_tokenizer(tokenizer, folder: Path) -> None:
-    """Save the plain fast tokenizer under the class name that every release of transformers knows."""
+    """Save the plain fast tokenizer under the class name that every release of transformers knows.
+
+    One with a vocabulary for each side has no such class, and keeps its own.
+    """
     tokenizer.save_pretrained(folder)
+    if target_vocabulary(tokenizer) is not tokenizer.backend_tokenizer:
+        return
     path = folder / "tokenizer_config.json"
     path.write_text(
         re.sub(r'("tokenizer_class": )"\w+"', r'\1"PreTrainedTokenizerFast"', path.read_text(encoding="utf-8")),

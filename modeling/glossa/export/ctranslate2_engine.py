@@ -1,0 +1,108 @@
+"""Translating with an exported CTranslate2 model, as Glossa itself translates."""
+
+import json
+from itertools import groupby
+from pathlib import Path
+
+from transformers import GenerationConfig, PreTrainedTokenizerBase
+
+from ..errors import GlossaError
+from ..evaluation.translation import Engine, Translation
+from ..loading import load_tokenizer
+from ..pipeline_glossa import SPARE_TARGET_TOKENS
+from ..tokenization_glossa import TARGET_TOKENIZER_FILE, GlossaTokenizer
+from ..tokenizer import target_vocabulary
+from . import require
+
+ctranslate2 = require("ctranslate2")
+
+# transformers' beam search goes on after `num_beams` translations have ended, until no open one can do better;
+# CTranslate2 counts. With twice as many it finds the same best one.
+PATIENCE = 2
+
+
+class CTranslate2Engine(Engine):
+    """A model in the folder that [`export_ctranslate2`] wrote.
+
+    Args:
+        folder: That folder.
+        tokenizer: The tokenizer in it.
+        device: "cpu", "cuda" or "auto", the best there is.
+        compute_type: In which numbers to compute, as CTranslate2 names them: "default" is as the weights are stored.
+
+    Raises:
+        GlossaError: where the folder holds no such model.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        tokenizer: PreTrainedTokenizerBase,
+        device: str = "auto",
+        compute_type: str = "default",
+    ):
+        try:
+            self.translator = ctranslate2.Translator(str(folder), device=device, compute_type=compute_type)
+            self.decoding = GenerationConfig.from_pretrained(folder)
+            config = json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
+        except (OSError, RuntimeError, ValueError) as error:
+            raise GlossaError(
+                f"{folder} does not load: {error}. Give a folder of scripts/export.py MODEL --to ctranslate2."
+            ) from error
+        self.num_beams = self.decoding.num_beams or 1
+        self.tokenizer = tokenizer
+        self.target = target_vocabulary(tokenizer)
+        self.longest = config.get("max_target_positions")  # learned positions end there
+
+    def translate(
+        self, sources: list[list[int]], num_beams: int, num_return_sequences: int = 1, scores: bool = False
+    ) -> list[Translation]:
+        found: list[list[Translation]] = [[] for _ in sources]
+        # CTranslate2 has one limit of length for a call, Glossa one for each sentence: twice its own and some.
+        order = sorted(range(len(sources)), key=lambda index: len(sources[index]))
+        for length, group in groupby(order, key=lambda index: len(sources[index])):
+            chosen = list(group)
+            limit = min(2 * length + SPARE_TARGET_TOKENS, self.longest or 2 * length + SPARE_TARGET_TOKENS)
+            settings = self._settings(num_beams, num_return_sequences, limit)
+            tokens = [self.tokenizer.convert_ids_to_tokens(sources[index]) for index in chosen]
+            results = self.translator.translate_batch(tokens, **settings, return_scores=scores)
+            for index, result in zip(chosen, results, strict=True):
+                found[index] = self._translations(result, settings["length_penalty"], scores)
+        return [translation for translations in found for translation in translations]
+
+    def _settings(self, num_beams: int, num_return_sequences: int, limit: int) -> dict:
+        decoding = self.decoding
+        ends, penalty = decoding.eos_token_id, decoding.length_penalty
+        return {
+            "beam_size": num_beams,
+            "num_hypotheses": num_return_sequences,
+            "patience": 1 if decoding.early_stopping else PATIENCE,
+            "length_penalty": 0 if num_beams == 1 else 1 if penalty is None else penalty,
+            "max_input_length": 0,  # no truncation
+            "min_decoding_length": 0,
+            "max_decoding_length": limit,
+            "end_token": ends if isinstance(ends, list) else [ends],
+            "return_end_token": True,  # so that it counts in the length that scores are divided by
+        }
+
+    def _translations(self, result, length_penalty: float, scores: bool) -> list[Translation]:
+        ids = [[self.target.token_to_id(token) for token in tokens] for tokens in result.hypotheses]
+        # A row of the embedding without a token has no text.
+        known = [[index for index in indices if index is not None] for indices in ids]
+        texts = self.tokenizer.batch_decode(known, skip_special_tokens=True)
+        if not scores:
+            return [Translation(text) for text in texts]
+        sums = [score * len(tokens) ** length_penalty for score, tokens in zip(result.scores, ids, strict=True)]
+        return [Translation(text, score) for text, score in zip(texts, sums, strict=True)]
+
+
+def load_engine(folder: str, device: str = "auto") -> tuple[CTranslate2Engine, PreTrainedTokenizerBase]:
+    """Model and tokenizer in a folder that [`export_ctranslate2`] wrote; raises `GlossaError` for any other."""
+    if not (Path(folder) / "model.bin").is_file():
+        raise GlossaError(
+            f"{folder} holds no CTranslate2 model (model.bin). Write one: scripts/export.py MODEL --to ctranslate2 "
+            "--output FOLDER, and give that folder."
+        )
+    separate = (Path(folder) / TARGET_TOKENIZER_FILE).is_file()
+    tokenizer = GlossaTokenizer.from_pretrained(folder) if separate else load_tokenizer(folder)
+    return CTranslate2Engine(folder, tokenizer, device), tokenizer

@@ -1,0 +1,252 @@
+"""A trained model as a CTranslate2 model: the same translations from C++, several times faster and smaller.
+
+Every architecture of a Glossa model has its place there, as long as CTranslate2 knows its activation function. The
+mathematics is CTranslate2's own; what stands here says which weight goes where.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from transformers import GenerationConfig, PreTrainedTokenizerBase
+
+from ..configuration_glossa import GlossaConfig
+from ..errors import GlossaError
+from ..modeling_glossa import (
+    GlossaAttention,
+    GlossaDecoder,
+    GlossaEncoder,
+    GlossaFeedForward,
+    GlossaForConditionalGeneration,
+    GlossaLearnedPositions,
+    GlossaResidual,
+)
+from ..pipeline_glossa import SPARE_TARGET_TOKENS
+from ..tokenizer import target_vocabulary
+from . import require
+from .families import save_tokenizer
+
+ctranslate2 = require("ctranslate2")
+specs = ctranslate2.specs
+common_spec = specs.common_spec
+
+ACTIVATIONS = {
+    "relu": common_spec.Activation.RELU,
+    "silu": common_spec.Activation.SWISH,
+    "swish": common_spec.Activation.SWISH,
+    "gelu": common_spec.Activation.GELU,
+    "gelu_python": common_spec.Activation.GELU,
+    "gelu_new": common_spec.Activation.GELUTanh,
+    "gelu_fast": common_spec.Activation.GELUTanh,
+    "gelu_accurate": common_spec.Activation.GELUTanh,
+    "gelu_python_tanh": common_spec.Activation.GELUTanh,
+    "gelu_pytorch_tanh": common_spec.Activation.GELUTanh,
+    "quick_gelu": common_spec.Activation.GELUSigmoid,
+    "tanh": common_spec.Activation.Tanh,
+    "sigmoid": common_spec.Activation.Sigmoid,
+}
+LONGEST_TABLE = 100_000  # rows of sinusoidal positions
+
+# What the engine takes from generation_config.json, and what says nothing to it. Repetition it punishes otherwise than
+# transformers: before probabilities are made of logits, not after.
+DECODING = {"num_beams", "length_penalty", "early_stopping", "eos_token_id", "decoder_start_token_id"}
+NOT_DECODING = {"bos_token_id", "pad_token_id", "max_new_tokens", "max_length", "use_cache", "output_attentions"}
+NOT_DECODING |= {"output_hidden_states", "output_scores", "return_dict_in_generate", "transformers_version"}
+NOT_DECODING |= {"_from_model_config"}
+
+
+def export_ctranslate2(
+    model: GlossaForConditionalGeneration,
+    tokenizer: PreTrainedTokenizerBase,
+    folder: str | Path,
+    quantization: str | None = None,
+) -> None:
+    """Write a folder that CTranslate2 translates with: model, vocabularies, tokenizer and decoding defaults.
+
+    Args:
+        model: Any Glossa model.
+        tokenizer: Its tokenizer.
+        folder: What it holds already is deleted.
+        quantization: How weights are stored: int8, int8_float32, int8_float16, int8_bfloat16, int16, float16,
+            bfloat16 or float32, which is also what `None` gives.
+
+    Raises:
+        GlossaError: naming every setting that CTranslate2 does not have, or an unknown quantization.
+    """
+    allowed = specs.model_spec.ACCEPTED_MODEL_TYPES
+    if quantization is not None and quantization not in allowed:
+        raise GlossaError(f"quantization is {quantization!r}; it must be one of {', '.join(allowed)}.")
+    if problems := _problems(model.config, model.generation_config, tokenizer):
+        raise GlossaError(f"This model cannot be exported to ctranslate2: {'; '.join(problems)}.")
+    GlossaConverter(model, tokenizer).convert(str(folder), quantization=quantization, force=True)
+    save_tokenizer(tokenizer, Path(folder))
+    model.generation_config.save_pretrained(folder)
+
+
+class GlossaConverter(ctranslate2.converters.Converter):  # type: ignore[name-defined, misc]
+    """CTranslate2's converter for Glossa models: `_load` gives the filled specification."""
+
+    def __init__(self, model: GlossaForConditionalGeneration, tokenizer: PreTrainedTokenizerBase):
+        self.model = model
+        self.tokenizer = tokenizer
+
+    @torch.no_grad()
+    def _load(self):
+        config, model = self.model.config, self.model.model
+        longest = self.tokenizer.model_max_length
+        encoder = _encoder_spec(config)
+        _fill_side(encoder, encoder.embeddings[0], model.encoder, longest)
+        decoder = _decoder_spec(config)
+        _fill_side(decoder, decoder.embeddings, model.decoder, 2 * longest + SPARE_TARGET_TOKENS)
+        _fill_linear(decoder.projection, self.model.lm_head)
+
+        spec = specs.TransformerSpec(encoder, decoder)
+        source = _tokens(self.tokenizer.backend_tokenizer, config.vocab_size)
+        target = _tokens(target_vocabulary(self.tokenizer), config.decoder_vocab_size)
+        spec.register_source_vocabulary(source)
+        spec.register_target_vocabulary(target)
+        start = self.model.generation_config.decoder_start_token_id
+        spec.config.bos_token = spec.config.decoder_start_token = target[start]
+        spec.config.eos_token = target[_end_tokens(self.model.generation_config)[0]]
+        spec.config.unk_token = self.tokenizer.unk_token or target[config.pad_token_id]
+        spec.config.layer_norm_epsilon = config.norm_eps
+        if config.position_embedding_type == "learned":
+            spec.config.add_attribute("max_target_positions", config.max_target_positions)
+        return spec
+
+
+def _problems(config: GlossaConfig, decoding: GenerationConfig, tokenizer: PreTrainedTokenizerBase) -> list[str]:
+    problems = []
+    if config.activation_function not in ACTIVATIONS:
+        names = ", ".join(ACTIVATIONS)
+        problems.append(f"activation_function is {config.activation_function!r}, it must be one of {names}")
+    if config.position_embedding_type == "sinusoidal" and tokenizer.model_max_length > LONGEST_TABLE:
+        problems.append(
+            f"the tokenizer's model_max_length is {tokenizer.model_max_length}, with sinusoidal positions it must be "
+            f"at most {LONGEST_TABLE:,}"
+        )
+    settings = decoding.to_diff_dict()
+    for name in sorted(settings.keys() - DECODING - NOT_DECODING):
+        problems.append(f"{name} in generation_config.json is {settings[name]!r}, it must not be set")
+    if decoding.early_stopping not in (None, False, True):
+        problems.append(f"early_stopping is {decoding.early_stopping!r}, it must be True or False")
+    if decoding.eos_token_id is None or decoding.decoder_start_token_id is None:
+        problems.append("eos_token_id and decoder_start_token_id must be set in generation_config.json")
+    return problems
+
+
+def _end_tokens(decoding: GenerationConfig) -> list[int]:
+    ids = decoding.eos_token_id
+    return list(ids) if isinstance(ids, list | tuple) else [ids]
+
+
+def _tokens(vocabulary, rows: int) -> list[str]:
+    """The tokens by id; rows of the embedding that have no token get a name."""
+    names = {index: token for token, index in vocabulary.get_vocab(with_added_tokens=True).items()}
+    if names and max(names) >= rows:
+        raise GlossaError(
+            f"The tokenizer has {max(names) + 1:,} tokens and the model {rows:,}. Give its own tokenizer."
+        )
+    return [names.get(index, f"<unused{index}>") for index in range(rows)]
+
+
+def _encoder_spec(config: GlossaConfig):
+    return _build(specs.TransformerEncoderSpec, config, config.encoder_layers, config.encoder_attention_heads)
+
+
+def _decoder_spec(config: GlossaConfig):
+    return _build(specs.TransformerDecoderSpec, config, config.decoder_layers, config.decoder_attention_heads)
+
+
+def _build(spec_class, config: GlossaConfig, layers: int, heads: int):
+    spec = spec_class(
+        layers,
+        heads,
+        # A specification has the final norm only if it is made as pre-norm; the runtime takes it with either.
+        pre_norm=True,
+        no_final_norm=not config.final_norm,
+        activation=ACTIVATIONS[config.activation_function],
+        layernorm_embedding=config.embedding_norm,
+        ffn_glu=config.gated_feed_forward,
+        rms_norm=config.norm_type == "rms",
+        num_heads_kv=config.key_value_heads,
+        head_dim=config.head_dim,
+        rotary_dim=0 if config.position_embedding_type == "rotary" else None,  # 0 is all of the head
+        rotary_interleave=False,
+        rotary_base=config.rotary_base,
+    )
+    spec.pre_norm = config.norm_position == "pre"
+    spec.scale_embeddings = config.scale_embedding
+    return spec
+
+
+def _fill_side(spec, embeddings_spec, side: GlossaEncoder | GlossaDecoder, longest: int) -> None:
+    """Fill the specification of encoder or decoder; sinusoidal positions become a table of `longest` rows."""
+    config = side.config
+    embeddings_spec.weight = _copy(side.embed_tokens.weight)
+    positions = side.embeddings.embed_positions
+    if isinstance(positions, GlossaLearnedPositions):
+        spec.position_encodings.encodings = _copy(positions.weight)
+    elif positions is not None:
+        spec.position_encodings.encodings = positions(torch.arange(longest), torch.float32)
+    if config.embedding_norm:
+        _fill_norm(spec.layernorm_embedding, side.embeddings.norm)
+    if config.final_norm:
+        _fill_norm(spec.layer_norm, side.final_norm)
+    layers: Any = side.layers  # a ModuleList does not say what it lists
+    for layer_spec, layer in zip(spec.layer, layers, strict=True):
+        _fill_self_attention(layer_spec.self_attention, layer.self_attn, layer.self_attn_residual)
+        if isinstance(side, GlossaDecoder):
+            _fill_cross_attention(layer_spec.attention, layer.encoder_attn, layer.encoder_attn_residual)
+        _fill_feed_forward(layer_spec.ffn, layer.feed_forward, layer.feed_forward_residual)
+
+
+def _fill_self_attention(spec, attention: GlossaAttention, residual: GlossaResidual) -> None:
+    _fill_fused(spec.linear[0], attention.q_proj, attention.k_proj, attention.v_proj)
+    _fill_linear(spec.linear[1], attention.out_proj)
+    _fill_residual_norm(spec.layer_norm, residual)
+
+
+def _fill_cross_attention(spec, attention: GlossaAttention, residual: GlossaResidual) -> None:
+    _fill_linear(spec.linear[0], attention.q_proj)
+    _fill_fused(spec.linear[1], attention.k_proj, attention.v_proj)
+    _fill_linear(spec.linear[2], attention.out_proj)
+    _fill_residual_norm(spec.layer_norm, residual)
+
+
+def _fill_feed_forward(spec, feed_forward: GlossaFeedForward, residual: GlossaResidual) -> None:
+    if feed_forward.gate_proj is None:
+        _fill_linear(spec.linear_0, feed_forward.up_proj)
+    else:
+        _fill_linear(spec.linear_0, feed_forward.gate_proj)
+        _fill_linear(spec.linear_0_noact, feed_forward.up_proj)
+    _fill_linear(spec.linear_1, feed_forward.down_proj)
+    _fill_residual_norm(spec.layer_norm, residual)
+
+
+def _fill_fused(spec, *layers: nn.Linear) -> None:
+    parts = [common_spec.LinearSpec() for _ in layers]
+    for part, layer in zip(parts, layers, strict=True):
+        _fill_linear(part, layer)
+    ctranslate2.converters.utils.fuse_linear(spec, parts)
+
+
+def _fill_linear(spec, layer: nn.Linear) -> None:
+    spec.weight = _copy(layer.weight)
+    if layer.bias is not None:
+        spec.bias = _copy(layer.bias)
+
+
+def _fill_residual_norm(spec, residual: GlossaResidual) -> None:
+    _fill_norm(spec, residual.norm_after if isinstance(residual.norm_before, nn.Identity) else residual.norm_before)
+
+
+def _fill_norm(spec, norm) -> None:
+    spec.gamma = _copy(norm.weight)
+    if isinstance(norm, nn.LayerNorm):
+        spec.beta = _copy(norm.bias)
+
+
+def _copy(weight: torch.Tensor) -> torch.Tensor:
+    return weight.detach().cpu().float()

@@ -1,0 +1,109 @@
+"""A trained model as two ONNX graphs, for ONNX Runtime and whatever else reads them.
+
+    encoder.onnx    input_ids [B, S], attention_mask [B, S]                  -> source [layers, 2, B, G, S, E]
+    decoder.onnx    input_ids [B, 1], attention_mask [B, S], source, target  -> logits [B, V], new target
+
+`source` holds the keys and values of the source for every layer of the decoder, computed once a sentence. `target`
+[layers, 2, B, G, T, E] holds those of the target written so far: T is 0 at the start, and one more after every step.
+"""
+
+import logging
+import warnings
+from pathlib import Path
+
+import torch
+from torch import nn
+from transformers import PreTrainedTokenizerBase
+from transformers.cache_utils import DynamicCache, EncoderDecoderCache
+
+from ..modeling_glossa import GlossaForConditionalGeneration
+from . import require
+from .families import save_tokenizer
+
+OPSET = 18
+BATCH, SOURCE, WRITTEN = "batch", "source_length", "target_length"  # the axes that may have any length
+
+
+class SourceGraph(nn.Module):
+    """The encoder, and the keys and values that the decoder makes of what it says."""
+
+    def __init__(self, model: GlossaForConditionalGeneration):
+        super().__init__()
+        self.model = model
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        states = self.model.get_encoder()(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+        layers = [layer.encoder_attn for layer in self.model.model.decoder.layers]
+        return torch.stack([torch.stack(attention._key_value(states)) for attention in layers])
+
+
+class StepGraph(nn.Module):
+    """One step of the decoder, for one token of each sentence."""
+
+    def __init__(self, model: GlossaForConditionalGeneration):
+        super().__init__()
+        self.model = model
+
+    def forward(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, source: torch.Tensor, target: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        cache = EncoderDecoderCache(DynamicCache(list(target)), DynamicCache(list(source)))
+        # With keys and values at hand nothing of the states is read but their shape.
+        states = source.new_zeros(*attention_mask.shape, self.model.config.d_model)
+        outputs = self.model(
+            decoder_input_ids=input_ids,
+            encoder_outputs=(states,),
+            attention_mask=attention_mask,
+            past_key_values=cache,
+            use_cache=True,
+        )
+        layers = cache.self_attention_cache.layers
+        return outputs.logits[:, -1], torch.stack([torch.stack((layer.keys, layer.values)) for layer in layers])
+
+
+@torch.no_grad()
+def export_onnx(model: GlossaForConditionalGeneration, tokenizer: PreTrainedTokenizerBase, folder: str | Path) -> None:
+    """Write encoder.onnx and decoder.onnx in float32, the tokenizer and generation_config.json.
+
+    Raises `GlossaError` where the packages for it are missing.
+    """
+    require("onnxscript")  # torch.onnx needs it
+    for chatty in ("onnxscript", "onnx_ir"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    model, attention = model.float().eval(), model.config._attn_implementation
+    model.set_attn_implementation("eager")
+    try:
+        ids = torch.zeros((2, 5), dtype=torch.long)
+        mask = torch.ones_like(ids)
+        source = SourceGraph(model)(ids, mask)
+        inputs = {"input_ids": (ids, {0: BATCH, 1: SOURCE}), "attention_mask": (mask, {0: BATCH, 1: SOURCE})}
+        _export(SourceGraph(model), inputs, ["source"], folder / "encoder.onnx")
+        inputs["input_ids"] = (ids[:, :1], {0: BATCH})
+        inputs["source"] = (source, {2: BATCH, 4: SOURCE})
+        inputs["target"] = (source[..., :3, :].clone(), {2: BATCH, 4: WRITTEN})
+        _export(StepGraph(model), inputs, ["logits", "new_target"], folder / "decoder.onnx")
+    finally:
+        model.set_attn_implementation(attention)
+    save_tokenizer(tokenizer, folder)
+    model.generation_config.save_pretrained(folder)
+
+
+def _export(graph: nn.Module, inputs: dict[str, tuple[torch.Tensor, dict]], outputs: list[str], path: Path) -> None:
+    """Trace `graph` for inputs like these, whose axes that are named may have any length."""
+    tensors, shapes = zip(*inputs.values(), strict=True)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*axis name")  # that an axis is shared is what its name is for
+        torch.onnx.export(
+            graph.eval(),
+            tensors,
+            path,
+            input_names=list(inputs),
+            output_names=outputs,
+            dynamic_shapes=shapes,
+            opset_version=OPSET,
+            dynamo=True,
+            external_data=False,
+            verbose=False,
+        )
