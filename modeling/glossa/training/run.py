@@ -183,8 +183,11 @@ def finish(
     run: Path, settings: Settings, trainer: GlossaTrainer, pairs: DatasetDict, losses: dict, seconds: float
 ) -> None:
     """Save the model, score it on the held-out `pairs` and write the reports."""
-    # Without autocast, so that a run trained in bf16 is scored as `scripts/score.py` will score it.
-    model = trainer.accelerator.unwrap_model(trainer.model, keep_fp32_wrapper=False)
+    model = trainer.accelerator.unwrap_model(trainer.model)
+    # Autocast takes the place of the class's `forward`. Without it, a run trained in bf16 is scored as
+    # `scripts/score.py` will score it. Accelerate's own way back goes too far, behind the decorators of `forward`.
+    for name in ("forward", "_original_forward"):
+        vars(model).pop(name, None)
     tokenizer = trainer.processing_class
     model.save_pretrained(run)
     tokenizer.save_pretrained(run)
