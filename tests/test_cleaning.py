@@ -81,6 +81,37 @@ def test_identical_sides_go_from_training_only():
     assert [report.splits[split]["identical"] for split in ("train", "test")] == [1, 0]
 
 
+def test_rows_of_several_sentences_are_split_where_both_sides_split_alike():
+    rows = raw(
+        ("Go. Run!", "Va. Cours !"),
+        ("I see. Really?", "Vraiment ?"),
+        ("Mr. Smith is here.", "M. Smith est là."),
+        ("bad row. Really.", "", "no tab"),
+        ("Go.", "Va."),
+    )
+    dataset, report = clean(DatasetDict(train=rows, test=rows), DataArguments(split_sentences=True))
+    assert pairs(dataset["train"]) == [
+        ("Go.", "Va."),
+        ("Run!", "Cours !"),
+        ("I see. Really?", "Vraiment ?"),
+        ("Mr. Smith is here.", "M. Smith est là."),
+    ]
+    counts = {"read": 5, "split": 1, "malformed": 1, "empty": 0, "identical": 0, "duplicates": 1, "kept": 4}
+    assert report.splits["train"] == counts
+    assert pairs(dataset["test"])[0] == ("Go. Run!", "Va. Cours !"), "what is scored stays as it is"
+    assert report.malformed_rows[0]["line"] == 4
+
+
+def test_sentences_to_keep_out_are_in_no_split_however_written():
+    rows = raw(("J'aime la guitare !", "I love the guitar."), ("Ah.", "I love it."), ("Oh.", "i LOVE it"), ("a", "b"))
+    kept_out = ["j’aime la guitare", "I love it!"]
+    dataset, report = clean(DatasetDict(train=rows, test=rows), DataArguments(keep_out=kept_out))
+    assert pairs(dataset["train"]) == pairs(dataset["test"]) == [("a", "b")]
+    assert report.splits["train"]["kept_out"] == 3
+    everything, report = clean(DatasetDict(train=rows), DataArguments())
+    assert len(everything["train"]) == 4 and "kept_out" not in report.splits["train"]
+
+
 def test_evaluation_splits_lose_malformed_empty_and_repeated_rows():
     test = raw(("a", "b"), ("bad", "", "no tab"), ("", "x"), ("a", "b"), ("a", "c"))
     dataset, report = clean(DatasetDict(train=raw(("a", "b")), test=test), DataArguments())

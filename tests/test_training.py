@@ -18,6 +18,10 @@ from transformers import AutoTokenizer, DataCollatorForSeq2Seq
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.data.pairs import prepare_pairs
 from glossa.data.splitting import normalise_side
+from glossa.evaluation.attention import attention_maps
+from glossa.evaluation.translation import Translator
+from glossa.hub.push import check, stage
+from glossa.loading import load_model, load_tokenizer
 from glossa.training.arguments import parse_settings
 from glossa.training.averaging import average_into, choose_checkpoints
 from glossa.training.run import build_tokenizer, train
@@ -168,6 +172,32 @@ def test_average_of_the_last_and_of_the_best_checkpoints(tmp_path):
     model = torch.nn.Linear(2, 2, bias=False)
     average_into(model, [first, third])
     np.testing.assert_array_equal(model.weight.detach(), np.full((2, 2), 3.5))
+
+
+@pytest.mark.slow
+def test_two_vocabularies_from_training_to_the_hub(tmp_path, tiny_settings, capsys):
+    """Words, lower case, a framed source: translated, scored, drawn and checked as whoever loads it would."""
+    arguments = tiny_settings(
+        tmp_path / "run", tokenizer_model="word", vocab_size=60, target_vocab_size=50, num_train_epochs=6,
+        share_encoder_decoder_embeddings="false", normalization="lowercase", source_framing="start_end",
+        eval_samples=2,
+    )  # fmt: skip
+    run = train(parse_settings(arguments))
+    printed = capsys.readouterr().out
+    evaluations = sum("eval_loss" in entry for entry in json.loads((run / "history.json").read_text()))
+    assert printed.count("prediction: ") == 2 * evaluations > 0
+    model, tokenizer = load_model(str(run)), load_tokenizer(str(run))
+    assert (model.config.vocab_size, model.config.decoder_vocab_size) == (len(tokenizer), tokenizer.target_vocab_size)
+    assert {"a", "k"} < set(tokenizer.get_vocab()) and "A" not in tokenizer.get_vocab()
+    translation = Translator(model, tokenizer).best(["A k."])[0]
+    maps = attention_maps(model, tokenizer, "A k.", translation)
+    assert maps.source == ["<s>", "a", "k", ".", "</s>"] and maps.target[-1] == "</s>"
+    assert maps.source_words == [None, 0, 1, 1, None]
+    folder = tmp_path / "staged"
+    folder.mkdir()
+    stage(run, "someone/words", folder)
+    assert {"target_tokenizer.json", "tokenization_glossa.py"} < {path.name for path in folder.iterdir()}
+    assert isinstance(check(folder, run), str)
 
 
 @pytest.mark.slow
