@@ -14,6 +14,7 @@ from transformers import AutoTokenizer
 from glossa import GlossaForConditionalGeneration
 from glossa.data.corruption import PretrainingCollator
 from glossa.errors import GlossaError
+from glossa.hub.card import build_card
 from glossa.training.arguments import parse_settings
 from glossa.training.pretraining import train_part
 from glossa.training.run import train
@@ -55,6 +56,12 @@ def test_a_run_leaves_a_model_a_vocabulary_and_losses(pretrained):
     vocabulary = AutoTokenizer.from_pretrained(run).get_vocab()
     special = {"span_corruption": "<extra_id_5>", "masked_lm": "<mask>", "causal_lm": "</s>"}[objective]
     assert special in vocabulary and ("<mask>" in vocabulary) == (objective == "masked_lm")
+
+
+def test_what_is_no_translator_yet_has_no_card(pretrained):
+    objective, run = pretrained
+    with pytest.raises(GlossaError, match=f"objective {objective}: it does not translate yet"):
+        build_card(run, "someone/name")
 
 
 def test_the_best_checkpoint_is_that_of_the_least_loss(pretrained):

@@ -32,9 +32,15 @@ def build_card(run: Path, repo_id: str, license: str | None = None, model: Path 
 
     What the folder does not say, the card leaves out. `license` is the package's own when not given, `model` the
     folder of the model where it is not the run's (a checkpoint, say). Raises `GlossaError` where that has no
-    config.json.
+    config.json, or is pretrained and no translator yet.
     """
     facts = Run(run, model)
+    objective = facts.recipe.get("objective", "translation")
+    if objective != "translation":
+        raise GlossaError(
+            f"{run} was trained with objective {objective}: it does not translate yet. Give a translator that was "
+            f"trained from it, with init_from {run}."
+        )
     data = ModelCardData(
         language=facts.languages,
         license=license or _package_license(),
