@@ -2,7 +2,7 @@
 
 One line in, one line out, in order; a blank line gives a blank line. With --num_return_sequences N every line gives
 N lines, best first; with --scores each begins with its log-probability and a tab. With --engine ctranslate2 MODEL is a
-folder of `scripts/export.py --to ctranslate2`, and translating several times faster.
+folder of `scripts/export.py --to ctranslate2`, and translating is faster.
 """
 
 import argparse

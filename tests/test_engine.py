@@ -1,6 +1,7 @@
 """CTranslate2: equal log-probabilities, equal translations, clear refusals, for every architecture."""
 
 import json
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration, GlossaTokenizer
+from glossa.benchmark.engine import main
 from glossa.errors import GlossaError
 from glossa.evaluation.translation import Translator
 from glossa.export import require
@@ -207,6 +209,7 @@ def test_a_missing_package_is_named_with_its_remedy(monkeypatch):
 
 def test_eight_bits_make_the_file_small_and_the_scores_near(tmp_path, tokenizer):
     model = build(d_model=64, encoder_ffn_dim=128, decoder_ffn_dim=128)
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
     sizes, scores = {}, {}
     for quantization in (None, "int8", "float16"):
         folder = tmp_path / str(quantization)
@@ -219,38 +222,49 @@ def test_eight_bits_make_the_file_small_and_the_scores_near(tmp_path, tokenizer)
     assert sizes["float16"] < 0.55 * sizes[None]
     torch.testing.assert_close(scores["int8"], scores[None], rtol=0, atol=1.0)
     assert not scores["int8"].equal(scores[None])
+    assert all(weight.equal(before[name]) for name, weight in model.state_dict().items()), (
+        "the model is left as it was"
+    )
 
 
-def script(name, *arguments, text=None):
-    command = [sys.executable, str(SCRIPTS / name), *map(str, arguments)]
-    return subprocess.run(command, input=text, capture_output=True, text=True, timeout=300)
+def script(name, *arguments):
+    """What `main` of a script does with these arguments."""
+    return runpy.run_path(str(SCRIPTS / name))["main"]([str(argument) for argument in arguments])
 
 
 @pytest.mark.slow
 def test_from_a_run_to_translations_by_command_line(tiny_run, tmp_path):
-    options = ["--to", "ctranslate2", "--quantization", "int8"]
-    done = script("export.py", tiny_run, *options, "--output", tmp_path / "engine")
-    assert done.returncode == 0 and "saved in" in done.stdout, done.stderr
-    again = script("export.py", tiny_run, *options, "--output", tmp_path / "engine")
-    assert again.returncode == 1 and "is not empty" in again.stderr
-    bart = script("export.py", tiny_run, "--to", "bart", "--output", tmp_path / "bart", "--quantization", "int8")
-    assert bart.returncode == 1 and "--quantization is for --to ctranslate2" in bart.stderr
+    def call(name, *arguments, text=None):
+        command = [sys.executable, str(SCRIPTS / name), *map(str, arguments)]
+        return subprocess.run(command, input=text, capture_output=True, text=True, timeout=300)
 
-    script("export.py", tiny_run, "--to", "ctranslate2", "--output", tmp_path / "exact")
+    done = call("export.py", tiny_run, "--to", "ctranslate2", "--output", tmp_path / "engine")
+    assert done.returncode == 0 and "saved in" in done.stdout, done.stderr
     options = ["--num_beams", 3, "--num_return_sequences", 2, "--batch_tokens", 64]
     lines = "a k.\n\nb l.\n   \nc m. d n. e o.\n"
-    engine = script("translate.py", tmp_path / "exact", "--engine", "ctranslate2", *options, text=lines)
+    engine = call("translate.py", tmp_path / "engine", "--engine", "ctranslate2", *options, text=lines)
     assert engine.returncode == 0, engine.stderr
-    assert engine.stdout == script("translate.py", tiny_run, *options, text=lines).stdout
+    assert engine.stdout == call("translate.py", tiny_run, *options, text=lines).stdout
     assert engine.stdout.split("\n")[2:4] == ["", ""] and len(engine.stdout.split("\n")) == 11
-    scored = script("translate.py", tmp_path / "exact", "--engine", "ctranslate2", "--scores", text="a k.\n").stdout
-    assert float(scored.split("\t")[0]) < 0
-
-    long = script("translate.py", tmp_path / "exact", "--engine", "ctranslate2", text="a k.\n" + "word " * 5000)
+    long = call("translate.py", tmp_path / "engine", "--engine", "ctranslate2", text="a k.\n" + "word " * 5000)
     assert long.returncode == 1 and "Line 2" in long.stderr and "Traceback" not in long.stderr
     assert long.stdout.count("\n") == 1, "the line before is translated"
-    wrong = script("translate.py", tiny_run, "--engine", "ctranslate2", text="a k.\n")
-    assert wrong.returncode == 1 and wrong.stderr.rstrip().split("\n")[-1].startswith("error: ")
+
+
+def test_the_scripts_with_other_options(tiny_run, tmp_path, capsys):
+    (tmp_path / "lines").write_text("a k.\n")
+    engine = ["--to", "ctranslate2", "--output", tmp_path / "engine"]
+    script("export.py", tiny_run, *engine, "--quantization", "int8")
+    with pytest.raises(GlossaError, match="is not empty"):
+        script("export.py", tiny_run, *engine)
+    with pytest.raises(GlossaError, match="--quantization is for --to ctranslate2; bart"):
+        script("export.py", tiny_run, "--to", "bart", "--output", tmp_path / "bart", "--quantization", "int8")
+    capsys.readouterr()
+    options = ["--engine", "ctranslate2", "--input", tmp_path / "lines", "--scores"]
+    script("translate.py", tmp_path / "engine", *options)
+    assert float(capsys.readouterr().out.split("\t")[0]) < 0
+    with pytest.raises(GlossaError, match=r"no CTranslate2 model"):
+        script("translate.py", tiny_run, *options)
 
 
 def test_a_trained_model_translates_alike(tiny_run, tmp_path):
@@ -260,3 +274,13 @@ def test_a_trained_model_translates_alike(tiny_run, tmp_path):
     texts = [f"{a} {b}." for a in "abcdefghij" for b in "klmnopqrst"]
     expected, actual = (translator.best(texts) for translator in translators)
     assert actual == expected
+
+
+def test_the_measurement_of_both(tiny_run, capsys):
+    main([str(tiny_run), "--sentences", "6", "--num_beams", "1", "2", "--quantizations", "float32", "int8"])
+    rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("| ")][2:]
+    assert [row[0].strip("| ") for row in rows] == [
+        name for name in ("transformers", "ctranslate2 float32", "ctranslate2 int8") for _ in range(2)
+    ]
+    assert [row[2] for row in rows[:4]] == ["100.0%"] * 4
+    assert [row[1] for row in rows] == ["1", "2"] * 3

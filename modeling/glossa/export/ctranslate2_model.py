@@ -1,4 +1,4 @@
-"""A trained model as a CTranslate2 model: the same translations from C++, several times faster and smaller.
+"""A trained model as a CTranslate2 model: the same translations, faster, from C++.
 
 Every architecture of a Glossa model has its place there, as long as CTranslate2 knows its activation function. The
 mathematics is CTranslate2's own; what stands here says which weight goes where.
@@ -249,4 +249,5 @@ def _fill_norm(spec, norm) -> None:
 
 
 def _copy(weight: torch.Tensor) -> torch.Tensor:
-    return weight.detach().cpu().float()
+    # CTranslate2 quantizes in place.
+    return weight.detach().to("cpu", torch.float32, copy=True)

@@ -68,8 +68,8 @@ def export_onnx(model: GlossaForConditionalGeneration, tokenizer: PreTrainedToke
     Raises `GlossaError` where the packages for it are missing.
     """
     require("onnxscript")  # torch.onnx needs it
-    for chatty in ("onnxscript", "onnx_ir"):
-        logging.getLogger(chatty).setLevel(logging.WARNING)
+    for chatty in ("onnxscript", "onnx_ir", "torch.onnx"):
+        logging.getLogger(chatty).setLevel(logging.ERROR)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     model, attention = model.float().eval(), model.config._attn_implementation
@@ -95,6 +95,7 @@ def _export(graph: nn.Module, inputs: dict[str, tuple[torch.Tensor, dict]], outp
     tensors, shapes = zip(*inputs.values(), strict=True)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*axis name")  # that an axis is shared is what its name is for
+        warnings.filterwarnings("ignore", category=FutureWarning)  # of torch, about itself
         torch.onnx.export(
             graph.eval(),
             tensors,

@@ -1,0 +1,1 @@
+"""How fast, and at which price: measurements that a command repeats."""

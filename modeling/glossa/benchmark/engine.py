@@ -1,0 +1,111 @@
+"""CTranslate2 beside transformers, on the same sentences: `python -m glossa.benchmark.engine RUN`.
+
+For the run's own test sentences, greedy and with beams: the share of translations that are the same, BLEU, seconds,
+and the size of the weights, each without quantization and with.
+"""
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..cli import run
+from ..data.pairs import group_references, load_held_out
+from ..evaluation.metrics import score
+from ..evaluation.translation import Engine, Translator
+from ..export.ctranslate2_engine import load_engine
+from ..export.ctranslate2_model import export_ctranslate2
+from ..loading import load_model, load_tokenizer
+
+WARM_UP = 8  # sentences that are translated first, and not timed
+
+
+def measure_engine(
+    name: str,
+    sources: list[str],
+    references: list[list[str]],
+    num_beams: Sequence[int] = (1, 5),
+    quantizations: Sequence[str] = ("float32", "int8"),
+) -> list[dict]:
+    """One row for transformers and one for each quantization of CTranslate2, for each number of beams.
+
+    Args:
+        name: Folder of a run, or Hub name.
+        sources: Sentences.
+        references: Right translations of each.
+        num_beams: 1 is greedy.
+        quantizations: As [`export_ctranslate2`] takes them.
+
+    Returns dictionaries of `engine`, `num_beams`, `identical` (share of translations equal to transformers'), `bleu`
+    (against the first reference), `seconds` and `mebibytes` of weights.
+    """
+    model: Any = load_model(name)
+    tokenizer = load_tokenizer(name)
+    weights = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
+    device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else torch.device("cpu")
+    rows: list[dict] = []
+    expected: dict[int, list[str]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        engines: list[tuple] = [("transformers", weights, model, tokenizer)]
+        for quantization in quantizations:
+            path = Path(folder) / quantization
+            export_ctranslate2(model, tokenizer, path, quantization)
+            size = (path / "model.bin").stat().st_size
+            engines.append((f"ctranslate2 {quantization}", size, *load_engine(str(path), device.type)))
+        model.to(device)
+        for engine, size, model_or_engine, its_tokenizer in engines:
+            for beams in num_beams:
+                found, seconds = _translate(model_or_engine, its_tokenizer, sources, beams)
+                same = [one == other for one, other in zip(found, expected.setdefault(beams, found), strict=True)]
+                rows.append(
+                    {
+                        "engine": engine,
+                        "num_beams": beams,
+                        "identical": sum(same) / len(same),
+                        "bleu": score(found, [first[:1] for first in references])["bleu"]["score"],
+                        "seconds": seconds,
+                        "mebibytes": size / 2**20,
+                    }
+                )
+    return rows
+
+
+def _translate(model: torch.nn.Module | Engine, tokenizer, sources: list[str], beams: int) -> tuple[list[str], float]:
+    translator = Translator(model, tokenizer, num_beams=beams)  # type: ignore[arg-type]
+    translator.best(sources[:WARM_UP])
+    started = time.perf_counter()
+    return translator.best(sources), time.perf_counter() - started
+
+
+def engine_table(rows: list[dict]) -> str:
+    """The rows of [`measure_engine`] as a Markdown table."""
+    lines = ["| engine | beams | identical | BLEU | seconds | MiB |", "| --- | ---: | ---: | ---: | ---: | ---: |"]
+    for row in rows:
+        lines.append(
+            f"| {row['engine']} | {row['num_beams']} | {row['identical']:.1%} | {row['bleu']:.2f} "
+            f"| {row['seconds']:.1f} | {row['mebibytes']:.1f} |"
+        )
+    return "\n".join(lines)
+
+
+def main(argv: list[str]) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", help="folder of a run, with its held-out test pairs")
+    parser.add_argument("--sentences", type=int, default=1000, help="distinct test sources (default: 1000)")
+    parser.add_argument("--num_beams", type=int, nargs="+", default=[1, 5], help="default: 1 5")
+    parser.add_argument("--quantizations", nargs="+", default=["float32", "int8"], help="default: float32 int8")
+    arguments = parser.parse_args(argv)
+    grouped = group_references(load_held_out(arguments.model, "test"))[: arguments.sentences]
+    sources, references = [source for source, _ in grouped], [targets for _, targets in grouped]
+    rows = measure_engine(arguments.model, sources, references, arguments.num_beams, arguments.quantizations)
+    threads = os.environ.get("OMP_NUM_THREADS", f"{torch.get_num_threads()} in torch")
+    print(f"{len(sources):,} sentences of {arguments.model}, threads: {threads}\n\n{engine_table(rows)}")
+
+
+if __name__ == "__main__":
+    run(main)
