@@ -8,6 +8,7 @@ architecture that the format does not have is refused, with the settings that pr
 import argparse
 from pathlib import Path
 
+from glossa import GlossaForConditionalGeneration
 from glossa.cli import run
 from glossa.errors import GlossaError
 from glossa.export.families import TARGETS, export_model, save_tokenizer
@@ -31,6 +32,8 @@ def main(argv: list[str]) -> None:
     if arguments.quantization and arguments.to != "ctranslate2":
         raise GlossaError(f"--quantization is for --to ctranslate2; {arguments.to} keeps the weights as they are.")
     model, tokenizer = load_model(arguments.model), load_tokenizer(arguments.model)
+    if not isinstance(model, GlossaForConditionalGeneration):
+        raise GlossaError(f"{arguments.model} is a {type(model).__name__}. Give a Glossa model.")
     # ctranslate2 and onnx are optional packages, so their modules are imported only where they are used.
     if arguments.to == "ctranslate2":
         from glossa.export.ctranslate2_model import export_ctranslate2

@@ -19,6 +19,7 @@ from glossa.evaluation.translation import Translator
 from glossa.export import require
 from glossa.export.ctranslate2_engine import load_engine
 from glossa.export.ctranslate2_model import ACTIVATIONS, export_ctranslate2
+from glossa.export.families import export_model
 from glossa.loading import load_model, load_tokenizer
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
@@ -265,6 +266,13 @@ def test_the_scripts_with_other_options(tiny_run, tmp_path, capsys):
     assert float(capsys.readouterr().out.split("\t")[0]) < 0
     with pytest.raises(GlossaError, match=r"no CTranslate2 model"):
         script("translate.py", tiny_run, *options)
+
+
+def test_a_model_that_is_not_glossas_is_refused(tmp_path, tokenizer):
+    export_model(build(**CASES["paper"]), "marian").save_pretrained(tmp_path / "marian")
+    tokenizer.save_pretrained(tmp_path / "marian")
+    with pytest.raises(GlossaError, match=r"is a MarianMTModel\. Give a Glossa model"):
+        script("export.py", tmp_path / "marian", "--to", "ctranslate2", "--output", tmp_path / "engine")
 
 
 def test_a_trained_model_translates_alike(tiny_run, tmp_path):

@@ -62,7 +62,9 @@ class CTranslate2Engine(Engine):
         order = sorted(range(len(sources)), key=lambda index: len(sources[index]))
         for length, group in groupby(order, key=lambda index: len(sources[index])):
             chosen = list(group)
-            limit = min(2 * length + SPARE_TARGET_TOKENS, self.longest or 2 * length + SPARE_TARGET_TOKENS)
+            limit = 2 * length + SPARE_TARGET_TOKENS
+            if self.longest is not None:
+                limit = min(limit, self.longest)
             settings = self._settings(num_beams, num_return_sequences, limit)
             tokens = [self.tokenizer.convert_ids_to_tokens(sources[index]) for index in chosen]
             results = self.translator.translate_batch(tokens, **settings, return_scores=scores)
