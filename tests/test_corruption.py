@@ -176,6 +176,8 @@ def test_corruption_is_of_text_epoch_and_seed_alone():
     assert len({str(first(collator, [row], epoch)) for epoch in range(6)}) > 3
     assert first(collator, [row]) == expected
     assert first(PretrainingCollator("span_corruption", tokenizer, 64, seed=2), [row]) != expected
+    places = {collator.corrupt(list(range(start, start + 40)))["input_ids"].index(4) for start in range(20, 30)}
+    assert len(places) > 3, "not all texts of one length are corrupted at the same places"
     done = {"input_ids": [7], "labels": [8]}
     assert collator([done])["labels"].tolist() == [[8]], "what was corrupted before stays"
 

@@ -15,6 +15,7 @@ from glossa import GlossaForConditionalGeneration
 from glossa.data.corruption import PretrainingCollator
 from glossa.errors import GlossaError
 from glossa.hub.card import build_card
+from glossa.training import run as run_module
 from glossa.training.arguments import parse_settings
 from glossa.training.pretraining import train_part
 from glossa.training.run import train
@@ -107,14 +108,24 @@ def test_only_the_weights_of_the_objective_move(pretrained):
     assert moved == set(parts[objective])
 
 
-def test_a_translator_goes_on_from_it(tmp_path, pretrained, tiny_settings):
-    """In bf16, as it may have been pretrained: its scores are in float32 all the same."""
+def test_every_epoch_corrupts_anew(tmp_path, settings_of, monkeypatch):
+    epochs = []
+    monkeypatch.setattr(PretrainingCollator, "set_epoch", lambda collator, epoch: epochs.append(epoch))
+    train(parse_settings(settings_of(tmp_path / "run", "masked_lm", num_train_epochs=3)))
+    assert epochs == [0, 1, 2]
+
+
+def test_a_translator_goes_on_from_it(tmp_path, pretrained, tiny_settings, monkeypatch):
+    """In bf16, as it may have been pretrained; what is scored is the model without autocast."""
     _, start = pretrained
+    scored, score = [], run_module._score_split
+    monkeypatch.setattr(run_module, "_score_split", lambda *args: scored.append(vars(args[2]).copy()) or score(*args))
     run = train(parse_settings(tiny_settings(tmp_path / "run", init_from=start, max_steps=6, bf16=True)))
     assert (run / "tokenizer.json").read_text() == (start / "tokenizer.json").read_text()
     begun, trained = load_file(start / "model.safetensors"), load_file(run / "model.safetensors")
     assert all(not weight.equal(trained[name]) for name, weight in begun.items()), "nothing is frozen any more"
     assert set(json.loads((run / "metrics.json").read_text())["test"]) == {"greedy", "beam 2"}
+    assert scored and not any("forward" in attributes for attributes in scored)
 
 
 def test_a_pretraining_goes_on_from_another(tmp_path, pretrained, settings_of):
