@@ -21,6 +21,19 @@ def build(config):
     return GlossaForConditionalGeneration(config)
 
 
+def test_embeddings_neither_scaled_nor_tied_begin_with_variance_one(tiny_config):
+    sizes = {"vocab_size": 2000, "d_model": 64, "position_embedding_type": "learned"}
+    torch.manual_seed(0)
+    model = GlossaForConditionalGeneration(
+        tiny_config(**sizes, scale_embedding=False, tie_word_embeddings=False, max_source_positions=500)
+    )
+    for embedding in (model.model.encoder.embed_tokens, model.model.decoder.embed_tokens):
+        assert embedding.weight[1:].std().item() == pytest.approx(1, rel=0.05)
+    assert model.model.encoder.embeddings.embed_positions.weight.std().item() == pytest.approx(1, rel=0.05)
+    tied = GlossaForConditionalGeneration(tiny_config(**sizes, scale_embedding=False))
+    assert tied.lm_head.weight.std().item() == pytest.approx(64**-0.5, rel=0.05), "logits of variance 1"
+
+
 @pytest.mark.parametrize("tied", [True, False])
 def test_xavier_uniform_start(tiny_config, tied):
     config = tiny_config(

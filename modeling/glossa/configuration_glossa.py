@@ -59,7 +59,8 @@ class GlossaConfig(PreTrainedConfig):
         share_encoder_decoder_embeddings (`bool`, defaults to `True`): The source embedding is that matrix too;
             takes one vocabulary, and `tie_word_embeddings`.
         initialization (`str`, defaults to `"xavier_uniform"`): `"xavier_uniform"` for the linear layers, with
-            embeddings normal of deviation d_model^-0.5, or `"normal"`, where everything has deviation `init_std`.
+            embeddings normal of deviation d_model^-0.5 (of deviation 1 where they are neither scaled nor tied), or
+            `"normal"`, where everything has deviation `init_std`.
         init_std (`float`, defaults to 0.02): Deviation of `"normal"` initialization.
         label_smoothing (`float`, defaults to 0.0): Mass the training loss takes from the label (Szegedy et al. 2016,
             section 7). Used in training mode only: in evaluation the loss is the plain cross-entropy.

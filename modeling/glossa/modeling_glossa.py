@@ -388,7 +388,11 @@ class GlossaPreTrainedModel(PreTrainedModel):
             if module.bias is not None:
                 init.zeros_(module.bias)
         elif isinstance(module, nn.Embedding):
-            init.normal_(module.weight, mean=0.0, std=config.d_model**-0.5 if xavier else config.init_std)
+            # The first layer gets tokens of variance 1, which positions do not drown, unless the output layer, where
+            # that would be far too much, is the same matrix.
+            scaled = config.scale_embedding or config.tie_word_embeddings
+            deviation = config.d_model**-0.5 if scaled else 1.0
+            init.normal_(module.weight, mean=0.0, std=deviation if xavier else config.init_std)
             if module.padding_idx is not None and not getattr(module.weight, "_is_hf_initialized", False):
                 init.zeros_(module.weight[module.padding_idx])
         elif isinstance(module, nn.RMSNorm | nn.LayerNorm):
