@@ -27,6 +27,7 @@ class GlossaTokenizer(PreTrainedTokenizerFast):
     """
 
     vocab_files_names = {"tokenizer_file": "tokenizer.json", "target_tokenizer_file": TARGET_TOKENIZER_FILE}
+    _tokenizer: Tokenizer
     target_tokenizer: Tokenizer
 
     def __init__(self, *args, target_tokenizer_object: Tokenizer | None = None, **kwargs):

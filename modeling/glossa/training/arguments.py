@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import torch
 import yaml
-from transformers import HfArgumentParser, Seq2SeqTrainingArguments
+from transformers import HfArgumentParser, SchedulerType, Seq2SeqTrainingArguments
 from transformers.integrations import is_trackio_available
 
 from ..configuration_glossa import GlossaConfig
@@ -183,7 +183,7 @@ class Settings:
         if training.lr_scheduler_type != "inverse_sqrt" or training.warmup_steps < 1:
             raise GlossaError(
                 f"learning_rate_factor is {training.learning_rate_factor} with lr_scheduler_type "
-                f"{training.lr_scheduler_type.value} and warmup_steps {training.warmup_steps}; it takes inverse_sqrt and a "
+                f"{SchedulerType(training.lr_scheduler_type).value} and warmup_steps {training.warmup_steps}; it takes inverse_sqrt and a "
                 "number of warm-up steps. Set these, or give learning_rate."
             )
         # After warm-up the formula falls with step^-0.5, as inverse_sqrt does, so its peak says all.
