@@ -27,7 +27,7 @@ class GlossaTokenizer(PreTrainedTokenizerFast):
     """
 
     vocab_files_names = {"tokenizer_file": "tokenizer.json", "target_tokenizer_file": TARGET_TOKENIZER_FILE}
-    _tokenizer: Tokenizer
+    _tokenizer: Tokenizer  # type: ignore[assignment]  # transformers begins with None
     target_tokenizer: Tokenizer
 
     def __init__(self, *args, target_tokenizer_object: Tokenizer | None = None, **kwargs):
