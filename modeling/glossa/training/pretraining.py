@@ -29,7 +29,8 @@ def validation_loss(trainer: GlossaTrainer, tokenised: DatasetDict) -> dict[str,
     rows = tokenised["validation"]
     measured = trainer.predict(rows.select(by_length(rows))).metrics
     values = {name: round(measured[f"test_{name}"], 4) for name in ("loss", "token_accuracy")}
-    print(f"\nvalidation, {len(rows)} texts: " + ", ".join(f"{name} {value}" for name, value in values.items()))
+    if trainer.is_world_process_zero():
+        print(f"\nvalidation, {len(rows)} texts: " + ", ".join(f"{name} {value}" for name, value in values.items()))
     return {"validation": values}
 
 
