@@ -197,6 +197,8 @@ def test_two_vocabularies_from_training_to_the_hub(tmp_path, tiny_settings, caps
     folder.mkdir()
     stage(run, "someone/words", folder)
     assert {"target_tokenizer.json", "tokenization_glossa.py"} < {path.name for path in folder.iterdir()}
+    vocabulary = f"{model.config.vocab_size} source tokens, {model.config.decoder_vocab_size} target tokens"
+    assert vocabulary in (folder / "README.md").read_text()
     assert isinstance(check(folder, run), str)
 
 

@@ -150,9 +150,15 @@ class Run:
             ("Activation", f"{config.get('activation_function')}{', gated' * bool(config.get('gated_feed_forward'))}"),
             ("Positions", config.get("position_embedding_type")),
             ("Norm", norm and f"{norm}, {config.get('norm_position')}"),
-            ("Vocabulary", f"{config.get('vocab_size'):,} tokens"),
+            ("Vocabulary", self._vocabulary()),
         ]
         return [(name, str(value)) for name, value in pairs if value is not None]
+
+    def _vocabulary(self) -> str:
+        source, target = self.config.get("vocab_size"), self.config.get("decoder_vocab_size")
+        if (self.model / "target_tokenizer.json").is_file():
+            return f"{source:,} source tokens, {target:,} target tokens"
+        return f"{source:,} tokens"
 
     # -- data and training ------------------------------------------------------------------------------------------
 
