@@ -70,6 +70,16 @@ def test_logits_are_equal(family, scale, biases):
     torch.testing.assert_close(actual, expected, rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("family", ["bart", "mbart"])
+def test_logits_are_equal_in_float64(family):
+    """Where every weight is copied, positions among them, nothing is left but the order of additions."""
+    settings = dict.fromkeys(("query_key_value_bias", "attention_output_bias", "feed_forward_bias"), True)
+    model = random_model(**settings_for(family, **settings))
+    exported = export_model(model, family).double()
+    with torch.no_grad():
+        torch.testing.assert_close(exported(**batch()).logits, model.double()(**batch()).logits, rtol=0, atol=1e-10)
+
+
 def test_marian_takes_separate_vocabularies():
     changes = {"tie_word_embeddings": False, "share_encoder_decoder_embeddings": False, "decoder_vocab_size": 50}
     model = random_model(**settings_for("marian", **changes))

@@ -56,6 +56,7 @@ def torch_transformer(ours):
         config.decoder_layers,
         config.encoder_ffn_dim,
         dropout=0.0,
+        activation=config.activation_function,
         batch_first=True,
         norm_first=config.norm_position == "pre",
         dtype=ours.dtype,
@@ -83,9 +84,11 @@ def torch_transformer(ours):
 @torch.no_grad()
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 @pytest.mark.parametrize("norm_position", ["pre", "post"])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize(("dtype", "tolerance"), PRECISIONS, ids=["float32", "float64"])
-def test_logits_are_those_of_torch_s_transformer(tiny_model, norm_position, dtype, tolerance):
-    ours = tiny_model(**PAPER, norm_position=norm_position).to(dtype)
+def test_logits_are_those_of_torch_s_transformer(tiny_model, norm_position, activation, dtype, tolerance):
+    settings = PAPER | {"norm_position": norm_position, "activation_function": activation}
+    ours = tiny_model(**settings).to(dtype)
     theirs = torch_transformer(ours)
 
     def embedded(side, tokens):
