@@ -1,0 +1,93 @@
+"""Contenders measured in turn: rounds, medians, ratios with their spread, and what the machine can do at most."""
+
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import torch
+
+Measured = TypeVar("Measured")
+
+MATRIX_SIZES = (1024, 2048)
+MATRIX_SECONDS = 0.3  # of multiplying, for each size
+
+
+def alternate(
+    contenders: Mapping[str, Callable[[], Measured]], rounds: int, warm_up: bool = True
+) -> dict[str, list[Measured]]:
+    """What each contender returns in each of `rounds` rounds, after one call to warm up that does not count.
+
+    In a round everyone has one turn. Who begins moves on from round to round, so that what disturbs the machine for
+    a while disturbs all alike and no one always comes after the same one.
+    """
+    names = list(contenders)
+    for name in names if warm_up else ():
+        contenders[name]()
+    measured: dict[str, list[Measured]] = {name: [] for name in names}
+    for number in range(rounds):
+        first = number % len(names)
+        for name in names[first:] + names[:first]:
+            measured[name].append(contenders[name]())
+    return measured
+
+
+def spread(values: Iterable[float]) -> dict[str, float]:
+    """Median, lowest and highest of `values`."""
+    values = sorted(values)
+    return {"median": statistics.median(values), "low": values[0], "high": values[-1]}
+
+
+def ratios(speeds: Sequence[float], others: Sequence[float]) -> dict[str, float]:
+    """How many times as fast as another: the spread of the ratios within each round."""
+    return spread(speed / other for speed, other in zip(speeds, others, strict=True))
+
+
+def matmul_peak(dtype: torch.dtype) -> float:
+    """Floating-point operations a second of the best matrix multiplication that torch does here."""
+    best = 0.0
+    for size in MATRIX_SIZES:
+        first, second = torch.rand(size, size, dtype=dtype), torch.rand(size, size, dtype=dtype)
+        end = time.perf_counter() + MATRIX_SECONDS
+        while (started := time.perf_counter()) < end:
+            torch.mm(first, second)
+            best = max(best, 2 * size**3 / (time.perf_counter() - started))
+    return best
+
+
+def peak_memory() -> int:
+    """Bytes of memory that this process has held at most (Linux)."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) * 1024
+
+
+def machine() -> dict[str, str | int | float]:
+    """What a figure needs beside it: processor, threads, versions, and how busy the machine was."""
+    model = [line.split(":")[1].strip() for line in _cpu_lines() if line.startswith("model name")]
+    return {
+        "processor": model[0] if model else platform.machine(),
+        "cores": len(os.sched_getaffinity(0)),
+        "threads": torch.get_num_threads(),
+        "load_average": os.getloadavg()[0],
+        "torch": torch.__version__,
+    }
+
+
+def _cpu_lines() -> list[str]:
+    path = Path("/proc/cpuinfo")
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def table(rows: Sequence[Mapping[str, str]]) -> str:
+    """Rows of equal keys as a Markdown table; all columns but the first are aligned to the right."""
+    names = list(rows[0])
+    lines = [names, ["---"] + ["---:"] * (len(names) - 1)] + [[row[name] for name in names] for row in rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def times(ratio: Mapping[str, float]) -> str:
+    """A ratio and its spread, for people."""
+    return f"{ratio['median']:.2f} [{ratio['low']:.2f}, {ratio['high']:.2f}]"
