@@ -175,22 +175,24 @@ def test_a_folder_without_pairs_is_refused(tmp_path):
 @pytest.mark.slow
 def test_train_prints_a_row_for_each_contender(tmp_path, capsys):
     contenders = [NAMES[0], NAMES[2]]
-    command = ["train", "--rounds", "1", "--steps", "1", "--threads", "1", "--contenders", *contenders]
-    main([*command, "--output", str(tmp_path / "report.json")])
+    command = ["train", "--rounds", "1", "--steps", "1", "--threads", "1", "--memory_rounds", "0"]
+    main([*command, "--contenders", *contenders, "--output", str(tmp_path / "report.json")])
     printed = capsys.readouterr().out
-    assert all(f"\n| {name} | " in printed for name in contenders) and "GFLOP/s" in printed and "MiB" in printed
+    assert all(f"\n| {name} | " in printed for name in contenders) and "GFLOP/s" in printed
     found = json.loads((tmp_path / "report.json").read_text())["results"]["contenders"]
     assert set(found) == set(contenders)
     assert found["Glossa"]["padding"] < found["MarianMT, Seq2SeqTrainer"]["padding"]
     assert 0 < found["Glossa"]["share"]["median"] < 1
-    assert found["Glossa"]["memory"]["median"] > 16 * found["Glossa"]["parameters"]
 
 
 @pytest.mark.slow
-def test_memory_is_that_of_each_alone(capsys):
-    main(["memory", "--rounds", "1", "--steps", "1", "--threads", "1", "--contenders", NAMES[1], NAMES[4]])
+def test_memory_is_that_of_each_alone_and_holds_the_weights_and_the_optimizer(tmp_path, capsys):
+    command = ["memory", "--rounds", "1", "--steps", "2", "--threads", "1", "--contenders", NAMES[1], NAMES[4]]
+    main([*command, "--output", str(tmp_path / "report.json")])
     rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if " MiB |" in line]
     assert [row[0] for row in rows] == [f"| {NAMES[1]}", f"| {NAMES[4]}"]
+    for found in json.loads((tmp_path / "report.json").read_text())["results"].values():
+        assert found["memory"]["median"] > 16 * found["parameters"]  # four float32: weight, gradient, two moments
 
 
 @pytest.mark.slow
@@ -204,13 +206,17 @@ def test_decode_compares_equally_long_translations(capsys):
 @pytest.mark.slow
 def test_decode_with_the_same_weights_gives_the_same_translations(tokenizer, tmp_path, tiny_config, capsys):
     torch.manual_seed(0)
-    model = GlossaForConditionalGeneration(tiny_config(vocab_size=len(tokenizer), **PUBLISHED))
+    model = GlossaForConditionalGeneration(
+        tiny_config(vocab_size=len(tokenizer), max_target_positions=128, **PUBLISHED)
+    )
     model.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     command = ["decode", "--model", str(tmp_path), "--rounds", "1", "--threads", "1", "--beams", "1"]
     main([*command, "--batches", "4", "--sentences", "8"])
-    rows = [line for line in capsys.readouterr().out.splitlines() if "batch 4" in line]
-    assert len(rows) >= 3 and all("100.0%" in row for row in rows)
+    lines = capsys.readouterr().out.splitlines()
+    # An untrained model never ends, and the engine has a limit of its own.
+    rows = [line for line in lines if "batch 4" in line and "engine" not in line]
+    assert len(rows) == 3 and all("100.0%" in row for row in rows)
 
 
 @pytest.mark.slow
