@@ -181,10 +181,11 @@ class Settings:
         if training.learning_rate_factor is None:
             return
         if training.lr_scheduler_type != "inverse_sqrt" or training.warmup_steps < 1:
+            schedule = SchedulerType(training.lr_scheduler_type).value
             raise GlossaError(
-                f"learning_rate_factor is {training.learning_rate_factor} with lr_scheduler_type "
-                f"{SchedulerType(training.lr_scheduler_type).value} and warmup_steps {training.warmup_steps}; it takes inverse_sqrt and a "
-                "number of warm-up steps. Set these, or give learning_rate."
+                f"learning_rate_factor is {training.learning_rate_factor} with lr_scheduler_type {schedule} and "
+                f"warmup_steps {training.warmup_steps}; it takes inverse_sqrt and a number of warm-up steps. Set these, "
+                "or give learning_rate."
             )
         # After warm-up the formula falls with step^-0.5, as inverse_sqrt does, so its peak says all.
         training.learning_rate = training.learning_rate_factor * (self.model.d_model * training.warmup_steps) ** -0.5
