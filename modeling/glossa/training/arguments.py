@@ -184,8 +184,8 @@ class Settings:
             schedule = SchedulerType(training.lr_scheduler_type).value
             raise GlossaError(
                 f"learning_rate_factor is {training.learning_rate_factor} with lr_scheduler_type {schedule} and "
-                f"warmup_steps {training.warmup_steps}; it takes inverse_sqrt and a number of warm-up steps. Set these, "
-                "or give learning_rate."
+                f"warmup_steps {training.warmup_steps}; it takes inverse_sqrt and a number of warm-up steps. Set "
+                "these, or give learning_rate."
             )
         # After warm-up the formula falls with step^-0.5, as inverse_sqrt does, so its peak says all.
         training.learning_rate = training.learning_rate_factor * (self.model.d_model * training.warmup_steps) ** -0.5
