@@ -15,12 +15,10 @@ from glossa.training.arguments import parse_settings
 from glossa.training.run import train
 
 COMMON = """--dataset files --vocab_size 2000 --d_model 128 --encoder_layers 3 --decoder_layers 3 --encoder_ffn_dim 384
-    --decoder_ffn_dim 384 --lr_scheduler_type linear --warmup_steps 300 --bf16 true
+    --decoder_ffn_dim 384 --batch_tokens 1024 --lr_scheduler_type linear --warmup_steps 300 --bf16 true
     --save_total_limit 1 --report_to none"""
-PRETRAINING = (
-    "--objective span_corruption --batch_tokens 2048 --num_train_epochs 16 --learning_rate 2e-3 --dropout 0.1"
-)
-TRANSLATION = """--batch_tokens 1024 --num_train_epochs 40 --learning_rate 2e-3 --dropout 0.3 --eval_strategy steps --save_strategy steps
+PRETRAINING = "--objective span_corruption --num_train_epochs 5 --learning_rate 2e-3 --dropout 0.1"
+TRANSLATION = """--num_train_epochs 40 --learning_rate 2e-3 --dropout 0.3 --eval_strategy steps --save_strategy steps
     --eval_steps 200 --save_steps 200 --max_validation_samples 300 --max_new_tokens 50"""
 
 
