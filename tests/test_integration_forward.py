@@ -214,15 +214,17 @@ def test_attention_is_the_same_whatever_computes_it(tiny_model, monkeypatch, imp
     assert len(calls) == (2 + 4) + 3 * 4 + (2 + 4)  # a batch, three cached steps, a sentence alone
 
 
+# Compiled for a CPU, torch 2.13's flex attention now and then damages the heap: pytorch/pytorch#153145.
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="torch's compiled flex attention is safe on a GPU only")
 @torch.no_grad()
-@pytest.mark.slow
-def test_compiled_flex_attention_generates_what_eager_does(tiny_model):
-    model = tiny_model(head_dim=16).float()
+def test_compiled_flex_attention_computes_what_eager_does(tiny_model):
+    model = tiny_model(head_dim=16).float().to("cuda")
     model.set_attn_implementation("eager")
-    expected = real(model(**arguments()).logits)
+    given = {name: tensor.cuda() for name, tensor in arguments().items()}
+    expected = real(model(**given).logits.cpu())
     model.set_attn_implementation("flex_attention")
     torch.compiler.reset()
-    same(real(model(**arguments()).logits), expected, 1e-4)
+    same(real(model(**given).logits.cpu()), expected, 1e-4)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="flash attention runs on a GPU only")
