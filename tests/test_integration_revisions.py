@@ -38,7 +38,7 @@ def test_two_revisions_keep_their_own_code_in_one_process(tmp_path):
             code = (folder / name).read_text()
             if number == 2:
                 # A later model that doubles its logits: were the first one's code used for both, it would not.
-                code = code.replace("logits = self.lm_head(", "logits = 2 * self.lm_head(")
+                code = code.replace("self.lm_head(states)", "2 * self.lm_head(states)")
             (folder / name).write_text(f"{code}\nREVISION = {number}\n")
     environment = os.environ | {"HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "1"}
     environment.pop("HF_MODULES_CACHE", None)

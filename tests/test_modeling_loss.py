@@ -5,8 +5,9 @@ import math
 import pytest
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from glossa.modeling_glossa import smoothed_cross_entropy
+from glossa.loss_glossa import chunked_cross_entropy, smoothed_cross_entropy
 
 SOURCE = torch.tensor([[9, 8, 7, 6, 5, 1], [11, 12, 13, 14, 15, 16], [20, 21, 22, 23, 24, 1]])
 LABELS = torch.tensor([[20, 21, 22, 23, 1], [30, 31, 1, -100, -100], [1, -100, -100, -100, -100]])
@@ -68,14 +69,96 @@ def test_the_loss_is_float32_and_finite_in_half_precision():
     same(loss, torch.tensor(0.9 * 60.0))
 
 
+SMOOTHINGS = [(0.0, None), (0.1, None), (0.1, 3), (0.0, 3)]
+
+
+def with_gradients(loss, *tensors):
+    return [loss.detach(), *torch.autograd.grad(loss, tensors)]
+
+
+def states_and_labels(rows, dtype):
+    """The states of `rows` x 5 positions, an output layer for them, and labels of which every sixth is left out."""
+    generator = torch.Generator().manual_seed(1)
+    states = torch.randn(rows, 5, 7, dtype=dtype, generator=generator, requires_grad=True)
+    weight = torch.randn(11, 7, dtype=dtype, generator=generator, requires_grad=True)
+    labels = torch.randint(11, (rows, 5), generator=generator)
+    return states, weight, labels.masked_fill(torch.arange(5 * rows).view(rows, 5) % 6 == 0, -100)
+
+
+@pytest.mark.parametrize("rows", [1, 60, 130])  # 4 labels, 250, and 541: one chunk, nearly one, and three
+@pytest.mark.parametrize(("smoothing", "excluded"), SMOOTHINGS)
+@pytest.mark.parametrize("items", [None, 1000])
+def test_chunks_change_neither_loss_nor_gradients(rows, smoothing, excluded, items):
+    states, weight, labels = states_and_labels(rows, torch.float64)
+    whole = smoothed_cross_entropy(states @ weight.t(), labels, smoothing, excluded, items)
+    chunked = chunked_cross_entropy(states, weight, labels, smoothing, excluded, items)
+    for ours, expected in zip(
+        with_gradients(chunked, states, weight), with_gradients(whole, states, weight), strict=True
+    ):
+        torch.testing.assert_close(ours, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(("smoothing", "excluded"), SMOOTHINGS)
+def test_the_gradient_of_chunks_is_the_slope_of_their_loss(smoothing, excluded):
+    states, weight, labels = states_and_labels(3, torch.float64)
+    assert torch.autograd.gradcheck(
+        lambda states, weight: 3 * chunked_cross_entropy(states, weight, labels, smoothing, excluded),
+        (states, weight),
+    )
+
+
+def test_chunks_of_a_frozen_output_layer_or_without_gradients():
+    states, weight, labels = states_and_labels(60, torch.float64)
+    loss, gradient = with_gradients(chunked_cross_entropy(states, weight, labels, 0.1), states)
+    frozen, same_gradient = with_gradients(chunked_cross_entropy(states, weight.detach(), labels, 0.1), states)
+    assert frozen.equal(loss) and same_gradient.equal(gradient)
+    with torch.no_grad():
+        assert chunked_cross_entropy(states, weight, labels, 0.1).equal(loss)
+
+
+def test_chunks_under_autocast_are_as_near_as_whole_logits():
+    states, weight, labels = states_and_labels(130, torch.float32)
+    exact = with_gradients(smoothed_cross_entropy(states @ weight.t(), labels, 0.1), states, weight)
+    with torch.autocast("cpu", torch.bfloat16):
+        logits = nn.functional.linear(states, weight)
+        assert logits.dtype == torch.bfloat16
+        whole = smoothed_cross_entropy(logits, labels, 0.1)
+        chunked = chunked_cross_entropy(states, weight, labels, 0.1)
+    whole, chunked = with_gradients(whole, states, weight), with_gradients(chunked, states, weight)
+    for ours, theirs, right in zip(chunked, whole, exact, strict=True):
+        assert ours.dtype == theirs.dtype == torch.float32
+        assert (ours - right).abs().max() < 1.5 * (theirs - right).abs().max() + 1e-3
+
+
+def test_chunks_never_hold_all_logits():
+    largest = 0
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            nonlocal largest
+            result = function(*args, **(kwargs or {}))
+            if torch.is_tensor(result):
+                largest = max(largest, result.numel())
+            return result
+
+    states, weight, labels = torch.randn(2048, 4), torch.randn(500, 4), torch.randint(500, (2048,))
+    with Watch():
+        chunked_cross_entropy(states, weight, labels)
+        assert largest == 256 * 500
+        smoothed_cross_entropy(states @ weight.t(), labels)
+        assert largest == 2048 * 500
+
+
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("kind", ["uniform", "exclude_padding"])
 def test_the_model_s_loss_smooths_in_training_only(tiny_model, smoothing, kind):
     model = tiny_model(label_smoothing=smoothing, label_smoothing_type=kind)
     outputs = model(SOURCE, labels=LABELS)
-    plain = nn.functional.cross_entropy(outputs.logits.flatten(0, 1), LABELS.flatten()).float()
+    plain = nn.functional.cross_entropy(outputs.logits.flatten(0, 1), LABELS.flatten())
     same(outputs.loss, plain)
-    trained = model.train()(SOURCE, labels=LABELS).loss
+    training = model.train()(SOURCE, labels=LABELS)
+    assert training.logits is None
+    trained = training.loss
     if smoothing == 0:
         same(trained, plain)
     else:

@@ -32,8 +32,8 @@ def test_one_folder_holds_a_whole_run(tiny_run):
     kept = {path.name for path in tiny_run.iterdir()}
     assert {
         "config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",
-        "configuration_glossa.py", "modeling_glossa.py", "recipe.yaml", "versions.json", "data_report.json",
-        "metrics.json", "history.json", "curves.png", "samples.md", "held_out",
+        "configuration_glossa.py", "loss_glossa.py", "modeling_glossa.py", "recipe.yaml", "versions.json",
+        "data_report.json", "metrics.json", "history.json", "curves.png", "samples.md", "held_out",
     } <= kept  # fmt: skip
     assert "training_args.bin" not in kept, "nothing pickled stands beside the model"
     assert (tiny_run / "curves.png").read_bytes().startswith(b"\x89PNG")

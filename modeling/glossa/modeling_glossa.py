@@ -28,6 +28,7 @@ from transformers.utils.import_utils import is_torchdynamo_compiling
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .configuration_glossa import GlossaConfig
+from .loss_glossa import chunked_cross_entropy, smoothed_cross_entropy
 
 
 def shift_tokens_right(labels: torch.Tensor, pad_token_id: int, decoder_start_token_id: int) -> torch.Tensor:
@@ -35,40 +36,6 @@ def shift_tokens_right(labels: torch.Tensor, pad_token_id: int, decoder_start_to
     shifted = labels.new_full(labels.shape, decoder_start_token_id)
     shifted[:, 1:] = labels[:, :-1]
     return shifted.masked_fill_(shifted == -100, pad_token_id)
-
-
-def smoothed_cross_entropy(
-    logits: torch.Tensor,
-    labels: torch.Tensor,
-    label_smoothing: float = 0.0,
-    excluded_token_id: int | None = None,
-    num_items_in_batch: torch.Tensor | int | None = None,
-) -> torch.Tensor:
-    """Cross-entropy between smoothed labels and the model's distribution, in nats a token.
-
-    Args:
-        logits: [..., V].
-        labels: [...]; -100 is left out.
-        label_smoothing: Mass taken from the label.
-        excluded_token_id: `None` spreads that mass evenly over all V tokens. A token (padding) spreads it evenly
-            over the V - 2 that are neither the label nor this token.
-        num_items_in_batch: Divides the sum; the number of labels in `labels` when not given.
-    """
-    logits, labels = logits.flatten(0, -2).float(), labels.flatten().to(logits.device)  # [N, V], [N]
-    if label_smoothing == 0 or excluded_token_id is None:
-        total = nn.functional.cross_entropy(logits, labels, label_smoothing=label_smoothing, reduction="sum")
-    else:
-        log_probabilities = logits.log_softmax(-1)
-        label = log_probabilities.gather(-1, labels.clamp(min=0).unsqueeze(-1)).squeeze(-1)  # [N]
-        others = log_probabilities.sum(-1) - label - log_probabilities[:, excluded_token_id]  # [N]
-        share = label_smoothing / (logits.shape[-1] - 2)
-        per_token = -(1 - label_smoothing) * label - share * others
-        total = per_token.masked_fill(labels == -100, 0).sum()
-    if num_items_in_batch is None:
-        return total / (labels != -100).sum()
-    if torch.is_tensor(num_items_in_batch):
-        num_items_in_batch = num_items_in_batch.to(total.device)
-    return total / num_items_in_batch
 
 
 def sinusoids(
@@ -720,7 +687,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GenerationMixin):
         num_items_in_batch: torch.Tensor | int | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> tuple | Seq2SeqLMOutput:
-        """Logits [B, T, V] and, with `labels` [B, T], the loss.
+        """Logits [B, T, V] and, with `labels` [B, T], the loss; in training the loss alone (`chunked_cross_entropy`).
 
         Args:
             input_ids: Source [B, S], or `inputs_embeds` [B, S, D], or `encoder_outputs`.
@@ -751,8 +718,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GenerationMixin):
             **kwargs,
         )
         kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
-        logits = self.lm_head(outputs.last_hidden_state[:, kept])
-        loss = None if labels is None else self._loss(logits, labels, num_items_in_batch)
+        logits, loss = self._logits_and_loss(outputs.last_hidden_state[:, kept], labels, num_items_in_batch)
         return Seq2SeqLMOutput(
             loss=loss,
             logits=logits,
@@ -765,15 +731,18 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GenerationMixin):
             encoder_attentions=outputs.encoder_attentions,
         )
 
-    def _loss(self, logits, labels, num_items_in_batch) -> torch.Tensor:
+    def _logits_and_loss(self, states, labels, num_items_in_batch) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+        if labels is None:
+            return self.lm_head(states), None
         excludes_padding = self.config.label_smoothing_type == "exclude_padding"
-        return smoothed_cross_entropy(
-            logits,
-            labels,
-            label_smoothing=self.config.label_smoothing if self.training else 0.0,
-            excluded_token_id=self.config.pad_token_id if excludes_padding else None,
-            num_items_in_batch=num_items_in_batch,
-        )
+        smoothing = self.config.label_smoothing if self.training else 0.0
+        excluded = self.config.pad_token_id if excludes_padding else None
+        # An adapter or a quantized layer in its place has more to it than a weight; a compiler fuses by itself.
+        if self.training and type(self.lm_head) is nn.Linear and not is_torchdynamo_compiling():
+            weight = self.lm_head.weight
+            return None, chunked_cross_entropy(states, weight, labels, smoothing, excluded, num_items_in_batch)
+        logits = self.lm_head(states)
+        return logits, smoothed_cross_entropy(logits, labels, smoothing, excluded, num_items_in_batch)
 
 
 __all__ = ["GlossaForConditionalGeneration", "GlossaModel", "GlossaPreTrainedModel"]

@@ -76,5 +76,5 @@ def _decoder_forward(
 
 
 def _output(model, states: torch.Tensor, labels: torch.Tensor | None, items) -> Seq2SeqLMOutput:
-    logits = model.get_output_embeddings()(states)
-    return Seq2SeqLMOutput(loss=None if labels is None else model._loss(logits, labels, items), logits=logits)
+    logits, loss = model._logits_and_loss(states, labels, items)
+    return Seq2SeqLMOutput(loss=loss, logits=logits)

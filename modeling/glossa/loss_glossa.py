@@ -1,0 +1,123 @@
+"""The loss of a translator: cross-entropy with smoothed labels, from logits, or from the states they are made of.
+
+Shapes in comments: N positions, D width of the states, V vocabulary.
+"""
+
+import torch
+from torch.autograd.function import once_differentiable
+
+
+def smoothed_cross_entropy(
+    logits: torch.Tensor,
+    labels: torch.Tensor,
+    label_smoothing: float = 0.0,
+    excluded_token_id: int | None = None,
+    num_items_in_batch: torch.Tensor | int | None = None,
+) -> torch.Tensor:
+    """Cross-entropy between smoothed labels and the model's distribution, in nats a token, in float32 at least.
+
+    Args:
+        logits: [..., V].
+        labels: [...]; -100 is left out.
+        label_smoothing: Mass taken from the label.
+        excluded_token_id: `None` spreads that mass evenly over all V tokens. A token (padding) spreads it evenly
+            over the V - 2 that are neither the label nor this token.
+        num_items_in_batch: Divides the sum; the number of labels in `labels` when not given.
+    """
+    labels = labels.flatten().to(logits.device)  # [N]
+    precision = torch.promote_types(logits.dtype, torch.float32)
+    log_probabilities = logits.flatten(0, -2).log_softmax(-1, dtype=precision)  # [N, V]
+    smoothing = label_smoothing, excluded_token_id
+    total = _smoothed_costs(log_probabilities, labels.clamp(min=0), smoothing).masked_fill(labels == -100, 0).sum()
+    return _mean(total, labels, num_items_in_batch)
+
+
+def chunked_cross_entropy(
+    states: torch.Tensor,
+    weight: torch.Tensor,
+    labels: torch.Tensor,
+    label_smoothing: float = 0.0,
+    excluded_token_id: int | None = None,
+    num_items_in_batch: torch.Tensor | int | None = None,
+) -> torch.Tensor:
+    """`smoothed_cross_entropy` of the logits `states` [..., D] times `weight` [V, D], which never exist as a whole.
+
+    Faster, and smaller by the logits, their softmax and its gradient: 256 labels at a time they stay in the
+    processor's cache. Positions without a label cost nothing.
+    """
+    labels = labels.to(states.device)
+    real = labels != -100
+    total = _ChunkedCrossEntropy.apply(states[real], weight, labels[real], (label_smoothing, excluded_token_id))
+    return _mean(total, labels, num_items_in_batch)
+
+
+def _masses(vocabulary: int, smoothing: tuple[float, int | None]) -> tuple[float, float]:
+    """What the smoothed distribution adds at the label, and what it has on every token that is not excluded."""
+    amount, excluded = smoothing
+    everywhere = amount / vocabulary if excluded is None or amount == 0 else amount / (vocabulary - 2)
+    return 1 - amount - (0 if excluded is None else everywhere), everywhere
+
+
+def _smoothed_costs(
+    log_probabilities: torch.Tensor, labels: torch.Tensor, smoothing: tuple[float, int | None]
+) -> torch.Tensor:
+    """Cross-entropy [N] with log-probabilities [N, V] for labels [N] without -100."""
+    label, everywhere = _masses(log_probabilities.shape[-1], smoothing)
+    costs = -label * log_probabilities.gather(-1, labels.unsqueeze(-1)).squeeze(-1)
+    if everywhere:
+        costs = costs - everywhere * log_probabilities.sum(-1)
+        if smoothing[1] is not None:
+            costs = costs + everywhere * log_probabilities[:, smoothing[1]]
+    return costs
+
+
+def _mean(total: torch.Tensor, labels: torch.Tensor, num_items_in_batch: torch.Tensor | int | None) -> torch.Tensor:
+    if num_items_in_batch is None:
+        return total / (labels != -100).sum()
+    if torch.is_tensor(num_items_in_batch):
+        num_items_in_batch = num_items_in_batch.to(total.device)
+    return total / num_items_in_batch
+
+
+class _ChunkedCrossEntropy(torch.autograd.Function):
+    """Sum of the smoothed costs of states [N, D], weight [V, D] and labels [N] without -100.
+
+    The gradient is worked out in the forward pass, while a chunk's softmax is at hand; backward scales it.
+    """
+
+    rows = 256
+
+    @staticmethod
+    def forward(ctx, states, weight, labels, smoothing):
+        device = states.device.type
+        mixed = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else states.dtype
+        precision = torch.promote_types(mixed, torch.float32)
+        label, everywhere = _masses(weight.shape[0], smoothing)
+        output_layer = weight.to(mixed)
+        total = states.new_zeros((), dtype=precision)
+        state_gradient = torch.empty_like(states) if ctx.needs_input_grad[0] else None
+        weight_gradient = torch.zeros_like(weight) if ctx.needs_input_grad[1] else None
+        with torch.autocast(device, enabled=False):
+            for start in range(0, len(labels), _ChunkedCrossEntropy.rows):
+                chunk = slice(start, start + _ChunkedCrossEntropy.rows)
+                inputs, targets = states[chunk].to(mixed), labels[chunk]
+                scores = (inputs @ output_layer.t()).log_softmax(-1, dtype=precision)
+                total += _smoothed_costs(scores, targets, smoothing).sum()
+                # Softmax less the smoothed distribution, in the memory of the logarithms.
+                scores.exp_().sub_(everywhere)
+                scores[torch.arange(len(targets), device=targets.device), targets] -= label
+                if smoothing[1] is not None:
+                    scores[:, smoothing[1]] += everywhere
+                gradient = scores.to(mixed)
+                if state_gradient is not None:
+                    state_gradient[chunk] = gradient @ output_layer
+                if weight_gradient is not None:
+                    weight_gradient += gradient.t() @ inputs
+        ctx.save_for_backward(state_gradient, weight_gradient)
+        return total
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, total_gradient):
+        gradients = (None if saved is None else saved * total_gradient for saved in ctx.saved_tensors)
+        return *gradients, None, None
