@@ -6,6 +6,8 @@ Shapes in comments: N positions, D width of the states, V vocabulary.
 import torch
 from torch.autograd.function import once_differentiable
 
+CHUNKS = {"cpu": 256, "cuda": 4096}  # labels: what caches hold, and what keeps a GPU busy
+
 
 def smoothed_cross_entropy(
     logits: torch.Tensor,
@@ -42,8 +44,8 @@ def chunked_cross_entropy(
 ) -> torch.Tensor:
     """`smoothed_cross_entropy` of the logits `states` [..., D] times `weight` [V, D], which never exist as a whole.
 
-    Faster, and smaller by the logits, their softmax and its gradient: 256 labels at a time they stay in the
-    processor's cache. Positions without a label cost nothing.
+    Faster, and smaller by the logits, their softmax and its gradient: 256 labels at a time (`CHUNKS`) they stay in
+    the processor's cache. Positions without a label cost nothing.
     """
     labels = labels.to(states.device)
     real = labels != -100
@@ -82,10 +84,9 @@ def _mean(total: torch.Tensor, labels: torch.Tensor, num_items_in_batch: torch.T
 class _ChunkedCrossEntropy(torch.autograd.Function):
     """Sum of the smoothed costs of states [N, D], weight [V, D] and labels [N] without -100.
 
-    The gradient is worked out in the forward pass, while a chunk's softmax is at hand; backward scales it.
+    The gradient is worked out in the forward pass, while a chunk's softmax is at hand; backward scales it. All chunks
+    use the same memory: on a processor, getting new pages from the system takes as long as the softmax does.
     """
-
-    rows = 256
 
     @staticmethod
     def forward(ctx, states, weight, labels, smoothing):
@@ -94,24 +95,33 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         precision = torch.promote_types(mixed, torch.float32)
         label, everywhere = _masses(weight.shape[0], smoothing)
         output_layer = weight.to(mixed)
+        rows = CHUNKS.get(device, CHUNKS["cuda"])
+        logits = states.new_empty(min(rows, len(labels)), weight.shape[0], dtype=mixed)
+        scores = logits if mixed == precision else torch.empty_like(logits, dtype=precision)
         total = states.new_zeros((), dtype=precision)
         state_gradient = torch.empty_like(states) if ctx.needs_input_grad[0] else None
         weight_gradient = torch.zeros_like(weight) if ctx.needs_input_grad[1] else None
         with torch.autocast(device, enabled=False):
-            for start in range(0, len(labels), _ChunkedCrossEntropy.rows):
-                chunk = slice(start, start + _ChunkedCrossEntropy.rows)
+            for start in range(0, len(labels), rows):
+                chunk = slice(start, start + rows)
                 inputs, targets = states[chunk].to(mixed), labels[chunk]
-                scores = (inputs @ output_layer.t()).log_softmax(-1, dtype=precision)
-                total += _smoothed_costs(scores, targets, smoothing).sum()
-                # Softmax less the smoothed distribution, in the memory of the logarithms.
-                scores.exp_().sub_(everywhere)
-                scores[torch.arange(len(targets), device=targets.device), targets] -= label
+                gradient = logits[: len(targets)]
+                probabilities = gradient if scores is logits else scores[: len(targets)]
+                torch.mm(inputs, output_layer.t(), out=gradient)
+                probabilities.copy_(gradient)
+                torch.log_softmax(probabilities, -1, out=probabilities)
+                total += _smoothed_costs(probabilities, targets, smoothing).sum()
+                # Softmax less the smoothed distribution.
+                probabilities.exp_().sub_(everywhere)
+                probabilities[torch.arange(len(targets), device=targets.device), targets] -= label
                 if smoothing[1] is not None:
-                    scores[:, smoothing[1]] += everywhere
-                gradient = scores.to(mixed)
+                    probabilities[:, smoothing[1]] += everywhere
+                gradient.copy_(probabilities)
                 if state_gradient is not None:
                     state_gradient[chunk] = gradient @ output_layer
-                if weight_gradient is not None:
+                if weight_gradient is not None and weight_gradient.dtype == mixed:
+                    weight_gradient.addmm_(gradient.t(), inputs)
+                elif weight_gradient is not None:
                     weight_gradient += gradient.t() @ inputs
         ctx.save_for_backward(state_gradient, weight_gradient)
         return total
