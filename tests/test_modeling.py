@@ -5,7 +5,7 @@ import torch
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration, GlossaModel
-from glossa.modeling_glossa import rotate, shift_tokens_right, sinusoids
+from glossa.modeling_glossa import GlossaDropout, rotate, shift_tokens_right, sinusoids
 
 SOURCE = torch.tensor([[9, 8, 7, 6, 5, 1], [11, 12, 13, 14, 15, 16]])
 TARGET = torch.tensor([[2, 20, 21, 22, 23], [2, 30, 31, 32, 33]])
@@ -346,3 +346,32 @@ def test_config_class_builds_both_models_without_arguments():
     with torch.device("meta"):
         assert GlossaModel(GlossaConfig()).config.d_model == 256
         assert GlossaForConditionalGeneration(GlossaConfig()).can_generate()
+
+
+@pytest.mark.parametrize("p", [0.1, 0.3, 0.9])
+def test_dropout_drops_each_number_by_itself_and_keeps_the_mean(p):
+    torch.manual_seed(0)
+    dropout, n = GlossaDropout(p), 400_003  # no multiple of the four that share a random number
+    given = torch.full((n,), 2.0, dtype=torch.float64, requires_grad=True)
+    kept = dropout(given)
+    kept.sum().backward()
+    stays = kept != 0
+    share = stays.double().mean().item()
+    assert abs(share - (1 - p)) < 5 * (p * (1 - p) / n) ** 0.5
+    # What stays is scaled to the mean; the rounding of p to 1/65536 is in the scale too.
+    torch.testing.assert_close(kept[stays], torch.full_like(kept[stays], 2 / (1 - p)), rtol=1e-4 / (1 - p), atol=0)
+    assert given.grad.equal(kept.detach() / 2)
+    # Neighbours and every second, third and fourth are independent: together they stay as often as by chance.
+    for step in (1, 2, 3, 4):
+        together = (stays[:-step] & stays[step:]).double().mean().item()
+        assert abs(together - (1 - p) ** 2) < 6 * (1 - p) / n**0.5
+    assert not dropout(given).equal(kept)
+    torch.manual_seed(0)
+    assert dropout(given).equal(kept)
+    assert dropout.eval()(given) is given
+
+
+def test_dropout_of_nothing_and_of_all():
+    given = torch.ones(3, 5)
+    assert GlossaDropout(0.0)(given).equal(given)
+    assert GlossaDropout(1.0)(given).eq(0).all()

@@ -87,6 +87,22 @@ def build_norm(config: GlossaConfig) -> nn.Module:
     return norm(config.d_model, eps=config.norm_eps)
 
 
+class GlossaDropout(nn.Dropout):
+    """Dropout (Srivastava et al. 2014) that takes a processor half the time of torch's.
+
+    There torch draws each element's fate by itself; here four share a random number of 64 bits, so that `p` is a
+    multiple of 1/65536. What stays is scaled by the share that does, as ever.
+    """
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        dropped = round(self.p * 2**16)
+        if not self.training or dropped in (0, 2**16) or input.device.type != "cpu" or is_torchdynamo_compiling():
+            return super().forward(input)
+        numbers = torch.empty(-(-input.numel() // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
+        kept = numbers[: input.numel()].view(input.shape) >= dropped - 2**15
+        return input * kept.to(input.dtype).mul_(2**16 / (2**16 - dropped))
+
+
 class GlossaAttention(nn.Module):
     """Attention with H query heads on G key-value heads: of a sequence on itself, or of a target on its source."""
 
@@ -167,7 +183,7 @@ class GlossaFeedForward(nn.Module):
         self.up_proj = nn.Linear(config.d_model, inner_dim, bias=bias)
         self.down_proj = nn.Linear(inner_dim, config.d_model, bias=bias)
         self.activation = ACT2FN[config.activation_function]
-        self.dropout = nn.Dropout(config.activation_dropout)
+        self.dropout = GlossaDropout(config.activation_dropout)
 
     def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
         inner = self.up_proj(hidden_states)
@@ -186,7 +202,7 @@ class GlossaResidual(nn.Module):
         pre = config.norm_position == "pre"
         self.norm_before = build_norm(config) if pre else nn.Identity()
         self.norm_after = nn.Identity() if pre else build_norm(config)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = GlossaDropout(config.dropout)
 
     def forward(self, hidden_states: torch.Tensor, sublayer_output: torch.Tensor) -> torch.Tensor:
         return self.norm_after(hidden_states + self.dropout(sublayer_output))
@@ -299,7 +315,7 @@ class GlossaEmbeddings(nn.Module):
         elif config.position_embedding_type == "sinusoidal":
             self.embed_positions = GlossaSinusoidalPositions(config)
         self.norm = build_norm(config) if config.embedding_norm else nn.Identity()
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = GlossaDropout(config.dropout)
 
     def forward(self, inputs_embeds: torch.Tensor, position_ids: torch.Tensor):
         """Hidden states [B, L, D] and, where positions are rotary, cosines and sines [1 or B, 1, L, E/2]."""
