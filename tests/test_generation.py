@@ -197,3 +197,78 @@ def test_sampling_obeys_the_seed(tiny_model):
         torch.manual_seed(seed)
         drawn.append(ids(model, do_sample=True, temperature=2.0))
     assert drawn[0].equal(drawn[1]) and not drawn[0].equal(drawn[2])
+
+
+TARGETS = torch.tensor([[2, 20, 21], [2, 30, 31], [2, 22, 23], [2, 32, 33], [2, 24, 25], [2, 34, 35]])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("attention", ["eager", "sdpa", "flex_attention"])
+def test_targets_share_a_source_as_if_each_had_its_own(tiny_model, architecture, attention):
+    if attention == "flex_attention":
+        architecture = architecture | {"head_dim": 16}  # the narrowest that its definition takes
+    model = tiny_model(**architecture)
+    model.set_attn_implementation(attention)
+    with torch.compiler.set_stance("force_eager"):  # compiled for a processor it is torch that fails
+        states = model.get_encoder()(SOURCE, attention_mask=MASK).last_hidden_state
+    attended = {"output_attentions": True} if attention == "eager" else {}
+
+    def logits(states, mask):
+        with torch.compiler.set_stance("force_eager"):
+            first = model(
+                encoder_outputs=(states,), attention_mask=mask, decoder_input_ids=TARGETS, use_cache=True, **attended
+            )
+            cache = first.past_key_values
+            following = model(
+                encoder_outputs=(states,),
+                attention_mask=mask,
+                decoder_input_ids=TARGETS[:, 1:2],
+                past_key_values=cache,
+                **attended,
+            )
+        return first, following
+
+    shared, own = logits(states, MASK), logits(states.repeat_interleave(3, 0), MASK.repeat_interleave(3, 0))
+    for ours, theirs in zip(shared, own, strict=True):
+        torch.testing.assert_close(ours.logits, theirs.logits, rtol=1e-9, atol=1e-9)
+        for weights, expected in zip(ours.cross_attentions or (), theirs.cross_attentions or (), strict=True):
+            torch.testing.assert_close(weights, expected, rtol=1e-9, atol=1e-9)
+    for outputs, rows in ((shared[1], 2), (own[1], 6)):
+        assert outputs.past_key_values.cross_attention_cache.layers[0].keys.shape[0] == rows
+    # One of three is not the other two: the rows are told apart.
+    assert (shared[0].logits[0] - shared[0].logits[1]).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"num_beams": 4},
+        {"num_beams": 4, "num_return_sequences": 3, "do_sample": True},
+        {"num_beams": 4, "cache_implementation": "static"},
+        {"num_return_sequences": 3, "do_sample": True},
+        {"num_beams": 2, "use_cache": False},
+    ],
+)
+def test_beams_share_their_source_and_find_what_they_find_with_their_own(
+    tiny_model, architecture, monkeypatch, settings
+):
+    model = tiny_model(**architecture)
+    settings = {"max_new_tokens": 12, "min_new_tokens": 6, "attention_mask": MASK} | settings
+    rows = []
+    model.get_decoder().register_forward_pre_hook(
+        lambda module, args, given: rows.append(given["encoder_hidden_states"].shape[0]), with_kwargs=True
+    )
+    torch.manual_seed(1)
+    shared = model.generate(SOURCE, **settings)
+    assert set(rows) == {2}
+    # As transformers has it: a source for each beam, that changes places with it.
+    monkeypatch.setattr(
+        GlossaForConditionalGeneration,
+        "_expand_inputs_for_generation",
+        GenerationMixin._expand_inputs_for_generation,
+    )
+    monkeypatch.delattr(GlossaForConditionalGeneration, "_reorder_cache")
+    rows.clear()
+    torch.manual_seed(1)
+    assert model.generate(SOURCE, **settings).equal(shared)
+    assert set(rows) == {2 * max(settings.get("num_beams", 1), settings.get("num_return_sequences", 1))}

@@ -77,7 +77,8 @@ def eager_attention_forward(
     if attention_mask is not None:
         scores = scores + attention_mask
     weights = scores.softmax(dim=-1, dtype=torch.promote_types(scores.dtype, torch.float32)).to(query.dtype)
-    weights = nn.functional.dropout(weights, p=dropout, training=module.training)
+    if dropout:
+        weights = nn.functional.dropout(weights, p=dropout)
     output = weights @ repeat_heads(value, module.num_key_value_groups)  # [B, H, L, E]
     return output.transpose(1, 2).contiguous(), weights
 
@@ -95,8 +96,10 @@ class GlossaDropout(nn.Dropout):
     """
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
+        if not self.training:
+            return input
         dropped = round(self.p * 2**16)
-        if not self.training or dropped in (0, 2**16) or input.device.type != "cpu" or is_torchdynamo_compiling():
+        if dropped in (0, 2**16) or input.device.type != "cpu" or is_torchdynamo_compiling():
             return super().forward(input)
         numbers = torch.empty(-(-input.numel() // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
         kept = numbers[: input.numel()].view(input.shape) >= dropped - 2**15
@@ -130,7 +133,14 @@ class GlossaAttention(nn.Module):
         past_key_values: EncoderDecoderCache | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """[B, L, D] to [B, L, D]; with `encoder_hidden_states` [B, S, D], keys and values come from the source."""
+        """[B, L, D] to [B, L, D]; with `encoder_hidden_states` [B / k, S, D], keys and values come from the source.
+
+        The k targets of one source, its beams, then attend to it as one target k times as long: a source knows no
+        order of the target's tokens, and its keys and values need not be there k times.
+        """
+        rows, length, _ = hidden_states.shape
+        if encoder_hidden_states is not None:
+            hidden_states = hidden_states.reshape(encoder_hidden_states.shape[0], -1, hidden_states.shape[-1])
         query = self._split_heads(self.q_proj(hidden_states))
         if encoder_hidden_states is None:
             key, value = self._key_value(hidden_states)
@@ -152,7 +162,9 @@ class GlossaAttention(nn.Module):
             scaling=self.scaling,
             **kwargs,
         )
-        return self.out_proj(output.flatten(2)), weights  # [B, L, H, E] to [B, L, D]
+        if weights is not None and weights.shape[0] != rows:
+            weights = weights.unflatten(2, (-1, length)).transpose(1, 2).flatten(0, 1)  # [B, H, L, K] again
+        return self.out_proj(output.reshape(rows, length, -1)), weights  # [B, L, H, E] to [B, L, D]
 
     def _split_heads(self, states: torch.Tensor) -> torch.Tensor:
         return states.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)  # [B, L, H * E] to [B, H, L, E]
@@ -476,6 +488,7 @@ class GlossaDecoder(GlossaPreTrainedModel):
     ) -> tuple | BaseModelOutputWithPastAndCrossAttentions:
         """Decode `input_ids` [B, T] after what the cache holds; `attention_mask` [B, cached + T] is 0 at padding.
 
+        `encoder_hidden_states` have B rows, or B / k: then k rows after one another are targets of one source.
         Without `encoder_hidden_states` the layers attend to the target alone, as a language model.
         `position_ids` [1 or B, T] are counted from the mask when not given.
         """
@@ -498,9 +511,11 @@ class GlossaDecoder(GlossaPreTrainedModel):
         )
         encoder_mask = None
         if encoder_hidden_states is not None:
+            # As the layers see it: all targets of a source one after the other.
+            grouped = inputs_embeds.reshape(encoder_hidden_states.shape[0], -1, inputs_embeds.shape[-1])
             encoder_mask = create_bidirectional_mask(
                 config=self.config,
-                inputs_embeds=inputs_embeds,
+                inputs_embeds=grouped,
                 attention_mask=encoder_attention_mask,
                 encoder_hidden_states=encoder_hidden_states,
             )
@@ -669,6 +684,22 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GenerationMixin):
                 "decoder's input. Set them, or give decoder_input_ids."
             )
         return shift_tokens_right(labels, padding, start)
+
+    def _expand_inputs_for_generation(  # type: ignore[override]
+        self, expand_size: int = 1, is_encoder_decoder: bool = False, input_ids=None, **model_kwargs
+    ) -> tuple[torch.LongTensor, dict]:
+        """As in transformers, `expand_size` rows for each sentence, but one of its source: the beams share that."""
+        shared = {name: model_kwargs.pop(name, None) for name in ("encoder_outputs", "attention_mask")}
+        # The truth, that there is an encoder, would have it look for `encoder_outputs`.
+        input_ids, expanded = super()._expand_inputs_for_generation(  # type: ignore[misc]
+            expand_size=expand_size, is_encoder_decoder=False, input_ids=input_ids, **model_kwargs
+        )
+        return input_ids, expanded | {name: value for name, value in shared.items() if value is not None}
+
+    def _reorder_cache(self, past_key_values: EncoderDecoderCache, beam_idx: torch.LongTensor) -> EncoderDecoderCache:
+        """Let beams change their places; a beam's source is that of all beams it can come from."""
+        past_key_values.self_attention_cache.reorder_cache(beam_idx)
+        return past_key_values
 
     def _seen_from_target(self) -> "GlossaForConditionalGeneration":
         """This model with the target's vocabulary as its `vocab_size`: there transformers looks for the target's."""
