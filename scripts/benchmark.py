@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import datasets
@@ -22,11 +23,19 @@ import torch
 from glossa import GlossaForConditionalGeneration
 from glossa.benchmark.contenders import NAMES, Field
 from glossa.benchmark.corpus import load_corpus
-from glossa.benchmark.decoding import LENGTH, build_decoders, decoding_rows, measure_decoding, measure_test_set
+from glossa.benchmark.decoding import (
+    LENGTH,
+    build_decoders,
+    decoding_rows,
+    measure_decoding,
+    measure_test_set,
+    profile_decoding,
+)
 from glossa.benchmark.memory import measure_memory, memory_rows
 from glossa.benchmark.pipeline import measure_pipeline, measure_start, pipeline_rows
+from glossa.benchmark.profile import MATRICES, profile_rows, time_by_kind
 from glossa.benchmark.sizes import SIZES, glossa_config
-from glossa.benchmark.timing import machine, peak_memory, table
+from glossa.benchmark.timing import machine, matmul_peak, peak_memory, table
 from glossa.benchmark.training import measure_training, training_rows
 from glossa.cli import run
 from glossa.errors import GlossaError
@@ -47,13 +56,15 @@ def parse(argv: list[str]) -> argparse.Namespace:
     common.add_argument("--output", metavar="FILE.json", help="write all figures here too")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("train", "memory"):
-        command = commands.add_parser(name, parents=[common])
+    profiled = argparse.ArgumentParser(add_help=False)
+    profiled.add_argument("--profile", action="store_true", help="where Glossa's time goes, instead of a comparison")
+    for name, parents in (("train", [common, profiled]), ("memory", [common])):
+        command = commands.add_parser(name, parents=parents)
         command.add_argument("--contenders", nargs="+", choices=NAMES, default=list(NAMES), help="default: all")
     commands.choices["train"].add_argument(
         "--memory_rounds", type=int, default=1, help="of the column on memory; 0 leaves it out (default: 1)"
     )
-    command = commands.add_parser("decode", parents=[common])
+    command = commands.add_parser("decode", parents=[common, profiled])
     command.add_argument("--model", metavar="RUN", help="a trained model (default: an untrained one of --size)")
     command.add_argument("--length", type=int, help=f"of every translation (default: {LENGTH} if untrained)")
     command.add_argument("--beams", type=int, nargs="+", default=[1, 5], help="default: 1 5")
@@ -74,6 +85,8 @@ def memory(arguments: argparse.Namespace, rounds: int) -> dict:
 
 
 def train(arguments: argparse.Namespace) -> dict:
+    if arguments.profile:
+        return profile_training(arguments)
     result = measure_training(build_field(arguments), arguments.contenders, arguments.rounds, arguments.steps)
     if arguments.memory_rounds:
         for name, found in memory(arguments, arguments.memory_rounds).items():
@@ -83,6 +96,17 @@ def train(arguments: argparse.Namespace) -> dict:
     precision = "bfloat16" if arguments.bf16 else "float32"
     print(f"\nPeak: {peak['median']} [{peak['low']}, {peak['high']}] GFLOP/s of matrix multiplication in {precision}")
     return result
+
+
+def profile_training(arguments: argparse.Namespace) -> dict:
+    contender = build_field(arguments).build("Glossa, bare loop")
+    contender.train(arguments.steps)
+    work, found = time_by_kind(partial(contender.train, arguments.steps))
+    peak = matmul_peak(torch.bfloat16 if arguments.bf16 else torch.float32)
+    print(table(profile_rows(found)))
+    print(f"\n{work.flops / work.seconds / peak:.1%} of the peak in all, ", end="")
+    print(f"{work.flops / found[MATRICES] / peak:.1%} while matrices are multiplied")
+    return found
 
 
 def decode(arguments: argparse.Namespace) -> dict:
@@ -104,8 +128,14 @@ def decode(arguments: argparse.Namespace) -> dict:
         for beams in arguments.beams:
             for batch in arguments.batches:
                 name = f"{'greedy' if beams == 1 else f'beam {beams}'}, batch {batch}"
+                if arguments.profile:
+                    results[name] = profile_decoding(decoders, sources, beams, batch)
+                    print(f"{name}\n\n{table(profile_rows(results[name]))}\n")
+                    continue
                 results[name] = measure_decoding(decoders, sources, beams, batch, arguments.rounds)
                 rows += decoding_rows(name, results[name])
+        if arguments.profile:
+            return results
         name = f"greedy, {len(sentences)} sentences"
         results[name] = measure_test_set(decoders, sentences, arguments.rounds)
         rows += decoding_rows(name, results[name])

@@ -3,6 +3,7 @@
 import json
 import math
 import runpy
+import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.benchmark import sizes
 from glossa.benchmark.contenders import NAMES, Contender, Field, equal_budget
 from glossa.benchmark.decoding import prefix_greedy
+from glossa.benchmark.profile import MATRICES, OUTSIDE, profile_rows, time_by_kind
 from glossa.benchmark.sizes import PUBLISHED, forward_flops, marian_config
 from glossa.benchmark.timing import alternate, matmul_peak, ratios, spread, table
 from glossa.data.batching import TokenBatchSampler
@@ -186,6 +188,17 @@ def test_train_prints_a_row_for_each_contender(tmp_path, capsys):
 
 
 @pytest.mark.slow
+def test_profiles_say_where_time_goes(tmp_path, capsys):
+    main(["train", "--profile", "--steps", "1", "--threads", "1"])
+    printed = capsys.readouterr().out
+    assert "| matrix multiplication | " in printed and "of the peak in all" in printed
+    command = ["decode", "--profile", "--rounds", "1", "--threads", "1", "--length", "3", "--beams", "2"]
+    main([*command, "--batches", "2", "--sentences", "8", "--output", str(tmp_path / "report.json")])
+    assert "beam 2, batch 2\n\n| time goes to | share |" in capsys.readouterr().out
+    assert json.loads((tmp_path / "report.json").read_text())["results"]["beam 2, batch 2"][MATRICES] > 0
+
+
+@pytest.mark.slow
 def test_memory_is_that_of_each_alone_and_holds_the_weights_and_the_optimizer(tmp_path, capsys):
     command = ["memory", "--rounds", "1", "--steps", "2", "--threads", "1", "--contenders", NAMES[1], NAMES[4]]
     main([*command, "--output", str(tmp_path / "report.json")])
@@ -227,3 +240,16 @@ def test_pipeline_fills_a_cache_of_its_own_and_then_reads_it(capsys):
     speeds = {name: int(rows[f"| {name}"].replace(",", "")) for name in ("first pass", "cached")}
     assert 0 < speeds["first pass"] < speeds["cached"]
     assert "first step after" in printed
+
+
+def test_time_by_kind_adds_up_and_finds_what_is_done():
+    matrix, wide = torch.randn(600, 600), torch.randn(2000, 2000)
+    result, found = time_by_kind(lambda: (matrix @ matrix, sum(matrix @ matrix for _ in range(20)))[0])
+    assert result.equal(matrix @ matrix)
+    assert found[MATRICES] > 0.5 * sum(found.values())
+    _, found = time_by_kind(lambda: [wide.clone() for _ in range(20)])
+    assert found[MATRICES] == 0 and found["copies, zeros, gathering"] > 0.5 * sum(found.values())
+    _, found = time_by_kind(lambda: time.sleep(0.2))
+    assert 0.2 <= sum(found.values()) < 1 and found[OUTSIDE] > 0.9 * sum(found.values())
+    rows = profile_rows({"a": 1.0, "b": 3.0, "c": 0.0})
+    assert rows == [{"time goes to": "b", "share": "75.0%"}, {"time goes to": "a", "share": "25.0%"}]

@@ -22,6 +22,7 @@ from ..errors import GlossaError
 from ..evaluation.translation import GenerateEngine, Translation, Translator
 from ..export.families import export_model
 from ..modeling_glossa import GlossaForConditionalGeneration
+from .profile import time_by_kind
 from .sizes import marian_config
 from .timing import alternate, ratios, spread, times
 
@@ -103,6 +104,13 @@ def measure_decoding(decoders: Decoders, sources: list[list[int]], beams: int, b
         contenders["exported engine"] = partial(_engine_translate, decoders, beams)
     turns = {name: _turn(decode, sources, batch) for name, decode in contenders.items()}
     return _compared(alternate(turns, rounds), decoders.forced)
+
+
+def profile_decoding(decoders: Decoders, sources: list[list[int]], beams: int, batch: int) -> dict[str, float]:
+    """The seconds of each kind of operator in translating the second batch with Glossa's `generate`."""
+    turn = _turn(partial(_generate, decoders, decoders.glossa, beams), sources, batch)
+    turn()
+    return time_by_kind(turn)[1]
 
 
 def _compared(measured: dict[str, list[Decoded]], forced: int | None) -> dict:
