@@ -19,7 +19,7 @@ import torch
 from transformers import MarianMTModel, PreTrainedTokenizerBase
 
 from ..errors import GlossaError
-from ..evaluation.translation import GenerateEngine, Translation, Translator
+from ..evaluation.translation import Engine, GenerateEngine, Translation, Translator
 from ..export.families import export_model
 from ..modeling_glossa import GlossaForConditionalGeneration
 from .profile import time_by_kind
@@ -85,7 +85,9 @@ def _engine(model: GlossaForConditionalGeneration, tokenizer: PreTrainedTokenize
 
     folder = Path(files.enter_context(tempfile.TemporaryDirectory())) / "engine"
     export_ctranslate2(model, tokenizer, folder)
-    return load_engine(str(folder), "cpu")[0]
+    engine = load_engine(str(folder), "cpu")[0]
+    engine.longest = LONGEST
+    return engine
 
 
 def measure_decoding(decoders: Decoders, sources: list[list[int]], beams: int, batch: int, rounds: int) -> dict:
@@ -145,12 +147,13 @@ def _turn(decode: Callable[[list[list[int]]], list[str]], sources: list[list[int
 
 def _generate(decoders: Decoders, model: Any, beams: int, sources: list[list[int]]) -> list[str]:
     batch = decoders.tokenizer.pad({"input_ids": sources}, return_tensors="pt")
+    settings = decoders.glossa.generation_config
     found = model.generate(
         input_ids=batch["input_ids"],
         attention_mask=batch["attention_mask"],
         num_beams=beams,
-        length_penalty=1.0,
-        early_stopping=False,
+        length_penalty=settings.length_penalty,
+        early_stopping=settings.early_stopping,
         do_sample=False,
         min_new_tokens=decoders.forced,
         max_new_tokens=decoders.forced or LONGEST,
@@ -214,13 +217,13 @@ def measure_test_set(decoders: Decoders, sentences: list[str], rounds: int) -> d
     The loop translates `LINES` of the sentences in each round, evenly spaced. Returns what [`measure_decoding`] does.
     """
     model = decoders.glossa
-    engine = model if decoders.forced is None else _ForcedEngine(decoders)
+    engine = GenerateEngine(model, decoders.tokenizer) if decoders.forced is None else _ForcedEngine(decoders)
     translator = Translator(engine, decoders.tokenizer, num_beams=1)
     lines = translator.encode(sentences[:: max(len(sentences) // LINES, 1)][:LINES])
 
-    def batches() -> Decoded:
+    def batches(engine: Engine) -> Decoded:
         started = time.perf_counter()
-        texts = translator.best(sentences)
+        texts = Translator(engine, decoders.tokenizer, num_beams=1).best(sentences)
         return Decoded(time.perf_counter() - started, texts)
 
     def one_by_one() -> Decoded:
@@ -228,10 +231,11 @@ def measure_test_set(decoders: Decoders, sentences: list[str], rounds: int) -> d
         texts = [prefix_greedy(model, decoders.tokenizer, decoders.forced, [ids])[0] for ids in lines]
         return Decoded(time.perf_counter() - started, texts)
 
-    return _compared(
-        alternate({"Glossa, as scripts/translate.py": batches, "prefix, one by one": one_by_one}, rounds),
-        decoders.forced,
-    )
+    turns: dict[str, Callable[[], Decoded]]
+    turns = {"Glossa, as scripts/translate.py": partial(batches, engine), "prefix, one by one": one_by_one}
+    if decoders.forced is None and decoders.engine is not None:
+        turns["the same with --engine ctranslate2"] = partial(batches, decoders.engine)
+    return _compared(alternate(turns, rounds), decoders.forced)
 
 
 def decoding_rows(name: str, results: dict) -> list[dict[str, str]]:
