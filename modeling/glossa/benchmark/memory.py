@@ -8,17 +8,13 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
-import psutil
 import torch
 
 from ..errors import GlossaError
 from .contenders import Field, count_trained
 from .corpus import load_corpus
-from .timing import alternate, peak_memory, ratios, spread, times
-
-RESET = "5"  # what proc(5) says resets the peak
+from .timing import alternate, peak_memory, ratios, reset_peak, spread, times
 
 
 def measure_memory(names: list[str], rounds: int, options: dict) -> dict[str, dict]:
@@ -31,7 +27,7 @@ def measure_memory(names: list[str], rounds: int, options: dict) -> dict[str, di
     """
 
     def turn(name: str) -> Callable[[], dict]:
-        return lambda: _alone(name, options)
+        return lambda: in_process("glossa.benchmark.memory", name, {"name": name} | options)
 
     measured = alternate({name: turn(name) for name in names}, rounds, warm_up=False)
     first = [found["memory"] for found in measured[names[0]]]
@@ -49,8 +45,7 @@ def train_alone(
     torch.set_num_threads(threads)
     corpus = load_corpus(data, language)
     field = Field(corpus.tokenised["train"], corpus.tokenizer, size, architecture, bf16)
-    before = psutil.Process().memory_info().rss
-    Path("/proc/self/clear_refs").write_text(RESET)
+    before = reset_peak()
     contender = field.build(name)
     work = contender.train(steps)
     contender.close()
@@ -62,11 +57,15 @@ def train_alone(
     }
 
 
-def _alone(name: str, options: dict) -> dict:
-    command = [sys.executable, "-m", "glossa.benchmark.memory", json.dumps({"name": name} | options)]
+def in_process(module: str, name: str, options: dict) -> dict:
+    """What `module` prints as its last line, JSON, when it is run in a process of its own with `options` as JSON.
+
+    Raises `GlossaError` where that fails; `name` says to people what was measured.
+    """
+    command = [sys.executable, "-m", module, json.dumps(options)]
     process = subprocess.run(command, capture_output=True, text=True, check=False)
     if process.returncode:
-        raise GlossaError(f"{name} did not train in a process of its own: {process.stderr.strip()[-500:]}")
+        raise GlossaError(f"{name} failed in a process of its own: {process.stderr.strip()[-500:]}")
     return json.loads(process.stdout.splitlines()[-1])
 
 
