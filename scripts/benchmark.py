@@ -1,10 +1,12 @@
-"""How fast Glossa is beside others of equal size: `scripts/benchmark.py train|decode|pipeline|memory`.
+"""How fast Glossa is beside others of equal size: `scripts/benchmark.py train|decode|pipeline|memory|growth`.
 
     train     real target tokens a second, padding, share of the machine's peak, memory: Glossa, transformers' MarianMT
               under the stock Seq2SeqTrainer, torch.nn.Transformer, and Glossa without its Trainer
     decode    sentences a second: generate, MarianMT's, a loop that recomputes its prefix, the exported engine
     pipeline  from raw text to batches, first and cached, beside what training takes; and how soon training begins
     memory    peak memory of training, each contender in a process of its own
+    growth    time and peak memory of Glossa's training step against sentence length, vocabulary and batch, and of
+              preparing a corpus against its rows; each size in a process of its own
 
 Contenders take turns, in several rounds. A figure is the median of the rounds, a ratio the median of the ratios within
 each round, with the lowest and the highest.
@@ -31,6 +33,7 @@ from glossa.benchmark.decoding import (
     measure_test_set,
     profile_decoding,
 )
+from glossa.benchmark.growth import CURVES, UNITS, growth_rows, load_growth, measure_growth
 from glossa.benchmark.memory import measure_memory, memory_rows
 from glossa.benchmark.pipeline import measure_pipeline, measure_start, pipeline_rows
 from glossa.benchmark.profile import MATRICES, profile_rows, time_by_kind
@@ -40,37 +43,49 @@ from glossa.benchmark.training import measure_training, training_rows
 from glossa.cli import run
 from glossa.errors import GlossaError
 from glossa.loading import load_model, load_tokenizer
+from glossa.plots import draw_growth
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--data", metavar="FOLDER", help="of Multi30K or Anki (default: the embedded corpus)")
-    common.add_argument("--language", default="fr", help="to translate into, from English (default: fr)")
     common.add_argument("--size", choices=SIZES, default="tiny", help="default: tiny")
     common.add_argument("--architecture", choices=("published", "modern"), default="published",
                         help="of Glossa: that of the others, of 2017 (default), or its own")  # fmt: skip
     common.add_argument("--bf16", action="store_true", help="train in mixed precision")
-    common.add_argument("--rounds", type=int, default=5, help="default: 5")
     common.add_argument("--steps", type=int, default=8, help="training steps in a turn (default: 8)")
     common.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="default: all cores")
     common.add_argument("--output", metavar="FILE.json", help="write all figures here too")
+    contest = argparse.ArgumentParser(add_help=False, parents=[common])
+    contest.add_argument("--data", metavar="FOLDER", help="of Multi30K or Anki (default: the embedded corpus)")
+    contest.add_argument("--language", default="fr", help="to translate into, from English (default: fr)")
+    contest.add_argument("--rounds", type=int, default=5, help="default: 5")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     profiled = argparse.ArgumentParser(add_help=False)
     profiled.add_argument("--profile", action="store_true", help="where Glossa's time goes, instead of a comparison")
-    for name, parents in (("train", [common, profiled]), ("memory", [common])):
+    for name, parents in (("train", [contest, profiled]), ("memory", [contest])):
         command = commands.add_parser(name, parents=parents)
         command.add_argument("--contenders", nargs="+", choices=NAMES, default=list(NAMES), help="default: all")
     commands.choices["train"].add_argument(
         "--memory_rounds", type=int, default=1, help="of the column on memory; 0 leaves it out (default: 1)"
     )
-    command = commands.add_parser("decode", parents=[common, profiled])
+    command = commands.add_parser("decode", parents=[contest, profiled])
     command.add_argument("--model", metavar="RUN", help="a trained model (default: an untrained one of --size)")
     command.add_argument("--length", type=int, help=f"of every translation (default: {LENGTH} if untrained)")
     command.add_argument("--beams", type=int, nargs="+", default=[1, 5], help="default: 1 5")
     command.add_argument("--batches", type=int, nargs="+", default=[1, 64], help="sentences (default: 1 64)")
     command.add_argument("--sentences", type=int, default=1000, help="of the test set, at most (default: 1000)")
-    commands.add_parser("pipeline", parents=[common])
+    commands.add_parser("pipeline", parents=[contest])
+    command = commands.add_parser("growth", parents=[common])
+    command.add_argument("--rounds", type=int, default=1, help="processes for each size (default: 1)")
+    command.add_argument("--curves", nargs="*", choices=CURVES, default=list(CURVES), help="default: all")
+    for curve, sizes in CURVES.items():
+        meaning = f"{UNITS[curve]} (default: {' '.join(map(str, sizes))})"
+        command.add_argument(f"--{curve}", type=int, nargs="+", default=sizes, metavar="N", help=meaning)
+    command.add_argument("--earlier", metavar="FILE.json", nargs="+", default=[],
+                         help="reports by --output, of curves to show too")  # fmt: skip
+    command.add_argument("--picture", metavar="FILE.png", help="draw the curves here (.png, .svg or .pdf)")
+    command.set_defaults(data="made for the purpose")
     return parser.parse_args(argv)
 
 
@@ -159,6 +174,18 @@ def pipeline(arguments: argparse.Namespace) -> dict:
     return result
 
 
+def growth(arguments: argparse.Namespace) -> dict:
+    options = {name: getattr(arguments, name) for name in ("size", "architecture", "bf16", "threads", "steps")}
+    curves = load_growth(arguments.earlier, options)
+    if not arguments.curves and not curves:
+        raise GlossaError(f"--curves is empty, and so is --earlier. Give one of {', '.join(CURVES)}, or a report.")
+    ranges = {curve: getattr(arguments, curve) for curve in arguments.curves}
+    curves |= measure_growth(ranges, arguments.rounds, options)
+    curves = {curve: curves[curve] for curve in CURVES if curve in curves}
+    print(table(growth_rows(curves)))
+    return curves
+
+
 def main(argv: list[str]) -> None:
     arguments = parse(argv)
     for name in ("rounds", "steps", "threads"):
@@ -167,7 +194,7 @@ def main(argv: list[str]) -> None:
     torch.set_num_threads(arguments.threads)
     os.environ["OMP_NUM_THREADS"] = str(arguments.threads)  # of the engine, and of processes that are started
     datasets.disable_progress_bars()
-    commands = {"train": train, "decode": decode, "pipeline": pipeline}
+    commands = {"train": train, "decode": decode, "pipeline": pipeline, "growth": growth}
     commands["memory"] = lambda arguments: memory(arguments, arguments.rounds)
     before = machine()
     result = commands[arguments.command](arguments)
@@ -182,6 +209,8 @@ def main(argv: list[str]) -> None:
     if arguments.output:
         report = {"options": vars(arguments), "machine": before, "results": result}
         Path(arguments.output).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    if arguments.command == "growth" and arguments.picture:
+        draw_growth(result, UNITS, Path(arguments.picture))
 
 
 if __name__ == "__main__":

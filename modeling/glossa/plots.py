@@ -1,9 +1,13 @@
-"""Pictures of a run and of what a model looks at; the file's ending decides between PNG, SVG and PDF."""
+"""Pictures of a run, of what a model looks at and of how costs grow.
+
+The file's ending decides between PNG, SVG and PDF.
+"""
 
 import json
 from pathlib import Path
 
 import matplotlib
+import numpy
 
 matplotlib.use("Agg")  # no display is needed to write a picture
 
@@ -56,6 +60,35 @@ def draw_attention(weights, rows: list[str], columns: list[str], title: str, fil
         axes.set_title(f"head {head}", fontsize="small")
     figure.suptitle(title)
     figure.colorbar(image, ax=grid, shrink=0.6, label="weight")
+    _save(figure, file)
+
+
+def draw_growth(curves: dict[str, dict], labels: dict[str, str], file: Path) -> None:
+    """Time and peak memory against what grows, with the power law that fits (dashed); all axes are logarithmic.
+
+    Args:
+        curves: As `glossa.benchmark.growth.measure_growth` returns them.
+        labels: What grows, for each curve.
+        file: To write to.
+    """
+    figure, grid = pyplot.subplots(
+        2, len(curves), figsize=(2.5 * len(curves), 4.6), squeeze=False, layout="constrained"
+    )
+    figures = (("seconds", "time (s)", 1, "o-", "#10426b"), ("memory", "peak memory (MiB)", 2**20, "s-", "#a04000"))
+    for column, (name, curve) in zip(grid.T, curves.items(), strict=True):
+        sizes = numpy.array(curve["sizes"])
+        for axes, (key, label, unit, style, colour) in zip(column, figures, strict=True):
+            values = numpy.array(curve[key]) / unit
+            power = curve["exponents"][key]["all"]
+            law = sizes**power * numpy.exp(numpy.mean(numpy.log(values) - power * numpy.log(sizes)))
+            axes.loglog(sizes, values, style, color=colour, label="measured")
+            axes.loglog(sizes, law, "--", color="0.55", label=f"$n^{{{power:.2f}}}$")
+            axes.set_xticks(sizes, [f"{size:,}" for size in sizes], rotation=60, fontsize="small")
+            axes.set_xticks([], minor=True)
+            axes.set(ylabel=label)
+            axes.grid(alpha=0.3)
+            axes.legend(fontsize="small")
+        axes.set_xlabel(labels[name], fontsize="small")
     _save(figure, file)
 
 
