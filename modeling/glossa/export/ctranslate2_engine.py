@@ -57,29 +57,40 @@ class CTranslate2Engine(Engine):
     def translate(
         self, sources: list[list[int]], num_beams: int, num_return_sequences: int = 1, scores: bool = False
     ) -> list[Translation]:
-        found: list[list[Translation]] = [[] for _ in sources]
-        # CTranslate2 has one limit of length for a call, Glossa one for each sentence: twice its own and some.
-        order = sorted(range(len(sources)), key=lambda index: len(sources[index]))
-        for length, group in groupby(order, key=lambda index: len(sources[index])):
+        limits = [self._limit(len(ids)) for ids in sources]
+        found = self._search(sources, max(limits, default=0), num_beams, num_return_sequences, scores)
+        # CTranslate2 has one limit of length for a call, Glossa one for each sentence. The few that went on beyond
+        # their own are searched for again, with those of the same limit.
+        beyond = [index for index, result in enumerate(found) if max(map(len, result.hypotheses)) > limits[index]]
+        for limit, group in groupby(sorted(beyond, key=limits.__getitem__), key=limits.__getitem__):
             chosen = list(group)
-            limit = 2 * length + SPARE_TARGET_TOKENS
-            if self.longest is not None:
-                limit = min(limit, self.longest)
-            settings = self._settings(num_beams, num_return_sequences, limit)
-            tokens = [self.tokenizer.convert_ids_to_tokens(sources[index]) for index in chosen]
-            results = self.translator.translate_batch(tokens, **settings, return_scores=scores)
-            for index, result in zip(chosen, results, strict=True):
-                found[index] = self._translations(result, settings["length_penalty"], scores)
-        return [translation for translations in found for translation in translations]
+            again = self._search([sources[index] for index in chosen], limit, num_beams, num_return_sequences, scores)
+            for index, result in zip(chosen, again, strict=True):
+                found[index] = result
+        return [translation for result in found for translation in self._translations(result, num_beams, scores)]
+
+    def _limit(self, length: int) -> int:
+        """Tokens that the translation of a source of `length` tokens may have."""
+        limit = 2 * length + SPARE_TARGET_TOKENS
+        return limit if self.longest is None else min(limit, self.longest)
+
+    def _search(self, sources, limit: int, num_beams: int, num_return_sequences: int, scores: bool) -> list:
+        tokens = [self.tokenizer.convert_ids_to_tokens(ids) for ids in sources]
+        settings = self._settings(num_beams, num_return_sequences, limit)
+        return self.translator.translate_batch(tokens, **settings, return_scores=scores)
+
+    def _length_penalty(self, num_beams: int) -> float:
+        penalty = self.decoding.length_penalty
+        return 0 if num_beams == 1 else 1 if penalty is None else penalty
 
     def _settings(self, num_beams: int, num_return_sequences: int, limit: int) -> dict:
         decoding = self.decoding
-        ends, penalty = decoding.eos_token_id, decoding.length_penalty
+        ends = decoding.eos_token_id
         return {
             "beam_size": num_beams,
             "num_hypotheses": num_return_sequences,
             "patience": 1 if decoding.early_stopping else PATIENCE,
-            "length_penalty": 0 if num_beams == 1 else 1 if penalty is None else penalty,
+            "length_penalty": self._length_penalty(num_beams),
             "max_input_length": 0,  # no truncation
             "min_decoding_length": 0,
             "max_decoding_length": limit,
@@ -87,13 +98,14 @@ class CTranslate2Engine(Engine):
             "return_end_token": True,  # so that it counts in the length that scores are divided by
         }
 
-    def _translations(self, result, length_penalty: float, scores: bool) -> list[Translation]:
+    def _translations(self, result, num_beams: int, scores: bool) -> list[Translation]:
         ids = [[self.target.token_to_id(token) for token in tokens] for tokens in result.hypotheses]
         # A row of the embedding without a token has no text.
         known = [[index for index in indices if index is not None] for indices in ids]
         texts = self.tokenizer.batch_decode(known, skip_special_tokens=True)
         if not scores:
             return [Translation(text) for text in texts]
+        length_penalty = self._length_penalty(num_beams)
         sums = [score * len(tokens) ** length_penalty for score, tokens in zip(result.scores, ids, strict=True)]
         return [Translation(text, score) for text, score in zip(texts, sums, strict=True)]
 
