@@ -234,11 +234,11 @@ def test_decode_with_the_same_weights_gives_the_same_translations(tokenizer, tmp
 
 @pytest.mark.slow
 def test_pipeline_fills_a_cache_of_its_own_and_then_reads_it(capsys):
-    main(["pipeline", "--rounds", "1", "--steps", "1", "--threads", "1"])
+    main(["pipeline", "--rounds", "3", "--steps", "1", "--threads", "1"])
     printed = capsys.readouterr().out
     rows = {line.split(" | ")[0]: line.split(" | ")[1] for line in printed.splitlines() if line.startswith("| ")}
     speeds = {name: int(rows[f"| {name}"].replace(",", "")) for name in ("first pass", "cached")}
-    assert speeds["first pass"] > 0 and speeds["cached"] > 0  # which is faster is the machine's affair on so few rows
+    assert 0 < speeds["first pass"] < speeds["cached"]
     assert "first step after" in printed
 
 
