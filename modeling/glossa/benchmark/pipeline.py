@@ -53,7 +53,8 @@ def measure_pipeline(field: Field, folder: str | None, language: str, rounds: in
     """A first pass, with an empty cache, and a second in each round; and `steps` steps of training `field`'s model.
 
     Returns for each pass the spreads of `rows` and `tokens` (real target tokens) a second and of its `ratio` to the
-    tokens that training takes; and under "training" the `tokens` that it takes.
+    tokens that training takes; and under "training" the `tokens` that it takes. The embedded corpus is made in memory,
+    which `datasets` does not cache: without a `folder` both passes are first ones.
     """
     arguments, consumer = data_arguments(folder, language), field.build("Glossa, bare loop")
     cache = datasets.config.HF_DATASETS_CACHE
