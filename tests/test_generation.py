@@ -2,9 +2,11 @@ import math
 
 import pytest
 import torch
-from transformers import GenerationConfig, GenerationMixin
+from transformers import DynamicCache, EncoderDecoderCache, GenerationConfig, GenerationMixin
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
+from glossa.generation_glossa import GlossaGenerationMixin
+from glossa.pipeline_glossa import LengthLimit
 
 PAD, EOS, START, UNKNOWN, A, B, C, _ = range(8)
 SOURCE = torch.tensor([[9, 8, 7, 1, 0, 0], [11, 12, 13, 14, 15, 1]])
@@ -267,8 +269,68 @@ def test_beams_share_their_source_and_find_what_they_find_with_their_own(
         "_expand_inputs_for_generation",
         GenerationMixin._expand_inputs_for_generation,
     )
-    monkeypatch.delattr(GlossaForConditionalGeneration, "_reorder_cache")
+    monkeypatch.delattr(GlossaGenerationMixin, "_reorder_cache")
     rows.clear()
     torch.manual_seed(1)
     assert model.generate(SOURCE, **settings).equal(shared)
     assert set(rows) == {2 * max(settings.get("num_beams", 1), settings.get("num_return_sequences", 1))}
+
+
+MANY = torch.randint(4, 30, (16, 7), generator=torch.Generator().manual_seed(5))
+
+
+def own_and_transformers(model, monkeypatch, **settings):
+    """What `generate` finds, what it does by transformers' own loop, and the sentences computed at each step."""
+    found, rows = [], []
+    decoder = model.get_decoder()
+    settings = {"max_new_tokens": 25, "num_beams": 1} | settings
+    for loop in (GlossaGenerationMixin._sample, GenerationMixin._sample):
+        monkeypatch.setattr(GlossaGenerationMixin, "_sample", loop)
+        rows.append([])
+        hook = decoder.register_forward_pre_hook(
+            lambda module, args, given: rows[-1].append(len(given["input_ids"])), with_kwargs=True
+        )
+        found.append(model.generate(MANY, **settings))
+        hook.remove()
+    return *found, *rows
+
+
+@pytest.mark.parametrize("mask", [None, MANY > 5])
+def test_greedy_drops_what_has_ended_and_finds_what_transformers_does(tiny_model, architecture, monkeypatch, mask):
+    # Every third token is an end, and each sentence has a limit of its own.
+    own, transformers, rows, all_rows = own_and_transformers(
+        tiny_model(**architecture),
+        monkeypatch,
+        eos_token_id=list(range(1, 37, 3)),
+        stopping_criteria=[LengthLimit(torch.arange(16).roll(5) + 2)],
+        attention_mask=mask,
+    )
+    assert own.equal(transformers)
+    assert set(all_rows) == {16} and len(rows) == len(all_rows)
+    lengths = (own[:, 1:] != PAD).sum(1)
+    for step, computed in enumerate(rows):
+        # All that go on, and at most a third more than these.
+        assert (lengths > step).sum() <= computed < (lengths > step).sum() * 4 / 3 + 1
+    assert rows[-1] <= 5
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"do_sample": True, "top_k": 0},
+        {"repetition_penalty": 1.5},
+        {"return_dict_in_generate": True},
+        {"output_attentions": True},
+        {"use_cache": False},
+        {"cache_implementation": "static", "disable_compile": True},
+        {"decoder_attention_mask": torch.ones(16, 1, dtype=torch.long)},
+        {"past_key_values": "own"},
+    ],
+)
+def test_whatever_else_is_asked_of_greedy_search_is_transformers_affair(tiny_model, monkeypatch, settings):
+    monkeypatch.setattr(GlossaGenerationMixin, "_greedy", lambda *args, **kwargs: pytest.fail("ours"))
+    if settings == {"past_key_values": "own"}:
+        settings = {"past_key_values": EncoderDecoderCache(DynamicCache(), DynamicCache())}
+    found = tiny_model().generate(MANY, max_new_tokens=5, num_beams=1, eos_token_id=-1, **settings)
+    sequences = found if torch.is_tensor(found) else found.sequences
+    assert sequences.shape == (16, 6)

@@ -19,7 +19,8 @@ from glossa.loading import load_model, load_tokenizer
 
 ROOT = Path(__file__).parents[1]
 NAME, TOKEN = "someone/tiny-en-fr", "hf_secretsecretsecret"
-CODE = {"configuration_glossa.py", "loss_glossa.py", "modeling_glossa.py", "pipeline_glossa.py"}
+CODE = {"configuration_glossa.py", "generation_glossa.py", "loss_glossa.py", "modeling_glossa.py"}
+CODE |= {"pipeline_glossa.py"}
 FILES = CODE | {
     "config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",
     "README.md", "metrics.json", "history.json", "versions.json", "samples.md", "curves.png", "handler.py",

@@ -14,7 +14,8 @@ from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.tokenizer import train_tokenizer
 
 PACKAGE = Path(__file__).parents[1] / "modeling/glossa"
-TRAVELLERS = ["configuration_glossa", "loss_glossa", "modeling_glossa", "tokenization_glossa", "pipeline_glossa"]
+TRAVELLERS = ["configuration_glossa", "generation_glossa", "loss_glossa", "modeling_glossa", "pipeline_glossa"]
+TRAVELLERS += ["tokenization_glossa"]
 ALLOWED = {"torch", "transformers", "huggingface_hub", "tokenizers"} | set(sys.stdlib_module_names)
 SENTENCES = ["The cat sleeps on the mat.", "Où est-ce qu’il l'a posé ?"]
 # Not there for whoever loads the folder: the package, and all it needs beyond torch and transformers.

@@ -4,14 +4,11 @@ Shapes in comments: B sentences, S source tokens, T target tokens, L queries and
 the residual stream, H query heads, G key-value heads, E width of a head, V vocabulary.
 """
 
-import copy
-
 import torch
 from torch import nn
 from transformers import initialization as init
 from transformers.activations import ACT2FN
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
-from transformers.generation import GenerationMixin
 from transformers.masking_utils import create_bidirectional_mask, create_causal_mask
 from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.modeling_outputs import (
@@ -28,6 +25,7 @@ from transformers.utils.import_utils import is_torchdynamo_compiling
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .configuration_glossa import GlossaConfig
+from .generation_glossa import GlossaGenerationMixin
 from .loss_glossa import chunked_cross_entropy, smoothed_cross_entropy
 
 
@@ -194,7 +192,8 @@ class GlossaFeedForward(nn.Module):
         self.gate_proj = nn.Linear(config.d_model, inner_dim, bias=bias) if config.gated_feed_forward else None
         self.up_proj = nn.Linear(config.d_model, inner_dim, bias=bias)
         self.down_proj = nn.Linear(inner_dim, config.d_model, bias=bias)
-        self.activation = ACT2FN[config.activation_function]
+        relu = config.activation_function == "relu"
+        self.activation = nn.ReLU(inplace=True) if relu else ACT2FN[config.activation_function]
         self.dropout = GlossaDropout(config.activation_dropout)
 
     def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
@@ -638,7 +637,7 @@ class GlossaModel(GlossaPreTrainedModel):
         )
 
 
-class GlossaForConditionalGeneration(GlossaPreTrainedModel, GenerationMixin):
+class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixin):
     """The translator: encoder, decoder and the output layer over the target vocabulary."""
 
     def __init__(self, config: GlossaConfig):
@@ -684,37 +683,6 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GenerationMixin):
                 "decoder's input. Set them, or give decoder_input_ids."
             )
         return shift_tokens_right(labels, padding, start)
-
-    def _expand_inputs_for_generation(  # type: ignore[override]
-        self, expand_size: int = 1, is_encoder_decoder: bool = False, input_ids=None, **model_kwargs
-    ) -> tuple[torch.LongTensor, dict]:
-        """As in transformers, `expand_size` rows for each sentence, but one of its source: the beams share that."""
-        shared = {name: model_kwargs.pop(name, None) for name in ("encoder_outputs", "attention_mask")}
-        # The truth, that there is an encoder, would have it look for `encoder_outputs`.
-        input_ids, expanded = super()._expand_inputs_for_generation(  # type: ignore[misc]
-            expand_size=expand_size, is_encoder_decoder=False, input_ids=input_ids, **model_kwargs
-        )
-        return input_ids, expanded | {name: value for name, value in shared.items() if value is not None}
-
-    def _reorder_cache(self, past_key_values: EncoderDecoderCache, beam_idx: torch.LongTensor) -> EncoderDecoderCache:
-        """Let beams change their places; a beam's source is that of all beams it can come from."""
-        past_key_values.self_attention_cache.reorder_cache(beam_idx)
-        return past_key_values
-
-    def _seen_from_target(self) -> "GlossaForConditionalGeneration":
-        """This model with the target's vocabulary as its `vocab_size`: there transformers looks for the target's."""
-        view = copy.copy(self)
-        view.config = copy.copy(self.config)
-        view.config.vocab_size = self.lm_head.out_features
-        return view
-
-    def compute_transition_scores(self, *args, **kwargs) -> torch.Tensor:
-        view = self._seen_from_target()
-        return GenerationMixin.compute_transition_scores(view, *args, **kwargs)  # type: ignore[arg-type]
-
-    def _beam_search(self, *args, **kwargs):
-        # Needed by the oldest transformers that this file runs on; the newest looks at the logits.
-        return GenerationMixin._beam_search(self._seen_from_target(), *args, **kwargs)
 
     @can_return_tuple
     def forward(  # type: ignore[misc]  # TransformersKwargs too names num_items_in_batch

@@ -117,10 +117,12 @@ class TranslationPipeline(Pipeline):
             **inputs,
             **generate_kwargs,
             stopping_criteria=[LengthLimit(limits)],
-            return_dict_in_generate=True,
+            return_dict_in_generate=return_scores,
             output_scores=return_scores,
         )
-        return {"sequences": output.sequences, "scores": self._scores(output) if return_scores else None}
+        if not return_scores:
+            return {"sequences": output, "scores": None}
+        return {"sequences": output.sequences, "scores": self._scores(output)}
 
     def postprocess(self, outputs) -> list[dict[str, Any]]:
         """The translations of a batch, [B * returned] of them."""
