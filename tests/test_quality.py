@@ -10,9 +10,11 @@ from transformers import DataCollatorForSeq2Seq, set_seed
 
 from glossa import GlossaForConditionalGeneration
 from glossa.benchmark.corpus import load_corpus
+from glossa.benchmark.quality import COMPOSITIONS, QUIET, build_trainer, measure_quality, quality_rows
 from glossa.benchmark.sizes import glossa_config
 from glossa.data.batching import TokenBatchSampler
 from glossa.modeling_glossa import GlossaDropout
+from glossa.training.arguments import parse_settings
 
 SEEDS = (1, 2, 3)
 STEPS = 100
@@ -59,3 +61,39 @@ def test_dropout_s_generator_does_not_change_quality():
     # No dropout at all is told from either.
     without = validation_loss(corpus, 1, lambda p: nn.Identity())
     assert abs(without - ours[0]) > spread
+
+
+def test_compositions_differ_in_lengths_a_step_alone(tiny_settings, tmp_path):
+    corpus = load_corpus(None)
+    changes = {"batch_tokens": 750, "gradient_accumulation_steps": 2, "num_train_epochs": 1, "seed": 3}
+    argv = [*tiny_settings(tmp_path, **changes), *QUIET]
+    spans, sentences, steps, weights = {}, {}, set(), []
+    for name in COMPOSITIONS:
+        trainer = build_trainer(name, parse_settings(argv), corpus.tokenizer, corpus.tokenised)
+        weights.append(next(trainer.model.parameters()).clone())
+        arguments = trainer.args
+        steps.add(arguments.max_steps)
+        batches = [batch["labels"] for batch, _ in zip(trainer.get_train_dataloader(), range(60), strict=False)]
+        each = arguments.gradient_accumulation_steps
+        lengths = [
+            [int(count) for labels in batches[first : first + each] for count in (labels != -100).sum(1)]
+            for first in range(0, 60, each)
+        ]
+        spans[name] = statistics.mean(max(step) - min(step) for step in lengths)
+        sentences[name] = statistics.mean(map(len, lengths))
+    at_random, one_length, recipe = COMPOSITIONS
+    assert spans[one_length] < 2 < 4 < spans[recipe] < spans[at_random]
+    assert sentences == pytest.approx(dict.fromkeys(COMPOSITIONS, 40000 / steps.pop()), rel=0.2) and not steps
+    assert all(weight.equal(weights[0]) for weight in weights)
+
+
+@pytest.mark.slow
+def test_quality_is_measured_for_every_seed(tiny_settings, tmp_path):
+    argv = [*tiny_settings(tmp_path, num_train_epochs=1), *QUIET]
+    found = measure_quality(argv, COMPOSITIONS[1:], [4, 5])
+    assert list(found) == list(COMPOSITIONS[1:])
+    for values in found.values():
+        assert len(set(values["loss"])) == 2 and all(3 < loss < 7 for loss in values["loss"])
+        assert all(0 <= bleu <= 100 for bleu in values["bleu"]) and all(value > 0 for value in values["seconds"])
+    row = quality_rows({"a": {"loss": [1.25, 2], "bleu": [30, 4.125], "seconds": [1, 3, 200]}})[0]
+    assert list(row.values()) == ["a", "1.2500, 2.0000", "30.00, 4.12", "3"]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
-from datasets import load_dataset
+from datasets import Dataset, load_dataset
 from safetensors.torch import load_file, save_file
 from transformers import AutoTokenizer, DataCollatorForSeq2Seq
 
@@ -137,6 +137,15 @@ def test_gradient_accumulation_weighs_tokens(tmp_path, tiny_settings):
     model.train()(**collate(rows)).loss.backward()
     for name, parameter in model.named_parameters():
         torch.testing.assert_close(accumulated[name], parameter.grad, rtol=1e-4, atol=1e-6)
+
+
+def test_every_step_of_an_epoch_has_all_its_batches(tmp_path, tiny_settings):
+    rows = Dataset.from_dict({"source_length": [4] * 6, "target_length": [4] * 6})
+    model = GlossaForConditionalGeneration(GlossaConfig(vocab_size=20, d_model=8, encoder_layers=1, decoder_layers=1))
+    for accumulated, batches in ((1, 3), (2, 4), (3, 3), (4, 4)):  # eight tokens hold two rows
+        argv = tiny_settings(tmp_path / "run", batch_tokens=8, gradient_accumulation_steps=accumulated)
+        trainer = GlossaTrainer(model=model, args=parse_settings(argv).training, train_dataset=rows)
+        assert len(trainer.batch_sampler) == batches
 
 
 def test_a_run_starts_from_another_with_its_tokenizer(tmp_path, tiny_run, tiny_settings):

@@ -96,6 +96,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         label, everywhere = _masses(weight.shape[0], smoothing)
         output_layer = weight.to(mixed)
         rows = CHUNKS.get(device, CHUNKS["cuda"])
+        rows = max(-(-len(labels) // max(round(len(labels) / rows), 1)), 1)  # equal chunks of about as many
         logits = states.new_empty(min(rows, len(labels)), weight.shape[0], dtype=mixed)
         scores = logits if mixed == precision else torch.empty_like(logits, dtype=precision)
         total = states.new_zeros((), dtype=precision)

@@ -30,7 +30,7 @@ from ..training.arguments import GlossaTrainingArguments
 from ..training.trainer import GlossaTrainer
 from .sizes import DROPOUT, LABEL_SMOOTHING, forward_flops, glossa_config, marian_config
 
-SENTENCES = 64  # in a batch of the stock Trainer; Glossa's hold as many on average
+SENTENCES = 64  # in a step of the stock Trainer; Glossa's hold as many on average
 LEARNING_RATE = 1e-4
 MAX_GRADIENT_NORM = 1.0  # the Trainer's default
 ENDLESS = 10**6
@@ -74,8 +74,8 @@ class Contender(ABC):
     def close(self) -> None:  # noqa: B027  # most have nothing to end
         """End the training."""
 
-    def _work(self, batches: list[dict[str, torch.Tensor]], seconds: float) -> Work:
-        work = Work(seconds, len(batches), 0, 0, 0, 0)
+    def _work(self, steps: int, batches: list[dict[str, torch.Tensor]], seconds: float) -> Work:
+        work = Work(seconds, steps, 0, 0, 0, 0)
         for batch in batches:
             (rows, source), target = batch["input_ids"].shape, batch["labels"].shape[1]
             real = int((batch["labels"] != -100).sum())
@@ -87,26 +87,27 @@ class Contender(ABC):
 
 
 class BareLoop(Contender):
-    """No Trainer: the batches of `loader` over and over, `model` giving their loss, and an optimizer."""
+    """No Trainer: the batches of `loader` over and over, so many a step, `model` giving their loss; and an optimizer."""
 
-    def __init__(self, model: nn.Module, config: GlossaConfig, loader: DataLoader, bf16: bool):
+    def __init__(self, model: nn.Module, config: GlossaConfig, loader: DataLoader, bf16: bool, batches_a_step: int):
         self.model, self.config, self.bf16 = model.train(), config, bf16
-        self.batches = _endless(loader)
+        self.batches, self.batches_a_step = _endless(loader), batches_a_step
         self.optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, weight_decay=0.0, fused=True)
 
     def train(self, steps: int) -> Work:
         seen = []
         started = time.perf_counter()
         for _ in range(steps):
-            batch = next(self.batches)
-            with torch.autocast("cpu", torch.bfloat16, enabled=self.bf16):
-                loss = self.model(**batch)["loss"]
-            loss.backward()
+            batches = [next(self.batches) for _ in range(self.batches_a_step)]
+            for batch in batches:
+                with torch.autocast("cpu", torch.bfloat16, enabled=self.bf16):
+                    loss = self.model(**batch)["loss"]
+                (loss / len(batches)).backward()
             nn.utils.clip_grad_norm_(self.model.parameters(), MAX_GRADIENT_NORM)
             self.optimizer.step()
             self.optimizer.zero_grad()
-            seen.append(batch)
-        return self._work(seen, time.perf_counter() - started)
+            seen += batches
+        return self._work(steps, seen, time.perf_counter() - started)
 
 
 def _endless(loader: DataLoader) -> Iterator[dict[str, torch.Tensor]]:
@@ -141,7 +142,7 @@ class TrainerLoop(Contender):
         ended = self.turns.ends.get()
         if isinstance(ended, BaseException):
             raise ended
-        return self._work(self.trainer.seen, ended - started)
+        return self._work(steps, self.trainer.seen, ended - started)
 
     def close(self) -> None:
         if self.thread.is_alive():
@@ -286,15 +287,16 @@ class Field:
         self.rows, self.tokenizer, self.bf16 = rows, tokenizer, bf16
         self.config = glossa_config(size, tokenizer, architecture)
         self.published = glossa_config(size, tokenizer)
-        self.batch_tokens = equal_budget(rows, SENTENCES)
+        self.batches_a_step = GlossaTrainingArguments.gradient_accumulation_steps
+        self.batch_tokens = equal_budget(rows, SENTENCES // self.batches_a_step)
         self.folder = tempfile.mkdtemp(prefix="glossa-benchmark-")
         builders = (
             self._glossa,
-            lambda: BareLoop(self._glossa_model(), self.config, self._token_batches(), bf16),
+            lambda: BareLoop(self._glossa_model(), self.config, self._token_batches(), bf16, self.batches_a_step),
             lambda: self._marian("random"),
             lambda: self._marian("group_by_length"),
-            lambda: self._torch(self._sentence_batches()),
-            lambda: self._torch(self._token_batches()),
+            lambda: self._torch(self._sentence_batches(), 1),
+            lambda: self._torch(self._token_batches(), self.batches_a_step),
         )
         self.builders: dict[str, Callable[[], Contender]] = dict(zip(NAMES, builders, strict=True))
 
@@ -327,8 +329,8 @@ class Field:
         )
         return TrainerLoop(_SeenSeq2SeqTrainer(**self._trainer(model, arguments)), self.published)
 
-    def _torch(self, loader: DataLoader) -> BareLoop:
-        return BareLoop(TorchTransformer(self.published), self.published, loader, self.bf16)
+    def _torch(self, loader: DataLoader, batches_a_step: int) -> BareLoop:
+        return BareLoop(TorchTransformer(self.published), self.published, loader, self.bf16, batches_a_step)
 
     def _arguments(self) -> dict:
         return {

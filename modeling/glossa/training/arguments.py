@@ -55,7 +55,10 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
 
     output_dir: str | None = _setting("runs/translator", "The folder of the run: checkpoints, log, finished model.")
     batch_tokens: int = _setting(
-        4096, "Most tokens of a batch (on each device) on either side, padding included; in place of a batch size."
+        2048, "Most tokens of a batch (on each device) on either side, padding included; in place of a batch size."
+    )
+    gradient_accumulation_steps: int = _setting(
+        2, "Batches a step, on each device. With one, all sentences of a step are of like length: it teaches less."
     )
     average_checkpoints: int = _setting(0, "Average the weights of this many checkpoints into the finished model.")
     average_by: Literal["last", "best"] = _setting("last", "Which checkpoints: the last, or the best by the metric.")
