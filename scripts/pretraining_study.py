@@ -15,8 +15,8 @@ from glossa.training.arguments import parse_settings
 from glossa.training.run import train
 
 COMMON = """--dataset files --vocab_size 2000 --d_model 128 --encoder_layers 3 --decoder_layers 3 --encoder_ffn_dim 384
-    --decoder_ffn_dim 384 --batch_tokens 1024 --gradient_accumulation_steps 1 --lr_scheduler_type linear --warmup_steps 300
-    --bf16 true --save_total_limit 1 --report_to none"""
+    --decoder_ffn_dim 384 --batch_tokens 1024 --gradient_accumulation_steps 1 --lr_scheduler_type linear
+    --warmup_steps 300 --bf16 true --save_total_limit 1 --report_to none"""
 PRETRAINING = """--objective span_corruption --num_train_epochs 12 --batch_tokens 2048 --learning_rate 2e-3
     --dropout 0.1"""
 TRANSLATION = """--learning_rate 2e-3 --dropout 0.3 --eval_strategy steps --save_strategy steps

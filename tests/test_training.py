@@ -143,7 +143,13 @@ def test_every_step_of_an_epoch_has_all_its_batches(tmp_path, tiny_settings):
     rows = Dataset.from_dict({"source_length": [4] * 6, "target_length": [4] * 6})
     model = GlossaForConditionalGeneration(GlossaConfig(vocab_size=20, d_model=8, encoder_layers=1, decoder_layers=1))
     for accumulated, batches in ((1, 3), (2, 4), (3, 3), (4, 4)):  # eight tokens hold two rows
-        argv = tiny_settings(tmp_path / "run", batch_tokens=8, gradient_accumulation_steps=accumulated)
+        argv = tiny_settings(
+            tmp_path / "run",
+            batch_tokens=8,
+            gradient_accumulation_steps=accumulated,
+            eval_strategy="no",
+            load_best_model_at_end=False,
+        )
         trainer = GlossaTrainer(model=model, args=parse_settings(argv).training, train_dataset=rows)
         assert len(trainer.batch_sampler) == batches
 

@@ -87,7 +87,7 @@ class Contender(ABC):
 
 
 class BareLoop(Contender):
-    """No Trainer: the batches of `loader` over and over, so many a step, `model` giving their loss; and an optimizer."""
+    """No Trainer: batches of `loader` over and over, so many a step, `model` giving their loss, and an optimizer."""
 
     def __init__(self, model: nn.Module, config: GlossaConfig, loader: DataLoader, bf16: bool, batches_a_step: int):
         self.model, self.config, self.bf16 = model.train(), config, bf16

@@ -28,8 +28,10 @@ from ..training.trainer import GlossaTrainer
 from .timing import table
 
 COMPOSITIONS = ("at random", "one length a step", "as the recipe says")
-QUIET = "--eval_strategy no --save_strategy no --load_best_model_at_end false --predict_with_generate false".split()
-QUIET += "--logging_strategy no --report_to none --disable_tqdm true".split()
+QUIET = [
+    *("--eval_strategy", "no", "--save_strategy", "no", "--load_best_model_at_end", "false"),
+    *("--predict_with_generate", "false", "--logging_strategy", "no", "--report_to", "none", "--disable_tqdm", "true"),
+]
 
 
 class RandomTrainer(GlossaTrainer):
