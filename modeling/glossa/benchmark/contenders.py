@@ -89,7 +89,7 @@ class Contender(ABC):
 class BareLoop(Contender):
     """No Trainer: batches of `loader` over and over, so many a step, `model` giving their loss, and an optimizer."""
 
-    def __init__(self, model: nn.Module, config: GlossaConfig, loader: DataLoader, bf16: bool, batches_a_step: int):
+    def __init__(self, model: nn.Module, config: GlossaConfig, loader: DataLoader, bf16: bool, batches_a_step: int = 1):
         self.model, self.config, self.bf16 = model.train(), config, bf16
         self.batches, self.batches_a_step = _endless(loader), batches_a_step
         self.optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, weight_decay=0.0, fused=True)
@@ -295,7 +295,7 @@ class Field:
             lambda: BareLoop(self._glossa_model(), self.config, self._token_batches(), bf16, self.batches_a_step),
             lambda: self._marian("random"),
             lambda: self._marian("group_by_length"),
-            lambda: self._torch(self._sentence_batches(), 1),
+            lambda: self._torch(self._sentence_batches()),
             lambda: self._torch(self._token_batches(), self.batches_a_step),
         )
         self.builders: dict[str, Callable[[], Contender]] = dict(zip(NAMES, builders, strict=True))
@@ -329,7 +329,7 @@ class Field:
         )
         return TrainerLoop(_SeenSeq2SeqTrainer(**self._trainer(model, arguments)), self.published)
 
-    def _torch(self, loader: DataLoader, batches_a_step: int) -> BareLoop:
+    def _torch(self, loader: DataLoader, batches_a_step: int = 1) -> BareLoop:
         return BareLoop(TorchTransformer(self.published), self.published, loader, self.bf16, batches_a_step)
 
     def _arguments(self) -> dict:

@@ -82,7 +82,8 @@ def measure_quality(argv: list[str], compositions: Iterable[str], seeds: Iterabl
                 trainer.train()
                 found["seconds"].append(time.perf_counter() - started)
             found["loss"].append(trainer.evaluate()["eval_loss"])
-            texts = Translator(trainer.model.eval(), tokenizer, num_beams=1).best(pairs["validation"]["source"])
+            translator = Translator(trainer.model.eval(), tokenizer, num_beams=1)  # type: ignore[arg-type]
+            texts = translator.best(pairs["validation"]["source"])
             references = [[target] for target in pairs["validation"]["target"]]
             found["bleu"].append(score(texts, references)["bleu"]["score"])
             print(f"{name}, seed {seed}: " + ", ".join(f"{key} {values[-1]:.4f}" for key, values in found.items()))
