@@ -89,7 +89,9 @@ class Contender(ABC):
 class BareLoop(Contender):
     """No Trainer: batches of `loader` over and over, so many a step, `model` giving their loss, and an optimizer."""
 
-    def __init__(self, model: nn.Module, config: GlossaConfig, loader: DataLoader, bf16: bool, batches_a_step: int = 1):
+    def __init__(
+        self, model: nn.Module, config: GlossaConfig, loader: DataLoader, bf16: bool, batches_a_step: int = 1
+    ):
         self.model, self.config, self.bf16 = model.train(), config, bf16
         self.batches, self.batches_a_step = _endless(loader), batches_a_step
         self.optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, weight_decay=0.0, fused=True)
