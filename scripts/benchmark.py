@@ -94,15 +94,19 @@ def build_field(arguments: argparse.Namespace) -> Field:
     return Field(corpus.tokenised["train"], corpus.tokenizer, arguments.size, arguments.architecture, arguments.bf16)
 
 
+def alone(arguments: argparse.Namespace) -> dict:
+    """What a contender in a process of its own must know."""
+    return {name: getattr(arguments, name) for name in ("data", "language", "size", "architecture", "bf16", "threads")}
+
+
 def memory(arguments: argparse.Namespace, rounds: int) -> dict:
-    names = ("data", "language", "size", "architecture", "bf16", "threads", "steps")
-    return measure_memory(arguments.contenders, rounds, {name: getattr(arguments, name) for name in names})
+    return measure_memory(arguments.contenders, rounds, alone(arguments) | {"steps": arguments.steps})
 
 
 def train(arguments: argparse.Namespace) -> dict:
     if arguments.profile:
         return profile_training(arguments)
-    result = measure_training(build_field(arguments), arguments.contenders, arguments.rounds, arguments.steps)
+    result = measure_training(arguments.contenders, arguments.rounds, arguments.steps, alone(arguments))
     if arguments.memory_rounds:
         for name, found in memory(arguments, arguments.memory_rounds).items():
             result["contenders"][name] |= {key: found[key] for key in ("memory", "memory_ratio")}

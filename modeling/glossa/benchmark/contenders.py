@@ -28,6 +28,7 @@ from ..data.batching import TokenBatchSampler
 from ..modeling_glossa import GlossaForConditionalGeneration, shift_tokens_right, sinusoids
 from ..training.arguments import GlossaTrainingArguments
 from ..training.trainer import GlossaTrainer
+from .corpus import load_corpus
 from .sizes import DROPOUT, LABEL_SMOOTHING, forward_flops, glossa_config, marian_config
 
 SENTENCES = 64  # in a step of the stock Trainer; Glossa's hold as many on average
@@ -367,3 +368,15 @@ class Field:
 
     def _collator(self) -> DataCollatorForSeq2Seq:
         return DataCollatorForSeq2Seq(self.tokenizer)
+
+
+def build_alone(
+    name: str, data: str | None, language: str, size: str, architecture: str, bf16: bool, threads: int
+) -> Contender:
+    """The contender of that name, the only one in this process, on the pairs of the folder `data`."""
+    # What is made here must start no threads: those of the training, maybe in a thread of its own, are to be all.
+    torch.set_num_threads(1)
+    corpus = load_corpus(data, language)
+    contender = Field(corpus.tokenised["train"], corpus.tokenizer, size, architecture, bf16).build(name)
+    torch.set_num_threads(threads)
+    return contender
