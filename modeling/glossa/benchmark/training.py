@@ -15,9 +15,9 @@ PEAK = "matrix multiplication"
 def measure_training(names: list[str], rounds: int, steps: int, options: dict) -> dict:
     """Windows of `steps` steps of each contender in `rounds` rounds, and the machine's peak measured in each round.
 
-    `options` are those of [`build_alone`]. Returns `peak` (the spread of operations a second) and `contenders`: for each its parameters, and the spreads of
-    its `speed`, of its `ratio` (how many times as fast the first of `names` is), and of its `share` of the peak; its
-    padding, and its target tokens a step.
+    `options` are those of [`build_alone`]. Returns `peak` (the spread of operations a second) and `contenders`: for
+    each its parameters, and the spreads of its `speed`, of its `ratio` (how many times as fast the first of `names`
+    is), and of its `share` of the peak; its padding, and its target tokens a step.
     """
     contenders = {name: _Elsewhere(name, options) for name in names}
     turns: dict = {name: partial(contender.train, steps) for name, contender in contenders.items()}
