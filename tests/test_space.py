@@ -129,7 +129,7 @@ def shown(page):
 
 def test_it_translates_with_the_beams_that_are_chosen(page, sentence, translations, images):
     assert page.title() == "Translate en to fr"
-    assert page.locator("#component-0, button", has_text=sentence).count() > 0  # among the examples
+    page.locator("#component-0, button", has_text=sentence).first.wait_for(state="attached")  # among the examples
     translate(page, sentence)
     page.wait_for_selector("#heat table")
     assert page.input_value("#result textarea") == translations(4, 3)[0]
