@@ -192,6 +192,7 @@ class GlossaFeedForward(nn.Module):
         self.gate_proj = nn.Linear(config.d_model, inner_dim, bias=bias) if config.gated_feed_forward else None
         self.up_proj = nn.Linear(config.d_model, inner_dim, bias=bias)
         self.down_proj = nn.Linear(inner_dim, config.d_model, bias=bias)
+        # In place where nothing else needs its input: new pages take a processor longer than the maximum does.
         relu = config.activation_function == "relu"
         self.activation = nn.ReLU(inplace=True) if relu else ACT2FN[config.activation_function]
         self.dropout = GlossaDropout(config.activation_dropout)
