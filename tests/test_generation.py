@@ -280,18 +280,22 @@ MANY = torch.randint(4, 30, (16, 7), generator=torch.Generator().manual_seed(5))
 
 
 def own_and_transformers(model, monkeypatch, **settings):
-    """What `generate` finds, what it does by transformers' own loop, and the sentences computed at each step."""
+    """What `generate` finds, what it does by transformers' own loops, and the targets computed at each step."""
     found, rows = [], []
     decoder = model.get_decoder()
     settings = {"max_new_tokens": 25, "num_beams": 1} | settings
-    for loop in (GlossaGenerationMixin._sample, GenerationMixin._sample):
-        monkeypatch.setattr(GlossaGenerationMixin, "_sample", loop)
-        rows.append([])
-        hook = decoder.register_forward_pre_hook(
-            lambda module, args, given: rows[-1].append(len(given["input_ids"])), with_kwargs=True
-        )
-        found.append(model.generate(MANY, **settings))
-        hook.remove()
+    hook = decoder.register_forward_pre_hook(
+        lambda module, args, given: rows[-1].append(len(given["input_ids"])), with_kwargs=True
+    )
+    for own in (True, False):
+        with monkeypatch.context() as patch:
+            if not own:
+                patch.setattr("glossa.generation_glossa._is_plain", lambda *args: False)
+                patch.setattr(GlossaGenerationMixin, "_greedy", lambda *args, **kwargs: pytest.fail("ours"))
+                patch.setattr(GlossaGenerationMixin, "_beams", lambda *args, **kwargs: pytest.fail("ours"))
+            rows.append([])
+            found.append(model.generate(MANY, **settings))
+    hook.remove()
     return *found, *rows
 
 
@@ -314,6 +318,49 @@ def test_greedy_drops_what_has_ended_and_finds_what_transformers_does(tiny_model
     assert rows[-1] <= 5
 
 
+@pytest.mark.parametrize("mask", [None, MANY > 5])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"length_penalty": 0.0, "num_return_sequences": 3},
+        {"length_penalty": 2.0, "early_stopping": "never"},
+        {"length_penalty": -1.0, "early_stopping": "never"},
+        {"early_stopping": True, "num_return_sequences": 2},
+        {"num_beams": 2, "decoder_input_ids": torch.tensor([[2, 9, 9]] * 16)},
+        {"eos_token_id": list(range(4, 37))},
+    ],
+)
+def test_beam_search_drops_what_is_done_and_finds_what_transformers_does(
+    tiny_model, architecture, monkeypatch, mask, settings
+):
+    limits = torch.arange(16).roll(5) + 2
+    settings = {"num_beams": 4, "length_penalty": 1.0, "early_stopping": False} | settings
+    settings = {"eos_token_id": list(range(1, 37, 9))} | settings
+    own, transformers, rows, all_rows = own_and_transformers(
+        tiny_model(**architecture),
+        monkeypatch,
+        stopping_criteria=[LengthLimit(limits)],
+        attention_mask=mask,
+        **settings,
+    )
+    assert own.equal(transformers)
+    beams = settings["num_beams"]
+    assert set(all_rows) == {16 * beams} and len(rows) <= len(all_rows)
+    # Nobody goes on beyond a limit, whose first sentences reach it at once.
+    assert rows == sorted(rows, reverse=True)
+    assert all(computed <= beams * (limits > step).sum() for step, computed in enumerate(rows))
+
+
+def test_beam_search_of_fewer_words_than_candidates(tiny_model, monkeypatch):
+    model = tiny_model(vocab_size=7)
+    model.config.eos_token_id = 1
+    settings = {"num_beams": 5, "num_return_sequences": 5, "length_penalty": 1.0, "early_stopping": False}
+    monkeypatch.setattr(f"{__name__}.MANY", MANY % 3 + 4)
+    own, transformers, _, _ = own_and_transformers(model, monkeypatch, max_new_tokens=9, **settings)
+    assert own.equal(transformers)
+
+
 @pytest.mark.parametrize(
     "settings",
     [
@@ -327,10 +374,12 @@ def test_greedy_drops_what_has_ended_and_finds_what_transformers_does(tiny_model
         {"past_key_values": "own"},
     ],
 )
-def test_whatever_else_is_asked_of_greedy_search_is_transformers_affair(tiny_model, monkeypatch, settings):
+@pytest.mark.parametrize("beams", [1, 3])
+def test_whatever_else_is_asked_of_a_search_is_transformers_affair(tiny_model, monkeypatch, settings, beams):
     monkeypatch.setattr(GlossaGenerationMixin, "_greedy", lambda *args, **kwargs: pytest.fail("ours"))
+    monkeypatch.setattr(GlossaGenerationMixin, "_beams", lambda *args, **kwargs: pytest.fail("ours"))
     if settings == {"past_key_values": "own"}:
         settings = {"past_key_values": EncoderDecoderCache(DynamicCache(), DynamicCache())}
-    found = tiny_model().generate(MANY, max_new_tokens=5, num_beams=1, eos_token_id=-1, **settings)
+    found = tiny_model().generate(MANY, max_new_tokens=5, num_beams=beams, eos_token_id=-1, **settings)
     sequences = found if torch.is_tensor(found) else found.sequences
     assert sequences.shape == (16, 6)
