@@ -1,5 +1,7 @@
 """Batches by token budget: complete, within the budget, shuffled by seed and epoch, equal in number."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -42,6 +44,28 @@ def test_hand_worked_batches():
     assert sorted(map(len, sampler)) == [2, 3]
     # Padding: the batch of 4 and 6 has one row padded by 2 on each side; 4 of 2 x (12 + 12) tokens.
     assert sampler.padding() == pytest.approx(4 / 48)
+    # Targets of 4 and 5 change places, so each counts as 5: two make 10, three would be 15.
+    assert sorted(map(len, TokenBatchSampler([4] * 5, [4, 4, 5, 4, 4], batch_tokens=14))) == [1, 2, 2]
+
+
+def test_a_batch_has_targets_of_two_lengths():
+    sampler = TokenBatchSampler([10] * 400, [10, 11] * 200, batch_tokens=220)
+    for batch in sampler:
+        assert {row % 2 for row in batch} == {0, 1}
+
+
+@pytest.mark.parametrize("batches", [2, 4])
+def test_the_batches_of_a_step_are_of_all_lengths(lengths, batches):
+    source, target = lengths
+    sampler = TokenBatchSampler(source, target, batch_tokens=300, batches_a_step=batches)
+    for epoch in range(2):
+        sampler.set_epoch(epoch)
+        parts = [target[np.concatenate(list(sampler)[part::batches])] for part in range(batches)]
+        for shorter, longer in itertools.pairwise(parts):
+            assert shorter.max() <= longer.min() + 1  # two lengths are one to the sampler
+    # Within its part a batch comes in no order.
+    first = [int(target[batch].min()) for batch in list(sampler)[::batches]]
+    assert first != sorted(first)
 
 
 def test_number_of_batches_is_the_same_every_epoch_and_order_is_not(lengths):
@@ -66,7 +90,7 @@ def test_seed_and_epoch_decide_the_order(lengths):
 
 @pytest.mark.parametrize("processes", [2, 3, 8])
 def test_batches_divide_among_processes_without_repeating_or_dropping(lengths, processes):
-    sampler = TokenBatchSampler(*lengths, batch_tokens=300, multiple_of=processes)
+    sampler = TokenBatchSampler(*lengths, batch_tokens=300, batches_a_step=processes)
     assert len(sampler) % processes == 0
     assert sorted(rows_of(sampler)) == list(range(3000))
     plain = TokenBatchSampler(*lengths, batch_tokens=300)
@@ -78,6 +102,5 @@ def test_padding_is_what_the_batches_show(lengths):
     sampler = TokenBatchSampler(source, target, batch_tokens=300)
     real = source.sum() + target.sum()
     padded = sum(len(batch) * (source[batch].max() + target[batch].max()) for batch in sampler)
-    # Rows of equal length may change places, which changes no batch's longest row.
     assert sampler.padding() == pytest.approx(1 - real / padded)
     assert sampler.padding() < 0.15

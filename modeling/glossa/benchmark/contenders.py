@@ -357,7 +357,8 @@ class Field:
         }
 
     def _token_batches(self) -> DataLoader:
-        sampler = TokenBatchSampler(self.rows["source_length"], self.rows["target_length"], self.batch_tokens, seed=1)
+        lengths = self.rows["source_length"], self.rows["target_length"]
+        sampler = TokenBatchSampler(*lengths, self.batch_tokens, seed=1, batches_a_step=self.batches_a_step)
         return DataLoader(self._inputs(), batch_sampler=sampler, collate_fn=self._collator())
 
     def _sentence_batches(self) -> DataLoader:

@@ -1,4 +1,4 @@
-"""What a step teaches: sentences at random, all of like length, or of as many lengths as a recipe has batches a step.
+"""What a step teaches: sentences at random, or those of a recipe's batches, of like length in each.
 
     python -m glossa.benchmark.quality RECIPE [--seeds 1 2 3] [--compositions ...] [any setting of scripts/train.py]
 
@@ -27,7 +27,7 @@ from ..training.run import build_model, build_tokenizer
 from ..training.trainer import GlossaTrainer
 from .timing import table
 
-COMPOSITIONS = ("at random", "one length a step", "as the recipe says")
+COMPOSITIONS = ("at random", "as the recipe says")
 QUIET = [
     *("--eval_strategy", "no", "--save_strategy", "no", "--load_best_model_at_end", "false"),
     *("--predict_with_generate", "false", "--logging_strategy", "no", "--report_to", "none", "--disable_tqdm", "true"),
@@ -48,8 +48,7 @@ def build_trainer(
     sampler = TokenBatchSampler(rows["source_length"], rows["target_length"], arguments.batch_tokens)
     steps_an_epoch = len(sampler) / arguments.gradient_accumulation_steps
     arguments.max_steps = round(arguments.num_train_epochs * steps_an_epoch)
-    if composition != "as the recipe says":
-        arguments.batch_tokens *= arguments.gradient_accumulation_steps
+    if composition == "at random":
         arguments.gradient_accumulation_steps = 1
     arguments.per_device_train_batch_size = round(len(rows) / steps_an_epoch)
     set_seed(arguments.seed)

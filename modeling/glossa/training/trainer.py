@@ -49,7 +49,7 @@ class GlossaTrainer(Seq2SeqTrainer):
             self.train_dataset["target_length"],
             self.args.batch_tokens,  # type: ignore[attr-defined]
             seed=self.args.data_seed if self.args.data_seed is not None else self.args.seed,
-            multiple_of=self.args.world_size * self.args.gradient_accumulation_steps,
+            batches_a_step=self.args.world_size * self.args.gradient_accumulation_steps,
         )
 
     def get_train_dataloader(self) -> DataLoader:
