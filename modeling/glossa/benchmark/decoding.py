@@ -40,7 +40,7 @@ class Decoders:
     glossa: Any  # a model with `generate`, as the next; types of theirs say that a tensor can be called
     marian: Any
     tokenizer: Any
-    engine: Any  # a CTranslate2Engine, or None where that is not installed
+    engine: Any  # an EngineElsewhere, or None where CTranslate2 is not installed
     forced: int | None
 
 
@@ -80,14 +80,12 @@ def _engine(model: GlossaForConditionalGeneration, tokenizer: PreTrainedTokenize
         import ctranslate2  # noqa: F401
     except ImportError:
         return None
-    from ..export.ctranslate2_engine import load_engine
     from ..export.ctranslate2_model import export_ctranslate2
+    from .engine import EngineElsewhere
 
     folder = Path(files.enter_context(tempfile.TemporaryDirectory())) / "engine"
     export_ctranslate2(model, tokenizer, folder)
-    engine = load_engine(str(folder), "cpu")[0]
-    engine.longest = LONGEST
-    return engine
+    return EngineElsewhere(folder, files, longest=LONGEST)
 
 
 def measure_decoding(decoders: Decoders, sources: list[list[int]], beams: int, batch: int, rounds: int) -> dict:
@@ -164,11 +162,7 @@ def _generate(decoders: Decoders, model: Any, beams: int, sources: list[list[int
 def _engine_translate(decoders: Decoders, beams: int, sources: list[list[int]]) -> list[str]:
     if decoders.forced is None:
         return [translation.text for translation in decoders.engine.translate(sources, beams)]
-    tokens = [decoders.tokenizer.convert_ids_to_tokens(ids) for ids in sources]
-    limits = {"min_decoding_length": decoders.forced, "max_decoding_length": decoders.forced}
-    found = decoders.engine.translator.translate_batch(tokens, beam_size=beams, max_input_length=0, **limits)
-    ids = [decoders.tokenizer.convert_tokens_to_ids(result.hypotheses[0]) for result in found]
-    return decoders.tokenizer.batch_decode(ids, skip_special_tokens=True)
+    return decoders.engine.translate_forced(sources, beams, decoders.forced)
 
 
 @torch.no_grad()

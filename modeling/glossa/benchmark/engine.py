@@ -5,10 +5,13 @@ and the size of the weights, each without quantization and with.
 """
 
 import argparse
+import multiprocessing
 import os
 import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +20,59 @@ import torch
 from ..cli import run
 from ..data.pairs import group_references, load_held_out
 from ..evaluation.metrics import score
-from ..evaluation.translation import Engine, Translator
-from ..export.ctranslate2_engine import load_engine
+from ..evaluation.translation import Engine, Translation, Translator
+from ..export.ctranslate2_engine import CTranslate2Engine, load_engine
 from ..export.ctranslate2_model import export_ctranslate2
 from ..loading import load_model, load_tokenizer
 
 WARM_UP = 8  # sentences that are translated first, and not timed
+
+_loaded: CTranslate2Engine  # in the engine's process
+
+
+class EngineElsewhere(Engine):
+    """CTranslate2 in a process of its own: its threads and torch's would slow each other in one.
+
+    Args:
+        folder: Of an exported model.
+        files: Ends the process.
+        device: "cpu" or "cuda".
+        longest: Most tokens of a translation; what the model allows when not given.
+    """
+
+    num_beams = 1
+
+    def __init__(self, folder: Path, files: ExitStack, device: str = "cpu", longest: int | None = None):
+        start = multiprocessing.get_context("spawn")
+        self.pool = files.enter_context(ProcessPoolExecutor(1, start, _load, (str(folder), device, longest)))
+
+    def translate(
+        self, sources: list[list[int]], num_beams: int, num_return_sequences: int = 1, scores: bool = False
+    ) -> list[Translation]:
+        return self.pool.submit(_translate_there, sources, num_beams, num_return_sequences, scores).result()
+
+    def translate_forced(self, sources: list[list[int]], num_beams: int, length: int) -> list[str]:
+        """Translations that are all `length` tokens long."""
+        return self.pool.submit(_translate_forced_there, sources, num_beams, length).result()
+
+
+def _load(folder: str, device: str, longest: int | None) -> None:
+    global _loaded
+    _loaded = load_engine(folder, device)[0]
+    _loaded.longest = longest or _loaded.longest
+
+
+def _translate_there(*args) -> list[Translation]:
+    return _loaded.translate(*args)
+
+
+def _translate_forced_there(sources: list[list[int]], beams: int, length: int) -> list[str]:
+    tokenizer: Any = _loaded.tokenizer
+    tokens = [tokenizer.convert_ids_to_tokens(ids) for ids in sources]
+    limits = {"min_decoding_length": length, "max_decoding_length": length}
+    found = _loaded.translator.translate_batch(tokens, beam_size=beams, max_input_length=0, **limits)
+    ids = [tokenizer.convert_tokens_to_ids(result.hypotheses[0]) for result in found]
+    return tokenizer.batch_decode(ids, skip_special_tokens=True)
 
 
 def measure_engine(
@@ -50,17 +100,17 @@ def measure_engine(
     device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else torch.device("cpu")
     rows: list[dict] = []
     expected: dict[int, list[str]] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        engines: list[tuple] = [("transformers", weights, model, tokenizer)]
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as files:
+        engines: list[tuple] = [("transformers", weights, model)]
         for quantization in quantizations:
             path = Path(folder) / quantization
             export_ctranslate2(model, tokenizer, path, quantization)
             size = (path / "model.bin").stat().st_size
-            engines.append((f"ctranslate2 {quantization}", size, *load_engine(str(path), device.type)))
+            engines.append((f"ctranslate2 {quantization}", size, EngineElsewhere(path, files, device.type)))
         model.to(device)
-        for engine, size, model_or_engine, its_tokenizer in engines:
+        for engine, size, model_or_engine in engines:
             for beams in num_beams:
-                found, seconds = _translate(model_or_engine, its_tokenizer, sources, beams)
+                found, seconds = _translate(model_or_engine, tokenizer, sources, beams)
                 same = [one == other for one, other in zip(found, expected.setdefault(beams, found), strict=True)]
                 rows.append(
                     {
