@@ -4,6 +4,7 @@ import json
 from itertools import groupby
 from pathlib import Path
 
+import torch
 from transformers import GenerationConfig, PreTrainedTokenizerBase
 
 from ..errors import GlossaError
@@ -24,6 +25,9 @@ PATIENCE = 2
 class CTranslate2Engine(Engine):
     """A model in the folder that [`export_ctranslate2`] wrote.
 
+    On a processor as many workers as torch has threads (`OMP_NUM_THREADS`) share a batch, each with one thread:
+    threads of one worker would wait for each other after every multiplication.
+
     Args:
         folder: That folder.
         tokenizer: The tokenizer in it.
@@ -41,8 +45,16 @@ class CTranslate2Engine(Engine):
         device: str = "auto",
         compute_type: str = "default",
     ):
+        on_gpu = device == "cuda" or (device == "auto" and ctranslate2.get_cuda_device_count() > 0)
+        self.workers = 1 if on_gpu else torch.get_num_threads()
         try:
-            self.translator = ctranslate2.Translator(str(folder), device=device, compute_type=compute_type)
+            self.translator = ctranslate2.Translator(
+                str(folder),
+                device=device,
+                compute_type=compute_type,
+                inter_threads=self.workers,
+                intra_threads=0 if on_gpu else 1,
+            )
             self.decoding = GenerationConfig.from_pretrained(folder)
             config = json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
         except (OSError, RuntimeError, ValueError) as error:
@@ -77,7 +89,12 @@ class CTranslate2Engine(Engine):
     def _search(self, sources, limit: int, num_beams: int, num_return_sequences: int, scores: bool) -> list:
         tokens = [self.tokenizer.convert_ids_to_tokens(ids) for ids in sources]
         settings = self._settings(num_beams, num_return_sequences, limit)
-        return self.translator.translate_batch(tokens, **settings, return_scores=scores)
+        each = self.sentences_a_worker(len(tokens))
+        return self.translator.translate_batch(tokens, max_batch_size=each, return_scores=scores, **settings)
+
+    def sentences_a_worker(self, sentences: int) -> int:
+        """Of a batch of so many."""
+        return -(-sentences // self.workers)
 
     def _length_penalty(self, num_beams: int) -> float:
         penalty = self.decoding.length_penalty
