@@ -65,9 +65,8 @@ class GlossaGenerationMixin(GenerationMixin):
         **model_kwargs,
     ):
         """As in transformers; where nothing but the best sentences is asked for, by `_beams`."""
-        special = generation_config.do_sample or generation_config.return_dict_in_generate or logits_processor
-        special = special or synced_gpus or generation_config._eos_token_tensor is None
-        if not special and _is_plain(input_ids, model_kwargs):
+        special = logits_processor or synced_gpus or generation_config._eos_token_tensor is None
+        if not special and _is_plain(input_ids, generation_config, model_kwargs):
             return self._beams(input_ids, stopping_criteria, generation_config, **model_kwargs)
         # The oldest transformers that this file runs on look for the vocabulary there, the newest at the logits.
         return GenerationMixin._beam_search(
@@ -79,6 +78,17 @@ class GlossaGenerationMixin(GenerationMixin):
             synced_gpus=synced_gpus,
             **model_kwargs,
         )
+
+    def _next_logits(self, tokens: torch.Tensor, source: torch.Tensor, attention_mask, cache) -> torch.Tensor:
+        """[rows, V]: of what follows `tokens` [rows, T] after those in the cache."""
+        return self(
+            decoder_input_ids=tokens,
+            encoder_outputs=(source,),
+            attention_mask=attention_mask,
+            past_key_values=cache,
+            use_cache=True,
+            logits_to_keep=1,
+        ).logits[:, -1]
 
     def _beams(
         self,
@@ -97,14 +107,7 @@ class GlossaGenerationMixin(GenerationMixin):
         source, tokens = encoder_outputs.last_hidden_state, input_ids  # [N, S, D], [N * K, T], then [N * K, 1]
         search = _BeamSearch(input_ids, generation_config)
         while len(source):
-            logits = self(
-                decoder_input_ids=tokens,
-                encoder_outputs=(source,),
-                attention_mask=attention_mask,
-                past_key_values=past_key_values,
-                use_cache=True,
-                logits_to_keep=1,
-            ).logits[:, -1]  # [N * K, V]
+            logits = self._next_logits(tokens, source, attention_mask, past_key_values)  # [N * K, V]
             parents, going_on = search.advance(logits, stopping_criteria)
             if not going_on.all():
                 source = source[going_on]
@@ -125,9 +128,9 @@ class GlossaGenerationMixin(GenerationMixin):
         **model_kwargs,
     ):
         """As in transformers; where nothing but the most likely tokens is asked for, by `_greedy`."""
-        special = generation_config.do_sample or generation_config.return_dict_in_generate or logits_processor
-        special = special or synced_gpus or streamer is not None or generation_config._pad_token_tensor is None
-        if not special and _is_plain(input_ids, model_kwargs):
+        special = logits_processor or synced_gpus or streamer is not None
+        special = special or generation_config._pad_token_tensor is None
+        if not special and _is_plain(input_ids, generation_config, model_kwargs):
             return self._greedy(input_ids, stopping_criteria, generation_config._pad_token_tensor, **model_kwargs)
         return super()._sample(  # type: ignore[misc]
             input_ids,
@@ -158,16 +161,9 @@ class GlossaGenerationMixin(GenerationMixin):
         unfinished = torch.ones(len(sequences), dtype=torch.bool)  # [B]
         tokens = sequences  # [N, T], then [N, 1]
         while unfinished.any():
-            logits = self(
-                decoder_input_ids=tokens,
-                encoder_outputs=(source,),
-                attention_mask=attention_mask,
-                past_key_values=past_key_values,
-                use_cache=True,
-                logits_to_keep=1,
-            ).logits  # [N, 1, V]
+            logits = self._next_logits(tokens, source, attention_mask, past_key_values)  # [N, V]
             following = pad_token_id.repeat(len(sequences), 1)  # [B, 1]
-            following[rows] = logits.argmax(-1)
+            following[rows] = logits.argmax(-1, keepdim=True)
             following.masked_fill_(~unfinished.unsqueeze(1), pad_token_id)
             sequences = torch.cat((sequences, following), dim=1)
             unfinished &= ~stopping_criteria(sequences, None)
@@ -258,12 +254,14 @@ def _take(values: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
     return values.gather(1, indices.unsqueeze(-1).expand(-1, -1, values.shape[-1]))
 
 
-def _is_plain(input_ids: torch.Tensor, model_kwargs: dict) -> bool:
+def _is_plain(input_ids: torch.Tensor, generation_config: GenerationConfig, model_kwargs: dict) -> bool:
     """On a processor, with a fresh cache of transformers' own making, and nothing to heed but source and its mask."""
     heeded = {"encoder_outputs", "attention_mask", "past_key_values", "use_cache", "logits_to_keep"}
     cache = model_kwargs.get("past_key_values")
     return (
         input_ids.device.type == "cpu"
+        and not generation_config.do_sample
+        and not generation_config.return_dict_in_generate
         and all(name in heeded for name, value in model_kwargs.items() if value is not None and value is not False)
         and isinstance(cache, EncoderDecoderCache)
         and type(cache.self_attention_cache) is DynamicCache
