@@ -25,7 +25,7 @@ lint: $(VENV)/.installed
 
 # Throw-away environments with the oldest and the newest transformers; minutes, and downloads.
 compat: $(VENV)/.installed
-	$(RUN)/python scripts/compat.py
+	$(RUN)/python tests/compatibility.py
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

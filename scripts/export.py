@@ -12,7 +12,7 @@ from glossa import GlossaForConditionalGeneration
 from glossa.cli import run
 from glossa.errors import GlossaError
 from glossa.export.families import TARGETS, export_model, save_tokenizer
-from glossa.loading import load_model, load_tokenizer
+from glossa.inference.loading import load_model, load_tokenizer
 
 
 def parse(argv: list[str]) -> argparse.Namespace:

@@ -11,8 +11,9 @@ from pathlib import Path
 from glossa.cli import run
 from glossa.errors import GlossaError
 from glossa.evaluation.attention import align_words, attention_maps
-from glossa.loading import load_model, load_tokenizer
-from glossa.plots import draw_attention, draw_curves, load_history
+from glossa.inference.loading import load_model, load_tokenizer
+from glossa.plots import draw_attention, draw_curves
+from glossa.run_folder import RunFolder
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
@@ -58,7 +59,11 @@ def main(argv: list[str]) -> None:
     if arguments.command == "attention":
         plot_attention(arguments)
     else:
-        draw_curves({run: load_history(Path(run)) for run in arguments.runs}, Path(arguments.output))
+        histories = {run: RunFolder(run).history for run in arguments.runs}
+        for run, history in histories.items():
+            if not history:
+                raise GlossaError(f"{run} is not the folder of a finished run: it has no training log.")
+        draw_curves(histories, Path(arguments.output))
 
 
 if __name__ == "__main__":

@@ -14,11 +14,12 @@ from datasets import Dataset
 
 from glossa.cli import run
 from glossa.data.arguments import DataArguments
-from glossa.data.pairs import load_held_out
+from glossa.data.pairs import load_pairs
 from glossa.evaluation.metrics import paired_bootstrap
 from glossa.evaluation.scoring import score_table, score_translator
-from glossa.evaluation.translation import Translator
-from glossa.loading import load_model, load_tokenizer
+from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.translator import Translator
+from glossa.run_folder import RunFolder
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
@@ -55,18 +56,11 @@ def score(translators: list[Translator], pairs: Dataset, arguments: argparse.Nam
 def main(argv: list[str]) -> None:
     arguments = parse(argv)
     translators = load(arguments.model, arguments)
-    pairs = load_held_out(
-        arguments.model,
-        arguments.split,
-        DataArguments(
-            dataset="files",
-            data_path=arguments.data_path,
-            source_language=arguments.source_language,
-            target_language=arguments.target_language,
-        )
-        if arguments.data_path
-        else None,
-    )
+    if arguments.data_path:
+        sides = {"source_language": arguments.source_language, "target_language": arguments.target_language}
+        pairs = load_pairs(DataArguments(dataset="files", data_path=arguments.data_path, **sides))
+    else:
+        pairs = RunFolder(arguments.model).load_held_out(arguments.split)
     results = score(translators, pairs, arguments)
     print(score_table(results))
     report: dict = {"model": arguments.model, "results": results}

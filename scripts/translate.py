@@ -14,8 +14,8 @@ import torch
 
 from glossa.cli import run
 from glossa.errors import GlossaError
-from glossa.evaluation.translation import Translation, Translator
-from glossa.loading import load_model, load_tokenizer
+from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.translator import Translation, Translator
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
@@ -49,7 +49,7 @@ def format_line(translation: Translation, scores: bool) -> str:
 
 def load(name: str, engine: str) -> tuple:
     if engine == "ctranslate2":
-        from glossa.export.ctranslate2_engine import load_engine  # an optional package
+        from glossa.inference.ctranslate2_engine import load_engine  # an optional package
 
         return load_engine(name)
     device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else "cpu"

@@ -2,45 +2,11 @@
 
 import pytest
 import torch
+from small_models import ARCHITECTURES, TINY
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 
 torch.set_num_threads(1)  # models this small lose more by handing work around than they win
-
-TINY = {
-    "vocab_size": 50,
-    "d_model": 16,
-    "encoder_layers": 2,
-    "decoder_layers": 2,
-    "encoder_ffn_dim": 24,
-    "decoder_ffn_dim": 24,
-    "max_source_positions": 32,
-    "max_target_positions": 32,
-    "dropout": 0.0,
-}
-ARCHITECTURES = {
-    "default": {},
-    "sinusoidal": {
-        "position_embedding_type": "sinusoidal",
-        "norm_position": "post",
-        "norm_type": "layer",
-        "final_norm": False,
-        "key_value_heads": None,
-        "gated_feed_forward": False,
-        "activation_function": "relu",
-        "query_key_value_bias": True,
-        "attention_output_bias": True,
-        "feed_forward_bias": True,
-    },
-    "learned": {
-        "position_embedding_type": "learned",
-        "decoder_vocab_size": 37,
-        "share_encoder_decoder_embeddings": False,
-        "embedding_norm": True,
-        "decoder_layers": 1,
-    },
-    "multi-query": {"key_value_heads": 1, "head_dim": 6, "decoder_attention_heads": 2, "tie_word_embeddings": False},
-}
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 The file's ending decides between PNG, SVG and PDF.
 """
 
-import json
 from pathlib import Path
 
 import matplotlib
@@ -14,14 +13,6 @@ matplotlib.use("Agg")  # no display is needed to write a picture
 from matplotlib import pyplot
 
 from .errors import GlossaError
-
-
-def load_history(run: Path) -> list[dict]:
-    """The log of a finished run. Raises `GlossaError` where there is none."""
-    file = run / "history.json"
-    if not file.is_file():
-        raise GlossaError(f"{run} is not the folder of a finished run: it has no history.json.")
-    return json.loads(file.read_text(encoding="utf-8"))
 
 
 def draw_curves(histories: dict[str, list[dict]], file: Path) -> None:
@@ -67,7 +58,7 @@ def draw_growth(curves: dict[str, dict], labels: dict[str, str], file: Path) -> 
     """Time and peak memory against what grows, with the power law that fits (dashed); all axes are logarithmic.
 
     Args:
-        curves: As `glossa.benchmark.growth.measure_growth` returns them.
+        curves: As `benchmarks.growth.measure_growth` returns them.
         labels: What grows, for each curve.
         file: To write to.
     """

@@ -15,7 +15,7 @@ import datasets
 import httpx2
 from huggingface_hub.file_download import http_get
 
-from glossa.errors import GlossaError
+from ..errors import GlossaError
 
 logger = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, fields
 
-from glossa.errors import GlossaError
+from ..errors import GlossaError
 
 
 @dataclass

@@ -10,10 +10,9 @@ import xxhash
 from datasets import Dataset, DatasetDict, Features, Value
 from datasets.fingerprint import Hasher
 
-from glossa import pipeline_glossa
-from glossa.errors import GlossaError
-from glossa.pipeline_glossa import clean_text, split_text
-
+from .. import pipeline_glossa
+from ..errors import GlossaError
+from ..pipeline_glossa import clean_text, split_text
 from .arguments import DataArguments
 from .splitting import normalise_side
 

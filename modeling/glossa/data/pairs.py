@@ -1,10 +1,7 @@
 """From data settings to clean, split pairs."""
 
-from pathlib import Path
-
 from datasets import Dataset, DatasetDict
 
-from ..errors import GlossaError
 from .arguments import DataArguments
 from .cleaning import DataReport, clean
 from .sources import SPLITS, load_source
@@ -41,17 +38,7 @@ def group_references(dataset: Dataset) -> list[tuple[str, list[str]]]:
     return list(references.items())
 
 
-def held_out_file(run: str | Path, split: str) -> Path:
-    """Where a run keeps its `validation` or `test` pairs: JSON Lines of `source` and `target`."""
-    return Path(run) / "held_out" / f"{split}.jsonl"
-
-
-def load_held_out(run: str | Path, split: str, other: DataArguments | None = None) -> Dataset:
-    """The `split` that `run` held out of its training, or the clean pairs that `other` describes."""
-    file = held_out_file(run, split)
-    if other is None and not file.is_file():
-        raise GlossaError(f"{run} keeps no {split} pairs ({file} is missing). Give pairs with --data_path.")
-    if other is None:
-        other = DataArguments(dataset="files", data_path=[str(file)], source_column="source", target_column="target")
-    dataset, _ = clean(load_source(other), other)
+def load_pairs(arguments: DataArguments) -> Dataset:
+    """The clean pairs that `arguments` describe, undivided."""
+    dataset, _ = clean(load_source(arguments), arguments)
     return dataset["train"]

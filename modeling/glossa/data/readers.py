@@ -19,7 +19,7 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 
-from glossa.errors import GlossaError
+from ..errors import GlossaError
 
 logger = logging.getLogger(__name__)
 

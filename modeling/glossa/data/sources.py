@@ -22,8 +22,7 @@ from datasets import (
 from datasets.exceptions import DatasetGenerationError, DatasetsError
 from datasets.fingerprint import Hasher
 
-from glossa.errors import HTTP_ERRORS, GlossaError
-
+from ..errors import HTTP_ERRORS, GlossaError
 from . import anki, readers
 from .arguments import DataArguments
 from .readers import Columns, pair_of, read_rows
@@ -58,7 +57,7 @@ def load_source(arguments: DataArguments) -> DatasetDict:
         language = anki.other_language(arguments.source_language, arguments.target_language)
         loaded = {"train": read_files([anki.download_anki(language)], _columns(arguments), limits["train"])}
     elif arguments.dataset == "embedded":
-        from .embedded import embedded_corpus
+        from .embedded.corpus import embedded_corpus
 
         loaded = _from_splits(embedded_corpus(), arguments, limits, "the embedded corpus", "embedded")
     else:

@@ -17,7 +17,7 @@ from datasets.fingerprint import Hasher
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from glossa.errors import GlossaError
+from ..errors import GlossaError
 
 logger = logging.getLogger(__name__)
 

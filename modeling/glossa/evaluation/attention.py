@@ -6,9 +6,9 @@ import torch
 from tokenizers import Tokenizer
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from ..data.vocabulary import target_vocabulary
+from ..inference.translator import Translator
 from ..pipeline_glossa import clean_text
-from ..tokenizer import target_vocabulary
-from .translation import Translator
 
 
 @dataclass

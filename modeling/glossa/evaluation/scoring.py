@@ -5,8 +5,8 @@ import time
 from datasets import Dataset
 
 from ..data.pairs import group_references
+from ..inference.translator import Translator
 from .metrics import TranslationMetric
-from .translation import Translator
 
 
 def score_translator(translator: Translator, pairs: Dataset, n_bootstrap: int = 1000) -> dict:

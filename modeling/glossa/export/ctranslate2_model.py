@@ -12,6 +12,7 @@ from torch import nn
 from transformers import GenerationConfig, PreTrainedTokenizerBase
 
 from ..configuration_glossa import GlossaConfig
+from ..data.vocabulary import target_vocabulary
 from ..errors import GlossaError
 from ..modeling_glossa import (
     GlossaAttention,
@@ -23,7 +24,6 @@ from ..modeling_glossa import (
     GlossaResidual,
 )
 from ..pipeline_glossa import SPARE_TARGET_TOKENS
-from ..tokenizer import target_vocabulary
 from . import require
 from .families import save_tokenizer
 

@@ -31,9 +31,9 @@ from transformers import (
 )
 
 from ..configuration_glossa import GlossaConfig
+from ..data.vocabulary import target_vocabulary
 from ..errors import GlossaError
 from ..modeling_glossa import GlossaForConditionalGeneration
-from ..tokenizer import target_vocabulary
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,12 @@ import re
 from datetime import UTC, datetime
 from importlib.metadata import metadata
 from pathlib import Path
-from typing import Any
 
-import yaml
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from sacrebleu.metrics import CHRF
 
-from ..data.pairs import held_out_file
 from ..errors import GlossaError
+from ..run_folder import RunFolder
 
 # Inside the package, as the Trainer writes cards too where only the package is installed.
 TEMPLATE = Path(__file__).with_name("card_template.jinja")
@@ -68,22 +66,15 @@ class Run:
     """What a run's folder says about itself, as the template asks for it. A question without answer gives nothing."""
 
     def __init__(self, folder: Path, model: Path | None = None):
-        self.folder, self.model = folder, model or folder
-        self.config = self._json(self.model / "config.json")
-        if not self.config:
+        self.run, self.model = RunFolder(folder), model or folder
+        config = self.model / "config.json"
+        if not config.is_file():
             raise GlossaError(f"{self.model} is not a model folder: it has no config.json. Give a finished run.")
-        self.metrics = self._json(folder / "metrics.json") or {}
-        self.versions = self._json(folder / "versions.json") or {}
-        self.report = self._json(folder / "data_report.json") or {}
-        self.history = self._json(folder / "history.json") or []
-        recipe = folder / "recipe.yaml"
-        self.recipe = yaml.safe_load(recipe.read_text(encoding="utf-8")) if recipe.is_file() else {}
-        self.has_curves = (folder / "curves.png").is_file()
+        self.config = json.loads(config.read_text(encoding="utf-8"))
+        self.metrics, self.versions, self.report = self.run.metrics, self.run.versions, self.run.data_report
+        self.history, self.recipe = self.run.history, self.run.recipe
+        self.has_curves = self.run.curves.is_file()
         self.samples = self._samples()
-
-    @staticmethod
-    def _json(path: Path) -> Any:
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
     # -- what it is -------------------------------------------------------------------------------------------------
 
@@ -276,12 +267,8 @@ class Run:
     # -- samples ----------------------------------------------------------------------------------------------------
 
     def _samples(self) -> list[dict[str, str]]:
-        """The rows of samples.md, best first by the chrF++ of the last translation, which is added as `chrf`."""
-        path = self.folder / "samples.md"
-        if not path.is_file():
-            return []
-        lines = [_cells(line) for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
-        rows = [dict(zip(lines[0], cells, strict=True)) for cells in lines[2:]]
+        """The samples, best first by the chrF++ of the last translation, which is added as `chrf`."""
+        rows = self.run.samples
         metric = CHRF(word_order=2)
         for row in rows:
             *_, (decoding, translation) = row.items()
@@ -300,7 +287,7 @@ class Run:
     def sources(self, count: int = EXAMPLES) -> list[str]:
         """The first distinct sources of the test split, or of the validation split."""
         for split in ("test", "validation"):
-            file = held_out_file(self.folder, split)
+            file = self.run.held_out_file(split)
             if file.is_file():
                 rows = (json.loads(line)["source"] for line in file.read_text(encoding="utf-8").splitlines() if line)
                 return list(dict.fromkeys(rows))[:count]
@@ -314,10 +301,6 @@ class Run:
             | ({"output": {"text": said[text]}} if text in said else {})
             for number, text in enumerate(self.sources(), 1)
         ]
-
-
-def _cells(line: str) -> list[str]:
-    return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1]]
 
 
 def _both(values: dict, first: str, second: str) -> str | None:

@@ -24,11 +24,10 @@ from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineMod
 from huggingface_hub.utils import validate_repo_id
 
 from ..errors import HTTP_ERRORS, GlossaError
-from ..loading import load_model, load_tokenizer
+from ..inference.loading import load_model, load_tokenizer
+from ..run_folder import RunFolder
 from .card import Run, build_card
 
-# What a run measured, beside what `save_pretrained` writes. The recipe stays: it names paths of this machine.
-MEASURED = ("metrics.json", "history.json", "versions.json", "samples.md", "curves.png")
 # Files of an earlier push that this one takes away: pickles, as the Trainer's own push leaves, and other weights.
 STALE = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.safetensors", "*.safetensors.index.json")
 
@@ -65,9 +64,8 @@ def stage(
     for file in load_tokenizer(str(model)).save_pretrained(folder):
         if (model / Path(file).name).is_file():  # saved again, it would tell that it was loaded from a folder
             shutil.copyfile(model / Path(file).name, file)
-    for name in MEASURED:
-        if (run / name).is_file():
-            shutil.copyfile(run / name, folder / name)
+    for measured in RunFolder(run).published():
+        shutil.copyfile(measured, folder / measured.name)
     if handler is not None:
         shutil.copyfile(handler, folder / "handler.py")
     build_card(run, repo_id, license, model).save(folder / "README.md")

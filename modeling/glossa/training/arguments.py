@@ -16,8 +16,8 @@ from transformers.integrations import is_trackio_available
 
 from ..configuration_glossa import GlossaConfig
 from ..data.arguments import DataArguments
+from ..data.vocabulary import TokenizerArguments
 from ..errors import GlossaError
-from ..tokenizer import TokenizerArguments
 
 
 def _setting(default: Any, meaning: str):

@@ -8,12 +8,9 @@ from safetensors.torch import load_file
 from torch import nn
 from transformers.trainer_callback import TrainerState
 
+from ..run_folder import CHECKPOINT_STATE, RunFolder, checkpoint_step
+
 logger = logging.getLogger(__name__)
-
-
-def checkpoint_step(checkpoint: Path) -> int:
-    """The step at which `checkpoint` (a folder `checkpoint-STEP`) was saved."""
-    return int(checkpoint.name.rpartition("-")[2])
 
 
 def choose_checkpoints(run: Path, count: int, by: str, metric: str, greater_is_better: bool) -> list[Path]:
@@ -21,7 +18,7 @@ def choose_checkpoints(run: Path, count: int, by: str, metric: str, greater_is_b
 
     Where the run kept fewer, all of them, with a warning: a run that is done must not fail for that.
     """
-    checkpoints = sorted(run.glob("checkpoint-*"), key=checkpoint_step)
+    checkpoints = RunFolder(run).checkpoints()
     if len(checkpoints) < count:
         logger.warning(
             "average_checkpoints is %d, but %s holds %d checkpoints: averaging those. Train longer, save more often, "
@@ -32,7 +29,7 @@ def choose_checkpoints(run: Path, count: int, by: str, metric: str, greater_is_b
         )
     if by == "last" or not checkpoints:
         return checkpoints[-count:]
-    state = TrainerState.load_from_json(str(checkpoints[-1] / "trainer_state.json"))
+    state = TrainerState.load_from_json(str(checkpoints[-1] / CHECKPOINT_STATE))
     scores = {entry["step"]: entry[f"eval_{metric}"] for entry in state.log_history if f"eval_{metric}" in entry}
 
     def rank(path: Path) -> float:

@@ -2,7 +2,6 @@
 
 import logging
 import os
-import platform
 import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
@@ -26,19 +25,19 @@ from transformers import (
 
 from ..configuration_glossa import GlossaConfig
 from ..data.corruption import special_tokens
-from ..data.pairs import group_references, held_out_file, prepare_pairs
+from ..data.encoding import tokenize_pairs
+from ..data.pairs import group_references, prepare_pairs
 from ..data.texts import prepare_texts, tokenize_texts
-from ..data.tokenising import tokenize_pairs
+from ..data.vocabulary import target_vocabulary, train_tokenizer, train_tokenizer_pair
 from ..errors import GlossaError
 from ..evaluation.scoring import score_table, score_translator
-from ..evaluation.translation import Translator
-from ..loading import load_model, load_tokenizer
+from ..inference.loading import load_model, load_tokenizer
+from ..inference.translator import Translator
 from ..modeling_glossa import GlossaForConditionalGeneration
 from ..plots import draw_curves
-from ..tokenizer import target_vocabulary, train_tokenizer, train_tokenizer_pair
-from . import report as reporting
+from ..run_folder import RunFolder
 from .arguments import Settings
-from .averaging import average_into, checkpoint_step, choose_checkpoints
+from .averaging import average_into, choose_checkpoints
 from .pretraining import pretraining_collator, train_part, validation_loss
 from .trainer import GlossaTrainer, by_length
 
@@ -52,7 +51,7 @@ def train(settings: Settings) -> Path:
 
     Raises `GlossaError` for whatever is wrong with settings or data, before any training.
     """
-    run = Path(settings.training.output_dir)
+    run = RunFolder(settings.training.output_dir)
     _refuse_finished(run, settings)
     set_seed(settings.training.seed)
     _use_all_cores(settings)
@@ -70,14 +69,14 @@ def train(settings: Settings) -> Path:
             collator = DataCollatorForSeq2Seq(tokenizer, model)
             tokenised = tokenize_pairs(data, tokenizer, settings.data, data_report)
     if settings.training.should_save:
-        reporting.write_setup(run, settings, data, data_report)
+        run.write_setup(settings.recipe(), data_report.to_dict(), data)
 
     train_part(model, settings.translator.objective)
     trainer, seconds = fit(settings, model, tokenizer, data, tokenised, collator)
     losses = validation_loss(trainer, tokenised) if pretrains else {}
     if settings.training.should_save:
         finish(run, settings, trainer, DatasetDict() if pretrains else data, losses, seconds)
-    return run
+    return run.path
 
 
 def build_tokenizer(settings: Settings, data: DatasetDict) -> PreTrainedTokenizerBase:
@@ -180,7 +179,7 @@ def fit(
 
 
 def finish(
-    run: Path, settings: Settings, trainer: GlossaTrainer, pairs: DatasetDict, losses: dict, seconds: float
+    run: RunFolder, settings: Settings, trainer: GlossaTrainer, pairs: DatasetDict, losses: dict, seconds: float
 ) -> None:
     """Save the model, score it on the held-out `pairs` and write the reports."""
     model = trainer.accelerator.unwrap_model(trainer.model)
@@ -189,11 +188,11 @@ def finish(
     for name in ("forward", "_original_forward"):
         vars(model).pop(name, None)
     tokenizer = trainer.processing_class
-    model.save_pretrained(run)
-    tokenizer.save_pretrained(run)
+    model.save_pretrained(run.path)
+    tokenizer.save_pretrained(run.path)
     history = trainer.state.log_history
-    reporting.write_json(run / "history.json", history)
-    draw_curves({"": history}, run / "curves.png")
+    run.write_history(history)
+    draw_curves({"": history}, run.curves)
 
     speeds = [entry["target_tokens_per_second"] for entry in history if "target_tokens_per_second" in entry]
     metrics = {
@@ -211,19 +210,13 @@ def finish(
     for split in ("validation", "test"):
         if split in pairs:
             metrics[split] = _score_split(run, split, model, tokenizer, pairs[split])
-    reporting.write_json(run / "metrics.json", metrics)
+    run.write_metrics(metrics)
     if settings.training.push_to_hub:
         trainer.push_to_hub()
-    print(f"Padding {metrics['padding']:.1%}, {metrics['training_seconds']:,.0f} s of training. Saved in {run}")
+    print(f"Padding {metrics['padding']:.1%}, {metrics['training_seconds']:,.0f} s of training. Saved in {run.path}")
 
 
-def _device_name() -> str:
-    if torch.cuda.is_available():
-        return f"{torch.cuda.device_count()} x {torch.cuda.get_device_name()}"
-    return f"{platform.processor() or platform.machine()}, {torch.get_num_threads()} threads"
-
-
-def _score_split(run: Path, split: str, model, tokenizer, pairs: Dataset) -> dict:
+def _score_split(run: RunFolder, split: str, model, tokenizer, pairs: Dataset) -> dict:
     """Scores of one split, greedy and with the model's beams; printed, and returned without the texts."""
     beams = sorted({1, model.generation_config.num_beams or 1})
     results = {
@@ -231,14 +224,14 @@ def _score_split(run: Path, split: str, model, tokenizer, pairs: Dataset) -> dic
         for n in beams
     }
     print(f"\n{split}, {len(pairs)} pairs\n{score_table(results)}\n")
-    if split == "test" or not held_out_file(run, "test").exists():
+    if split == "test" or not run.held_out_file("test").exists():
         first, *_ = results.values()
         rows = [
             {"source": first["sources"][i], "reference": first["references"][i][0]}
             | {name: result["translations"][i] for name, result in results.items()}
             for i in _spread(len(first["sources"]), SAMPLES)
         ]
-        reporting.write_samples(run, rows)
+        run.write_samples(rows)
         _print_samples(rows)
     texts = {"sources", "references", "translations"}
     return {name: {k: v for k, v in result.items() if k not in texts} for name, result in results.items()}
@@ -293,11 +286,10 @@ def _checkpoint(wanted: str | None, run: str) -> str | None:
         return None
     if str(wanted).lower() not in ("true", "yes", "last"):
         return wanted
-    # The state is written last: a checkpoint without it was cut short.
-    whole = [state.parent for state in Path(run).glob("checkpoint-*/trainer_state.json")]
+    whole = RunFolder(run).checkpoints(whole=True)
     if not whole:
         raise GlossaError(f"resume_from_checkpoint is {wanted!r}, but {run} holds no checkpoint. Leave it out.")
-    return str(max(whole, key=checkpoint_step))
+    return str(whole[-1])
 
 
 def _use_all_cores(settings: Settings) -> None:
@@ -307,10 +299,9 @@ def _use_all_cores(settings: Settings) -> None:
         torch.set_num_threads(max(len(os.sched_getaffinity(0)) // processes, 1))
 
 
-def _refuse_finished(run: Path, settings: Settings) -> None:
-    holds_work = any((run / "model.safetensors").parent.glob("*.safetensors")) or any(run.glob("checkpoint-*"))
-    if holds_work and not settings.training.resume_from_checkpoint:
+def _refuse_finished(run: RunFolder, settings: Settings) -> None:
+    if run.holds_work() and not settings.training.resume_from_checkpoint:
         raise GlossaError(
-            f"{run} already holds a run. Give another --output_dir, go on with --resume_from_checkpoint true, or "
+            f"{run.path} already holds a run. Give another --output_dir, go on with --resume_from_checkpoint true, or "
             "remove the folder."
         )

@@ -1,0 +1,384 @@
+"""Who trains beside Glossa: each kept alive, and trained for some steps at a time."""
+
+import tempfile
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from queue import Queue
+
+import torch
+from datasets import Dataset
+from torch import nn
+from torch.utils.data import DataLoader
+from transformers import (
+    DataCollatorForSeq2Seq,
+    MarianMTModel,
+    PreTrainedTokenizerBase,
+    PrinterCallback,
+    Seq2SeqTrainer,
+    Seq2SeqTrainingArguments,
+    TrainerCallback,
+    set_seed,
+)
+
+from glossa.configuration_glossa import GlossaConfig
+from glossa.data.batching import TokenBatchSampler
+from glossa.modeling_glossa import GlossaForConditionalGeneration, shift_tokens_right, sinusoids
+from glossa.training.arguments import GlossaTrainingArguments
+from glossa.training.trainer import GlossaTrainer
+
+from .corpus import load_corpus
+from .sizes import DROPOUT, LABEL_SMOOTHING, forward_flops, glossa_config, marian_config
+
+SENTENCES = 64  # in a step of the stock Trainer; Glossa's hold as many on average
+LEARNING_RATE = 1e-4
+MAX_GRADIENT_NORM = 1.0  # the Trainer's default
+ENDLESS = 10**6
+NAMES = (
+    "Glossa",
+    "Glossa, bare loop",
+    "MarianMT, Seq2SeqTrainer",
+    "MarianMT, Seq2SeqTrainer, grouped",
+    "torch.nn.Transformer, bare loop",
+    "torch.nn.Transformer, Glossa's batches",
+)
+
+
+@dataclass
+class Work:
+    """What was trained on in some steps. Tokens of both sides, unless they are called target tokens."""
+
+    seconds: float
+    steps: int
+    target_tokens: int
+    tokens: int
+    padded_tokens: int  # padding included
+    flops: int
+
+    @property
+    def speed(self) -> float:
+        """Real target tokens a second."""
+        return self.target_tokens / self.seconds
+
+
+class Contender(ABC):
+    """A model in training. `config` has the shapes by which its operations are counted."""
+
+    model: nn.Module
+    config: GlossaConfig
+
+    @abstractmethod
+    def train(self, steps: int) -> Work:
+        """Go on for so many steps."""
+
+    def close(self) -> None:  # noqa: B027  # most have nothing to end
+        """End the training."""
+
+    def _work(self, steps: int, batches: list[dict[str, torch.Tensor]], seconds: float) -> Work:
+        work = Work(seconds, steps, 0, 0, 0, 0)
+        for batch in batches:
+            (rows, source), target = batch["input_ids"].shape, batch["labels"].shape[1]
+            real = int((batch["labels"] != -100).sum())
+            work.target_tokens += real
+            work.tokens += real + int(batch["attention_mask"].sum())
+            work.padded_tokens += rows * (source + target)
+            work.flops += 3 * forward_flops(self.config, rows, source, target)
+        return work
+
+
+class BareLoop(Contender):
+    """No Trainer: batches of `loader` over and over, so many a step, `model` giving their loss, and an optimizer."""
+
+    def __init__(
+        self, model: nn.Module, config: GlossaConfig, loader: DataLoader, bf16: bool, batches_a_step: int = 1
+    ):
+        self.model, self.config, self.bf16 = model.train(), config, bf16
+        self.batches, self.batches_a_step = _endless(loader), batches_a_step
+        self.optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, weight_decay=0.0, fused=True)
+
+    def train(self, steps: int) -> Work:
+        seen = []
+        started = time.perf_counter()
+        for _ in range(steps):
+            batches = [next(self.batches) for _ in range(self.batches_a_step)]
+            for batch in batches:
+                with torch.autocast("cpu", torch.bfloat16, enabled=self.bf16):
+                    loss = self.model(**batch)["loss"]
+                (loss / len(batches)).backward()
+            nn.utils.clip_grad_norm_(self.model.parameters(), MAX_GRADIENT_NORM)
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+            seen += batches
+        return self._work(steps, seen, time.perf_counter() - started)
+
+
+def _endless(loader: DataLoader) -> Iterator[dict[str, torch.Tensor]]:
+    epoch = 0
+    while True:
+        if isinstance(loader.batch_sampler, TokenBatchSampler):
+            loader.batch_sampler.set_epoch(epoch)
+        for batch in loader:
+            yield dict(batch)
+        epoch += 1
+
+
+class TrainerLoop(Contender):
+    """A Trainer's one long `train()`, in a thread that waits at the end of a step until it may go on.
+
+    So every second between two steps counts, whatever the Trainer does in it, and none of its start.
+    """
+
+    def __init__(self, trainer: "_SeenSeq2SeqTrainer | _SeenGlossaTrainer", config: GlossaConfig):
+        self.trainer, self.model, self.config = trainer, trainer.model, config
+        trainer.remove_callback(PrinterCallback)
+        self.turns = _Turns()
+        trainer.add_callback(self.turns)
+        self.thread = threading.Thread(target=self._run, daemon=True)
+
+    def train(self, steps: int) -> Work:
+        if not self.thread.is_alive():
+            self.thread.start()
+        self.trainer.seen.clear()
+        started = time.perf_counter()
+        self.turns.steps.put(steps)
+        ended = self.turns.ends.get()
+        if isinstance(ended, BaseException):
+            raise ended
+        return self._work(steps, self.trainer.seen, ended - started)
+
+    def close(self) -> None:
+        if self.thread.is_alive():
+            self.turns.steps.put(0)
+            self.thread.join()
+
+    def _run(self) -> None:
+        try:
+            self.trainer.train()
+        except BaseException as error:
+            self.turns.ends.put(error)
+
+
+class _Turns(TrainerCallback):
+    """Waits for a number of steps, lets them pass, and says when the last has ended; 0 ends the training."""
+
+    def __init__(self):
+        self.steps: Queue[int] = Queue()
+        self.ends: Queue[float | BaseException] = Queue()
+        self.left = 0
+
+    def on_train_begin(self, args, state, control, **kwargs):
+        self.left = self.steps.get()
+
+    def on_step_end(self, args, state, control, **kwargs):
+        self.left -= 1
+        if self.left == 0:
+            self.ends.put(time.perf_counter())
+            self.left = self.steps.get()
+            control.should_training_stop = self.left == 0
+
+
+class _Seen:
+    """A Trainer that keeps the batches of its steps, to be counted when no time is being taken."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.seen: list[dict[str, torch.Tensor]] = []
+
+    def training_step(self, model, inputs, *args, **kwargs):
+        self.seen.append({name: inputs[name] for name in ("input_ids", "attention_mask", "labels")})
+        return super().training_step(model, inputs, *args, **kwargs)  # type: ignore[misc]
+
+
+class _SeenGlossaTrainer(_Seen, GlossaTrainer):
+    pass
+
+
+class _SeenSeq2SeqTrainer(_Seen, Seq2SeqTrainer):
+    pass
+
+
+class TorchTransformer(nn.Module):
+    """`torch.nn.Transformer` as a translator, as its documentation shows it: masks made for every batch."""
+
+    def __init__(self, config: GlossaConfig):
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(config.vocab_size, config.d_model, config.pad_token_id)
+        nn.init.normal_(self.embedding.weight, std=config.d_model**-0.5)
+        self.transformer = nn.Transformer(
+            config.d_model,
+            config.encoder_attention_heads,
+            config.encoder_layers,
+            config.decoder_layers,
+            config.encoder_ffn_dim,
+            DROPOUT,
+            batch_first=True,
+        )
+        for module in self.transformer.modules():
+            # Dropout where the other contenders have it: on embeddings and on what sublayers give.
+            if isinstance(module, nn.MultiheadAttention):
+                module.dropout = 0.0
+            elif isinstance(module, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
+                module.dropout.p = 0.0
+        positions = torch.arange(config.max_source_positions)
+        table = torch.cat(sinusoids(positions, config.d_model, 10000.0, torch.float32), dim=-1)
+        self.register_buffer("positions", table)
+        self.dropout = nn.Dropout(DROPOUT)
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, labels: torch.Tensor, **kwargs):
+        """The loss of source [B, S] and labels [B, T]."""
+        start, padding = self.config.decoder_start_token_id, self.config.pad_token_id
+        target = shift_tokens_right(labels, padding, start)
+        hidden = attention_mask == 0  # [B, S]
+        states = self.transformer(
+            self._embed(input_ids),
+            self._embed(target),
+            tgt_mask=nn.Transformer.generate_square_subsequent_mask(target.shape[1], dtype=torch.bool),
+            src_key_padding_mask=hidden,
+            tgt_key_padding_mask=target == padding,
+            memory_key_padding_mask=hidden,
+        )  # [B, T, D]
+        logits = nn.functional.linear(states, self.embedding.weight)
+        loss = nn.functional.cross_entropy(
+            logits.flatten(0, 1).float(), labels.flatten(), label_smoothing=LABEL_SMOOTHING
+        )
+        return {"loss": loss}
+
+    def _embed(self, ids: torch.Tensor) -> torch.Tensor:
+        embedded = self.embedding(ids) * self.config.d_model**0.5
+        return self.dropout(embedded + self.positions[: ids.shape[1]])  # type: ignore[index]
+
+
+def count_trained(model: nn.Module) -> int:
+    """Parameters that training changes; MarianMT counts its fixed positions among the others."""
+    return sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
+
+
+def equal_budget(rows: Dataset, sentences: int) -> int:
+    """The `batch_tokens` with which Glossa's batches hold `sentences` sentences on average, or a little less."""
+    source, target = list(rows["source_length"]), list(rows["target_length"])
+    low, high = 1, sentences * max(*source, *target)
+    while low < high:
+        budget = (low + high + 1) // 2
+        if len(TokenBatchSampler(source, target, budget)) * sentences >= len(rows):
+            low = budget
+        else:
+            high = budget - 1
+    return low
+
+
+class Field:
+    """Builds the contenders of one size on the same rows.
+
+    Args:
+        rows: Tokenised training pairs.
+        tokenizer: Of these pairs.
+        size: One of [`SIZES`].
+        architecture: Glossa's; the others are always of the published one.
+        bf16: Mixed precision, for all.
+    """
+
+    def __init__(
+        self,
+        rows: Dataset,
+        tokenizer: PreTrainedTokenizerBase,
+        size: str,
+        architecture: str = "published",
+        bf16: bool = False,
+    ):
+        self.rows, self.tokenizer, self.bf16 = rows, tokenizer, bf16
+        self.config = glossa_config(size, tokenizer, architecture)
+        self.published = glossa_config(size, tokenizer)
+        self.batches_a_step = GlossaTrainingArguments.gradient_accumulation_steps
+        self.batch_tokens = equal_budget(rows, SENTENCES // self.batches_a_step)
+        self.folder = tempfile.mkdtemp(prefix="glossa-benchmark-")
+        builders = (
+            self._glossa,
+            lambda: BareLoop(self._glossa_model(), self.config, self._token_batches(), bf16, self.batches_a_step),
+            lambda: self._marian("random"),
+            lambda: self._marian("group_by_length"),
+            lambda: self._torch(self._sentence_batches()),
+            lambda: self._torch(self._token_batches(), self.batches_a_step),
+        )
+        self.builders: dict[str, Callable[[], Contender]] = dict(zip(NAMES, builders, strict=True))
+
+    def build(self, name: str) -> Contender:
+        """The contender of that name, one of [`NAMES`]."""
+        set_seed(1)
+        return self.builders[name]()
+
+    def _glossa_model(self) -> GlossaForConditionalGeneration:
+        model = GlossaForConditionalGeneration(self.config)
+        model.set_attn_implementation("eager")  # as a run sets it on a processor
+        return model
+
+    def _glossa(self) -> TrainerLoop:
+        model = self._glossa_model()
+        arguments = GlossaTrainingArguments(
+            batch_tokens=self.batch_tokens, eval_strategy="no", load_best_model_at_end=False, **self._arguments()
+        )
+        arguments.label_smoothing_factor = 0.0  # the model smooths in its own loss
+        return TrainerLoop(_SeenGlossaTrainer(**self._trainer(model, arguments)), self.config)
+
+    def _marian(self, strategy: str) -> TrainerLoop:
+        model = MarianMTModel(marian_config(self.published))
+        arguments = Seq2SeqTrainingArguments(
+            per_device_train_batch_size=SENTENCES,
+            label_smoothing_factor=LABEL_SMOOTHING,
+            train_sampling_strategy=strategy,
+            use_cpu=True,
+            **self._arguments(),
+        )
+        return TrainerLoop(_SeenSeq2SeqTrainer(**self._trainer(model, arguments)), self.published)
+
+    def _torch(self, loader: DataLoader, batches_a_step: int = 1) -> BareLoop:
+        return BareLoop(TorchTransformer(self.published), self.published, loader, self.bf16, batches_a_step)
+
+    def _arguments(self) -> dict:
+        return {
+            "output_dir": self.folder,
+            "max_steps": ENDLESS,
+            "learning_rate": LEARNING_RATE,
+            "bf16": self.bf16,
+            "seed": 1,
+            "save_strategy": "no",
+            "report_to": "none",
+            "disable_tqdm": True,
+        }
+
+    def _trainer(self, model: nn.Module, arguments: Seq2SeqTrainingArguments) -> dict:
+        return {
+            "model": model,
+            "args": arguments,
+            "train_dataset": self.rows,
+            "processing_class": self.tokenizer,
+            "data_collator": DataCollatorForSeq2Seq(self.tokenizer, model),
+        }
+
+    def _token_batches(self) -> DataLoader:
+        lengths = self.rows["source_length"], self.rows["target_length"]
+        sampler = TokenBatchSampler(*lengths, self.batch_tokens, seed=1, batches_a_step=self.batches_a_step)
+        return DataLoader(self._inputs(), batch_sampler=sampler, collate_fn=self._collator())
+
+    def _sentence_batches(self) -> DataLoader:
+        return DataLoader(self._inputs(), batch_size=SENTENCES, shuffle=True, collate_fn=self._collator())
+
+    def _inputs(self) -> Dataset:
+        return self.rows.remove_columns(["source_length", "target_length"])
+
+    def _collator(self) -> DataCollatorForSeq2Seq:
+        return DataCollatorForSeq2Seq(self.tokenizer)
+
+
+def build_alone(
+    name: str, data: str | None, language: str, size: str, architecture: str, bf16: bool, threads: int
+) -> Contender:
+    """The contender of that name, the only one in this process, on the pairs of the folder `data`."""
+    # What is made here must start no threads: those of the training, maybe in a thread of its own, are to be all.
+    torch.set_num_threads(1)
+    corpus = load_corpus(data, language)
+    contender = Field(corpus.tokenised["train"], corpus.tokenizer, size, architecture, bf16).build(name)
+    torch.set_num_threads(threads)
+    return contender

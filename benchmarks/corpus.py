@@ -1,0 +1,60 @@
+"""The pairs that are measured on: Multi30K, Anki, or those in the package."""
+
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from datasets import DatasetDict
+from transformers import PreTrainedTokenizerBase
+
+from glossa.data.arguments import DataArguments
+from glossa.data.encoding import tokenize_pairs
+from glossa.data.pairs import prepare_pairs
+from glossa.data.vocabulary import train_tokenizer
+from glossa.errors import GlossaError
+
+VOCABULARY, EMBEDDED_VOCABULARY = 8000, 1200
+MULTI30K = {"data_path": "train", "validation_path": "val", "test_path": "test_2016_flickr"}
+
+
+@dataclass
+class Corpus:
+    """Clean pairs, their tokens, and the tokenizer, which was learned from the training split."""
+
+    name: str
+    pairs: DatasetDict
+    tokenised: DatasetDict
+    tokenizer: PreTrainedTokenizerBase
+
+
+def data_arguments(folder: str | None, language: str = "fr") -> DataArguments:
+    """The data settings of a folder that holds Multi30K or Anki; of the embedded corpus without one."""
+    if folder is None:
+        return DataArguments(dataset="embedded")
+    files: dict[str, Any] = {
+        name: [str(Path(folder) / f"{part}.{side}.gz") for side in ("en", language)] for name, part in MULTI30K.items()
+    }
+    if all(Path(path).is_file() for paths in files.values() for path in paths):
+        return DataArguments(dataset="files", target_language=language, **files)
+    archives = sorted(Path(folder).glob("*-eng.zip"))
+    if archives:
+        return DataArguments(dataset="anki", data_path=[str(archives[0])], target_language=language)
+    raise GlossaError(
+        f"--data {folder} holds neither Multi30K (train.en.gz, train.{language}.gz, and so on) nor an archive of Anki "
+        "(fra-eng.zip). Give such a folder, or leave it out for the embedded corpus."
+    )
+
+
+def vocabulary(folder: str | None) -> int:
+    """Tokens of the vocabulary that the pairs of `folder` get."""
+    return EMBEDDED_VOCABULARY if folder is None else VOCABULARY
+
+
+def load_corpus(folder: str | None, language: str = "fr") -> Corpus:
+    """Read, clean, split and tokenise the pairs of `folder`, as a run does."""
+    arguments = data_arguments(folder, language)
+    pairs, report = prepare_pairs(arguments)
+    tokenizer = train_tokenizer(chain(pairs["train"]["source"], pairs["train"]["target"]), vocabulary(folder))
+    name = "the embedded corpus" if folder is None else Path(folder).name
+    return Corpus(name, pairs, tokenize_pairs(pairs, tokenizer, arguments, report), tokenizer)

@@ -1,0 +1,80 @@
+"""What the published defects cost: `scripts/benchmark_defects.py --output_dir FOLDER [--setting value ...]`.
+
+Trains `configuration/anki-en-fr-modern.yaml` twice, equally long and on the same split: as it is, and with the defects
+that the published system has put back, by changing the classes of this process. Prints both scores on the held-out
+test pairs. Every setting of a recipe may be given; the defects live here and nowhere in the package.
+"""
+
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from glossa import modeling_glossa
+from glossa.cli import run
+from glossa.run_folder import RunFolder
+from glossa.training.arguments import parse_settings
+from glossa.training.run import train
+
+RECIPE = Path(__file__).parents[1] / "configuration/anki-en-fr-modern.yaml"
+# Keys and values of full width are no grouped-query attention; and there is no norm at the end.
+DEFECTIVE_SETTINGS = ["--key_value_heads", "8", "--final_norm", "false"]
+
+
+def rotate_by_head(states: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+    """The rotation of [B, heads, L, E] with the number of the head where the position belongs."""
+    heads = torch.arange(states.shape[1], device=states.device)
+    cos, sin = modeling_glossa.sinusoids(heads, states.shape[-1], 10000.0, states.dtype)  # [heads, E/2] each
+    first, second = states.chunk(2, dim=-1)
+    cos, sin = cos[None, :, None], sin[None, :, None]
+    return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
+
+
+class DoubledResidual(modeling_glossa.GlossaResidual):
+    """The residual of cross-attention, added twice."""
+
+    def forward(self, hidden_states: torch.Tensor, sublayer_output: torch.Tensor) -> torch.Tensor:
+        return hidden_states + super().forward(hidden_states, sublayer_output)
+
+
+def put_defects_back() -> None:
+    modeling_glossa.rotate = rotate_by_head
+    attention, layer, decoder = (
+        modeling_glossa.GlossaAttention,
+        modeling_glossa.GlossaDecoderLayer,
+        modeling_glossa.GlossaDecoder,
+    )
+    # Dropout is on in decoding too: whatever mode the model is put in, attention stays in training.
+    attention.train = lambda self, mode=True: nn.Module.train(self, True)  # type: ignore[method-assign]
+    build, decode = layer.__init__, decoder.forward
+
+    def build_layer(self, config, layer_idx):
+        build(self, config, layer_idx)
+        self.encoder_attn_residual = DoubledResidual(config)
+
+    def decode_without_mask(self, *args, encoder_attention_mask=None, **kwargs):
+        return decode(self, *args, encoder_attention_mask=None, **kwargs)  # the source's padding is seen
+
+    layer.__init__, decoder.forward = build_layer, decode_without_mask  # type: ignore[method-assign]
+
+
+def main(argv: list[str]) -> None:
+    folder = Path(parse_settings([str(RECIPE), *argv], description=__doc__).training.output_dir)
+    scores = {}
+    for name, settings in (("right", []), ("defective", DEFECTIVE_SETTINGS)):
+        if name == "defective":
+            put_defects_back()
+        output_dir = ["--output_dir", str(folder / name)]
+        train(parse_settings([str(RECIPE), *argv, *settings, *output_dir]))
+        scores[name] = RunFolder(folder / name).metrics
+    print("| system | parameters | steps | minutes | test BLEU | chrF++ |\n| --- | --- | --- | --- | --- | --- |")
+    for name, metrics in scores.items():
+        found = metrics["test"]["greedy"]["scores"]["single"]
+        print(
+            f"| {name} | {metrics['parameters']:,} | {metrics['steps']:,} | {metrics['training_seconds'] / 60:.0f} "
+            f"| {found['bleu']['score']:.2f} | {found['chrf']['score']:.2f} |"
+        )
+
+
+if __name__ == "__main__":
+    run(main)

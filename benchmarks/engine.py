@@ -1,0 +1,163 @@
+"""CTranslate2 beside transformers, on the same sentences: `python -m benchmarks.engine RUN`.
+
+For the run's own test sentences, greedy and with beams: the share of translations that are the same, BLEU, seconds,
+and the size of the weights, each without quantization and with.
+"""
+
+import argparse
+import multiprocessing
+import os
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from glossa.cli import run
+from glossa.data.pairs import group_references
+from glossa.evaluation.metrics import score
+from glossa.export.ctranslate2_model import export_ctranslate2
+from glossa.inference.ctranslate2_engine import CTranslate2Engine, load_engine
+from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.translator import Engine, Translation, Translator
+from glossa.run_folder import RunFolder
+
+WARM_UP = 8  # sentences that are translated first, and not timed
+
+_loaded: CTranslate2Engine  # in the engine's process
+
+
+class EngineElsewhere(Engine):
+    """CTranslate2 in a process of its own: its threads and torch's would slow each other in one.
+
+    Args:
+        folder: Of an exported model.
+        files: Ends the process.
+        device: "cpu" or "cuda".
+        longest: Most tokens of a translation; what the model allows when not given.
+    """
+
+    num_beams = 1
+
+    def __init__(self, folder: Path, files: ExitStack, device: str = "cpu", longest: int | None = None):
+        start = multiprocessing.get_context("spawn")
+        self.pool = files.enter_context(ProcessPoolExecutor(1, start, _load, (str(folder), device, longest)))
+
+    def translate(
+        self, sources: list[list[int]], num_beams: int, num_return_sequences: int = 1, scores: bool = False
+    ) -> list[Translation]:
+        return self.pool.submit(_translate_there, sources, num_beams, num_return_sequences, scores).result()
+
+    def translate_forced(self, sources: list[list[int]], num_beams: int, length: int) -> list[str]:
+        """Translations that are all `length` tokens long."""
+        return self.pool.submit(_translate_forced_there, sources, num_beams, length).result()
+
+
+def _load(folder: str, device: str, longest: int | None) -> None:
+    global _loaded
+    _loaded = load_engine(folder, device)[0]
+    _loaded.longest = longest or _loaded.longest
+
+
+def _translate_there(*args) -> list[Translation]:
+    return _loaded.translate(*args)
+
+
+def _translate_forced_there(sources: list[list[int]], beams: int, length: int) -> list[str]:
+    tokenizer: Any = _loaded.tokenizer
+    tokens = [tokenizer.convert_ids_to_tokens(ids) for ids in sources]
+    options = {"min_decoding_length": length, "max_decoding_length": length, "max_input_length": 0}
+    options["max_batch_size"] = _loaded.sentences_a_worker(len(tokens))
+    found = _loaded.translator.translate_batch(tokens, beam_size=beams, **options)
+    ids = [tokenizer.convert_tokens_to_ids(result.hypotheses[0]) for result in found]
+    return tokenizer.batch_decode(ids, skip_special_tokens=True)
+
+
+def measure_engine(
+    name: str,
+    sources: list[str],
+    references: list[list[str]],
+    num_beams: Sequence[int] = (1, 5),
+    quantizations: Sequence[str] = ("float32", "int8"),
+) -> list[dict]:
+    """One row for transformers and one for each quantization of CTranslate2, for each number of beams.
+
+    Args:
+        name: Folder of a run, or Hub name.
+        sources: Sentences.
+        references: Right translations of each.
+        num_beams: 1 is greedy.
+        quantizations: As [`export_ctranslate2`] takes them.
+
+    Returns dictionaries of `engine`, `num_beams`, `identical` (share of translations equal to transformers'), `bleu`
+    (against the first reference), `seconds` and `mebibytes` of weights.
+    """
+    model: Any = load_model(name)
+    tokenizer = load_tokenizer(name)
+    weights = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
+    device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else torch.device("cpu")
+    rows: list[dict] = []
+    expected: dict[int, list[str]] = {}
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as files:
+        engines: list[tuple] = [("transformers", weights, model)]
+        for quantization in quantizations:
+            path = Path(folder) / quantization
+            export_ctranslate2(model, tokenizer, path, quantization)
+            size = (path / "model.bin").stat().st_size
+            engines.append((f"ctranslate2 {quantization}", size, EngineElsewhere(path, files, device.type)))
+        model.to(device)
+        for engine, size, model_or_engine in engines:
+            for beams in num_beams:
+                found, seconds = _translate(model_or_engine, tokenizer, sources, beams)
+                same = [one == other for one, other in zip(found, expected.setdefault(beams, found), strict=True)]
+                rows.append(
+                    {
+                        "engine": engine,
+                        "num_beams": beams,
+                        "identical": sum(same) / len(same),
+                        "bleu": score(found, [first[:1] for first in references])["bleu"]["score"],
+                        "seconds": seconds,
+                        "mebibytes": size / 2**20,
+                    }
+                )
+    return rows
+
+
+def _translate(model: torch.nn.Module | Engine, tokenizer, sources: list[str], beams: int) -> tuple[list[str], float]:
+    translator = Translator(model, tokenizer, num_beams=beams)  # type: ignore[arg-type]
+    translator.best(sources[:WARM_UP])
+    started = time.perf_counter()
+    return translator.best(sources), time.perf_counter() - started
+
+
+def engine_table(rows: list[dict]) -> str:
+    """The rows of [`measure_engine`] as a Markdown table."""
+    lines = ["| engine | beams | identical | BLEU | seconds | MiB |", "| --- | ---: | ---: | ---: | ---: | ---: |"]
+    for row in rows:
+        lines.append(
+            f"| {row['engine']} | {row['num_beams']} | {row['identical']:.1%} | {row['bleu']:.2f} "
+            f"| {row['seconds']:.1f} | {row['mebibytes']:.1f} |"
+        )
+    return "\n".join(lines)
+
+
+def main(argv: list[str]) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", help="folder of a run, with its held-out test pairs")
+    parser.add_argument("--sentences", type=int, default=1000, help="distinct test sources (default: 1000)")
+    parser.add_argument("--num_beams", type=int, nargs="+", default=[1, 5], help="default: 1 5")
+    parser.add_argument("--quantizations", nargs="+", default=["float32", "int8"], help="default: float32 int8")
+    arguments = parser.parse_args(argv)
+    grouped = group_references(RunFolder(arguments.model).load_held_out("test"))[: arguments.sentences]
+    sources, references = [source for source, _ in grouped], [targets for _, targets in grouped]
+    rows = measure_engine(arguments.model, sources, references, arguments.num_beams, arguments.quantizations)
+    threads = os.environ.get("OMP_NUM_THREADS", f"{torch.get_num_threads()} in torch")
+    print(f"{len(sources):,} sentences of {arguments.model}, threads: {threads}\n\n{engine_table(rows)}")
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,116 @@
+"""What a step teaches: sentences at random, or those of a recipe's batches, of like length in each.
+
+    python -m benchmarks.steps RECIPE [--seeds 1 2 3] [--compositions ...] [any setting of scripts/train.py]
+
+Each trains the recipe's model from scratch, for equally many steps of as many sentences on average, and translates the
+validation split greedily.
+"""
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Iterable
+
+import datasets
+from datasets import DatasetDict
+from transformers import DataCollatorForSeq2Seq, PreTrainedTokenizerBase, Seq2SeqTrainer, set_seed
+
+from glossa.cli import run
+from glossa.data.batching import TokenBatchSampler
+from glossa.data.encoding import tokenize_pairs
+from glossa.data.pairs import prepare_pairs
+from glossa.evaluation.metrics import score
+from glossa.inference.translator import Translator
+from glossa.training.arguments import Settings, parse_settings
+from glossa.training.run import build_model, build_tokenizer
+from glossa.training.trainer import GlossaTrainer
+
+from .timing import table
+
+COMPOSITIONS = ("at random", "as the recipe says")
+QUIET = [
+    *("--eval_strategy", "no", "--save_strategy", "no", "--load_best_model_at_end", "false"),
+    *("--predict_with_generate", "false", "--logging_strategy", "no", "--report_to", "none", "--disable_tqdm", "true"),
+]
+
+
+class RandomTrainer(GlossaTrainer):
+    """The stock Trainer's batches: sentences at random, of any lengths."""
+
+    get_train_dataloader = Seq2SeqTrainer.get_train_dataloader
+
+
+def build_trainer(
+    composition: str, settings: Settings, tokenizer: PreTrainedTokenizerBase, tokenised: DatasetDict
+) -> GlossaTrainer:
+    """A trainer of a new model. Its steps are `composition`, one of `COMPOSITIONS`, and as many as the recipe's."""
+    arguments, rows = settings.training, tokenised["train"]
+    sampler = TokenBatchSampler(rows["source_length"], rows["target_length"], arguments.batch_tokens)
+    steps_an_epoch = len(sampler) / arguments.gradient_accumulation_steps
+    arguments.max_steps = round(arguments.num_train_epochs * steps_an_epoch)
+    if composition == "at random":
+        arguments.gradient_accumulation_steps = 1
+    arguments.per_device_train_batch_size = round(len(rows) / steps_an_epoch)
+    set_seed(arguments.seed)
+    model = build_model(settings, tokenizer)
+    arguments.label_smoothing_factor = 0.0  # the model smooths in its own loss
+    return (RandomTrainer if composition == "at random" else GlossaTrainer)(
+        model=model,
+        args=arguments,
+        train_dataset=rows,
+        eval_dataset=tokenised["validation"],
+        processing_class=tokenizer,
+        data_collator=DataCollatorForSeq2Seq(tokenizer, model),
+    )
+
+
+def measure_quality(argv: list[str], compositions: Iterable[str], seeds: Iterable[int]) -> dict[str, dict]:
+    """For each composition lists, a value for each seed: `loss` (nats a token) and `bleu` on the validation split,
+    `seconds` of training and `padding`'s share."""
+    settings = parse_settings([*argv, *QUIET])
+    pairs, report = prepare_pairs(settings.data)
+    tokenizer = build_tokenizer(settings, pairs)
+    tokenised = tokenize_pairs(pairs, tokenizer, settings.data, report)
+    results: dict[str, dict] = {name: {"loss": [], "bleu": [], "seconds": []} for name in compositions}
+    for seed in seeds:
+        for name, found in results.items():
+            with tempfile.TemporaryDirectory() as run:
+                settings = parse_settings([*argv, *QUIET, "--seed", str(seed), "--output_dir", run])
+                trainer = build_trainer(name, settings, tokenizer, tokenised)
+                started = time.perf_counter()
+                trainer.train()
+                found["seconds"].append(time.perf_counter() - started)
+            found["loss"].append(trainer.evaluate()["eval_loss"])
+            translator = Translator(trainer.model.eval(), tokenizer, num_beams=1)  # type: ignore[arg-type]
+            texts = translator.best(pairs["validation"]["source"])
+            references = [[target] for target in pairs["validation"]["target"]]
+            found["bleu"].append(score(texts, references)["bleu"]["score"])
+            print(f"{name}, seed {seed}: " + ", ".join(f"{key} {values[-1]:.4f}" for key, values in found.items()))
+    return results
+
+
+def quality_rows(results: dict[str, dict]) -> list[dict[str, str]]:
+    """What [`measure_quality`] returned, a row for each composition: a value for each seed, and the median time."""
+    return [
+        {
+            "a step's sentences": name,
+            "validation loss": ", ".join(f"{loss:.4f}" for loss in found["loss"]),
+            "validation BLEU": ", ".join(f"{bleu:.2f}" for bleu in found["bleu"]),
+            "seconds": f"{statistics.median(found['seconds']):,.0f}",
+        }
+        for name, found in results.items()
+    ]
+
+
+def main(argv: list[str]) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="default: 1 2 3")
+    parser.add_argument("--compositions", nargs="+", choices=COMPOSITIONS, default=COMPOSITIONS, help="default: all")
+    own, settings = parser.parse_known_args(argv)
+    datasets.disable_progress_bars()
+    print(table(quality_rows(measure_quality(settings, own.compositions, own.seeds))))
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,82 @@
+"""From pairs of sentences to token ids, once: the result is cached as Arrow."""
+
+import logging
+from pathlib import Path
+
+import numpy
+from datasets import Dataset, DatasetDict, Features, List, Value
+from datasets.fingerprint import Hasher
+from transformers import PreTrainedTokenizerBase
+
+from ..errors import GlossaError
+from .arguments import DataArguments
+from .cleaning import DataReport
+from .vocabulary import target_vocabulary
+
+logger = logging.getLogger(__name__)
+
+_TOKENISED = Features(
+    {
+        "input_ids": List(Value("int32")),
+        "labels": List(Value("int32")),
+        "source_length": Value("int32"),
+        "target_length": Value("int32"),
+    }
+)
+_CODE = Path(__file__).read_text()
+
+
+def tokenize_pairs(
+    pairs: DatasetDict, tokenizer: PreTrainedTokenizerBase, arguments: DataArguments, report: DataReport
+) -> DatasetDict:
+    """`input_ids` and `labels` (end token included) of every pair, with their lengths in tokens.
+
+    Training pairs beyond `max_length` or `max_length_ratio` are dropped and counted in `report`. Evaluation pairs
+    all stay: a score over the easy ones would flatter.
+    """
+    tokenised = DatasetDict({name: _tokenize(name, rows, tokenizer) for name, rows in pairs.items()})
+    tokenised["train"] = _within_limits(tokenised["train"], arguments, report)
+    return tokenised
+
+
+def _tokenize(name: str, rows: Dataset, tokenizer: PreTrainedTokenizerBase) -> Dataset:
+    def encode(batch: dict) -> dict:
+        encoded = tokenizer(batch["source"], text_target=batch["target"])
+        return {
+            "input_ids": encoded["input_ids"],
+            "labels": encoded["labels"],
+            "source_length": [len(ids) for ids in encoded["input_ids"]],
+            "target_length": [len(ids) for ids in encoded["labels"]],
+        }
+
+    # The fingerprint is ours: a hash of the tokenizer object would change with the padding it was last used with.
+    vocabularies = tokenizer.backend_tokenizer.to_str(), target_vocabulary(tokenizer).to_str()
+    return rows.map(
+        encode,
+        batched=True,
+        remove_columns=rows.column_names,
+        features=_TOKENISED,
+        new_fingerprint=Hasher.hash((rows._fingerprint, vocabularies, _CODE)),
+        desc=f"tokenising {name}",
+    )
+
+
+def _within_limits(rows: Dataset, arguments: DataArguments, report: DataReport) -> Dataset:
+    lengths = numpy.stack([rows.data.column(side).to_numpy() for side in ("source_length", "target_length")])
+    if rows._indices is not None:  # a selection keeps the whole table and a list of row numbers
+        lengths = lengths[:, rows._indices.column(0).to_numpy()]
+    longest, shortest = lengths.max(axis=0), lengths.min(axis=0)
+    too_long = longest > arguments.max_length
+    unlike = ~too_long & (longest > arguments.max_length_ratio * shortest)
+    counts = {"too_long": int(too_long.sum()), "length_ratio": int(unlike.sum())}
+    kept = numpy.flatnonzero(~too_long & ~unlike)
+    report.splits["train"] |= counts
+    report.sizes["train"] = len(kept)
+    logger.info("train: %s", ", ".join(f"{count:,} {reason}" for reason, count in counts.items()))
+    if not len(kept):
+        raise GlossaError(
+            f"No training pair is left of {len(rows)}: {counts['too_long']} have more than max_length "
+            f"({arguments.max_length}) tokens on a side, {counts['length_ratio']} differ by more than "
+            f"max_length_ratio ({arguments.max_length_ratio}). Raise these limits, or split the text into sentences."
+        )
+    return rows.select(kept)

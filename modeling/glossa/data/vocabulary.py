@@ -1,0 +1,245 @@
+"""Training of vocabularies: byte-level BPE, Unigram, WordPiece or whole words, for both languages or for each."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
+
+from ..errors import GlossaError
+from ..tokenization_glossa import GlossaTokenizer
+
+PAD, EOS, START, UNKNOWN = "<pad>", "</s>", "<s>", "<unk>"
+SPECIAL_TOKENS = [PAD, EOS, START, UNKNOWN]  # ids 0 to 3, the defaults of GlossaConfig
+
+NORMALIZERS = {
+    "nfkc": normalizers.NFKC(),
+    "lowercase": normalizers.Lowercase(),
+    "hyphens_to_spaces": normalizers.Replace(Regex(r"[-\u2010\u2011]"), " "),
+    # The typographic apostrophe becomes the plain one, so that a word is one word however it is typed.
+    "strip_punctuation": normalizers.Sequence(
+        [normalizers.Replace("\u2019", "'"), normalizers.Replace(Regex(r"[\p{P}\p{S}&&[^']]"), "")]
+    ),
+}
+# Words are put together with spaces, and these are the spaces that text does not have.
+_UNWANTED_SPACES = (
+    r" (?=[.,!?;:…)\]}”%])",
+    r"(?<=[(\[{“]) ",
+    r"(?<=\w ['’-]) (?=\w)",
+    r"(?<=\w) (?=['’-]\w)",
+)
+Texts = Iterable[str] | Iterator[list[str]]
+
+
+def _setting(default, meaning: str):
+    return field(default=default, metadata={"help": meaning})
+
+
+@dataclass
+class TokenizerArguments:
+    """How text becomes tokens. Raises `GlossaError` where a value is not allowed."""
+
+    _argument_group_name = "tokenizer"
+
+    vocab_size: int = _setting(
+        8000, "Tokens of the vocabulary that both languages share; with target_vocab_size, of the source's."
+    )
+    target_vocab_size: int | None = _setting(
+        None, "Give it, and source and target have a vocabulary each, the target's of this many tokens."
+    )
+    tokenizer_model: Literal["bpe", "unigram", "wordpiece", "word"] = _setting(
+        "bpe", "Pieces of words by byte-level BPE, Unigram or WordPiece, or whole words."
+    )
+    min_frequency: int = _setting(2, "A piece or word seen less often in training is not in the vocabulary.")
+    normalization: list[str] = field(
+        default_factory=list,
+        metadata={
+            "help": "Steps that text goes through first, in order: nfkc, lowercase, hyphens_to_spaces, "
+            "strip_punctuation."
+        },
+    )
+    split_punctuation: bool = _setting(
+        True, "wordpiece and word: punctuation marks are words of their own, not parts of the word beside them."
+    )
+    source_framing: Literal["none", "end", "start_end"] = _setting(
+        "end", "Special tokens around a source: none, </s> at its end, or <s> before it too."
+    )
+
+    def __post_init__(self):
+        for step in self.normalization:
+            if step not in NORMALIZERS:
+                raise GlossaError(f"normalization has {step!r}; its steps are {', '.join(NORMALIZERS)}.")
+        for name in ("vocab_size", "target_vocab_size", "min_frequency"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise GlossaError(f"{name} is {value}; it must be at least 1.")
+
+
+def train_tokenizer(
+    texts: Texts,
+    vocab_size: int,
+    max_length: int = 512,
+    options: TokenizerArguments | None = None,
+    extra_special_tokens: Sequence[str] = (),
+) -> PreTrainedTokenizerFast:
+    """One vocabulary for both languages, learned from `texts` (the training split of both sides, nothing else).
+
+    By default byte-level BPE (Radford et al. 2019, section 2.2), so that nothing is ever unknown. A space is put
+    before the first word, so that it has the same tokens as within the sentence, and taken away again in decoding.
+    `</s>` is added at the end. Text that looks like a special token is read as text.
+
+    Args:
+        texts: Sentences, or batches of them.
+        vocab_size: Tokens to learn, special tokens included (byte-level BPE: and the 256 bytes); Unigram and whole
+            words learn fewer where the text has fewer.
+        max_length: Written into the tokenizer as `model_max_length`; only `truncation=True` uses it.
+        options: How text is normalised and split; its own vocabulary sizes are not read.
+        extra_special_tokens: Take the ids after the four that every Glossa tokenizer has.
+
+    Raises:
+        GlossaError: when `texts` do not hold that many tokens; the message says how many they hold.
+    """
+    options = options or TokenizerArguments()
+    tokenizer = _train(texts, vocab_size, options, extra_special_tokens, "vocab_size")
+    return PreTrainedTokenizerFast(
+        tokenizer_object=_framed(tokenizer, options.source_framing),
+        **_settings(max_length, extra_special_tokens),
+    )
+
+
+def train_tokenizer_pair(
+    sources: Texts, targets: Texts, options: TokenizerArguments, max_length: int = 512
+) -> GlossaTokenizer:
+    """A vocabulary for each side, of `options.vocab_size` and `options.target_vocab_size`; else as above.
+
+    A target ends with `</s>`; its `<s>` is the decoder's first input, which the model puts before it.
+    """
+    source = _train(sources, options.vocab_size, options, (), "vocab_size")
+    target = _train(targets, options.target_vocab_size or options.vocab_size, options, (), "target_vocab_size")
+    return GlossaTokenizer(
+        tokenizer_object=_framed(source, options.source_framing),
+        target_tokenizer_object=_framed(target, "end"),
+        **_settings(max_length, ()),
+    )
+
+
+def target_vocabulary(tokenizer: PreTrainedTokenizerBase) -> Tokenizer:
+    """The tokenizer of what is written: its own where vocabularies are separate, else the one of both."""
+    return getattr(tokenizer, "target_tokenizer", tokenizer.backend_tokenizer)
+
+
+def _settings(max_length: int, extra_special_tokens: Sequence[str]) -> dict:
+    return {
+        "pad_token": PAD,
+        "eos_token": EOS,
+        "bos_token": START,
+        "unk_token": UNKNOWN,
+        "model_max_length": max_length,
+        "model_input_names": ["input_ids", "attention_mask"],
+        "clean_up_tokenization_spaces": False,
+        "split_special_tokens": True,  # a "</s>" that a user types is text, not an end
+    } | ({"extra_special_tokens": list(extra_special_tokens)} if extra_special_tokens else {})
+
+
+def _framed(tokenizer: Tokenizer, framing: str) -> Tokenizer:
+    start, end = (START, EOS) if framing == "start_end" else ("", "" if framing == "none" else EOS)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"{start} $A {end}".strip(),
+        pair=f"{start} $A $B {end}".strip(),
+        special_tokens=[(token, tokenizer.token_to_id(token)) for token in (start, end) if token],
+    )
+    return tokenizer
+
+
+def _train(texts: Texts, vocab_size: int, options: TokenizerArguments, extra: Sequence[str], name: str) -> Tokenizer:
+    special = [*SPECIAL_TOKENS, *extra]
+    tokenizer, trainer = _BUILD[options.tokenizer_model](vocab_size, special, options, name)
+    if options.normalization:
+        tokenizer.normalizer = normalizers.Sequence([NORMALIZERS[step] for step in options.normalization])
+    tokenizer.train_from_iterator(_both_forms(texts) if options.tokenizer_model == "wordpiece" else texts, trainer)
+    learned = tokenizer.get_vocab_size()
+    if learned <= len(special):
+        raise GlossaError(
+            f"The training text has no token that occurs {options.min_frequency} times. Lower min_frequency, or give "
+            "more text."
+        )
+    if learned < vocab_size and options.tokenizer_model in ("bpe", "wordpiece"):
+        raise GlossaError(
+            f"{name} is {vocab_size}, but the training text supports only {learned} tokens "
+            f"that occur {options.min_frequency} times or more. Set {name} to {learned} or less, or give more text."
+        )
+    return tokenizer
+
+
+def _byte_level_bpe(vocab_size: int, special: list[str], options: TokenizerArguments, name: str):
+    smallest = len(pre_tokenizers.ByteLevel.alphabet()) + len(special)
+    if vocab_size < smallest:
+        raise GlossaError(f"{name} is {vocab_size}; byte-level BPE needs at least {smallest}.")
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    tokenizer.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 1, 0)])
+    return tokenizer, trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        min_frequency=options.min_frequency,
+        special_tokens=special,
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+
+
+def _unigram(vocab_size: int, special: list[str], options: TokenizerArguments, name: str):
+    """Kudo 2018: pieces of a unigram language model; a space is a part of the word after it."""
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    return tokenizer, trainers.UnigramTrainer(
+        vocab_size=vocab_size, special_tokens=special, unk_token=UNKNOWN, show_progress=False
+    )
+
+
+def _wordpiece(vocab_size: int, special: list[str], options: TokenizerArguments, name: str):
+    """Wu et al. 2016, section 4.1: pieces within a word are marked by ##."""
+    # Text without spaces is one word to a tokenizer that splits at spaces, so a word may be as long as a text.
+    tokenizer = Tokenizer(models.WordPiece(unk_token=UNKNOWN, max_input_chars_per_word=10_000))
+    tokenizer.pre_tokenizer = _words(options)
+    tokenizer.decoder = _spaced(decoders.WordPiece(prefix="##", cleanup=False), options)
+    return tokenizer, trainers.WordPieceTrainer(
+        vocab_size=vocab_size, min_frequency=options.min_frequency, special_tokens=special, show_progress=False
+    )
+
+
+def _both_forms(texts: Texts) -> Iterator[str]:
+    """The texts, then every character twice: WordPiece then knows it at the start of a word and within one.
+
+    Otherwise one character in a new place makes its whole word unknown, which without spaces is the whole sentence.
+    """
+    characters: set[str] = set()
+    for item in texts:
+        for text in [item] if isinstance(item, str) else item:
+            characters.update(text)
+            yield text
+    yield " ".join(2 * character for character in sorted(characters))
+
+
+def _whole_words(vocab_size: int, special: list[str], options: TokenizerArguments, name: str):
+    tokenizer = Tokenizer(models.WordLevel(unk_token=UNKNOWN))
+    tokenizer.pre_tokenizer = _words(options)
+    tokenizer.decoder = _spaced(decoders.Replace(Regex("^"), " "), options)
+    return tokenizer, trainers.WordLevelTrainer(
+        vocab_size=vocab_size, min_frequency=options.min_frequency, special_tokens=special, show_progress=False
+    )
+
+
+def _words(options: TokenizerArguments):
+    return pre_tokenizers.Whitespace() if options.split_punctuation else pre_tokenizers.WhitespaceSplit()
+
+
+def _spaced(decoder, options: TokenizerArguments):
+    steps = [decoder, decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    if options.split_punctuation:
+        steps += [decoders.Replace(Regex(pattern), "") for pattern in _UNWANTED_SPACES]
+    return decoders.Sequence(steps)
+
+
+_BUILD = {"bpe": _byte_level_bpe, "unigram": _unigram, "wordpiece": _wordpiece, "word": _whole_words}

@@ -1,0 +1,139 @@
+"""Translating with an exported CTranslate2 model, as Glossa itself translates."""
+
+import json
+from itertools import groupby
+from pathlib import Path
+
+import torch
+from transformers import GenerationConfig, PreTrainedTokenizerBase
+
+from ..data.vocabulary import target_vocabulary
+from ..errors import GlossaError
+from ..export import require
+from ..pipeline_glossa import SPARE_TARGET_TOKENS
+from ..tokenization_glossa import TARGET_TOKENIZER_FILE, GlossaTokenizer
+from .loading import load_tokenizer
+from .translator import Engine, Translation
+
+ctranslate2 = require("ctranslate2")
+
+# transformers' beam search goes on after `num_beams` translations have ended, until no open one can do better;
+# CTranslate2 counts. With twice as many it finds the same best one.
+PATIENCE = 2
+
+
+class CTranslate2Engine(Engine):
+    """A model in the folder that [`export_ctranslate2`] wrote.
+
+    On a processor as many workers as torch has threads (`OMP_NUM_THREADS`) share a batch, each with one thread:
+    threads of one worker would wait for each other after every multiplication.
+
+    Args:
+        folder: That folder.
+        tokenizer: The tokenizer in it.
+        device: "cpu", "cuda" or "auto", the best there is.
+        compute_type: In which numbers to compute, as CTranslate2 names them: "default" is as the weights are stored.
+
+    Raises:
+        GlossaError: where the folder holds no such model.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        tokenizer: PreTrainedTokenizerBase,
+        device: str = "auto",
+        compute_type: str = "default",
+    ):
+        on_gpu = device == "cuda" or (device == "auto" and ctranslate2.get_cuda_device_count() > 0)
+        self.workers = 1 if on_gpu else torch.get_num_threads()
+        try:
+            self.translator = ctranslate2.Translator(
+                str(folder),
+                device=device,
+                compute_type=compute_type,
+                inter_threads=self.workers,
+                intra_threads=0 if on_gpu else 1,
+            )
+            self.decoding = GenerationConfig.from_pretrained(folder)
+            config = json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
+        except (OSError, RuntimeError, ValueError) as error:
+            raise GlossaError(
+                f"{folder} does not load: {error}. Give a folder of scripts/export.py MODEL --to ctranslate2."
+            ) from error
+        self.num_beams = self.decoding.num_beams or 1
+        self.tokenizer = tokenizer
+        self.target = target_vocabulary(tokenizer)
+        self.longest = config.get("max_target_positions")  # learned positions end there
+
+    def translate(
+        self, sources: list[list[int]], num_beams: int, num_return_sequences: int = 1, scores: bool = False
+    ) -> list[Translation]:
+        limits = [self._limit(len(ids)) for ids in sources]
+        found = self._search(sources, max(limits, default=0), num_beams, num_return_sequences, scores)
+        # CTranslate2 has one limit of length for a call, Glossa one for each sentence. The few that went on beyond
+        # their own are searched for again, with those of the same limit.
+        beyond = [index for index, result in enumerate(found) if max(map(len, result.hypotheses)) > limits[index]]
+        for limit, group in groupby(sorted(beyond, key=limits.__getitem__), key=limits.__getitem__):
+            chosen = list(group)
+            again = self._search([sources[index] for index in chosen], limit, num_beams, num_return_sequences, scores)
+            for index, result in zip(chosen, again, strict=True):
+                found[index] = result
+        return [translation for result in found for translation in self._translations(result, num_beams, scores)]
+
+    def _limit(self, length: int) -> int:
+        """Tokens that the translation of a source of `length` tokens may have."""
+        limit = 2 * length + SPARE_TARGET_TOKENS
+        return limit if self.longest is None else min(limit, self.longest)
+
+    def _search(self, sources, limit: int, num_beams: int, num_return_sequences: int, scores: bool) -> list:
+        tokens = [self.tokenizer.convert_ids_to_tokens(ids) for ids in sources]
+        settings = self._settings(num_beams, num_return_sequences, limit)
+        each = self.sentences_a_worker(len(tokens))
+        return self.translator.translate_batch(tokens, max_batch_size=each, return_scores=scores, **settings)
+
+    def sentences_a_worker(self, sentences: int) -> int:
+        """Of a batch of so many."""
+        return -(-sentences // self.workers)
+
+    def _length_penalty(self, num_beams: int) -> float:
+        penalty = self.decoding.length_penalty
+        return 0 if num_beams == 1 else 1 if penalty is None else penalty
+
+    def _settings(self, num_beams: int, num_return_sequences: int, limit: int) -> dict:
+        decoding = self.decoding
+        ends = decoding.eos_token_id
+        return {
+            "beam_size": num_beams,
+            "num_hypotheses": num_return_sequences,
+            "patience": 1 if decoding.early_stopping else PATIENCE,
+            "length_penalty": self._length_penalty(num_beams),
+            "max_input_length": 0,  # no truncation
+            "min_decoding_length": 0,
+            "max_decoding_length": limit,
+            "end_token": ends if isinstance(ends, list) else [ends],
+            "return_end_token": True,  # so that it counts in the length that scores are divided by
+        }
+
+    def _translations(self, result, num_beams: int, scores: bool) -> list[Translation]:
+        ids = [[self.target.token_to_id(token) for token in tokens] for tokens in result.hypotheses]
+        # A row of the embedding without a token has no text.
+        known = [[index for index in indices if index is not None] for indices in ids]
+        texts = self.tokenizer.batch_decode(known, skip_special_tokens=True)
+        if not scores:
+            return [Translation(text) for text in texts]
+        length_penalty = self._length_penalty(num_beams)
+        sums = [score * len(tokens) ** length_penalty for score, tokens in zip(result.scores, ids, strict=True)]
+        return [Translation(text, score) for text, score in zip(texts, sums, strict=True)]
+
+
+def load_engine(folder: str, device: str = "auto") -> tuple[CTranslate2Engine, PreTrainedTokenizerBase]:
+    """Model and tokenizer in a folder that [`export_ctranslate2`] wrote; raises `GlossaError` for any other."""
+    if not (Path(folder) / "model.bin").is_file():
+        raise GlossaError(
+            f"{folder} holds no CTranslate2 model (model.bin). Write one: scripts/export.py MODEL --to ctranslate2 "
+            "--output FOLDER, and give that folder."
+        )
+    separate = (Path(folder) / TARGET_TOKENIZER_FILE).is_file()
+    tokenizer = GlossaTokenizer.from_pretrained(folder) if separate else load_tokenizer(folder)
+    return CTranslate2Engine(folder, tokenizer, device), tokenizer

@@ -1,0 +1,142 @@
+"""The files of a run: the only module that names them, to write or to read them."""
+
+import json
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import yaml
+from datasets import Dataset, DatasetDict
+
+from .data.arguments import DataArguments
+from .data.pairs import load_pairs
+from .errors import GlossaError
+
+LIBRARIES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "evaluate", "sacrebleu")
+RECIPE, VERSIONS, DATA_REPORT = "recipe.yaml", "versions.json", "data_report.json"
+METRICS, HISTORY, SAMPLES = "metrics.json", "history.json", "samples.json"
+SAMPLES_TABLE, CURVES, HELD_OUT = "samples.md", "curves.png", "held_out"
+# What is published beside the model. The recipe stays at home: it names local paths.
+PUBLISHED = (METRICS, HISTORY, VERSIONS, SAMPLES_TABLE, CURVES)
+# Written last in a checkpoint, so a checkpoint without it was cut short.
+CHECKPOINT_STATE = "trainer_state.json"
+
+
+class RunFolder:
+    """A run's folder. What is read from a file that does not exist is empty.
+
+    Args:
+        path: The run's `output_dir`. It need not exist yet.
+    """
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+
+    # -- before training --------------------------------------------------------------------------------------------
+
+    def write_setup(self, recipe: dict, report: dict, pairs: DatasetDict) -> None:
+        """Write all settings, the versions of the libraries, the data report and the held-out splits of `pairs`."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        (self.path / RECIPE).write_text(yaml.safe_dump(recipe, allow_unicode=True), encoding="utf-8")
+        versions = {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES}
+        self._write_json(VERSIONS, versions)
+        self._write_json(DATA_REPORT, report)
+        for split in ("validation", "test"):
+            if split in pairs:
+                pairs[split].to_json(self.held_out_file(split), force_ascii=False)
+
+    @property
+    def recipe(self) -> dict:
+        """Every setting of the run."""
+        file = self.path / RECIPE
+        return yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Versions of Python and the libraries."""
+        return self._read_json(VERSIONS, {})
+
+    @property
+    def data_report(self) -> dict:
+        """What [`DataReport.to_dict`] gave."""
+        return self._read_json(DATA_REPORT, {})
+
+    def held_out_file(self, split: str) -> Path:
+        """Where the `validation` or `test` pairs are kept: JSON Lines of `source` and `target`."""
+        return self.path / HELD_OUT / f"{split}.jsonl"
+
+    def load_held_out(self, split: str) -> Dataset:
+        """The pairs of `split` that the run did not train on. Raises `GlossaError` where it keeps none."""
+        file = self.held_out_file(split)
+        if not file.is_file():
+            raise GlossaError(f"{self.path} keeps no {split} pairs ({file} is missing). Give pairs with --data_path.")
+        return load_pairs(
+            DataArguments(dataset="files", data_path=[str(file)], source_column="source", target_column="target")
+        )
+
+    # -- during training --------------------------------------------------------------------------------------------
+
+    def checkpoints(self, whole: bool = False) -> list[Path]:
+        """Checkpoint folders, oldest first; with `whole` only those that were written to the end."""
+        found = (path for path in self.path.glob("checkpoint-*") if not whole or (path / CHECKPOINT_STATE).is_file())
+        return sorted(found, key=checkpoint_step)
+
+    def holds_work(self) -> bool:
+        """Whether a run has left weights or checkpoints here."""
+        return any(self.path.glob("*.safetensors")) or any(self.checkpoints())
+
+    # -- after training ---------------------------------------------------------------------------------------------
+
+    def write_history(self, history: list[dict]) -> None:
+        """Write the training log: one entry a line of the Trainer's log."""
+        self._write_json(HISTORY, history)
+
+    @property
+    def history(self) -> list[dict]:
+        """The training log; empty while the run is not finished."""
+        return self._read_json(HISTORY, [])
+
+    @property
+    def curves(self) -> Path:
+        """The picture of loss and validation BLEU."""
+        return self.path / CURVES
+
+    def write_metrics(self, metrics: dict) -> None:
+        """Write what the run measured."""
+        self._write_json(METRICS, metrics)
+
+    @property
+    def metrics(self) -> dict:
+        """What the run measured."""
+        return self._read_json(METRICS, {})
+
+    def write_samples(self, rows: list[dict[str, str]]) -> None:
+        """Write source, reference and translations of some pairs, as JSON and as a Markdown table."""
+        self._write_json(SAMPLES, rows)
+        lines = [list(rows[0]), ["---"] * len(rows[0])]
+        lines += [[text.replace("|", "\\|") for text in row.values()] for row in rows]
+        table = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+        (self.path / SAMPLES_TABLE).write_text(table, encoding="utf-8")
+
+    @property
+    def samples(self) -> list[dict[str, str]]:
+        """Rows of `source`, `reference` and one translation for each way of decoding."""
+        return self._read_json(SAMPLES, [])
+
+    def published(self) -> list[Path]:
+        """The files that go to the Hub beside the model."""
+        return [self.path / name for name in PUBLISHED if (self.path / name).is_file()]
+
+    def _write_json(self, name: str, value: Any) -> None:
+        text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+        (self.path / name).write_text(text, encoding="utf-8")
+
+    def _read_json(self, name: str, missing: Any) -> Any:
+        file = self.path / name
+        return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else missing
+
+
+def checkpoint_step(checkpoint: Path) -> int:
+    """The step at which `checkpoint`, a folder `checkpoint-STEP`, was saved."""
+    return int(checkpoint.name.rpartition("-")[2])

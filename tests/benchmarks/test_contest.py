@@ -1,0 +1,275 @@
+"""The benchmark: who takes turns when, how ratios come about, what is counted, and every command once."""
+
+import gzip
+import json
+import math
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from datasets import Dataset
+from torch.utils.flop_counter import FlopCounterMode
+from transformers import MarianMTModel
+
+from benchmarks import sizes
+from benchmarks.__main__ import main
+from benchmarks.contenders import NAMES, Contender, Field, equal_budget
+from benchmarks.corpus import data_arguments
+from benchmarks.decoding import prefix_greedy
+from benchmarks.pipeline import pass_through
+from benchmarks.profile import MATRICES, OUTSIDE, profile_rows, time_by_kind
+from benchmarks.sizes import PUBLISHED, forward_flops, marian_config
+from benchmarks.timing import alternate, matmul_peak, ratios, spread, table
+from glossa import GlossaConfig, GlossaForConditionalGeneration
+from glossa.data.batching import TokenBatchSampler
+from glossa.data.vocabulary import train_tokenizer
+from glossa.errors import GlossaError
+
+SENTENCES = ["a b c d", "b c", "c d e a b", "e e e", "a", "d c b a e", "b", "c c d"]
+SHAPES = {"vocab_size": 50, "d_model": 16, "encoder_layers": 2, "decoder_layers": 3}
+SHAPES |= {"encoder_ffn_dim": 24, "decoder_ffn_dim": 40}
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return train_tokenizer(SENTENCES * 4, 262)
+
+
+@pytest.fixture
+def field(tokenizer, monkeypatch):
+    """Contenders of a very small size on eight pairs, in batches of two."""
+    monkeypatch.setattr("benchmarks.contenders.SENTENCES", 2)
+    monkeypatch.setitem(sizes.SIZES, "mini", (16, 32, 2, 2))
+    ids = tokenizer(SENTENCES, text_target=SENTENCES[::-1])
+    lengths = {"source_length": list(map(len, ids["input_ids"])), "target_length": list(map(len, ids["labels"]))}
+    rows = Dataset.from_dict({"input_ids": ids["input_ids"], "labels": ids["labels"]} | lengths)
+    return Field(rows, tokenizer, "mini")
+
+
+def test_everyone_has_a_turn_in_each_round_and_another_begins_it():
+    turns = []
+    found = alternate({name: lambda name=name: turns.append(name) or len(turns) for name in "abc"}, rounds=4)
+    assert "".join(turns) == "abc" + "abc" + "bca" + "cab" + "abc"
+    assert found["b"] == [5, 7, 12, 14]
+
+
+def test_ratios_are_taken_within_rounds():
+    assert ratios([4, 9, 10], [2, 3, 10]) == {"median": 2, "low": 1, "high": 3}
+    assert spread([5, 1, 2, 4]) == {"median": 3, "low": 1, "high": 5}
+    with pytest.raises(ValueError):
+        ratios([1, 2], [1])
+
+
+def test_a_table_has_a_line_for_each_row():
+    assert table([{"a": "x", "b": "1"}]) == "| a | b |\n| --- | ---: |\n| x | 1 |"
+
+
+def test_flops_by_hand():
+    config = GlossaConfig(**(SHAPES | {"encoder_layers": 1, "decoder_layers": 1} | PUBLISHED))
+    source, target = 5, 7
+    encoder = 2 * source * (4 * 16 * 16 + 2 * 16 * 24) + 2 * (2 * source * source * 16)
+    decoder = 2 * target * (4 * 16 * 16 + 2 * 16 * 16 + 2 * 16 * 40 + 16 * 50) + 2 * source * (2 * 16 * 16)
+    decoder += 2 * (2 * target * target * 16) + 2 * (2 * target * source * 16)
+    assert forward_flops(config, 3, source, target) == 3 * (encoder + decoder)
+
+
+@pytest.mark.parametrize("settings", [PUBLISHED, {"key_value_heads": 1}, {"key_value_heads": 2, "head_dim": 6}])
+def test_flops_are_those_that_torch_counts(settings):
+    config = GlossaConfig(**SHAPES, **settings)
+    model = GlossaForConditionalGeneration(config).train()
+    model.set_attn_implementation("eager")
+    source, target = torch.randint(4, 50, (3, 5)), torch.randint(4, 50, (3, 7))
+    with FlopCounterMode(display=False) as counter:
+        model(input_ids=source, decoder_input_ids=target, use_cache=False)
+    assert forward_flops(config, 3, 5, 7) == counter.get_total_flops()
+
+
+def test_the_others_are_of_the_same_size():
+    config = GlossaConfig(**SHAPES, **PUBLISHED)
+    marian = MarianMTModel(marian_config(config))
+    trained = sum(weight.numel() for weight in marian.parameters() if weight.requires_grad)
+    assert trained == GlossaForConditionalGeneration(config).num_parameters()
+
+
+def test_a_peak_is_a_number_of_this_machine(monkeypatch):
+    monkeypatch.setattr("benchmarks.timing.MATRIX_SIZES", (64,))
+    monkeypatch.setattr("benchmarks.timing.MATRIX_SECONDS", 0.01)
+    assert 1e7 < matmul_peak(torch.float32) < 1e15
+
+
+def test_batches_hold_as_many_sentences_on_average(field):
+    lengths = field.rows["source_length"], field.rows["target_length"]
+    # Two sentences a step are two batches of one.
+    assert len(TokenBatchSampler(*lengths, field.batch_tokens)) == len(field.rows) == 2 * 4
+    budget = equal_budget(field.rows, 1)
+    assert len(TokenBatchSampler(*lengths, budget)) == 8 > len(TokenBatchSampler(*lengths, budget + 1))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_contender_goes_on_where_it_stopped_and_counts_what_it_saw(field, name):
+    contender = field.build(name)
+    before = [weight.clone() for weight in contender.model.parameters() if weight.requires_grad]
+    try:
+        works = [contender.train(4), contender.train(3), contender.train(1)]
+    finally:
+        contender.close()
+    assert any(
+        not torch.equal(old, new)
+        for old, new in zip(before, (w for w in contender.model.parameters() if w.requires_grad), strict=True)
+    )
+    source, target = sum(field.rows["source_length"]), sum(field.rows["target_length"])
+    for work in (works[0], works[1:]):  # each four steps are an epoch
+        work = work if isinstance(work, list) else [work]
+        assert sum(part.steps for part in work) == 4
+        assert sum(part.target_tokens for part in work) == target
+        assert sum(part.tokens for part in work) == source + target
+        assert all(part.padded_tokens >= part.tokens and part.seconds > 0 and part.flops > 0 for part in work)
+
+
+def test_glossa_trains_on_the_same_batches_with_and_without_its_trainer(field):
+    seen = []
+    for name in NAMES[:2]:
+        contender = field.build(name)
+        works = [contender.train(1) for _ in range(6)]
+        contender.close()
+        seen.append([(work.target_tokens, work.padded_tokens, work.flops) for work in works])
+    assert seen[0] == seen[1]
+
+
+def test_every_contender_smooths_and_begins_with_a_loss_of_chance(field):
+    losses = {}
+    for name in (NAMES[1], NAMES[4]):
+        contender = field.build(name)
+        contender.model.eval()  # without dropout
+        batch = next(contender.batches)
+        losses[name] = contender.model(**batch)["loss"].item()
+        assert losses[name] == pytest.approx(math.log(len(field.tokenizer)), rel=0.35)
+
+
+def test_an_error_in_a_training_is_raised_where_it_was_asked_for(field):
+    contender = field.build("Glossa")
+    contender.trainer.data_collator = lambda rows: {}["missing"]
+    with pytest.raises(KeyError, match="missing"):
+        contender.train(1)
+    Contender.close(contender)
+
+
+def test_the_loop_of_tutorials_gives_what_generate_gives(tokenizer, tiny_config):
+    torch.manual_seed(0)
+    model = GlossaForConditionalGeneration(tiny_config(vocab_size=len(tokenizer))).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    sources = tokenizer(SENTENCES[:3])["input_ids"]
+    batch = tokenizer.pad({"input_ids": sources}, return_tensors="pt")
+    for forced in (None, 6):
+        limits = {"min_new_tokens": forced, "max_new_tokens": forced or 64}
+        ids = model.generate(batch["input_ids"], attention_mask=batch["attention_mask"], **limits)
+        expected = tokenizer.batch_decode(ids, skip_special_tokens=True)
+        assert len(set(expected)) > 1
+        assert prefix_greedy(model, tokenizer, forced, sources) == expected
+
+
+def test_a_folder_without_pairs_is_refused(tmp_path):
+    with pytest.raises(GlossaError, match="neither Multi30K"):
+        main(["train", "--data", str(tmp_path)])
+    with pytest.raises(GlossaError, match="--rounds is 0"):
+        main(["decode", "--rounds", "0"])
+
+
+@pytest.mark.slow
+def test_train_prints_a_row_for_each_contender(tmp_path, capsys):
+    contenders = [NAMES[0], NAMES[2]]
+    command = ["train", "--rounds", "1", "--steps", "1", "--threads", "1", "--memory_rounds", "0"]
+    main([*command, "--contenders", *contenders, "--output", str(tmp_path / "report.json")])
+    printed = capsys.readouterr().out
+    assert all(f"\n| {name} | " in printed for name in contenders) and "GFLOP/s" in printed
+    found = json.loads((tmp_path / "report.json").read_text())["results"]["contenders"]
+    assert set(found) == set(contenders)
+    assert found["Glossa"]["padding"] < found["MarianMT, Seq2SeqTrainer"]["padding"]
+    assert 0 < found["Glossa"]["share"]["median"] < 1
+
+
+@pytest.mark.slow
+def test_profiles_say_where_time_goes(tmp_path, capsys):
+    main(["train", "--profile", "--steps", "1", "--threads", "1"])
+    printed = capsys.readouterr().out
+    assert "| matrix multiplication | " in printed and "of the peak in all" in printed
+    command = ["decode", "--profile", "--rounds", "1", "--threads", "1", "--length", "3", "--beams", "2"]
+    main([*command, "--batches", "2", "--sentences", "8", "--output", str(tmp_path / "report.json")])
+    assert "beam 2, batch 2\n\n| time goes to | share |" in capsys.readouterr().out
+    assert json.loads((tmp_path / "report.json").read_text())["results"]["beam 2, batch 2"][MATRICES] > 0
+
+
+@pytest.mark.slow
+def test_memory_is_that_of_each_alone_and_holds_the_weights_and_the_optimizer(tmp_path, capsys):
+    command = ["memory", "--rounds", "1", "--steps", "2", "--threads", "1", "--contenders", NAMES[1], NAMES[4]]
+    main([*command, "--output", str(tmp_path / "report.json")])
+    rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if " MiB |" in line]
+    assert [row[0] for row in rows] == [f"| {NAMES[1]}", f"| {NAMES[4]}"]
+    for found in json.loads((tmp_path / "report.json").read_text())["results"].values():
+        assert found["memory"]["median"] > 16 * found["parameters"]  # four float32: weight, gradient, two moments
+
+
+@pytest.mark.slow
+def test_decode_compares_equally_long_translations(capsys):
+    command = ["decode", "--rounds", "1", "--threads", "1", "--length", "3", "--beams", "1", "2"]
+    main([*command, "--batches", "2", "--sentences", "8"])
+    printed = capsys.readouterr().out
+    assert printed.count("MarianMT generate") == 2 and printed.count("prefix") == 2 and "3 tokens" in printed
+
+
+@pytest.mark.slow
+def test_decode_with_the_same_weights_gives_the_same_translations(tokenizer, tmp_path, tiny_config, capsys):
+    torch.manual_seed(0)
+    model = GlossaForConditionalGeneration(
+        tiny_config(vocab_size=len(tokenizer), max_target_positions=128, **PUBLISHED)
+    )
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    command = ["decode", "--model", str(tmp_path), "--rounds", "1", "--threads", "1", "--beams", "1"]
+    main([*command, "--batches", "4", "--sentences", "8"])
+    lines = capsys.readouterr().out.splitlines()
+    # An untrained model never ends, and the engine has a limit of its own.
+    rows = [line for line in lines if "batch 4" in line and "engine" not in line]
+    assert len(rows) == 3 and all("100.0%" in row for row in rows)
+
+
+@pytest.mark.slow
+def test_pipeline_prints_both_passes_and_the_first_step(capsys):
+    main(["pipeline", "--rounds", "1", "--steps", "1", "--threads", "1"])
+    printed = capsys.readouterr().out
+    rows = {line.split(" | ")[0]: line.split(" | ")[1] for line in printed.splitlines() if line.startswith("| ")}
+    assert all(int(rows[f"| {name}"].replace(",", "")) > 0 for name in ("first pass", "cached"))
+    assert "first step after" in printed
+
+
+def test_the_second_pass_reads_what_the_first_wrote(tokenizer, tmp_path, monkeypatch):
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
+    for part in ("train", "val", "test_2016_flickr"):
+        for side, sentences in (("en", SENTENCES), ("fr", SENTENCES[::-1])):
+            text = "".join(f"{sentence} {part}\n" for sentence in sentences)
+            (tmp_path / f"{part}.{side}.gz").write_bytes(gzip.compress(text.encode()))
+
+    def cached() -> dict[Path, int]:
+        files = (tmp_path / "cache").rglob("*.arrow")
+        return {file: file.stat().st_mtime_ns for file in files}
+
+    passes = [(pass_through(data_arguments(str(tmp_path)), tokenizer), cached()) for _ in range(2)]
+    assert passes[0][1] and passes[0][1] == passes[1][1]
+    tokens = sum(len(tokenizer(f"{sentence} train")["input_ids"]) for sentence in SENTENCES)
+    assert [(passed.rows, passed.target_tokens) for passed, _ in passes] == [(len(SENTENCES), tokens)] * 2
+
+
+def test_time_by_kind_adds_up_and_finds_what_is_done():
+    matrix, wide = torch.randn(600, 600), torch.randn(2000, 2000)
+    result, found = time_by_kind(lambda: (matrix @ matrix, sum(matrix @ matrix for _ in range(20)))[0])
+    assert result.equal(matrix @ matrix)
+    assert found[MATRICES] > 0.5 * sum(found.values())
+    _, found = time_by_kind(lambda: [wide.clone() for _ in range(20)])
+    assert found[MATRICES] == 0 and found["copies, zeros, gathering"] > 0.5 * sum(found.values())
+    _, found = time_by_kind(lambda: time.sleep(0.2))
+    assert 0.2 <= sum(found.values()) < 1 and found[OUTSIDE] > 0.9 * sum(found.values())
+    rows = profile_rows({"a": 1.0, "b": 3.0, "c": 0.0})
+    assert rows == [{"time goes to": "b", "share": "75.0%"}, {"time goes to": "a", "share": "25.0%"}]

@@ -1,0 +1,111 @@
+"""Attention maps, word alignment and pictures."""
+
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from glossa.evaluation.attention import AttentionMaps, align_words, attention_maps
+from glossa.inference.loading import load_model, load_tokenizer
+from glossa.plots import draw_attention, draw_curves
+from glossa.run_folder import RunFolder
+
+PLOT = str(Path(__file__).parents[2] / "scripts" / "plot.py")
+
+
+@pytest.fixture(scope="module")
+def translator(tiny_run):
+    return load_model(tiny_run), load_tokenizer(tiny_run)
+
+
+def test_maps_are_what_the_model_attends_to(translator):
+    model, tokenizer = translator
+    maps = attention_maps(model, tokenizer, "a k.", "k a!")
+    inputs = tokenizer(["a k."], text_target=["k a!"], return_tensors="pt")
+    source, target = inputs["input_ids"].shape[1], inputs["labels"].shape[1]
+    assert maps.cross.shape == (1, 4, target, source)
+    assert maps.encoder.shape == (1, 4, source, source)
+    for part in (maps.encoder, maps.decoder, maps.cross):
+        torch.testing.assert_close(part.sum(-1), torch.ones(part.shape[:-1]))
+    assert maps.decoder.triu(1).abs().max() == 0, "a token sees none after it"
+
+    # The cross-attention of the one layer by hand, from its projections and the states that enter it.
+    states = {}
+    layer = model.model.decoder.layers[0].encoder_attn
+    layer.register_forward_pre_hook(lambda m, a, k: states.update(asked=k["encoder_hidden_states"], asking=a[0]),
+                                    with_kwargs=True)  # fmt: skip
+    with torch.no_grad():
+        model(**inputs)
+        query = layer.q_proj(states["asking"]).view(target, 4, 4)
+        key = layer.k_proj(states["asked"]).view(source, 2, 4)
+        for head in range(4):
+            by_hand = (query[:, head] @ key[:, head // 2].T / 2).softmax(-1)
+            torch.testing.assert_close(maps.cross[0, head], by_hand)
+    assert model.config._attn_implementation == "sdpa", "the model is left as it was"
+
+
+def test_tokens_and_the_words_they_belong_to(translator):
+    maps = attention_maps(*translator, "a k.", "k  a!")
+    assert "".join(maps.source[:-1]) == "ak." and maps.source[-1] == "</s>"
+    assert maps.target_inputs[0] == "<s>" and maps.target_inputs[1:] == maps.target[:-1]
+    assert [word for word in maps.source_words if word is not None] == [0, 1, 1]
+    assert maps.source_words[-1] is None
+
+
+def test_without_a_target_the_model_says_its_own(translator):
+    model, tokenizer = translator
+    maps = attention_maps(model, tokenizer, "a k.")
+    assert maps.cross.shape[2] == len(maps.target) == len(maps.target_inputs)
+
+
+def test_alignment_by_hand():
+    # Two layers; the last but one decides. Target word 0 is two tokens, source word 1 is two tokens plus the end.
+    decides = torch.tensor(
+        [
+            [[0.5, 0.2, 0.2, 0.1], [0.5, 0.2, 0.2, 0.1], [0.9, 0.05, 0.05, 0.0], [0.0, 0.0, 0.0, 1.0]],
+            [[0.3, 0.4, 0.3, 0.0], [0.3, 0.4, 0.3, 0.0], [0.9, 0.05, 0.05, 0.0], [0.0, 0.0, 0.0, 1.0]],
+        ]
+    )
+    # Word 0: source word 0 has (0.5 + 0.3) / 2 = 0.4, source word 1 (0.4 + 0.7) / 2 = 0.55. Word 1: 0.9 against 0.1.
+    maps = AttentionMaps(
+        source=["a", "b", "c", "</s>"],
+        target=["x", "y", "z", "</s>"],
+        target_inputs=["<s>", "x", "y", "z"],
+        source_words=[0, 1, 1, None],
+        target_words=[0, 0, 1, None],
+        encoder=torch.empty(0),
+        decoder=torch.empty(0),
+        cross=torch.stack([decides, decides.flip(-1)]),
+    )
+    assert align_words(maps) == "1-0 0-1"
+    assert align_words(maps, layer=0) == "1-0 0-1"
+    assert align_words(maps, layer=1) == "1-0 1-1"
+
+
+@pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
+def test_pictures(tmp_path, tiny_run, ending, start):
+    draw_attention(torch.full((3, 2, 2), 0.5), ["$a", "b"], ["c$", "d"], "title", tmp_path / f"attention.{ending}")
+    history = RunFolder(tiny_run).history
+    draw_curves({"one": history, "two": history}, tmp_path / f"curves.{ending}")
+    for name in ("attention", "curves"):
+        assert (tmp_path / f"{name}.{ending}").read_bytes().startswith(start)
+    if ending == "svg":
+        assert (tmp_path / "curves.svg").read_text().count("two, validation") == 1
+
+
+def test_the_script(tmp_path, tiny_run, monkeypatch, capsys):
+    def plot(*arguments):
+        monkeypatch.setattr(sys, "argv", [PLOT, *map(str, arguments)])
+        try:
+            runpy.run_path(PLOT, run_name="__main__")
+        except SystemExit as end:
+            return end.code
+
+    sentence = ["--source", "a k.", "--target", "k a!", "--output", tmp_path / "a.png"]
+    assert plot("attention", tiny_run, *sentence, "--part", "decoder", "--head", 3) is None
+    assert [pair.split("-")[1] for pair in capsys.readouterr().out.split()] == ["0", "1"]
+    assert "--layer is 5" in plot("attention", tiny_run, *sentence, "--layer", 5)
+    assert "it has no training log" in plot("curves", tmp_path)
+    assert "Format 'xyz'" in plot("curves", tiny_run, "--output", tmp_path / "c.xyz")

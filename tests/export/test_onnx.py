@@ -1,0 +1,89 @@
+"""ONNX: graphs that ONNX Runtime runs, for any batch and length, and the programs of docs/serving.md."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from onnxruntime import InferenceSession
+from small_models import ARCHITECTURES, build, special, words
+from transformers import PreTrainedTokenizerFast
+
+from glossa.export.ctranslate2_model import export_ctranslate2
+from glossa.export.onnx_model import export_onnx
+from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.translator import Translator
+
+SERVING = (Path(__file__).parents[2] / "docs" / "serving.md").read_text(encoding="utf-8")
+
+
+def steps(folder, source, mask, target):
+    """Logits [B, T, V] of the graphs in `folder`, one step after the other."""
+    encoder, decoder = (InferenceSession(folder / f"{name}.onnx") for name in ("encoder", "decoder"))
+    (read,) = encoder.run(None, {"input_ids": source.numpy(), "attention_mask": mask.numpy()})
+    written, logits = read[..., :0, :], []
+    for position in range(target.shape[1]):
+        inputs = {"input_ids": target[:, position : position + 1].numpy(), "attention_mask": mask.numpy()}
+        found, written = decoder.run(None, inputs | {"source": read, "target": written})
+        logits.append(found)
+    return torch.from_numpy(np.stack(logits, 1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ARCHITECTURES)
+def test_logits_are_equal_for_any_batch_and_length(tmp_path, case):
+    model = build(**ARCHITECTURES[case])
+    export_onnx(model, PreTrainedTokenizerFast(tokenizer_object=words(37), **special()), tmp_path)
+    assert model.config._attn_implementation != "eager", "the model is left as it was"
+    generator = torch.Generator().manual_seed(2)
+    for rows, source_length, target_length in ((1, 1, 1), (3, 9, 12), (5, 4, 2)):
+        source = torch.randint(4, 37, (rows, source_length), generator=generator)
+        target = torch.randint(4, 37, (rows, target_length), generator=generator)
+        mask = torch.ones_like(source)
+        mask[0, (source_length + 1) // 2 :] = 0
+        with torch.no_grad():
+            expected = model(source, attention_mask=mask, decoder_input_ids=target).logits
+        torch.testing.assert_close(steps(tmp_path, source, mask, target), expected, rtol=0, atol=1e-4)
+        if source_length > 1:
+            other = steps(tmp_path, source, torch.ones_like(mask), target)
+            assert (other[0] - expected[0]).abs().max() > 1e-3, "the mask means something"
+
+
+def run_documented(name, folder, texts):
+    """What the program in docs/serving.md that begins with `# name` says, where nothing of ours can be imported."""
+    (program,) = re.findall(rf"```python\n# {name}\n(.*?)```", SERVING, re.DOTALL)
+    program = "import sys\nfor name in ('torch', 'transformers', 'glossa'): sys.modules[name] = None\n" + program
+    output = subprocess.run(
+        [sys.executable, "-c", program, str(folder)],
+        input=json.dumps(texts),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert output.returncode == 0, output.stderr
+    return json.loads(output.stdout)
+
+
+@pytest.mark.slow
+def test_the_documented_program_for_onnx_translates_as_glossa_does(tmp_path):
+    model = build(**ARCHITECTURES["multi-query"])
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words(37), **special())
+    export_onnx(model, tokenizer, tmp_path)
+    texts = [f"w{a} w{b} w9 w{a}"[: 3 * (1 + a % 4)].strip() for a in range(10, 18) for b in range(20, 24)]
+    expected = Translator(model, tokenizer, num_beams=1).best(texts)
+    assert len(set(expected)) > 8
+    assert run_documented("onnx", tmp_path, texts) == expected
+
+
+@pytest.mark.slow
+def test_the_documented_program_for_ctranslate2_translates_as_glossa_does(tiny_run, tmp_path):
+    model, tokenizer = load_model(tiny_run), load_tokenizer(tiny_run)
+    export_ctranslate2(model, tokenizer, tmp_path / "engine")
+    texts = [f"{a} {b}." for a in "abcdefg" for b in "klmno"]
+    expected = Translator(model, tokenizer, num_beams=5).best(texts)
+    assert len(set(expected)) > 1
+    assert run_documented("ctranslate2", tmp_path / "engine", texts) == expected

@@ -1,0 +1,312 @@
+"""From run to Hub and back: pushed to a Hub on this machine, loaded by name where Glossa is not installed."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx2
+import pytest
+from hub_server import Hub, object_id
+from huggingface_hub import HfApi, RepoCard, constants
+from huggingface_hub.errors import EntryNotFoundError, RepositoryNotFoundError, RevisionNotFoundError
+
+from glossa.errors import GlossaError
+from glossa.hub.push import check, check_repo_id, push, stage_space
+from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.translator import Translator
+
+ROOT = Path(__file__).parents[2]
+NAME, TOKEN = "someone/tiny-en-fr", "hf_secretsecretsecret"
+CODE = {"configuration_glossa.py", "generation_glossa.py", "loss_glossa.py", "modeling_glossa.py"}
+CODE |= {"pipeline_glossa.py"}
+FILES = CODE | {
+    "config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",
+    "README.md", "metrics.json", "history.json", "versions.json", "samples.md", "curves.png", "handler.py",
+}  # fmt: skip
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    with Hub({TOKEN: "someone", "hf_other": "other"}) as server:
+        # What the client takes from the environment when it is imported, for those tests that stay in this process.
+        monkeypatch.setattr(constants, "ENDPOINT", server.url)
+        template = server.url + "/{repo_id}/resolve/{revision}/{filename}"
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        yield server
+
+
+def start(arguments, environment, tmp_path, python=sys.executable):
+    return subprocess.run(
+        [str(python), *map(str, arguments)], cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+
+
+def run_script(hub, run, tmp_path, *arguments, token=TOKEN, name=NAME):
+    process = start(
+        [ROOT / "scripts/push_to_hub.py", run, "--repo_id", name, *arguments],
+        hub.environment(tmp_path / "home", token),
+        tmp_path,
+    )
+    if token:
+        assert token not in process.stdout + process.stderr
+    return process
+
+
+LOAD = """
+import json, sys
+sys.modules.update(dict.fromkeys(["glossa", "datasets", "evaluate", "sacrebleu", "accelerate"]))
+import torch
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, pipeline
+torch.set_num_threads(1)
+name, texts = sys.argv[1], json.loads(sys.argv[2])
+tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=True)
+model = AutoModelForSeq2SeqLM.from_pretrained(name, trust_remote_code=True)
+batch = tokenizer(texts, padding=True, return_tensors="pt")
+print(json.dumps({
+    "plain": tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True),
+    "pipeline": [found["translation_text"] for found in
+                 pipeline("translation", model=name, trust_remote_code=True)(texts)],
+    "module": type(model).__module__.split(".")[0],
+}))
+"""
+
+
+@pytest.fixture(params=["blocked", pytest.param("absent", marks=pytest.mark.slow)])
+def python_without_glossa(request, tmp_path_factory):
+    """This Python, in which the program blocks the import, or one that has only torch, transformers and tokenizers."""
+    if request.param == "blocked":
+        return sys.executable
+    environment = tmp_path_factory.mktemp("bare") / "environment"
+    subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
+    python = environment / "bin" / "python"
+    pip = [str(python), "-m", "pip", "install", "--quiet", "-c", str(ROOT / "constraints.txt")]
+    subprocess.run([*pip, "torch", "transformers", "tokenizers"], check=True, capture_output=True)
+    return python
+
+
+def test_a_run_is_pushed_and_loaded_by_name_without_glossa(hub, tiny_run, tmp_path, python_without_glossa):
+    process = run_script(hub, tiny_run, tmp_path)
+    assert process.returncode == 0, process.stderr
+    files = hub.files(NAME)
+    assert set(files) == FILES | {".gitattributes"}
+    assert len(hub.repositories["models", NAME].messages) == 2  # the Hub's own commit, and one of ours
+    assert re.search(rf"{hub.url}/{NAME}/commit/\w+", process.stdout)
+    for name in CODE:
+        assert files[name] == (ROOT / "modeling/glossa" / name).read_bytes()
+    assert files["metrics.json"] == (tiny_run / "metrics.json").read_bytes()
+    assert str(tiny_run).encode() not in b"".join(files.values())  # no path of this machine
+
+    sentences = ["a k.", "b l.", "e D."]
+    environment = hub.environment(tmp_path / "elsewhere")
+    process = start(["-I", "-c", LOAD, NAME, json.dumps(sentences)], environment, tmp_path, python_without_glossa)
+    assert process.returncode == 0, process.stderr
+    there = json.loads(process.stdout.splitlines()[-1])
+    model, tokenizer = load_model(str(tiny_run)), load_tokenizer(str(tiny_run))
+    batch = tokenizer(sentences, padding=True, return_tensors="pt")
+    assert there["module"] == "transformers_modules"
+    assert there["plain"] == tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True)
+    assert there["pipeline"] == Translator(model, tokenizer).best(sentences)
+
+
+STAGES = [
+    "GET /api/whoami-v2",
+    "POST /api/repos/create",
+    f"GET /api/models/{NAME}",
+    "POST /api/validate-yaml",
+    f"POST /api/models/{NAME}/preupload",
+    f"POST /{NAME}.git/info/lfs",
+    "PUT /lfs",
+    "POST /lfs-verify",
+    f"POST /api/models/{NAME}/commit",
+]
+
+
+def upload(hub, folder, fault=None, name=NAME, token=TOKEN, **settings):
+    """As the script does, with a folder made beforehand and in this process, which is quicker."""
+    hub.faults[:] = [fault] if fault else []
+    return push(folder, name, api=HfApi(endpoint=hub.url, token=token), **settings)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for name, content in {"model.safetensors": b"w" * 5000, "curves.png": b"p" * 10, "config.json": b"{}"}.items():
+        (folder / name).write_bytes(content)
+    (folder / "README.md").write_text("---\nlibrary_name: transformers\n---\n")
+    return folder
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_push_interrupted_at_any_stage_changes_nothing_and_can_be_run_again(hub, folder, stage):
+    with pytest.raises(GlossaError, match="run the same command again") as refused:
+        upload(hub, folder, (stage, 400))
+    assert not hub.faults  # the stage was reached
+    assert TOKEN not in str(refused.value)
+    if ("models", NAME) in hub.repositories:
+        assert set(hub.files(NAME)) == {".gitattributes"}
+    upload(hub, folder)
+    wanted = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert hub.files(NAME) == wanted | {".gitattributes": b""}
+    assert len(hub.repositories["models", NAME].messages) == 2
+
+
+def test_a_connection_dropped_in_mid_upload_is_taken_up_again(hub, folder):
+    upload(hub, folder, ("PUT /lfs", "drop"))
+    assert len([request for request in hub.requests if request.startswith("PUT")]) == 3  # two files, one of them twice
+    assert hub.files(NAME)["model.safetensors"] == b"w" * 5000
+
+
+def test_weights_that_were_sent_before_an_interruption_are_not_sent_again(hub, folder):
+    with pytest.raises(GlossaError, match="made to fail with 400"):
+        upload(hub, folder, (STAGES[-1], 400))
+    hub.requests.clear()
+    upload(hub, folder)
+    assert not [request for request in hub.requests if request.startswith("PUT")]
+
+
+def test_pickles_and_old_weights_are_taken_away(hub, folder):
+    hub.add(NAME, {"training_args.bin": b"pickle", "model-00001-of-00002.safetensors": b"old", "notes.txt": b"kept"})
+    upload(hub, folder)
+    assert set(hub.files(NAME)) == {path.name for path in folder.iterdir()} | {"notes.txt"}
+
+
+@pytest.mark.parametrize(
+    ("token", "name", "message"),
+    [
+        ("hf_unknown", NAME, "The Hub does not know this token"),
+        ("hf_other", NAME, "This token may not write to someone/tiny-en-fr"),
+        (TOKEN, "tiny", "give user/name"),
+        (TOKEN, "some one/x", "repo_id is 'some one/x'"),
+    ],
+)
+def test_who_may_not_push_is_told_why(hub, folder, token, name, message):
+    with pytest.raises(GlossaError, match=message) as refused:
+        upload(hub, folder, name=name, token=token)
+    assert token not in str(refused.value)
+    assert not hub.repositories
+
+
+def test_another_users_repository_is_refused(hub, folder):
+    hub.add(NAME, {"notes.txt": b"mine"})
+    with pytest.raises(GlossaError, match="may not write to someone/tiny-en-fr"):
+        upload(hub, folder, token="hf_other")
+    assert hub.files(NAME) == {"notes.txt": b"mine"}
+
+
+def test_a_card_that_the_hub_refuses_is_told(hub, folder):
+    (folder / "README.md").write_text("no metadata")
+    with pytest.raises(GlossaError, match="does not take the card"):
+        upload(hub, folder)
+
+
+def test_the_script_ends_in_one_line_without_token_and_without_network(hub, tiny_run, tmp_path):
+    process = run_script(hub, tiny_run, tmp_path, token=None)
+    assert process.returncode == 1 and not hub.requests
+    assert process.stderr.splitlines()[-1].startswith("error: No token. Log in")
+    with Hub() as gone:
+        pass
+    process = run_script(gone, tiny_run, tmp_path)
+    assert process.returncode == 1
+    assert process.stderr.splitlines()[-1].startswith(f"error: The Hub ({gone.url}) does not answer")
+
+
+def test_a_push_that_is_run_again_changes_and_sends_nothing(hub, folder):
+    upload(hub, folder)
+    before, hub.requests[:] = dict(hub.repositories["models", NAME].branches), []
+    upload(hub, folder)
+    assert hub.repositories["models", NAME].branches == before
+    assert not [request for request in hub.requests if request.startswith("PUT") or "/commit/" in request]
+
+
+def test_private_branch_and_pull_request(hub, folder):
+    wanted = {path.name for path in folder.iterdir()} | {".gitattributes"}
+    upload(hub, folder, private=True, revision="try")
+    assert hub.repositories["models", NAME].private
+    assert set(hub.files(NAME)) == {".gitattributes"}
+    assert set(hub.files(NAME, "try")) == wanted
+    info = upload(hub, folder, create_pr=True)
+    assert info.pr_url == f"{hub.url}/{NAME}/discussions/1"
+    assert set(hub.files(NAME)) == {".gitattributes"}
+    assert set(hub.files(NAME, "refs/pr/1")) == wanted
+
+
+def test_a_dry_run_prints_files_and_card_and_asks_the_hub_nothing(hub, tiny_run, tmp_path):
+    process = run_script(hub, tiny_run, tmp_path, "--dry_run", token=None)
+    assert process.returncode == 0, process.stderr
+    assert not hub.requests
+    assert set(re.findall(r"^ +[\d,]+  (\S+)$", process.stdout, flags=re.M)) == FILES
+    assert "# tiny-en-fr" in process.stdout and "model-index:" in process.stdout
+
+
+def test_a_folder_that_does_not_translate_is_refused(tiny_run, tmp_path):
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    for path in tiny_run.iterdir():
+        if path.is_file():
+            (broken / path.name).write_bytes(path.read_bytes())
+    assert isinstance(check(broken, tiny_run), str)
+    (broken / "pipeline_glossa.py").write_text("raise RuntimeError('not so')\n")
+    with pytest.raises(GlossaError, match=r"does not load and translate in a fresh process: RuntimeError: not so"):
+        check(broken, tiny_run)
+
+
+def test_a_folder_without_weights_is_refused(hub, tmp_path):
+    (tmp_path / "run").mkdir()
+    process = run_script(hub, tmp_path / "run", tmp_path)
+    assert process.returncode == 1 and "holds no weights" in process.stderr and not hub.requests
+    process = run_script(hub, tmp_path / "nothing", tmp_path)
+    assert process.returncode == 1 and "Traceback" not in process.stderr
+
+
+def test_names_are_checked_before_anything_else():
+    for name in ("a/b/c", "a", "-a/b", ""):
+        with pytest.raises(GlossaError, match="repo_id is"):
+            check_repo_id(name)
+    check_repo_id("user/name.with-all_kinds")
+
+
+def test_the_servers_checksums_are_gits():
+    # `printf hello | git hash-object --stdin`, and `printf hello | sha256sum`
+    assert object_id("a.txt", b"hello") == "b6fc4c620b67d95f953a5c1c1230aaab5db5a1b0"
+    assert object_id("a.png", b"hello") == "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
+
+
+def test_the_space_is_pushed_with_its_model_and_examples(hub, tiny_run, tmp_path):
+    stage_space(ROOT / "model_card/space", NAME, tiny_run, tmp_path / "space")
+    push(tmp_path / "space", NAME, repo_type="space", api=HfApi(endpoint=hub.url, token=TOKEN))
+    files = hub.files(NAME, kind="spaces")
+    assert set(files) == {"app.py", "requirements.txt", "README.md", "settings.json", ".gitattributes"}
+    settings = json.loads(files["settings.json"])
+    assert (settings["model"], settings["direction"], len(settings["examples"])) == (NAME, "en to fr", 5)
+    card = RepoCard(files["README.md"].decode())
+    assert (card.data.sdk, card.data.app_file, card.data.models) == ("gradio", "app.py", [NAME])
+
+
+def test_the_server_gives_ranges_etags_revisions_and_errors(hub, tmp_path):
+    repository = hub.add(NAME, {"a.txt": b"0123456789", "weights.safetensors": b"w" * 100}, private=True)
+    old = repository.branches["main"]
+    repository.commit("main", {"a.txt": b"new"}, "second", old)
+    api = HfApi(endpoint=hub.url, token=TOKEN)
+    assert Path(api.hf_hub_download(NAME, "a.txt", cache_dir=tmp_path)).read_bytes() == b"new"
+    assert Path(api.hf_hub_download(NAME, "a.txt", revision=old, cache_dir=tmp_path)).read_bytes() == b"0123456789"
+    hub.requests.clear()
+    api.hf_hub_download(NAME, "a.txt", cache_dir=tmp_path)  # its etag is that of the copy in the cache
+    assert not [request for request in hub.requests if request.startswith("GET") and "resolve" in request]
+
+    url, owner = f"{hub.url}/{NAME}/resolve/{old}/a.txt", {"Authorization": f"Bearer {TOKEN}"}
+    for wanted, status, content in (("2-4", 206, b"234"), ("8-", 206, b"89"), ("-3", 206, b"789"), ("10-", 416, b"")):
+        answer = httpx2.get(url, headers=owner | {"Range": f"bytes={wanted}"})
+        assert (answer.status_code, answer.content) == (status, content)
+    with pytest.raises(RevisionNotFoundError):
+        api.model_info(NAME, revision="nowhere")
+    with pytest.raises(EntryNotFoundError):
+        api.hf_hub_download(NAME, "b.txt", cache_dir=tmp_path)
+    for token in ("hf_other", False):  # another's private repository looks as if it were not there
+        with pytest.raises(RepositoryNotFoundError):
+            api.model_info(NAME, token=token)
+    assert api.whoami()["name"] == "someone"

@@ -1,0 +1,259 @@
+"""CTranslate2: equal log-probabilities, equal translations, clear refusals, for every architecture."""
+
+import json
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from small_models import ARCHITECTURES, SPECIAL, build, special, words
+from transformers import PreTrainedTokenizerFast
+
+from benchmarks.engine import main
+from glossa import GlossaTokenizer
+from glossa.errors import GlossaError
+from glossa.export import require
+from glossa.export.ctranslate2_model import ACTIVATIONS, export_ctranslate2
+from glossa.export.families import export_model
+from glossa.inference.ctranslate2_engine import load_engine
+from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.translator import Translator
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+PLAIN = {"norm_type": "layer", "norm_eps": 1e-5, "gated_feed_forward": False, "activation_function": "relu"}
+BIASES = dict.fromkeys(("query_key_value_bias", "attention_output_bias", "feed_forward_bias"), True)
+CASES = ARCHITECTURES | {
+    "paper": PLAIN | BIASES | {"norm_position": "post", "final_norm": False, "position_embedding_type": "sinusoidal"},
+    "bart": PLAIN | BIASES | {"norm_position": "post", "final_norm": False, "embedding_norm": True}
+    | {"position_embedding_type": "learned"},
+    "post-norm with final norms": {"norm_position": "post"},
+    "pre-norm without final norms": {"final_norm": False},
+    "large epsilon, rms": {"norm_eps": 0.01},
+    "large epsilon, layer": {"norm_eps": 0.01, "norm_type": "layer"},
+    "sinusoidal, not scaled": {"position_embedding_type": "sinusoidal", "scale_embedding": False},
+    "learned, some biases": {"position_embedding_type": "learned", "query_key_value_bias": True},
+    "rotary of another base": {"rotary_base": 500},
+    "wide heads": {"head_dim": 6, "key_value_heads": None},
+    "heads of each side": {"encoder_attention_heads": 2, "decoder_attention_heads": 8},
+    "two vocabularies": {"decoder_vocab_size": 37, "share_encoder_decoder_embeddings": False},
+    "all matrices separate": {"tie_word_embeddings": False},
+} | {name: {"activation_function": name} for name in ACTIVATIONS}  # fmt: skip
+SENTENCES = ["w4 w9 w7", "w20", "", "w11 w12 w13 w14 w15 w16", "w5 w5 w30 w8", "  "]
+
+
+@pytest.fixture
+def tokenizer():
+    return PreTrainedTokenizerFast(tokenizer_object=words(37), **special())
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_log_probabilities_and_translations_are_equal(tmp_path, tokenizer, case):
+    model = build(**CASES[case])
+    # Where to stop is then a count for both; a model of noise goes on for as long as it may.
+    model.generation_config.update(num_beams=4, early_stopping=True)
+    export_ctranslate2(model, tokenizer, tmp_path / "engine")
+    engine, there = load_engine(str(tmp_path / "engine"))
+
+    sources, targets = [[4, 9, 7, 33, 5], [20]], [[9, 5, 30], [4, 4, 25, 36, 6, 8, 35]]
+    names = [[tokenizer.convert_ids_to_tokens(ids) for ids in side] for side in (sources, targets)]
+    scored = engine.translator.score_batch([[*source, "</s>"] for source in names[0]], names[1])
+    for source, target, result in zip(sources, targets, scored, strict=True):
+        with torch.no_grad():
+            logits = model(torch.tensor([[*source, 1]]), decoder_input_ids=torch.tensor([[2, *target]])).logits[0]
+        expected = logits.log_softmax(-1).gather(-1, torch.tensor([[*target, 1]]).T)[:, 0]
+        assert expected.std() > 0.1
+        torch.testing.assert_close(torch.tensor(result.log_probs), expected, rtol=0, atol=1e-4)
+
+    for settings in ({"num_beams": 1}, {"num_beams": 4, "num_return_sequences": 2}):
+        expected = Translator(model, tokenizer, scores=True, **settings).translate(SENTENCES)
+        actual = Translator(engine, there, scores=True, **settings).translate(SENTENCES)
+        for mine, other in zip(actual, expected, strict=True):
+            assert [found.text for found in mine] == [found.text for found in other]
+            assert [found.score for found in mine] == pytest.approx([found.score for found in other], abs=1e-3)
+    assert len({found.text for translations in actual for found in translations}) > 4
+
+
+def test_a_sentence_ends_at_its_own_limit_whatever_is_beside_it(tmp_path, tokenizer):
+    """A model that never ends: two tokens for each of the source, and fifty; learned positions end before that."""
+    for positions, limits in (("rotary", [54, 64]), ("learned", [32, 32])):
+        model = build(position_embedding_type=positions, tie_word_embeddings=False)
+        with torch.no_grad():
+            model.lm_head.weight[:4] = 0
+            model.lm_head.weight[4:].mul_(100)
+        folder = str(tmp_path / positions)
+        export_ctranslate2(model, tokenizer, folder)
+        engine, there = load_engine(folder)
+        texts = ["w20", "w4 w5 w6 w7 w8 w9"]
+        actual = Translator(engine, there, num_beams=1).best(texts)
+        assert actual == Translator(model, tokenizer, num_beams=1).best(texts)
+        # A token without a name is a row of the embedding that no word has.
+        assert all(0 < len(text.split()) <= limit for text, limit in zip(actual, limits, strict=True))
+        assert max(len(text.split()) for text in actual) > 25
+
+
+def test_decoding_defaults_come_along(tmp_path, tokenizer):
+    model = build(**ARCHITECTURES["multi-query"])
+    found = []
+    for length_penalty in (None, 0.0, 3.0):
+        model.generation_config.update(num_beams=3, length_penalty=length_penalty, early_stopping=True)
+        folder = str(tmp_path / str(length_penalty))
+        export_ctranslate2(model, tokenizer, folder)
+        engine, there = load_engine(folder)
+        assert engine.num_beams == 3
+        found.append(Translator(engine, there, num_return_sequences=3).translate(SENTENCES))
+        if length_penalty != 0:  # there the engine stops as soon as the best one is sure
+            assert found[-1] == Translator(model, tokenizer, num_return_sequences=3).translate(SENTENCES)
+    assert found[0] != found[1] != found[2] != found[0]
+
+
+def test_two_vocabularies_in_one_tokenizer(tmp_path):
+    tokenizer = GlossaTokenizer(tokenizer_object=words(40), target_tokenizer_object=words(25, "v"), **special())
+    model = build(decoder_vocab_size=30, share_encoder_decoder_embeddings=False)
+    export_ctranslate2(model, tokenizer, tmp_path / "engine")
+    engine, there = load_engine(str(tmp_path / "engine"))
+    assert isinstance(there, GlossaTokenizer)
+    translations = Translator(engine, there, num_beams=2).best(SENTENCES)
+    assert translations == Translator(model, tokenizer, num_beams=2).best(SENTENCES)
+    assert "v" in "".join(translations) and "w" not in "".join(translations)
+    target = json.loads((tmp_path / "engine" / "target_vocabulary.json").read_text())
+    assert target[:5] == [*SPECIAL, "v4"] and len(target) == 30
+
+
+@pytest.mark.parametrize(
+    ("settings", "decoding", "words_of_error"),
+    [
+        ({"activation_function": "mish"}, {}, ["activation_function is 'mish'", "silu"]),
+        ({}, {"do_sample": True}, ["do_sample in generation_config.json is True"]),
+        ({}, {"repetition_penalty": 1.2}, ["repetition_penalty in generation_config.json is 1.2"]),
+        ({}, {"early_stopping": "never"}, ["early_stopping is 'never'", "True or False"]),
+        ({}, {"eos_token_id": None}, ["eos_token_id"]),
+        (
+            {"activation_function": "relu2"},
+            {"min_length": 3},
+            ["activation_function is 'relu2'", "min_length in generation_config.json is 3"],
+        ),
+    ],
+)
+def test_what_the_engine_lacks_is_refused_by_name(tmp_path, tokenizer, settings, decoding, words_of_error):
+    model = build(**settings)
+    model.generation_config.update(**decoding)
+    with pytest.raises(GlossaError) as error:
+        export_ctranslate2(model, tokenizer, tmp_path / "engine")
+    assert all(word in str(error.value) for word in words_of_error), str(error.value)
+    assert not (tmp_path / "engine").exists()
+
+
+def test_sinusoidal_positions_need_a_longest_source(tmp_path):
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words(37), **special(length=None))
+    with pytest.raises(GlossaError, match=r"model_max_length is .* at most 100,000"):
+        export_ctranslate2(build(position_embedding_type="sinusoidal"), tokenizer, tmp_path / "engine")
+
+
+def test_another_models_tokenizer_is_refused(tmp_path):
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words(41), **special())
+    with pytest.raises(GlossaError, match="tokenizer has 41 tokens and the model 40"):
+        export_ctranslate2(build(), tokenizer, tmp_path / "engine")
+
+
+def test_an_unknown_quantization_is_refused(tmp_path, tokenizer):
+    with pytest.raises(GlossaError, match=r"quantization is 'int4'; it must be one of int8, "):
+        export_ctranslate2(build(), tokenizer, tmp_path / "engine", "int4")
+
+
+def test_a_folder_without_an_engine_is_refused(tiny_run):
+    with pytest.raises(GlossaError, match=r"no CTranslate2 model .* --to ctranslate2"):
+        load_engine(str(tiny_run))
+
+
+def test_a_missing_package_is_named_with_its_remedy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    with pytest.raises(GlossaError, match=r'ctranslate2 is missing. Install it: pip install "glossa\[engine\]"'):
+        require("ctranslate2")
+
+
+def test_eight_bits_make_the_file_small_and_the_scores_near(tmp_path, tokenizer):
+    model = build(d_model=64, encoder_ffn_dim=128, decoder_ffn_dim=128)
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    sizes, scores = {}, {}
+    for quantization in (None, "int8", "float16"):
+        folder = tmp_path / str(quantization)
+        export_ctranslate2(model, tokenizer, folder, quantization)
+        sizes[quantization] = (folder / "model.bin").stat().st_size
+        engine, _ = load_engine(str(folder))
+        result = engine.translator.score_batch([["w4", "w9", "w7", "</s>"]], [["w20", "w5", "w6"]])
+        scores[quantization] = torch.tensor(result[0].log_probs)
+    assert sizes["int8"] < 0.32 * sizes[None]
+    assert sizes["float16"] < 0.55 * sizes[None]
+    torch.testing.assert_close(scores["int8"], scores[None], rtol=0, atol=1.0)
+    assert not scores["int8"].equal(scores[None])
+    assert all(weight.equal(before[name]) for name, weight in model.state_dict().items()), (
+        "the model is left as it was"
+    )
+
+
+def script(name, *arguments):
+    """What `main` of a script does with these arguments."""
+    return runpy.run_path(str(SCRIPTS / name))["main"]([str(argument) for argument in arguments])
+
+
+@pytest.mark.slow
+def test_from_a_run_to_translations_by_command_line(tiny_run, tmp_path):
+    def call(name, *arguments, text=None):
+        command = [sys.executable, str(SCRIPTS / name), *map(str, arguments)]
+        return subprocess.run(command, input=text, capture_output=True, text=True, timeout=300)
+
+    done = call("export.py", tiny_run, "--to", "ctranslate2", "--output", tmp_path / "engine")
+    assert done.returncode == 0 and "saved in" in done.stdout, done.stderr
+    options = ["--num_beams", 3, "--num_return_sequences", 2, "--batch_tokens", 64]
+    lines = "a k.\n\nb l.\n   \nc m. d n. e o.\n"
+    engine = call("translate.py", tmp_path / "engine", "--engine", "ctranslate2", *options, text=lines)
+    assert engine.returncode == 0, engine.stderr
+    assert engine.stdout == call("translate.py", tiny_run, *options, text=lines).stdout
+    assert engine.stdout.split("\n")[2:4] == ["", ""] and len(engine.stdout.split("\n")) == 11
+    long = call("translate.py", tmp_path / "engine", "--engine", "ctranslate2", text="a k.\n" + "word " * 5000)
+    assert long.returncode == 1 and "Line 2" in long.stderr and "Traceback" not in long.stderr
+    assert long.stdout.count("\n") == 1, "the line before is translated"
+
+
+def test_the_scripts_with_other_options(tiny_run, tmp_path, capsys):
+    (tmp_path / "lines").write_text("a k.\n")
+    engine = ["--to", "ctranslate2", "--output", tmp_path / "engine"]
+    script("export.py", tiny_run, *engine, "--quantization", "int8")
+    with pytest.raises(GlossaError, match="is not empty"):
+        script("export.py", tiny_run, *engine)
+    with pytest.raises(GlossaError, match="--quantization is for --to ctranslate2; bart"):
+        script("export.py", tiny_run, "--to", "bart", "--output", tmp_path / "bart", "--quantization", "int8")
+    capsys.readouterr()
+    options = ["--engine", "ctranslate2", "--input", tmp_path / "lines", "--scores"]
+    script("translate.py", tmp_path / "engine", *options)
+    assert float(capsys.readouterr().out.split("\t")[0]) < 0
+    with pytest.raises(GlossaError, match=r"no CTranslate2 model"):
+        script("translate.py", tiny_run, *options)
+
+
+def test_a_model_that_is_not_glossas_is_refused(tmp_path, tokenizer):
+    export_model(build(**CASES["paper"]), "marian").save_pretrained(tmp_path / "marian")
+    tokenizer.save_pretrained(tmp_path / "marian")
+    with pytest.raises(GlossaError, match=r"is a MarianMTModel\. Give a Glossa model"):
+        script("export.py", tmp_path / "marian", "--to", "ctranslate2", "--output", tmp_path / "engine")
+
+
+def test_a_trained_model_translates_alike(tiny_run, tmp_path):
+    model, tokenizer = load_model(tiny_run), load_tokenizer(tiny_run)
+    export_ctranslate2(model, tokenizer, tmp_path / "engine")
+    translators = [Translator(*pair) for pair in ((model, tokenizer), load_engine(str(tmp_path / "engine")))]
+    texts = [f"{a} {b}." for a in "abcdefghij" for b in "klmnopqrst"]
+    expected, actual = (translator.best(texts) for translator in translators)
+    assert actual == expected
+
+
+def test_the_measurement_of_both(tiny_run, capsys):
+    main([str(tiny_run), "--sentences", "6", "--num_beams", "1", "2", "--quantizations", "float32", "int8"])
+    rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("| ")][2:]
+    assert [row[0].strip("| ") for row in rows] == [
+        name for name in ("transformers", "ctranslate2 float32", "ctranslate2 int8") for _ in range(2)
+    ]
+    assert [row[2] for row in rows[:4]] == ["100.0%"] * 4
+    assert [row[1] for row in rows] == ["1", "2"] * 3

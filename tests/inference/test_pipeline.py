@@ -1,0 +1,236 @@
+"""The translation pipeline: what it takes and gives, and that it goes wherever the model goes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from datasets import Dataset
+from transformers import AutoModelForSeq2SeqLM
+from transformers.pipelines.pt_utils import KeyDataset
+
+import glossa
+from glossa import GlossaConfig, GlossaForConditionalGeneration, TranslationPipeline
+from glossa.data.vocabulary import train_tokenizer
+from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.translator import Translator
+from glossa.pipeline_glossa import split_text
+
+TEXTS = ["Where is the cat?", "a b.", "", "The cat sleeps on the mat, and the dog does not.", "  \n", "Yes.", "a b."]
+
+
+@pytest.fixture(scope="module")
+def parts():
+    """A model that says something else of every sentence, and its tokenizer."""
+    torch.manual_seed(0)
+    tokenizer = train_tokenizer(TEXTS * 4, 290, max_length=40)
+    config = GlossaConfig(
+        vocab_size=290, d_model=16, encoder_ffn_dim=24, decoder_ffn_dim=24, encoder_layers=1, decoder_layers=1
+    )
+    model = GlossaForConditionalGeneration(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.5 * torch.randn_like(parameter))
+    model.generation_config.update(num_beams=2)
+    return model, tokenizer
+
+
+@pytest.fixture(scope="module")
+def translate(parts):
+    return TranslationPipeline(*parts)
+
+
+@pytest.fixture(scope="module")
+def alone(parts):
+    """What `generate` says of each text by itself, without the pipeline."""
+    model, tokenizer = parts
+
+    def one(text):
+        ids = tokenizer(text, return_tensors="pt")
+        limit = 2 * ids["input_ids"].shape[1] + 50
+        return tokenizer.decode(model.generate(**ids, max_new_tokens=limit)[0], skip_special_tokens=True)
+
+    return [one(text) if text.strip() else "" for text in TEXTS]
+
+
+def test_a_string_gives_a_list_and_a_list_a_dictionary_for_each(translate, alone):
+    assert translate(TEXTS[0]) == [{"translation_text": alone[0]}]
+    assert translate(TEXTS) == [{"translation_text": text} for text in alone]
+    assert len(set(alone)) >= 4  # the texts do differ, so an order that is lost would show
+    assert translate([]) == []
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 7])
+def test_batches_change_neither_order_nor_translations(translate, alone, batch_size):
+    assert [found["translation_text"] for found in translate(TEXTS, batch_size=batch_size)] == alone
+
+
+def test_batches_hold_texts_of_like_length(parts):
+    translate, seen = TranslationPipeline(*parts, batch_size=2), []
+    forward = translate._forward
+    translate._forward = lambda inputs, **kwargs: seen.append(inputs["attention_mask"]) or forward(inputs, **kwargs)
+    translate(TEXTS)
+    assert [len(mask) for mask in seen] == [2, 2, 1]  # five texts are not blank
+    lengths = [length for mask in seen for length in mask.sum(-1).tolist()]
+    assert lengths == sorted(lengths)
+
+
+def test_generators_and_data_sets_are_read_as_they_are_needed(translate, alone):
+    taken = []
+
+    def endless():
+        while True:
+            taken.append(1)
+            yield TEXTS[len(taken) % 2]
+
+    stream = translate(endless(), batch_size=1)
+    assert not taken
+    assert next(stream) == {"translation_text": alone[1]}
+    assert next(stream) == {"translation_text": alone[0]}
+    assert len(taken) == 32  # one window of batches
+
+    wanted = [{"translation_text": text} for text in alone]
+    rows = Dataset.from_dict({"source": TEXTS, "target": TEXTS[::-1]})
+    assert list(translate(rows)) == wanted
+    assert list(translate(rows, key="target")) == wanted[::-1]
+    assert list(translate(rows["source"])) == wanted
+    assert list(translate(KeyDataset(rows, "source"))) == wanted
+    with pytest.raises(ValueError, match=r"columns \['a', 'b'\]"):
+        list(translate(Dataset.from_dict({"a": ["x"], "b": ["y"]})))
+
+
+def test_n_best_with_scores_are_those_of_the_translator(parts, translate):
+    there = Translator(*parts, num_beams=4, num_return_sequences=3, scores=True).translate(TEXTS)
+    here = translate(TEXTS, num_beams=4, num_return_sequences=3, return_scores=True)
+    for found, wanted in zip(here, there, strict=True):
+        assert [one["translation_text"] for one in found] == [one.text for one in wanted]
+        assert [one["score"] for one in found] == pytest.approx([one.score for one in wanted], abs=1e-4)
+    assert here[2] == [{"translation_text": "", "score": 0.0}] * 3
+
+
+def test_scores_are_the_models_own_log_probability(parts, translate):
+    model, tokenizer = parts
+    for beams in (1, 3):
+        (found,) = translate(TEXTS[0], num_beams=beams, return_scores=True, max_new_tokens=9)
+        ids = tokenizer(TEXTS[0], return_tensors="pt")
+        said = model.generate(**ids, num_beams=beams, max_new_tokens=9)
+        with torch.no_grad():
+            logits = model(**ids, decoder_input_ids=said[:, :-1]).logits.log_softmax(-1)
+        by_hand = logits[0, torch.arange(said.shape[1] - 1), said[0, 1:]].sum().item()
+        assert found["score"] == pytest.approx(by_hand, abs=1e-4)
+
+
+def test_settings_of_the_pipeline_hold_until_a_call_says_otherwise(parts):
+    translate = TranslationPipeline(*parts, num_beams=3, num_return_sequences=3)
+    assert len(translate(TEXTS[0])) == 3
+    assert len(translate(TEXTS[0], num_return_sequences=1)) == 1
+
+
+@pytest.mark.parametrize(
+    ("inputs", "settings", "message"),
+    [
+        ("x", {"num_return_sequences": 3}, "num_return_sequences is 3 and num_beams 2"),
+        ("word " * 50, {}, "the model takes 40. Give split_sentences=True"),
+        (["x", None], {}, "A text is None"),
+        (5, {}, "A int was given"),
+        ({"text": "x"}, {}, "A dict was given"),
+    ],
+)
+def test_what_cannot_be_translated_is_refused(translate, inputs, settings, message):
+    with pytest.raises(ValueError, match=message):
+        translate(inputs, **settings)
+    with pytest.raises(ValueError, match="tokenizer is None"):
+        TranslationPipeline(translate.model)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences", "between"),
+    [
+        ("", [""], [""]),
+        (" \n ", [""], [""]),
+        ("One.", ["One."], [""]),
+        ("  One. Two! ", ["One.", "Two!"], [" ", ""]),
+        ("One?\n\nTwo\nThree", ["One?", "Two", "Three"], ["\n\n", "\n", ""]),
+        ("He said “No.” Then he left.", ["He said “No.”", "Then he left."], [" ", ""]),
+        ("Mr. Smith met J. R. Ewing, e.g. Here.", ["Mr. Smith met J. R. Ewing, e.g. Here."], [""]),
+        ("Il a 3.5 kg. Où ? Ici !", ["Il a 3.5 kg.", "Où ?", "Ici !"], [" ", " ", ""]),
+        ("Wait... what? yes", ["Wait... what? yes"], [""]),
+        ("好。坏！", ["好。", "坏！"], ["", ""]),
+    ],
+)
+def test_sentences_are_found(text, sentences, between):
+    assert split_text(text) == (sentences, between)
+
+
+def test_what_does_not_fit_is_cut_at_clauses_then_words_then_anywhere():
+    def fits(piece):
+        return len(piece.strip()) <= 12
+
+    assert split_text("one two three, four five six", fits)[0] == ["one two", "three,", "four", "five six"]
+    assert split_text("x" * 30, fits) == (["x" * 7, "x" * 8, "x" * 7, "x" * 8], [""] * 4)
+
+
+def test_long_text_is_translated_by_sentences_and_joined_again(translate):
+    pieces = translate(["The cat sleeps.", "Where is the cat?", "Yes."], return_scores=True)
+    one, two, three = (found["translation_text"] for found in pieces)
+    text = "The cat sleeps. Where is the cat?\n\nYes."
+    (found,) = translate(text, split_sentences=True, return_scores=True)
+    assert found["translation_text"] == f"{one} {two}\n\n{three}"
+    assert found["score"] == pytest.approx(sum(piece["score"] for piece in pieces), abs=1e-4)
+    (long,) = translate("word " * 200, split_sentences=True, max_new_tokens=5)  # 201 tokens or more; 40 are taken
+    assert long["translation_text"]
+    assert translate(" ", split_sentences=True) == [{"translation_text": ""}]
+
+
+ELSEWHERE = """
+import json, sys
+sys.modules.update(dict.fromkeys(["glossa", "datasets", "evaluate", "sacrebleu", "accelerate"]))
+import torch
+from transformers import AutoModelForSeq2SeqLM, pipeline
+torch.set_num_threads(1)
+folder, again, third, texts = *sys.argv[1:4], json.loads(sys.argv[4])
+translate = pipeline("translation", model=folder, trust_remote_code=True)
+str(translate.model.config)
+translate.save_pretrained(again)
+AutoModelForSeq2SeqLM.from_pretrained(folder, trust_remote_code=True).save_pretrained(third)
+print(json.dumps([type(translate).__module__.split(".")[0], translate(texts)]))
+"""
+
+
+def test_every_way_of_saving_brings_the_pipeline(parts, alone, tmp_path):
+    model, tokenizer = parts
+    first, again, third = (tmp_path / name for name in ("first", "again", "third"))
+    model.save_pretrained(first)
+    tokenizer.save_pretrained(first)
+    for folder, saved in ((first, again), (again, tmp_path / "unused")):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
+        environment["HF_HOME"] = str(tmp_path / "home")
+        process = subprocess.run(
+            [sys.executable, "-I", "-c", ELSEWHERE, folder, saved, third, json.dumps(TEXTS)],
+            cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
+            check=False,
+        )  # fmt: skip
+        assert process.returncode == 0, process.stderr
+        module, found = json.loads(process.stdout.splitlines()[-1])
+        assert module == "transformers_modules"
+        assert found == [{"translation_text": text} for text in alone]
+    code = Path(glossa.__file__).with_name("pipeline_glossa.py").read_text()
+    for folder in (first, again, third):
+        assert (folder / "pipeline_glossa.py").read_text() == code
+        entry = json.loads((folder / "config.json").read_text())["custom_pipelines"]["translation"]
+        assert entry == {"impl": "pipeline_glossa.TranslationPipeline", "pt": ["AutoModelForSeq2SeqLM"]}
+
+
+def test_a_runs_checkpoints_bring_the_pipeline_too(tiny_run):
+    for folder in (tiny_run, *tiny_run.glob("checkpoint-*")):
+        assert (folder / "pipeline_glossa.py").is_file()
+    assert len(list(tiny_run.glob("checkpoint-*"))) > 0
+    translate = TranslationPipeline(load_model(str(tiny_run)), load_tokenizer(str(tiny_run)))
+    assert AutoModelForSeq2SeqLM.from_pretrained(tiny_run).config.custom_pipelines
+    sentences = ["a k.", "b l."]
+    assert [found["translation_text"] for found in translate(sentences)] == Translator(
+        translate.model, translate.tokenizer
+    ).best(sentences)

@@ -1,0 +1,176 @@
+"""What the scripts say to bad input: one line that names what was wrong, and exit status 1."""
+
+import runpy
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from glossa.errors import GlossaError
+from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.translator import Translator
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+PAIRS = [f"{word} {other}.\t{other} {word}!" for word in "abcdefghij" for other in "klmnopqrst"]
+
+
+@pytest.fixture
+def call(monkeypatch, tmp_path):
+    """Run a script in this process; returns what it exits with (None when it succeeds)."""
+
+    def call(script, *arguments):
+        monkeypatch.setattr(sys, "argv", [script, *map(str, arguments)])
+        try:
+            runpy.run_path(str(SCRIPTS / script), run_name="__main__")
+        except SystemExit as end:
+            return end.code
+        return None
+
+    monkeypatch.chdir(tmp_path)
+    return call
+
+
+@pytest.fixture
+def good(tmp_path):
+    path = tmp_path / "good.tsv"
+    path.write_text("\n".join(PAIRS) + "\n", encoding="utf-8")
+    return path
+
+
+def write(path, content):
+    path.write_bytes(content)
+    return path
+
+
+def bad_files(folder):
+    corrupt = write(folder / "corrupt.zip", b"PK\x03\x04 and then nothing that a zip file holds")
+    empty = write(folder / "empty.tsv", b"")
+    latin = write(folder / "latin.tsv", "été\tsummer\n".encode("latin-1") * 50)
+    one = write(folder / "one.tsv", b"yes\toui\n")
+    no_tab = write(folder / "no_tab.tsv", b"yes\toui\nno tab here\nno\tnon\n")
+    no_text = folder / "no_text.zip"
+    with zipfile.ZipFile(no_text, "w") as archive:
+        archive.writestr("_about.txt", "about")
+    return {
+        "missing": ([folder / "missing.tsv"], ["missing.tsv"]),
+        "corrupt zip": ([corrupt], ["corrupt.zip", "zip"]),
+        "zip without text": ([no_text], ["no_text.zip"]),
+        "empty": ([empty], ["empty.tsv"]),
+        "encoding": ([latin], ["latin.tsv", "line", "UTF-8", "iconv"]),
+        "one pair": ([one, "--validation_size", "1", "--test_size", "1"], ["1 pair"]),
+        "strict": ([no_tab, "--strict"], ["no_tab.tsv, line 2", "strict"]),
+    }
+
+
+@pytest.mark.parametrize(
+    "kind", ["missing", "corrupt zip", "zip without text", "empty", "encoding", "one pair", "strict"]
+)
+def test_bad_data(call, tmp_path, kind):
+    arguments, words = bad_files(tmp_path)[kind]
+    message = call("train.py", "--dataset", "files", "--output_dir", tmp_path / "run", "--data_path", *arguments)
+    assert message.startswith("error: ")
+    assert all(word in message for word in words), message
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--vocab_size", "5000"], ["vocab_size is 5000", "supports only"]),
+        (["--vocab_size", "100"], ["vocab_size is 100", "at least 260"]),
+        (["--vocab_size", "265", "--key_value_heads", "3"], ["key_value_heads is 3", "divide"]),
+        (["--init_from", "nowhere/at/all"], ["nowhere/at/all"]),
+        (["--resume_from_checkpoint", "true", "--vocab_size", "265"], ["resume_from_checkpoint", "no checkpoint"]),
+    ],
+)
+def test_bad_settings(call, good, tmp_path, arguments, words):
+    run = ["--validation_size", "5", "--test_size", "5", "--output_dir", tmp_path / "run"]
+    message = call("train.py", "--dataset", "files", "--data_path", good, *run, *arguments)
+    assert message.startswith("error: ")
+    assert all(word in message for word in words), message
+
+
+def test_a_language_that_anki_lacks(call):
+    message = call("train.py", "--dataset", "anki", "--target_language", "xx")
+    assert message.startswith("error: ")
+    assert "xx" in message and "de" in message, "the languages there are must be listed"
+
+
+def test_a_finished_run_is_not_overwritten(call, good, tmp_path):
+    (tmp_path / "run").mkdir()
+    weights = write(tmp_path / "run" / "model.safetensors", b"precious")
+    message = call("train.py", "--dataset", "files", "--data_path", good, "--output_dir", tmp_path / "run")
+    assert "already holds a run" in message
+    assert weights.read_bytes() == b"precious"
+
+
+def test_debug_brings_the_traceback_back(call, tmp_path):
+    with pytest.raises(GlossaError, match=r"missing\.tsv"):
+        call("train.py", "--dataset", "files", "--data_path", tmp_path / "missing.tsv", "--debug")
+
+
+@pytest.mark.slow
+def test_a_disk_that_fills_while_a_run_is_saved(tmp_path, tiny_settings):
+    """The shell allows a file 200 kB, which this model's weights exceed."""
+    arguments = tiny_settings(tmp_path / "run", d_model=64, eval_strategy="no", load_best_model_at_end=False)
+    program = [sys.executable, str(SCRIPTS / "train.py"), *arguments]
+    limited = ["bash", "-c", 'ulimit -f 200 && exec "$@"', "bash", *program]
+    result = subprocess.run(limited, capture_output=True, text=True, timeout=300)
+    assert result.returncode == 1
+    assert result.stderr.rstrip().splitlines()[-1].startswith("error: The disk is full")
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("script", ["translate.py", "score.py"])
+def test_a_folder_that_is_no_model(call, tmp_path, script):
+    assert "is not a model folder" in call(script, tmp_path)
+    assert "There is no folder" in call(script, tmp_path / "nothing")
+    assert "is a file" in call(script, write(tmp_path / "file", b"x"))
+
+
+def test_help_of_every_script(call, capsys):
+    for script in sorted(SCRIPTS.glob("*.py")):
+        assert call(script.name, "--help") == 0
+        assert len(capsys.readouterr().out) > 300
+
+
+class TestWithAModel:
+    def test_translate_a_file(self, call, tiny_run, tmp_path):
+        write(tmp_path / "in.txt", b"a k.\r\n\n  \nb l.\n")
+        assert call("translate.py", tiny_run, "--input", "in.txt", "--output", "out.txt", "--num_beams", 1) is None
+        lines = (tmp_path / "out.txt").read_text(encoding="utf-8").split("\n")
+        translator = Translator(load_model(tiny_run), load_tokenizer(tiny_run), num_beams=1)
+        assert lines == [translator.best(["a k."])[0], "", "", translator.best(["b l."])[0], ""]
+
+    def test_n_best_with_scores(self, call, tiny_run, tmp_path, capsys):
+        write(tmp_path / "in.txt", b"a k.\n\n")
+        options = ["--num_beams", 3, "--num_return_sequences", 3, "--scores"]
+        assert call("translate.py", tiny_run, "--input", "in.txt", *options) is None
+        rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+        assert len(rows) == 6
+        assert all(float(score) <= 0 for score, _ in rows)
+
+    def test_a_line_that_is_not_text(self, call, tiny_run, tmp_path):
+        write(tmp_path / "in.txt", b"a k.\nb \xe9.\n")
+        message = call("translate.py", tiny_run, "--input", "in.txt")
+        assert "in.txt, line 2: not UTF-8 (byte 0xe9 at column 3)" in message
+
+    def test_a_sentence_of_five_thousand_words(self, call, tiny_run, tmp_path):
+        write(tmp_path / "in.txt", b"a k.\n" + b"word " * 5000 + b"\n")
+        message = call("translate.py", tiny_run, "--input", "in.txt", "--output", "out.txt")
+        assert "Line 2" in message and "Split it" in message
+        assert (tmp_path / "out.txt").read_text(encoding="utf-8").count("\n") == 1, "the line before is kept"
+
+    def test_a_full_disk(self, call, tiny_run, tmp_path):
+        write(tmp_path / "in.txt", b"a k.\n" * 20)
+        message = call("translate.py", tiny_run, "--input", "in.txt", "--output", "/dev/full", "--num_beams", 1)
+        assert message.startswith("error: The disk is full")
+
+    def test_score_of_a_split_and_of_other_pairs(self, call, tiny_run, tmp_path, capsys, good):
+        assert call("score.py", tiny_run, "--n_bootstrap", 10, "--num_beams", 1, "--output", "scores.json") is None
+        table = capsys.readouterr().out
+        assert "BLEU" in table and "greedy, multi" in table and "tok:13a" in table
+        assert (tmp_path / "scores.json").exists()
+        assert call("score.py", tiny_run, "--n_bootstrap", 10, "--num_beams", 1, "--data_path", good) is None

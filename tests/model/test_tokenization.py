@@ -1,0 +1,174 @@
+"""Two vocabularies in one tokenizer: what users of fast tokenizers expect of it, here and where Glossa is not."""
+
+import copy
+import json
+import os
+import pickle
+import subprocess
+import sys
+
+import pytest
+import torch
+from tokenizers import Tokenizer, models
+from transformers import AutoTokenizer, DataCollatorForSeq2Seq
+
+from glossa import GlossaConfig, GlossaForConditionalGeneration, GlossaTokenizer
+from glossa.data.vocabulary import TokenizerArguments, train_tokenizer_pair
+
+SOURCES = ["Il vit au Japon.", "Elle vit à Rome, n'est-ce pas ?", "Où est le chat ?"]
+TARGETS = ["He lives in Japan.", "She lives in Rome, doesn't she?", "Where is the cat?"]
+WORDS = TokenizerArguments(
+    vocab_size=60, target_vocab_size=50, tokenizer_model="word", min_frequency=1, source_framing="start_end"
+)
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return train_tokenizer_pair(SOURCES, TARGETS, WORDS, max_length=40)
+
+
+def test_each_side_is_read_with_its_own_vocabulary(tokenizer):
+    encoded = tokenizer(SOURCES[0], text_target=TARGETS[0])
+    source, target = tokenizer.backend_tokenizer, tokenizer.target_tokenizer
+    assert [source.id_to_token(i) for i in encoded["input_ids"]] == ["<s>", "Il", "vit", "au", "Japon", ".", "</s>"]
+    assert [target.id_to_token(i) for i in encoded["labels"]] == ["He", "lives", "in", "Japan", ".", "</s>"]
+    assert source.token_to_id("lives") is None and target.token_to_id("vit") is None
+    assert len(tokenizer) == source.get_vocab_size() != tokenizer.target_vocab_size == target.get_vocab_size()
+
+
+def test_target_text_alone_and_a_source_after_it(tokenizer):
+    alone = tokenizer(text_target=TARGETS[0])["input_ids"]
+    assert alone == tokenizer(SOURCES[0], text_target=TARGETS[0])["labels"]
+    assert tokenizer(SOURCES[0])["input_ids"][0] == 2, "the source's vocabulary and frame are back"
+
+
+def test_decoding_is_the_targets(tokenizer):
+    labels = tokenizer(SOURCES, text_target=TARGETS)["labels"]
+    assert tokenizer.batch_decode(labels, skip_special_tokens=True) == TARGETS
+    assert tokenizer.decode(labels[0]) == "He lives in Japan. </s>"
+    tokens = [tokenizer.target_tokenizer.id_to_token(i) for i in labels[0][:-1]]
+    assert tokenizer.convert_tokens_to_string(tokens) == TARGETS[0]
+    assert tokenizer(SOURCES[0])["input_ids"][0] == 2
+
+
+def test_special_ids_are_equal_on_both_sides(tokenizer):
+    for index, token in enumerate(("<pad>", "</s>", "<s>", "<unk>")):
+        assert tokenizer.convert_tokens_to_ids(token) == tokenizer.target_tokenizer.token_to_id(token) == index
+    unlike = Tokenizer(models.WordLevel({"<unk>": 0, "<pad>": 1}, unk_token="<unk>"))
+    with pytest.raises(ValueError, match=r"<pad> is 0 in the source's vocabulary and 1 in the target's"):
+        GlossaTokenizer(
+            tokenizer_object=tokenizer.backend_tokenizer, target_tokenizer_object=unlike, pad_token="<pad>"
+        )
+    with pytest.raises(ValueError, match=r"target_tokenizer_file is missing"):
+        GlossaTokenizer(tokenizer_object=tokenizer.backend_tokenizer)
+
+
+def test_padding_and_truncation_of_both_sides(tokenizer):
+    batch = tokenizer(SOURCES, text_target=TARGETS, padding=True, truncation=True, max_length=6, return_tensors="pt")
+    assert batch["input_ids"].shape == (3, 6) and batch["labels"].shape == (3, 6)
+    assert (batch["input_ids"][:, -1] == 1).all() and (batch["labels"][:, -1] == 1).all(), "the end is kept"
+    short = tokenizer(SOURCES, text_target=TARGETS, max_length=5, max_target_length=4, truncation=True)
+    assert {len(ids) for ids in short["input_ids"]} == {5} and {len(ids) for ids in short["labels"]} == {4}
+    left = tokenizer(SOURCES[:2], padding=True, padding_side="left")
+    assert left["input_ids"][0][:2] == [0, 0] and left["attention_mask"][0][:2] == [0, 0]
+    assert tokenizer(TARGETS[0])["input_ids"][-1] == 1, "nothing of it stays behind"
+    assert tokenizer.model_max_length == 40
+
+
+def test_offsets_of_both_sides(tokenizer):
+    source = tokenizer(SOURCES[0], return_offsets_mapping=True)["offset_mapping"]
+    assert [SOURCES[0][start:end] for start, end in source] == ["", "Il", "vit", "au", "Japon", ".", ""]
+    target = tokenizer(text_target=TARGETS[0], return_offsets_mapping=True)["offset_mapping"]
+    assert [TARGETS[0][start:end] for start, end in target] == ["He", "lives", "in", "Japan", ".", ""]
+
+
+def test_special_tokens_as_text_and_new_ones(tokenizer):
+    ids = tokenizer("</s> Il <pad>", text_target="<s> He")
+    assert ids["input_ids"].count(1) == 1 and 0 not in ids["input_ids"] and 2 not in ids["labels"]
+    mask = tokenizer(SOURCES[0], return_special_tokens_mask=True)["special_tokens_mask"]
+    assert mask == [1, 0, 0, 0, 0, 0, 1]
+    grown = copy.deepcopy(tokenizer)
+    assert grown.add_tokens(["Kyoto"]) == 1
+    encoded = grown("Il vit au Kyoto", text_target="He lives in Kyoto")
+    assert encoded["input_ids"][-2] == len(tokenizer) and encoded["labels"][-2] == tokenizer.target_vocab_size
+    assert grown.decode(encoded["labels"], skip_special_tokens=True) == "He lives in Kyoto"
+
+
+def test_collating_and_copies(tokenizer):
+    rows = [tokenizer(s, text_target=t) for s, t in zip(SOURCES, TARGETS, strict=True)]
+    batch = DataCollatorForSeq2Seq(tokenizer)([dict(row) for row in rows])
+    assert (batch["labels"] == -100).any() and (batch["input_ids"] == 0).any()
+    for same in (copy.deepcopy(tokenizer), pickle.loads(pickle.dumps(tokenizer))):
+        assert same(SOURCES, text_target=TARGETS) == tokenizer(SOURCES, text_target=TARGETS)
+        assert same.decode(rows[0]["labels"]) == tokenizer.decode(rows[0]["labels"])
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece", "word"])
+def test_a_saved_folder_comes_back(kind, tmp_path):
+    sizes = {"bpe": (268, 266), "unigram": (40, 40), "wordpiece": (50, 48), "word": (30, 30)}[kind]
+    options = TokenizerArguments(
+        vocab_size=sizes[0], target_vocab_size=sizes[1], tokenizer_model=kind, normalization=["nfkc", "lowercase"]
+    )
+    tokenizer = train_tokenizer_pair(SOURCES * 4, TARGETS * 4, options)
+    tokenizer.save_pretrained(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "tokenizer.json", "target_tokenizer.json", "tokenizer_config.json", "tokenization_glossa.py",
+    }  # fmt: skip
+    loaded = GlossaTokenizer.from_pretrained(tmp_path)
+    texts = (["IL VIT À Rome ?"], ["She LIVES in the cat"])
+    assert loaded(texts[0], text_target=texts[1]) == tokenizer(texts[0], text_target=texts[1])
+    assert loaded.decode(loaded(text_target=texts[1][0])["input_ids"], skip_special_tokens=True) == texts[1][0].lower()
+    assert loaded.get_vocab() == tokenizer.get_vocab()
+    again = tmp_path / "again"
+    loaded.save_pretrained(again)
+    assert (
+        json.loads((again / "target_tokenizer.json").read_text())["model"]
+        == json.loads((tmp_path / "target_tokenizer.json").read_text())["model"]
+    )
+
+
+LOAD = """
+import json, sys
+sys.modules.update(dict.fromkeys(["glossa", "datasets", "sacrebleu", "accelerate"]))
+from transformers import AutoTokenizer, pipeline
+folder, source, target = sys.argv[1:]
+tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+translate = pipeline("translation", model=folder, trust_remote_code=True, device="cpu")
+encoded = tokenizer(source, text_target=target)
+print(json.dumps({
+    "class": type(tokenizer).__name__,
+    "pipeline": type(translate.tokenizer).__name__,
+    "module": type(tokenizer).__module__.split(".")[0],
+    "source": encoded["input_ids"],
+    "target": encoded["labels"],
+    "text": tokenizer.decode(encoded["labels"], skip_special_tokens=True),
+    "translation": translate(source, max_new_tokens=8)[0]["translation_text"],
+}))
+"""
+
+
+def test_a_stranger_loads_it_with_the_auto_classes(tokenizer, tmp_path):
+    torch.manual_seed(0)
+    config = GlossaConfig(
+        vocab_size=len(tokenizer), decoder_vocab_size=tokenizer.target_vocab_size, d_model=16, encoder_layers=1,
+        decoder_layers=1, share_encoder_decoder_embeddings=False,
+    )  # fmt: skip
+    model = GlossaForConditionalGeneration(config).eval()
+    folder = tmp_path / "model"
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    assert type(AutoTokenizer.from_pretrained(folder)) is GlossaTokenizer, "where Glossa is installed, its own class"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "TRANSFORMERS_"))}
+    environment |= {"HF_HOME": str(tmp_path / "home"), "HF_MODULES_CACHE": str(tmp_path / "modules")}
+    process = subprocess.run(
+        [sys.executable, "-I", "-c", LOAD, str(folder), SOURCES[0], TARGETS[0]],
+        env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert process.returncode == 0, process.stderr
+    there = json.loads(process.stdout.splitlines()[-1])
+    encoded = tokenizer(SOURCES[0], text_target=TARGETS[0])
+    assert there["class"] == there["pipeline"] == "GlossaTokenizer" and there["module"] == "transformers_modules"
+    assert (there["source"], there["target"]) == (encoded["input_ids"], encoded["labels"])
+    assert there["text"] == TARGETS[0]
+    generated = model.generate(**tokenizer([SOURCES[0]], return_tensors="pt"), max_new_tokens=8)
+    assert there["translation"] == tokenizer.batch_decode(generated, skip_special_tokens=True)[0]

@@ -1,0 +1,75 @@
+"""Architectures and models of a few thousand weights, shared by the tests."""
+
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+from glossa import GlossaConfig, GlossaForConditionalGeneration
+
+TINY = {
+    "vocab_size": 50,
+    "d_model": 16,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_ffn_dim": 24,
+    "decoder_ffn_dim": 24,
+    "max_source_positions": 32,
+    "max_target_positions": 32,
+    "dropout": 0.0,
+}
+ARCHITECTURES = {
+    "default": {},
+    "sinusoidal": {
+        "position_embedding_type": "sinusoidal",
+        "norm_position": "post",
+        "norm_type": "layer",
+        "final_norm": False,
+        "key_value_heads": None,
+        "gated_feed_forward": False,
+        "activation_function": "relu",
+        "query_key_value_bias": True,
+        "attention_output_bias": True,
+        "feed_forward_bias": True,
+    },
+    "learned": {
+        "position_embedding_type": "learned",
+        "decoder_vocab_size": 37,
+        "share_encoder_decoder_embeddings": False,
+        "embedding_norm": True,
+        "decoder_layers": 1,
+    },
+    "multi-query": {"key_value_heads": 1, "head_dim": 6, "decoder_attention_heads": 2, "tie_word_embeddings": False},
+}
+SPECIAL = ["<pad>", "</s>", "<s>", "<unk>"]
+SMALL = {
+    "vocab_size": 40,
+    "d_model": 16,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_ffn_dim": 24,
+    "decoder_ffn_dim": 20,
+    "max_source_positions": 32,
+    "max_target_positions": 32,
+    "decoder_start_token_id": 2,
+}
+
+
+def words(rows, prefix="w"):
+    vocabulary = {word: index for index, word in enumerate([*SPECIAL, *(f"{prefix}{i}" for i in range(4, rows))])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    return tokenizer
+
+
+def special(length=20):
+    names = dict(zip(("pad_token", "eos_token", "bos_token", "unk_token"), SPECIAL, strict=True))
+    return names | {"model_max_length": length, "model_input_names": ["input_ids", "attention_mask"]}
+
+
+def build(**settings):
+    torch.manual_seed(7)
+    model = GlossaForConditionalGeneration(GlossaConfig(**(SMALL | settings))).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():  # norms and biases away from 1 and 0
+            parameter.add_(0.2 * torch.randn_like(parameter))
+    return model

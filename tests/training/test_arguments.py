@@ -1,0 +1,152 @@
+"""Settings from recipes and the command line."""
+
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from transformers import get_scheduler
+
+from glossa import GlossaConfig
+from glossa.errors import GlossaError
+from glossa.training.arguments import parse_settings
+
+CONFIGURATION = Path(__file__).parents[2] / "configuration"
+RECIPES = sorted(CONFIGURATION.glob("*.yaml"))
+
+
+def write(folder, text):
+    path = folder / "recipe.yaml"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def test_values_keep_the_meaning_they_were_written_with(tmp_path):
+    recipe = write(
+        tmp_path,
+        "learning_rate: 1e-4\neval_strategy: no\nsave_strategy: no\nload_best_model_at_end: no\n"
+        "head_dim: null\nkey_value_heads: null\ndata_path: [a.en, b.fr]\nlr_scheduler_kwargs: {num_cycles: 0.25}\n",
+    )
+    settings = parse_settings([recipe])
+    assert settings.training.learning_rate == 0.0001  # YAML alone reads 1e-4 as a string
+    assert settings.training.eval_strategy.value == "no"  # ... and no as false
+    assert settings.training.load_best_model_at_end is False
+    assert settings.model.key_value_heads is None
+    assert settings.data.data_path == ["a.en", "b.fr"]
+    assert settings.training.lr_scheduler_kwargs == {"num_cycles": 0.25}
+
+
+def rates(arguments, steps, *recipe):
+    """The learning rate of each optimizer step, by the schedule that the Trainer makes of the settings."""
+    given = [text for name, value in arguments.items() for text in (f"--{name}", str(value))]
+    training = parse_settings([*recipe, *given]).training
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=training.learning_rate)
+    schedule = get_scheduler(
+        training.lr_scheduler_type,
+        optimizer,
+        num_warmup_steps=training.get_warmup_steps(steps),
+        num_training_steps=steps,
+        scheduler_specific_kwargs=training.lr_scheduler_kwargs,
+    )
+    found = []
+    for _ in range(steps):
+        found.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    return found
+
+
+def test_the_papers_schedule_with_a_factor():
+    """factor x d^-0.5 x min(step^-0.5, step x warmup^-1.5); the first step of transformers' schedules is step 0."""
+    arguments = {"learning_rate_factor": 0.1, "warmup_steps": 30, "d_model": 512}
+    found = rates(arguments, 90)
+    formula = [0.1 * 512**-0.5 * min(max(step, 1) ** -0.5, step * 30**-1.5) for step in range(90)]
+    assert found == pytest.approx(formula, rel=1e-6)
+    assert max(found) == found[30] == pytest.approx(0.1 / (512 * 30) ** 0.5)
+
+
+def test_warm_up_from_a_hundredth_then_a_cosine_to_nothing():
+    found = rates({"warmup_steps": 100}, 300, str(CONFIGURATION / "anki-en-fr-modern.yaml"))
+    assert found[0] == pytest.approx(0.00005) and found[99] == pytest.approx(0.005)
+    assert found[1] - found[0] == pytest.approx(found[99] - found[98]), "a straight line"
+    assert found[199] == pytest.approx(0.0025, rel=0.02), "half-way down, half the peak"
+    assert found[-1] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_constant_then_cosine():
+    arguments = {"lr_scheduler_type": "warmup_stable_decay", "warmup_steps": 10, "learning_rate": 0.01}
+    arguments["lr_scheduler_kwargs"] = '{"num_decay_steps": 40, "decay_type": "cosine"}'
+    found = rates(arguments, 100)
+    assert found[10:60] == [0.01] * 50
+    assert found[80] == pytest.approx(0.005) and found[99] < 0.0001
+
+
+def test_the_command_line_wins(tmp_path):
+    settings = parse_settings([write(tmp_path, "d_model: 64\nseed: 5\n"), "--d_model", "128"])
+    assert settings.model.d_model == 128
+    assert settings.training.seed == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--d_modle", "64"], ["d_modle", "`d_model`"]),
+        (["--lerning-rate", "1"], ["`learning_rate`"]),
+        (["--d_model", "wide"], ["d_model", "wide", "int"]),
+        (["--norm_type", "batch"], ["norm_type", "batch", "rms", "layer"]),
+        (["--batch_tokens", "0"], ["batch_tokens", "0", "at least 1"]),
+        (["--average_checkpoints", "9"], ["average_checkpoints", "9", "save_total_limit"]),
+        (["missing.yaml"], ["missing.yaml", "no such recipe"]),
+        (["--max_length", "1"], ["max_length", "1", "at least 2"]),
+        (["--tokenizer_model", "letters"], ["tokenizer_model", "letters", "unigram"]),
+        (["--target_vocab_size", "500"], ["target_vocab_size", "500", "share_encoder_decoder_embeddings"]),
+        (
+            ["--learning_rate_factor", "1", "--lr_scheduler_type", "cosine"],
+            ["learning_rate_factor", "cosine", "inverse_sqrt"],
+        ),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_remedy(arguments, words):
+    with pytest.raises(GlossaError) as error:
+        parse_settings(arguments)
+    assert all(word in str(error.value) for word in words), str(error.value)
+
+
+def test_an_unknown_key_in_a_recipe_is_refused(tmp_path):
+    with pytest.raises(GlossaError, match=r"recipe\.yaml.*`warmup_step`.*`warmup_steps`"):
+        parse_settings([write(tmp_path, "warmup_step: 10\n")])
+
+
+@pytest.mark.parametrize("text", ["a: [1\n", "- a\n- b\n", "just words\n"])
+def test_a_recipe_that_is_not_settings_is_refused(tmp_path, text):
+    with pytest.raises(GlossaError, match=r"recipe\.yaml"):
+        parse_settings([write(tmp_path, text)])
+
+
+def test_the_resolved_recipe_gives_the_same_settings_again(tmp_path):
+    settings = parse_settings(
+        ["--d_model", "64", "--key_value_heads", "1", "--learning_rate", "3e-5", "--dataset", "anki"]
+    )
+    again = parse_settings([write(tmp_path, yaml.safe_dump(settings.recipe()))])
+    assert again.recipe() == settings.recipe()
+    assert (again.model, again.data, again.translator) == (settings.model, settings.data, settings.translator)
+
+
+def test_every_architecture_setting_has_its_default_and_its_meaning(capsys):
+    with pytest.raises(SystemExit) as end:
+        parse_settings(["--help"])
+    assert end.value.code == 0
+    text = capsys.readouterr().out
+    settings = parse_settings([])
+    config = GlossaConfig()
+    for name, value in vars(settings.model).items():
+        assert value == getattr(config, name)
+        assert f"--{name}" in text
+    assert "Width of the residual stream. (default: 256)" in " ".join(text.split())
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
+def test_every_recipe_parses(recipe):
+    settings = parse_settings([str(recipe)])
+    assert settings.training.output_dir == f"runs/{recipe.stem}"
+    GlossaConfig(**settings.model_settings())

@@ -1,0 +1,90 @@
+"""Every recipe: the parameters that its architecture must have, and some steps of it on text of its own shape."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from glossa import GlossaConfig, GlossaForConditionalGeneration
+from glossa.training.arguments import parse_settings
+from glossa.training.run import train
+
+CONFIGURATION = Path(__file__).parents[2] / "configuration"
+
+
+def transformer(embeddings, layers, attention, feed_forward, norm, final_norms):
+    """`embeddings` are all rows times width; a decoder layer has one attention and one norm more than an encoder's."""
+    encoder = attention + feed_forward + 2 * norm
+    decoder = 2 * attention + feed_forward + 3 * norm
+    return embeddings + layers * (encoder + decoder) + 2 * norm * final_norms
+
+
+def plain(d, inner):
+    """A feed-forward of two matrices with biases."""
+    return d * inner + inner + inner * d + d
+
+
+PAPER = {"layers": 6, "attention": 4 * 512 * 512, "feed_forward": plain(512, 2048), "norm": 2 * 512}
+PARAMETERS = {
+    # Queries and outputs d x d, keys and values d x d/2; three matrices in the feed-forward; a norm is one gain.
+    "quickstart": transformer(1200 * 128, 2, 3 * 128 * 128, 3 * 128 * 256, 128, True),
+    "anki-en-fr": transformer(8000 * 256, 4, 3 * 256 * 256, 3 * 256 * 704, 256, True),
+    # The same with a bias on each of the seven matrices, and three embedding matrices.
+    "anki-en-fr-modern": transformer(
+        3 * 8000 * 128,
+        4,
+        3 * 128 * 128 + 128 + 64 + 64 + 128,
+        3 * 128 * 512 + 512 + 512 + 128,
+        128,
+        True,
+    ),
+    "anki-fr-en-words": transformer(3 * 10000 * 256, 4, 4 * 256 * 256 + 3 * 256, plain(256, 1024), 2 * 256, False),
+    "books-en-it-base": transformer(3 * 30000 * 512, 6, 4 * 512 * 512 + 4 * 512, plain(512, 2048), 2 * 512, True),
+    # Two tables of 264 positions beside the three matrices; of the attention's biases only the output's.
+    "wmt14-de-en": transformer((3 * 100000 + 2 * 264) * 512, 6, 4 * 512 * 512 + 512, plain(512, 2048), 2 * 512, False),
+    "wmt14-en-de-base": transformer(37000 * 512, **PAPER, final_norms=False),
+    "wmt14-en-fr-base": transformer(32000 * 512, **PAPER, final_norms=False),
+}
+
+
+def test_every_recipe_is_counted():
+    assert {path.stem for path in CONFIGURATION.glob("*.yaml")} == set(PARAMETERS)
+
+
+@pytest.mark.parametrize("recipe", PARAMETERS)
+def test_parameters_by_hand(recipe):
+    settings = parse_settings([str(CONFIGURATION / f"{recipe}.yaml")])
+    sizes = {"vocab_size": settings.tokenizer.vocab_size, "decoder_vocab_size": settings.tokenizer.target_vocab_size}
+    config = GlossaConfig(**settings.model_settings(), **sizes)
+    assert GlossaForConditionalGeneration(config).num_parameters() == PARAMETERS[recipe]
+
+
+def test_the_parameters_of_the_papers_base_model():
+    assert PARAMETERS["wmt14-en-de-base"] == 63_045_632  # the paper rounds to 65 million
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", PARAMETERS)
+def test_every_recipe_trains(recipe, tmp_path):
+    """Everything as the recipe says, but for the data, the vocabulary, the size of a batch and the steps."""
+    settings = parse_settings([str(CONFIGURATION / f"{recipe}.yaml")])
+    pair = (settings.data.source_language, settings.data.target_language)
+    path = tmp_path / "pairs.jsonl"
+    words = [first + second for first in "bdfglmnprst" for second in ("a", "e", "i", "o", "ou")]
+    rows = [
+        (f"{a} {b} {c}.", f"{c} {b} {a}!") for a, b, c in zip(words * 6, words[1:] * 6, words[7:] * 6, strict=False)
+    ]
+    path.write_text("".join(json.dumps(dict(zip(pair, row, strict=True))) + "\n" for row in rows))
+    small = f"--dataset files --data_path {path} --vocab_size 270 "
+    if settings.tokenizer.target_vocab_size is not None:
+        small += "--target_vocab_size 265 "
+    small += "--batch_tokens 60 --max_steps 5 --eval_steps 2"
+    small += " --save_steps 1 --validation_size 8 --test_size 8 --bf16 false --report_to none --disable_tqdm true"
+    small += f" --max_new_tokens 8 --output_dir {tmp_path / 'run'} --save_only_model true"
+    run = train(parse_settings([str(CONFIGURATION / f"{recipe}.yaml"), *small.split()]))
+    metrics = json.loads((run / "metrics.json").read_text())
+    assert metrics["steps"] == 5
+    beams = settings.translator.num_beams
+    assert list(metrics["test"]) == ["greedy", *([f"beam {beams}"] if beams > 1 else [])]
+    losses = [entry["eval_loss"] for entry in json.loads((run / "history.json").read_text()) if "eval_loss" in entry]
+    assert losses and all(loss < 10 for loss in losses)

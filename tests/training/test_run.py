@@ -1,0 +1,255 @@
+"""A whole run: what it leaves behind, that it can resume, average, stop and be gone on from."""
+
+import itertools
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from datasets import Dataset, load_dataset
+from safetensors.torch import load_file, save_file
+from transformers import AutoTokenizer, DataCollatorForSeq2Seq
+
+from glossa import GlossaConfig, GlossaForConditionalGeneration
+from glossa.data.pairs import prepare_pairs
+from glossa.data.splitting import normalise_side
+from glossa.evaluation.attention import attention_maps
+from glossa.hub.push import check, stage
+from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.translator import Translator
+from glossa.training.arguments import parse_settings
+from glossa.training.averaging import average_into, choose_checkpoints
+from glossa.training.run import build_tokenizer, train
+from glossa.training.trainer import GlossaTrainer
+
+
+def test_one_folder_holds_a_whole_run(tiny_run):
+    kept = {path.name for path in tiny_run.iterdir()}
+    assert {
+        "config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",
+        "configuration_glossa.py", "loss_glossa.py", "modeling_glossa.py", "recipe.yaml", "versions.json",
+        "data_report.json", "metrics.json", "history.json", "curves.png", "samples.md", "held_out",
+    } <= kept  # fmt: skip
+    assert "training_args.bin" not in kept, "nothing pickled stands beside the model"
+    assert (tiny_run / "curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_metrics_are_measured(tiny_run):
+    metrics = json.loads((tiny_run / "metrics.json").read_text())
+    history = json.loads((tiny_run / "history.json").read_text())
+    assert metrics["steps"] == max(entry["step"] for entry in history)
+    assert metrics["parameters"] == sum(w.numel() for w in load_file(tiny_run / "model.safetensors").values())
+    assert 0 < metrics["padding"] < 0.5
+    assert metrics["target_tokens_per_second"] > 0
+    assert set(metrics["test"]) == {"greedy", "beam 2"}
+    assert metrics["test"]["greedy"]["scores"]["multi"]["bleu"]["signature"].startswith("nrefs:")
+    losses = [entry["loss"] for entry in history if "loss" in entry]
+    assert losses[-1] < losses[0]
+    assert any("eval_token_accuracy" in entry for entry in history)
+
+
+def test_the_splits_of_a_run_share_no_side(tiny_run, tiny_pairs):
+    held_out = {
+        split: load_dataset("json", data_files=str(tiny_run / "held_out" / f"{split}.jsonl"), split="train")
+        for split in ("validation", "test")
+    }
+    rest = {tuple(line.split("\t")) for line in tiny_pairs.read_text().splitlines()}
+    for rows in held_out.values():
+        rest -= set(zip(rows["source"], rows["target"], strict=True))
+    parts = [rest, *(list(zip(r["source"], r["target"], strict=True)) for r in held_out.values())]
+    for side in (0, 1):
+        keys = [{normalise_side(pair[side]) for pair in part} for part in parts]
+        assert not keys[0] & keys[1] and not keys[0] & keys[2] and not keys[1] & keys[2]
+
+
+def test_evaluation_loss_is_the_mean_over_tokens(tiny_run):
+    """Recomputed pair by pair, without batches, padding or the Trainer."""
+    history = json.loads((tiny_run / "history.json").read_text())
+    logged = [entry for entry in history if "eval_loss" in entry][-1]
+    tokenizer = AutoTokenizer.from_pretrained(tiny_run)
+    last = max(tiny_run.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))
+    model = GlossaForConditionalGeneration.from_pretrained(last).eval()
+    rows = load_dataset("json", data_files=str(tiny_run / "held_out" / "validation.jsonl"), split="train")
+    first = {}
+    for source, target in zip(rows["source"], rows["target"], strict=True):
+        first.setdefault(source, target)
+    total = right = tokens = 0
+    for source, target in first.items():
+        encoded = tokenizer([source], text_target=[target], return_tensors="pt")
+        with torch.no_grad():
+            log_probabilities = model(**encoded).logits.log_softmax(-1)[0]
+        labels = encoded["labels"][0]
+        total -= log_probabilities[range(len(labels)), labels].sum().item()
+        right += (log_probabilities.argmax(-1) == labels).sum().item()
+        tokens += len(labels)
+    assert logged["eval_loss"] == pytest.approx(total / tokens, rel=1e-4)
+    assert logged["eval_token_accuracy"] == pytest.approx(right / tokens)
+
+
+def test_resuming_in_the_middle_of_an_epoch_gives_the_same_weights(tmp_path, tiny_settings):
+    whole = train(parse_settings(tiny_settings(tmp_path / "whole", max_steps=9, save_steps=5, dropout=0.1)))
+    resumed = tmp_path / "resumed"
+    settings = parse_settings(
+        tiny_settings(resumed, max_steps=9, save_steps=5, dropout=0.1, resume_from_checkpoint=whole / "checkpoint-5")
+    )
+    train(settings)
+    expected, weights = load_file(whole / "model.safetensors"), load_file(resumed / "model.safetensors")
+    for name, weight in expected.items():
+        torch.testing.assert_close(weights[name], weight, rtol=0, atol=1e-6)
+
+
+def test_a_run_goes_on_from_its_last_whole_checkpoint(tmp_path, tiny_settings):
+    changes = {"eval_strategy": "no", "load_best_model_at_end": False, "save_steps": 3}
+    run = train(parse_settings(tiny_settings(tmp_path / "run", max_steps=6, **changes)))
+    (run / "checkpoint-5").mkdir()  # cut short: it has no state
+    (run / "checkpoint-6" / "trainer_state.json").unlink()
+    train(parse_settings(tiny_settings(run, max_steps=8, resume_from_checkpoint="true", **changes)))
+    history = json.loads((run / "history.json").read_text())
+    assert [entry["step"] for entry in history if "loss" in entry] == [3, 6]
+    assert json.loads((run / "metrics.json").read_text())["steps"] == 8
+
+
+def test_gradient_accumulation_weighs_tokens(tmp_path, tiny_settings):
+    """Two small batches accumulated give the step of one batch of both, though they hold unequal tokens."""
+    changes = {"gradient_accumulation_steps": 2, "load_best_model_at_end": False, "eval_strategy": "no"}
+    settings = parse_settings(tiny_settings(tmp_path / "run", **changes))
+    tokenizer = build_tokenizer(settings, prepare_pairs(settings.data)[0])
+    torch.manual_seed(0)
+    model = GlossaForConditionalGeneration(
+        GlossaConfig(vocab_size=len(tokenizer), d_model=16, encoder_layers=1, decoder_layers=1, dropout=0.0)
+    )
+    collate = DataCollatorForSeq2Seq(tokenizer, model)
+    rows = [{"input_ids": [5, 6, 1], "labels": [7, 1]}, {"input_ids": [8, 1], "labels": [9, 10, 11, 12, 13, 1]}]
+    settings.training.label_smoothing_factor = 0.0
+    trainer = GlossaTrainer(model=model, args=settings.training, processing_class=tokenizer, data_collator=collate)
+
+    batches, items = trainer.get_batch_samples(iter([collate([row]) for row in rows]), 2, torch.device("cpu"))
+    trainer.current_gradient_accumulation_steps = 2
+    for batch in batches:
+        trainer.training_step(model, batch, items)
+    accumulated = {name: p.grad.clone() for name, p in model.named_parameters()}
+    model.zero_grad()
+    model.train()(**collate(rows)).loss.backward()
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(accumulated[name], parameter.grad, rtol=1e-4, atol=1e-6)
+
+
+def test_every_step_of_an_epoch_has_all_its_batches(tmp_path, tiny_settings):
+    rows = Dataset.from_dict({"source_length": [4] * 6, "target_length": [4] * 6})
+    model = GlossaForConditionalGeneration(GlossaConfig(vocab_size=20, d_model=8, encoder_layers=1, decoder_layers=1))
+    for accumulated, batches in ((1, 3), (2, 4), (3, 3), (4, 4)):  # eight tokens hold two rows
+        argv = tiny_settings(
+            tmp_path / "run",
+            batch_tokens=8,
+            gradient_accumulation_steps=accumulated,
+            eval_strategy="no",
+            load_best_model_at_end=False,
+        )
+        trainer = GlossaTrainer(model=model, args=parse_settings(argv).training, train_dataset=rows)
+        assert len(trainer.batch_sampler) == batches
+
+
+def test_a_run_starts_from_another_with_its_tokenizer(tmp_path, tiny_run, tiny_settings):
+    other = tmp_path / "other.tsv"
+    other.write_text("".join(f"{a}{b}.\t{b}{a}?\n" for a in "klmnopqrst" for b in "abcdefghij"))
+    arguments = tiny_settings(
+        tmp_path / "run", init_from=tiny_run, data_path=other, max_steps=3, learning_rate=0.0, vocab_size=9999
+    )
+    run = train(parse_settings(arguments))
+    assert (run / "tokenizer.json").read_text() == (tiny_run / "tokenizer.json").read_text()
+    before, after = load_file(tiny_run / "model.safetensors"), load_file(run / "model.safetensors")
+    assert all(torch.equal(before[name], after[name]) for name in before), "a rate of 0 moves nothing"
+    recipe = yaml.safe_load((run / "recipe.yaml").read_text())
+    assert recipe["init_from"] == str(tiny_run)
+
+
+def checkpoint(run, step, value, bleu):
+    folder = run / f"checkpoint-{step}"
+    folder.mkdir(parents=True)
+    save_file({"weight": torch.full((2, 2), value)}, folder / "model.safetensors")
+    log = [{"step": s, "eval_bleu": b} for s, b in bleu.items()]
+    (folder / "trainer_state.json").write_text(json.dumps({"log_history": log}))
+    return folder
+
+
+def test_average_of_the_last_and_of_the_best_checkpoints(tmp_path):
+    bleu = {10: 30.0, 20: 10.0, 100: 20.0}
+    first, second, third = (checkpoint(tmp_path, s, v, bleu) for s, v in ((10, 1.0), (20, 2.0), (100, 6.0)))
+    assert choose_checkpoints(tmp_path, 2, "last", "bleu", True) == [second, third]
+    assert choose_checkpoints(tmp_path, 2, "best", "bleu", True) == [first, third]
+    assert choose_checkpoints(tmp_path, 9, "last", "bleu", True) == [first, second, third]
+    assert choose_checkpoints(tmp_path / "empty", 9, "best", "bleu", True) == []
+    model = torch.nn.Linear(2, 2, bias=False)
+    average_into(model, [first, third])
+    np.testing.assert_array_equal(model.weight.detach(), np.full((2, 2), 3.5))
+
+
+@pytest.mark.slow
+def test_two_vocabularies_from_training_to_the_hub(tmp_path, tiny_settings, capsys):
+    """Words, lower case, a framed source: translated, scored, drawn and checked as whoever loads it would."""
+    arguments = tiny_settings(
+        tmp_path / "run", tokenizer_model="word", vocab_size=60, target_vocab_size=50, num_train_epochs=6,
+        share_encoder_decoder_embeddings="false", normalization="lowercase", source_framing="start_end",
+        eval_samples=2,
+    )  # fmt: skip
+    run = train(parse_settings(arguments))
+    printed = capsys.readouterr().out
+    evaluations = sum("eval_loss" in entry for entry in json.loads((run / "history.json").read_text()))
+    assert printed.count("prediction: ") == 2 * evaluations > 0
+    model, tokenizer = load_model(str(run)), load_tokenizer(str(run))
+    assert (model.config.vocab_size, model.config.decoder_vocab_size) == (len(tokenizer), tokenizer.target_vocab_size)
+    assert {"a", "k"} < set(tokenizer.get_vocab()) and "A" not in tokenizer.get_vocab()
+    translation = Translator(model, tokenizer).best(["A k."])[0]
+    maps = attention_maps(model, tokenizer, "A k.", translation)
+    assert maps.source == ["<s>", "a", "k", ".", "</s>"] and maps.target[-1] == "</s>"
+    assert maps.source_words == [None, 0, 1, 1, None]
+    folder = tmp_path / "staged"
+    folder.mkdir()
+    stage(run, "someone/words", folder)
+    assert {"target_tokenizer.json", "tokenization_glossa.py"} < {path.name for path in folder.iterdir()}
+    vocabulary = f"{model.config.vocab_size} source tokens, {model.config.decoder_vocab_size} target tokens"
+    assert vocabulary in (folder / "README.md").read_text()
+    assert isinstance(check(folder, run), str)
+
+
+@pytest.mark.slow
+def test_a_small_model_learns_to_reverse(tmp_path):
+    """Learnability with a threshold: reversing four letters takes attention to every position."""
+    letters = "abcdefgh"
+    path = tmp_path / "reverse.tsv"
+    path.write_text(
+        "".join(f"{' '.join(word)}\t{' '.join(reversed(word))}\n" for word in itertools.permutations(letters, 4))
+    )
+    run = train(
+        parse_settings(
+            f"--dataset files --data_path {path} --output_dir {tmp_path / 'run'} --vocab_size 268 --d_model 64 "
+            "--encoder_layers 2 --decoder_layers 2 --encoder_ffn_dim 128 --decoder_ffn_dim 128 --batch_tokens 400 "
+            "--num_train_epochs 25 --learning_rate 3e-3 --warmup_steps 100 --lr_scheduler_type cosine "
+            "--validation_size 50 --test_size 100 --eval_strategy no --save_strategy no --num_beams 1 "
+            "--load_best_model_at_end no --dropout 0 --report_to none".split()
+        )
+    )
+    metrics = json.loads((run / "metrics.json").read_text())
+    assert metrics["test"]["greedy"]["scores"]["single"]["bleu"]["score"] > 90
+
+
+@pytest.mark.slow
+def test_two_processes_train_together(tmp_path, tiny_settings):
+    """Each takes every other batch, so an epoch has half as many steps; one of them writes the run."""
+    changes = {"eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False}
+    launcher = f"{sys.executable} -m torch.distributed.run --standalone --nproc_per_node 2"
+    script = Path(__file__).parents[2] / "scripts" / "train.py"
+    arguments = tiny_settings(tmp_path / "together", ddp_backend="gloo", **changes)
+    subprocess.run([*launcher.split(), str(script), *arguments], check=True, capture_output=True, timeout=300)
+    together = json.loads((tmp_path / "together" / "metrics.json").read_text())
+    alone = json.loads(
+        (train(parse_settings(tiny_settings(tmp_path / "alone", **changes))) / "metrics.json").read_text()
+    )
+    batches = alone["steps"] // 2  # an epoch
+    assert together["steps"] == 2 * math.ceil(batches / 2)
+    assert together["epochs"] == alone["epochs"] == 2
