@@ -1,13 +1,6 @@
-"""Train a translator: `accelerate launch scripts/train.py configuration/RECIPE.yaml [--setting value ...]`."""
+"""`glossa train` as a script: see `--help`."""
 
-from glossa.cli import run
-from glossa.training.arguments import parse_settings
-from glossa.training.run import train
-
-
-def main(argv: list[str]) -> None:
-    train(parse_settings(argv, description=__doc__))
-
+from glossa_command import main
 
 if __name__ == "__main__":
-    run(main)
+    main("train")

@@ -1,22 +1,28 @@
-"""Glossa: a translation Transformer built from scratch, at home in the Hugging Face ecosystem."""
+"""Glossa: a translation Transformer built from scratch, at home in the Hugging Face ecosystem.
 
-from transformers import AutoConfig, AutoModel, AutoModelForSeq2SeqLM, AutoTokenizer
+`import glossa` registers the model with transformers' Auto classes. That imports torch and transformers, which takes
+seconds, so the command `glossa` (it imports `glossa_command` first) leaves it to the modules that need it.
+"""
 
-from .configuration_glossa import GlossaConfig
-from .modeling_glossa import GlossaForConditionalGeneration, GlossaModel
-from .pipeline_glossa import TranslationPipeline
-from .tokenization_glossa import GlossaTokenizer
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING or "glossa_command" not in sys.modules:
+    from .registration import (
+        GlossaConfig,
+        GlossaForConditionalGeneration,
+        GlossaModel,
+        GlossaTokenizer,
+        TranslationPipeline,
+    )
 
 __version__ = "0.1.0"
 __all__ = ["GlossaConfig", "GlossaForConditionalGeneration", "GlossaModel", "GlossaTokenizer", "TranslationPipeline"]
 
-AutoConfig.register(GlossaConfig.model_type, GlossaConfig)
-AutoModel.register(GlossaConfig, GlossaModel)
-AutoModelForSeq2SeqLM.register(GlossaConfig, GlossaForConditionalGeneration)
-AutoTokenizer.register(GlossaConfig, GlossaTokenizer)
 
-# Folders saved from these classes carry their code, for `trust_remote_code=True` where Glossa is not installed.
-GlossaConfig.register_for_auto_class()
-GlossaModel.register_for_auto_class("AutoModel")
-GlossaForConditionalGeneration.register_for_auto_class("AutoModelForSeq2SeqLM")
-GlossaTokenizer.register_for_auto_class()
+def __getattr__(name: str):
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import registration
+
+    return getattr(registration, name)

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import datasets
-import httpx2
 from huggingface_hub.file_download import http_get
 
-from ..errors import GlossaError
+from ..errors import GlossaError, http_errors
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +62,7 @@ def download_anki(language: str, cache_dir: str | Path | None = None, urls: Sequ
         logger.warning("%s does not match its checksum %s; downloading it again.", path, checksum.name)
     if urls is None:
         urls = [PUBLISHER.format(code=CODES[language]), *([MIRROR_2019] if language == "fr" else [])]
+    unreachable: tuple[type[Exception], ...] = (OSError, *http_errors())
     failures = []
     for url in urls:
         if url == MIRROR_2019:
@@ -71,7 +71,7 @@ def download_anki(language: str, cache_dir: str | Path | None = None, urls: Sequ
         for _ in range(2):
             try:
                 temporary = _fetch(url, folder)
-            except (OSError, httpx2.HTTPError) as error:
+            except unreachable as error:
                 failures.append(f"{url}: {error}".splitlines()[0])
                 break
             if _is_intact(temporary):

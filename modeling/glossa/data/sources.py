@@ -22,7 +22,7 @@ from datasets import (
 from datasets.exceptions import DatasetGenerationError, DatasetsError
 from datasets.fingerprint import Hasher
 
-from ..errors import HTTP_ERRORS, GlossaError
+from ..errors import GlossaError, http_errors
 from . import anki, readers
 from .arguments import DataArguments
 from .readers import Columns, pair_of, read_rows
@@ -140,7 +140,7 @@ def _from_hub(arguments: DataArguments, limits: dict[str, int | None]) -> dict[s
             builder.download_and_prepare()
             splits = builder.as_dataset()
         return _from_splits(splits, arguments, limits, name, builder.cache_dir)
-    except (OSError, ValueError, RuntimeError, DatasetsError, *HTTP_ERRORS) as error:
+    except (OSError, ValueError, RuntimeError, DatasetsError, *http_errors()) as error:
         reason = (isinstance(error, DatasetGenerationError) and error.__cause__) or error
         raise GlossaError(
             f"Data set {name} could not be loaded: {reason}. Allowed are 'embedded', 'anki', "

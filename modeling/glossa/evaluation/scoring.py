@@ -8,6 +8,9 @@ from ..data.pairs import group_references
 from ..inference.translator import Translator
 from .metrics import TranslationMetric
 
+METRICS = {"bleu": "BLEU", "chrf": "chrF++", "ter": "TER"}
+REFERENCES = {"single": "first reference", "multi": "all references"}
+
 
 def score_translator(translator: Translator, pairs: Dataset, n_bootstrap: int = 1000) -> dict:
     """Translate each distinct source of `pairs` once and score it against its references.
@@ -31,12 +34,51 @@ def score_translator(translator: Translator, pairs: Dataset, n_bootstrap: int = 
     }
 
 
+def decoding_name(num_beams: int) -> str:
+    """How tables name a way of decoding."""
+    return "greedy" if num_beams == 1 else f"beam {num_beams}"
+
+
 def score_table(results: dict[str, dict]) -> str:
-    """A table of scores with their 95% intervals; `results` names each result of [`score_translator`]."""
-    lines = [f"{'':24}{'BLEU':>22}{'chrF++':>22}{'TER':>22}"]
+    """A table of scores with their 95% intervals, then each metric's signatures.
+
+    `results` names each result of [`score_translator`]. Where all references give the same scores as the first of
+    each source, they have no row of their own.
+    """
+    rows, signatures = [], {name: {} for name in METRICS}  # type: ignore[var-annotated]
     for name, result in results.items():
-        for references, scores in result["scores"].items():
-            cells = (f"{s['score']:.2f} [{s['low']:.1f}, {s['high']:.1f}]" for s in scores.values())
-            lines.append(f"{name + ', ' + references:24}" + "".join(f"{cell:>22}" for cell in cells))
-    signatures = {s["signature"] for r in results.values() for refs in r["scores"].values() for s in refs.values()}
-    return "\n".join([*lines, *sorted(signatures)])
+        kinds = distinct(result["scores"])
+        for kind in kinds:
+            scores = result["scores"][kind]
+            label = name if len(kinds) == 1 else f"{name}, {REFERENCES[kind]}"
+            rows.append([label, *(f"{s['score']:.2f} [{s['low']:.1f}, {s['high']:.1f}]" for s in scores.values())])
+            for metric, found in scores.items():
+                signatures[metric][found["signature"]] = None
+    lines = _aligned([["", *METRICS.values()], *rows])
+    return "\n".join([*lines, *(f"{METRICS[name]}: {text}" for name, texts in signatures.items() for text in texts)])
+
+
+def comparison_table(tests: dict[str, dict]) -> str:
+    """A table of [`paired_bootstrap`]'s results: both scores, their difference and the p-value."""
+    rows = [["", "metric", "baseline", "this model", "difference", "p-value"]]
+    for name, metrics in tests.items():
+        for metric, found in metrics.items():
+            baseline, system = found["baseline"], found["system"]
+            scores = [f"{baseline:.2f}", f"{system:.2f}", f"{system - baseline:+.2f}", f"{found['p_value']:.3f}"]
+            rows.append([name, METRICS[metric], *scores])
+    return "\n".join([*_aligned(rows), "p-value: how likely chance alone makes a difference this large (Koehn 2004)."])
+
+
+def distinct(scores: dict[str, dict]) -> list[str]:
+    """The kinds of references to report: all of a source only where they give other scores than its first."""
+    same = [s["score"] for s in scores["multi"].values()] == [s["score"] for s in scores["single"].values()]
+    return ["single"] if same else ["single", "multi"]
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    first, *others = widths
+    return [
+        "  ".join([row[0].ljust(first), *(cell.rjust(width) for cell, width in zip(row[1:], others, strict=True))])
+        for row in rows
+    ]

@@ -10,12 +10,11 @@ from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from sacrebleu.metrics import CHRF
 
 from ..errors import GlossaError
+from ..evaluation.scoring import METRICS, REFERENCES, distinct
 from ..run_folder import RunFolder
 
 # Inside the package, as the Trainer writes cards too where only the package is installed.
 TEMPLATE = Path(__file__).with_name("card_template.jinja")
-METRICS = {"bleu": "BLEU", "chrf": "chrF++", "ter": "TER"}
-REFERENCES = {"single": "first", "multi": "all"}
 OWN_DATA = {
     "embedded": "the corpus inside Glossa",
     "anki": "Anki's sentence pairs (manythings.org/anki, from Tatoeba)",
@@ -215,7 +214,6 @@ class Run:
         for split in ("test", "validation"):
             for name, result in self.metrics.get(split, {}).items():
                 scores = result["scores"]
-                kinds = ["single"] if scores["multi"] == scores["single"] else ["single", "multi"]
                 rows += [
                     {
                         "split": split,
@@ -224,7 +222,7 @@ class Run:
                         "references": REFERENCES[kind],
                         "scores": scores[kind],
                     }
-                    for kind in kinds
+                    for kind in distinct(scores)
                 ]
         return rows
 
@@ -255,8 +253,7 @@ class Run:
                 dataset_config=self.recipe.get("dataset_config"),
                 dataset_split=row["split"],
                 metric_type=metric,
-                metric_name=f"{METRICS[metric]}, {row['decoding']}, {row['references']} reference"
-                + "s" * (row["references"] == "all"),
+                metric_name=f"{METRICS[metric]}, {row['decoding']}, {row['references']}",
                 metric_value=round(score["score"], 2),
                 metric_args={"num_beams": row["num_beams"], "signature": score["signature"]},
             )

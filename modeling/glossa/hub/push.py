@@ -23,15 +23,17 @@ from huggingface_hub import (
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled, RepositoryNotFoundError
 from huggingface_hub.utils import validate_repo_id
 
-from ..errors import HTTP_ERRORS, GlossaError
+from ..errors import GlossaError, http_errors
 from ..inference.loading import load_model, load_tokenizer
 from ..run_folder import RunFolder
 from .card import Run, build_card
 
+EXTRAS = Path(__file__).with_name("model_card")  # the endpoint's handler and the Space
 # Files of an earlier push that this one takes away: pickles, as the Trainer's own push leaves, and other weights.
 STALE = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.safetensors", "*.safetensors.index.json")
 
-_PUSH_ERRORS: tuple[type[Exception], ...] = (HfHubHTTPError, OSError, RuntimeError, ValueError, *HTTP_ERRORS)
+_HTTP_ERRORS = http_errors()
+_PUSH_ERRORS: tuple[type[Exception], ...] = (HfHubHTTPError, OSError, RuntimeError, ValueError, *_HTTP_ERRORS)
 
 CHECK = """
 import json, sys
@@ -49,7 +51,7 @@ def stage(
     repo_id: str,
     folder: Path,
     license: str | None = None,
-    handler: Path | None = None,
+    handler: bool = False,
     model: Path | None = None,
 ) -> None:
     """Write all that goes to `repo_id` into the empty `folder`.
@@ -66,8 +68,8 @@ def stage(
             shutil.copyfile(model / Path(file).name, file)
     for measured in RunFolder(run).published():
         shutil.copyfile(measured, folder / measured.name)
-    if handler is not None:
-        shutil.copyfile(handler, folder / "handler.py")
+    if handler:
+        shutil.copyfile(EXTRAS / "handler.py", folder / "handler.py")
     build_card(run, repo_id, license, model).save(folder / "README.md")
 
 
@@ -140,9 +142,9 @@ def operations(folder: Path, there: list[str]) -> list[CommitOperation]:
     return changes + [CommitOperationDelete(name, is_folder=False) for name in stale]
 
 
-def stage_space(source: Path, repo_id: str, run: Path, folder: Path) -> None:
-    """The Space of `source` for the model `repo_id`, with examples from the run's held-out pairs, into `folder`."""
-    shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+def stage_space(repo_id: str, run: Path, folder: Path) -> None:
+    """Write a Space for the model `repo_id`, with examples from the run's held-out pairs, into `folder`."""
+    shutil.copytree(EXTRAS / "space", folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     facts = Run(run)
     card = RepoCard.load(folder / "README.md")
     card.data.title = repo_id.split("/")[-1]
@@ -177,7 +179,7 @@ def hub_errors(repo_id: str, endpoint: str) -> Iterator[None]:
     except _PUSH_ERRORS as error:
         # A failed upload comes wrapped; the cause says why.
         cause: BaseException = error
-        while not isinstance(cause, (HfHubHTTPError, *HTTP_ERRORS)) and cause.__cause__ is not None:
+        while not isinstance(cause, (HfHubHTTPError, *_HTTP_ERRORS)) and cause.__cause__ is not None:
             cause = cause.__cause__
         if isinstance(error, OfflineModeIsEnabled):
             message = "The client is in offline mode. Unset HF_HUB_OFFLINE."
@@ -185,7 +187,7 @@ def hub_errors(repo_id: str, endpoint: str) -> Iterator[None]:
             message = f"The Hub does not take the card: {str(error).strip()}"
         elif isinstance(cause, HfHubHTTPError):
             message = _explain(cause, repo_id)
-        elif isinstance(cause, (*HTTP_ERRORS, ConnectionError)):
+        elif isinstance(cause, (*_HTTP_ERRORS, ConnectionError)):
             message = f"The Hub ({endpoint}) does not answer: {cause or type(cause).__name__}."
         else:
             raise

@@ -1,23 +1,44 @@
-"""Loading a trained model and its tokenizer, with an error a newcomer understands."""
+"""Loading a trained model and its tokenizer, with errors that say what to do."""
 
 from pathlib import Path
-
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from typing import TYPE_CHECKING
 
 from ..errors import GlossaError
 
-
-def load_model(name: str) -> PreTrainedModel:
-    """The model in a folder or Hub repository, on the CPU, in evaluation mode. Code that it carries is not run."""
-    return _load(AutoModelForSeq2SeqLM, name).eval()
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
-def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
-    """The tokenizer beside a model."""
+def load_model(name: str, device: str = "cpu") -> "PreTrainedModel":
+    """The model in a folder or Hub repository, in evaluation mode. Code that the folder holds is not run.
+
+    Args:
+        name: The folder, or `user/model` on the Hub.
+        device: A torch device, or "auto": the accelerator where there is one.
+
+    Raises:
+        GlossaError: where there is no model, or it does not load.
+    """
+    check_name(name)
+    import torch
+    from transformers import AutoModelForSeq2SeqLM
+
+    if device == "auto":
+        device = str(torch.accelerator.current_accelerator() if torch.accelerator.is_available() else "cpu")
+    model = _load(AutoModelForSeq2SeqLM, name).eval()
+    return model if device == "cpu" else model.to(device)
+
+
+def load_tokenizer(name: str) -> "PreTrainedTokenizerBase":
+    """The tokenizer in the folder or Hub repository of a model. Raises `GlossaError` where it does not load."""
+    check_name(name)
+    from transformers import AutoTokenizer
+
     return _load(AutoTokenizer, name)
 
 
-def _load(auto_class, name: str):
+def check_name(name: str) -> None:
+    """Raise `GlossaError` unless `name` is the folder of a model or could be a model on the Hub. Imports nothing."""
     path = Path(name)
     if path.is_file():
         raise GlossaError(f"{name} is a file; give the folder that holds config.json and model.safetensors.")
@@ -26,8 +47,13 @@ def _load(auto_class, name: str):
             f"{name} is not a model folder: it has no config.json. Give the output_dir of a finished run, or one of "
             "its checkpoint folders."
         )
-    if not path.is_dir() and (name.count("/") != 1 or name.startswith((".", "/", "~"))):
+    if not path.is_dir() and (str(name).count("/") != 1 or str(name).startswith((".", "/", "~"))):
         raise GlossaError(f"There is no folder {name}. Give the folder of a run, or a Hub name such as user/model.")
+
+
+def _load(auto_class, name: str):
+    from .. import registration  # noqa: F401  # the Auto classes must know Glossa
+
     try:
         return auto_class.from_pretrained(name)
     except (OSError, ValueError) as error:

@@ -1,16 +1,12 @@
 """The settings of a run: dataclasses, read from a recipe (YAML) and the command line."""
 
 import dataclasses
-import difflib
 import inspect
 import json
-import re
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 import torch
-import yaml
 from transformers import HfArgumentParser, SchedulerType, Seq2SeqTrainingArguments
 from transformers.integrations import is_trackio_available
 
@@ -18,6 +14,7 @@ from ..configuration_glossa import GlossaConfig
 from ..data.arguments import DataArguments
 from ..data.vocabulary import TokenizerArguments
 from ..errors import GlossaError
+from . import catalog
 
 
 def _setting(default: Any, meaning: str):
@@ -106,10 +103,7 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
 
 def _model_arguments() -> type:
     """The fields of GlossaConfig that a recipe may set, as a dataclass; the rest follows from tokenizer and data."""
-    given = {"vocab_size", "decoder_vocab_size", "label_smoothing", "use_cache", "is_encoder_decoder"}
-    meanings = dict(
-        re.findall(r"^ {4}(\w+) \(.*?\): (.*?)(?=^ {4}\w+ \(|\Z)", inspect.getdoc(GlossaConfig), re.M | re.S)
-    )
+    meanings = catalog.documented(inspect.getdoc(GlossaConfig))
     own = GlossaConfig.__annotations__
     return dataclasses.make_dataclass(
         "ModelArguments",
@@ -117,10 +111,10 @@ def _model_arguments() -> type:
             (
                 entry.name,
                 _parsed_type(own[entry.name]),
-                _setting(entry.default, " ".join(meanings.get(entry.name, "").split())),
+                _setting(entry.default, meanings.get(entry.name, "")),
             )
             for entry in dataclasses.fields(GlossaConfig)
-            if entry.name in own and entry.name not in given and not entry.name.endswith("token_id")
+            if entry.name in own and entry.name not in catalog.DERIVED and not entry.name.endswith("token_id")
         ],
         namespace={"_argument_group_name": "model (its architecture)"},
     )
@@ -208,19 +202,18 @@ class Settings:
 
 
 def parse_settings(argv: list[str], description: str = "") -> Settings:
-    """Settings from `[recipe.yaml] [--name value ...]`; the command line wins over the recipe.
+    """Settings from `[RECIPE] [--name value ...]`; the command line wins over the recipe, a file or the name of one.
 
     Raises `GlossaError` for a setting that does not exist, naming the nearest that does, and for a value that is
     not allowed.
     """
     parser = HfArgumentParser(GROUPS, description=description, allow_abbrev=False)  # type: ignore[arg-type]
-    parser.usage = "%(prog)s [RECIPE.yaml] [--setting value ...]"
+    parser.usage = "%(prog)s [RECIPE] [--setting value ...]"
     parser.error = _refuse  # type: ignore[method-assign]
     argv = list(argv)
     recipe = argv.pop(0) if argv and not argv[0].startswith("-") else None
-    names = [entry.name for group in GROUPS for entry in dataclasses.fields(group) if entry.init]
-    values = {} if recipe is None else _read_recipe(Path(recipe), names)
-    parser.set_defaults(**{name: None for name, value in values.items() if value in ("", "null", "~")})
+    values = {} if recipe is None else catalog.read_recipe(recipe)
+    parser.set_defaults(**{name: None for name, value in values.items() if value in catalog.EMPTY})
     try:
         *groups, unknown = parser.parse_args_into_dataclasses(
             _as_arguments(values) + argv, return_remaining_strings=True, look_for_args_file=False
@@ -228,31 +221,15 @@ def parse_settings(argv: list[str], description: str = "") -> Settings:
     except (TypeError, ValueError) as error:
         raise GlossaError(f"{recipe or 'command line'}: {error}") from error
     if unknown:
-        raise GlossaError(f"Command line: {_unknown(unknown[0], names)}")
+        raise GlossaError(f"Command line: {catalog.unknown(unknown[0])}")
     return Settings(*groups)
-
-
-def _read_recipe(path: Path, names: list[str]) -> dict[str, str | list | dict]:
-    if not path.is_file():
-        raise GlossaError(f"{path}: there is no such recipe. Give a YAML file, as in configuration/.")
-    try:
-        # Every value stays the text that was written: YAML would read `no` as false and `1e-4` as a string.
-        recipe = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader) or {}
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise GlossaError(f"{path}: not a YAML file: {error}") from error
-    if not isinstance(recipe, dict):
-        raise GlossaError(f"{path}: a recipe is lines of `setting: value`.")
-    for name in recipe:
-        if name not in names:
-            raise GlossaError(f"{path}: {_unknown(name, names)}")
-    return recipe
 
 
 def _as_arguments(recipe: dict[str, str | list | dict]) -> list[str]:
     """The recipe as command-line arguments, so that both are parsed alike."""
     arguments = []
     for name, value in recipe.items():
-        if value not in ("", "null", "~"):
+        if value not in catalog.EMPTY:
             value = json.dumps({key: _json(text) for key, text in value.items()}) if isinstance(value, dict) else value
             arguments += [f"--{name}", *(value if isinstance(value, list) else [value])]
     return arguments
@@ -264,12 +241,6 @@ def _json(text: Any) -> Any:
         return json.loads(text)
     except (TypeError, ValueError):
         return text
-
-
-def _unknown(name: str, names: list[str]) -> str:
-    nearest = difflib.get_close_matches(name.lstrip("-").split("=")[0].replace("-", "_"), names, n=1, cutoff=0.5)
-    hint = f" Did you mean `{nearest[0]}`?" if nearest else ""
-    return f"there is no setting `{name}`.{hint} `--help` lists them all."
 
 
 def _refuse(message: str):

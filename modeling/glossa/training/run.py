@@ -30,7 +30,7 @@ from ..data.pairs import group_references, prepare_pairs
 from ..data.texts import prepare_texts, tokenize_texts
 from ..data.vocabulary import target_vocabulary, train_tokenizer, train_tokenizer_pair
 from ..errors import GlossaError
-from ..evaluation.scoring import score_table, score_translator
+from ..evaluation.scoring import decoding_name, score_table, score_translator
 from ..inference.loading import load_model, load_tokenizer
 from ..inference.translator import Translator
 from ..modeling_glossa import GlossaForConditionalGeneration
@@ -219,10 +219,7 @@ def finish(
 def _score_split(run: RunFolder, split: str, model, tokenizer, pairs: Dataset) -> dict:
     """Scores of one split, greedy and with the model's beams; printed, and returned without the texts."""
     beams = sorted({1, model.generation_config.num_beams or 1})
-    results = {
-        "greedy" if n == 1 else f"beam {n}": score_translator(Translator(model, tokenizer, num_beams=n), pairs)
-        for n in beams
-    }
+    results = {decoding_name(n): score_translator(Translator(model, tokenizer, num_beams=n), pairs) for n in beams}
     print(f"\n{split}, {len(pairs)} pairs\n{score_table(results)}\n")
     if split == "test" or not run.held_out_file("test").exists():
         first, *_ = results.values()

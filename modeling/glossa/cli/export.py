@@ -1,0 +1,56 @@
+"""Write a trained model for other programs: `glossa export MODEL --to FORMAT --output FOLDER`.
+
+FORMAT is a family of transformers (bart, marian, mbart, pegasus), whose folder holds no custom code, so that hosted
+inference, optimum and converters can load it; ctranslate2, a fast engine for serving; or onnx, for ONNX Runtime. An
+architecture that the format does not have is refused, with the settings that prevent it.
+"""
+
+import argparse
+from pathlib import Path
+
+from ..errors import GlossaError
+from ..inference.loading import check_name, load_model, load_tokenizer
+
+FAMILIES = ("bart", "marian", "mbart", "pegasus")
+
+
+def parse(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="glossa export", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("model", help="folder of a run, or Hub name")
+    parser.add_argument("--to", required=True, choices=[*FAMILIES, "ctranslate2", "onnx"], help="the format")
+    parser.add_argument("--output", required=True, help="the folder to write")
+    parser.add_argument("--quantization", help="of ctranslate2's weights: int8, float16, ... (default: float32)")
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str]) -> None:
+    arguments = parse(argv)
+    check_name(arguments.model)
+    folder = Path(arguments.output)
+    if folder.exists() and any(folder.iterdir()):
+        raise GlossaError(f"--output {folder} is not empty. Give a new folder, or empty it.")
+    if arguments.quantization and arguments.to != "ctranslate2":
+        raise GlossaError(f"--quantization is for --to ctranslate2; {arguments.to} keeps the weights as they are.")
+
+    from ..registration import GlossaForConditionalGeneration
+
+    model, tokenizer = load_model(arguments.model), load_tokenizer(arguments.model)
+    if not isinstance(model, GlossaForConditionalGeneration):
+        raise GlossaError(f"{arguments.model} is a {type(model).__name__}. Give a Glossa model.")
+    if arguments.to == "ctranslate2":
+        from ..export.ctranslate2_model import export_ctranslate2
+
+        export_ctranslate2(model, tokenizer, folder, arguments.quantization)
+    elif arguments.to == "onnx":
+        from ..export.onnx_model import export_onnx
+
+        export_onnx(model, tokenizer, folder)
+    else:
+        from ..export.families import export_model, save_tokenizer
+
+        export_model(model, arguments.to).save_pretrained(folder)
+        save_tokenizer(tokenizer, folder)
+    size = sum(file.stat().st_size for file in folder.iterdir()) / 2**20
+    print(f"{arguments.to}: {model.num_parameters():,} parameters saved in {folder}, {size:.1f} MiB in all")

@@ -1,0 +1,65 @@
+"""Push a finished run to the Hub: `glossa push RUN --repo_id user/name`.
+
+One commit holds weights, code, tokenizer, model card, curves and metrics. Before it is sent, the folder is loaded in a
+fresh process that must translate with it. The token is that of `hf auth login` or of HF_TOKEN.
+"""
+
+import argparse
+import shutil
+import tempfile
+from pathlib import Path
+
+
+def parse(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="glossa push", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("run", type=Path, help="folder of a finished run")
+    parser.add_argument("--repo_id", required=True, help="user/name on the Hub")
+    parser.add_argument("--private", action="store_true", help="make the repository private, if it is new")
+    parser.add_argument("--revision", help="branch to push to (default: main); created if it is new")
+    parser.add_argument("--create_pr", action="store_true", help="open a pull request instead")
+    parser.add_argument("--license", help="license of the weights, as the Hub names it (default: the package's)")
+    parser.add_argument("--message", default="Push the translator", help="commit message")
+    parser.add_argument("--space", action="store_true", help="push a Space of the same name as well, to try the model")
+    parser.add_argument("--dry_run", action="store_true", help="print the files and the card, and push nothing")
+    parser.add_argument("--card_to", type=Path, help="write the card, its curves and metrics here, and push nothing")
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str]) -> None:
+    arguments = parse(argv)
+
+    from ..hub.push import check, check_repo_id, push, stage, stage_space, tree
+
+    check_repo_id(arguments.repo_id)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder, space = Path(temporary) / "model", Path(temporary) / "space"
+        stage(arguments.run, arguments.repo_id, folder, arguments.license, handler=True)
+        if arguments.space:
+            stage_space(arguments.repo_id, arguments.run, space)
+        print(f"It translates in a fresh process: {check(folder, arguments.run)}")
+        if arguments.card_to:
+            copy_card(folder, arguments.card_to)
+        elif arguments.dry_run:
+            print(f"\n{arguments.repo_id}\n{tree(folder)}\n")
+            if arguments.space:
+                print(f"spaces/{arguments.repo_id}\n{tree(space)}\n")
+            print((folder / "README.md").read_text(encoding="utf-8"))
+        else:
+            settings = {"private": arguments.private, "message": arguments.message}
+            info = push(
+                folder, arguments.repo_id, revision=arguments.revision, create_pr=arguments.create_pr, **settings
+            )
+            print(info.pr_url or info.commit_url)
+            if arguments.space:
+                print(push(space, arguments.repo_id, repo_type="space", **settings).commit_url)
+
+
+def copy_card(folder: Path, target: Path) -> None:
+    from ..run_folder import CURVES, METRICS
+
+    target.mkdir(parents=True, exist_ok=True)
+    for name in ("README.md", CURVES, METRICS):
+        shutil.copyfile(folder / name, target / name)
+    print(f"The card is in {target}")

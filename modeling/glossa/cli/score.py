@@ -1,0 +1,77 @@
+"""Score a model on held-out pairs: `glossa score MODEL`.
+
+Prints BLEU, chrF++ and TER with 95% bootstrap intervals and sacreBLEU's signatures, greedy and with beams, against
+the first reference of each source, and against all of them where some source has several. `--baseline OTHER` also
+tests whether the difference to another model could be chance, by paired bootstrap.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+from ..inference.loading import check_name, load_model, load_tokenizer
+
+
+def parse(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="glossa score", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("model", help="folder of a run, or Hub name")
+    parser.add_argument("--split", choices=("validation", "test"), default="test", help="of the run (default: test)")
+    parser.add_argument("--data_path", nargs="+", help="score these pairs instead (any format that training reads)")
+    parser.add_argument("--source_language", default="en", help="of --data_path (default: en)")
+    parser.add_argument("--target_language", default="fr", help="of --data_path (default: fr)")
+    parser.add_argument("--num_beams", type=int, nargs="+", help="beams (default: 1 and the model's own)")
+    parser.add_argument("--batch_tokens", type=int, default=4096, help="source tokens a batch (default: 4096)")
+    parser.add_argument("--n_bootstrap", type=int, default=1000, help="resamples for intervals (default: 1000)")
+    parser.add_argument("--baseline", help="another model: test whether the difference could be chance")
+    parser.add_argument("--output", help="write scores and translations to this JSON file")
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str]) -> None:
+    arguments = parse(argv)
+    check_name(arguments.model)
+
+    from ..data.arguments import DataArguments
+    from ..data.pairs import load_pairs
+    from ..evaluation.metrics import paired_bootstrap
+    from ..evaluation.scoring import comparison_table, score_table
+    from ..run_folder import RunFolder
+
+    systems = load(arguments.model, arguments)
+    if arguments.data_path:
+        languages = {"source_language": arguments.source_language, "target_language": arguments.target_language}
+        pairs = load_pairs(DataArguments(dataset="files", data_path=arguments.data_path, **languages))
+    else:
+        pairs = RunFolder(arguments.model).load_held_out(arguments.split)
+    results = score(systems, pairs, arguments.n_bootstrap)
+    print(score_table(results))
+    report: dict = {"model": arguments.model, "results": results}
+    if arguments.baseline:
+        others = score(load(arguments.baseline, arguments), pairs, arguments.n_bootstrap)
+        tests = {
+            name: paired_bootstrap(others[name]["translations"], result["translations"], result["references"])
+            for name, result in results.items()
+            if name in others
+        }
+        report |= {"baseline": {"model": arguments.baseline, "results": others}, "paired_bootstrap": tests}
+        print(f"\n{comparison_table(tests)}")
+    if arguments.output:
+        Path(arguments.output).write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def load(name: str, arguments: argparse.Namespace) -> list:
+    """A translator for each number of beams."""
+    from ..inference.translator import Translator
+
+    model, tokenizer = load_model(name, "auto"), load_tokenizer(name)
+    beams = arguments.num_beams or sorted({1, model.generation_config.num_beams or 1})
+    return [Translator(model, tokenizer, beam, batch_tokens=arguments.batch_tokens) for beam in beams]
+
+
+def score(translators: list, pairs, n_bootstrap: int) -> dict[str, dict]:
+    """What [`score_translator`] gives for each translator, by its way of decoding."""
+    from ..evaluation.scoring import decoding_name, score_translator
+
+    return {decoding_name(one.num_beams): score_translator(one, pairs, n_bootstrap) for one in translators}

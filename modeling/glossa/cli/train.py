@@ -1,0 +1,69 @@
+"""Train a translator: `glossa train RECIPE [--setting value ...]`.
+
+RECIPE is the name of a recipe in the package or a YAML file; settings on the command line win over it. All devices of
+this machine are used, as by `accelerate launch`. `--help` shows the settings that people change most, `--help all`
+every one.
+"""
+
+import os
+import sys
+import textwrap
+
+from ..training import catalog
+
+# In the order in which a newcomer meets them.
+COMMON = (
+    "data_path", "validation_path", "test_path", "source_language", "target_language", "dataset",
+    "output_dir", "resume_from_checkpoint", "init_from",
+    "vocab_size", "d_model", "encoder_layers", "decoder_layers", "dropout",
+    "num_train_epochs", "batch_tokens", "learning_rate", "warmup_steps", "bf16", "num_beams",
+)  # fmt: skip
+
+
+def main(argv: list[str]) -> None:
+    if not argv or {"-h", "--help", "help"} & set(argv):
+        return print_help("all" in argv)
+    catalog.check(argv)
+    devices = local_devices()
+    if devices > 1:
+        return launch(argv, devices)
+    from ..training.arguments import parse_settings
+    from ..training.run import train
+
+    train(parse_settings(argv))
+
+
+def local_devices() -> int:
+    """GPUs that a run started here would leave unused: 0 for one that a launcher started, or without GPUs."""
+    if "LOCAL_RANK" in os.environ:
+        return 0
+    import torch
+
+    return torch.cuda.device_count()
+
+
+def launch(argv: list[str], processes: int) -> None:
+    """Start this command again under Accelerate's launcher, with one process for each device."""
+    from accelerate.commands.launch import launch_command, launch_command_parser
+
+    options = ["--multi_gpu", "--num_processes", str(processes), "--num_machines", "1"]
+    options += ["--mixed_precision", "no", "--dynamo_backend", "no", "--module", "glossa_command", "train"]
+    launch_command(launch_command_parser().parse_args([*options, *argv]))
+
+
+def print_help(everything: bool) -> None:
+    """Print the common settings, or all of them by group."""
+    print(__doc__)
+    print(f"Recipes: {', '.join(catalog.recipes())}")
+    settings = catalog.settings()
+    groups: dict[str, list[catalog.Setting]] = {}
+    for name in settings if everything else COMMON:
+        groups.setdefault(settings[name].group, []).append(settings[name])
+    for group, members in groups.items():
+        print(f"\n{group}:")
+        for setting in members:
+            default = "" if setting.default in (None, [], "") else f" (default: {setting.default})"
+            meaning = " ".join(setting.meaning.split()) + default
+            indent = " " * 28
+            print(textwrap.fill(f"  --{setting.name:24}{meaning}", 100, subsequent_indent=indent))
+    sys.stdout.flush()

@@ -1,0 +1,194 @@
+"""Recipes, and every setting that they may hold, read without importing torch or transformers.
+
+The settings are fields of dataclasses, some of which only exist once transformers is imported, which takes seconds.
+Their source is parsed instead, so `--help` and the refusal of a setting that does not exist come at once.
+"""
+
+import ast
+import difflib
+import importlib.util
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ..errors import GlossaError
+
+PACKAGE = Path(__file__).parents[1]
+RECIPES = PACKAGE / "recipes"
+# Fields of GlossaConfig that follow from other settings, the tokenizer or the data.
+DERIVED = {"vocab_size", "decoder_vocab_size", "label_smoothing", "use_cache", "is_encoder_decoder"}
+GROUPS = {
+    "data": ("data/arguments.py", "DataArguments"),
+    "tokenizer": ("data/vocabulary.py", "TokenizerArguments"),
+    "model": ("configuration_glossa.py", "GlossaConfig"),
+    "translator": ("training/arguments.py", "TranslatorArguments"),
+    "training": ("training/arguments.py", "GlossaTrainingArguments"),
+}
+# Where the base classes of GlossaTrainingArguments are defined.
+BASES = {
+    "Seq2SeqTrainingArguments": "training_args_seq2seq.py",
+    "TrainingArguments": "training_args.py",
+}
+EMPTY = ("", "null", "~")  # how YAML writes None
+FORMS = {
+    "bool": (r"true|t|yes|y|1|false|f|no|n|0", "true or false"),
+    "int": (r"[+-]?\d[\d_]*", "a whole number"),
+    "float": (r"[+-]?(\d[\d_]*\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(inf|nan)", "a number"),
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting: the type is the source text of its annotation; `default` is None where it is computed."""
+
+    name: str
+    group: str
+    type: str
+    default: Any
+    meaning: str
+
+    def problem(self, value: str) -> str | None:
+        """What is wrong with `value` as text; None if nothing is, or if only the real parser can tell."""
+        if choices := re.fullmatch(r"Literal\[(.*)\]", self.type):
+            allowed = [choice.strip(" '\"") for choice in choices[1].split(",")]
+            return None if value in allowed else f"it must be one of {', '.join(allowed)}"
+        kinds = {kind.strip() for kind in self.type.split("|")} - {"None"}
+        if not kinds <= FORMS.keys() or any(re.fullmatch(FORMS[kind][0], value, re.I) for kind in kinds):
+            return None
+        return f"it must be {' or '.join(FORMS[kind][1] for kind in sorted(kinds))}"
+
+
+@cache
+def settings() -> dict[str, Setting]:
+    """All settings of a run by name, in the order of their groups."""
+    found: dict[str, Setting] = {}
+    for group, (file, name) in GROUPS.items():
+        own = dict(_fields(PACKAGE / file, name, group))
+        if group == "model":
+            own = {name: setting for name, setting in own.items() if name not in DERIVED}
+            own = {name: setting for name, setting in own.items() if not name.endswith("token_id")}
+        found |= own
+    return found
+
+
+def _fields(path: Path, class_name: str, group: str) -> Iterator[tuple[str, Setting]]:
+    """Fields of a dataclass, those of its bases first; a field that is defined again replaces the base's."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    (node,) = (item for item in tree.body if isinstance(item, ast.ClassDef) and item.name == class_name)
+    for base in node.bases:
+        if isinstance(base, ast.Name) and base.id in BASES:
+            yield from _fields(_transformers() / BASES[base.id], base.id, group)
+    meanings = documented(ast.get_docstring(node) or "")
+    for item in node.body:
+        # transformers keeps class constants as annotated fields with an underscore.
+        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name) and item.target.id[0] != "_":
+            name, annotation = item.target.id, ast.unparse(item.annotation)
+            default, meaning, is_setting = _value(item.value)
+            if is_setting and "ClassVar" not in annotation:
+                yield name, Setting(name, group, annotation, default, meaning or meanings.get(name, ""))
+
+
+def _value(node: ast.expr | None) -> tuple[Any, str, bool]:
+    """Of `field(...)`, `_setting(default, meaning)` or a plain value: default, meaning, and whether it can be set."""
+    if not isinstance(node, ast.Call):
+        return _constant(node), "", True
+    if getattr(node.func, "id", "") == "_setting":
+        return _constant(node.args[0]), str(_constant(node.args[1]) or ""), True
+    keywords = {keyword.arg: keyword.value for keyword in node.keywords}
+    makes_list = getattr(keywords.get("default_factory"), "id", "") == "list"
+    default = [] if makes_list else _constant(keywords.get("default"))
+    metadata = keywords.get("metadata")
+    help_text = _constant(metadata.values[0]) if isinstance(metadata, ast.Dict) else None
+    return default, " ".join(str(help_text or "").split()), _constant(keywords.get("init")) is not False
+
+
+def _constant(node: ast.expr | None) -> Any:
+    try:
+        return None if node is None else ast.literal_eval(node)
+    except ValueError:
+        return None
+
+
+def documented(docstring: str) -> dict[str, str]:
+    """Meanings of arguments by name, from a docstring with entries `name (type): meaning`."""
+    entries = re.findall(r"^ {4}(\w+) \(.*?\): (.*?)(?=^ {4}\w+ \(|\Z)", docstring, re.M | re.S)
+    return {name: " ".join(meaning.split()) for name, meaning in entries}
+
+
+def _transformers() -> Path:
+    spec = importlib.util.find_spec("transformers")
+    assert spec is not None and spec.submodule_search_locations
+    return Path(spec.submodule_search_locations[0])
+
+
+def recipes() -> list[str]:
+    """Names of the recipes in the package."""
+    return sorted(path.stem for path in RECIPES.glob("*.yaml"))
+
+
+def find_recipe(name: str) -> Path:
+    """The file of a recipe: a path as given, or the name of a recipe in the package."""
+    path = Path(name)
+    if path.is_file():
+        return path
+    if name in recipes():
+        return RECIPES / f"{name}.yaml"
+    near = difflib.get_close_matches(path.stem, recipes(), n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    raise GlossaError(f"{name}: there is no such recipe.{hint} Give a YAML file, or one of {', '.join(recipes())}.")
+
+
+def read_recipe(name: str) -> dict[str, str | list | dict]:
+    """The settings of a recipe, every value as the text that was written.
+
+    Raises `GlossaError` where the file is not a recipe, or has a setting that does not exist.
+    """
+    path = find_recipe(name)
+    try:
+        # With its usual loader YAML would read `no` as false and `1e-4` as a string.
+        recipe = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader) or {}
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise GlossaError(f"{path}: not a YAML file: {error}") from error
+    if not isinstance(recipe, dict):
+        raise GlossaError(f"{path}: a recipe is lines of `setting: value`.")
+    for setting in recipe:
+        if setting not in settings():
+            raise GlossaError(f"{path}: {unknown(setting)}")
+    return recipe
+
+
+def check(argv: list[str]) -> None:
+    """Raise `GlossaError` where `[RECIPE] [--setting value ...]` has a mistake that shows without the libraries."""
+    if argv and not argv[0].startswith("-"):
+        for name, value in read_recipe(argv[0]).items():
+            if isinstance(value, str) and value not in EMPTY:
+                _check_value(argv[0], name, value)
+        argv = argv[1:]
+    name = None
+    for word in argv:
+        if word.startswith("--"):
+            name, _, value = word[2:].partition("=")
+            name = name.replace("-", "_")
+            if name not in settings():
+                raise GlossaError(f"Command line: {unknown(name)}")
+            if value:
+                _check_value("Command line", name, value)
+        elif name is not None:
+            _check_value("Command line", name, word)
+
+
+def _check_value(where: str, name: str, value: str) -> None:
+    if problem := settings()[name].problem(value):
+        raise GlossaError(f"{where}: {name} is {value!r}; {problem}.")
+
+
+def unknown(name: str) -> str:
+    """What to say of a setting that does not exist."""
+    near = difflib.get_close_matches(name.lstrip("-").split("=")[0].replace("-", "_"), settings(), n=1, cutoff=0.5)
+    hint = f" Did you mean `{near[0]}`?" if near else ""
+    return f"there is no setting `{name}`.{hint} `glossa train --help all` lists them all."
