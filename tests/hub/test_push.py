@@ -6,11 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import httpx2
 import pytest
 from hub_server import Hub, object_id
 from huggingface_hub import HfApi, RepoCard, constants
 from huggingface_hub.errors import EntryNotFoundError, RepositoryNotFoundError, RevisionNotFoundError
+from huggingface_hub.utils import get_session
 
 from glossa.errors import GlossaError
 from glossa.hub.push import check, check_repo_id, push, stage_space
@@ -277,7 +277,7 @@ def test_the_servers_checksums_are_gits():
 
 
 def test_the_space_is_pushed_with_its_model_and_examples(hub, tiny_run, tmp_path):
-    stage_space(ROOT / "model_card/space", NAME, tiny_run, tmp_path / "space")
+    stage_space(NAME, tiny_run, tmp_path / "space")
     push(tmp_path / "space", NAME, repo_type="space", api=HfApi(endpoint=hub.url, token=TOKEN))
     files = hub.files(NAME, kind="spaces")
     assert set(files) == {"app.py", "requirements.txt", "README.md", "settings.json", ".gitattributes"}
@@ -300,7 +300,7 @@ def test_the_server_gives_ranges_etags_revisions_and_errors(hub, tmp_path):
 
     url, owner = f"{hub.url}/{NAME}/resolve/{old}/a.txt", {"Authorization": f"Bearer {TOKEN}"}
     for wanted, status, content in (("2-4", 206, b"234"), ("8-", 206, b"89"), ("-3", 206, b"789"), ("10-", 416, b"")):
-        answer = httpx2.get(url, headers=owner | {"Range": f"bytes={wanted}"})
+        answer = get_session().get(url, headers=owner | {"Range": f"bytes={wanted}"})
         assert (answer.status_code, answer.content) == (status, content)
     with pytest.raises(RevisionNotFoundError):
         api.model_info(NAME, revision="nowhere")

@@ -56,7 +56,7 @@ def url(run, tmp_path_factory):
     """The address of the Space, as it is pushed, in a process of its own."""
     folder = tmp_path_factory.mktemp("space")
     stage(run, "someone/en-fr", folder / "model")
-    stage_space(ROOT / "model_card/space", "someone/en-fr", run, folder / "space")
+    stage_space("someone/en-fr", run, folder / "space")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -22,7 +22,8 @@ COMMON = (
 
 def main(argv: list[str]) -> None:
     if not argv or {"-h", "--help", "help"} & set(argv):
-        return print_help("all" in argv)
+        print_help("all" in argv)
+        sys.exit(0)
     catalog.check(argv)
     devices = local_devices()
     if devices > 1:
@@ -66,4 +67,3 @@ def print_help(everything: bool) -> None:
             meaning = " ".join(setting.meaning.split()) + default
             indent = " " * 28
             print(textwrap.fill(f"  --{setting.name:24}{meaning}", 100, subsequent_indent=indent))
-    sys.stdout.flush()

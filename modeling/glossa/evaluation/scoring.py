@@ -9,7 +9,7 @@ from ..inference.translator import Translator
 from .metrics import TranslationMetric
 
 METRICS = {"bleu": "BLEU", "chrf": "chrF++", "ter": "TER"}
-REFERENCES = {"single": "first reference", "multi": "all references"}
+REFERENCES = {"single": "first", "multi": "all"}
 
 
 def score_translator(translator: Translator, pairs: Dataset, n_bootstrap: int = 1000) -> dict:

@@ -253,7 +253,8 @@ class Run:
                 dataset_config=self.recipe.get("dataset_config"),
                 dataset_split=row["split"],
                 metric_type=metric,
-                metric_name=f"{METRICS[metric]}, {row['decoding']}, {row['references']}",
+                metric_name=f"{METRICS[metric]}, {row['decoding']}, {row['references']} reference"
+                + "s" * (row["references"] == "all"),
                 metric_value=round(score["score"], 2),
                 metric_args={"num_beams": row["num_beams"], "signature": score["signature"]},
             )
