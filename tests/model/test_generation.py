@@ -291,8 +291,7 @@ def own_and_transformers(model, monkeypatch, **settings):
         with monkeypatch.context() as patch:
             if not own:
                 patch.setattr("glossa.generation_glossa._is_plain", lambda *args: False)
-                patch.setattr(GlossaGenerationMixin, "_greedy", lambda *args, **kwargs: pytest.fail("ours"))
-                patch.setattr(GlossaGenerationMixin, "_beams", lambda *args, **kwargs: pytest.fail("ours"))
+                patch.setattr(GlossaGenerationMixin, "_search", lambda *args, **kwargs: pytest.fail("ours"))
             rows.append([])
             found.append(model.generate(MANY, **settings))
     hook.remove()
@@ -376,8 +375,7 @@ def test_beam_search_of_fewer_words_than_candidates(tiny_model, monkeypatch):
 )
 @pytest.mark.parametrize("beams", [1, 3])
 def test_whatever_else_is_asked_of_a_search_is_transformers_affair(tiny_model, monkeypatch, settings, beams):
-    monkeypatch.setattr(GlossaGenerationMixin, "_greedy", lambda *args, **kwargs: pytest.fail("ours"))
-    monkeypatch.setattr(GlossaGenerationMixin, "_beams", lambda *args, **kwargs: pytest.fail("ours"))
+    monkeypatch.setattr(GlossaGenerationMixin, "_search", lambda *args, **kwargs: pytest.fail("ours"))
     if settings == {"past_key_values": "own"}:
         settings = {"past_key_values": EncoderDecoderCache(DynamicCache(), DynamicCache())}
     found = tiny_model().generate(MANY, max_new_tokens=5, num_beams=beams, eos_token_id=-1, **settings)
