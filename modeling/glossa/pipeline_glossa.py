@@ -2,14 +2,14 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 import torch
 from transformers import Pipeline, StoppingCriteria
 
-SPARE_TARGET_TOKENS = 50  # beyond twice the source; Vaswani et al. 2017 (section 6.1) allow its length plus 50
+SPARE_TARGET_TOKENS = 50
 WINDOW = 32  # batches that a stream reads ahead, to put texts of like length together
 
 _WHITE_SPACE = re.compile(r"[ \t\n\r\f\v]+")
@@ -95,22 +95,18 @@ class TranslationPipeline(Pipeline):
     def preprocess(self, text, split_sentences: bool = False, key: str | None = None) -> dict[str, Any]:
         """One text: its `pieces` (token ids; none for a blank one) and the white space `between` them."""
         text = _text_of(text, key)
-        limit = self.tokenizer.model_max_length
         pieces, between = ([text], [""]) if not split_sentences else split_text(text, self._fits)
-        pieces = [clean_text(piece) for piece in pieces]
-        ids = [self.tokenizer(piece)["input_ids"] if piece else [] for piece in pieces]
-        for tokens in ids:
-            if len(tokens) > limit:
-                raise ValueError(
-                    f"A text has {len(tokens):,} tokens; the model takes {limit:,}. Give split_sentences=True."
-                )
-        return {"pieces": ids, "between": between}
+        try:
+            return {"pieces": encode_texts(self.tokenizer, pieces), "between": between}
+        except TextTooLong as error:
+            raise ValueError(f"{error} Give split_sentences=True.") from error
 
     def _forward(self, inputs: dict[str, torch.Tensor], return_scores: bool = False, **generate_kwargs):
         """Translations of a batch (`input_ids` and `attention_mask` [B, S]), and their scores if wanted."""
-        limits = 2 * inputs["attention_mask"].sum(-1) + SPARE_TARGET_TOKENS  # [B]
-        if getattr(self.model.config, "position_embedding_type", None) == "learned":
-            limits = limits.clamp(max=self.model.config.max_target_positions)
+        config, lengths = self.model.config, inputs["attention_mask"].sum(-1)
+        learned = getattr(config, "position_embedding_type", None) == "learned"
+        positions = config.max_target_positions if learned else None
+        limits = torch.tensor([max_target_length(n, positions) for n in lengths.tolist()], device=lengths.device)
         if not generate_kwargs.keys() & {"max_length", "max_new_tokens", "generation_config"}:
             generate_kwargs["max_new_tokens"] = int(limits.max())
         output = self.model.generate(
@@ -132,6 +128,12 @@ class TranslationPipeline(Pipeline):
         scores = outputs["scores"].tolist()
         return [{"translation_text": text, "score": score} for text, score in zip(texts, scores, strict=True)]
 
+    def translate_batch(self, sources: list[list[int]], **forward) -> list[dict[str, Any]]:
+        """Translations of token ids, `num_return_sequences` for each, best first; `forward` as in a call."""
+        batch = self.tokenizer.pad({"input_ids": sources}, return_tensors="pt")
+        batch = {name: batch[name] for name in ("input_ids", "attention_mask")}
+        return self.postprocess(self.forward(batch, **forward))
+
     def _stream(self, inputs: Any, batch_size: int, preprocess: dict, forward: dict) -> Iterator:
         # Some data sets, such as transformers' KeyDataset, have only a length and items.
         texts = iter(inputs) if hasattr(inputs, "__iter__") else map(inputs.__getitem__, range(len(inputs)))
@@ -142,17 +144,18 @@ class TranslationPipeline(Pipeline):
         """The translations of each text, best first."""
         prepared = [self.preprocess(text, **preprocess) for text in texts]
         pieces = [ids for text in prepared for ids in text["pieces"]]
-        returned = self._setting("num_return_sequences", forward)
         blank = {"translation_text": ""} | ({"score": 0.0} if forward.get("return_scores") else {})
-        translated = [[dict(blank) for _ in range(returned)] for _ in pieces]
-        order = sorted((index for index, ids in enumerate(pieces) if ids), key=lambda index: len(pieces[index]))
-        for first in range(0, len(order), batch_size):
-            chosen = order[first : first + batch_size]
-            batch = self.tokenizer.pad({"input_ids": [pieces[index] for index in chosen]}, return_tensors="pt")
-            batch = {name: batch[name] for name in ("input_ids", "attention_mask")}
-            found = self.postprocess(self.forward(batch, **forward))
-            for position, index in enumerate(chosen):
-                translated[index] = found[position * returned : (position + 1) * returned]
+
+        def batches(lengths: list[int]) -> Iterator[list[int]]:
+            order = sorted(range(len(lengths)), key=lengths.__getitem__)
+            yield from (order[first : first + batch_size] for first in range(0, len(order), batch_size))
+
+        translated = translate_in_batches(
+            pieces,
+            batches,
+            lambda sources: self.translate_batch(sources, **forward),
+            [blank] * self._setting("num_return_sequences", forward),
+        )
         rest = iter(translated)
         return [_join([next(rest) for _ in text["pieces"]], text["between"]) for text in prepared]
 
@@ -161,12 +164,8 @@ class TranslationPipeline(Pipeline):
         return forward.get(name) or getattr(config, name, None) or 1
 
     def _check(self, forward: dict) -> None:
-        returned, beams = self._setting("num_return_sequences", forward), self._setting("num_beams", forward)
-        if returned > beams and not forward.get("do_sample"):
-            raise ValueError(
-                f"num_return_sequences is {returned} and num_beams {beams}; beam search returns at most as many "
-                "translations as it has beams. Raise num_beams."
-            )
+        if not forward.get("do_sample"):
+            check_beams(self._setting("num_return_sequences", forward), self._setting("num_beams", forward))
 
     def _fits(self, text: str) -> bool:
         return len(self.tokenizer(text)["input_ids"]) <= self.tokenizer.model_max_length
@@ -178,6 +177,69 @@ class TranslationPipeline(Pipeline):
         )  # [B * returned, T]
         padding = output.sequences[:, -steps.shape[1] :] == self.tokenizer.pad_token_id
         return steps.masked_fill(padding, 0).sum(-1)
+
+
+def encode_texts(tokenizer, texts: Sequence[str]) -> list[list[int]]:
+    """Token ids of each text, cleaned as in training; none for a blank one.
+
+    Raises [`TextTooLong`] where a text has more tokens than the tokenizer's `model_max_length`.
+    """
+    cleaned = [clean_text(text) for text in texts]
+    encoded = tokenizer(cleaned)["input_ids"] if cleaned else []
+    for index, ids in enumerate(encoded):
+        if len(ids) > tokenizer.model_max_length:
+            raise TextTooLong(index, len(ids), tokenizer.model_max_length)
+    return [ids if text else [] for text, ids in zip(cleaned, encoded, strict=True)]
+
+
+class TextTooLong(ValueError):
+    """A text has more tokens than the model takes; `index` is its place among the texts."""
+
+    def __init__(self, index: int, length: int, limit: int):
+        self.index = index
+        super().__init__(f"A text has {length:,} tokens; the model takes {limit:,}.")
+
+
+def translate_in_batches(
+    encoded: list[list[int]],
+    batches: Callable[[list[int]], Iterable[list[int]]],
+    translate: Callable[[list[list[int]]], list],
+    blank: list,
+) -> list[list]:
+    """Translations of each text, in order.
+
+    Args:
+        encoded: Token ids of each text.
+        batches: From the lengths of the texts that have tokens to batches of their indices.
+        translate: From the token ids of a batch to its translations, as many for each text as `blank` has.
+        blank: The translations of a text without tokens.
+    """
+    results = [list(blank) for _ in encoded]
+    wanted = [index for index, ids in enumerate(encoded) if ids]
+    for batch in batches([len(encoded[index]) for index in wanted]) if wanted else ():
+        indices = [wanted[position] for position in batch]
+        found = iter(translate([encoded[index] for index in indices]))
+        for index in indices:
+            results[index] = list(islice(found, len(blank)))
+    return results
+
+
+def max_target_length(source_length: int, positions: int | None = None) -> int:
+    """Most tokens of a translation: twice the source's and 50 more, or as many as there are learned `positions`.
+
+    Vaswani et al. 2017 (section 6.1) allow the source's length plus 50.
+    """
+    limit = 2 * source_length + SPARE_TARGET_TOKENS
+    return limit if positions is None else min(limit, positions)
+
+
+def check_beams(num_return_sequences: int, num_beams: int) -> None:
+    """Raise `ValueError` where beam search cannot return that many translations."""
+    if num_return_sequences > num_beams:
+        raise ValueError(
+            f"num_return_sequences is {num_return_sequences} and num_beams {num_beams}; beam search returns at most "
+            "as many translations as it has beams. Raise num_beams."
+        )
 
 
 class LengthLimit(StoppingCriteria):

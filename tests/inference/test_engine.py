@@ -1,7 +1,7 @@
 """CTranslate2: equal log-probabilities, equal translations, clear refusals, for every architecture."""
 
+import importlib
 import json
-import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -195,7 +195,8 @@ def test_eight_bits_make_the_file_small_and_the_scores_near(tmp_path, tokenizer)
 
 def script(name, *arguments):
     """What `main` of a script does with these arguments."""
-    return runpy.run_path(str(SCRIPTS / name))["main"]([str(argument) for argument in arguments])
+    module = importlib.import_module(f"glossa.cli.{Path(name).stem}")
+    return module.main([str(argument) for argument in arguments])
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ from ..modeling_glossa import (
     GlossaLearnedPositions,
     GlossaResidual,
 )
-from ..pipeline_glossa import SPARE_TARGET_TOKENS
+from ..pipeline_glossa import max_target_length
 from . import require
 from .families import save_tokenizer
 
@@ -98,7 +98,7 @@ class GlossaConverter(ctranslate2.converters.Converter):  # type: ignore[name-de
         encoder = _encoder_spec(config)
         _fill_side(encoder, encoder.embeddings[0], model.encoder, longest)
         decoder = _decoder_spec(config)
-        _fill_side(decoder, decoder.embeddings, model.decoder, 2 * longest + SPARE_TARGET_TOKENS)
+        _fill_side(decoder, decoder.embeddings, model.decoder, max_target_length(longest))
         _fill_linear(decoder.projection, self.model.lm_head)
 
         spec = specs.TransformerSpec(encoder, decoder)

@@ -10,7 +10,7 @@ from transformers import GenerationConfig, PreTrainedTokenizerBase
 from ..data.vocabulary import target_vocabulary
 from ..errors import GlossaError
 from ..export import require
-from ..pipeline_glossa import SPARE_TARGET_TOKENS
+from ..pipeline_glossa import max_target_length
 from ..tokenization_glossa import TARGET_TOKENIZER_FILE, GlossaTokenizer
 from .loading import load_tokenizer
 from .translator import Engine, Translation
@@ -64,12 +64,12 @@ class CTranslate2Engine(Engine):
         self.num_beams = self.decoding.num_beams or 1
         self.tokenizer = tokenizer
         self.target = target_vocabulary(tokenizer)
-        self.longest = config.get("max_target_positions")  # learned positions end there
+        self.longest = config.get("max_target_positions")  # of learned positions
 
     def translate(
         self, sources: list[list[int]], num_beams: int, num_return_sequences: int = 1, scores: bool = False
     ) -> list[Translation]:
-        limits = [self._limit(len(ids)) for ids in sources]
+        limits = [max_target_length(len(ids), self.longest) for ids in sources]
         found = self._search(sources, max(limits, default=0), num_beams, num_return_sequences, scores)
         # CTranslate2 has one limit of length for a call, Glossa one for each sentence. The few that went on beyond
         # their own are searched for again, with those of the same limit.
@@ -80,11 +80,6 @@ class CTranslate2Engine(Engine):
             for index, result in zip(chosen, again, strict=True):
                 found[index] = result
         return [translation for result in found for translation in self._translations(result, num_beams, scores)]
-
-    def _limit(self, length: int) -> int:
-        """Tokens that the translation of a source of `length` tokens may have."""
-        limit = 2 * length + SPARE_TARGET_TOKENS
-        return limit if self.longest is None else min(limit, self.longest)
 
     def _search(self, sources, limit: int, num_beams: int, num_return_sequences: int, scores: bool) -> list:
         tokens = [self.tokenizer.convert_ids_to_tokens(ids) for ids in sources]

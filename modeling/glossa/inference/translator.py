@@ -10,7 +10,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ..data.batching import TokenBatchSampler
 from ..errors import GlossaError
-from ..pipeline_glossa import TranslationPipeline, clean_text
+from ..pipeline_glossa import TextTooLong, TranslationPipeline, check_beams, encode_texts, translate_in_batches
 
 
 @dataclass
@@ -38,20 +38,14 @@ class GenerateEngine(Engine):
 
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase):
         self.pipeline = TranslationPipeline(model, tokenizer, device=model.device)
-        self.tokenizer = tokenizer
         self.num_beams = model.generation_config.num_beams or 1
 
     def translate(
         self, sources: list[list[int]], num_beams: int, num_return_sequences: int = 1, scores: bool = False
     ) -> list[Translation]:
-        batch = self.tokenizer.pad({"input_ids": sources}, return_tensors="pt")
-        outputs = self.pipeline.forward(
-            {name: batch[name] for name in ("input_ids", "attention_mask")},
-            num_beams=num_beams,
-            num_return_sequences=num_return_sequences,
-            return_scores=scores,
+        found = self.pipeline.translate_batch(
+            sources, num_beams=num_beams, num_return_sequences=num_return_sequences, return_scores=scores
         )
-        found = self.pipeline.postprocess(outputs)
         return [Translation(entry["translation_text"], entry.get("score")) for entry in found]
 
 
@@ -82,11 +76,10 @@ class Translator:
         self.num_return_sequences = num_return_sequences
         self.batch_tokens = batch_tokens
         self.scores = scores
-        if num_return_sequences > self.num_beams:
-            raise GlossaError(
-                f"num_return_sequences is {num_return_sequences} and num_beams {self.num_beams}; beam search "
-                "returns at most as many translations as it has beams. Raise num_beams."
-            )
+        try:
+            check_beams(num_return_sequences, self.num_beams)
+        except ValueError as error:
+            raise GlossaError(str(error)) from error
 
     def translate(self, sentences: list[str], progress: bool = False) -> list[list[Translation]]:
         """For each sentence its translations, best first; for a blank sentence blank ones.
@@ -94,22 +87,21 @@ class Translator:
         Raises `GlossaError` where a sentence has more tokens than the tokenizer's `model_max_length`; its attribute
         `index` is that of the sentence.
         """
-        encoded = self.encode(sentences)
-        results = [[Translation("", 0.0)] * self.num_return_sequences for _ in sentences]
-        wanted = [index for index, sentence in enumerate(sentences) if clean_text(sentence)]
-        if not wanted:
-            return results
-        lengths = [len(encoded[index]) for index in wanted]
-        batches = TokenBatchSampler(lengths, lengths, max(self.batch_tokens // self.num_beams, 1))
-        for batch in tqdm(batches, desc="translating", unit="batch", disable=not progress):
-            indices = [wanted[position] for position in batch]
-            translations = self.engine.translate(
-                [encoded[index] for index in indices], self.num_beams, self.num_return_sequences, self.scores
-            )
-            for position, index in enumerate(indices):
-                first = position * self.num_return_sequences
-                results[index] = translations[first : first + self.num_return_sequences]
-        return results
+        try:
+            encoded = encode_texts(self.tokenizer, sentences)
+        except TextTooLong as error:
+            raise SentenceTooLong(f"{error} Split it into sentences, one a line.", error.index) from error
+
+        def batches(lengths: list[int]) -> Iterable[list[int]]:
+            sampler = TokenBatchSampler(lengths, lengths, max(self.batch_tokens // self.num_beams, 1))
+            return tqdm(sampler, desc="translating", unit="batch", disable=None if progress else True)
+
+        return translate_in_batches(
+            encoded,
+            batches,
+            lambda sources: self.engine.translate(sources, self.num_beams, self.num_return_sequences, self.scores),
+            [Translation("", 0.0)] * self.num_return_sequences,
+        )
 
     def best(self, sentences: list[str], progress: bool = False) -> list[str]:
         """The best translation of each sentence."""
@@ -129,21 +121,10 @@ class Translator:
                 raise GlossaError(f"Line {before + error.index + 1}: {error}") from error
             before += len(sentences)
 
-    def encode(self, sentences: list[str]) -> list[list[int]]:
-        """Token ids of each sentence, cleaned as in training."""
-        encoded = self.tokenizer([clean_text(sentence) for sentence in sentences])["input_ids"]
-        limit = self.tokenizer.model_max_length
-        for index, ids in enumerate(encoded):
-            if len(ids) > limit:
-                raise SentenceTooLong(index, len(ids), limit)
-        return encoded
-
 
 class SentenceTooLong(GlossaError):
-    """A sentence beyond the tokenizer's `model_max_length`; `index` is its place in what was to be translated."""
+    """A sentence has more tokens than the model takes; `index` is its place in what was to be translated."""
 
-    def __init__(self, index: int, length: int, limit: int):
+    def __init__(self, message: str, index: int):
         self.index = index
-        super().__init__(
-            f"A sentence has {length:,} tokens; the model takes {limit:,}. Split it into sentences, one a line."
-        )
+        super().__init__(message)
