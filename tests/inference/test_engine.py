@@ -187,7 +187,7 @@ def test_eight_bits_make_the_file_small_and_the_scores_near(tmp_path, tokenizer)
     assert sizes["int8"] < 0.32 * sizes[None]
     assert sizes["float16"] < 0.55 * sizes[None]
     torch.testing.assert_close(scores["int8"], scores[None], rtol=0, atol=1.0)
-    assert not scores["int8"].equal(scores[None])
+    assert (scores["int8"] - scores[None]).abs().max() > 1e-4
     assert all(weight.equal(before[name]) for name, weight in model.state_dict().items()), (
         "the model is left as it was"
     )
