@@ -1,19 +1,18 @@
 """Raw rows to clean pairs, with a count of everything that was dropped and why."""
 
-import inspect
 import logging
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 
 import numpy
 import xxhash
 from datasets import Dataset, DatasetDict, Features, Value
-from datasets.fingerprint import Hasher
 
 from .. import pipeline_glossa
 from ..errors import GlossaError
 from ..pipeline_glossa import clean_text, split_text
+from . import splitting
 from .arguments import DataArguments
+from .caching import cached_map
 from .splitting import normalise_side
 
 logger = logging.getLogger(__name__)
@@ -24,7 +23,6 @@ EXAMPLES = 10
 _JUDGED = Features(
     {"source": Value("string"), "target": Value("string"), "key": Value("uint64"), "fate": Value("uint8")}
 )
-_CODE = Path(__file__).read_text() + inspect.getsource(pipeline_glossa)
 
 
 @dataclass
@@ -68,13 +66,14 @@ def _clean_split(split: str, rows: Dataset, arguments: DataArguments, report: Da
         "drop_identical": arguments.drop_identical and split == "train",
         "keep_out": sorted(map(normalise_side, arguments.keep_out)),
     }
-    judged = rows.map(
+    judged = cached_map(
+        rows,
         _judge,
-        batched=True,
+        sorted(judgement.items()),
+        [pipeline_glossa, splitting],
         fn_kwargs=judgement,
         remove_columns=rows.column_names,
         features=_JUDGED,
-        new_fingerprint=Hasher.hash((rows._fingerprint, sorted(judgement.items()), _CODE)),
         desc=f"cleaning {split}",
     )
     fate = judged.data.column("fate").to_numpy()
@@ -120,8 +119,7 @@ def _split_rows(rows: Dataset) -> Dataset:
                     columns[name].append(value)
         return columns
 
-    fingerprint = Hasher.hash((rows._fingerprint, "sentences", _CODE))
-    return rows.map(split, batched=True, features=rows.features, new_fingerprint=fingerprint, desc="splitting rows")
+    return cached_map(rows, split, code=[pipeline_glossa], features=rows.features, desc="splitting rows")
 
 
 def _sentences(record: dict) -> list[tuple[str, str]]:

@@ -1,15 +1,14 @@
 """From pairs of sentences to token ids, once: the result is cached as Arrow."""
 
 import logging
-from pathlib import Path
 
 import numpy
 from datasets import Dataset, DatasetDict, Features, List, Value
-from datasets.fingerprint import Hasher
 from transformers import PreTrainedTokenizerBase
 
 from ..errors import GlossaError
 from .arguments import DataArguments
+from .caching import cached_map
 from .cleaning import DataReport
 from .vocabulary import target_vocabulary
 
@@ -23,7 +22,6 @@ _TOKENISED = Features(
         "target_length": Value("int32"),
     }
 )
-_CODE = Path(__file__).read_text()
 
 
 def tokenize_pairs(
@@ -49,22 +47,19 @@ def _tokenize(name: str, rows: Dataset, tokenizer: PreTrainedTokenizerBase) -> D
             "target_length": [len(ids) for ids in encoded["labels"]],
         }
 
-    # The fingerprint is ours: a hash of the tokenizer object would change with the padding it was last used with.
     vocabularies = tokenizer.backend_tokenizer.to_str(), target_vocabulary(tokenizer).to_str()
-    return rows.map(
+    return cached_map(
+        rows,
         encode,
-        batched=True,
+        vocabularies,
         remove_columns=rows.column_names,
         features=_TOKENISED,
-        new_fingerprint=Hasher.hash((rows._fingerprint, vocabularies, _CODE)),
         desc=f"tokenising {name}",
     )
 
 
 def _within_limits(rows: Dataset, arguments: DataArguments, report: DataReport) -> Dataset:
     lengths = numpy.stack([rows.data.column(side).to_numpy() for side in ("source_length", "target_length")])
-    if rows._indices is not None:  # a selection keeps the whole table and a list of row numbers
-        lengths = lengths[:, rows._indices.column(0).to_numpy()]
     longest, shortest = lengths.max(axis=0), lengths.min(axis=0)
     too_long = longest > arguments.max_length
     unlike = ~too_long & (longest > arguments.max_length_ratio * shortest)

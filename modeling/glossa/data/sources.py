@@ -4,7 +4,6 @@ Every source becomes a `DatasetDict` of Arrow data sets cached by `datasets`, wi
 """
 
 import difflib
-import inspect
 import logging
 from collections.abc import Iterator
 from dataclasses import astuple
@@ -20,11 +19,11 @@ from datasets import (
     load_dataset_builder,
 )
 from datasets.exceptions import DatasetGenerationError, DatasetsError
-from datasets.fingerprint import Hasher
 
 from ..errors import HTTP_ERRORS, GlossaError
 from . import anki, readers
 from .arguments import DataArguments
+from .caching import cached_map, cached_rows
 from .readers import Columns, pair_of, read_rows
 
 logger = logging.getLogger(__name__)
@@ -39,8 +38,6 @@ FEATURES = Features(
     }
 )
 SPLITS = ("train", "validation", "test")
-# `datasets` fingerprints a function by its name; with its text a changed reader makes no use of old caches.
-_CODE = inspect.getsource(readers) + Path(__file__).read_text()
 
 
 def load_source(arguments: DataArguments) -> DatasetDict:
@@ -99,8 +96,8 @@ def read_files(paths, columns: Columns, limit: int | None) -> Dataset:
         if len(paths) == 2 and path.name.removesuffix(".gz").endswith(readers.TABLES):
             raise GlossaError(f"{path} is a table; two paths are two line-aligned text files. Give one table only.")
     stamps = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths]
-    fingerprint = Hasher.hash((stamps, astuple(columns), limit, _CODE))
-    return _cached(_file_rows, {"paths": paths, "columns": columns, "limit": limit}, fingerprint)
+    arguments = {"paths": paths, "columns": columns, "limit": limit}
+    return _generated(_file_rows, arguments, (stamps, astuple(columns), limit))
 
 
 def _file_rows(paths: tuple[Path, ...], columns: Columns, limit: int | None) -> Iterator[dict]:
@@ -121,9 +118,9 @@ def _row(source: str, target: str, line: int, problem: str, file: str) -> dict:
     }
 
 
-def _cached(generate, arguments: dict, fingerprint: str) -> Dataset:
+def _generated(generate, arguments: dict, settings: tuple) -> Dataset:
     try:
-        return Dataset.from_generator(generate, FEATURES, gen_kwargs=arguments, fingerprint=fingerprint)
+        return cached_rows(generate, arguments, FEATURES, settings, [readers])
     except DatasetGenerationError as error:
         if isinstance(error.__cause__, GlossaError):
             raise error.__cause__ from None
@@ -166,18 +163,19 @@ def _from_splits(splits, arguments: DataArguments, limits, name: str, version: s
         keys = {"column": column, "source": source, "target": target, "file": f"{name}, {split}"}
         if isinstance(rows, IterableDataset):
             stream = rows if limit is None else rows.take(limit)
-            fingerprint = Hasher.hash((version, limit, sorted(keys.items()), _CODE))
-            loaded[split] = _cached(_stream_rows, {"stream": stream, "keys": keys}, fingerprint)
+            settings = version, limit, sorted(keys.items())
+            loaded[split] = _generated(_stream_rows, {"stream": stream, "keys": keys}, settings)
         else:
             rows = rows if limit is None else rows.select(range(min(limit, len(rows))))
-            loaded[split] = rows.map(
+            loaded[split] = cached_map(
+                rows,
                 _batch_rows,
-                batched=True,
+                sorted(keys.items()),
+                [readers],
                 with_indices=True,
                 fn_kwargs=keys,
                 remove_columns=rows.column_names,
                 features=FEATURES,
-                new_fingerprint=Hasher.hash((rows._fingerprint, sorted(keys.items()), _CODE)),
                 desc=f"reading {split}",
             )
     return loaded

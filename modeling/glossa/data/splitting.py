@@ -8,21 +8,19 @@ import logging
 import sys
 import unicodedata
 from functools import cache
-from pathlib import Path
 
 import numpy
 import xxhash
 from datasets import Dataset, DatasetDict, Features, Value
-from datasets.fingerprint import Hasher
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from ..errors import GlossaError
+from .caching import cached_map
 
 logger = logging.getLogger(__name__)
 
 _KEYS = Features({"source": Value("uint64"), "target": Value("uint64")})
-_CODE = Path(__file__).read_text()
 
 
 @cache
@@ -109,12 +107,11 @@ def _components(dataset: Dataset) -> numpy.ndarray:
 
 def _side_keys(dataset: Dataset) -> tuple[numpy.ndarray, numpy.ndarray]:
     """64-bit hashes of the normalised sides, two uint64 (pairs,). A collision merely connects two groups."""
-    keys = dataset.map(
+    keys = cached_map(
+        dataset,
         _hash_sides,
-        batched=True,
         remove_columns=dataset.column_names,
         features=_KEYS,
-        new_fingerprint=Hasher.hash((dataset._fingerprint, _CODE)),
         desc="comparing sides",
     )
     return keys.data.column("source").to_numpy(), keys.data.column("target").to_numpy()

@@ -1,19 +1,17 @@
 """Texts to pretrain on: lines of text files, a column of tables or of a data set, or both sides of pairs."""
 
-import inspect
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import numpy
 import xxhash
 from datasets import Dataset, DatasetDict, Features, List, Value, concatenate_datasets
-from datasets.fingerprint import Hasher
 from transformers import PreTrainedTokenizerBase
 
 from ..errors import GlossaError
 from . import corruption
 from .arguments import DataArguments
+from .caching import cached_map
 from .cleaning import DataReport, clean
 from .corruption import PretrainingCollator
 from .pairs import prepare_pairs
@@ -21,7 +19,6 @@ from .readers import Columns, is_table
 from .sources import load_source, read_files
 from .splitting import check_overlap, split_by_component
 
-_CODE = Path(__file__).read_text() + inspect.getsource(corruption)
 _TOKENISED = Features(
     {"input_ids": List(Value("int32")), "source_length": Value("int32"), "target_length": Value("int32")}
 )
@@ -113,14 +110,15 @@ def tokenize_texts(
     tokenised = {}
     for split, rows in texts.items():
         held_out = split != "train"
-        settings = collator.objective, collator.seed, max_length, held_out
-        tokenised[split] = rows.map(
+        settings = tokenizer.backend_tokenizer.to_str(), collator.objective, collator.seed, max_length, held_out
+        tokenised[split] = cached_map(
+            rows,
             encode,
-            batched=True,
+            settings,
+            [corruption],
             fn_kwargs={"held_out": held_out},
             remove_columns=rows.column_names,
             features=Features(_TOKENISED | {"labels": List(Value("int32"))}) if held_out else _TOKENISED,
-            new_fingerprint=Hasher.hash((rows._fingerprint, tokenizer.backend_tokenizer.to_str(), settings, _CODE)),
             desc=f"tokenising {split}",
         )
     return DatasetDict(tokenised)
