@@ -6,6 +6,24 @@ from huggingface_hub.dataclasses import strict
 from transformers.activations import ACT2FN
 from transformers.configuration_utils import PreTrainedConfig
 
+# The architecture of Vaswani et al. 2017 without its sizes: `GlossaConfig(**PUBLISHED_2017, d_model=512, ...)`.
+# Norms after each residual and none after the last layer (section 3.1), as many key-value heads as query heads (3.2.2),
+# a feed-forward with ReLU (3.3), sinusoidal positions (3.5). The paper leaves open the biases of attention and the
+# epsilon of the norm; these are those of `torch.nn.Transformer` and MarianMT.
+PUBLISHED_2017 = {
+    "position_embedding_type": "sinusoidal",
+    "norm_position": "post",
+    "norm_type": "layer",
+    "norm_eps": 1e-5,
+    "final_norm": False,
+    "key_value_heads": None,
+    "gated_feed_forward": False,
+    "activation_function": "relu",
+    "query_key_value_bias": True,
+    "attention_output_bias": True,
+    "feed_forward_bias": True,
+}
+
 
 @strict
 class GlossaConfig(PreTrainedConfig):
@@ -172,3 +190,6 @@ class GlossaConfig(PreTrainedConfig):
         head_dim = self.head_dim or self.d_model // heads
         if self.position_embedding_type == "rotary" and head_dim % 2:
             raise ValueError(f"The head size is {head_dim} ({field} {heads}); rotary positions need an even number.")
+
+
+__all__ = ["PUBLISHED_2017", "GlossaConfig"]

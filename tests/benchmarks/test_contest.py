@@ -19,9 +19,10 @@ from benchmarks.corpus import data_arguments
 from benchmarks.decoding import prefix_greedy
 from benchmarks.pipeline import pass_through
 from benchmarks.profile import MATRICES, OUTSIDE, profile_rows, time_by_kind
-from benchmarks.sizes import PUBLISHED, forward_flops, marian_config
+from benchmarks.sizes import forward_flops, marian_config
 from benchmarks.timing import alternate, matmul_peak, ratios, spread, table
 from glossa import GlossaConfig, GlossaForConditionalGeneration
+from glossa.configuration_glossa import PUBLISHED_2017
 from glossa.data.batching import TokenBatchSampler
 from glossa.data.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
@@ -66,7 +67,7 @@ def test_a_table_has_a_line_for_each_row():
 
 
 def test_flops_by_hand():
-    config = GlossaConfig(**(SHAPES | {"encoder_layers": 1, "decoder_layers": 1} | PUBLISHED))
+    config = GlossaConfig(**(SHAPES | {"encoder_layers": 1, "decoder_layers": 1} | PUBLISHED_2017))
     source, target = 5, 7
     encoder = 2 * source * (4 * 16 * 16 + 2 * 16 * 24) + 2 * (2 * source * source * 16)
     decoder = 2 * target * (4 * 16 * 16 + 2 * 16 * 16 + 2 * 16 * 40 + 16 * 50) + 2 * source * (2 * 16 * 16)
@@ -74,7 +75,7 @@ def test_flops_by_hand():
     assert forward_flops(config, 3, source, target) == 3 * (encoder + decoder)
 
 
-@pytest.mark.parametrize("settings", [PUBLISHED, {"key_value_heads": 1}, {"key_value_heads": 2, "head_dim": 6}])
+@pytest.mark.parametrize("settings", [PUBLISHED_2017, {"key_value_heads": 1}, {"key_value_heads": 2, "head_dim": 6}])
 def test_flops_are_those_that_torch_counts(settings):
     config = GlossaConfig(**SHAPES, **settings)
     model = GlossaForConditionalGeneration(config).train()
@@ -86,7 +87,7 @@ def test_flops_are_those_that_torch_counts(settings):
 
 
 def test_the_others_are_of_the_same_size():
-    config = GlossaConfig(**SHAPES, **PUBLISHED)
+    config = GlossaConfig(**SHAPES, **PUBLISHED_2017)
     marian = MarianMTModel(marian_config(config))
     trained = sum(weight.numel() for weight in marian.parameters() if weight.requires_grad)
     assert trained == GlossaForConditionalGeneration(config).num_parameters()
@@ -224,7 +225,7 @@ def test_decode_compares_equally_long_translations(capsys):
 def test_decode_with_the_same_weights_gives_the_same_translations(tokenizer, tmp_path, tiny_config, capsys):
     torch.manual_seed(0)
     model = GlossaForConditionalGeneration(
-        tiny_config(vocab_size=len(tokenizer), max_target_positions=128, **PUBLISHED)
+        tiny_config(vocab_size=len(tokenizer), max_target_positions=128, **PUBLISHED_2017)
     )
     model.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)

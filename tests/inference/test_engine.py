@@ -13,6 +13,7 @@ from transformers import PreTrainedTokenizerFast
 
 from benchmarks.engine import main
 from glossa import GlossaTokenizer
+from glossa.configuration_glossa import PUBLISHED_2017
 from glossa.errors import GlossaError
 from glossa.export import require
 from glossa.export.ctranslate2_model import ACTIVATIONS, export_ctranslate2
@@ -22,12 +23,9 @@ from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
-PLAIN = {"norm_type": "layer", "norm_eps": 1e-5, "gated_feed_forward": False, "activation_function": "relu"}
-BIASES = dict.fromkeys(("query_key_value_bias", "attention_output_bias", "feed_forward_bias"), True)
 CASES = ARCHITECTURES | {
-    "paper": PLAIN | BIASES | {"norm_position": "post", "final_norm": False, "position_embedding_type": "sinusoidal"},
-    "bart": PLAIN | BIASES | {"norm_position": "post", "final_norm": False, "embedding_norm": True}
-    | {"position_embedding_type": "learned"},
+    "published, grouped heads": PUBLISHED_2017 | {"key_value_heads": 2},
+    "bart": PUBLISHED_2017 | {"embedding_norm": True, "position_embedding_type": "learned"},
     "post-norm with final norms": {"norm_position": "post"},
     "pre-norm without final norms": {"final_norm": False},
     "large epsilon, rms": {"norm_eps": 0.01},
@@ -234,7 +232,7 @@ def test_the_scripts_with_other_options(tiny_run, tmp_path, capsys):
 
 
 def test_a_model_that_is_not_glossas_is_refused(tmp_path, tokenizer):
-    export_model(build(**CASES["paper"]), "marian").save_pretrained(tmp_path / "marian")
+    export_model(build(**CASES["published"]), "marian").save_pretrained(tmp_path / "marian")
     tokenizer.save_pretrained(tmp_path / "marian")
     with pytest.raises(GlossaError, match=r"is a MarianMTModel\. Give a Glossa model"):
         script("export.py", tmp_path / "marian", "--to", "ctranslate2", "--output", tmp_path / "engine")
