@@ -7,9 +7,9 @@ from transformers.activations import ACT2FN
 from transformers.configuration_utils import PreTrainedConfig
 
 # The architecture of Vaswani et al. 2017 without its sizes: `GlossaConfig(**PUBLISHED_2017, d_model=512, ...)`.
-# Norms after each residual and none after the last layer (section 3.1), as many key-value heads as query heads (3.2.2),
-# a feed-forward with ReLU (3.3), sinusoidal positions (3.5). The paper leaves open the biases of attention and the
-# epsilon of the norm; these are those of `torch.nn.Transformer` and MarianMT.
+# Post-norm and no norm after the last layer (section 3.1), as many key-value heads as query heads (section 3.2.2),
+# a feed-forward with ReLU (section 3.3), sinusoidal positions (section 3.5). The paper does not give the biases of
+# attention or the epsilon of the norm: both are those of `torch.nn.Transformer` and MarianMT.
 PUBLISHED_2017 = {
     "position_embedding_type": "sinusoidal",
     "norm_position": "post",

@@ -16,14 +16,14 @@ from .errors import GlossaError
 
 
 def draw_curves(histories: dict[str, list[dict]], file: Path) -> None:
-    """Training and validation loss (dashed), and validation BLEU, against steps; one colour a run."""
+    """Training and validation loss (dashed), and validation BLEU, against steps; one color a run."""
     figure, (loss_axes, bleu_axes) = pyplot.subplots(1, 2, figsize=(11, 4), layout="constrained")
     for number, (name, history) in enumerate(histories.items()):
-        colour = f"C{number}"
+        color = f"C{number}"
         for key, label, style in (("loss", "training", "-"), ("eval_loss", "validation", "--")):
             steps, values = _points(history, key)
-            loss_axes.plot(steps, values, style, color=colour, label=f"{name}, {label}".lstrip(", "))
-        bleu_axes.plot(*_points(history, "eval_bleu"), "o-", color=colour, label=name)
+            loss_axes.plot(steps, values, style, color=color, label=f"{name}, {label}".lstrip(", "))
+        bleu_axes.plot(*_points(history, "eval_bleu"), "o-", color=color, label=name)
     loss_axes.set(xlabel="step", ylabel="loss (nats a token)", title="Loss")
     bleu_axes.set(xlabel="step", ylabel="BLEU (greedy)", title="Validation BLEU")
     loss_axes.legend()
@@ -68,11 +68,11 @@ def draw_growth(curves: dict[str, dict], labels: dict[str, str], file: Path) -> 
     figures = (("seconds", "time (s)", 1, "o-", "#10426b"), ("memory", "peak memory (MiB)", 2**20, "s-", "#a04000"))
     for column, (name, curve) in zip(grid.T, curves.items(), strict=True):
         sizes = numpy.array(curve["sizes"])
-        for axes, (key, label, unit, style, colour) in zip(column, figures, strict=True):
+        for axes, (key, label, unit, style, color) in zip(column, figures, strict=True):
             values = numpy.array(curve[key]) / unit
             power = curve["exponents"][key]["all"]
             law = sizes**power * numpy.exp(numpy.mean(numpy.log(values) - power * numpy.log(sizes)))
-            axes.loglog(sizes, values, style, color=colour, label="measured")
+            axes.loglog(sizes, values, style, color=color, label="measured")
             axes.loglog(sizes, law, "--", color="0.55", label=f"$n^{{{power:.2f}}}$")
             axes.set_xticks(sizes, [f"{size:,}" for size in sizes], rotation=60, fontsize="small")
             axes.set_xticks([], minor=True)

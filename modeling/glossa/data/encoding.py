@@ -14,7 +14,7 @@ from .vocabulary import target_vocabulary
 
 logger = logging.getLogger(__name__)
 
-_TOKENISED = Features(
+_TOKENIZED = Features(
     {
         "input_ids": List(Value("int32")),
         "labels": List(Value("int32")),
@@ -32,9 +32,9 @@ def tokenize_pairs(
     Training pairs beyond `max_length` or `max_length_ratio` are dropped and counted in `report`. Evaluation pairs
     all stay: a score over the easy ones would flatter.
     """
-    tokenised = DatasetDict({name: _tokenize(name, rows, tokenizer) for name, rows in pairs.items()})
-    tokenised["train"] = _within_limits(tokenised["train"], arguments, report)
-    return tokenised
+    tokenized = DatasetDict({name: _tokenize(name, rows, tokenizer) for name, rows in pairs.items()})
+    tokenized["train"] = _within_limits(tokenized["train"], arguments, report)
+    return tokenized
 
 
 def _tokenize(name: str, rows: Dataset, tokenizer: PreTrainedTokenizerBase) -> Dataset:
@@ -53,8 +53,8 @@ def _tokenize(name: str, rows: Dataset, tokenizer: PreTrainedTokenizerBase) -> D
         encode,
         vocabularies,
         remove_columns=rows.column_names,
-        features=_TOKENISED,
-        desc=f"tokenising {name}",
+        features=_TOKENIZED,
+        desc=f"tokenizing {name}",
     )
 
 

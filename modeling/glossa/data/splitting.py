@@ -33,7 +33,7 @@ def _ignored() -> dict[int, None]:
 _IGNORED_CATEGORIES = {"Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Zs", "Zl", "Zp", "Cc", "Cf"}
 
 
-def normalise_side(text: str) -> str:
+def normalize_side(text: str) -> str:
     """What makes two sentences the same for a split: NFKC, case-folded, without punctuation and white space.
 
     "Go!" equals "go ."; a text of nothing but punctuation stays as it is.
@@ -106,7 +106,7 @@ def _components(dataset: Dataset) -> numpy.ndarray:
 
 
 def _side_keys(dataset: Dataset) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """64-bit hashes of the normalised sides, two uint64 (pairs,). A collision merely connects two groups."""
+    """64-bit hashes of the normalized sides, two uint64 (pairs,). A collision merely connects two groups."""
     keys = cached_map(
         dataset,
         _hash_sides,
@@ -120,13 +120,13 @@ def _side_keys(dataset: Dataset) -> tuple[numpy.ndarray, numpy.ndarray]:
 def _hash_sides(batch: dict) -> dict:
     digest = xxhash.xxh3_64_intdigest
     return {
-        side: numpy.array([digest(normalise_side(text).encode()) for text in batch[side]], dtype=numpy.uint64)
+        side: numpy.array([digest(normalize_side(text).encode()) for text in batch[side]], dtype=numpy.uint64)
         for side in _KEYS
     }
 
 
 def check_overlap(dataset: DatasetDict) -> dict[str, dict[str, int]]:
-    """How many pairs of each evaluation split have a normalised side that occurs in training: {split: {side: count}}.
+    """How many pairs of each evaluation split have a normalized side that occurs in training: {split: {side: count}}.
 
     Logs a warning where there are any: their scores say less about unseen text.
     """

@@ -19,7 +19,7 @@ from .readers import Columns, is_table
 from .sources import load_source, read_files
 from .splitting import check_overlap, split_by_component
 
-_TOKENISED = Features(
+_TOKENIZED = Features(
     {"input_ids": List(Value("int32")), "source_length": Value("int32"), "target_length": Value("int32")}
 )
 
@@ -107,21 +107,21 @@ def tokenize_texts(
             "target_length": [len(row["labels"]) for row in corrupted],
         }
 
-    tokenised = {}
+    tokenized = {}
     for split, rows in texts.items():
         held_out = split != "train"
         settings = tokenizer.backend_tokenizer.to_str(), collator.objective, collator.seed, max_length, held_out
-        tokenised[split] = cached_map(
+        tokenized[split] = cached_map(
             rows,
             encode,
             settings,
             [corruption],
             fn_kwargs={"held_out": held_out},
             remove_columns=rows.column_names,
-            features=Features(_TOKENISED | {"labels": List(Value("int32"))}) if held_out else _TOKENISED,
-            desc=f"tokenising {split}",
+            features=Features(_TOKENIZED | {"labels": List(Value("int32"))}) if held_out else _TOKENIZED,
+            desc=f"tokenizing {split}",
         )
-    return DatasetDict(tokenised)
+    return DatasetDict(tokenized)
 
 
 def _pieces(ids: list[int], longest: int) -> list[list[int]]:

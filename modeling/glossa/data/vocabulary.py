@@ -29,6 +29,7 @@ _UNWANTED_SPACES = (
     r"(?<=\w ['’-]) (?=\w)",
     r"(?<=\w) (?=['’-]\w)",
 )
+RENAMED = {"source_framing": "source_special_tokens"}  # settings that older recipes know by another name
 Texts = Iterable[str] | Iterator[list[str]]
 
 
@@ -62,7 +63,7 @@ class TokenizerArguments:
     split_punctuation: bool = _setting(
         True, "wordpiece and word: punctuation marks are words of their own, not parts of the word beside them."
     )
-    source_framing: Literal["none", "end", "start_end"] = _setting(
+    source_special_tokens: Literal["none", "end", "start_end"] = _setting(
         "end", "Special tokens around a source: none, </s> at its end, or <s> before it too."
     )
 
@@ -94,7 +95,7 @@ def train_tokenizer(
         vocab_size: Tokens to learn, special tokens included (byte-level BPE: and the 256 bytes); Unigram and whole
             words learn fewer where the text has fewer.
         max_length: Written into the tokenizer as `model_max_length`; only `truncation=True` uses it.
-        options: How text is normalised and split; its own vocabulary sizes are not read.
+        options: How text is normalized and split; its own vocabulary sizes are not read.
         extra_special_tokens: Take the ids after the four that every Glossa tokenizer has.
 
     Raises:
@@ -103,7 +104,7 @@ def train_tokenizer(
     options = options or TokenizerArguments()
     tokenizer = _train(texts, vocab_size, options, extra_special_tokens, "vocab_size")
     return PreTrainedTokenizerFast(
-        tokenizer_object=_framed(tokenizer, options.source_framing),
+        tokenizer_object=_with_special_tokens(tokenizer, options.source_special_tokens),
         **_settings(max_length, extra_special_tokens),
     )
 
@@ -118,8 +119,8 @@ def train_tokenizer_pair(
     source = _train(sources, options.vocab_size, options, (), "vocab_size")
     target = _train(targets, options.target_vocab_size or options.vocab_size, options, (), "target_vocab_size")
     return GlossaTokenizer(
-        tokenizer_object=_framed(source, options.source_framing),
-        target_tokenizer_object=_framed(target, "end"),
+        tokenizer_object=_with_special_tokens(source, options.source_special_tokens),
+        target_tokenizer_object=_with_special_tokens(target, "end"),
         **_settings(max_length, ()),
     )
 
@@ -142,8 +143,8 @@ def _settings(max_length: int, extra_special_tokens: Sequence[str]) -> dict:
     } | ({"extra_special_tokens": list(extra_special_tokens)} if extra_special_tokens else {})
 
 
-def _framed(tokenizer: Tokenizer, framing: str) -> Tokenizer:
-    start, end = (START, EOS) if framing == "start_end" else ("", "" if framing == "none" else EOS)
+def _with_special_tokens(tokenizer: Tokenizer, where: str) -> Tokenizer:
+    start, end = (START, EOS) if where == "start_end" else ("", "" if where == "none" else EOS)
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{start} $A {end}".strip(),
         pair=f"{start} $A $B {end}".strip(),

@@ -16,7 +16,7 @@ from transformers.integrations import is_trackio_available
 
 from ..configuration_glossa import GlossaConfig
 from ..data.arguments import DataArguments
-from ..data.vocabulary import TokenizerArguments
+from ..data.vocabulary import RENAMED, TokenizerArguments
 from ..errors import GlossaError
 
 
@@ -216,7 +216,7 @@ def parse_settings(argv: list[str], description: str = "") -> Settings:
     parser = HfArgumentParser(GROUPS, description=description, allow_abbrev=False)  # type: ignore[arg-type]
     parser.usage = "%(prog)s [RECIPE.yaml] [--setting value ...]"
     parser.error = _refuse  # type: ignore[method-assign]
-    argv = list(argv)
+    argv = [re.sub(r"^--([\w-]+)", _current_flag, argument) for argument in argv]
     recipe = argv.pop(0) if argv and not argv[0].startswith("-") else None
     names = [entry.name for group in GROUPS for entry in dataclasses.fields(group) if entry.init]
     values = {} if recipe is None else _read_recipe(Path(recipe), names)
@@ -242,10 +242,15 @@ def _read_recipe(path: Path, names: list[str]) -> dict[str, str | list | dict]:
         raise GlossaError(f"{path}: not a YAML file: {error}") from error
     if not isinstance(recipe, dict):
         raise GlossaError(f"{path}: a recipe is lines of `setting: value`.")
+    recipe = {RENAMED.get(name, name): value for name, value in recipe.items()}
     for name in recipe:
         if name not in names:
             raise GlossaError(f"{path}: {_unknown(name, names)}")
     return recipe
+
+
+def _current_flag(flag: re.Match[str]) -> str:
+    return f"--{RENAMED.get(flag[1].replace('-', '_'), flag[1])}"
 
 
 def _as_arguments(recipe: dict[str, str | list | dict]) -> list[str]:
