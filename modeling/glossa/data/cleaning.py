@@ -1,4 +1,4 @@
-"""Raw rows to clean pairs, with a count of everything that was dropped and why."""
+"""Raw rows to clean pairs, with counts of dropped rows by reason."""
 
 import logging
 from dataclasses import asdict, dataclass, field
@@ -17,7 +17,7 @@ from .splitting import normalize_side
 
 logger = logging.getLogger(__name__)
 
-OUTCOMES = ("kept", "malformed", "empty", "identical", "kept_out")  # what becomes of a row; its number is stored
+OUTCOMES = ("kept", "malformed", "empty", "identical", "kept_out")  # of a row; stored as numbers
 KEPT, MALFORMED, EMPTY, IDENTICAL, KEPT_OUT = range(5)
 EXAMPLES = 10
 _CHECKED = Features(
@@ -27,12 +27,15 @@ _CHECKED = Features(
 
 @dataclass
 class DataReport:
-    """What happened to the rows, JSON-serializable through `to_dict()`.
+    """Counts of the data preparation; `to_dict()` is JSON-serializable.
 
-    `splits` holds counts by split and reason: read, malformed, empty, identical, duplicates, kept; with
-    `split_sentences` the rows that splitting added as `split`, with `keep_out` also `kept_out`; later steps add their
-    own. `malformed_rows` are the first ten: file, line, reason, excerpt. `sizes` are pairs a split, and `overlap` the
-    evaluation pairs that share a side with training, both filled after the split.
+    Attributes:
+        splits: Row counts by split and reason: read, malformed, empty, identical, duplicates, kept; with
+            `split_sentences` also `split` (rows added by splitting), with `keep_out` also `kept_out`. Later steps add
+            more.
+        malformed_rows: The first ten, each with file, line, reason and excerpt.
+        sizes: Pairs by split.
+        overlap: Evaluation pairs that share a side with training, by split and side.
     """
 
     splits: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -45,12 +48,11 @@ class DataReport:
 
 
 def clean(dataset: DatasetDict, arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
-    """Clean pairs (columns `source`, `target`) in their order, and the report of what was dropped.
+    """Clean pairs (columns `source`, `target`) in their original order, and a report of what was dropped.
 
-    Malformed rows, rows with an empty side, pairs with a side in `keep_out` and repetitions of a pair within its split
-    go; with `drop_identical` also training pairs whose sides are equal. With `split_sentences` training rows become
-    pairs of sentences first. Raises `GlossaError` where nothing is left, or with `strict` at the first
-    malformed row.
+    Drops malformed rows, rows with an empty side, pairs with a side in `keep_out` and repeated pairs of a split; with
+    `drop_identical` also training pairs with equal sides. With `split_sentences`, training rows are first split into
+    pairs of sentences. Raises `GlossaError` if no pair is left, or with `strict` at the first malformed row.
     """
     report = DataReport()
     cleaned = {split: _clean_split(split, rows, arguments, report) for split, rows in dataset.items()}
@@ -135,8 +137,8 @@ def _check_rows(batch: dict, drop_identical: bool, keep_out: list[str]) -> dict:
     sources, targets = list(map(clean_text, batch["source"])), list(map(clean_text, batch["target"]))
     keys, outcomes = [], []
     for source, target, problem in zip(sources, targets, batch["problem"], strict=True):
-        # Clean text has no line feed. Among ten million pairs, the chance that two different ones share 64 bits is
-        # three in a million.
+        # Clean text has no line feed, so the key is unambiguous. Two different pairs among ten million share a 64-bit
+        # hash with a probability of three in a million.
         keys.append(xxhash.xxh3_64_intdigest(f"{source}\n{target}".encode()))
         if problem:
             outcomes.append(MALFORMED)

@@ -1,4 +1,4 @@
-"""From pairs of sentences to token ids, once: the result is cached as Arrow."""
+"""Sentence pairs to token ids, cached as Arrow files."""
 
 import logging
 
@@ -27,10 +27,10 @@ _TOKENIZED = Features(
 def tokenize_pairs(
     pairs: DatasetDict, tokenizer: PreTrainedTokenizerBase, arguments: DataArguments, report: DataReport
 ) -> DatasetDict:
-    """`input_ids` and `labels` (end token included) of every pair, with their lengths in tokens.
+    """`input_ids` and `labels` (with special tokens) of every pair, and their lengths in tokens.
 
-    Training pairs beyond `max_length` or `max_length_ratio` are dropped and counted in `report`. Evaluation pairs
-    all stay: a score over the easy ones would flatter.
+    Training pairs that exceed `max_length` or `max_length_ratio` are dropped and counted in `report`. Evaluation keeps
+    every pair: dropping the hard ones would inflate the scores.
     """
     tokenized = DatasetDict({name: _tokenize(name, rows, tokenizer) for name, rows in pairs.items()})
     tokenized["train"] = _within_limits(tokenized["train"], arguments, report)
@@ -62,9 +62,9 @@ def _within_limits(rows: Dataset, arguments: DataArguments, report: DataReport) 
     lengths = numpy.stack([rows.data.column(side).to_numpy() for side in ("source_length", "target_length")])
     longest, shortest = lengths.max(axis=0), lengths.min(axis=0)
     too_long = longest > arguments.max_length
-    unlike = ~too_long & (longest > arguments.max_length_ratio * shortest)
-    counts = {"too_long": int(too_long.sum()), "length_ratio": int(unlike.sum())}
-    kept = numpy.flatnonzero(~too_long & ~unlike)
+    unequal = ~too_long & (longest > arguments.max_length_ratio * shortest)
+    counts = {"too_long": int(too_long.sum()), "length_ratio": int(unequal.sum())}
+    kept = numpy.flatnonzero(~too_long & ~unequal)
     report.splits["train"] |= counts
     report.sizes["train"] = len(kept)
     logger.info("train: %s", ", ".join(f"{count:,} {reason}" for reason, count in counts.items()))
