@@ -438,7 +438,7 @@ class GlossaEncoder(GlossaPreTrainedModel):
         inputs_embeds: torch.FloatTensor | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> tuple | BaseModelOutput:
-        """`input_ids` [B, S] or `inputs_embeds` [B, S, D] to states [B, S, D]; `attention_mask` [B, S] is 0 at padding."""
+        """`input_ids` [B, S] or `inputs_embeds` [B, S, D] to [B, S, D]; `attention_mask` [B, S] is 0 at padding."""
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("Give the encoder either input_ids or inputs_embeds.")
         if inputs_embeds is None:

@@ -84,8 +84,8 @@ class DataArguments:
     validation_size: float = field(
         default=0.01,
         metadata={
-            "help": "Size of the validation split, if the data has none: below 1 a share of the pairs (at least one), from "
-            "1 a number of pairs, 0 for no split. For more than a million pairs, prefer a number such as 2000."
+            "help": "Size of the validation split, if the data has none: below 1 a share of the pairs (at least one), "
+            "from 1 a number of pairs, 0 for no split. For over a million pairs, prefer a number such as 2000."
         },
     )
     test_size: float = field(
@@ -107,8 +107,8 @@ class DataArguments:
     split_sentences: bool = field(
         default=False,
         metadata={
-            "help": "Split training rows into sentence pairs if both sides have the same number of sentences; other rows "
-            "stay whole."
+            "help": "Split training rows into sentence pairs if both sides have the same number of sentences; other "
+            "rows stay whole."
         },
     )
     keep_out: list[str] = field(

@@ -10,10 +10,10 @@ from torch.utils.data import Sampler
 class TokenBatchSampler(Sampler[list[int]]):
     """Yields batches as lists of row numbers; an epoch has every row once.
 
-    Rows are sorted by length and cut into batches that fill the budget. If all rows of a step had one length, the model
-    would overfit to it. Therefore a batch mixes two neighboring target lengths, shuffled in every epoch, and the n
-    batches of a step come from n parts of the length range: the shortest n-th of all batches, the next n-th, and so
-    on. The cuts depend only on the lengths, so every epoch has the same number of batches.
+    Rows are sorted by length and cut into batches that fill the budget. If all rows of a step had one length, the
+    model would overfit to it. Therefore a batch mixes two neighboring target lengths, shuffled in every epoch, and
+    the n batches of a step come from n parts of the length range: the shortest n-th of all batches, the next n-th,
+    and so on. The cuts depend only on the lengths, so every epoch has the same number of batches.
 
     Args:
         source_lengths: Tokens of each row's source.

@@ -1,6 +1,6 @@
-"""Where pairs come from: the package, Anki, local files or the Hub, all as the same raw rows.
+"""Pairs from the package, Anki, local files or the Hub, all as the same raw rows.
 
-Every source becomes a `DatasetDict` of Arrow data sets cached by `datasets`, with the columns of `FEATURES`.
+Every source becomes a `DatasetDict` of cached Arrow data sets with the columns of `FEATURES`.
 """
 
 import difflib
@@ -33,19 +33,19 @@ FEATURES = Features(
         "source": Value("string"),
         "target": Value("string"),
         "line": Value("int64"),  # 1-based, in the file
-        "problem": Value("string"),  # "" or why the row is malformed
-        "file": Value("string"),  # only where there is a problem
+        "problem": Value("string"),  # why the row is malformed, or ""
+        "file": Value("string"),  # of malformed rows, else ""
     }
 )
 SPLITS = ("train", "validation", "test")
 
 
 def load_source(arguments: DataArguments) -> DatasetDict:
-    """Raw rows of every split the source has: "train", and "validation" and "test" where they are predefined.
+    """Raw rows of every split: "train", and "validation" and "test" if they are predefined.
 
-    A row is `source` and `target` (text as it stands in the file), `line` (1-based), `problem` ("" or why the row is
-    malformed; its `source` is then the raw text) and `file` (of a malformed row). Rows are cached: the same unchanged
-    file is not read twice. Raises `GlossaError` where the source is missing, damaged, empty or lacks a language.
+    A row has `source` and `target` (unchanged text), `line` (1-based), `problem` (why the row is malformed, or "";
+    `source` is then the raw text) and `file` (of malformed rows, else ""). Rows are cached, so an unchanged file is
+    read once. Raises `GlossaError` if the data is missing, damaged or empty, or lacks a language.
     """
     limits = {name: getattr(arguments, f"max_{name}_samples") for name in SPLITS}
     if arguments.data_path:
@@ -77,7 +77,7 @@ def _columns(arguments: DataArguments) -> Columns:
 
 
 def read_files(paths, columns: Columns, limit: int | None) -> Dataset:
-    """Raw rows of one file, or of two that are aligned; the first `limit` of them."""
+    """Raw rows of one file, or of two line-aligned files; at most `limit` rows."""
     paths = tuple(Path(path).expanduser().absolute() for path in paths)
     if len(paths) > 2:
         raise GlossaError(
@@ -147,7 +147,7 @@ def _from_hub(arguments: DataArguments, limits: dict[str, int | None]) -> dict[s
 
 
 def _from_splits(splits, arguments: DataArguments, limits, name: str, version: str) -> dict[str, Dataset]:
-    """Raw rows of the splits of a data set that `datasets` has loaded; `version` changes when its content does."""
+    """Raw rows of the splits of a loaded data set; `version` must change with its content."""
     if "train" not in splits:
         raise GlossaError(f"{name} has no 'train' split but {sorted(splits)}; choose another data set.")
     loaded = {}
@@ -155,7 +155,7 @@ def _from_splits(splits, arguments: DataArguments, limits, name: str, version: s
         if split not in splits:
             continue
         rows, limit = splits[split], limits[split]
-        # A stream of JSON or CSV does not know its columns before its first row.
+        # Streams of JSON or CSV have no features until the first row is read.
         example = rows.features or next(iter(rows), None)
         if example is None:
             raise GlossaError(f"{name}, {split} is empty: it has no rows. Choose another data set or split.")

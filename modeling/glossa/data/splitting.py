@@ -45,7 +45,7 @@ def split_by_component(dataset: Dataset, validation_size: float, test_size: floa
     """Split pairs (columns `source`, `target`) into "train", "validation" and "test" that share no side.
 
     A size below 1 is a share of the pairs (at least one pair), a size from 1 a number of pairs; 0 means no split.
-    Components are drawn in an order set by `seed`. Components that do not fit are skipped, so sizes are never exceeded.
+    Components are drawn in an order set by `seed`; those that do not fit are skipped, so sizes are never exceeded.
     Every split keeps the order of the pairs. Raises `GlossaError` if there are too few pairs, or they are too
     connected.
     """

@@ -69,7 +69,7 @@ def load_texts(arguments: DataArguments) -> DatasetDict:
         if plain and column:
             raise GlossaError(
                 f"text_column is {column!r}, but {plain[0]} is a text file, which has no columns. Leave text_column "
-                "out, or give a table; one with tabs is to be named .tsv."
+                "out, or give a table; a text file with tabs must be named .tsv."
             )
         parts = [read_files([path], Columns((), lines=True) if path in plain else named, limit) for path in paths]
         if parts:
