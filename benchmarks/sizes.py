@@ -2,27 +2,13 @@
 
 from transformers import MarianConfig, PreTrainedTokenizerBase
 
-from glossa.configuration_glossa import GlossaConfig
+from glossa.configuration_glossa import PUBLISHED_2017, GlossaConfig
 
 # Width, inner width of the feed-forward, layers of encoder and of decoder, heads.
 SIZES = {"tiny": (128, 256, 4, 4), "small": (256, 1024, 4, 4), "base": (512, 2048, 6, 8)}
 DROPOUT = 0.1
 LABEL_SMOOTHING = 0.1
 POSITIONS = 512
-# What MarianMTModel and torch.nn.Transformer are: the Transformer of 2017.
-PUBLISHED = {
-    "position_embedding_type": "sinusoidal",
-    "norm_position": "post",
-    "norm_type": "layer",
-    "norm_eps": 1e-5,
-    "final_norm": False,
-    "key_value_heads": None,
-    "gated_feed_forward": False,
-    "activation_function": "relu",
-    "query_key_value_bias": True,
-    "attention_output_bias": True,
-    "feed_forward_bias": True,
-}
 
 
 def glossa_config(size: str, tokenizer: PreTrainedTokenizerBase, architecture: str = "published") -> GlossaConfig:
@@ -33,7 +19,7 @@ def glossa_config(size: str, tokenizer: PreTrainedTokenizerBase, architecture: s
     d_model, ffn, layers, heads = SIZES[size]
     settings: dict = {"dropout": DROPOUT, "label_smoothing": LABEL_SMOOTHING}
     if architecture == "published":
-        settings |= PUBLISHED
+        settings |= PUBLISHED_2017
     else:
         ffn = -(-ffn * 2 // 3 // 64) * 64
         settings["key_value_heads"] = heads // 2

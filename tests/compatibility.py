@@ -21,24 +21,17 @@ TORCH = "torch==2.13.0"
 SENTENCES = ["The cat sleeps on the mat.", "Où est-ce qu’il l'a posé ?", "</s> is text"]
 SIZES = {"vocab_size": 300, "d_model": 32, "encoder_layers": 2, "decoder_layers": 2}
 SIZES |= {"encoder_ffn_dim": 48, "decoder_ffn_dim": 48, "max_source_positions": 64, "max_target_positions": 64}
-PAPER = {
-    "position_embedding_type": "sinusoidal",
-    "norm_position": "post",
-    "norm_type": "layer",
-    "final_norm": False,
-    "key_value_heads": None,
-    "gated_feed_forward": False,
-    "activation_function": "relu",
-    "query_key_value_bias": True,
-    "attention_output_bias": True,
-    "feed_forward_bias": True,
-}
-ARCHITECTURES = {
-    "default": {},
-    "paper": PAPER,
-    "separate": {"decoder_vocab_size": 310, "tie_word_embeddings": False},
-    "learned": {"position_embedding_type": "learned", "norm_position": "post"},
-}
+
+
+def architectures() -> dict[str, dict]:
+    from glossa.configuration_glossa import PUBLISHED_2017
+
+    return {
+        "default": {},
+        "published": PUBLISHED_2017,
+        "separate": {"decoder_vocab_size": 310, "tie_word_embeddings": False},
+        "learned": {"position_embedding_type": "learned", "norm_position": "post"},
+    }
 
 
 def save(folder: Path, settings: dict) -> None:
@@ -132,14 +125,15 @@ def main(versions: list[str]) -> int:
     """The table; 1 where anything differs, else 0."""
     faults = 0
     with tempfile.TemporaryDirectory() as scratch:
-        for name, settings in ARCHITECTURES.items():
+        models = architectures()
+        for name, settings in models.items():
             save(Path(scratch, name), settings)
-        expected = {name: json.loads(json.dumps(probe(str(Path(scratch, name))))) for name in ARCHITECTURES}
+        expected = {name: json.loads(json.dumps(probe(str(Path(scratch, name))))) for name in models}
         for version in versions:
             python, installed = install(Path(scratch, f"environment-{version}"), version)
             print(f"\n{installed}\n| model | " + " | ".join(expected["default"]) + " |")
             print("|" + " --- |" * (len(expected["default"]) + 1))
-            for name in ARCHITECTURES:
+            for name in models:
                 found = probe_in(python, Path(scratch, name), Path(scratch, f"home-{version}"))
                 cells = compare(found, expected[name])
                 print(f"| {name} | " + " | ".join(cells) + " |", flush=True)

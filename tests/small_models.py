@@ -4,6 +4,7 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
+from glossa.configuration_glossa import PUBLISHED_2017
 
 TINY = {
     "vocab_size": 50,
@@ -18,18 +19,7 @@ TINY = {
 }
 ARCHITECTURES = {
     "default": {},
-    "sinusoidal": {
-        "position_embedding_type": "sinusoidal",
-        "norm_position": "post",
-        "norm_type": "layer",
-        "final_norm": False,
-        "key_value_heads": None,
-        "gated_feed_forward": False,
-        "activation_function": "relu",
-        "query_key_value_bias": True,
-        "attention_output_bias": True,
-        "feed_forward_bias": True,
-    },
+    "published": PUBLISHED_2017,
     "learned": {
         "position_embedding_type": "learned",
         "decoder_vocab_size": 37,

@@ -74,7 +74,7 @@ def attention(text: str, translation: str) -> str:
         + "</tr>"
         for row, line in zip(rows, weights, strict=True)
     )
-    caption = "Rows: the translation. Columns: the text. The stronger the colour, the more it looked there."
+    caption = "Rows: the translation. Columns: the text. The stronger the color, the more it looked there."
     table = f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f'<p>{caption}</p><div class="attention" tabindex="0" role="region" aria-label="Attention">{table}</div>'
 

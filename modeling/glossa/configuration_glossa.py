@@ -1,4 +1,4 @@
-"""The configuration of a Glossa model: every choice of architecture, none of decoding or training."""
+"""The configuration of a Glossa model: its architecture and loss, but not decoding or training."""
 
 from typing import Literal
 
@@ -6,75 +6,94 @@ from huggingface_hub.dataclasses import strict
 from transformers.activations import ACT2FN
 from transformers.configuration_utils import PreTrainedConfig
 
+# The architecture of Vaswani et al. 2017 without its sizes: `GlossaConfig(**PUBLISHED_2017, d_model=512, ...)`.
+# Post-norm and no norm after the last layer (section 3.1), as many key-value heads as query heads (section 3.2.2),
+# a feed-forward with ReLU (section 3.3), sinusoidal positions (section 3.5). The paper does not give the biases of
+# attention or the epsilon of the norm: both are those of `torch.nn.Transformer` and MarianMT.
+PUBLISHED_2017 = {
+    "position_embedding_type": "sinusoidal",
+    "norm_position": "post",
+    "norm_type": "layer",
+    "norm_eps": 1e-5,
+    "final_norm": False,
+    "key_value_heads": None,
+    "gated_feed_forward": False,
+    "activation_function": "relu",
+    "query_key_value_bias": True,
+    "attention_output_bias": True,
+    "feed_forward_bias": True,
+}
+
 
 @strict
 class GlossaConfig(PreTrainedConfig):
     """Configuration of [`GlossaModel`] and [`GlossaForConditionalGeneration`].
 
-    The defaults are a small modern translator: pre-norm, RMSNorm, rotary positions, grouped-query attention,
-    SwiGLU and one embedding matrix shared by source, target and output.
+    The defaults give a small modern translation model: pre-norm, RMSNorm, rotary positions, grouped-query attention,
+    SwiGLU and one embedding matrix for source, target and output.
 
     Args:
-        vocab_size (`int`, defaults to 8000): Rows of the source embedding; of all embeddings when they are shared.
+        vocab_size (`int`, defaults to 8000): Rows of the source embedding, or of all embeddings if they are shared.
         decoder_vocab_size (`int`, *optional*): Rows of the target embedding and of the output layer; `vocab_size`
-            when not given.
+            if not given.
         d_model (`int`, defaults to 256): Width of the residual stream.
         encoder_layers (`int`, defaults to 4): Layers of the encoder.
         decoder_layers (`int`, defaults to 4): Layers of the decoder.
         encoder_attention_heads (`int`, defaults to 4): Query heads of each encoder layer.
         decoder_attention_heads (`int`, defaults to 4): Query heads of each decoder layer.
-        key_value_heads (`int`, *optional*, defaults to 2): Key and value heads of every attention; it divides the
-            query heads (Ainslie et al. 2023). One is multi-query, `None` as many as there are query heads.
-        head_dim (`int`, *optional*): Width of a head; `d_model` divided by the heads when not given.
+        key_value_heads (`int`, *optional*, defaults to 2): Key and value heads of every attention; must divide the
+            number of query heads (Ainslie et al. 2023). 1 is multi-query attention, `None` one for each query head.
+        head_dim (`int`, *optional*): Width of a head; `d_model` divided by the number of heads if not given.
         encoder_ffn_dim (`int`, defaults to 704): Inner width of the encoder's feed-forward. 704 is two thirds of
-            4 x 256, rounded up to a multiple of 64, so that three gated matrices weigh what two plain ones do
-            (Shazeer 2020, section 2).
+            4 x 256, rounded up to a multiple of 64: three gated matrices then have as many parameters as two plain
+            ones (Shazeer 2020, section 2).
         decoder_ffn_dim (`int`, defaults to 704): Inner width of the decoder's feed-forward.
-        activation_function (`str`, defaults to `"silu"`): Any activation transformers knows by name.
-        gated_feed_forward (`bool`, defaults to `True`): `down(act(gate(x)) * up(x))` rather than
+        activation_function (`str`, defaults to `"silu"`): Name of any activation in transformers.
+        gated_feed_forward (`bool`, defaults to `True`): `down(act(gate(x)) * up(x))` instead of
             `down(act(up(x)))`; with `silu` this is SwiGLU (Shazeer 2020).
         position_embedding_type (`str`, defaults to `"rotary"`): `"rotary"` (Su et al. 2021; in self-attention),
             `"sinusoidal"` (Vaswani et al. 2017, section 3.5; all sines, then all cosines) or `"learned"`.
         rotary_base (`float`, defaults to 10000.0): Base of the rotary wavelengths (Su et al. 2021, section 3.2.2).
-        max_source_positions (`int`, defaults to 512): Longest source. Learned positions end here; rotary and
-            sinusoidal ones go on.
-        max_target_positions (`int`, defaults to 512): Longest target, likewise.
-        dropout (`float`, defaults to 0.1): Dropout of embeddings and of every sublayer's output (Vaswani et al.
+        max_source_positions (`int`, defaults to 512): Longest source in tokens. Only learned positions
+            enforce it; rotary and sinusoidal positions have no limit.
+        max_target_positions (`int`, defaults to 512): Longest target in tokens, likewise.
+        dropout (`float`, defaults to 0.1): Dropout of embeddings and of each sublayer's output (Vaswani et al.
             2017, section 5.4).
         attention_dropout (`float`, defaults to 0.0): Dropout of attention weights.
         activation_dropout (`float`, defaults to 0.0): Dropout inside the feed-forward.
         norm_type (`str`, defaults to `"rms"`): `"rms"` (Zhang and Sennrich 2019) or `"layer"` (Ba et al. 2016).
-        norm_position (`str`, defaults to `"pre"`): `"pre"`, before each sublayer, or `"post"`, after each residual
-            addition (Xiong et al. 2020 compare them).
-        norm_eps (`float`, defaults to 1e-6): Added to the variance.
-        final_norm (`bool`, defaults to `True`): A norm at the end of encoder and decoder; pre-norm needs it.
+        norm_position (`str`, defaults to `"pre"`): `"pre"` (before each sublayer) or `"post"` (after each residual
+            addition); compared by Xiong et al. 2020.
+        norm_eps (`float`, defaults to 1e-6): Added to the variance (or mean square) in norms.
+        final_norm (`bool`, defaults to `True`): A norm at the end of encoder and decoder, as pre-norm needs.
         embedding_norm (`bool`, defaults to `False`): A norm on the sum of token and position embedding.
         query_key_value_bias (`bool`, defaults to `False`): Biases on the three input projections of attention.
         attention_output_bias (`bool`, defaults to `False`): Bias on the output projection of attention.
         feed_forward_bias (`bool`, defaults to `False`): Biases in the feed-forward.
-        scale_embedding (`bool`, defaults to `True`): Token embeddings times sqrt(d_model) (Vaswani et al. 2017,
-            section 3.4).
-        tie_word_embeddings (`bool`, defaults to `True`): Output layer and target embedding are one matrix (Press
-            and Wolf 2017). `False` leaves all matrices separate.
-        share_encoder_decoder_embeddings (`bool`, defaults to `True`): The source embedding is that matrix too;
-            takes one vocabulary, and `tie_word_embeddings`.
-        initialization (`str`, defaults to `"xavier_uniform"`): `"xavier_uniform"` for the linear layers, with
-            embeddings normal of deviation d_model^-0.5 (of deviation 1 where they are neither scaled nor tied), or
-            `"normal"`, where everything has deviation `init_std`.
-        init_std (`float`, defaults to 0.02): Deviation of `"normal"` initialization.
-        label_smoothing (`float`, defaults to 0.0): Mass the training loss takes from the label (Szegedy et al. 2016,
-            section 7). Used in training mode only: in evaluation the loss is the plain cross-entropy.
-        label_smoothing_type (`str`, defaults to `"uniform"`): `"uniform"` spreads the mass over the whole
-            vocabulary, as torch does; `"exclude_padding"` over all tokens but the label and padding.
-        use_cache (`bool`, defaults to `True`): Return keys and values, so that decoding need not read its prefix
-            again.
+        scale_embedding (`bool`, defaults to `True`): Multiply token embeddings by sqrt(d_model) (Vaswani et al.
+            2017, section 3.4).
+        tie_word_embeddings (`bool`, defaults to `True`): Output layer and target embedding share one matrix (Press
+            and Wolf 2017). `False` keeps all matrices separate.
+        share_encoder_decoder_embeddings (`bool`, defaults to `True`): The source embedding shares that matrix
+            too; needs one vocabulary and `tie_word_embeddings`.
+        initialization (`str`, defaults to `"xavier_uniform"`): `"xavier_uniform"` (linear layers; embeddings
+            are normal with standard deviation d_model^-0.5, or 1 if they are neither scaled nor tied) or `"normal"`
+            (everything, with standard deviation `init_std`).
+        init_std (`float`, defaults to 0.02): Standard deviation of `"normal"` initialization.
+        label_smoothing (`float`, defaults to 0.0): Probability that the training loss takes from the label and
+            spreads over other tokens (Szegedy et al. 2016, section 7). In evaluation the loss is the plain
+            cross-entropy.
+        label_smoothing_type (`str`, defaults to `"uniform"`): `"uniform"` spreads it over the whole
+            vocabulary, as torch does; `"exclude_padding"` over all tokens except the label and padding.
+        use_cache (`bool`, defaults to `True`): Return keys and values, so that a decoding step reads only the
+            new token.
         pad_token_id (`int`, defaults to 0): Padding.
         eos_token_id (`int`, defaults to 1): End of a sentence.
         bos_token_id (`int`, defaults to 2): Start of a sentence.
         decoder_start_token_id (`int`, defaults to 2): The decoder's first input.
 
     Raises:
-        ValueError: where sizes do not fit together; the message names field, value and what is allowed.
+        ValueError: if sizes do not fit together; the message names the field, its value and what is allowed.
     """
 
     model_type = "glossa"
@@ -133,7 +152,7 @@ class GlossaConfig(PreTrainedConfig):
         super().__post_init__(**kwargs)
 
     def validate_architecture(self):
-        """Part of `@strict`'s validation: the sizes fit together."""
+        """Check that the sizes fit together; `@strict` calls it."""
         positive = ("vocab_size", "decoder_vocab_size", "d_model", "encoder_layers", "decoder_layers")
         positive += ("encoder_ffn_dim", "decoder_ffn_dim", "max_source_positions", "max_target_positions")
         positive += ("encoder_attention_heads", "decoder_attention_heads")
@@ -155,8 +174,8 @@ class GlossaConfig(PreTrainedConfig):
             raise ValueError(f"d_model is {self.d_model}; sinusoidal positions need an even number.")
         if self._shares_embeddings and self.vocab_size != self.decoder_vocab_size:
             raise ValueError(
-                f"decoder_vocab_size is {self.decoder_vocab_size} and vocab_size {self.vocab_size}; embeddings that "
-                "are shared need one size. Set share_encoder_decoder_embeddings to False."
+                f"decoder_vocab_size is {self.decoder_vocab_size} and vocab_size {self.vocab_size}; shared "
+                "embeddings need one size. Set share_encoder_decoder_embeddings to False."
             )
 
     @property
@@ -172,3 +191,6 @@ class GlossaConfig(PreTrainedConfig):
         head_dim = self.head_dim or self.d_model // heads
         if self.position_embedding_type == "rotary" and head_dim % 2:
             raise ValueError(f"The head size is {head_dim} ({field} {heads}); rotary positions need an even number.")
+
+
+__all__ = ["PUBLISHED_2017", "GlossaConfig"]

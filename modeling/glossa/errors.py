@@ -1,10 +1,10 @@
-"""The error that is meant for the person at the keyboard, and those of the network that become one."""
+"""The error shown to users, and the network errors that are turned into it."""
 
 import importlib
 
 
 class GlossaError(Exception):
-    """A mistake in what the user gave: a file, a row, a setting.
+    """Bad input from the user: a file, a row, a setting.
 
     The message says what was wrong (file, line, field, value), what is allowed and what to do. Commands print it
     without a traceback and exit with status 1; `--debug` shows the traceback.

@@ -1,12 +1,12 @@
-"""The loss of a translator: cross-entropy with smoothed labels, from logits, or from the states they are made of.
+"""Cross-entropy with label smoothing, from logits, or from hidden states and the output layer.
 
-Shapes in comments: N positions, D width of the states, V vocabulary.
+Shapes in comments: N positions, D width of the states, V vocabulary size.
 """
 
 import torch
 from torch.autograd.function import once_differentiable
 
-CHUNKS = {"cpu": 256, "cuda": 4096}  # labels: what caches hold, and what keeps a GPU busy
+CHUNKS = {"cpu": 256, "cuda": 4096}  # labels: as many as fit a CPU's cache; as many as keep a GPU busy
 
 
 def smoothed_cross_entropy(
@@ -16,15 +16,15 @@ def smoothed_cross_entropy(
     excluded_token_id: int | None = None,
     num_items_in_batch: torch.Tensor | int | None = None,
 ) -> torch.Tensor:
-    """Cross-entropy between smoothed labels and the model's distribution, in nats a token, in float32 at least.
+    """Cross-entropy between smoothed labels and the model's distribution, in nats per token, in float32 or wider.
 
     Args:
         logits: [..., V].
-        labels: [...]; -100 is left out.
-        label_smoothing: Mass taken from the label.
-        excluded_token_id: `None` spreads that mass evenly over all V tokens. A token (padding) spreads it evenly
-            over the V - 2 that are neither the label nor this token.
-        num_items_in_batch: Divides the sum; the number of labels in `labels` when not given.
+        labels: [...]; -100 is ignored.
+        label_smoothing: Probability taken from the label.
+        excluded_token_id: With `None` that probability is spread evenly over all V tokens; with a token (padding),
+            over the V - 2 tokens that are neither the label nor this one.
+        num_items_in_batch: Divisor of the sum; the number of labels if not given.
     """
     labels = labels.flatten().to(logits.device)  # [N]
     precision = torch.promote_types(logits.dtype, torch.float32)
@@ -42,10 +42,10 @@ def chunked_cross_entropy(
     excluded_token_id: int | None = None,
     num_items_in_batch: torch.Tensor | int | None = None,
 ) -> torch.Tensor:
-    """`smoothed_cross_entropy` of the logits `states` [..., D] times `weight` [V, D], which never exist as a whole.
+    """`smoothed_cross_entropy` of the logits `states` [..., D] times `weight` [V, D], computed in chunks.
 
-    Faster, and smaller by the logits, their softmax and its gradient: 256 labels at a time (`CHUNKS`) they stay in
-    the processor's cache. Positions without a label cost nothing.
+    Logits, their softmax and its gradient exist for one chunk of labels at a time (`CHUNKS`). This saves memory, and
+    on a CPU time, since a chunk stays in the cache. Positions without a label are skipped.
     """
     labels = labels.to(states.device)
     real = labels != -100
@@ -54,7 +54,7 @@ def chunked_cross_entropy(
 
 
 def _masses(vocabulary: int, smoothing: tuple[float, int | None]) -> tuple[float, float]:
-    """What the smoothed distribution adds at the label, and what it has on every token that is not excluded."""
+    """The extra probability of the label, and the probability of every token that is not excluded."""
     amount, excluded = smoothing
     everywhere = amount / vocabulary if excluded is None or amount == 0 else amount / (vocabulary - 2)
     return 1 - amount - (0 if excluded is None else everywhere), everywhere
@@ -84,8 +84,8 @@ def _mean(total: torch.Tensor, labels: torch.Tensor, num_items_in_batch: torch.T
 class _ChunkedCrossEntropy(torch.autograd.Function):
     """Sum of the smoothed costs of states [N, D], weight [V, D] and labels [N] without -100.
 
-    The gradient is worked out in the forward pass, while a chunk's softmax is at hand; backward scales it. All chunks
-    use the same memory: on a processor, getting new pages from the system takes as long as the softmax does.
+    The forward pass also computes the gradient, from the softmax of each chunk; the backward pass scales it. All
+    chunks share one buffer: on a CPU, allocating a new one takes as long as the softmax.
     """
 
     @staticmethod
@@ -96,7 +96,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         label, everywhere = _masses(weight.shape[0], smoothing)
         output_layer = weight.to(mixed)
         rows = CHUNKS.get(device, CHUNKS["cuda"])
-        rows = max(-(-len(labels) // max(round(len(labels) / rows), 1)), 1)  # equal chunks of about as many
+        rows = max(-(-len(labels) // max(round(len(labels) / rows), 1)), 1)  # chunks of equal size, close to `rows`
         logits = states.new_empty(min(rows, len(labels)), weight.shape[0], dtype=mixed)
         scores = logits if mixed == precision else torch.empty_like(logits, dtype=precision)
         total = states.new_zeros((), dtype=precision)
@@ -112,7 +112,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
                 probabilities.copy_(gradient)
                 torch.log_softmax(probabilities, -1, out=probabilities)
                 total += _smoothed_costs(probabilities, targets, smoothing).sum()
-                # Softmax less the smoothed distribution.
+                # The gradient: softmax minus the smoothed distribution.
                 probabilities.exp_().sub_(everywhere)
                 probabilities[torch.arange(len(targets), device=targets.device), targets] -= label
                 if smoothing[1] is not None:

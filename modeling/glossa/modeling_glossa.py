@@ -1,7 +1,7 @@
 """The Glossa encoder-decoder Transformer.
 
-Shapes in comments: B sentences, S source tokens, T target tokens, L queries and K keys of an attention, D width of
-the residual stream, H query heads, G key-value heads, E width of a head, V vocabulary.
+Shapes in comments: B sequences, S source tokens, T target tokens, L queries, K keys, D width of the residual stream,
+H query heads, G key-value heads, E width of a head, V vocabulary size.
 """
 
 import torch
@@ -30,7 +30,7 @@ from .loss_glossa import chunked_cross_entropy, smoothed_cross_entropy
 
 
 def shift_tokens_right(labels: torch.Tensor, pad_token_id: int, decoder_start_token_id: int) -> torch.Tensor:
-    """The decoder's input for `labels` [B, T]: the start token, then all labels but the last; -100 becomes padding."""
+    """The decoder's input [B, T] for `labels` [B, T]: the start token and all labels but the last, -100 as padding."""
     shifted = labels.new_full(labels.shape, decoder_start_token_id)
     shifted[:, 1:] = labels[:, :-1]
     return shifted.masked_fill_(shifted == -100, pad_token_id)
@@ -41,7 +41,7 @@ def sinusoids(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Cosines and sines of position x base^(-2i / dim), i < dim / 2: two tensors [*position_ids.shape, dim / 2].
 
-    Computed where they are used, in float32 at least: there is no table to outgrow, to store or to round.
+    Computed on every call, in float32 or wider: no table limits the length, takes memory or is cast to half precision.
     """
     precision = torch.promote_types(dtype, torch.float32)
     exponents = torch.arange(0, dim, 2, device=position_ids.device, dtype=precision) / dim
@@ -50,13 +50,13 @@ def sinusoids(
 
 
 def rotate(states: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """Turn each pair (i, i + E/2) of `states` [B, heads, L, E] by its angle; `cos`, `sin` are [1 or B, 1, L, E/2]."""
+    """Rotate each pair (i, i + E/2) of `states` [B, heads, L, E]; `cos` and `sin` are [1 or B, 1, L, E/2]."""
     first, second = states.chunk(2, dim=-1)
     return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
 
 
 def repeat_heads(states: torch.Tensor, repeats: int) -> torch.Tensor:
-    """[B, G, K, E] to [B, G * repeats, K, E]; each key-value head serves `repeats` neighbouring query heads."""
+    """[B, G, K, E] to [B, G * repeats, K, E]; each key-value head serves `repeats` neighboring query heads."""
     return states if repeats == 1 else states.repeat_interleave(repeats, dim=1)
 
 
@@ -70,7 +70,7 @@ def eager_attention_forward(
     dropout: float = 0.0,
     **kwargs,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Attention as the paper writes it; the one implementation that returns its weights [B, H, L, K]."""
+    """Scaled dot-product attention (Vaswani et al. 2017, equation 1); also returns its weights [B, H, L, K]."""
     scores = query @ repeat_heads(key, module.num_key_value_groups).transpose(2, 3) * scaling  # [B, H, L, K]
     if attention_mask is not None:
         scores = scores + attention_mask
@@ -87,10 +87,10 @@ def build_norm(config: GlossaConfig) -> nn.Module:
 
 
 class GlossaDropout(nn.Dropout):
-    """Dropout (Srivastava et al. 2014) that takes a processor half the time of torch's.
+    """Dropout (Srivastava et al. 2014) in half the time of torch's on a CPU.
 
-    There torch draws each element's fate by itself; here four share a random number of 64 bits, so that `p` is a
-    multiple of 1/65536. What stays is scaled by the share that does, as ever.
+    One 64-bit draw serves four elements, so `p` is rounded to a multiple of 1/65536. Kept elements are divided by the
+    probability of being kept. On other devices and when compiled, this is torch's dropout.
     """
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
@@ -105,7 +105,7 @@ class GlossaDropout(nn.Dropout):
 
 
 class GlossaAttention(nn.Module):
-    """Attention with H query heads on G key-value heads: of a sequence on itself, or of a target on its source."""
+    """Attention with H query heads and G key-value heads: self-attention, or cross-attention to the source."""
 
     def __init__(self, config: GlossaConfig, heads: int, is_causal: bool = False, layer_idx: int = 0):
         super().__init__()
@@ -133,8 +133,8 @@ class GlossaAttention(nn.Module):
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """[B, L, D] to [B, L, D]; with `encoder_hidden_states` [B / k, S, D], keys and values come from the source.
 
-        The k targets of one source, its beams, then attend to it as one target k times as long: a source knows no
-        order of the target's tokens, and its keys and values need not be there k times.
+        Cross-attention ignores target order, so the k targets of one source (its beams) are read as one target of k
+        times the length and share keys and values.
         """
         rows, length, _ = hidden_states.shape
         if encoder_hidden_states is not None:
@@ -171,20 +171,20 @@ class GlossaAttention(nn.Module):
         return self._split_heads(self.k_proj(states)), self._split_heads(self.v_proj(states))  # [B, G, K, E] each
 
     def _source_key_value(self, source: torch.Tensor, past_key_values: EncoderDecoderCache | None):
-        """Keys and values of the source, computed once a sentence: at the first step they go into the cache."""
+        """Keys and values of the source, computed at the first step and cached for the others."""
         if past_key_values is None:
             return self._key_value(source)
         cache = past_key_values.cross_attention_cache
         if past_key_values.is_updated.get(self.layer_idx):
             layer = cache.layers[self.layer_idx]
-            return layer.keys, layer.values  # type: ignore[union-attr]  # a linear attention's layer has neither
+            return layer.keys, layer.values  # type: ignore[union-attr]  # layers of linear attention have neither
         key, value = cache.update(*self._key_value(source), self.layer_idx)
         past_key_values.is_updated[self.layer_idx] = True
         return key, value
 
 
 class GlossaFeedForward(nn.Module):
-    """The position-wise network, [B, L, D] to [B, L, D]: plain, or gated."""
+    """The position-wise feed-forward network, [B, L, D] to [B, L, D], plain or gated."""
 
     def __init__(self, config: GlossaConfig, inner_dim: int):
         super().__init__()
@@ -192,7 +192,7 @@ class GlossaFeedForward(nn.Module):
         self.gate_proj = nn.Linear(config.d_model, inner_dim, bias=bias) if config.gated_feed_forward else None
         self.up_proj = nn.Linear(config.d_model, inner_dim, bias=bias)
         self.down_proj = nn.Linear(inner_dim, config.d_model, bias=bias)
-        # In place where nothing else needs its input: new pages take a processor longer than the maximum does.
+        # In place: on a CPU, allocating memory for the result takes longer than the ReLU itself.
         relu = config.activation_function == "relu"
         self.activation = nn.ReLU(inplace=True) if relu else ACT2FN[config.activation_function]
         self.dropout = GlossaDropout(config.activation_dropout)
@@ -207,7 +207,7 @@ class GlossaFeedForward(nn.Module):
 
 
 class GlossaResidual(nn.Module):
-    """What stands around a sublayer: its norm, before or after, dropout and the addition."""
+    """The residual connection around a sublayer: norm before or after, dropout, addition."""
 
     def __init__(self, config: GlossaConfig):
         super().__init__()
@@ -246,7 +246,7 @@ class GlossaEncoderLayer(GradientCheckpointingLayer):
 
 
 class GlossaDecoderLayer(GradientCheckpointingLayer):
-    """Causal self-attention over the target, attention to the source if there is one, then the feed-forward."""
+    """Causal self-attention, cross-attention if there is a source, then the feed-forward."""
 
     def __init__(self, config: GlossaConfig, layer_idx: int):
         super().__init__()
@@ -290,7 +290,7 @@ class GlossaDecoderLayer(GradientCheckpointingLayer):
 
 
 class GlossaSinusoidalPositions(nn.Module):
-    """Fixed position embeddings, [1 or B, L] to [1 or B, L, D]: all sines, then all cosines. It has no weights."""
+    """Fixed position embeddings, [1 or B, L] to [1 or B, L, D]: all sines, then all cosines. No weights."""
 
     def __init__(self, config: GlossaConfig):
         super().__init__()
@@ -302,7 +302,7 @@ class GlossaSinusoidalPositions(nn.Module):
 
 
 class GlossaLearnedPositions(nn.Embedding):
-    """Learned position embeddings, [1 or B, L] to [1 or B, L, D], for as many positions as there are rows."""
+    """Learned position embeddings, [1 or B, L] to [1 or B, L, D], for `num_embeddings` positions."""
 
     def forward(self, position_ids: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:  # type: ignore[override]
         if not is_torchdynamo_compiling() and position_ids.max() >= self.num_embeddings:
@@ -314,7 +314,7 @@ class GlossaLearnedPositions(nn.Embedding):
 
 
 class GlossaEmbeddings(nn.Module):
-    """From token embeddings to the input of the first layer: scale, positions, norm, dropout."""
+    """Token embeddings to the input of the first layer: scale, add positions, norm, dropout."""
 
     def __init__(self, config: GlossaConfig, heads: int, max_positions: int):
         super().__init__()
@@ -330,7 +330,7 @@ class GlossaEmbeddings(nn.Module):
         self.dropout = GlossaDropout(config.dropout)
 
     def forward(self, inputs_embeds: torch.Tensor, position_ids: torch.Tensor):
-        """Hidden states [B, L, D] and, where positions are rotary, cosines and sines [1 or B, 1, L, E/2]."""
+        """Hidden states [B, L, D] and, for rotary positions, cosines and sines [1 or B, 1, L, E/2]."""
         hidden_states = inputs_embeds * self.scale
         if self.embed_positions is not None:
             hidden_states = hidden_states + self.embed_positions(position_ids, hidden_states.dtype)
@@ -348,7 +348,7 @@ def _is_rotary(config: GlossaConfig) -> bool:
 def positions_of(
     length: int, device: torch.device, attention_mask: torch.Tensor | None, past_length: int = 0
 ) -> torch.Tensor:
-    """Positions [1 or B, L], counted from the first real token, so that padding on the left moves nothing."""
+    """Positions [1 or B, L], counted from the first token that is not padding on the left."""
     if attention_mask is None or attention_mask.dim() != 2:
         return (torch.arange(length, device=device) + past_length).unsqueeze(0)
     counts = attention_mask.to(device).long().cumsum(-1) - 1
@@ -356,7 +356,7 @@ def positions_of(
 
 
 class GlossaPreTrainedModel(PreTrainedModel):
-    """What every Glossa model shares: its configuration, its initialization and what it supports."""
+    """Configuration, initialization and supported features of every Glossa model."""
 
     config: GlossaConfig
     config_class = GlossaConfig
@@ -383,8 +383,8 @@ class GlossaPreTrainedModel(PreTrainedModel):
             if module.bias is not None:
                 init.zeros_(module.bias)
         elif isinstance(module, nn.Embedding):
-            # The first layer gets tokens of variance 1, which positions do not drown, unless the output layer, where
-            # that would be far too much, is the same matrix.
+            # Token embeddings enter the first layer with variance 1, like positions. A matrix that is also the output
+            # layer starts smaller, or the logits would be far too large.
             scaled = config.scale_embedding or config.tie_word_embeddings
             deviation = config.d_model**-0.5 if scaled else 1.0
             init.normal_(module.weight, mean=0.0, std=deviation if xavier else config.init_std)
@@ -396,16 +396,16 @@ class GlossaPreTrainedModel(PreTrainedModel):
                 init.zeros_(module.bias)
 
     def save_pretrained(self, *args, **kwargs):
-        """As in transformers; where the code goes along, its `AutoModel` and pipeline are named beside the class."""
+        """As in transformers; when the code is saved too, also registers its `AutoModel` class and its pipeline."""
         if self._auto_class is not None:
-            # An import within this file takes the pipeline's file along wherever this one is copied.
+            # transformers copies the files that this one imports, so the import makes it copy the pipeline.
             from .pipeline_glossa import custom_pipelines
 
             names = getattr(self.config, "auto_map", None) or {}
             self.config.auto_map = names | {"AutoModel": "modeling_glossa.GlossaModel"}
             if self.can_generate():
                 self.config.custom_pipelines = custom_pipelines()
-        # PEFT's merge sets this to False where the source has a matrix of its own; what is one must come back as one.
+        # PEFT's merge sets this to False when the source has its own matrix; tied weights must stay tied when loaded.
         output = self.get_output_embeddings()
         if output is not None and output.weight is self.get_decoder().get_input_embeddings().weight:
             self.config.tie_word_embeddings = True
@@ -438,7 +438,7 @@ class GlossaEncoder(GlossaPreTrainedModel):
         inputs_embeds: torch.FloatTensor | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> tuple | BaseModelOutput:
-        """Encode `input_ids` [B, S] or `inputs_embeds` [B, S, D]; `attention_mask` [B, S] is 0 at padding."""
+        """`input_ids` [B, S] or `inputs_embeds` [B, S, D] to [B, S, D]; `attention_mask` [B, S] is 0 at padding."""
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("Give the encoder either input_ids or inputs_embeds.")
         if inputs_embeds is None:
@@ -454,7 +454,7 @@ class GlossaEncoder(GlossaPreTrainedModel):
 
 
 class GlossaDecoder(GlossaPreTrainedModel):
-    """Target tokens [B, T] and the source's hidden states [B, S, D] to hidden states [B, T, D]."""
+    """Target tokens [B, T] and encoder states [B, S, D] to hidden states [B, T, D]."""
 
     _can_record_outputs = {
         "hidden_states": GlossaDecoderLayer,
@@ -486,11 +486,11 @@ class GlossaDecoder(GlossaPreTrainedModel):
         use_cache: bool | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> tuple | BaseModelOutputWithPastAndCrossAttentions:
-        """Decode `input_ids` [B, T] after what the cache holds; `attention_mask` [B, cached + T] is 0 at padding.
+        """Decode `input_ids` [B, T] after the cached tokens; `attention_mask` [B, cached + T] is 0 at padding.
 
-        `encoder_hidden_states` have B rows, or B / k: then k rows after one another are targets of one source.
-        Without `encoder_hidden_states` the layers attend to the target alone, as a language model.
-        `position_ids` [1 or B, T] are counted from the mask when not given.
+        `encoder_hidden_states` have B rows, or B / k rows, each the source of k consecutive targets. Without them the
+        layers skip cross-attention, as in a language model. `position_ids` [1 or B, T] default to positions counted
+        from the mask.
         """
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("Give the decoder either decoder_input_ids or decoder_inputs_embeds.")
@@ -511,7 +511,7 @@ class GlossaDecoder(GlossaPreTrainedModel):
         )
         encoder_mask = None
         if encoder_hidden_states is not None:
-            # As the layers see it: all targets of a source one after the other.
+            # The mask has the shape that cross-attention sees: the targets of one source joined into one.
             grouped = inputs_embeds.reshape(encoder_hidden_states.shape[0], -1, inputs_embeds.shape[-1])
             encoder_mask = create_bidirectional_mask(
                 config=self.config,
@@ -520,7 +520,7 @@ class GlossaDecoder(GlossaPreTrainedModel):
                 encoder_hidden_states=encoder_hidden_states,
             )
         for layer in self.layers:
-            # Hidden and encoder states by position: re-entrant checkpointing gives gradients to positionals only.
+            # Positional arguments: re-entrant checkpointing passes gradients to no keyword argument.
             hidden_states = layer(
                 hidden_states,
                 mask,
@@ -561,16 +561,16 @@ class GlossaModel(GlossaPreTrainedModel):
         mean_resizing: bool = True,
         decoder_new_num_tokens: int | None = None,
     ) -> nn.Embedding:
-        """Resize both embeddings; transformers alone would leave the target's as it was.
+        """Resize both embeddings; transformers alone would resize the source's only.
 
         Args:
-            new_num_tokens: Rows of the source embedding; as many as there are when not given.
+            new_num_tokens: Rows of the source embedding; unchanged if not given.
             pad_to_multiple_of: Round rows up to a multiple of this.
-            mean_resizing: Draw new rows around the mean of the old ones rather than as at the start of training.
-            decoder_new_num_tokens: Rows of the target embedding; `new_num_tokens` when not given.
+            mean_resizing: Draw new rows around the mean of the old ones instead of initializing them.
+            decoder_new_num_tokens: Rows of the target embedding; `new_num_tokens` if not given.
 
         Raises:
-            ValueError: where source and target share one matrix and are to have different rows.
+            ValueError: if source and target share one matrix but the sizes differ.
         """
         source, target = self.encoder.embed_tokens, self.decoder.embed_tokens
         if decoder_new_num_tokens is None:
@@ -601,7 +601,7 @@ class GlossaModel(GlossaPreTrainedModel):
         use_cache: bool | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> tuple | Seq2SeqModelOutput:
-        """Source [B, S] and target [B, T] to the decoder's hidden states [B, T, D]; masks are 0 at padding."""
+        """Source [B, S] and target [B, T] to hidden states of the decoder [B, T, D]; masks are 0 at padding."""
         if encoder_outputs is None:
             encoded = self.encoder(
                 input_ids=input_ids,
@@ -639,7 +639,7 @@ class GlossaModel(GlossaPreTrainedModel):
 
 
 class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixin):
-    """The translator: encoder, decoder and the output layer over the target vocabulary."""
+    """The translation model: encoder, decoder and output layer over the target vocabulary."""
 
     def __init__(self, config: GlossaConfig):
         super().__init__(config)
@@ -657,7 +657,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         mean_resizing: bool = True,
         decoder_new_num_tokens: int | None = None,
     ) -> nn.Embedding:
-        """As [`GlossaModel.resize_token_embeddings`]; the output layer gets the target's rows."""
+        """As [`GlossaModel.resize_token_embeddings`]; the output layer follows the target embedding."""
         embeddings = self.model.resize_token_embeddings(
             new_num_tokens, pad_to_multiple_of, mean_resizing, decoder_new_num_tokens
         )
@@ -668,7 +668,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         return embeddings
 
     def prepare_inputs_for_generation(self, input_ids: torch.LongTensor, **kwargs) -> dict:  # type: ignore[override]
-        """As in transformers, with positions: a static cache's mask no longer tells where a sentence begins."""
+        """As in transformers, plus positions: a static cache makes the mask 4-D, and the model cannot count them."""
         inputs = super().prepare_inputs_for_generation(input_ids, **kwargs)  # type: ignore[misc]
         mask, tokens = kwargs.get("decoder_attention_mask"), inputs["decoder_input_ids"]
         if mask is not None and mask.dim() == 2 and "decoder_position_ids" not in inputs:
@@ -676,7 +676,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         return inputs
 
     def prepare_decoder_input_ids_from_labels(self, labels: torch.Tensor) -> torch.Tensor:
-        """The decoder's input [B, T] for `labels` [B, T], as collators ask for it."""
+        """The decoder's input [B, T] for `labels` [B, T]; called by data collators."""
         padding, start = self.config.pad_token_id, self.config.decoder_start_token_id
         if padding is None or start is None:
             raise ValueError(
@@ -703,17 +703,17 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         num_items_in_batch: torch.Tensor | int | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> tuple | Seq2SeqLMOutput:
-        """Logits [B, T, V] and, with `labels` [B, T], the loss; in training the loss alone (`chunked_cross_entropy`).
+        """Logits [B, T, V] and, with `labels` [B, T], the loss; in training the loss only (`chunked_cross_entropy`).
 
         Args:
             input_ids: Source [B, S], or `inputs_embeds` [B, S, D], or `encoder_outputs`.
             attention_mask: [B, S], 0 at source padding.
-            decoder_input_ids: Target [B, T], or `decoder_inputs_embeds` [B, T, D]; made from `labels` if absent.
-            decoder_attention_mask: [B, cached + T], 0 at target padding; only padding on the left needs it.
-            decoder_position_ids: [1 or B, T]; counted from that mask when not given.
-            labels: [B, T], not shifted; -100 is left out of the loss.
-            logits_to_keep: Compute logits for this many last positions only, or for these positions; 0 is all.
-            num_items_in_batch: Labels in all batches of one optimizer step: the loss is their mean.
+            decoder_input_ids: Target [B, T], or `decoder_inputs_embeds` [B, T, D]; made from `labels` if not given.
+            decoder_attention_mask: [B, cached + T], 0 at target padding; needed only for padding on the left.
+            decoder_position_ids: [1 or B, T]; counted from that mask if not given.
+            labels: [B, T], not shifted; -100 is ignored.
+            logits_to_keep: Compute logits only for this many last positions, or for these positions; 0 means all.
+            num_items_in_batch: Number of labels in all batches of one optimizer step; the loss is divided by it.
         """
         if labels is not None:
             use_cache = False
@@ -753,7 +753,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         excludes_padding = self.config.label_smoothing_type == "exclude_padding"
         smoothing = self.config.label_smoothing if self.training else 0.0
         excluded = self.config.pad_token_id if excludes_padding else None
-        # An adapter or a quantized layer in its place has more to it than a weight; a compiler fuses by itself.
+        # Adapters and quantized layers compute more than states times weight; a compiler fuses on its own.
         if self.training and type(self.lm_head) is nn.Linear and not is_torchdynamo_compiling():
             weight = self.lm_head.weight
             return None, chunked_cross_entropy(states, weight, labels, smoothing, excluded, num_items_in_batch)

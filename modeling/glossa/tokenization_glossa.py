@@ -1,4 +1,4 @@
-"""A tokenizer with a vocabulary for each side; it travels with models whose vocabularies are separate."""
+"""A tokenizer with separate source and target vocabularies; saved with models that have them."""
 
 import os
 from typing import Any
@@ -10,24 +10,24 @@ TARGET_TOKENIZER_FILE = "target_tokenizer.json"
 
 
 class GlossaTokenizer(PreTrainedTokenizerFast):
-    """Two fast tokenizers in one: the source's for what is read, the target's for what is written.
+    """Two fast tokenizers in one: one encodes the source, the other encodes and decodes the target.
 
         encoded = tokenizer(source, text_target=target)  # input_ids of the source, labels of the target
         tokenizer.decode(encoded["labels"])              # the target's text
 
-    Everything else, such as `get_vocab`, `len` and `convert_ids_to_tokens`, is the source's; `target_tokenizer` is the
-    other one. Special tokens have the same ids in both, so that padding and the ends of sentences are alike.
+    All other methods, such as `get_vocab`, `len` and `convert_ids_to_tokens`, use the source vocabulary;
+    `target_tokenizer` is the target's tokenizer. Special tokens have the same ids in both.
 
     Args:
         tokenizer_object (`tokenizers.Tokenizer`), or tokenizer_file (`str`): The source's.
         target_tokenizer_object (`tokenizers.Tokenizer`), or target_tokenizer_file (`str`): The target's.
 
     Raises:
-        ValueError: where the target's is not given, or a special token has different ids in the two.
+        ValueError: if the target's is missing, or a special token has different ids in the two vocabularies.
     """
 
     vocab_files_names = {"tokenizer_file": "tokenizer.json", "target_tokenizer_file": TARGET_TOKENIZER_FILE}
-    _tokenizer: Tokenizer  # type: ignore[assignment]  # transformers begins with None
+    _tokenizer: Tokenizer  # type: ignore[assignment]  # transformers declares None
     target_tokenizer: Tokenizer
 
     def __init__(self, *args, target_tokenizer_object: Tokenizer | None = None, **kwargs):
@@ -38,7 +38,7 @@ class GlossaTokenizer(PreTrainedTokenizerFast):
                 "target_tokenizer_object."
             )
         given = target_tokenizer_object
-        # A copy, as transformers makes of the source's: padding and truncation are set on it.
+        # A copy, as transformers makes for the source: padding and truncation change it.
         self.target_tokenizer = Tokenizer.from_file(file) if given is None else Tokenizer.from_str(given.to_str())
         super().__init__(*args, **kwargs)
         self._source_tokenizer = self._tokenizer
@@ -54,13 +54,13 @@ class GlossaTokenizer(PreTrainedTokenizerFast):
 
     @classmethod
     def convert_to_native_format(cls, *args, **kwargs) -> dict[str, Any]:
-        # Otherwise transformers takes the source's file apart and leaves its normalizer and decoder behind.
+        # The inherited method rebuilds the source's tokenizer and loses its normalizer and decoder.
         kwargs.pop("trust_remote_code", None)
         return kwargs
 
     @property
     def target_vocab_size(self) -> int:
-        """Tokens of the target's vocabulary, special ones included."""
+        """Size of the target vocabulary, special tokens included."""
         return self.target_tokenizer.get_vocab_size()
 
     def _switch_to_target_mode(self) -> None:
@@ -77,7 +77,7 @@ class GlossaTokenizer(PreTrainedTokenizerFast):
             self._switch_to_input_mode()
 
     def convert_tokens_to_string(self, tokens: list[str]) -> str:
-        """The text of target tokens, as `decode` gives it."""
+        """The text of target tokens, as `decode` would return it."""
         return self.target_tokenizer.decoder.decode(tokens)
 
     def _add_tokens(self, new_tokens, special_tokens: bool = False) -> int:

@@ -150,8 +150,9 @@ def test_the_command_measures_every_curve(tmp_path, capsys):
     for curve, numbers in sizes.items():
         assert found[curve]["sizes"] == list(map(int, numbers))
         for figure in FIGURES:
-            assert 0 < found[curve][figure][0] < found[curve][figure][1] * 1.5
+            assert min(found[curve][figure]) > 0
             assert found[curve]["exponents"][figure]["all"] == found[curve]["exponents"][figure]["last"]
+        assert found[curve]["memory"][0] < 1.5 * found[curve]["memory"][1]
     # Weights, gradients and two moments of the 31,000 tokens that one model has more than the other.
     small, large = found["vocabulary"]["memory"]
     assert large - small > 31_000 * 128 * 4 * 4

@@ -139,7 +139,7 @@ def test_a_batch_of_span_corruption():
 
 
 def test_a_batch_of_masking():
-    tokenizer = tokenizer_for("masked_lm", source_framing="start_end")
+    tokenizer = tokenizer_for("masked_lm", source_special_tokens="start_end")
     batch = PretrainingCollator("masked_lm", tokenizer, 64)([{"input_ids": list(range(20, 40))}, {"input_ids": [30]}])
     labels, inputs = batch["labels"], batch["input_ids"]
     assert inputs.shape == labels.shape == (2, 22)
@@ -157,7 +157,7 @@ def test_a_batch_of_causal_language_modelling():
 
 def test_a_source_is_framed_as_the_tokenizer_frames_it():
     for framing, frame in (("none", []), ("end", [EOS]), ("start_end", [2, EOS])):
-        tokenizer = tokenizer_for("span_corruption", source_framing=framing)
+        tokenizer = tokenizer_for("span_corruption", source_special_tokens=framing)
         row = PretrainingCollator("span_corruption", tokenizer, 64).corrupt([20])
         assert row["input_ids"] == [*frame[:-1], 4, *frame[-1:]] and row["labels"] == [4, 20, EOS]
 

@@ -62,6 +62,6 @@ def test_a_second_time_comes_from_the_cache(tmp_path, tokenizer, monkeypatch):
     pairs(train=ROWS)["train"].to_parquet(path)
     load = lambda: DatasetDict(train=Dataset.from_parquet(str(path), cache_dir=str(tmp_path / "cache")))  # noqa: E731
     first = tokenize_pairs(load(), tokenizer, DataArguments(), report())["train"]
-    monkeypatch.setattr(type(tokenizer), "__call__", lambda *a, **k: pytest.fail("tokenised again"))
+    monkeypatch.setattr(type(tokenizer), "__call__", lambda *a, **k: pytest.fail("tokenized again"))
     second = tokenize_pairs(load(), tokenizer, DataArguments(), report())["train"]
     assert second.to_list() == first.to_list()

@@ -7,7 +7,7 @@ from datasets import Dataset, DatasetDict
 
 from glossa.data.arguments import DataArguments
 from glossa.data.pairs import group_references, prepare_pairs
-from glossa.data.splitting import check_overlap, normalise_side, split_by_component
+from glossa.data.splitting import check_overlap, normalize_side, split_by_component
 from glossa.errors import GlossaError
 
 ANKI = Path(__file__).parents[3] / "shared/data/anki/fra-eng.zip"
@@ -24,11 +24,11 @@ def of(*pairs):
 
 
 def sides(dataset):
-    return {side: {normalise_side(text) for text in dataset[side]} for side in ("source", "target")}
+    return {side: {normalize_side(text) for text in dataset[side]} for side in ("source", "target")}
 
 
 @pytest.mark.parametrize(
-    ("text", "normalised"),
+    ("text", "normalized"),
     [
         ("Go!", "go"),
         ("go .", "go"),
@@ -41,8 +41,8 @@ def sides(dataset):
         ("1+1", "1+1"),
     ],
 )
-def test_normalise_side(text, normalised):
-    assert normalise_side(text) == normalised
+def test_normalize_side(text, normalized):
+    assert normalize_side(text) == normalized
 
 
 # a-A, a-B and "C!"-B hang together over both sides, as do e-E and "E."-"e."; the others stand alone.

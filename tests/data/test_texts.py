@@ -126,8 +126,8 @@ def test_rows_have_pieces_and_the_lengths_of_their_corruption(tmp_path):
     texts, _ = prepare_texts(DataArguments(data_path=[path], validation_path=[held_out]))
     tokenizer = train_tokenizer([long], 271, extra_special_tokens=special_tokens("span_corruption", 12))
     collator = PretrainingCollator("span_corruption", tokenizer, 12)
-    tokenised = tokenize_texts(texts, tokenizer, collator, 12)
-    train = tokenised["train"].to_list()
+    tokenized = tokenize_texts(texts, tokenizer, collator, 12)
+    train = tokenized["train"].to_list()
     ids = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts["train"]["text"]]
     assert [token for row in train for token in row["input_ids"]] == ids[0] + ids[1]
     assert [len(row["input_ids"]) for row in train] == [3, 10, 10, 10], "30 tokens in pieces of 11 or less, all alike"
@@ -136,7 +136,7 @@ def test_rows_have_pieces_and_the_lengths_of_their_corruption(tmp_path):
             corrupted = collator.corrupt(row["input_ids"], epoch)
             assert row["source_length"] == len(corrupted["input_ids"])
             assert row["target_length"] == len(corrupted["labels"])
-    (row,) = tokenised["validation"].to_list()
+    (row,) = tokenized["validation"].to_list()
     assert {name: row[name] for name in ("input_ids", "labels")} == collator.corrupt(
         tokenizer(texts["validation"]["text"][0], add_special_tokens=False)["input_ids"]
     )

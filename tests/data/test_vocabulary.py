@@ -195,7 +195,7 @@ def test_a_language_without_spaces_comes_back_as_it_was(name, texts):
         (["lowercase", "hyphens_to_spaces", "strip_punctuation"], "Vas-y !", "vas y "),
     ],
 )
-def test_normalisation_is_in_the_file(steps, text, normal, tmp_path):
+def test_normalization_is_in_the_file(steps, text, normal, tmp_path):
     kind("word", TEXTS, normalization=steps).save_pretrained(tmp_path)
     assert AutoTokenizer.from_pretrained(tmp_path).backend_tokenizer.normalizer.normalize_str(text) == normal
 
@@ -206,7 +206,7 @@ def test_frames_of_a_source():
         ("end", ["the", "cat", "</s>"]),
         ("start_end", ["<s>", "the", "cat", "</s>"]),
     ):
-        assert tokens(kind("word", TEXTS, source_framing=framing), "the cat") == expected
+        assert tokens(kind("word", TEXTS, source_special_tokens=framing), "the cat") == expected
 
 
 def test_further_special_tokens_follow_the_four():

@@ -34,12 +34,15 @@ def test_maps_are_what_the_model_attends_to(translator):
     # The cross-attention of the one layer by hand, from its projections and the states that enter it.
     states = {}
     layer = model.model.decoder.layers[0].encoder_attn
-    layer.register_forward_pre_hook(lambda m, a, k: states.update(asked=k["encoder_hidden_states"], asking=a[0]),
-                                    with_kwargs=True)  # fmt: skip
+    hook = layer.register_forward_pre_hook(
+        lambda module, args, given: states.update(source=given["encoder_hidden_states"], target=args[0]),
+        with_kwargs=True,
+    )
     with torch.no_grad():
         model(**inputs)
-        query = layer.q_proj(states["asking"]).view(target, 4, 4)
-        key = layer.k_proj(states["asked"]).view(source, 2, 4)
+        hook.remove()
+        query = layer.q_proj(states["target"]).view(target, 4, 4)
+        key = layer.k_proj(states["source"]).view(source, 2, 4)
         for head in range(4):
             by_hand = (query[:, head] @ key[:, head // 2].T / 2).softmax(-1)
             torch.testing.assert_close(maps.cross[0, head], by_hand)

@@ -8,12 +8,13 @@ import pytest
 import torch
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
+from glossa.configuration_glossa import PUBLISHED_2017
 from glossa.data.embedded.corpus import embedded_corpus
 from glossa.data.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
 from glossa.export.families import TARGETS, export_model, save_tokenizer
 
-PLAIN = {
+PLAIN = PUBLISHED_2017 | {
     "vocab_size": 60,
     "d_model": 16,
     "encoder_layers": 2,
@@ -22,10 +23,6 @@ PLAIN = {
     "decoder_ffn_dim": 20,
     "decoder_attention_heads": 2,
     "key_value_heads": 2,
-    "norm_type": "layer",
-    "norm_eps": 1e-5,
-    "gated_feed_forward": False,
-    "activation_function": "relu",
     "max_source_positions": 40,
     "max_target_positions": 30,
 }

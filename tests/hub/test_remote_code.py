@@ -106,7 +106,7 @@ def test_a_read_only_folder_loads_and_generates_the_same_ids_without_glossa(fold
     assert there["beam"] == model.generate(**batch, max_new_tokens=12, num_beams=3).tolist()
     assert len({tuple(row) for row in there["greedy"]}) == 2  # the two sentences differ, so the source is read
     state = model.model(**batch, decoder_input_ids=batch["input_ids"]).last_hidden_state.double().sum().item()
-    assert there["state"] == pytest.approx(state, rel=1e-4)
+    assert there["state"] == pytest.approx(state, rel=1e-4, abs=1e-3)
     for field in ("d_model", "decoder_vocab_size", "position_embedding_type", "pad_token_id", "rotary_base"):
         assert there["config"][field] == getattr(model.config, field)
 

@@ -146,12 +146,13 @@ def test_it_translates_with_the_beams_that_are_chosen(page, sentence, translatio
 def test_another_translation_is_chosen_and_its_attention_drawn(page, sentence, translations):
     translate(page, sentence)
     page.wait_for_selector("#heat table")
-    second = translations(4, 3)[1]
+    second, drawn = translations(4, 3)[1], page.inner_html("#heat")
     page.locator("#choices label").nth(1).click()
     page.wait_for_function(
         "text => document.querySelector('#result textarea').value === text", arg=second, timeout=30_000
     )
-    page.wait_for_timeout(500)
+    page.wait_for_function("drawn => document.querySelector('#heat').innerHTML !== drawn", arg=drawn)
+    page.wait_for_selector("#heat table")
     cells = page.locator("#heat tbody tr").first.locator("td").count()
     columns = page.locator("#heat thead th").count() - 1
     assert cells == columns > 1

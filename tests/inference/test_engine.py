@@ -13,6 +13,7 @@ from transformers import PreTrainedTokenizerFast
 
 from benchmarks.engine import main
 from glossa import GlossaTokenizer
+from glossa.configuration_glossa import PUBLISHED_2017
 from glossa.errors import GlossaError
 from glossa.export import require
 from glossa.export.ctranslate2_model import ACTIVATIONS, export_ctranslate2
@@ -22,12 +23,9 @@ from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
-PLAIN = {"norm_type": "layer", "norm_eps": 1e-5, "gated_feed_forward": False, "activation_function": "relu"}
-BIASES = dict.fromkeys(("query_key_value_bias", "attention_output_bias", "feed_forward_bias"), True)
 CASES = ARCHITECTURES | {
-    "paper": PLAIN | BIASES | {"norm_position": "post", "final_norm": False, "position_embedding_type": "sinusoidal"},
-    "bart": PLAIN | BIASES | {"norm_position": "post", "final_norm": False, "embedding_norm": True}
-    | {"position_embedding_type": "learned"},
+    "published, grouped heads": PUBLISHED_2017 | {"key_value_heads": 2},
+    "bart": PUBLISHED_2017 | {"embedding_norm": True, "position_embedding_type": "learned"},
     "post-norm with final norms": {"norm_position": "post"},
     "pre-norm without final norms": {"final_norm": False},
     "large epsilon, rms": {"norm_eps": 0.01},
@@ -187,7 +185,7 @@ def test_eight_bits_make_the_file_small_and_the_scores_near(tmp_path, tokenizer)
     assert sizes["int8"] < 0.32 * sizes[None]
     assert sizes["float16"] < 0.55 * sizes[None]
     torch.testing.assert_close(scores["int8"], scores[None], rtol=0, atol=1.0)
-    assert not scores["int8"].equal(scores[None])
+    assert (scores["int8"] - scores[None]).abs().max() > 1e-4
     assert all(weight.equal(before[name]) for name, weight in model.state_dict().items()), (
         "the model is left as it was"
     )
@@ -235,7 +233,7 @@ def test_the_scripts_with_other_options(tiny_run, tmp_path, capsys):
 
 
 def test_a_model_that_is_not_glossas_is_refused(tmp_path, tokenizer):
-    export_model(build(**CASES["paper"]), "marian").save_pretrained(tmp_path / "marian")
+    export_model(build(**CASES["published"]), "marian").save_pretrained(tmp_path / "marian")
     tokenizer.save_pretrained(tmp_path / "marian")
     with pytest.raises(GlossaError, match=r"is a MarianMTModel\. Give a Glossa model"):
         script("export.py", tmp_path / "marian", "--to", "ctranslate2", "--output", tmp_path / "engine")

@@ -1,5 +1,8 @@
 """torch.compile and torch.export: whole graphs, one for all lengths."""
 
+import os
+import shutil
+
 import pytest
 import torch
 from torch._dynamo.utils import counters
@@ -10,6 +13,7 @@ from transformers.generation import CompileConfig
 SOURCE = torch.tensor([[9, 8, 7, 1, 0, 0], [11, 12, 13, 14, 15, 1]])
 MASK = (SOURCE != 0).long()
 TARGET = torch.tensor([[2, 20, 21], [2, 30, 31]])
+COMPILERS = [name for name in (os.environ.get("CXX", "g++"), "clang++") if shutil.which(name)]
 
 
 @pytest.fixture(autouse=True)
@@ -76,6 +80,7 @@ def test_training_is_one_full_graph(tiny_model, architecture):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not COMPILERS, reason="inductor needs a C++ compiler")
 def test_machine_code_writes_the_same_sentences(tiny_model, no_recompiling):
     model = tiny_model(encoder_layers=1, decoder_layers=1).float()
     expected = generate(model, 20)
@@ -141,8 +146,9 @@ def test_the_encoder_exports_for_any_batch_and_length(tiny_model, architecture):
     other = torch.randint(3, 37, (5, 11))
     mask = torch.ones_like(other)
     mask[0, 7:] = 0
-    torch.testing.assert_close(program.module()(other, mask), Encoder(model)(other, mask), rtol=0, atol=1e-12)
-    assert not program.module()(other, mask).equal(program.module()(other, torch.ones_like(mask)))
+    torch.testing.assert_close(program.module()(other, mask), Encoder(model)(other, mask), rtol=1e-10, atol=1e-10)
+    unmasked = program.module()(other, torch.ones_like(mask))
+    assert (program.module()(other, mask) - unmasked).abs().max() > 1e-3
 
 
 def test_exported_steps_of_the_decoder_write_what_generate_writes(tiny_model, architecture):

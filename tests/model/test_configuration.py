@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
+from glossa.configuration_glossa import PUBLISHED_2017
 
 # Every field away from its default, so that a field lost on the way shows.
 UNUSUAL = {
@@ -49,25 +50,15 @@ UNUSUAL = {
     "decoder_start_token_id": 7,
 }
 # Vaswani et al. 2017, table 3, "base"; the paper shares one vocabulary of 37,000.
-PAPER_BASE = {
+PAPER_BASE = PUBLISHED_2017 | {
     "vocab_size": 37000,
     "d_model": 512,
     "encoder_layers": 6,
     "decoder_layers": 6,
     "encoder_attention_heads": 8,
     "decoder_attention_heads": 8,
-    "key_value_heads": None,
     "encoder_ffn_dim": 2048,
     "decoder_ffn_dim": 2048,
-    "activation_function": "relu",
-    "gated_feed_forward": False,
-    "position_embedding_type": "sinusoidal",
-    "norm_type": "layer",
-    "norm_position": "post",
-    "final_norm": False,
-    "query_key_value_bias": True,
-    "attention_output_bias": True,
-    "feed_forward_bias": True,
 }
 SMALL = {"vocab_size": 100, "decoder_vocab_size": 60, "d_model": 8, "share_encoder_decoder_embeddings": False}
 

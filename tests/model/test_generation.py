@@ -158,8 +158,8 @@ def test_transition_scores_add_up_to_the_log_probability_of_a_forward_pass(tiny_
     totals = scores.double().where(written, 0.0).sum(1)
     torch.testing.assert_close(totals, expected.sum(1), rtol=0, atol=1e-5)
     if beams > 1:
-        normalised = (totals / written.sum(1)).float()
-        torch.testing.assert_close(outputs.sequences_scores.float(), normalised, rtol=0, atol=1e-5)
+        normalized = (totals / written.sum(1)).float()
+        torch.testing.assert_close(outputs.sequences_scores.float(), normalized, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("normalize_logits", [True, False])

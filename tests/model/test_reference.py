@@ -6,29 +6,18 @@ from torch import nn
 from transformers import LlamaConfig, MarianConfig, MarianMTModel
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer, LlamaRotaryEmbedding
 
+from glossa.configuration_glossa import PUBLISHED_2017
 from glossa.modeling_glossa import sinusoids
 
 SOURCE = torch.tensor([[9, 8, 7, 6, 5, 1], [11, 12, 13, 1, 0, 0]])
 MASK = (SOURCE != 0).long()
 TARGET = torch.tensor([[2, 20, 21, 22, 23], [2, 30, 31, 32, 33]])
-# Vaswani et al. 2017: plain feed-forward, as many key-value heads as query heads, biases and layer norm everywhere.
-PAPER = {
-    "position_embedding_type": "sinusoidal",
-    "norm_type": "layer",
-    "norm_eps": 1e-5,
-    "key_value_heads": None,
-    "gated_feed_forward": False,
-    "activation_function": "relu",
-    "query_key_value_bias": True,
-    "attention_output_bias": True,
-    "feed_forward_bias": True,
-    "decoder_layers": 3,
-}
+PAPER = PUBLISHED_2017 | {"final_norm": True, "decoder_layers": 3}
 PRECISIONS = [(torch.float32, 1e-5), (torch.float64, 1e-10)]
 
 
 def close(left, right, tolerance):
-    torch.testing.assert_close(left, right, rtol=0, atol=tolerance)
+    torch.testing.assert_close(left, right, rtol=tolerance, atol=tolerance)
 
 
 def copy(theirs, ours):

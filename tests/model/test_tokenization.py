@@ -18,7 +18,7 @@ from glossa.data.vocabulary import TokenizerArguments, train_tokenizer_pair
 SOURCES = ["Il vit au Japon.", "Elle vit à Rome, n'est-ce pas ?", "Où est le chat ?"]
 TARGETS = ["He lives in Japan.", "She lives in Rome, doesn't she?", "Where is the cat?"]
 WORDS = TokenizerArguments(
-    vocab_size=60, target_vocab_size=50, tokenizer_model="word", min_frequency=1, source_framing="start_end"
+    vocab_size=60, target_vocab_size=50, tokenizer_model="word", min_frequency=1, source_special_tokens="start_end"
 )
 
 

@@ -16,6 +16,10 @@ def logits_of(model):
     return model(SOURCE, labels=LABELS).logits
 
 
+def same(left, right):
+    torch.testing.assert_close(left, right, rtol=1e-10, atol=1e-10)
+
+
 def build(config):
     torch.manual_seed(0)
     return GlossaForConditionalGeneration(config)
@@ -86,7 +90,7 @@ def test_loading_goes_through_the_meta_device_and_restores_everything(tiny_model
         assert weight.device.type == "cpu" and weight.equal(weights[name])
     # What a state dict does not hold would be lost on the meta device; there is nothing of the kind.
     assert not list(model.buffers())
-    assert logits_of(loaded).equal(logits_of(model))
+    same(logits_of(loaded), logits_of(model))
 
 
 def test_missing_weights_start_as_new_ones(tiny_config, tmp_path):
@@ -144,7 +148,7 @@ def test_resizing_one_vocabulary_resizes_every_matrix(tiny_model, tmp_path, sett
     before = logits_of(model)
     model.resize_token_embeddings(size)
     kept = min(size, 50)
-    torch.testing.assert_close(logits_of(model)[..., :kept], before[..., :kept], rtol=0, atol=1e-10)
+    same(logits_of(model)[..., :kept], before[..., :kept])
     model.save_pretrained(tmp_path)
     loaded = GlossaForConditionalGeneration.from_pretrained(tmp_path, dtype=torch.float64)
     for instance in (model, loaded):
@@ -155,7 +159,7 @@ def test_resizing_one_vocabulary_resizes_every_matrix(tiny_model, tmp_path, sett
         assert (output.weight is target.weight) == instance.config.tie_word_embeddings
         shared = instance.config.tie_word_embeddings and instance.config.share_encoder_decoder_embeddings
         assert (target.weight is instance.get_input_embeddings().weight) == shared
-    torch.testing.assert_close(logits_of(loaded), logits_of(model), rtol=0, atol=1e-10)
+    same(logits_of(loaded), logits_of(model))
 
 
 def test_resizing_pads_to_a_multiple_and_without_a_size_changes_nothing(tiny_model):
@@ -172,9 +176,9 @@ def test_two_vocabularies_are_resized_each_to_its_own_size(tiny_model, tmp_path,
     model = tiny_model(decoder_vocab_size=37, share_encoder_decoder_embeddings=False, tie_word_embeddings=tied)
     before = logits_of(model)
     model.resize_token_embeddings(60, decoder_new_num_tokens=37)
-    assert logits_of(model).equal(before)
+    same(logits_of(model), before)
     model.resize_token_embeddings(60, decoder_new_num_tokens=41)
-    torch.testing.assert_close(logits_of(model)[..., :37], before, rtol=0, atol=1e-10)
+    same(logits_of(model)[..., :37], before)
     model.save_pretrained(tmp_path)
     loaded = GlossaForConditionalGeneration.from_pretrained(tmp_path, dtype=torch.float64)
     for instance in (model, loaded):
@@ -182,7 +186,7 @@ def test_two_vocabularies_are_resized_each_to_its_own_size(tiny_model, tmp_path,
         assert instance.get_input_embeddings().weight.shape == (60, 16)
         assert instance.model.decoder.embed_tokens.weight.shape == instance.lm_head.weight.shape == (41, 16)
         assert (instance.lm_head.weight is instance.model.decoder.embed_tokens.weight) == tied
-    torch.testing.assert_close(logits_of(loaded), logits_of(model), rtol=0, atol=1e-10)
+    same(logits_of(loaded), logits_of(model))
 
 
 def test_one_size_given_is_the_size_of_both(tiny_model):

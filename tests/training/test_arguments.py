@@ -112,6 +112,16 @@ def test_what_is_wrong_is_named_with_its_remedy(arguments, words):
     assert all(word in str(error.value) for word in words), str(error.value)
 
 
+def test_the_old_name_of_a_setting_is_read_and_the_new_one_written(tmp_path):
+    recipe = write(tmp_path, "source_framing: start_end\n")
+    for argv in ([recipe], ["--source_framing", "start_end"], ["--source-framing=start_end"]):
+        settings = parse_settings(argv)
+        assert settings.tokenizer.source_special_tokens == "start_end"
+        saved = settings.recipe()
+        assert saved["source_special_tokens"] == "start_end" and "source_framing" not in saved
+    assert parse_settings([recipe, "--source_special_tokens", "none"]).tokenizer.source_special_tokens == "none"
+
+
 def test_an_unknown_key_in_a_recipe_is_refused(tmp_path):
     with pytest.raises(GlossaError, match=r"recipe\.yaml.*`warmup_step`.*`warmup_steps`"):
         parse_settings([write(tmp_path, "warmup_step: 10\n")])

@@ -1,6 +1,6 @@
-"""The sentence pairs of manythings.org/anki: download once, verify at every use.
+"""The sentence pairs of manythings.org/anki: downloaded once, verified at every use.
 
-Each archive pairs English, in the first column, with one other language.
+Each archive pairs English (the first column) with one other language.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 PUBLISHER = "https://www.manythings.org/anki/{code}-eng.zip"
 MIRROR_2019 = "https://storage.googleapis.com/download.tensorflow.org/data/fra-eng.zip"
-# The publisher turns away the default names of HTTP libraries.
+# The publisher rejects the default user agents of HTTP libraries.
 USER_AGENT = "Mozilla/5.0 (compatible; Glossa/0.1)"
 CODES = {
     "af": "afr", "ar": "ara", "az": "aze", "be": "bel", "bg": "bul", "bn": "ben", "ca": "cat", "cs": "ces",
@@ -34,7 +34,7 @@ CODES = {
 
 
 def other_language(source: str, target: str) -> str:
-    """The side that is not English. Raises `GlossaError` where neither or both are."""
+    """The language that is not English. Raises `GlossaError` if neither or both are English."""
     if (source == "en") == (target == "en"):
         raise GlossaError(
             f"source_language is {source!r} and target_language is {target!r}; every Anki archive has "
@@ -44,11 +44,11 @@ def other_language(source: str, target: str) -> str:
 
 
 def download_anki(language: str, cache_dir: str | Path | None = None, urls: Sequence[str] | None = None) -> Path:
-    """Path of the archive that pairs English with `language` (two letters, such as "fr").
+    """Path of the archive that pairs English with `language` (a two-letter code such as "fr").
 
-    Kept in `cache_dir` (default: `glossa/anki` in the Hugging Face cache) beside its SHA-256, which is verified at
-    every use. `urls` (default: the publisher, then for French a mirror of the 2019 edition) are tried in order.
-    Raises `GlossaError` for a language without archive, or where no address yields an intact one.
+    It is stored in `cache_dir` (default: `glossa/anki` in the Hugging Face cache) with its SHA-256 checksum, which is
+    verified at every use. `urls` are tried in order (default: the publisher, then for French a mirror of the 2019
+    edition). Raises `GlossaError` if the language has no archive or no URL yields an intact one.
     """
     if language not in CODES:
         raise GlossaError(f"No Anki archive is known for language {language!r}; allowed are {', '.join(CODES)}.")
@@ -67,7 +67,7 @@ def download_anki(language: str, cache_dir: str | Path | None = None, urls: Sequ
     for url in urls:
         if url == MIRROR_2019:
             logger.warning("Falling back to %s, the smaller 2019 edition of the Anki pairs.", url)
-        # A damaged archive is worth a second try, an address that answers with an error is not.
+        # Retry damaged archives, but not URLs that answer with an error.
         for _ in range(2):
             try:
                 temporary = _fetch(url, folder)
@@ -88,7 +88,7 @@ def download_anki(language: str, cache_dir: str | Path | None = None, urls: Sequ
 
 
 def _fetch(url: str, folder: Path) -> Path:
-    """Downloads to a temporary file in `folder`, so that the final name never holds half an archive."""
+    """Download to a temporary file in `folder`, so that the final path never holds a partial archive."""
     with tempfile.NamedTemporaryFile(dir=folder, suffix=".part", delete=False) as file:
         try:
             http_get(url, file, headers={"User-Agent": USER_AGENT})  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Which pairs to translate between: the data settings of a recipe."""
+"""The data settings of a recipe."""
 
 from dataclasses import dataclass, field, fields
 
@@ -9,7 +9,7 @@ from ..errors import GlossaError
 class DataArguments:
     """Data settings, read by `HfArgumentParser` from YAML or the command line.
 
-    Raises `GlossaError` where a value is not allowed, or two settings contradict each other.
+    Raises `GlossaError` if a value is not allowed or two settings contradict each other.
     """
 
     _argument_group_name = "data"
@@ -17,7 +17,7 @@ class DataArguments:
     dataset: str = field(
         default="embedded",
         metadata={
-            "help": "Where the pairs come from: 'embedded' (the small corpus in the package), 'anki' "
+            "help": "Source of the pairs: 'embedded' (the small corpus in the package), 'anki' "
             "(manythings.org/anki), 'files' (give data_path), a Hub data set such as 'wmt/wmt14', or a folder "
             "that load_dataset reads."
         },
@@ -29,9 +29,9 @@ class DataArguments:
     data_path: list[str] = field(
         default_factory=list,
         metadata={
-            "help": "Local pairs, in place of any download: one file (.tsv .txt .csv .jsonl .parquet, also .gz, or an "
+            "help": "Local pairs instead of a download: one file (.tsv .txt .csv .jsonl .parquet, also .gz, or an "
             "Anki .zip), or two line-aligned text files, source then target. For pretraining also any number of text "
-            "files, a text a line, or of tables with a text_column."
+            "files with one text per line, or of tables with a text_column."
         },
     )
     validation_path: list[str] = field(
@@ -44,38 +44,34 @@ class DataArguments:
     )
     source_language: str = field(
         default="en",
-        metadata={"help": "Code of the language to translate from, as the data names it."},
+        metadata={"help": "Code of the source language, as in the data."},
     )
     target_language: str = field(
         default="fr",
-        metadata={"help": "Code of the language to translate into, as the data names it."},
+        metadata={"help": "Code of the target language, as in the data."},
     )
     source_column: str | None = field(
         default=None,
-        metadata={
-            "help": "Column (or JSON key) of the source text, where it is neither the language code nor 'source'."
-        },
+        metadata={"help": "Column (or JSON key) of the source text, if it is neither the language code nor 'source'."},
     )
     target_column: str | None = field(
         default=None,
-        metadata={
-            "help": "Column (or JSON key) of the target text, where it is neither the language code nor 'target'."
-        },
+        metadata={"help": "Column (or JSON key) of the target text, if it is neither the language code nor 'target'."},
     )
     text_column: str | None = field(
         default=None,
         metadata={
-            "help": "For pretraining (see objective): the column (or JSON key) of texts in data_path or the data set, "
-            "in place of both sides of pairs."
+            "help": "For pretraining (see objective): column (or JSON key) of the texts in data_path or the data set, "
+            "instead of both sides of pairs."
         },
     )
     streaming: bool = field(
         default=False,
-        metadata={"help": "Read a Hub data set as a stream: with max_train_samples, the rest is never downloaded."},
+        metadata={"help": "Stream a Hub data set; with max_train_samples, the rest is not downloaded."},
     )
     max_train_samples: int | None = field(
         default=None,
-        metadata={"help": "Read only the first N training rows, before they are cleaned and split. Default: all."},
+        metadata={"help": "Read only the first N training rows, before cleaning and splitting. Default: all."},
     )
     max_validation_samples: int | None = field(
         default=None,
@@ -88,17 +84,17 @@ class DataArguments:
     validation_size: float = field(
         default=0.01,
         metadata={
-            "help": "Size of the validation split, where the data has none: below 1 a share of the pairs (at least "
-            "one pair), from 1 a count. 0: no split. Above a million pairs a count, such as 2000, is wiser."
+            "help": "Size of the validation split, if the data has none: below 1 a share of the pairs (at least one), "
+            "from 1 a number of pairs, 0 for no split. For over a million pairs, prefer a number such as 2000."
         },
     )
     test_size: float = field(
         default=0.01,
-        metadata={"help": "Size of the test split, where the data has none; as validation_size."},
+        metadata={"help": "Size of the test split, if the data has none; as validation_size."},
     )
     split_seed: int = field(
         default=1,
-        metadata={"help": "Seed of the random order in which groups of pairs are held out."},
+        metadata={"help": "Seed of the random choice of held-out pairs."},
     )
     strict: bool = field(
         default=False,
@@ -106,39 +102,34 @@ class DataArguments:
     )
     drop_identical: bool = field(
         default=False,
-        metadata={"help": "Drop training pairs whose two sides are the same text."},
+        metadata={"help": "Drop training pairs whose two sides are equal."},
     )
     split_sentences: bool = field(
         default=False,
         metadata={
-            "help": "Make a training row of several sentences as many pairs, where both sides have equally many; a "
-            "row where they have not stays whole."
+            "help": "Split training rows into sentence pairs if both sides have the same number of sentences; other "
+            "rows stay whole."
         },
     )
     keep_out: list[str] = field(
         default_factory=list,
         metadata={
-            "help": "Sentences of either language that are to be in no split, however written: without case, "
-            "punctuation and white space."
+            "help": "Sentences of either language to exclude from all splits; case, punctuation and white space are "
+            "ignored."
         },
     )
     max_length: int = field(
         default=128,
-        metadata={
-            "help": "Training pairs with more tokens than this on either side, end token included, are dropped."
-        },
+        metadata={"help": "Drop training pairs with more tokens than this on either side, end token included."},
     )
     max_length_ratio: float = field(
         default=3.0,
-        metadata={
-            "help": "Training pairs of which one side has more than this many times the tokens of the other are "
-            "dropped."
-        },
+        metadata={"help": "Drop training pairs if one side has more than this many times the tokens of the other."},
     )
 
     def __post_init__(self):
         for name in ("data_path", "validation_path", "test_path"):
-            # YAML users write one path without the brackets of a list.
+            # In YAML, a single path is often written without list brackets.
             if isinstance(getattr(self, name), str):
                 setattr(self, name, [getattr(self, name)])
         minimum = {

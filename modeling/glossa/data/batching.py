@@ -1,4 +1,4 @@
-"""Batches of like length that hold a budget of tokens instead of a number of rows."""
+"""Batches of rows of similar length, limited by tokens instead of rows."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -8,21 +8,21 @@ from torch.utils.data import Sampler
 
 
 class TokenBatchSampler(Sampler[list[int]]):
-    """Yields lists of row numbers: every row once an epoch, in batches as large as the budget allows.
+    """Yields batches as lists of row numbers; an epoch has every row once.
 
-    Rows are sorted by length and cut into batches. What all rows of a step have in common, such as where they end,
-    is learned too well: so rows of two neighbouring target lengths, shuffled in every epoch, make up a batch, and of
-    the n batches of a step one comes from the shortest n-th of all batches, one from the next, and so on. The cuts
-    depend on lengths alone, so the number of batches never varies.
+    Rows are sorted by length and cut into batches that fill the budget. If all rows of a step had one length, the
+    model would overfit to it. Therefore a batch mixes two neighboring target lengths, shuffled in every epoch, and
+    the n batches of a step come from n parts of the length range: the shortest n-th of all batches, the next n-th,
+    and so on. The cuts depend only on the lengths, so every epoch has the same number of batches.
 
     Args:
         source_lengths: Tokens of each row's source.
         target_lengths: Tokens of each row's target.
-        batch_tokens: Most tokens a batch may hold on either side: rows times the longest row, padding included. A
-            single row longer than that is a batch of its own.
-        seed: With the epoch, decides the order.
-        batches_a_step: Of all processes together. The number of batches is a multiple of it: the largest are cut in
-            two until it is; no row is repeated or left out.
+        batch_tokens: Most tokens of a batch on either side: rows times the longest row, padding included. A longer
+            single row is a batch of its own.
+        seed: Seed of the order, together with the epoch.
+        batches_a_step: Batches per step, over all processes. The number of batches is made a multiple of it by cutting
+            the largest batches in two; no row is repeated or dropped.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class TokenBatchSampler(Sampler[list[int]]):
         self.bounds = self._bounds()
 
     def set_epoch(self, epoch: int):
-        """Choose the order of this epoch."""
+        """Set the epoch, which changes the order."""
         self.epoch = epoch
 
     def __len__(self) -> int:
@@ -57,7 +57,7 @@ class TokenBatchSampler(Sampler[list[int]]):
                 yield order[self.bounds[batch] : self.bounds[batch + 1]].tolist()
 
     def padding(self) -> float:
-        """Share of an epoch's tokens that is padding: 1 - real / (rows x longest), source plus target."""
+        """Share of padding among all tokens of an epoch, source and target: 1 - real / (rows x longest)."""
         real = padded = 0
         for rows in self:
             for lengths in (self.source_lengths[rows], self.target_lengths[rows]):
@@ -66,16 +66,16 @@ class TokenBatchSampler(Sampler[list[int]]):
         return float(1 - real / padded)
 
     def _sorted(self, rows: np.ndarray) -> np.ndarray:
-        """`rows` by target length, in twos, then by source length; ties stay in the order given."""
+        """`rows` by target length in steps of two, then by source length; ties keep their order."""
         source, target = self.source_lengths[rows], self.target_lengths[rows] // 2
-        # Source lengths rise and fall in turn, so that no batch joins the longest of some target lengths to the
-        # shortest of the next.
+        # Source lengths alternate between rising and falling: a batch at the border of two target lengths then holds
+        # sources of similar length.
         return rows[np.lexsort((np.where(target % 2, -source, source), target))]
 
     def _bounds(self) -> np.ndarray:
-        """Where the sorted rows are cut: batch i holds rows bounds[i] to bounds[i + 1]."""
+        """The cuts of the sorted rows: batch i holds rows bounds[i] to bounds[i + 1] - 1."""
         order = self._sorted(np.arange(len(self.source_lengths)))
-        # Rows that may change places count as the longest of them.
+        # Rows that the shuffle may swap count as the longest of them.
         kinds = (self.source_lengths * 2**32 + self.target_lengths // 2)[order]
         starts = np.flatnonzero(np.diff(kinds, prepend=-1))
         kinds_longest = np.maximum.reduceat(np.maximum(self.source_lengths, self.target_lengths)[order], starts)

@@ -1,40 +1,41 @@
-"""Raw rows to clean pairs, with a count of everything that was dropped and why."""
+"""Raw rows to clean pairs, with counts of dropped rows by reason."""
 
-import inspect
 import logging
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 
 import numpy
 import xxhash
 from datasets import Dataset, DatasetDict, Features, Value
-from datasets.fingerprint import Hasher
 
 from .. import pipeline_glossa
 from ..errors import GlossaError
 from ..pipeline_glossa import clean_text, split_text
+from . import splitting
 from .arguments import DataArguments
-from .splitting import normalise_side
+from .caching import cached_map
+from .splitting import normalize_side
 
 logger = logging.getLogger(__name__)
 
-FATES = ("kept", "malformed", "empty", "identical", "kept_out")  # what becomes of a row; its number is stored
+OUTCOMES = ("kept", "malformed", "empty", "identical", "kept_out")  # of a row; stored as numbers
 KEPT, MALFORMED, EMPTY, IDENTICAL, KEPT_OUT = range(5)
 EXAMPLES = 10
-_JUDGED = Features(
-    {"source": Value("string"), "target": Value("string"), "key": Value("uint64"), "fate": Value("uint8")}
+_CHECKED = Features(
+    {"source": Value("string"), "target": Value("string"), "key": Value("uint64"), "outcome": Value("uint8")}
 )
-_CODE = Path(__file__).read_text() + inspect.getsource(pipeline_glossa)
 
 
 @dataclass
 class DataReport:
-    """What happened to the rows, JSON-serialisable through `to_dict()`.
+    """Counts of the data preparation; `to_dict()` is JSON-serializable.
 
-    `splits` holds counts by split and reason: read, malformed, empty, identical, duplicates, kept; with
-    `split_sentences` the rows that splitting added as `split`, with `keep_out` also `kept_out`; later steps add their
-    own. `malformed_rows` are the first ten: file, line, reason, excerpt. `sizes` are pairs a split, and `overlap` the
-    evaluation pairs that share a side with training, both filled after the split.
+    Attributes:
+        splits: Row counts by split and reason: read, malformed, empty, identical, duplicates, kept; with
+            `split_sentences` also `split` (rows added by splitting), with `keep_out` also `kept_out`. Later steps add
+            more.
+        malformed_rows: The first ten, each with file, line, reason and excerpt.
+        sizes: Pairs by split.
+        overlap: Evaluation pairs that share a side with training, by split and side.
     """
 
     splits: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -47,12 +48,11 @@ class DataReport:
 
 
 def clean(dataset: DatasetDict, arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
-    """Clean pairs (columns `source`, `target`) in their order, and the report of what was dropped.
+    """Clean pairs (columns `source`, `target`) in their original order, and a report of what was dropped.
 
-    Malformed rows, rows with an empty side, pairs with a side in `keep_out` and repetitions of a pair within its split
-    go; with `drop_identical` also training pairs whose sides are equal. With `split_sentences` training rows become
-    pairs of sentences first. Raises `GlossaError` where nothing is left, or with `strict` at the first
-    malformed row.
+    Drops malformed rows, rows with an empty side, pairs with a side in `keep_out` and repeated pairs of a split; with
+    `drop_identical` also training pairs with equal sides. With `split_sentences`, training rows are first split into
+    pairs of sentences. Raises `GlossaError` if no pair is left, or with `strict` at the first malformed row.
     """
     report = DataReport()
     cleaned = {split: _clean_split(split, rows, arguments, report) for split, rows in dataset.items()}
@@ -64,21 +64,22 @@ def _clean_split(split: str, rows: Dataset, arguments: DataArguments, report: Da
     if arguments.split_sentences and split == "train":
         rows = _split_rows(rows)
         counts["split"] = len(rows) - counts["read"]
-    judgement = {
+    rules = {
         "drop_identical": arguments.drop_identical and split == "train",
-        "keep_out": sorted(map(normalise_side, arguments.keep_out)),
+        "keep_out": sorted(map(normalize_side, arguments.keep_out)),
     }
-    judged = rows.map(
-        _judge,
-        batched=True,
-        fn_kwargs=judgement,
+    checked = cached_map(
+        rows,
+        _check_rows,
+        sorted(rules.items()),
+        [pipeline_glossa, splitting],
+        fn_kwargs=rules,
         remove_columns=rows.column_names,
-        features=_JUDGED,
-        new_fingerprint=Hasher.hash((rows._fingerprint, sorted(judgement.items()), _CODE)),
+        features=_CHECKED,
         desc=f"cleaning {split}",
     )
-    fate = judged.data.column("fate").to_numpy()
-    malformed = rows.select(numpy.flatnonzero(fate == MALFORMED)[:EXAMPLES])
+    outcome = checked.data.column("outcome").to_numpy()
+    malformed = rows.select(numpy.flatnonzero(outcome == MALFORMED)[:EXAMPLES])
     examples = [
         {"file": row["file"], "line": row["line"], "reason": row["problem"], "excerpt": row["source"][:80]}
         for row in malformed
@@ -90,11 +91,11 @@ def _clean_split(split: str, rows: Dataset, arguments: DataArguments, report: Da
             "strict to false to drop such rows."
         )
     report.malformed_rows = (report.malformed_rows + examples)[:EXAMPLES]
-    usable = numpy.flatnonzero(fate == KEPT)
-    _, earliest = numpy.unique(judged.data.column("key").to_numpy()[usable], return_index=True)
+    usable = numpy.flatnonzero(outcome == KEPT)
+    _, earliest = numpy.unique(checked.data.column("key").to_numpy()[usable], return_index=True)
     kept = usable[numpy.sort(earliest)]
     reasons = [MALFORMED, EMPTY, IDENTICAL, *([KEPT_OUT] if arguments.keep_out else [])]
-    counts |= {FATES[number]: int((fate == number).sum()) for number in reasons}
+    counts |= {OUTCOMES[number]: int((outcome == number).sum()) for number in reasons}
     counts |= {"duplicates": len(usable) - len(kept), "kept": len(kept)}
     report.splits[split] = counts
     logger.info("%s: %s", split, ", ".join(f"{count:,} {reason}" for reason, count in counts.items()))
@@ -107,7 +108,7 @@ def _clean_split(split: str, rows: Dataset, arguments: DataArguments, report: Da
             f"{counts['empty']} with an empty side, {counts['identical']} identical).{why} Check the format and "
             "the languages."
         )
-    return judged.select_columns(["source", "target"]).select(kept)
+    return checked.select_columns(["source", "target"]).select(kept)
 
 
 def _split_rows(rows: Dataset) -> Dataset:
@@ -120,8 +121,7 @@ def _split_rows(rows: Dataset) -> Dataset:
                     columns[name].append(value)
         return columns
 
-    fingerprint = Hasher.hash((rows._fingerprint, "sentences", _CODE))
-    return rows.map(split, batched=True, features=rows.features, new_fingerprint=fingerprint, desc="splitting rows")
+    return cached_map(rows, split, code=[pipeline_glossa], features=rows.features, desc="splitting rows")
 
 
 def _sentences(record: dict) -> list[tuple[str, str]]:
@@ -133,19 +133,19 @@ def _sentences(record: dict) -> list[tuple[str, str]]:
     return list(zip(sources, targets, strict=True))
 
 
-def _judge(batch: dict, drop_identical: bool, keep_out: list[str]) -> dict:
+def _check_rows(batch: dict, drop_identical: bool, keep_out: list[str]) -> dict:
     sources, targets = list(map(clean_text, batch["source"])), list(map(clean_text, batch["target"]))
-    keys, fates = [], []
+    keys, outcomes = [], []
     for source, target, problem in zip(sources, targets, batch["problem"], strict=True):
-        # Clean text has no line feed. Among ten million pairs, the chance that two different ones share 64 bits is
-        # three in a million.
+        # Clean text has no line feed, so the key is unambiguous. Two different pairs among ten million share a 64-bit
+        # hash with a probability of three in a million.
         keys.append(xxhash.xxh3_64_intdigest(f"{source}\n{target}".encode()))
         if problem:
-            fates.append(MALFORMED)
+            outcomes.append(MALFORMED)
         elif not source or not target:
-            fates.append(EMPTY)
-        elif keep_out and (normalise_side(source) in keep_out or normalise_side(target) in keep_out):
-            fates.append(KEPT_OUT)
+            outcomes.append(EMPTY)
+        elif keep_out and (normalize_side(source) in keep_out or normalize_side(target) in keep_out):
+            outcomes.append(KEPT_OUT)
         else:
-            fates.append(IDENTICAL if drop_identical and source == target else KEPT)
-    return {"source": sources, "target": targets, "key": numpy.array(keys, dtype=numpy.uint64), "fate": fates}
+            outcomes.append(IDENTICAL if drop_identical and source == target else KEPT)
+    return {"source": sources, "target": targets, "key": numpy.array(keys, dtype=numpy.uint64), "outcome": outcomes}

@@ -1,21 +1,20 @@
-"""From pairs of sentences to token ids, once: the result is cached as Arrow."""
+"""Sentence pairs to token ids, cached as Arrow files."""
 
 import logging
-from pathlib import Path
 
 import numpy
 from datasets import Dataset, DatasetDict, Features, List, Value
-from datasets.fingerprint import Hasher
 from transformers import PreTrainedTokenizerBase
 
 from ..errors import GlossaError
 from .arguments import DataArguments
+from .caching import cached_map
 from .cleaning import DataReport
 from .vocabulary import target_vocabulary
 
 logger = logging.getLogger(__name__)
 
-_TOKENISED = Features(
+_TOKENIZED = Features(
     {
         "input_ids": List(Value("int32")),
         "labels": List(Value("int32")),
@@ -23,20 +22,19 @@ _TOKENISED = Features(
         "target_length": Value("int32"),
     }
 )
-_CODE = Path(__file__).read_text()
 
 
 def tokenize_pairs(
     pairs: DatasetDict, tokenizer: PreTrainedTokenizerBase, arguments: DataArguments, report: DataReport
 ) -> DatasetDict:
-    """`input_ids` and `labels` (end token included) of every pair, with their lengths in tokens.
+    """`input_ids` and `labels` (with special tokens) of every pair, and their lengths in tokens.
 
-    Training pairs beyond `max_length` or `max_length_ratio` are dropped and counted in `report`. Evaluation pairs
-    all stay: a score over the easy ones would flatter.
+    Training pairs that exceed `max_length` or `max_length_ratio` are dropped and counted in `report`. Evaluation keeps
+    every pair: dropping the hard ones would inflate the scores.
     """
-    tokenised = DatasetDict({name: _tokenize(name, rows, tokenizer) for name, rows in pairs.items()})
-    tokenised["train"] = _within_limits(tokenised["train"], arguments, report)
-    return tokenised
+    tokenized = DatasetDict({name: _tokenize(name, rows, tokenizer) for name, rows in pairs.items()})
+    tokenized["train"] = _within_limits(tokenized["train"], arguments, report)
+    return tokenized
 
 
 def _tokenize(name: str, rows: Dataset, tokenizer: PreTrainedTokenizerBase) -> Dataset:
@@ -49,27 +47,24 @@ def _tokenize(name: str, rows: Dataset, tokenizer: PreTrainedTokenizerBase) -> D
             "target_length": [len(ids) for ids in encoded["labels"]],
         }
 
-    # The fingerprint is ours: a hash of the tokenizer object would change with the padding it was last used with.
     vocabularies = tokenizer.backend_tokenizer.to_str(), target_vocabulary(tokenizer).to_str()
-    return rows.map(
+    return cached_map(
+        rows,
         encode,
-        batched=True,
+        vocabularies,
         remove_columns=rows.column_names,
-        features=_TOKENISED,
-        new_fingerprint=Hasher.hash((rows._fingerprint, vocabularies, _CODE)),
-        desc=f"tokenising {name}",
+        features=_TOKENIZED,
+        desc=f"tokenizing {name}",
     )
 
 
 def _within_limits(rows: Dataset, arguments: DataArguments, report: DataReport) -> Dataset:
     lengths = numpy.stack([rows.data.column(side).to_numpy() for side in ("source_length", "target_length")])
-    if rows._indices is not None:  # a selection keeps the whole table and a list of row numbers
-        lengths = lengths[:, rows._indices.column(0).to_numpy()]
     longest, shortest = lengths.max(axis=0), lengths.min(axis=0)
     too_long = longest > arguments.max_length
-    unlike = ~too_long & (longest > arguments.max_length_ratio * shortest)
-    counts = {"too_long": int(too_long.sum()), "length_ratio": int(unlike.sum())}
-    kept = numpy.flatnonzero(~too_long & ~unlike)
+    unequal = ~too_long & (longest > arguments.max_length_ratio * shortest)
+    counts = {"too_long": int(too_long.sum()), "length_ratio": int(unequal.sum())}
+    kept = numpy.flatnonzero(~too_long & ~unequal)
     report.splits["train"] |= counts
     report.sizes["train"] = len(kept)
     logger.info("train: %s", ", ".join(f"{count:,} {reason}" for reason, count in counts.items()))

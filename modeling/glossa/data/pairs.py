@@ -1,4 +1,4 @@
-"""From data settings to clean, split pairs."""
+"""Data settings to clean, split sentence pairs."""
 
 from datasets import Dataset, DatasetDict
 
@@ -9,17 +9,17 @@ from .splitting import check_overlap, split_by_component
 
 
 def prepare_pairs(arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
-    """Pairs (columns `source`, `target`) in "train", "validation" and "test", and the report of how they came about.
+    """Pairs (columns `source`, `target`) in "train", "validation" and "test", and a report of the preparation.
 
-    Predefined splits are kept; a split the data lacks is held out of training by connected components, unless its
-    size is 0. Raises `GlossaError` for whatever is wrong with the settings or the data.
+    Predefined splits are kept. Missing splits are held out of the training pairs by connected components, unless their
+    size is 0. Raises `GlossaError` if the settings or the data are invalid.
     """
     dataset, report = clean(load_source(arguments), arguments)
-    lacking = {
+    missing = {
         f"{name}_size": 0 if name in dataset else getattr(arguments, f"{name}_size") for name in ("validation", "test")
     }
-    if any(lacking.values()):
-        dataset |= split_by_component(dataset["train"], **lacking, seed=arguments.split_seed)
+    if any(missing.values()):
+        dataset |= split_by_component(dataset["train"], **missing, seed=arguments.split_seed)
     for name in ("validation", "test"):
         limit = getattr(arguments, f"max_{name}_samples")
         if name in dataset and limit is not None:
@@ -39,6 +39,6 @@ def group_references(dataset: Dataset) -> list[tuple[str, list[str]]]:
 
 
 def load_pairs(arguments: DataArguments) -> Dataset:
-    """The clean pairs that `arguments` describe, undivided."""
+    """The clean pairs that `arguments` describe, without held-out splits."""
     dataset, _ = clean(load_source(arguments), arguments)
     return dataset["train"]

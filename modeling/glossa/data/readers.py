@@ -1,7 +1,7 @@
-"""Files to rows: every local format, read line by line, with what is wrong with each row.
+"""Readers of local files, one for each format.
 
-A reader yields `(source, target, line, problem)`: two texts, the 1-based line in the file (row, for Parquet), and
-"" or the reason why the row is malformed. The source of a malformed row is its raw text, for the report.
+A reader yields `(source, target, line, problem)`: the two texts, the 1-based line number (row number for Parquet), and
+the reason why the row is malformed, or "". The source of a malformed row is its raw text.
 """
 
 import csv
@@ -31,11 +31,13 @@ FORMATS = ".tsv .tab .txt (tab between), .csv, .jsonl .json (one object a line),
 
 @dataclass(frozen=True)
 class Columns:
-    """Under which names to look for the two sides.
+    """The columns that hold the two sides.
 
-    `names` are pairs of column names, tried in order; `required` means a table without them is an error, instead of
-    its first two columns being taken; `swapped` means that in a table without names the target comes first. In a
-    pair of equal names one text stands for both sides; `lines` means a file without columns, where every line does.
+    Attributes:
+        names: Pairs of column names, tried in order. A pair of equal names reads one column as both sides.
+        required: A table without these columns is an error; otherwise its first two columns are read.
+        swapped: In a table without a header, the target is the first column.
+        lines: The file has no columns; every line is a text, read as both sides.
     """
 
     names: tuple[tuple[str, str], ...]
@@ -47,7 +49,7 @@ class Columns:
         return next((pair for pair in self.names if set(pair) <= set(present)), None)
 
     def missing(self, place: str, present: str) -> GlossaError:
-        """The error for a table at `place` in which nothing is found; `present` says what there is."""
+        """The error for a table at `place` without these columns; `present` describes the columns it has."""
         first, second = self.names[0]
         if first == second:
             wanted, advice = f"column {first!r}", "Set text_column to one of these."
@@ -57,14 +59,14 @@ class Columns:
 
 
 def is_table(path: str | Path) -> bool:
-    """Whether a file of this name has columns, rather than a text a line."""
+    """Whether the file name is that of a table, not of plain text."""
     return str(path).lower().removesuffix(".gz").endswith((*TABLES, ".tab"))
 
 
 def read_rows(paths: tuple[Path, ...], columns: Columns, limit: int | None) -> Iterator[Row]:
-    """Rows of one file of pairs, or of two line-aligned text files; the first `limit` of them.
+    """Rows of one file of pairs, or of two line-aligned text files; at most `limit` rows.
 
-    Raises `GlossaError` where a file as a whole is of no use: damaged, another encoding, not aligned.
+    Raises `GlossaError` if a file is unusable as a whole: damaged, not UTF-8, not aligned.
     """
     rows = _read_aligned(*paths) if len(paths) == 2 else _read_table(paths[0], columns)
     total = undecodable = first = 0
@@ -74,7 +76,7 @@ def read_rows(paths: tuple[Path, ...], columns: Columns, limit: int | None) -> I
             undecodable += 1
             first = first or row[2]
         yield row
-    # A handful of damaged lines is noise; more is a file in another encoding, whose other lines are wrong too.
+    # A few damaged lines are noise; many mean another encoding, in which the remaining lines are wrong too.
     if undecodable >= 10 and undecodable > total / 100:
         _wrong_encoding(paths[0], first, f"{undecodable} of {total} lines are not UTF-8", "ISO-8859-1")
 
@@ -88,7 +90,7 @@ def _wrong_encoding(path: Path, line: int, what: str, guess: str):
 
 @contextmanager
 def open_binary(path: Path):
-    """The bytes of a file, unpacked where it is .gz or .zip. A damaged archive is a `GlossaError`."""
+    """Open a file for reading bytes, unpacking .gz and .zip. Raises `GlossaError` if an archive is damaged."""
     try:
         if path.suffix == ".zip":
             with zipfile.ZipFile(path) as archive, archive.open(_text_member(path, archive)) as file:
@@ -118,7 +120,7 @@ def _text_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    """Lines without their end (LF or CRLF) and without byte order mark. Other separators belong to the text."""
+    """Lines without LF or CRLF and without byte order mark. Other line separators are part of the text."""
     with open_binary(path) as file:
         for number, line in enumerate(file):
             if number == 0:
@@ -177,7 +179,7 @@ def _read_text(path: Path) -> Iterator[Row]:
     for number, line in enumerate(_lines(path), 1):
         text, problem = _decode(line)
         if "\t" in text.strip() and not problem:
-            problem = "a tab within the text, as in a table; a file of pairs is to be named .tsv"
+            problem = "a tab within the text, as in a table; a file of pairs must be named .tsv"
         yield text, text, number, problem
 
 
@@ -243,7 +245,7 @@ def _read_columns(path: Path, columns: Columns, records) -> Iterator[Row]:
 
 
 def pair_of(record: dict, source: str, target: str) -> tuple[str, str, str]:
-    """Source, target and problem of a record whose sides stand under the keys `source` and `target`."""
+    """Source, target and problem of a record with the sides under the keys `source` and `target`."""
     for key in (source, target):
         text = record[key]
         if not isinstance(text, str):

@@ -1,10 +1,9 @@
-"""Where pairs come from: the package, Anki, local files or the Hub, all as the same raw rows.
+"""Pairs from the package, Anki, local files or the Hub, all as the same raw rows.
 
-Every source becomes a `DatasetDict` of Arrow data sets cached by `datasets`, with the columns of `FEATURES`.
+Every source becomes a `DatasetDict` of cached Arrow data sets with the columns of `FEATURES`.
 """
 
 import difflib
-import inspect
 import logging
 from collections.abc import Iterator
 from dataclasses import astuple
@@ -20,11 +19,11 @@ from datasets import (
     load_dataset_builder,
 )
 from datasets.exceptions import DatasetGenerationError, DatasetsError
-from datasets.fingerprint import Hasher
 
 from ..errors import GlossaError, http_errors
 from . import anki, readers
 from .arguments import DataArguments
+from .caching import cached_map, cached_rows
 from .readers import Columns, pair_of, read_rows
 
 logger = logging.getLogger(__name__)
@@ -34,21 +33,19 @@ FEATURES = Features(
         "source": Value("string"),
         "target": Value("string"),
         "line": Value("int64"),  # 1-based, in the file
-        "problem": Value("string"),  # "" or why the row is malformed
-        "file": Value("string"),  # only where there is a problem
+        "problem": Value("string"),  # why the row is malformed, or ""
+        "file": Value("string"),  # of malformed rows, else ""
     }
 )
 SPLITS = ("train", "validation", "test")
-# `datasets` fingerprints a function by its name; with its text a changed reader makes no use of old caches.
-_CODE = inspect.getsource(readers) + Path(__file__).read_text()
 
 
 def load_source(arguments: DataArguments) -> DatasetDict:
-    """Raw rows of every split the source has: "train", and "validation" and "test" where they are predefined.
+    """Raw rows of every split: "train", and "validation" and "test" if they are predefined.
 
-    A row is `source` and `target` (text as it stands in the file), `line` (1-based), `problem` ("" or why the row is
-    malformed; its `source` is then the raw text) and `file` (of a malformed row). Rows are cached: the same unchanged
-    file is not read twice. Raises `GlossaError` where the source is missing, damaged, empty or lacks a language.
+    A row has `source` and `target` (unchanged text), `line` (1-based), `problem` (why the row is malformed, or "";
+    `source` is then the raw text) and `file` (of malformed rows, else ""). Rows are cached, so an unchanged file is
+    read once. Raises `GlossaError` if the data is missing, damaged or empty, or lacks a language.
     """
     limits = {name: getattr(arguments, f"max_{name}_samples") for name in SPLITS}
     if arguments.data_path:
@@ -80,7 +77,7 @@ def _columns(arguments: DataArguments) -> Columns:
 
 
 def read_files(paths, columns: Columns, limit: int | None) -> Dataset:
-    """Raw rows of one file, or of two that are aligned; the first `limit` of them."""
+    """Raw rows of one file, or of two line-aligned files; at most `limit` rows."""
     paths = tuple(Path(path).expanduser().absolute() for path in paths)
     if len(paths) > 2:
         raise GlossaError(
@@ -99,8 +96,8 @@ def read_files(paths, columns: Columns, limit: int | None) -> Dataset:
         if len(paths) == 2 and path.name.removesuffix(".gz").endswith(readers.TABLES):
             raise GlossaError(f"{path} is a table; two paths are two line-aligned text files. Give one table only.")
     stamps = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths]
-    fingerprint = Hasher.hash((stamps, astuple(columns), limit, _CODE))
-    return _cached(_file_rows, {"paths": paths, "columns": columns, "limit": limit}, fingerprint)
+    arguments = {"paths": paths, "columns": columns, "limit": limit}
+    return _generated(_file_rows, arguments, (stamps, astuple(columns), limit))
 
 
 def _file_rows(paths: tuple[Path, ...], columns: Columns, limit: int | None) -> Iterator[dict]:
@@ -121,9 +118,9 @@ def _row(source: str, target: str, line: int, problem: str, file: str) -> dict:
     }
 
 
-def _cached(generate, arguments: dict, fingerprint: str) -> Dataset:
+def _generated(generate, arguments: dict, settings: tuple) -> Dataset:
     try:
-        return Dataset.from_generator(generate, FEATURES, gen_kwargs=arguments, fingerprint=fingerprint)
+        return cached_rows(generate, arguments, FEATURES, settings, [readers])
     except DatasetGenerationError as error:
         if isinstance(error.__cause__, GlossaError):
             raise error.__cause__ from None
@@ -150,7 +147,7 @@ def _from_hub(arguments: DataArguments, limits: dict[str, int | None]) -> dict[s
 
 
 def _from_splits(splits, arguments: DataArguments, limits, name: str, version: str) -> dict[str, Dataset]:
-    """Raw rows of the splits of a data set that `datasets` has loaded; `version` changes when its content does."""
+    """Raw rows of the splits of a loaded data set; `version` must change with its content."""
     if "train" not in splits:
         raise GlossaError(f"{name} has no 'train' split but {sorted(splits)}; choose another data set.")
     loaded = {}
@@ -158,7 +155,7 @@ def _from_splits(splits, arguments: DataArguments, limits, name: str, version: s
         if split not in splits:
             continue
         rows, limit = splits[split], limits[split]
-        # A stream of JSON or CSV does not know its columns before its first row.
+        # Streams of JSON or CSV have no features until the first row is read.
         example = rows.features or next(iter(rows), None)
         if example is None:
             raise GlossaError(f"{name}, {split} is empty: it has no rows. Choose another data set or split.")
@@ -166,18 +163,19 @@ def _from_splits(splits, arguments: DataArguments, limits, name: str, version: s
         keys = {"column": column, "source": source, "target": target, "file": f"{name}, {split}"}
         if isinstance(rows, IterableDataset):
             stream = rows if limit is None else rows.take(limit)
-            fingerprint = Hasher.hash((version, limit, sorted(keys.items()), _CODE))
-            loaded[split] = _cached(_stream_rows, {"stream": stream, "keys": keys}, fingerprint)
+            settings = version, limit, sorted(keys.items())
+            loaded[split] = _generated(_stream_rows, {"stream": stream, "keys": keys}, settings)
         else:
             rows = rows if limit is None else rows.select(range(min(limit, len(rows))))
-            loaded[split] = rows.map(
+            loaded[split] = cached_map(
+                rows,
                 _batch_rows,
-                batched=True,
+                sorted(keys.items()),
+                [readers],
                 with_indices=True,
                 fn_kwargs=keys,
                 remove_columns=rows.column_names,
                 features=FEATURES,
-                new_fingerprint=Hasher.hash((rows._fingerprint, sorted(keys.items()), _CODE)),
                 desc=f"reading {split}",
             )
     return loaded

@@ -1,33 +1,31 @@
-"""Held-out pairs that share no sentence, on either side, with training.
+"""Held-out pairs that share no sentence with training, on either side.
 
-One sentence often has several translations, so a random split would put half of the test sources into training.
-Pairs that share a side are therefore connected, and whole connected components are held out.
+A sentence often has several translations, so a random split would put many test sources into training. Pairs that
+share a side are therefore connected in a graph, and whole connected components are held out.
 """
 
 import logging
 import sys
 import unicodedata
 from functools import cache
-from pathlib import Path
 
 import numpy
 import xxhash
 from datasets import Dataset, DatasetDict, Features, Value
-from datasets.fingerprint import Hasher
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from ..errors import GlossaError
+from .caching import cached_map
 
 logger = logging.getLogger(__name__)
 
 _KEYS = Features({"source": Value("uint64"), "target": Value("uint64")})
-_CODE = Path(__file__).read_text()
 
 
 @cache
 def _ignored() -> dict[int, None]:
-    """Translation table that deletes punctuation (P), separators (Z) and control and format characters (C)."""
+    """Table for `str.translate` that deletes punctuation (P), separators (Z), control and format characters (C)."""
     points = range(sys.maxunicode + 1)
     return {point: None for point in points if unicodedata.category(chr(point)) in _IGNORED_CATEGORIES}
 
@@ -35,20 +33,21 @@ def _ignored() -> dict[int, None]:
 _IGNORED_CATEGORIES = {"Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Zs", "Zl", "Zp", "Cc", "Cf"}
 
 
-def normalise_side(text: str) -> str:
-    """What makes two sentences the same for a split: NFKC, case-folded, without punctuation and white space.
+def normalize_side(text: str) -> str:
+    """The form in which sentences are compared: NFKC, case-folded, without punctuation and white space.
 
-    "Go!" equals "go ."; a text of nothing but punctuation stays as it is.
+    "Go!" equals "go ."; text that consists only of punctuation stays unchanged.
     """
     return unicodedata.normalize("NFKC", text).casefold().translate(_ignored()) or text
 
 
 def split_by_component(dataset: Dataset, validation_size: float, test_size: float, seed: int) -> DatasetDict:
-    """Splits pairs (columns `source`, `target`) into "train", "validation" and "test" that share no side.
+    """Split pairs (columns `source`, `target`) into "train", "validation" and "test" that share no side.
 
-    A size below 1 is a share of the pairs (at least one pair), from 1 a count; 0 leaves the split out. Components are
-    drawn in an order set by `seed`; one larger than what is left to fill is passed over, so a size is never exceeded.
-    Every split keeps the order of the pairs. Raises `GlossaError` where the pairs are too few, or too connected.
+    A size below 1 is a share of the pairs (at least one pair), a size from 1 a number of pairs; 0 means no split.
+    Components are drawn in an order set by `seed`; those that do not fit are skipped, so sizes are never exceeded.
+    Every split keeps the order of the pairs. Raises `GlossaError` if there are too few pairs, or they are too
+    connected.
     """
     wanted = {"validation": _count(validation_size, len(dataset)), "test": _count(test_size, len(dataset))}
     if len(dataset) < 1 + sum(wanted.values()):
@@ -84,7 +83,7 @@ def _count(size: float, total: int) -> int:
 
 
 def _hold_out(order, sizes, wanted: int, assigned, number: int) -> numpy.ndarray:
-    """Marks components as `number` in `assigned`, in `order`, until `wanted` pairs are met; returns the others."""
+    """Mark components as `number` in `assigned`, in `order`, until they hold `wanted` pairs; return the others."""
     left = wanted
     for index in order:
         if left == 0:
@@ -103,18 +102,17 @@ def _components(dataset: Dataset) -> numpy.ndarray:
     nodes = len(source_keys) + len(target_keys)
     edges = (numpy.ones(len(dataset), dtype=numpy.int8), (source, len(source_keys) + target))
     _, labels = connected_components(coo_array(edges, shape=(nodes, nodes)), directed=False)
-    # Every component has a pair, hence a source: source labels alone number them all.
+    # Every component contains a source, so the labels of sources cover all components.
     return labels[source]
 
 
 def _side_keys(dataset: Dataset) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """64-bit hashes of the normalised sides, two uint64 (pairs,). A collision merely connects two groups."""
-    keys = dataset.map(
+    """64-bit hashes of the normalized sides, two uint64 (pairs,). A collision only joins two groups."""
+    keys = cached_map(
+        dataset,
         _hash_sides,
-        batched=True,
         remove_columns=dataset.column_names,
         features=_KEYS,
-        new_fingerprint=Hasher.hash((dataset._fingerprint, _CODE)),
         desc="comparing sides",
     )
     return keys.data.column("source").to_numpy(), keys.data.column("target").to_numpy()
@@ -123,15 +121,15 @@ def _side_keys(dataset: Dataset) -> tuple[numpy.ndarray, numpy.ndarray]:
 def _hash_sides(batch: dict) -> dict:
     digest = xxhash.xxh3_64_intdigest
     return {
-        side: numpy.array([digest(normalise_side(text).encode()) for text in batch[side]], dtype=numpy.uint64)
+        side: numpy.array([digest(normalize_side(text).encode()) for text in batch[side]], dtype=numpy.uint64)
         for side in _KEYS
     }
 
 
 def check_overlap(dataset: DatasetDict) -> dict[str, dict[str, int]]:
-    """How many pairs of each evaluation split have a normalised side that occurs in training: {split: {side: count}}.
+    """Pairs of each evaluation split with a normalized side that occurs in training: {split: {side: count}}.
 
-    Logs a warning where there are any: their scores say less about unseen text.
+    Logs a warning if there are any, since they inflate scores.
     """
     train = dict(zip(_KEYS, _side_keys(dataset["train"]), strict=True))
     overlap = {}
@@ -140,7 +138,7 @@ def check_overlap(dataset: DatasetDict) -> dict[str, dict[str, int]]:
         overlap[split] = {side: int(numpy.isin(held_out[side], train[side]).sum()) for side in _KEYS}
         if any(overlap[split].values()):
             logger.warning(
-                "%s: of %d pairs, %d sources and %d targets also occur in training; scores will be flattered.",
+                "%s: of %d pairs, %d sources and %d targets also occur in training; this inflates scores.",
                 split,
                 len(dataset[split]),
                 overlap[split]["source"],

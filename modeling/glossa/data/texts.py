@@ -1,19 +1,17 @@
-"""Texts to pretrain on: lines of text files, a column of tables or of a data set, or both sides of pairs."""
+"""Texts for pretraining: lines of text files, a column of tables or of a data set, or both sides of pairs."""
 
-import inspect
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import numpy
 import xxhash
 from datasets import Dataset, DatasetDict, Features, List, Value, concatenate_datasets
-from datasets.fingerprint import Hasher
 from transformers import PreTrainedTokenizerBase
 
 from ..errors import GlossaError
 from . import corruption
 from .arguments import DataArguments
+from .caching import cached_map
 from .cleaning import DataReport, clean
 from .corruption import PretrainingCollator
 from .pairs import prepare_pairs
@@ -21,28 +19,27 @@ from .readers import Columns, is_table
 from .sources import load_source, read_files
 from .splitting import check_overlap, split_by_component
 
-_CODE = Path(__file__).read_text() + inspect.getsource(corruption)
-_TOKENISED = Features(
+_TOKENIZED = Features(
     {"input_ids": List(Value("int32")), "source_length": Value("int32"), "target_length": Value("int32")}
 )
 
 
 def prepare_texts(arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
-    """Clean texts (column `text`), each once, in "train" and "validation", and the report of how they came about.
+    """Clean, distinct texts (column `text`) in "train" and "validation", and a report of the preparation.
 
-    - With `text_column`, the texts of that column: of the tables in `data_path`, or of the data set.
-    - Where `data_path` names files that are no tables, their lines.
-    - Else both sides of the pairs that `prepare_pairs` gives, those for testing left out: a translator that is
-      trained on with the same data settings is tested on sentences that its pretraining has not seen.
+    - With `text_column`: that column of the tables in `data_path`, or of the data set.
+    - If `data_path` names plain text files: their lines.
+    - Otherwise: both sides of the pairs from `prepare_pairs`, without the test split. A translation model fine-tuned
+      with the same data settings is then tested on sentences that pretraining has not seen.
 
-    Where the first two have no validation texts, `validation_size` of them are held out; `max_train_samples` counts
-    the rows of each file. Raises `GlossaError` for whatever is wrong with the settings or the data.
+    In the first two cases, `validation_size` texts are held out if there are no validation texts. `max_train_samples`
+    limits the rows of each file. Raises `GlossaError` if the settings or the data are invalid.
     """
     if arguments.text_column is None and (not arguments.data_path or any(map(is_table, arguments.data_path))):
         pairs, report = prepare_pairs(arguments)
         texts = DatasetDict({split: _sides(rows) for split, rows in pairs.items() if split != "test"})
     else:
-        # A text is a pair of itself with itself, so that cleaning and splitting are those of pairs.
+        # A text becomes a pair with itself, so that the cleaning and splitting of pairs apply.
         rows, report = clean(load_texts(arguments), replace(arguments, drop_identical=False))
         if "validation" not in rows and arguments.validation_size:
             rows |= split_by_component(rows["train"], arguments.validation_size, 0, arguments.split_seed)
@@ -58,12 +55,12 @@ def prepare_texts(arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
 
 
 def load_texts(arguments: DataArguments) -> DatasetDict:
-    """Raw rows as `load_source` gives them, in "train" and "validation"; a text is both `source` and `target`."""
+    """Raw rows as from `load_source`, in "train" and "validation"; each text is both `source` and `target`."""
     column = arguments.text_column
     named = Columns(((column, column),), required=True)
     loaded = {}
     if not arguments.data_path:
-        # Files of validation texts may be tables or not, which is seen to below.
+        # Validation files are read below, since they may be tables or plain text.
         sides = replace(arguments, source_column=column, target_column=column, validation_path=[], test_path=[])
         loaded = {split: rows for split, rows in load_source(sides).items() if split != "test"}
     for split, paths in (("train", arguments.data_path), ("validation", arguments.validation_path)):
@@ -72,7 +69,7 @@ def load_texts(arguments: DataArguments) -> DatasetDict:
         if plain and column:
             raise GlossaError(
                 f"text_column is {column!r}, but {plain[0]} is a text file, which has no columns. Leave text_column "
-                "out, or give a table; one with tabs is to be named .tsv."
+                "out, or give a table; a text file with tabs must be named .tsv."
             )
         parts = [read_files([path], Columns((), lines=True) if path in plain else named, limit) for path in paths]
         if parts:
@@ -81,7 +78,7 @@ def load_texts(arguments: DataArguments) -> DatasetDict:
 
 
 def _sides(pairs: Dataset) -> Dataset:
-    """The texts of both sides, each once, in the order of the sources and then of the targets."""
+    """The distinct texts of both sides: sources first, then targets."""
     sides = [pairs.select_columns([side]).rename_column(side, "text") for side in ("source", "target")]
     texts = concatenate_datasets(sides)
     keys = [xxhash.xxh3_64_intdigest(text.encode()) for batch in texts.iter(1000) for text in batch["text"]]
@@ -92,10 +89,10 @@ def _sides(pairs: Dataset) -> Dataset:
 def tokenize_texts(
     texts: DatasetDict, tokenizer: PreTrainedTokenizerBase, collator: PretrainingCollator, max_length: int
 ) -> DatasetDict:
-    """`input_ids` of every text, without special tokens, and its lengths once `collator` has corrupted it.
+    """`input_ids` of every text, without special tokens, and the lengths it will have after corruption by `collator`.
 
-    A text beyond `max_length` tokens, special ones included, becomes several rows of like length. Validation texts
-    are corrupted here, once and for all, and have `labels`: each evaluation asks the same.
+    A text of more than `max_length` tokens (special tokens included) becomes several rows of similar length.
+    Validation texts are corrupted here and get `labels`, so that every evaluation sees the same corruption.
     """
     longest = max(max_length - max(len(tokenizer("")["input_ids"]), 1), 1)
 
@@ -110,20 +107,21 @@ def tokenize_texts(
             "target_length": [len(row["labels"]) for row in corrupted],
         }
 
-    tokenised = {}
+    tokenized = {}
     for split, rows in texts.items():
         held_out = split != "train"
-        settings = collator.objective, collator.seed, max_length, held_out
-        tokenised[split] = rows.map(
+        settings = tokenizer.backend_tokenizer.to_str(), collator.objective, collator.seed, max_length, held_out
+        tokenized[split] = cached_map(
+            rows,
             encode,
-            batched=True,
+            settings,
+            [corruption],
             fn_kwargs={"held_out": held_out},
             remove_columns=rows.column_names,
-            features=Features(_TOKENISED | {"labels": List(Value("int32"))}) if held_out else _TOKENISED,
-            new_fingerprint=Hasher.hash((rows._fingerprint, tokenizer.backend_tokenizer.to_str(), settings, _CODE)),
-            desc=f"tokenising {split}",
+            features=Features(_TOKENIZED | {"labels": List(Value("int32"))}) if held_out else _TOKENIZED,
+            desc=f"tokenizing {split}",
         )
-    return DatasetDict(tokenised)
+    return DatasetDict(tokenized)
 
 
 def _pieces(ids: list[int], longest: int) -> list[list[int]]:

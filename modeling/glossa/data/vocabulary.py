@@ -1,4 +1,4 @@
-"""Training of vocabularies: byte-level BPE, Unigram, WordPiece or whole words, for both languages or for each."""
+"""Tokenizer training: byte-level BPE, Unigram, WordPiece or whole words, with a shared or with two vocabularies."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,12 +17,12 @@ NORMALIZERS = {
     "nfkc": normalizers.NFKC(),
     "lowercase": normalizers.Lowercase(),
     "hyphens_to_spaces": normalizers.Replace(Regex(r"[-\u2010\u2011]"), " "),
-    # The typographic apostrophe becomes the plain one, so that a word is one word however it is typed.
+    # The typographic apostrophe becomes the plain one, so that both spellings of a word give the same tokens.
     "strip_punctuation": normalizers.Sequence(
         [normalizers.Replace("\u2019", "'"), normalizers.Replace(Regex(r"[\p{P}\p{S}&&[^']]"), "")]
     ),
 }
-# Words are put together with spaces, and these are the spaces that text does not have.
+# Decoding joins words with spaces; these spaces do not belong in text.
 _UNWANTED_SPACES = (
     r" (?=[.,!?;:…)\]}”%])",
     r"(?<=[(\[{“]) ",
@@ -38,32 +38,27 @@ def _setting(default, meaning: str):
 
 @dataclass
 class TokenizerArguments:
-    """How text becomes tokens. Raises `GlossaError` where a value is not allowed."""
+    """The tokenizer settings of a recipe. Raises `GlossaError` if a value is not allowed."""
 
     _argument_group_name = "tokenizer"
 
     vocab_size: int = _setting(
-        8000, "Tokens of the vocabulary that both languages share; with target_vocab_size, of the source's."
+        8000, "Size of the shared vocabulary; with target_vocab_size, of the source vocabulary."
     )
     target_vocab_size: int | None = _setting(
-        None, "Give it, and source and target have a vocabulary each, the target's of this many tokens."
+        None, "Size of the target vocabulary. If given, source and target have separate vocabularies."
     )
     tokenizer_model: Literal["bpe", "unigram", "wordpiece", "word"] = _setting(
-        "bpe", "Pieces of words by byte-level BPE, Unigram or WordPiece, or whole words."
+        "bpe", "Subwords (byte-level BPE, Unigram, WordPiece) or whole words."
     )
-    min_frequency: int = _setting(2, "A piece or word seen less often in training is not in the vocabulary.")
+    min_frequency: int = _setting(2, "Leave out subwords and words that are rarer than this in the training text.")
     normalization: list[str] = field(
         default_factory=list,
-        metadata={
-            "help": "Steps that text goes through first, in order: nfkc, lowercase, hyphens_to_spaces, "
-            "strip_punctuation."
-        },
+        metadata={"help": "Normalization steps, in order: nfkc, lowercase, hyphens_to_spaces, strip_punctuation."},
     )
-    split_punctuation: bool = _setting(
-        True, "wordpiece and word: punctuation marks are words of their own, not parts of the word beside them."
-    )
-    source_framing: Literal["none", "end", "start_end"] = _setting(
-        "end", "Special tokens around a source: none, </s> at its end, or <s> before it too."
+    split_punctuation: bool = _setting(True, "wordpiece and word: punctuation marks are separate words.")
+    source_special_tokens: Literal["none", "end", "start_end"] = _setting(
+        "end", "Special tokens of a source: none, end (</s> after it) or start_end (also <s> before it)."
     )
 
     def __post_init__(self):
@@ -83,27 +78,27 @@ def train_tokenizer(
     options: TokenizerArguments | None = None,
     extra_special_tokens: Sequence[str] = (),
 ) -> PreTrainedTokenizerFast:
-    """One vocabulary for both languages, learned from `texts` (the training split of both sides, nothing else).
+    """One vocabulary for both languages, learned from `texts` (both sides of the training split only).
 
-    By default byte-level BPE (Radford et al. 2019, section 2.2), so that nothing is ever unknown. A space is put
-    before the first word, so that it has the same tokens as within the sentence, and taken away again in decoding.
-    `</s>` is added at the end. Text that looks like a special token is read as text.
+    The default is byte-level BPE (Radford et al. 2019, section 2.2), which has no unknown tokens. A space is added
+    before the first word, so that its tokens are the same as within a sentence; decoding removes it. `</s>` is added
+    at the end. Text that looks like a special token is encoded as text.
 
     Args:
         texts: Sentences, or batches of them.
-        vocab_size: Tokens to learn, special tokens included (byte-level BPE: and the 256 bytes); Unigram and whole
-            words learn fewer where the text has fewer.
-        max_length: Written into the tokenizer as `model_max_length`; only `truncation=True` uses it.
-        options: How text is normalised and split; its own vocabulary sizes are not read.
-        extra_special_tokens: Take the ids after the four that every Glossa tokenizer has.
+        vocab_size: Size of the vocabulary, special tokens included (for byte-level BPE also the 256 bytes). Unigram
+            and whole words give fewer tokens if the text has fewer.
+        max_length: Saved as `model_max_length`, which `truncation=True` uses.
+        options: All other settings; its vocabulary sizes are ignored.
+        extra_special_tokens: Further special tokens; their ids follow the four that every Glossa tokenizer has.
 
     Raises:
-        GlossaError: when `texts` do not hold that many tokens; the message says how many they hold.
+        GlossaError: if `texts` do not have that many tokens; the message says how many they have.
     """
     options = options or TokenizerArguments()
     tokenizer = _train(texts, vocab_size, options, extra_special_tokens, "vocab_size")
     return PreTrainedTokenizerFast(
-        tokenizer_object=_framed(tokenizer, options.source_framing),
+        tokenizer_object=_with_special_tokens(tokenizer, options.source_special_tokens),
         **_settings(max_length, extra_special_tokens),
     )
 
@@ -111,21 +106,21 @@ def train_tokenizer(
 def train_tokenizer_pair(
     sources: Texts, targets: Texts, options: TokenizerArguments, max_length: int = 512
 ) -> GlossaTokenizer:
-    """A vocabulary for each side, of `options.vocab_size` and `options.target_vocab_size`; else as above.
+    """As `train_tokenizer`, with one vocabulary per side of `options.vocab_size` and `options.target_vocab_size`.
 
-    A target ends with `</s>`; its `<s>` is the decoder's first input, which the model puts before it.
+    A target ends with `</s>`; the model itself adds `<s>` as the decoder's first input.
     """
     source = _train(sources, options.vocab_size, options, (), "vocab_size")
     target = _train(targets, options.target_vocab_size or options.vocab_size, options, (), "target_vocab_size")
     return GlossaTokenizer(
-        tokenizer_object=_framed(source, options.source_framing),
-        target_tokenizer_object=_framed(target, "end"),
+        tokenizer_object=_with_special_tokens(source, options.source_special_tokens),
+        target_tokenizer_object=_with_special_tokens(target, "end"),
         **_settings(max_length, ()),
     )
 
 
 def target_vocabulary(tokenizer: PreTrainedTokenizerBase) -> Tokenizer:
-    """The tokenizer of what is written: its own where vocabularies are separate, else the one of both."""
+    """The target tokenizer if vocabularies are separate, else the shared one."""
     return getattr(tokenizer, "target_tokenizer", tokenizer.backend_tokenizer)
 
 
@@ -138,12 +133,12 @@ def _settings(max_length: int, extra_special_tokens: Sequence[str]) -> dict:
         "model_max_length": max_length,
         "model_input_names": ["input_ids", "attention_mask"],
         "clean_up_tokenization_spaces": False,
-        "split_special_tokens": True,  # a "</s>" that a user types is text, not an end
+        "split_special_tokens": True,  # "</s>" in the user's text is text
     } | ({"extra_special_tokens": list(extra_special_tokens)} if extra_special_tokens else {})
 
 
-def _framed(tokenizer: Tokenizer, framing: str) -> Tokenizer:
-    start, end = (START, EOS) if framing == "start_end" else ("", "" if framing == "none" else EOS)
+def _with_special_tokens(tokenizer: Tokenizer, where: str) -> Tokenizer:
+    start, end = (START, EOS) if where == "start_end" else ("", "" if where == "none" else EOS)
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{start} $A {end}".strip(),
         pair=f"{start} $A $B {end}".strip(),
@@ -189,7 +184,7 @@ def _byte_level_bpe(vocab_size: int, special: list[str], options: TokenizerArgum
 
 
 def _unigram(vocab_size: int, special: list[str], options: TokenizerArguments, name: str):
-    """Kudo 2018: pieces of a unigram language model; a space is a part of the word after it."""
+    """Kudo 2018: subwords of a unigram language model; a space is part of the word that follows it."""
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
@@ -199,8 +194,8 @@ def _unigram(vocab_size: int, special: list[str], options: TokenizerArguments, n
 
 
 def _wordpiece(vocab_size: int, special: list[str], options: TokenizerArguments, name: str):
-    """Wu et al. 2016, section 4.1: pieces within a word are marked by ##."""
-    # Text without spaces is one word to a tokenizer that splits at spaces, so a word may be as long as a text.
+    """Wu et al. 2016, section 4.1: subwords that continue a word are marked by ##."""
+    # In a language without spaces, a whole sentence is one word to this tokenizer.
     tokenizer = Tokenizer(models.WordPiece(unk_token=UNKNOWN, max_input_chars_per_word=10_000))
     tokenizer.pre_tokenizer = _words(options)
     tokenizer.decoder = _spaced(decoders.WordPiece(prefix="##", cleanup=False), options)
@@ -210,9 +205,9 @@ def _wordpiece(vocab_size: int, special: list[str], options: TokenizerArguments,
 
 
 def _both_forms(texts: Texts) -> Iterator[str]:
-    """The texts, then every character twice: WordPiece then knows it at the start of a word and within one.
+    """The texts, then every character twice, so that WordPiece learns it at the start of a word and within one.
 
-    Otherwise one character in a new place makes its whole word unknown, which without spaces is the whole sentence.
+    Otherwise a character in a new place makes its word unknown: without spaces, the whole sentence.
     """
     characters: set[str] = set()
     for item in texts:

@@ -210,7 +210,7 @@ def parse_settings(argv: list[str], description: str = "") -> Settings:
     parser = HfArgumentParser(GROUPS, description=description, allow_abbrev=False)  # type: ignore[arg-type]
     parser.usage = "%(prog)s [RECIPE] [--setting value ...]"
     parser.error = _refuse  # type: ignore[method-assign]
-    argv = list(argv)
+    argv = [catalog.current_flag(argument) for argument in argv]
     recipe = argv.pop(0) if argv and not argv[0].startswith("-") else None
     values = {} if recipe is None else catalog.read_recipe(recipe)
     parser.set_defaults(**{name: None for name, value in values.items() if value in catalog.EMPTY})

@@ -34,6 +34,7 @@ BASES = {
     "Seq2SeqTrainingArguments": "training_args_seq2seq.py",
     "TrainingArguments": "training_args.py",
 }
+RENAMED = {"source_framing": "source_special_tokens"}  # names that recipes of earlier versions use
 EMPTY = ("", "null", "~")  # how YAML writes None
 FORMS = {
     "bool": (r"true|t|yes|y|1|false|f|no|n|0", "true or false"),
@@ -156,6 +157,7 @@ def read_recipe(name: str) -> dict[str, str | list | dict]:
         raise GlossaError(f"{path}: not a YAML file: {error}") from error
     if not isinstance(recipe, dict):
         raise GlossaError(f"{path}: a recipe is lines of `setting: value`.")
+    recipe = {RENAMED.get(setting, setting): value for setting, value in recipe.items()}
     for setting in recipe:
         if setting not in settings():
             raise GlossaError(f"{path}: {unknown(setting)}")
@@ -170,7 +172,7 @@ def check(argv: list[str]) -> None:
                 _check_value(argv[0], name, value)
         argv = argv[1:]
     name = None
-    for word in argv:
+    for word in map(current_flag, argv):
         if word.startswith("--"):
             name, _, value = word[2:].partition("=")
             name = name.replace("-", "_")
@@ -180,6 +182,13 @@ def check(argv: list[str]) -> None:
                 _check_value("Command line", name, value)
         elif name is not None:
             _check_value("Command line", name, word)
+
+
+def current_flag(argument: str) -> str:
+    """An argument of the command line, with the current name of a setting that was renamed."""
+    name, *value = argument.split("=", 1)
+    current = RENAMED.get(name.removeprefix("--").replace("-", "_")) if name.startswith("--") else None
+    return "=".join([f"--{current}", *value]) if current else argument
 
 
 def _check_value(where: str, name: str, value: str) -> None:

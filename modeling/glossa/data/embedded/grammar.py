@@ -1,7 +1,7 @@
 """The grammar of the embedded corpus: agreement, conjugation, elision and word order in English and French.
 
 Phrases travel as a `Pair`, the same meaning in both languages. French stays uncontracted inside a pair ("de le
-pain", "je ai"), because whether two words merge depends on a neighbour not yet known; `sentence` merges them.
+pain", "je ai"), since merging depends on words that follow later; `sentence` merges them.
 """
 
 import re
@@ -13,7 +13,7 @@ from .lexicon import ASPIRATED, NUMBERS, Adjective, Noun, Verb, plural_fr
 NO_BREAK_SPACE = "\u00a0"
 VOWELS = "aàâæeéèêëiîïoôœuùûü"
 TENSES = ("present", "past", "future")
-# What stands beside the verb, English to French; the first three negate.
+# Adverbs next to the verb, English to French; the first three negate.
 ADVERBS = {
     "not": "pas",
     "never": "jamais",
@@ -57,7 +57,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Subject:
-    """Who acts. `person` indexes the conjugations; `owner` is the possessive that refers back to the subject."""
+    """A subject. `person` indexes the conjugations; `owner` is the possessive that refers back to it."""
 
     en: str
     fr: str
@@ -75,7 +75,7 @@ PRONOUNS = [
     Subject("they", "ils", PLURAL, owner="their"),
 ]
 
-# With the (feminine, plural) a past participle agrees with, where it is known.
+# Each with the (feminine, plural) that a past participle agrees with, if known.
 OBJECT_PRONOUNS = {
     "me": (Pair("me", "me"), None),
     "you": (Pair("you", "vous"), None),
@@ -101,7 +101,7 @@ class NounPhrase:
     adjectives: tuple[Adjective, ...] = ()
 
     def pair(self, owner: str = "", negated: bool = False, generic: bool = False) -> Pair:
-        """Both languages. `negated` makes "un" and "du" a mere "de"; `generic` makes an empty article "le"."""
+        """Both languages. `negated` turns "un" and "du" into "de"; `generic` turns an empty article into "le"."""
         determiner = owner if self.determiner == "own" else self.determiner
         return Pair(self._english(determiner), self._french(determiner, negated, generic))
 
@@ -146,7 +146,7 @@ class NounPhrase:
         if determiner == "which":
             return inflect("quel", "quelle", self.noun.feminine, self.plural)
         if determiner in POSSESSIVES:
-            # "Mon", "son" stand before a vowel in the feminine too: mon amie, son école.
+            # Feminine nouns take "mon", "son" before a vowel too: mon amie, son école.
             masculine = gender == 1 and begins_with_vowel(following)
             return POSSESSIVES[determiner][0 if masculine else gender]
         return NUMBERS[determiner]
@@ -159,13 +159,13 @@ def begins_with_vowel(word: str) -> bool:
 
 
 def inflect(masculine: str, feminine: str, is_feminine: bool, plural: bool) -> str:
-    """The form that agrees."""
+    """The form that agrees in gender and number."""
     form = feminine if is_feminine else masculine
     return plural_fr(form) if plural else form
 
 
 def agree(adjective: Adjective, feminine: bool, plural: bool, following: str = "") -> str:
-    """The French form of an adjective; a `following` noun that begins with a vowel makes "beau" "bel"."""
+    """The French form of an adjective; before a `following` noun with a vowel, "beau" becomes "bel"."""
     masculine, *liaison, feminine_form = adjective.fr.split()
     if adjective.invariable:
         return masculine
@@ -175,20 +175,20 @@ def agree(adjective: Adjective, feminine: bool, plural: bool, following: str = "
 
 
 def join(*parts: Pair | str) -> Pair:
-    """The parts one after the other, without the empty ones."""
+    """The parts joined by spaces, without empty ones."""
     en, fr = zip(*parts, strict=True)
     return Pair(" ".join(filter(None, en)), " ".join(filter(None, fr)))
 
 
 def sentence(pair: Pair, mark: str = ".") -> Pair:
-    """A finished sentence: words merged, a capital first, `mark` ("." or "?") last."""
+    """A complete sentence: words merged, capitalized, ending in `mark` ("." or "?")."""
     fr = merge(pair.fr).replace("_", " ")
     space = NO_BREAK_SPACE if mark == "?" else ""
     return Pair(pair.en[0].upper() + pair.en[1:] + mark, fr[0].upper() + fr[1:] + space + mark)
 
 
 def merge(fr: str) -> str:
-    """French words with their contractions (du, aux) and elisions (l', qu', s'il) made."""
+    """Apply French contractions (du, aux) and elisions (l', qu', s'il)."""
     words = fr.split(" ")
     merged = ""
     skip = False
@@ -218,7 +218,7 @@ def third_person(verb: str) -> str:
 
 
 def english_clause(subject: Subject, verb: Verb, tense: str, adverb: str = "", question: bool = False) -> str:
-    """Subject and verb in English, with "do" where the negation or the question asks for it."""
+    """Subject and verb in English, with "do" if a negation or a question requires it."""
     base, *particle = verb.en.split(" ", 1)
     person = {SPEAKER: 0, SINGULAR: 1}.get(subject.person, 2)
     auxiliary, main = "", [verb.en]
@@ -256,7 +256,7 @@ def french_clause(
 ) -> str:
     """Subject and verb in French; `clitic` is an object pronoun.
 
-    `agreement` is (feminine, plural) of an object that stands before the verb, with which the participle agrees.
+    `agreement` is (feminine, plural) of an object before the verb, with which the participle agrees.
     """
     person = subject.person
     if verb.reflexive:
@@ -297,14 +297,14 @@ def question(
     word: Pair | None = None,
     agreement: tuple[bool, bool] | None = None,
 ) -> Pair:
-    """A question up to its object, opened by the interrogative `word` if there is one."""
+    """A question up to its object, starting with the interrogative `word` if given."""
     fr = french_clause(subject, verb, tense, adverb, agreement=agreement)
     en = english_clause(subject, verb, tense, adverb, question=True)
     return join(word or Pair(), Pair(en, f"est-ce que {fr}"))
 
 
 def infinitive(subject: Subject, verb: Verb, to: Pair, pronoun: Pair | None = None) -> Pair:
-    """The infinitive of what `subject` does, after `to` (to/pour, to/nothing, nothing/nothing)."""
+    """The infinitive of the verb after `to` (to/pour, to/nothing, nothing/nothing); pronouns agree with `subject`."""
     en, fr = pronoun or Pair()
     if verb.reflexive:
         fr = REFLEXIVE[subject.person]
@@ -317,7 +317,7 @@ def relative(head: NounPhrase, link: Pair) -> Subject:
 
 
 class Core(NamedTuple):
-    """A clause before it is put as a statement or as a question; `rest` follows the verb."""
+    """The parts of a clause, which may become a statement or a question; `rest` follows the verb."""
 
     subject: Subject
     verb: Verb

@@ -1,9 +1,8 @@
-"""The words of the embedded corpus, English beside French.
+"""The words of the embedded corpus in English and French.
 
-The tables are plain text where a word needs only its translation and its gender. Forms that follow a rule are
-left to `grammar.py`; a form is written here only where the rule would give a wrong one. Each noun has
-one kind (`food`, `person`, ...), and verbs and adjectives name the kinds they go with, which is what keeps the
-sentences sensible.
+The tables are plain text if a word needs only its translation and its gender. `grammar.py` derives regular forms;
+this file lists only irregular ones. Each noun has one kind (`food`, `person`, ...), and verbs and adjectives name the
+kinds they combine with, so that sentences make sense.
 """
 
 from dataclasses import dataclass
@@ -26,8 +25,8 @@ class Noun:
 class Adjective:
     """An adjective: `fr` is "masculine feminine", or "masculine liaison feminine" as in "beau bel belle".
 
-    An invariable one has `invariable` set. `comparative` is the English one, empty where comparing is odd, and
-    `predicative` says that it only follows "to be", `attributive` that it never does.
+    `invariable` adjectives have one form. `comparative` is the English one, empty if comparing makes no sense.
+    `predicative` adjectives only follow "to be", `attributive` ones never do.
     """
 
     en: str
@@ -143,7 +142,7 @@ NOUNS = [
     *_nouns("area", "village village m, city ville f, bedroom chambre f, valley vallée f, field champ m"),
 ]
 
-# Words that begin with a vowel letter or an h and yet take no elision and no liaison.
+# Words that begin with a vowel or an h but take neither elision nor liaison.
 ASPIRATED = ("haricot", "hibou", "héros", "homard", "hache", "huit", "onze", "yaourt")
 
 _PAINTED = "clothes furniture vehicle opening container dish"
@@ -293,7 +292,7 @@ TRANSITIVE = [
     _V("bring", "apporter", "food staple drink thing", "brought"),
     _V("steal", "voler", "thing vehicle", "stole"),
 ]
-# "Le" after "aimer" stands for English without an article, so these two never govern "the".
+# After "aimer", "le" translates English without an article, so these two verbs never take "the".
 LIKING = [_V("like", "aimer", _LIKED, stative=True), _V("adore", "adorer", _LIKED, stative=True)]
 KNOW = _V(
     "know",

@@ -74,20 +74,20 @@ class Patterns(Phrases):
         return sentence(pair, "?" if asks else "."), self.combinations
 
     def tense(self) -> str:
-        # The past is one participle for all persons, the other two a form for each.
+        # The past has one participle for all persons, the other tenses one form for each.
         return self.rng.choices(TENSES, (5, 3, 5))[0]
 
     def perfect(self, tense: str) -> str:
-        """The past more often than not: only there does a participle agree with its object."""
+        """The past in half of the cases: only there does a participle agree with its object."""
         return "past" if self.chance(0.5) else tense
 
     def main(self, core: Core) -> Core:
-        """Declares the main clause, which makes a combination."""
+        """Record the combination of the main clause."""
         self.combinations.add((self.pattern, core.tense, core.adverb, str(core.subject.person)))
         return core
 
     def other(self, clause_of: Callable[[], Core]) -> Core:
-        """A second clause, without "they": beside a first one that names women it would be "elles"."""
+        """A second clause without "they", which would be "elles" if the first one names women."""
         before = self.combinations
         while True:
             self.combinations = set(before)
@@ -105,20 +105,20 @@ class Patterns(Phrases):
 
     def object_pronoun(self, tense: str) -> Pair:
         tense = self.perfect(tense)
-        # One drinks "it", which is neither "le" nor "la" before the noun is known.
+        # "Drink" takes "it", which is "le" or "la" depending on an unknown noun.
         verbs = [verb for verb in [*lexicon.TRANSITIVE, *lexicon.LIKING, KNOW] if verb.objects != ("drink",)]
         verb, subject = self.actor(verbs, tense)
         core = self.main(Core(subject, verb, tense, self.adverb(verb, tense), Pair()))
         return self.with_pronoun(core)
 
     def with_pronoun(self, core: Core) -> Pair:
-        """The clause with an object pronoun whose gender and number are certain in both languages."""
+        """The clause with an object pronoun of known gender and number in both languages."""
         subject, verb, tense, adverb, _ = core
         compound = tense == "past" and not verb.stative
         names = ["him", "her", "them"] if "person" in verb.objects else ["them"]
         if "person" in verb.objects and not compound:
             names += [name for name in ("me", "you", "us") if name not in NEVER_ME.get(subject.en, ())]
-        # "L'" before a verb would be "him" or "her"; before "avoir" the participle tells.
+        # "L'" before a verb may mean "him" or "her"; before "avoir", the participle shows which.
         if not compound and begins_with_vowel(conjugate(verb, subject.person, tense)):
             names = [name for name in names if name not in ("him", "her")]
         pronoun, agreement = OBJECT_PRONOUNS[self.pick(names)]
@@ -182,7 +182,7 @@ class Patterns(Phrases):
         return core.question(Pair("what", "que"))
 
     def which(self, tense: str) -> Pair:
-        """A question about the object, "which" or "how many"."""
+        """A question about the object with "which" or "how many"."""
         tense = self.perfect(tense)
         verb, head = self.counted("which", tense)
         word = head.pair()
@@ -192,7 +192,7 @@ class Patterns(Phrases):
         return question(*core[:4], word, (head.noun.feminine, head.plural))
 
     def counted(self, determiners: str, tense: str) -> tuple[Verb, NounPhrase]:
-        """A verb and its object, one that can be counted and is no kin."""
+        """A verb and a countable object that is not kin."""
 
         def draw() -> tuple[Verb, NounPhrase]:
             verb = self.pick(EVENTS)
@@ -209,7 +209,7 @@ class Patterns(Phrases):
 
     def who(self, tense: str) -> Pair:
         verb = self.pick(VERBS)
-        # "Who read a book?" has a past only; the present says "reads".
+        # "Who read" can only be the past, since the present is "who reads".
         return Core(WHO, verb, tense, "", self.complement(WHO, verb, "", 0.7)).statement()
 
     def coordination(self, tense: str) -> Pair:
@@ -218,7 +218,7 @@ class Patterns(Phrases):
         return join(Pair(first.en + en, first.fr + fr), self.other(lambda: self.simple(tense)).statement())
 
     def when(self, tense: str) -> Pair:
-        """After "when" English has a present where French has the future."""
+        """After "when", English uses the present and French the future."""
         tense = "future" if tense == "future" else "present"
         main = self.main(self.simple(tense)).statement()
         if self.chance(0.15) and tense == "future":

@@ -1,6 +1,6 @@
 """Random phrases of the embedded corpus: nouns, people, places, times and clauses that make sense.
 
-`Phrases` draws words that go together and keeps note of the combinations that it makes.
+`Phrases` draws words that go together and records their combinations.
 """
 
 import random
@@ -30,19 +30,19 @@ BY_KIND: dict[str, list[Noun]] = defaultdict(list)
 for _noun in lexicon.NOUNS:
     BY_KIND[_noun.kind].append(_noun)
 ACTIONS = [*lexicon.TRANSITIVE, *lexicon.TO_PERSON, *lexicon.GIVING, *lexicon.INTRANSITIVE, GO, RETURN, COME]
-# Verbs of state count thrice: they alone have an imparfait.
+# Verbs of state are listed three times, since only they have an imparfait.
 VERBS = [*ACTIONS, *[*lexicon.LIKING, KNOW, HAVE, LIVE] * 3]
 PEOPLE = ("person", "kin")
 THINGS = ("thing", "dish", "clothes")
-# The adjectives that can stand beside a noun of each kind.
+# The adjectives that can precede or follow a noun of each kind.
 ATTRIBUTIVE = {kind: [a for a in lexicon.ADJECTIVES if kind in a.kinds and not a.predicative] for kind in BY_KIND}
 PREDICATIVE = [adjective for adjective in lexicon.ADJECTIVES if not adjective.attributive]
 PERSONAL = [adjective for adjective in PREDICATIVE if "person" in adjective.kinds]
-# Those of a person whose spelling says nothing about gender.
+# Adjectives of persons whose spelling is the same for both genders.
 EPICENE = [adjective for adjective in PERSONAL if len(set(adjective.fr.split())) == 1]
 
 
-# The first and second persons weigh double: each has verb forms of its own, and all others share two.
+# First and second persons are listed twice: each has its own verb forms, while the others share two.
 _DRAWN_PRONOUNS = [*PRONOUNS[:3] * 2, *PRONOUNS[3:]]
 
 
@@ -60,7 +60,7 @@ Drawn = TypeVar("Drawn")
 
 
 class Phrases:
-    """Random phrases; `combinations` gathers what the sentence under construction puts together."""
+    """Draws random phrases; `combinations` are those of the current sentence."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
@@ -71,7 +71,7 @@ class Phrases:
         return options[int(self.rng.random() * len(options))]
 
     def rarest(self, draw: Callable[[], Drawn], form: Callable[[Drawn], tuple[object, ...]]) -> Drawn:
-        """The one of a few draws whose `form` was used least, so that every word form is seen often enough."""
+        """The draw of three whose `form` was used least, so that every word form occurs often enough."""
         before = self.combinations
         candidates = []
         for _ in range(3):
@@ -79,7 +79,7 @@ class Phrases:
             candidates.append((draw(), self.combinations))
         drawn, combinations = min(candidates, key=lambda candidate: self._uses[form(candidate[0])])
         self._uses[form(drawn)] += 1
-        # What a rejected draw put together is in no sentence.
+        # The combinations of rejected draws are in no sentence.
         self.combinations = before | combinations
         return drawn
 
@@ -93,7 +93,7 @@ class Phrases:
         return self.rarest(lambda: self.pick(_of_kinds(kinds)), lambda noun: (noun.en,))
 
     def phrase(self, noun: Noun, determiners: str, plain: float = 0.68) -> NounPhrase:
-        """The noun with one of the `determiners` ("some" is no word in English), rarely with an adjective."""
+        """The noun with one of the `determiners` ("some" becomes no word in English), rarely with an adjective."""
         determiner = self.pick(determiners.split())
         several = determiner in ("some", "number") or (determiner != "a" and self.chance(0.4))
         plural = noun.number == "both" and several
@@ -110,7 +110,7 @@ class Phrases:
         return NounPhrase(noun, determiner, plural, (adjective,))
 
     def someone(self, plain: float = 0.8) -> Subject:
-        """A person named or described."""
+        """A person, by name or by description."""
         if self.chance(0.3):
             return self.named()
         noun = self.noun(PEOPLE)
@@ -128,7 +128,7 @@ class Phrases:
         return Subject(f"{first} and {second}", f"{first} et {second}", PLURAL, feminine, "their")
 
     def actor(self, verbs: Sequence[Verb], tense: str) -> tuple[Verb, Subject]:
-        """One of the verbs and who does it."""
+        """One of the verbs, and a subject for it."""
 
         def draw() -> tuple[Verb, Subject]:
             verb = self.pick(verbs)
@@ -141,7 +141,7 @@ class Phrases:
         return self.rarest(draw, form)
 
     def subject(self, verb: Verb, tense: str) -> Subject:
-        """Who does what `verb` says, so that the spelling of its forms depends on no unknown gender."""
+        """A subject for `verb`; the spelling of the verb form must not depend on an unknown gender."""
         agreeing = tense == "past" and (verb.etre or verb.reflexive)
         if self.chance(0.3 if agreeing else 0.64):
             found = self.pick(PRONOUNS[3:] if agreeing else _DRAWN_PRONOUNS)
@@ -179,14 +179,14 @@ class Phrases:
         return self.phrase(noun, "the the a a some this number" + (" own own my your" if owned else ""))
 
     def realise(self, phrase: NounPhrase, subject: Subject, verb: Verb, adverb: str) -> Pair:
-        """An object as the clause needs it: whose it is, and "de" under a negation."""
+        """An object that fits the clause: its possessive, and "de" after a negation."""
         if phrase.determiner == "own" and not subject.owner:
             phrase = replace(phrase, determiner="this" if phrase.noun.kind != "kin" else "my")
         negated = adverb in NEGATIVE and not verb.preposition
         return phrase.pair(subject.owner, negated, verb in lexicon.LIKING)
 
     def complement(self, subject: Subject, verb: Verb, adverb: str, place: float = 0.0) -> Pair:
-        """What follows the verb; a verb without objects gets a place with the probability `place`."""
+        """The object of the verb; a verb without objects gets a place with probability `place`."""
         if verb in (GO, RETURN, COME, LIVE):
             return self.journey(verb)
         if verb.objects:
@@ -202,7 +202,7 @@ class Phrases:
         return self.place() if verb.en not in ("leave", "walk") and self.chance(place) else Pair()
 
     def spot(self) -> Pair:
-        """Where a thing lies."""
+        """The place of a thing."""
         if self.chance(0.4):
             return join(Pair("in", "dans"), self.landmark(("container",)))
         return join(Pair(*self.pick([("on", "sur"), ("under", "sous")])), self.landmark(("furniture",)))
@@ -211,7 +211,7 @@ class Phrases:
         return NounPhrase(self.noun(kinds), self.pick(("the", "the", "this")), self.chance(0.2)).pair()
 
     def place(self) -> Pair:
-        """Where something happens."""
+        """The place of an action."""
         chosen = self.rng.random()
         if chosen < 0.15:
             return self.town("in", "à")
@@ -230,7 +230,7 @@ class Phrases:
         return join(Pair(*preposition), Pair(*self.entry(lexicon.CITIES)))
 
     def journey(self, verb: Verb) -> Pair:
-        """Where to, where from for "come", and for "live" where."""
+        """The destination of a verb of motion; the origin for "come", the place for "live"."""
         to, of = {COME: ("from", "de"), LIVE: ("in", "à")}.get(verb, ("to", "à"))
         chosen = self.rng.random()
         if chosen < 0.4:
@@ -241,7 +241,7 @@ class Phrases:
         return join(Pair(to, of), self.landmark(("venue",)))
 
     def time(self, tense: str) -> Pair:
-        """When: a time that goes with the tense."""
+        """A time expression that fits the tense."""
         chosen = self.rng.random()
         if chosen < 0.45:
             return Pair(*self.entry(lexicon.TIMES[tense]))
@@ -259,13 +259,13 @@ class Phrases:
         return Pair(f"at {hour} o'clock", f"à {heure} heures")
 
     def action(self, tense: str, adverb: str | None = None, verbs: list[Verb] = VERBS, place: float = 0.0) -> Core:
-        """Someone does something; without an `adverb` asked for, any that the verb allows."""
+        """A clause about an action; by default with any adverb that the verb allows."""
         verb, subject = self.actor(verbs, tense)
         adverb = self.adverb(verb, tense) if adverb is None else adverb
         return Core(subject, verb, tense, adverb, self.complement(subject, verb, adverb, place))
 
     def quality(self, tense: str, adverb: str | None = None) -> Core:
-        """Someone or something has a quality."""
+        """A clause that assigns a quality."""
         adverb = self.adverb(BE, tense) if adverb is None else adverb
         if self.chance(0.25):
             subject = self.pick(PRONOUNS)
@@ -280,12 +280,12 @@ class Phrases:
         return Core(subject, BE, tense, adverb, Pair(adjective.en, agree(adjective, subject.feminine, plural)))
 
     def characterised(self) -> tuple[Adjective, NounPhrase]:
-        """A quality and what has it."""
+        """A quality and its bearer."""
         adjective = self.pick(PREDICATIVE)
         noun = self.pick(_of_kinds(adjective.kinds))
         self.combinations.add(("adjective", noun.en, adjective.en))
         return adjective, self.phrase(noun, "my your" if noun.kind == "kin" else "the the this", 1.0)
 
     def simple(self, tense: str, adverb: str | None = None) -> Core:
-        """A short clause of any sort."""
+        """A short clause of any kind."""
         return self.quality(tense, adverb) if self.chance(0.25) else self.action(tense, adverb)

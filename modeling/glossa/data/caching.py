@@ -1,0 +1,47 @@
+"""Steps over the rows of a data set whose cached results follow their code and settings.
+
+`datasets` hashes a function by its name and by the objects it uses. That misses changes in the code that it calls, and
+a tokenizer's hash changes with the padding it was last used with. Here the fingerprint of a result covers the rows,
+the settings and the source text of the modules involved.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from types import ModuleType
+from typing import Any
+
+from datasets import Dataset, Features
+from datasets.fingerprint import Hasher
+
+
+def cached_map(
+    rows: Dataset, function: Callable, settings: Any = (), code: Sequence[ModuleType] = (), **options
+) -> Dataset:
+    """`rows.map(function, batched=True, **options)`, cached.
+
+    Args:
+        rows: What to map.
+        function: Maps a batch of rows to a batch of rows.
+        settings: Everything else that the result depends on, of plain types.
+        code: Modules that `function` calls, besides the one that defines it.
+        options: Arguments of `Dataset.map`.
+    """
+    fingerprint = _fingerprint(function, (rows._fingerprint, settings), code)
+    return rows.map(function, batched=True, new_fingerprint=fingerprint, **options)
+
+
+def cached_rows(
+    generate: Callable[..., Iterable[dict]],
+    arguments: dict[str, Any],
+    features: Features,
+    settings: Any,
+    code: Sequence[ModuleType] = (),
+) -> Dataset:
+    """The rows that `generate(**arguments)` yields, cached. `settings` stand for their content: files, version."""
+    fingerprint = _fingerprint(generate, settings, code)
+    return Dataset.from_generator(generate, features, gen_kwargs=arguments, fingerprint=fingerprint)
+
+
+def _fingerprint(function: Callable, settings: Any, code: Sequence[ModuleType]) -> str:
+    modules = [inspect.getmodule(function), *code]
+    return Hasher.hash((function.__qualname__, settings, [inspect.getsource(module) for module in modules]))

@@ -1,0 +1,68 @@
+"""Cached steps run again where their rows, settings or code have changed, and only there."""
+
+import importlib.util
+
+import pytest
+from datasets import Dataset, Features, Value
+
+from glossa.data.caching import cached_map, cached_rows
+
+
+@pytest.fixture
+def rows(tmp_path):
+    Dataset.from_dict({"x": [1, 2, 3]}).to_parquet(tmp_path / "rows.parquet")
+    return Dataset.from_parquet(str(tmp_path / "rows.parquet"), cache_dir=str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def helper(tmp_path):
+    """A module whose source the test may change."""
+    path = tmp_path / "helper.py"
+    path.write_text("FACTOR = 2\n")
+    spec = importlib.util.spec_from_file_location("helper", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_step_runs_again_for_other_rows_settings_or_code(rows, helper, tmp_path):
+    runs = []
+
+    def scale(batch, factor=2):
+        runs.append(batch["x"])
+        return {"x": [factor * x for x in batch["x"]]}
+
+    for _ in range(2):
+        assert cached_map(rows, scale, code=[helper])["x"][:] == [2, 4, 6]
+    assert runs == [[1, 2, 3]]
+    assert cached_map(rows.select([2]), scale, code=[helper])["x"][:] == [6]
+    assert cached_map(rows, scale, ("factor", 5), [helper], fn_kwargs={"factor": 5})["x"][:] == [5, 10, 15]
+    assert len(runs) == 3
+    (tmp_path / "helper.py").write_text("FACTOR = 2  # and a comment\n")
+    assert cached_map(rows, scale, code=[helper])["x"][:] == [2, 4, 6]
+    assert len(runs) == 4
+
+
+def test_two_steps_of_one_module_do_not_share_a_result(rows):
+    def double(batch):
+        return {"x": [2 * x for x in batch["x"]]}
+
+    def triple(batch):
+        return {"x": [3 * x for x in batch["x"]]}
+
+    assert cached_map(rows, double)["x"][:] == [2, 4, 6]
+    assert cached_map(rows, triple)["x"][:] == [3, 6, 9]
+
+
+def test_generated_rows_are_those_of_their_settings(tmp_path, monkeypatch):
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path)
+    runs = []
+
+    def generate(count):
+        runs.append(count)
+        yield from ({"x": number} for number in range(count))
+
+    features = Features({"x": Value("int64")})
+    for count in (2, 2, 3):
+        assert cached_rows(generate, {"count": count}, features, ("count", count))["x"][:] == list(range(count))
+    assert runs == [2, 3]
