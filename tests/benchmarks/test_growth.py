@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks import growth
 from benchmarks.__main__ import main
-from benchmarks.growth import CURVES, FIGURES, exponent, generated_pairs, growth_rows, load_growth
-from benchmarks.memory import in_process
+from benchmarks.growth import CURVES, MEASURES, exponent, generated_pairs, growth_rows, load_growth
+from benchmarks.processes import in_process
 from benchmarks.timing import peak_memory, reset_peak
 from glossa.errors import GlossaError
 from glossa.plots import draw_growth
@@ -42,7 +42,7 @@ def test_a_figure_that_is_nothing_has_no_exponent():
 
 
 def test_the_last_exponent_is_that_of_the_last_two_sizes(monkeypatch):
-    def cost(module, name, options):
+    def cost(function, name, options):
         return {"seconds": 5 if options["number"] <= 8 else options["number"] ** 2, "memory": 7 * options["number"]}
 
     monkeypatch.setattr(growth, "in_process", cost)
@@ -99,8 +99,8 @@ def test_sizes_that_give_no_curve_are_refused(options):
 
 def test_an_error_in_a_process_says_what_was_measured():
     wrong = {"curve": "batch", "number": 4, "options": OPTIONS | {"size": "huge"}}
-    with pytest.raises(GlossaError, match=r"(?s)batch of 4 failed in a process.*KeyError: 'huge'"):
-        in_process("benchmarks.growth", "batch of 4", wrong)
+    with pytest.raises(GlossaError, match=r"(?s)batch of 4 failed in its own process: KeyError\('huge'\)"):
+        in_process(growth.measure_size, "batch of 4", wrong)
 
 
 def test_earlier_reports_are_shown_again(tmp_path, capsys):
@@ -118,7 +118,7 @@ def test_earlier_reports_of_something_else_are_refused(tmp_path):
     with pytest.raises(GlossaError, match="command train, not growth"):
         load_growth([report(tmp_path / "train.json", command="train")], OPTIONS)
     (tmp_path / "list.json").write_text("[]")
-    with pytest.raises(GlossaError, match=r"list\.json is no report of growth"):
+    with pytest.raises(GlossaError, match=r"list\.json is not a report of growth"):
         load_growth([str(tmp_path / "list.json")], OPTIONS)
     with pytest.raises(GlossaError, match="--curves is empty"):
         main(["growth", "--curves"])
@@ -149,9 +149,9 @@ def test_the_command_measures_every_curve(tmp_path, capsys):
     assert list(found) == list(CURVES)
     for curve, numbers in sizes.items():
         assert found[curve]["sizes"] == list(map(int, numbers))
-        for figure in FIGURES:
-            assert 0 < found[curve][figure][0] < found[curve][figure][1] * 1.5
-            assert found[curve]["exponents"][figure]["all"] == found[curve]["exponents"][figure]["last"]
+        for measure in MEASURES:
+            assert 0 < found[curve][measure][0] < found[curve][measure][1] * 1.5
+            assert found[curve]["exponents"][measure]["all"] == found[curve]["exponents"][measure]["last"]
     # Weights, gradients and two moments of the 31,000 tokens that one model has more than the other.
     small, large = found["vocabulary"]["memory"]
     assert large - small > 31_000 * 128 * 4 * 4

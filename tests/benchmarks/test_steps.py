@@ -10,7 +10,7 @@ from transformers import DataCollatorForSeq2Seq, set_seed
 
 from benchmarks.corpus import load_corpus
 from benchmarks.sizes import glossa_config
-from benchmarks.steps import COMPOSITIONS, QUIET, build_trainer, measure_quality, quality_rows
+from benchmarks.steps import COMPOSITIONS, NO_EVALUATION, build_trainer, measure_quality, quality_rows
 from glossa import GlossaForConditionalGeneration
 from glossa.data.batching import TokenBatchSampler
 from glossa.modeling_glossa import GlossaDropout
@@ -21,7 +21,7 @@ STEPS = 100
 
 
 def batches(corpus, split, seed):
-    rows = corpus.tokenised[split]
+    rows = corpus.tokenized[split]
     sampler = TokenBatchSampler(rows["source_length"], rows["target_length"], 400, seed=seed)
     inputs = rows.remove_columns(["source_length", "target_length"])
     return DataLoader(inputs, batch_sampler=sampler, collate_fn=DataCollatorForSeq2Seq(corpus.tokenizer))
@@ -66,10 +66,10 @@ def test_dropout_s_generator_does_not_change_quality():
 def test_compositions_differ_in_lengths_a_step_alone(tiny_settings, tmp_path):
     corpus = load_corpus(None)
     changes = {"batch_tokens": 750, "gradient_accumulation_steps": 2, "num_train_epochs": 1, "seed": 3}
-    argv = [*tiny_settings(tmp_path, **changes), *QUIET]
+    argv = [*tiny_settings(tmp_path, **changes), *NO_EVALUATION]
     spans, sentences, steps, weights = {}, {}, set(), []
     for name in COMPOSITIONS:
-        trainer = build_trainer(name, parse_settings(argv), corpus.tokenizer, corpus.tokenised)
+        trainer = build_trainer(name, parse_settings(argv), corpus.tokenizer, corpus.tokenized)
         weights.append(next(trainer.model.parameters()).clone())
         arguments = trainer.args
         steps.add(arguments.max_steps)
@@ -89,7 +89,7 @@ def test_compositions_differ_in_lengths_a_step_alone(tiny_settings, tmp_path):
 
 @pytest.mark.slow
 def test_quality_is_measured_for_every_seed(tiny_settings, tmp_path):
-    argv = [*tiny_settings(tmp_path, num_train_epochs=1), *QUIET]
+    argv = [*tiny_settings(tmp_path, num_train_epochs=1), *NO_EVALUATION]
     found = measure_quality(argv, COMPOSITIONS, [4, 5])
     assert list(found) == list(COMPOSITIONS)
     for values in found.values():

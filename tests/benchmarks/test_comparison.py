@@ -1,4 +1,4 @@
-"""The benchmark: who takes turns when, how ratios come about, what is counted, and every command once."""
+"""The comparisons: turns, ratios, operations, contenders, and every command once."""
 
 import gzip
 import json
@@ -14,10 +14,10 @@ from transformers import MarianMTModel
 
 from benchmarks import sizes
 from benchmarks.__main__ import main
-from benchmarks.contenders import NAMES, Contender, Field, equal_budget
+from benchmarks.contenders import NAMES, Contender, ContenderBuilder, equal_budget
 from benchmarks.corpus import data_arguments
 from benchmarks.decoding import prefix_greedy
-from benchmarks.pipeline import pass_through
+from benchmarks.pipeline import prepare_batches
 from benchmarks.profile import MATRICES, OUTSIDE, profile_rows, time_by_kind
 from benchmarks.sizes import PUBLISHED, forward_flops, marian_config
 from benchmarks.timing import alternate, matmul_peak, ratios, spread, table
@@ -37,14 +37,14 @@ def tokenizer():
 
 
 @pytest.fixture
-def field(tokenizer, monkeypatch):
+def builder(tokenizer, monkeypatch):
     """Contenders of a very small size on eight pairs, in batches of two."""
     monkeypatch.setattr("benchmarks.contenders.SENTENCES", 2)
     monkeypatch.setitem(sizes.SIZES, "mini", (16, 32, 2, 2))
     ids = tokenizer(SENTENCES, text_target=SENTENCES[::-1])
     lengths = {"source_length": list(map(len, ids["input_ids"])), "target_length": list(map(len, ids["labels"]))}
     rows = Dataset.from_dict({"input_ids": ids["input_ids"], "labels": ids["labels"]} | lengths)
-    return Field(rows, tokenizer, "mini")
+    return ContenderBuilder(rows, tokenizer, "mini")
 
 
 def test_everyone_has_a_turn_in_each_round_and_another_begins_it():
@@ -74,7 +74,16 @@ def test_flops_by_hand():
     assert forward_flops(config, 3, source, target) == 3 * (encoder + decoder)
 
 
-@pytest.mark.parametrize("settings", [PUBLISHED, {"key_value_heads": 1}, {"key_value_heads": 2, "head_dim": 6}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        PUBLISHED,
+        {"key_value_heads": 1},
+        {"key_value_heads": 2, "head_dim": 6},
+        {"key_value_heads": 2, "decoder_attention_heads": 2},
+        {"key_value_heads": 1, "encoder_attention_heads": 2, "head_dim": 4},
+    ],
+)
 def test_flops_are_those_that_torch_counts(settings):
     config = GlossaConfig(**SHAPES, **settings)
     model = GlossaForConditionalGeneration(config).train()
@@ -85,7 +94,7 @@ def test_flops_are_those_that_torch_counts(settings):
     assert forward_flops(config, 3, 5, 7) == counter.get_total_flops()
 
 
-def test_the_others_are_of_the_same_size():
+def test_marian_has_the_same_size():
     config = GlossaConfig(**SHAPES, **PUBLISHED)
     marian = MarianMTModel(marian_config(config))
     trained = sum(weight.numel() for weight in marian.parameters() if weight.requires_grad)
@@ -98,17 +107,17 @@ def test_a_peak_is_a_number_of_this_machine(monkeypatch):
     assert 1e7 < matmul_peak(torch.float32) < 1e15
 
 
-def test_batches_hold_as_many_sentences_on_average(field):
-    lengths = field.rows["source_length"], field.rows["target_length"]
+def test_batches_hold_as_many_sentences_on_average(builder):
+    lengths = builder.rows["source_length"], builder.rows["target_length"]
     # Two sentences a step are two batches of one.
-    assert len(TokenBatchSampler(*lengths, field.batch_tokens)) == len(field.rows) == 2 * 4
-    budget = equal_budget(field.rows, 1)
+    assert len(TokenBatchSampler(*lengths, builder.batch_tokens)) == len(builder.rows) == 2 * 4
+    budget = equal_budget(builder.rows, 1)
     assert len(TokenBatchSampler(*lengths, budget)) == 8 > len(TokenBatchSampler(*lengths, budget + 1))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_contender_goes_on_where_it_stopped_and_counts_what_it_saw(field, name):
-    contender = field.build(name)
+def test_a_contender_goes_on_where_it_stopped_and_counts_what_it_saw(builder, name):
+    contender = builder.build(name)
     before = [weight.clone() for weight in contender.model.parameters() if weight.requires_grad]
     try:
         works = [contender.train(4), contender.train(3), contender.train(1)]
@@ -118,7 +127,7 @@ def test_a_contender_goes_on_where_it_stopped_and_counts_what_it_saw(field, name
         not torch.equal(old, new)
         for old, new in zip(before, (w for w in contender.model.parameters() if w.requires_grad), strict=True)
     )
-    source, target = sum(field.rows["source_length"]), sum(field.rows["target_length"])
+    source, target = sum(builder.rows["source_length"]), sum(builder.rows["target_length"])
     for work in (works[0], works[1:]):  # each four steps are an epoch
         work = work if isinstance(work, list) else [work]
         assert sum(part.steps for part in work) == 4
@@ -127,28 +136,28 @@ def test_a_contender_goes_on_where_it_stopped_and_counts_what_it_saw(field, name
         assert all(part.padded_tokens >= part.tokens and part.seconds > 0 and part.flops > 0 for part in work)
 
 
-def test_glossa_trains_on_the_same_batches_with_and_without_its_trainer(field):
+def test_glossa_trains_on_the_same_batches_with_and_without_its_trainer(builder):
     seen = []
     for name in NAMES[:2]:
-        contender = field.build(name)
+        contender = builder.build(name)
         works = [contender.train(1) for _ in range(6)]
         contender.close()
         seen.append([(work.target_tokens, work.padded_tokens, work.flops) for work in works])
     assert seen[0] == seen[1]
 
 
-def test_every_contender_smooths_and_begins_with_a_loss_of_chance(field):
+def test_every_contender_smooths_and_begins_with_a_loss_of_chance(builder):
     losses = {}
     for name in (NAMES[1], NAMES[4]):
-        contender = field.build(name)
+        contender = builder.build(name)
         contender.model.eval()  # without dropout
         batch = next(contender.batches)
         losses[name] = contender.model(**batch)["loss"].item()
-        assert losses[name] == pytest.approx(math.log(len(field.tokenizer)), rel=0.35)
+        assert losses[name] == pytest.approx(math.log(len(builder.tokenizer)), rel=0.35)
 
 
-def test_an_error_in_a_training_is_raised_where_it_was_asked_for(field):
-    contender = field.build("Glossa")
+def test_an_error_in_a_training_is_raised_where_it_was_asked_for(builder):
+    contender = builder.build("Glossa")
     contender.trainer.data_collator = lambda rows: {}["missing"]
     with pytest.raises(KeyError, match="missing"):
         contender.train(1)
@@ -256,7 +265,7 @@ def test_the_second_pass_reads_what_the_first_wrote(tokenizer, tmp_path, monkeyp
         files = (tmp_path / "cache").rglob("*.arrow")
         return {file: file.stat().st_mtime_ns for file in files}
 
-    passes = [(pass_through(data_arguments(str(tmp_path)), tokenizer), cached()) for _ in range(2)]
+    passes = [(prepare_batches(data_arguments(str(tmp_path)), tokenizer), cached()) for _ in range(2)]
     assert passes[0][1] and passes[0][1] == passes[1][1]
     tokens = sum(len(tokenizer(f"{sentence} train")["input_ids"]) for sentence in SENTENCES)
     assert [(passed.rows, passed.target_tokens) for passed, _ in passes] == [(len(SENTENCES), tokens)] * 2
