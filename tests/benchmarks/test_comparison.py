@@ -204,7 +204,7 @@ def test_train_prints_a_row_for_each_contender(tmp_path, capsys):
 def test_profiles_say_where_time_goes(tmp_path, capsys):
     main(["train", "--profile", "--steps", "1", "--threads", "1"])
     printed = capsys.readouterr().out
-    assert "| matrix multiplication | " in printed and "of the peak in all" in printed
+    assert "| matrix multiplication | " in printed and "of the peak overall" in printed
     command = ["decode", "--profile", "--rounds", "1", "--threads", "1", "--length", "3", "--beams", "2"]
     main([*command, "--batches", "2", "--sentences", "8", "--output", str(tmp_path / "report.json")])
     assert "beam 2, batch 2\n\n| time goes to | share |" in capsys.readouterr().out
