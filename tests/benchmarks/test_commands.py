@@ -33,8 +33,8 @@ def test_every_benchmark_has_help_of_its_own(name, capsys):
 
 def test_an_unknown_benchmark_or_option_is_refused(capsys):
     with pytest.raises(SystemExit):
-        choose(["trian"])
-    assert "invalid choice: 'trian'" in capsys.readouterr().err
+        choose(["trains"])
+    assert "invalid choice: 'trains'" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["train", "--round", "1"])  # not an abbreviation of --rounds
     assert "unrecognized arguments: --round 1" in capsys.readouterr().err

@@ -21,7 +21,6 @@ def test_the_notebook_trains_and_translates(tmp_path):
     run = tmp_path / "notebook/run"
     assert (run / "model.safetensors").is_file() and (run / "curves.png").is_file()
     metrics = json.loads((run / "metrics.json").read_text(encoding="utf-8"))
-    assert metrics["training_seconds"] < 120
     assert metrics["test"]["beam 4"]["scores"]["single"]["bleu"]["score"] > 10
     assert done.stdout.count("\n  ") >= 5  # a translation below each sentence
 
