@@ -67,7 +67,7 @@ def add_defects() -> None:
 def run(arguments: argparse.Namespace) -> None:
     folder = Path(parse_settings([str(RECIPE), *arguments.settings]).training.output_dir)
     scores = {}
-    for name, settings in (("right", []), ("defective", DEFECTIVE_SETTINGS)):
+    for name, settings in (("correct", []), ("defective", DEFECTIVE_SETTINGS)):
         if name == "defective":
             add_defects()
         output_dir = ["--output_dir", str(folder / name)]
