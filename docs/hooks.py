@@ -8,7 +8,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "modeling/glossa"
-ROOMS = ("data", "training", "inference", "evaluation", "export", "hub")
 
 
 def on_files(files, config):
@@ -18,7 +17,8 @@ def on_files(files, config):
     pages = {"settings.md": settings_page(), "notebook.md": notebook_page()} | api_pages()
     for name in ("CONTRIBUTING.md", "CHANGELOG.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
-        pages[name.lower()] = text.replace("](docs/", "](")  # links from the root become links from docs/
+        # Links from the root become links from docs/.
+        pages[name.lower()] = text.replace("](docs/", "](").replace("](CHANGELOG.md", "](changelog.md")
     for path, text in pages.items():
         files.append(File.generated(config, path, content=text))
     return files
@@ -29,8 +29,8 @@ def settings_page() -> str:
     from glossa.training.arguments import GROUPS
 
     parts = [
-        "# Settings\n\nEvery setting of `glossa train`, as a key of a recipe or as a flag `--name value`. This page is "
-        "generated from the dataclasses that read them.\n"
+        "# Settings\n\nEvery setting of `glossa train`, as a key of a recipe or as a flag `--name value`. This page "
+        "is generated from the dataclasses that read them.\n"
     ]
     for group in GROUPS:
         title = re.sub(r" \(.*", "", group._argument_group_name).capitalize()
@@ -83,7 +83,7 @@ def api_pages() -> dict[str, str]:
     """One page of the API reference for the model, one for each room, and one for the modules beside them."""
     top = sorted(path.stem for path in PACKAGE.glob("*.py") if path.stem != "__init__")
     pages = {"model": [name for name in top if name.endswith("_glossa")]}
-    for room in ROOMS:
+    for room in sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py")):
         modules = sorted(path.stem for path in (PACKAGE / room).glob("*.py") if path.stem != "__init__")
         pages[room] = [f"{room}.{module}" for module in modules]
     pages["shared"] = [name for name in top if not name.endswith("_glossa")]

@@ -36,8 +36,8 @@ print(pairs.read_text(encoding="utf-8")[:300])
 # %% [markdown]
 # ## 2. A recipe
 #
-# A recipe is a YAML file of settings. Every setting that it leaves out keeps its default. A setting that does not exist
-# is refused, with the name of the nearest one.
+# A recipe is a YAML file of settings. Every setting that it leaves out keeps its default. A setting that does not
+# exist is refused, with the name of the nearest one.
 
 # %%
 recipe = folder / "recipe.yaml"
@@ -95,9 +95,10 @@ Image.open(run / "curves.png")
 # %% [markdown]
 # ## 4. Translating
 #
-# The run's folder is an ordinary transformers model. In a terminal: `glossa translate notebook/run < lines.txt`. Eight
-# thousand pairs, four epochs and one layer are little, so expect errors: `glossa train quickstart` trains a larger model
-# on all 40,000 pairs of this corpus.
+# The run's folder is an ordinary transformers model. In a terminal: `glossa translate notebook/run < lines.txt`.
+#
+# The model is very small and has seen few pairs, so expect errors. `glossa train quickstart` trains a larger model on
+# all 40,000 pairs of this corpus.
 
 # %%
 from glossa.inference.loading import load_model, load_tokenizer
