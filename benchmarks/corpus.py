@@ -29,7 +29,7 @@ class Corpus:
 
 
 def data_arguments(folder: str | None, language: str = "fr") -> DataArguments:
-    """The data settings for a folder with Multi30K or Anki, or for the embedded corpus where there is none."""
+    """The data settings for a folder with Multi30K or Anki; without a folder, for the embedded corpus."""
     if folder is None:
         return DataArguments(dataset="embedded")
     files: dict[str, Any] = {

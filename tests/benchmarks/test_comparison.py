@@ -47,7 +47,7 @@ def builder(tokenizer, monkeypatch):
     return ContenderBuilder(rows, tokenizer, "mini")
 
 
-def test_everyone_has_a_turn_in_each_round_and_another_begins_it():
+def test_each_contender_has_a_turn_in_each_round_and_the_first_turn_moves_on():
     turns = []
     found = alternate({name: lambda name=name: turns.append(name) or len(turns) for name in "abc"}, rounds=4)
     assert "".join(turns) == "abc" + "abc" + "bca" + "cab" + "abc"
@@ -65,7 +65,7 @@ def test_a_table_has_a_line_for_each_row():
     assert table([{"a": "x", "b": "1"}]) == "| a | b |\n| --- | ---: |\n| x | 1 |"
 
 
-def test_flops_by_hand():
+def test_operations_counted_by_hand():
     config = GlossaConfig(**(SHAPES | {"encoder_layers": 1, "decoder_layers": 1} | PUBLISHED))
     source, target = 5, 7
     encoder = 2 * source * (4 * 16 * 16 + 2 * 16 * 24) + 2 * (2 * source * source * 16)
@@ -84,7 +84,7 @@ def test_flops_by_hand():
         {"key_value_heads": 1, "encoder_attention_heads": 2, "head_dim": 4},
     ],
 )
-def test_flops_are_those_that_torch_counts(settings):
+def test_operations_equal_those_that_torch_counts(settings):
     config = GlossaConfig(**SHAPES, **settings)
     model = GlossaForConditionalGeneration(config).train()
     model.set_attn_implementation("eager")
@@ -101,13 +101,13 @@ def test_marian_has_the_same_size():
     assert trained == GlossaForConditionalGeneration(config).num_parameters()
 
 
-def test_a_peak_is_a_number_of_this_machine(monkeypatch):
+def test_the_peak_has_a_plausible_size(monkeypatch):
     monkeypatch.setattr("benchmarks.timing.MATRIX_SIZES", (64,))
     monkeypatch.setattr("benchmarks.timing.MATRIX_SECONDS", 0.01)
     assert 1e7 < matmul_peak(torch.float32) < 1e15
 
 
-def test_batches_hold_as_many_sentences_on_average(builder):
+def test_batches_hold_the_wanted_number_of_sentences_on_average(builder):
     lengths = builder.rows["source_length"], builder.rows["target_length"]
     # Two sentences a step are two batches of one.
     assert len(TokenBatchSampler(*lengths, builder.batch_tokens)) == len(builder.rows) == 2 * 4
@@ -116,7 +116,7 @@ def test_batches_hold_as_many_sentences_on_average(builder):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_contender_goes_on_where_it_stopped_and_counts_what_it_saw(builder, name):
+def test_a_contender_continues_where_it_stopped_and_counts_its_tokens(builder, name):
     contender = builder.build(name)
     before = [weight.clone() for weight in contender.model.parameters() if weight.requires_grad]
     try:
@@ -146,7 +146,7 @@ def test_glossa_trains_on_the_same_batches_with_and_without_its_trainer(builder)
     assert seen[0] == seen[1]
 
 
-def test_every_contender_smooths_and_begins_with_a_loss_of_chance(builder):
+def test_the_first_loss_is_that_of_random_guesses(builder):
     losses = {}
     for name in (NAMES[1], NAMES[4]):
         contender = builder.build(name)
@@ -156,7 +156,7 @@ def test_every_contender_smooths_and_begins_with_a_loss_of_chance(builder):
         assert losses[name] == pytest.approx(math.log(len(builder.tokenizer)), rel=0.35)
 
 
-def test_an_error_in_a_training_is_raised_where_it_was_asked_for(builder):
+def test_an_error_in_the_training_thread_is_raised_by_train(builder):
     contender = builder.build("Glossa")
     contender.trainer.data_collator = lambda rows: {}["missing"]
     with pytest.raises(KeyError, match="missing"):
@@ -164,7 +164,7 @@ def test_an_error_in_a_training_is_raised_where_it_was_asked_for(builder):
     Contender.close(contender)
 
 
-def test_the_loop_of_tutorials_gives_what_generate_gives(tokenizer, tiny_config):
+def test_the_loop_without_a_cache_equals_generate(tokenizer, tiny_config):
     torch.manual_seed(0)
     model = GlossaForConditionalGeneration(tiny_config(vocab_size=len(tokenizer))).eval()
     with torch.no_grad():
@@ -201,7 +201,7 @@ def test_train_prints_a_row_for_each_contender(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_profiles_say_where_time_goes(tmp_path, capsys):
+def test_profiles_show_where_time_goes(tmp_path, capsys):
     main(["train", "--profile", "--steps", "1", "--threads", "1"])
     printed = capsys.readouterr().out
     assert "| matrix multiplication | " in printed and "of the peak overall" in printed
@@ -212,7 +212,7 @@ def test_profiles_say_where_time_goes(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_memory_is_that_of_each_alone_and_holds_the_weights_and_the_optimizer(tmp_path, capsys):
+def test_memory_includes_weights_and_optimizer(tmp_path, capsys):
     command = ["memory", "--rounds", "1", "--steps", "2", "--threads", "1", "--contenders", NAMES[1], NAMES[4]]
     main([*command, "--output", str(tmp_path / "report.json")])
     rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if " MiB |" in line]
@@ -222,7 +222,7 @@ def test_memory_is_that_of_each_alone_and_holds_the_weights_and_the_optimizer(tm
 
 
 @pytest.mark.slow
-def test_decode_compares_equally_long_translations(capsys):
+def test_decode_compares_translations_of_equal_length(capsys):
     command = ["decode", "--rounds", "1", "--threads", "1", "--length", "3", "--beams", "1", "2"]
     main([*command, "--batches", "2", "--sentences", "8"])
     printed = capsys.readouterr().out
@@ -240,7 +240,7 @@ def test_decode_with_the_same_weights_gives_the_same_translations(tokenizer, tmp
     command = ["decode", "--model", str(tmp_path), "--rounds", "1", "--threads", "1", "--beams", "1"]
     main([*command, "--batches", "4", "--sentences", "8"])
     lines = capsys.readouterr().out.splitlines()
-    # An untrained model never ends, and the engine has a limit of its own.
+    # An untrained model never ends, and the engine's limit is different.
     rows = [line for line in lines if "batch 4" in line and "engine" not in line]
     assert len(rows) == 3 and all("100.0%" in row for row in rows)
 
@@ -254,7 +254,7 @@ def test_pipeline_prints_both_passes_and_the_first_step(capsys):
     assert "first step after" in printed
 
 
-def test_the_second_pass_reads_what_the_first_wrote(tokenizer, tmp_path, monkeypatch):
+def test_the_second_pass_reads_the_cache_of_the_first(tokenizer, tmp_path, monkeypatch):
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
     for part in ("train", "val", "test_2016_flickr"):
         for side, sentences in (("en", SENTENCES), ("fr", SENTENCES[::-1])):
@@ -271,7 +271,7 @@ def test_the_second_pass_reads_what_the_first_wrote(tokenizer, tmp_path, monkeyp
     assert [(passed.rows, passed.target_tokens) for passed, _ in passes] == [(len(SENTENCES), tokens)] * 2
 
 
-def test_time_by_kind_adds_up_and_finds_what_is_done():
+def test_time_by_kind_adds_up_and_finds_the_operators():
     matrix, wide = torch.randn(600, 600), torch.randn(2000, 2000)
     result, found = time_by_kind(lambda: (matrix @ matrix, sum(matrix @ matrix for _ in range(20)))[0])
     assert result.equal(matrix @ matrix)

@@ -1,4 +1,4 @@
-"""What makes a training fast leaves it as good: losses of several seeds, with and without."""
+"""What makes training fast does not make it worse: losses of several seeds, with and without."""
 
 import statistics
 
@@ -28,7 +28,7 @@ def batches(corpus, split, seed):
 
 
 def validation_loss(corpus, seed, dropout):
-    """Nats a token after `STEPS` steps with the seed, and with `dropout` wherever the model has some."""
+    """The loss in nats a token after `STEPS` steps, with `dropout` in place of the model's own."""
     set_seed(seed)
     model = GlossaForConditionalGeneration(glossa_config("tiny", corpus.tokenizer, "modern")).train()
     for module in model.modules():
@@ -51,19 +51,19 @@ def validation_loss(corpus, seed, dropout):
 
 
 @pytest.mark.slow
-def test_dropout_s_generator_does_not_change_quality():
+def test_our_dropout_trains_as_well_as_torchs():
     corpus = load_corpus(None)
     ours = [validation_loss(corpus, seed, GlossaDropout) for seed in SEEDS]
     torchs = [validation_loss(corpus, seed, nn.Dropout) for seed in SEEDS]
     print(f"\nours {ours}\ntorch's {torchs}")
     spread = max(max(losses) - min(losses) for losses in (ours, torchs))
     assert abs(statistics.mean(ours) - statistics.mean(torchs)) < spread
-    # No dropout at all is told from either.
+    # The loss without dropout differs from both.
     without = validation_loss(corpus, 1, lambda p: nn.Identity())
     assert abs(without - ours[0]) > spread
 
 
-def test_compositions_differ_in_lengths_a_step_alone(tiny_settings, tmp_path):
+def test_compositions_differ_only_in_the_lengths_of_a_step(tiny_settings, tmp_path):
     corpus = load_corpus(None)
     changes = {"batch_tokens": 750, "gradient_accumulation_steps": 2, "num_train_epochs": 1, "seed": 3}
     argv = [*tiny_settings(tmp_path, **changes), *NO_EVALUATION]

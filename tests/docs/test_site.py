@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -63,7 +64,8 @@ def test_every_page_is_in_the_navigation(hooks):
 def test_links_to_files_lead_somewhere(page):
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
     for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
-        if "://" not in link and link not in GENERATED:
+        # Only the front page of the site links to generated pages; the others are also read in the repository.
+        if "://" not in link and not (page.name == "index.md" and link in GENERATED):
             assert (page.parent / link).exists(), link
 
 
@@ -72,6 +74,7 @@ def test_the_site_builds_without_a_warning(tmp_path):
     for package in ("material", "mkdocstrings", "jupytext"):
         pytest.importorskip(package, reason="comes with the docs extra")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT / "modeling")}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0 and "WARNING" not in done.stderr, done.stderr
     assert "glossa.inference.translator.Translator" in (tmp_path / "site/api/inference/index.html").read_text()
