@@ -1,16 +1,16 @@
-# make quickstart: train, score and try a translator. make test: the whole suite. make fast: the tests of seconds.
+# make quickstart: train, score and try a translator. make test: the whole suite. make fast: the tests that take seconds.
+# make lint: ruff, mypy, codespell. make docs: the documentation site. make compat: oldest and newest transformers.
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: quickstart test fast lint compat clean
+.PHONY: quickstart test fast lint docs notebook compat clean
 
 quickstart: $(VENV)/.installed
 	rm -rf runs/quickstart
-	$(RUN)/accelerate launch --num_processes 1 --num_machines 1 --mixed_precision no --dynamo_backend no \
-		scripts/train.py configuration/quickstart.yaml
+	$(RUN)/glossa train quickstart
 
-# The Space's tests use Debian's Chromium; where it cannot be installed they are skipped and say so.
+# The tests of the Space use Debian's Chromium. Where it cannot be installed they are skipped and say so.
 test: $(VENV)/.installed lint
 	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium) >/dev/null 2>&1 || true
 	$(RUN)/pytest -m "slow or not slow"
@@ -22,8 +22,17 @@ lint: $(VENV)/.installed
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
 	$(RUN)/mypy
+	$(RUN)/codespell
 
-# Throw-away environments with the oldest and the newest transformers; minutes, and downloads.
+# The documentation site in site/, with settings and API reference; any warning is an error.
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --strict --quiet
+
+# docs/notebook.ipynb from docs/notebook.py, which is the file to edit.
+notebook: $(VENV)/.docs
+	$(RUN)/jupytext --quiet --to ipynb docs/notebook.py
+
+# Temporary environments with the oldest and the newest transformers; takes minutes, and downloads.
 compat: $(VENV)/.installed
 	$(RUN)/python tests/compatibility.py
 
@@ -32,5 +41,9 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(RUN)/pip install --quiet -c constraints.txt -e ".[dev]"
 	touch $@
 
+$(VENV)/.docs: $(VENV)/.installed
+	$(RUN)/pip install --quiet -c constraints.txt -e ".[docs]"
+	touch $@
+
 clean:
-	rm -rf $(VENV) runs build dist
+	rm -rf $(VENV) runs build dist site

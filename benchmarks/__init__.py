@@ -1,1 +1,1 @@
-"""How fast, and at which price: measurements that a command repeats."""
+"""Benchmarks and studies of Glossa, each repeatable with one command: `python -m benchmarks NAME`."""

@@ -1,4 +1,4 @@
-"""Who trains beside Glossa: each kept alive, and trained for some steps at a time."""
+"""The models that train beside Glossa: each stays in memory and trains for some steps at a time."""
 
 import tempfile
 import threading
@@ -35,7 +35,7 @@ from .sizes import DROPOUT, LABEL_SMOOTHING, forward_flops, glossa_config, maria
 SENTENCES = 64  # in a step of the stock Trainer; Glossa's hold as many on average
 LEARNING_RATE = 1e-4
 MAX_GRADIENT_NORM = 1.0  # the Trainer's default
-ENDLESS = 10**6
+MAX_STEPS = 10**6  # more than any measurement takes
 NAMES = (
     "Glossa",
     "Glossa, bare loop",
@@ -48,13 +48,13 @@ NAMES = (
 
 @dataclass
 class Work:
-    """What was trained on in some steps. Tokens of both sides, unless they are called target tokens."""
+    """What some training steps processed. Tokens are those of both sides, except `target_tokens`."""
 
     seconds: float
     steps: int
     target_tokens: int
     tokens: int
-    padded_tokens: int  # padding included
+    padded_tokens: int  # including padding
     flops: int
 
     @property
@@ -64,16 +64,17 @@ class Work:
 
 
 class Contender(ABC):
-    """A model in training. `config` has the shapes by which its operations are counted."""
+    """A model in training. The shapes in `config` give its number of operations."""
 
     model: nn.Module
     config: GlossaConfig
+    folder: tempfile.TemporaryDirectory | None = None  # of its Trainer; it lasts as long as the contender
 
     @abstractmethod
     def train(self, steps: int) -> Work:
-        """Go on for so many steps."""
+        """Train for this many more steps."""
 
-    def close(self) -> None:  # noqa: B027  # most have nothing to end
+    def close(self) -> None:  # noqa: B027  # most have nothing to close
         """End the training."""
 
     def _work(self, steps: int, batches: list[dict[str, torch.Tensor]], seconds: float) -> Work:
@@ -89,13 +90,13 @@ class Contender(ABC):
 
 
 class BareLoop(Contender):
-    """No Trainer: batches of `loader` over and over, so many a step, `model` giving their loss, and an optimizer."""
+    """Training without a Trainer: the batches of `loader` again and again, `batches_a_step` to an optimizer step."""
 
     def __init__(
         self, model: nn.Module, config: GlossaConfig, loader: DataLoader, bf16: bool, batches_a_step: int = 1
     ):
         self.model, self.config, self.bf16 = model.train(), config, bf16
-        self.batches, self.batches_a_step = _endless(loader), batches_a_step
+        self.batches, self.batches_a_step = _repeat(loader), batches_a_step
         self.optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, weight_decay=0.0, fused=True)
 
     def train(self, steps: int) -> Work:
@@ -114,7 +115,7 @@ class BareLoop(Contender):
         return self._work(steps, seen, time.perf_counter() - started)
 
 
-def _endless(loader: DataLoader) -> Iterator[dict[str, torch.Tensor]]:
+def _repeat(loader: DataLoader) -> Iterator[dict[str, torch.Tensor]]:
     epoch = 0
     while True:
         if isinstance(loader.batch_sampler, TokenBatchSampler):
@@ -125,43 +126,46 @@ def _endless(loader: DataLoader) -> Iterator[dict[str, torch.Tensor]]:
 
 
 class TrainerLoop(Contender):
-    """A Trainer's one long `train()`, in a thread that waits at the end of a step until it may go on.
+    """One long `train()` of a Trainer, in a thread that pauses after the last step of each turn.
 
-    So every second between two steps counts, whatever the Trainer does in it, and none of its start.
+    The time of a turn includes everything that the Trainer does between steps, and nothing of its start.
     """
 
-    def __init__(self, trainer: "_SeenSeq2SeqTrainer | _SeenGlossaTrainer", config: GlossaConfig):
+    def __init__(self, trainer: "_RecordingSeq2SeqTrainer | _RecordingGlossaTrainer", config: GlossaConfig):
         self.trainer, self.model, self.config = trainer, trainer.model, config
         trainer.remove_callback(PrinterCallback)
-        self.turns = _Turns()
-        trainer.add_callback(self.turns)
+        self.pause = _PauseCallback()
+        trainer.add_callback(self.pause)
         self.thread = threading.Thread(target=self._run, daemon=True)
 
     def train(self, steps: int) -> Work:
         if not self.thread.is_alive():
             self.thread.start()
-        self.trainer.seen.clear()
+        self.trainer.batches.clear()
         started = time.perf_counter()
-        self.turns.steps.put(steps)
-        ended = self.turns.ends.get()
+        self.pause.steps.put(steps)
+        ended = self.pause.ends.get()
         if isinstance(ended, BaseException):
             raise ended
-        return self._work(steps, self.trainer.seen, ended - started)
+        return self._work(steps, self.trainer.batches, ended - started)
 
     def close(self) -> None:
         if self.thread.is_alive():
-            self.turns.steps.put(0)
+            self.pause.steps.put(0)
             self.thread.join()
 
     def _run(self) -> None:
         try:
             self.trainer.train()
         except BaseException as error:
-            self.turns.ends.put(error)
+            self.pause.ends.put(error)
 
 
-class _Turns(TrainerCallback):
-    """Waits for a number of steps, lets them pass, and says when the last has ended; 0 ends the training."""
+class _PauseCallback(TrainerCallback):
+    """Waits for a number of steps, lets them run, reports when the last one ended, and waits again.
+
+    Zero steps end the training.
+    """
 
     def __init__(self):
         self.steps: Queue[int] = Queue()
@@ -179,28 +183,28 @@ class _Turns(TrainerCallback):
             control.should_training_stop = self.left == 0
 
 
-class _Seen:
-    """A Trainer that keeps the batches of its steps, to be counted when no time is being taken."""
+class _RecordingTrainer:
+    """A Trainer that keeps the batches of its steps, so that they are counted outside the measured time."""
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self.seen: list[dict[str, torch.Tensor]] = []
+        self.batches: list[dict[str, torch.Tensor]] = []
 
     def training_step(self, model, inputs, *args, **kwargs):
-        self.seen.append({name: inputs[name] for name in ("input_ids", "attention_mask", "labels")})
+        self.batches.append({name: inputs[name] for name in ("input_ids", "attention_mask", "labels")})
         return super().training_step(model, inputs, *args, **kwargs)  # type: ignore[misc]
 
 
-class _SeenGlossaTrainer(_Seen, GlossaTrainer):
+class _RecordingGlossaTrainer(_RecordingTrainer, GlossaTrainer):
     pass
 
 
-class _SeenSeq2SeqTrainer(_Seen, Seq2SeqTrainer):
+class _RecordingSeq2SeqTrainer(_RecordingTrainer, Seq2SeqTrainer):
     pass
 
 
 class TorchTransformer(nn.Module):
-    """`torch.nn.Transformer` as a translator, as its documentation shows it: masks made for every batch."""
+    """`torch.nn.Transformer` as a translator, as its documentation shows it: masks are made for every batch."""
 
     def __init__(self, config: GlossaConfig):
         super().__init__()
@@ -217,7 +221,7 @@ class TorchTransformer(nn.Module):
             batch_first=True,
         )
         for module in self.transformer.modules():
-            # Dropout where the other contenders have it: on embeddings and on what sublayers give.
+            # Dropout where the other contenders have it: on embeddings and on the output of sublayers.
             if isinstance(module, nn.MultiheadAttention):
                 module.dropout = 0.0
             elif isinstance(module, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
@@ -228,7 +232,7 @@ class TorchTransformer(nn.Module):
         self.dropout = nn.Dropout(DROPOUT)
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, labels: torch.Tensor, **kwargs):
-        """The loss of source [B, S] and labels [B, T]."""
+        """The loss for source [B, S] and labels [B, T]."""
         start, padding = self.config.decoder_start_token_id, self.config.pad_token_id
         target = shift_tokens_right(labels, padding, start)
         hidden = attention_mask == 0  # [B, S]
@@ -252,12 +256,12 @@ class TorchTransformer(nn.Module):
 
 
 def count_trained(model: nn.Module) -> int:
-    """Parameters that training changes; MarianMT counts its fixed positions among the others."""
+    """Trainable parameters. MarianMT's own count includes its fixed positions."""
     return sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
 
 
 def equal_budget(rows: Dataset, sentences: int) -> int:
-    """The `batch_tokens` with which Glossa's batches hold `sentences` sentences on average, or a little less."""
+    """The largest `batch_tokens` with which Glossa's batches hold at most `sentences` sentences on average."""
     source, target = list(rows["source_length"]), list(rows["target_length"])
     low, high = 1, sentences * max(*source, *target)
     while low < high:
@@ -269,15 +273,15 @@ def equal_budget(rows: Dataset, sentences: int) -> int:
     return low
 
 
-class Field:
+class ContenderBuilder:
     """Builds the contenders of one size on the same rows.
 
     Args:
-        rows: Tokenised training pairs.
-        tokenizer: Of these pairs.
+        rows: Tokenized training pairs.
+        tokenizer: The tokenizer of these pairs.
         size: One of [`SIZES`].
-        architecture: Glossa's; the others are always of the published one.
-        bf16: Mixed precision, for all.
+        architecture: Of Glossa; the other models always have the published one.
+        bf16: Mixed precision, for all contenders.
     """
 
     def __init__(
@@ -293,7 +297,7 @@ class Field:
         self.published = glossa_config(size, tokenizer)
         self.batches_a_step = GlossaTrainingArguments.gradient_accumulation_steps
         self.batch_tokens = equal_budget(rows, SENTENCES // self.batches_a_step)
-        self.folder = tempfile.mkdtemp(prefix="glossa-benchmark-")
+        self.folder = tempfile.TemporaryDirectory(prefix="glossa-benchmark-")
         builders = (
             self._glossa,
             lambda: BareLoop(self._glossa_model(), self.config, self._token_batches(), bf16, self.batches_a_step),
@@ -305,13 +309,15 @@ class Field:
         self.builders: dict[str, Callable[[], Contender]] = dict(zip(NAMES, builders, strict=True))
 
     def build(self, name: str) -> Contender:
-        """The contender of that name, one of [`NAMES`]."""
+        """The contender with this name, one of [`NAMES`]."""
         set_seed(1)
-        return self.builders[name]()
+        contender = self.builders[name]()
+        contender.folder = self.folder
+        return contender
 
     def _glossa_model(self) -> GlossaForConditionalGeneration:
         model = GlossaForConditionalGeneration(self.config)
-        model.set_attn_implementation("eager")  # as a run sets it on a processor
+        model.set_attn_implementation("eager")  # as a run sets it on a CPU
         return model
 
     def _glossa(self) -> TrainerLoop:
@@ -320,7 +326,7 @@ class Field:
             batch_tokens=self.batch_tokens, eval_strategy="no", load_best_model_at_end=False, **self._arguments()
         )
         arguments.label_smoothing_factor = 0.0  # the model smooths in its own loss
-        return TrainerLoop(_SeenGlossaTrainer(**self._trainer(model, arguments)), self.config)
+        return TrainerLoop(_RecordingGlossaTrainer(**self._trainer(model, arguments)), self.config)
 
     def _marian(self, strategy: str) -> TrainerLoop:
         model = MarianMTModel(marian_config(self.published))
@@ -331,15 +337,15 @@ class Field:
             use_cpu=True,
             **self._arguments(),
         )
-        return TrainerLoop(_SeenSeq2SeqTrainer(**self._trainer(model, arguments)), self.published)
+        return TrainerLoop(_RecordingSeq2SeqTrainer(**self._trainer(model, arguments)), self.published)
 
     def _torch(self, loader: DataLoader, batches_a_step: int = 1) -> BareLoop:
         return BareLoop(TorchTransformer(self.published), self.published, loader, self.bf16, batches_a_step)
 
     def _arguments(self) -> dict:
         return {
-            "output_dir": self.folder,
-            "max_steps": ENDLESS,
+            "output_dir": self.folder.name,
+            "max_steps": MAX_STEPS,
             "learning_rate": LEARNING_RATE,
             "bf16": self.bf16,
             "seed": 1,
@@ -372,13 +378,13 @@ class Field:
         return DataCollatorForSeq2Seq(self.tokenizer)
 
 
-def build_alone(
+def build_contender(
     name: str, data: str | None, language: str, size: str, architecture: str, bf16: bool, threads: int
 ) -> Contender:
-    """The contender of that name, the only one in this process, on the pairs of the folder `data`."""
-    # What is made here must start no threads: those of the training, maybe in a thread of its own, are to be all.
+    """The contender with this name, the only one in this process, on the pairs of the folder `data`."""
+    # Preparation must start no threads: only those of the training, which may run in its own thread, are to count.
     torch.set_num_threads(1)
     corpus = load_corpus(data, language)
-    contender = Field(corpus.tokenised["train"], corpus.tokenizer, size, architecture, bf16).build(name)
+    contender = ContenderBuilder(corpus.tokenized["train"], corpus.tokenizer, size, architecture, bf16).build(name)
     torch.set_num_threads(threads)
     return contender

@@ -1,4 +1,4 @@
-"""The pairs that are measured on: Multi30K, Anki, or those in the package."""
+"""The pairs that the benchmarks use: Multi30K, Anki, or the corpus in the package."""
 
 from dataclasses import dataclass
 from itertools import chain
@@ -20,16 +20,16 @@ MULTI30K = {"data_path": "train", "validation_path": "val", "test_path": "test_2
 
 @dataclass
 class Corpus:
-    """Clean pairs, their tokens, and the tokenizer, which was learned from the training split."""
+    """Clean pairs, their tokens, and the tokenizer, learned from the training split."""
 
     name: str
     pairs: DatasetDict
-    tokenised: DatasetDict
+    tokenized: DatasetDict
     tokenizer: PreTrainedTokenizerBase
 
 
 def data_arguments(folder: str | None, language: str = "fr") -> DataArguments:
-    """The data settings of a folder that holds Multi30K or Anki; of the embedded corpus without one."""
+    """The data settings for a folder with Multi30K or Anki; without a folder, for the embedded corpus."""
     if folder is None:
         return DataArguments(dataset="embedded")
     files: dict[str, Any] = {
@@ -42,17 +42,17 @@ def data_arguments(folder: str | None, language: str = "fr") -> DataArguments:
         return DataArguments(dataset="anki", data_path=[str(archives[0])], target_language=language)
     raise GlossaError(
         f"--data {folder} holds neither Multi30K (train.en.gz, train.{language}.gz, and so on) nor an archive of Anki "
-        "(fra-eng.zip). Give such a folder, or leave it out for the embedded corpus."
+        "(fra-eng.zip). Give such a folder, or leave out --data for the embedded corpus."
     )
 
 
 def vocabulary(folder: str | None) -> int:
-    """Tokens of the vocabulary that the pairs of `folder` get."""
+    """The size of the vocabulary for the pairs of `folder`."""
     return EMBEDDED_VOCABULARY if folder is None else VOCABULARY
 
 
 def load_corpus(folder: str | None, language: str = "fr") -> Corpus:
-    """Read, clean, split and tokenise the pairs of `folder`, as a run does."""
+    """Read, clean, split and tokenize the pairs of `folder`, as a run does."""
     arguments = data_arguments(folder, language)
     pairs, report = prepare_pairs(arguments)
     tokenizer = train_tokenizer(chain(pairs["train"]["source"], pairs["train"]["target"]), vocabulary(folder))

@@ -1,9 +1,11 @@
-"""How fast Glossa translates beside others: whole batches, and a test set line by line.
+"""How fast Glossa translates beside MarianMT, a loop without a cache, and the exported engine.
 
-With the same weights in all, where the architecture can be exported, and translations as long as the model makes
-them; else with weights of their own and every translation equally long.
+Whole batches first, then a test set line by line. Where MarianMT can have the model's weights, all contenders have
+the same ones and the model decides how long a translation is. Elsewhere each has random weights, and all translations
+have equal length.
 """
 
+import argparse
 import itertools
 import logging
 import tempfile
@@ -20,34 +22,103 @@ from transformers import MarianMTModel, PreTrainedTokenizerBase
 
 from glossa.errors import GlossaError
 from glossa.export.families import export_model
+from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Engine, GenerateEngine, Translation, Translator
 from glossa.modeling_glossa import GlossaForConditionalGeneration
+from glossa.pipeline_glossa import encode_texts
 
-from .profile import time_by_kind
-from .sizes import marian_config
-from .timing import alternate, ratios, spread, times
+from .corpus import Corpus, load_corpus
+from .profile import profile_rows, time_by_kind
+from .report import add_common_arguments, add_corpus_arguments, finish, prepare
+from .sizes import glossa_config, marian_config
+from .timing import alternate, format_ratio, ratios, spread, table
 
 logger = logging.getLogger(__name__)
 
-LENGTH = 20  # of all translations, where they must be equally long
-LONGEST = 64  # tokens of a translation that does not end by itself
-LINES = 32  # that the slow loop translates in a round, out of the whole test set
+LENGTH = 20  # tokens of each translation, where all have equal length
+MAX_LENGTH = 64  # tokens of a translation that the model ends
+LINES = 32  # of the test set, which the slow loop translates in a round
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_common_arguments(parser)
+    add_corpus_arguments(parser)
+    parser.add_argument("--profile", action="store_true", help="where Glossa's time goes, instead of a comparison")
+    parser.add_argument("--model", metavar="RUN", help="a trained model (default: an untrained one of --size)")
+    parser.add_argument("--length", type=int, help=f"of every translation (default: {LENGTH} if untrained)")
+    parser.add_argument("--beams", type=int, nargs="+", default=[1, 5], help="default: 1 5")
+    parser.add_argument("--batches", type=int, nargs="+", default=[1, 64], help="sentences (default: 1 64)")
+    parser.add_argument("--sentences", type=int, default=1000, help="of the test set, at most (default: 1000)")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    before = prepare(arguments)
+    corpus = load_corpus(arguments.data, arguments.language)
+    model, tokenizer = load_or_build(arguments, corpus)
+    sentences = list(corpus.pairs["test"]["source"])[: arguments.sentences]
+    with ExitStack() as files:
+        decoders = build_decoders(model, tokenizer, arguments.length, files)
+        results = (profile if arguments.profile else compare)(decoders, sentences, arguments)
+    finish(arguments, before, results)
+
+
+def load_or_build(
+    arguments: argparse.Namespace, corpus: Corpus
+) -> tuple[GlossaForConditionalGeneration, PreTrainedTokenizerBase]:
+    """The model of `--model` with its tokenizer; without one, an untrained model, which needs a `--length`."""
+    if arguments.model:
+        model, tokenizer = load_model(arguments.model), load_tokenizer(arguments.model)
+        if not isinstance(model, GlossaForConditionalGeneration):
+            raise GlossaError(f"{arguments.model} is a {type(model).__name__}. Give a Glossa model.")
+        return model, tokenizer
+    arguments.length = arguments.length or LENGTH
+    torch.manual_seed(1)
+    config = glossa_config(arguments.size, corpus.tokenizer, arguments.architecture)
+    return GlossaForConditionalGeneration(config), corpus.tokenizer
+
+
+def settings_of_search(arguments: argparse.Namespace) -> Iterator[tuple[str, int, int]]:
+    """Name, beams and batch size of each search to measure."""
+    for beams in arguments.beams:
+        for batch in arguments.batches:
+            yield f"{'greedy' if beams == 1 else f'beam {beams}'}, batch {batch}", beams, batch
+
+
+def profile(decoders: "Decoders", sentences: list[str], arguments: argparse.Namespace) -> dict:
+    """Print where the time of Glossa's searches goes."""
+    sources, results = decoders.tokenizer(sentences)["input_ids"], {}
+    for name, beams, batch in settings_of_search(arguments):
+        results[name] = profile_decoding(decoders, sources, beams, batch)
+        print(f"{name}\n\n{table(profile_rows(results[name]))}\n")
+    return results
+
+
+def compare(decoders: "Decoders", sentences: list[str], arguments: argparse.Namespace) -> dict:
+    """Measure all contenders and print the table."""
+    sources, results = decoders.tokenizer(sentences)["input_ids"], {}
+    for name, beams, batch in settings_of_search(arguments):
+        results[name] = measure_decoding(decoders, sources, beams, batch, arguments.rounds)
+    results[f"greedy, {len(sentences)} sentences"] = measure_test_set(decoders, sentences, arguments.rounds)
+    print(table([row for name, found in results.items() for row in decoding_rows(name, found)]))
+    length = f"{decoders.length} tokens" if decoders.length else "as long as the model makes them"
+    print(f"\n{decoders.glossa.num_parameters():,} parameters; translations: {length}")
+    return results
 
 
 @dataclass
 class Decoders:
-    """Models to decode with. `forced` is the length of every translation, or None where the model ends it."""
+    """Models to decode with. `length` is that of every translation, or None where the model ends it."""
 
-    glossa: Any  # a model with `generate`, as the next; types of theirs say that a tensor can be called
+    glossa: Any  # a model with `generate`, like the next; its declared types are too narrow
     marian: Any
     tokenizer: Any
-    engine: Any  # an EngineElsewhere, or None where CTranslate2 is not installed
-    forced: int | None
+    engine: Any  # an EngineProcess, or None where CTranslate2 is not installed
+    length: int | None
 
 
 @dataclass
 class Decoded:
-    """What was decoded in one turn."""
+    """The translations of one turn."""
 
     seconds: float
     texts: list[str]
@@ -61,51 +132,51 @@ class Decoded:
 def build_decoders(
     model: GlossaForConditionalGeneration, tokenizer: PreTrainedTokenizerBase, length: int | None, files: ExitStack
 ) -> Decoders:
-    """MarianMT and the engine beside `model`, whose files last as long as `files`.
+    """MarianMT and the engine beside `model`; the engine's files last as long as `files`.
 
-    With a `length`, or where `model` is none that MarianMT can be, that one is untrained, of the same dimensions, and
-    all translations have this length, or `LENGTH`.
+    MarianMT has the weights of `model` where it has such an architecture. Elsewhere it is untrained, with the same
+    dimensions, and all translations have `length` tokens, or `LENGTH`.
     """
     try:
         marian = export_model(model, "marian")
     except GlossaError as error:
-        logger.info("%s All translations are made equally long.", error)
+        logger.info("%s All translations get equal length.", error)
         length = length or LENGTH
         marian = MarianMTModel(marian_config(model.config)).eval()
     return Decoders(model.eval(), marian, tokenizer, _engine(model, tokenizer, files), length)
 
 
 def _engine(model: GlossaForConditionalGeneration, tokenizer: PreTrainedTokenizerBase, files: ExitStack):
-    """The model in CTranslate2, if that is installed."""
+    """The model in CTranslate2, if it is installed."""
     try:
         import ctranslate2  # noqa: F401
     except ImportError:
         return None
     from glossa.export.ctranslate2_model import export_ctranslate2
 
-    from .engine import EngineElsewhere
+    from .engine import EngineProcess
 
     folder = Path(files.enter_context(tempfile.TemporaryDirectory())) / "engine"
     export_ctranslate2(model, tokenizer, folder)
-    return EngineElsewhere(folder, files, longest=LONGEST)
+    return EngineProcess(folder, files, max_length=MAX_LENGTH)
 
 
 def measure_decoding(decoders: Decoders, sources: list[list[int]], beams: int, batch: int, rounds: int) -> dict:
-    """Speeds of a batch of `batch` sentences with so many beams, another batch in each round.
+    """Speeds for `batch` sentences at once with this many beams, another batch in each round.
 
     Returns for each contender the spreads of its `speed` (sentences a second) and of its `ratio` (how many times as
-    fast Glossa's `generate` is), and the share of translations `identical` to Glossa's, where models end them.
+    fast Glossa's `generate` is), and the share of translations `identical` to Glossa's, where the model ends them.
     """
     contenders = {
         "Glossa generate": partial(_generate, decoders, decoders.glossa, beams),
         "MarianMT generate": partial(_generate, decoders, decoders.marian, beams),
     }
     if beams == 1:
-        contenders["prefix recomputed"] = partial(prefix_greedy, decoders.glossa, decoders.tokenizer, decoders.forced)
+        contenders["prefix recomputed"] = partial(prefix_greedy, decoders.glossa, decoders.tokenizer, decoders.length)
     if decoders.engine is not None:
         contenders["exported engine"] = partial(_engine_translate, decoders, beams)
     turns = {name: _turn(decode, sources, batch) for name, decode in contenders.items()}
-    return _compared(alternate(turns, rounds), decoders.forced)
+    return _compare(alternate(turns, rounds), decoders.length)
 
 
 def profile_decoding(decoders: Decoders, sources: list[list[int]], beams: int, batch: int) -> dict[str, float]:
@@ -115,13 +186,13 @@ def profile_decoding(decoders: Decoders, sources: list[list[int]], beams: int, b
     return time_by_kind(turn)[1]
 
 
-def _compared(measured: dict[str, list[Decoded]], forced: int | None) -> dict:
+def _compare(measured: dict[str, list[Decoded]], length: int | None) -> dict:
     first = next(iter(measured.values()))
     expected = [text for decoded in first for text in decoded.texts]
     results = {}
     for name, rounds in measured.items():
         texts = [text for decoded in rounds for text in decoded.texts]
-        comparable = forced is None and len(texts) == len(expected)
+        comparable = length is None and len(texts) == len(expected)
         results[name] = {
             "speed": spread(decoded.speed for decoded in rounds),
             "ratio": ratios([decoded.speed for decoded in first], [decoded.speed for decoded in rounds]),
@@ -131,7 +202,7 @@ def _compared(measured: dict[str, list[Decoded]], forced: int | None) -> dict:
 
 
 def _turn(decode: Callable[[list[list[int]]], list[str]], sources: list[list[int]], batch: int):
-    """Decodes the next batch of `sources` each time it is called, and begins again at their end."""
+    """A function that decodes the next batch of `sources` at each call, and starts over at their end."""
     batches: Iterator[list[list[int]]] = itertools.cycle(
         [sources[first : first + batch] for first in range(0, max(len(sources) - batch + 1, 1), batch)]
     )
@@ -155,36 +226,36 @@ def _generate(decoders: Decoders, model: Any, beams: int, sources: list[list[int
         length_penalty=1.0 if settings.length_penalty is None else settings.length_penalty,
         early_stopping=settings.early_stopping or False,
         do_sample=False,
-        min_new_tokens=decoders.forced,
-        max_new_tokens=decoders.forced or LONGEST,
+        min_new_tokens=decoders.length,
+        max_new_tokens=decoders.length or MAX_LENGTH,
     )
     return decoders.tokenizer.batch_decode(found, skip_special_tokens=True)
 
 
 def _engine_translate(decoders: Decoders, beams: int, sources: list[list[int]]) -> list[str]:
-    if decoders.forced is None:
+    if decoders.length is None:
         return [translation.text for translation in decoders.engine.translate(sources, beams)]
-    return decoders.engine.translate_forced(sources, beams, decoders.forced)
+    return decoders.engine.translate_to_length(sources, beams, decoders.length)
 
 
 @torch.no_grad()
 def prefix_greedy(
     model: GlossaForConditionalGeneration,
     tokenizer: PreTrainedTokenizerBase,
-    forced: int | None,
+    length: int | None,
     sources: list[list[int]],
 ) -> list[str]:
-    """Greedy decoding as tutorials have it: at each step the decoder reads its whole prefix again."""
+    """Greedy decoding as in many tutorials: at each step the decoder reads its whole prefix again."""
     config = model.config
     batch = tokenizer.pad({"input_ids": sources}, return_tensors="pt")
     encoded = model.get_encoder()(**{name: batch[name] for name in ("input_ids", "attention_mask")})
     prefix = torch.full((len(sources), 1), config.decoder_start_token_id)
     ended = torch.zeros(len(sources), dtype=torch.bool)
-    for _ in range(forced or LONGEST):
+    for _ in range(length or MAX_LENGTH):
         logits = model(
             encoder_outputs=encoded, attention_mask=batch["attention_mask"], decoder_input_ids=prefix, use_cache=False
         ).logits[:, -1]
-        if forced is not None:
+        if length is not None:
             logits[:, config.eos_token_id] = -torch.inf
         token = logits.argmax(-1).masked_fill(ended, config.pad_token_id)
         prefix = torch.cat((prefix, token.unsqueeze(1)), dim=1)
@@ -194,8 +265,8 @@ def prefix_greedy(
     return tokenizer.batch_decode(prefix, skip_special_tokens=True)
 
 
-class _ForcedEngine(GenerateEngine):
-    """`generate` with every translation equally long."""
+class _EqualLengthEngine(GenerateEngine):
+    """`generate` with equal length for all translations."""
 
     def __init__(self, decoders: Decoders):
         super().__init__(decoders.glossa, decoders.tokenizer)
@@ -208,14 +279,14 @@ class _ForcedEngine(GenerateEngine):
 
 
 def measure_test_set(decoders: Decoders, sentences: list[str], rounds: int) -> dict:
-    """The whole test set, greedy, as `scripts/translate.py` goes about it; and, one by one, by the loop of tutorials.
+    """The whole test set, greedy: in batches, as `glossa translate` works, and one by one in the loop of tutorials.
 
     The loop translates `LINES` of the sentences in each round, evenly spaced. Returns what [`measure_decoding`] does.
     """
     model = decoders.glossa
-    engine = GenerateEngine(model, decoders.tokenizer) if decoders.forced is None else _ForcedEngine(decoders)
+    engine = GenerateEngine(model, decoders.tokenizer) if decoders.length is None else _EqualLengthEngine(decoders)
     translator = Translator(engine, decoders.tokenizer, num_beams=1)
-    lines = translator.encode(sentences[:: max(len(sentences) // LINES, 1)][:LINES])
+    lines = encode_texts(decoders.tokenizer, sentences[:: max(len(sentences) // LINES, 1)][:LINES])
 
     def batches(engine: Engine) -> Decoded:
         started = time.perf_counter()
@@ -224,25 +295,25 @@ def measure_test_set(decoders: Decoders, sentences: list[str], rounds: int) -> d
 
     def one_by_one() -> Decoded:
         started = time.perf_counter()
-        texts = [prefix_greedy(model, decoders.tokenizer, decoders.forced, [ids])[0] for ids in lines]
+        texts = [prefix_greedy(model, decoders.tokenizer, decoders.length, [ids])[0] for ids in lines]
         return Decoded(time.perf_counter() - started, texts)
 
     turns: dict[str, Callable[[], Decoded]]
-    turns = {"Glossa, as scripts/translate.py": partial(batches, engine), "prefix, one by one": one_by_one}
-    if decoders.forced is None and decoders.engine is not None:
+    turns = {"Glossa, as glossa translate": partial(batches, engine), "prefix, one by one": one_by_one}
+    if decoders.length is None and decoders.engine is not None:
         turns["the same with --engine ctranslate2"] = partial(batches, decoders.engine)
-    return _compared(alternate(turns, rounds), decoders.forced)
+    return _compare(alternate(turns, rounds), decoders.length)
 
 
 def decoding_rows(name: str, results: dict) -> list[dict[str, str]]:
-    """What was measured, a row for each contender; `name` says what was decoded."""
+    """The results of one search, called `name`: a row for each contender."""
     first = next(iter(results))
     return [
         {
             "decoding": name,
             "contender": contender,
             "sentences/s": f"{found['speed']['median']:,.2f}",
-            "Glossa is faster": times(found["ratio"]) if contender != first else "1",
+            "Glossa is faster": format_ratio(found["ratio"]) if contender != first else "1",
             "identical": "" if found["identical"] is None else f"{found['identical']:.1%}",
         }
         for contender, found in results.items()

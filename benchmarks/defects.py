@@ -1,28 +1,28 @@
-"""What the published defects cost: `scripts/benchmark_defects.py --output_dir FOLDER [--setting value ...]`.
+"""What the defects of a published tutorial system cost: `python -m benchmarks defects --output_dir FOLDER`.
 
-Trains `configuration/anki-en-fr-modern.yaml` twice, equally long and on the same split: as it is, and with the defects
-that the published system has put back, by changing the classes of this process. Prints both scores on the held-out
-test pairs. Every setting of a recipe may be given; the defects live here and nowhere in the package.
+Trains `configuration/anki-en-fr-modern.yaml` twice, for the same number of steps and on the same split: as it is, and
+with the published defects, which this benchmark patches into the model's classes. Prints the scores of both on the
+held-out test pairs. Takes every setting of `glossa train`; the package contains none of the defects.
 """
 
+import argparse
 from pathlib import Path
 
 import torch
 from torch import nn
 
 from glossa import modeling_glossa
-from glossa.cli import run
 from glossa.run_folder import RunFolder
 from glossa.training.arguments import parse_settings
 from glossa.training.run import train
 
 RECIPE = Path(__file__).parents[1] / "configuration/anki-en-fr-modern.yaml"
-# Keys and values of full width are no grouped-query attention; and there is no norm at the end.
+# Keys and values of full width, so no grouped-query attention; and no final norm.
 DEFECTIVE_SETTINGS = ["--key_value_heads", "8", "--final_norm", "false"]
 
 
 def rotate_by_head(states: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """The rotation of [B, heads, L, E] with the number of the head where the position belongs."""
+    """The rotation of [B, heads, L, E] by the number of the head instead of the position."""
     heads = torch.arange(states.shape[1], device=states.device)
     cos, sin = modeling_glossa.sinusoids(heads, states.shape[-1], 10000.0, states.dtype)  # [heads, E/2] each
     first, second = states.chunk(2, dim=-1)
@@ -37,14 +37,20 @@ class DoubledResidual(modeling_glossa.GlossaResidual):
         return hidden_states + super().forward(hidden_states, sublayer_output)
 
 
-def put_defects_back() -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "%(prog)s [--setting value ...]"
+    parser.set_defaults(settings=[])
+
+
+def add_defects() -> None:
+    """Patch the published defects into the classes of this process."""
     modeling_glossa.rotate = rotate_by_head
     attention, layer, decoder = (
         modeling_glossa.GlossaAttention,
         modeling_glossa.GlossaDecoderLayer,
         modeling_glossa.GlossaDecoder,
     )
-    # Dropout is on in decoding too: whatever mode the model is put in, attention stays in training.
+    # Dropout stays on in decoding: attention ignores `eval()`.
     attention.train = lambda self, mode=True: nn.Module.train(self, True)  # type: ignore[method-assign]
     build, decode = layer.__init__, decoder.forward
 
@@ -53,19 +59,19 @@ def put_defects_back() -> None:
         self.encoder_attn_residual = DoubledResidual(config)
 
     def decode_without_mask(self, *args, encoder_attention_mask=None, **kwargs):
-        return decode(self, *args, encoder_attention_mask=None, **kwargs)  # the source's padding is seen
+        return decode(self, *args, encoder_attention_mask=None, **kwargs)  # so it attends to the source's padding
 
     layer.__init__, decoder.forward = build_layer, decode_without_mask  # type: ignore[method-assign]
 
 
-def main(argv: list[str]) -> None:
-    folder = Path(parse_settings([str(RECIPE), *argv], description=__doc__).training.output_dir)
+def run(arguments: argparse.Namespace) -> None:
+    folder = Path(parse_settings([str(RECIPE), *arguments.settings]).training.output_dir)
     scores = {}
-    for name, settings in (("right", []), ("defective", DEFECTIVE_SETTINGS)):
+    for name, settings in (("correct", []), ("defective", DEFECTIVE_SETTINGS)):
         if name == "defective":
-            put_defects_back()
+            add_defects()
         output_dir = ["--output_dir", str(folder / name)]
-        train(parse_settings([str(RECIPE), *argv, *settings, *output_dir]))
+        train(parse_settings([str(RECIPE), *arguments.settings, *settings, *output_dir]))
         scores[name] = RunFolder(folder / name).metrics
     print("| system | parameters | steps | minutes | test BLEU | chrF++ |\n| --- | --- | --- | --- | --- | --- |")
     for name, metrics in scores.items():
@@ -74,7 +80,3 @@ def main(argv: list[str]) -> None:
             f"| {name} | {metrics['parameters']:,} | {metrics['steps']:,} | {metrics['training_seconds'] / 60:.0f} "
             f"| {found['bleu']['score']:.2f} | {found['chrf']['score']:.2f} |"
         )
-
-
-if __name__ == "__main__":
-    run(main)

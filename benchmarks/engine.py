@@ -1,7 +1,7 @@
-"""CTranslate2 beside transformers, on the same sentences: `python -m benchmarks.engine RUN`.
+"""CTranslate2 beside transformers on the same sentences: `python -m benchmarks engine RUN`.
 
-For the run's own test sentences, greedy and with beams: the share of translations that are the same, BLEU, seconds,
-and the size of the weights, each without quantization and with.
+For the run's own test sentences, in greedy and beam search, with and without quantization: the share of equal
+translations, BLEU, seconds, and the size of the weights.
 """
 
 import argparse
@@ -17,7 +17,6 @@ from typing import Any
 
 import torch
 
-from glossa.cli import run
 from glossa.data.pairs import group_references
 from glossa.evaluation.metrics import score
 from glossa.export.ctranslate2_model import export_ctranslate2
@@ -26,48 +25,65 @@ from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Engine, Translation, Translator
 from glossa.run_folder import RunFolder
 
-WARM_UP = 8  # sentences that are translated first, and not timed
+from .timing import table
+
+WARM_UP = 8  # sentences that are translated before the timing starts
 
 _loaded: CTranslate2Engine  # in the engine's process
 
 
-class EngineElsewhere(Engine):
-    """CTranslate2 in a process of its own: its threads and torch's would slow each other in one.
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", help="folder of a run, with its held-out test pairs")
+    parser.add_argument("--sentences", type=int, default=1000, help="distinct test sources (default: 1000)")
+    parser.add_argument("--num_beams", type=int, nargs="+", default=[1, 5], help="default: 1 5")
+    parser.add_argument("--quantizations", nargs="+", default=["float32", "int8"], help="default: float32 int8")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    grouped = group_references(RunFolder(arguments.model).load_held_out("test"))[: arguments.sentences]
+    sources, references = [source for source, _ in grouped], [targets for _, targets in grouped]
+    rows = measure_engine(arguments.model, sources, references, arguments.num_beams, arguments.quantizations)
+    threads = os.environ.get("OMP_NUM_THREADS", f"{torch.get_num_threads()} in torch")
+    print(f"{len(sources):,} sentences of {arguments.model}, threads: {threads}\n\n{table(engine_rows(rows))}")
+
+
+class EngineProcess(Engine):
+    """CTranslate2 in its own process, since its threads and torch's slow each other down in a shared one.
 
     Args:
         folder: Of an exported model.
-        files: Ends the process.
+        files: Closing this stack ends the process.
         device: "cpu" or "cuda".
-        longest: Most tokens of a translation; what the model allows when not given.
+        max_length: Most tokens of a translation; by default what the model allows.
     """
 
     num_beams = 1
 
-    def __init__(self, folder: Path, files: ExitStack, device: str = "cpu", longest: int | None = None):
+    def __init__(self, folder: Path, files: ExitStack, device: str = "cpu", max_length: int | None = None):
         start = multiprocessing.get_context("spawn")
-        self.pool = files.enter_context(ProcessPoolExecutor(1, start, _load, (str(folder), device, longest)))
+        self.pool = files.enter_context(ProcessPoolExecutor(1, start, _load, (str(folder), device, max_length)))
 
     def translate(
         self, sources: list[list[int]], num_beams: int, num_return_sequences: int = 1, scores: bool = False
     ) -> list[Translation]:
-        return self.pool.submit(_translate_there, sources, num_beams, num_return_sequences, scores).result()
+        return self.pool.submit(_translate_in_process, sources, num_beams, num_return_sequences, scores).result()
 
-    def translate_forced(self, sources: list[list[int]], num_beams: int, length: int) -> list[str]:
-        """Translations that are all `length` tokens long."""
-        return self.pool.submit(_translate_forced_there, sources, num_beams, length).result()
+    def translate_to_length(self, sources: list[list[int]], num_beams: int, length: int) -> list[str]:
+        """Translations of exactly `length` tokens each."""
+        return self.pool.submit(_translate_to_length_in_process, sources, num_beams, length).result()
 
 
-def _load(folder: str, device: str, longest: int | None) -> None:
+def _load(folder: str, device: str, max_length: int | None) -> None:
     global _loaded
     _loaded = load_engine(folder, device)[0]
-    _loaded.longest = longest or _loaded.longest
+    _loaded.longest = max_length or _loaded.longest
 
 
-def _translate_there(*args) -> list[Translation]:
+def _translate_in_process(*args) -> list[Translation]:
     return _loaded.translate(*args)
 
 
-def _translate_forced_there(sources: list[list[int]], beams: int, length: int) -> list[str]:
+def _translate_to_length_in_process(sources: list[list[int]], beams: int, length: int) -> list[str]:
     tokenizer: Any = _loaded.tokenizer
     tokens = [tokenizer.convert_ids_to_tokens(ids) for ids in sources]
     options = {"min_decoding_length": length, "max_decoding_length": length, "max_input_length": 0}
@@ -84,12 +100,12 @@ def measure_engine(
     num_beams: Sequence[int] = (1, 5),
     quantizations: Sequence[str] = ("float32", "int8"),
 ) -> list[dict]:
-    """One row for transformers and one for each quantization of CTranslate2, for each number of beams.
+    """A row for transformers and one for each quantization of CTranslate2, for each number of beams.
 
     Args:
         name: Folder of a run, or Hub name.
         sources: Sentences.
-        references: Right translations of each.
+        references: The reference translations of each.
         num_beams: 1 is greedy.
         quantizations: As [`export_ctranslate2`] takes them.
 
@@ -108,7 +124,7 @@ def measure_engine(
             path = Path(folder) / quantization
             export_ctranslate2(model, tokenizer, path, quantization)
             size = (path / "model.bin").stat().st_size
-            engines.append((f"ctranslate2 {quantization}", size, EngineElsewhere(path, files, device.type)))
+            engines.append((f"ctranslate2 {quantization}", size, EngineProcess(path, files, device.type)))
         model.to(device)
         for engine, size, model_or_engine in engines:
             for beams in num_beams:
@@ -134,30 +150,23 @@ def _translate(model: torch.nn.Module | Engine, tokenizer, sources: list[str], b
     return translator.best(sources), time.perf_counter() - started
 
 
-def engine_table(rows: list[dict]) -> str:
-    """The rows of [`measure_engine`] as a Markdown table."""
-    lines = ["| engine | beams | identical | BLEU | seconds | MiB |", "| --- | ---: | ---: | ---: | ---: | ---: |"]
-    for row in rows:
-        lines.append(
-            f"| {row['engine']} | {row['num_beams']} | {row['identical']:.1%} | {row['bleu']:.2f} "
-            f"| {row['seconds']:.1f} | {row['mebibytes']:.1f} |"
-        )
-    return "\n".join(lines)
+def engine_rows(rows: list[dict]) -> list[dict[str, str]]:
+    """What [`measure_engine`] returned, as rows of a table."""
+    return [
+        {
+            "engine": row["engine"],
+            "beams": str(row["num_beams"]),
+            "identical": f"{row['identical']:.1%}",
+            "BLEU": f"{row['bleu']:.2f}",
+            "seconds": f"{row['seconds']:.1f}",
+            "MiB": f"{row['mebibytes']:.1f}",
+        }
+        for row in rows
+    ]
 
 
 def main(argv: list[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", help="folder of a run, with its held-out test pairs")
-    parser.add_argument("--sentences", type=int, default=1000, help="distinct test sources (default: 1000)")
-    parser.add_argument("--num_beams", type=int, nargs="+", default=[1, 5], help="default: 1 5")
-    parser.add_argument("--quantizations", nargs="+", default=["float32", "int8"], help="default: float32 int8")
-    arguments = parser.parse_args(argv)
-    grouped = group_references(RunFolder(arguments.model).load_held_out("test"))[: arguments.sentences]
-    sources, references = [source for source, _ in grouped], [targets for _, targets in grouped]
-    rows = measure_engine(arguments.model, sources, references, arguments.num_beams, arguments.quantizations)
-    threads = os.environ.get("OMP_NUM_THREADS", f"{torch.get_num_threads()} in torch")
-    print(f"{len(sources):,} sentences of {arguments.model}, threads: {threads}\n\n{engine_table(rows)}")
-
-
-if __name__ == "__main__":
-    run(main)
+    """`run` from a command line, for tests/inference/test_engine.py."""
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    run(parser.parse_args(argv))

@@ -1,13 +1,13 @@
-"""How time and memory grow: of a training step with its batch and vocabulary, of preparing a corpus with its rows.
+"""How time and memory grow: for a training step and for preparing a corpus, each size in its own process.
 
-Each size is measured in a process of its own, so that no peak of memory is that of another. Memory is counted as in
-`memory`: the highest while the work is done, less what the process held before.
+A training step is measured against sentence length, vocabulary and batch size, preparing a corpus against its rows.
+Memory is the peak during the work less what the process held before.
 """
 
+import argparse
 import json
 import random
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,12 +29,14 @@ from glossa.data.pairs import prepare_pairs
 from glossa.data.vocabulary import SPECIAL_TOKENS, TokenizerArguments, train_tokenizer
 from glossa.errors import GlossaError
 from glossa.modeling_glossa import GlossaForConditionalGeneration
+from glossa.plots import draw_growth
 
 from .contenders import BareLoop
 from .corpus import EMBEDDED_VOCABULARY
-from .memory import in_process
+from .processes import in_process
+from .report import add_common_arguments, finish, prepare
 from .sizes import POSITIONS, glossa_config
-from .timing import alternate, peak_memory, reset_peak
+from .timing import alternate, peak_memory, reset_peak, table
 
 CURVES = {
     "length": (16, 32, 64, 128, 256, 512),
@@ -48,21 +50,47 @@ UNITS = {
     "batch": "sentences in a batch",
     "corpus": "rows of a corpus",
 }
-FIXED = {"length": 64, "vocabulary": 8000, "batch": 4}  # a step's, where another of them grows
-LEAST = {"length": 1, "vocabulary": 16, "batch": 1, "corpus": 100}
-WARM_UP = 2  # steps; the optimizer gets its memory in the first
+DEFAULTS = {"length": 64, "vocabulary": 8000, "batch": 4}  # of a step, for the sizes that do not grow
+MINIMUM = {"length": 1, "vocabulary": 16, "batch": 1, "corpus": 100}
+WARM_UP = 2  # steps; the optimizer allocates its memory in the first
 TOKENIZER_ROWS = 5000
-FIGURES = ("seconds", "memory")
+MEASURES = ("seconds", "memory")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_common_arguments(parser, rounds=1)
+    parser.add_argument("--curves", nargs="*", choices=CURVES, default=list(CURVES), help="default: all")
+    for curve, sizes in CURVES.items():
+        meaning = f"{UNITS[curve]} (default: {' '.join(map(str, sizes))})"
+        parser.add_argument(f"--{curve}", type=int, nargs="+", default=sizes, metavar="N", help=meaning)
+    parser.add_argument("--earlier", metavar="FILE.json", nargs="+", default=[],
+                        help="reports that --output wrote, to show their curves too")  # fmt: skip
+    parser.add_argument("--picture", metavar="FILE.png", help="draw the curves to this file (.png, .svg or .pdf)")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    before = prepare(arguments)
+    options = {name: getattr(arguments, name) for name in ("size", "architecture", "bf16", "threads", "steps")}
+    curves = load_growth(arguments.earlier, options)
+    if not arguments.curves and not curves:
+        raise GlossaError(f"--curves is empty, and so is --earlier. Give one of {', '.join(CURVES)}, or a report.")
+    ranges = {curve: getattr(arguments, curve) for curve in arguments.curves}
+    curves |= measure_growth(ranges, arguments.rounds, options)
+    curves = {curve: curves[curve] for curve in CURVES if curve in curves}
+    print(table(growth_rows(curves)))
+    finish(arguments, before, curves, data="generated data")
+    if arguments.picture:
+        draw_growth(curves, UNITS, Path(arguments.picture))
 
 
 def measure_growth(ranges: Mapping[str, Sequence[int]], rounds: int, options: dict) -> dict[str, dict]:
     """For each curve its `sizes`, and for each size the median of `seconds` and of `memory` (bytes).
 
-    Also `exponents`: for "seconds" and "memory" the one that fits `all` sizes best, and that of the `last` two.
+    Also `exponents`: for "seconds" and "memory" the one that fits `all` sizes best, and the one of the `last` two.
 
     Args:
-        ranges: Names of [`CURVES`], with two sizes or more that rise.
-        rounds: Processes for each size.
+        ranges: For names of [`CURVES`], two or more increasing sizes.
+        rounds: How many processes measure each size.
         options: Of [`measure_size`]: `size`, `architecture`, `bf16`, `threads` and `steps`.
     """
     for curve, sizes in ranges.items():
@@ -75,11 +103,11 @@ def measure_growth(ranges: Mapping[str, Sequence[int]], rounds: int, options: di
 
 
 def check_sizes(curve: str, sizes: Sequence[int]) -> None:
-    """Raises `GlossaError` where no curve can be drawn through `sizes`."""
-    if len(sizes) < 2 or any(first >= second for first, second in pairwise(sizes)) or sizes[0] < LEAST[curve]:
+    """Raises `GlossaError` where `sizes` cannot make a curve."""
+    if len(sizes) < 2 or any(first >= second for first, second in pairwise(sizes)) or sizes[0] < MINIMUM[curve]:
         raise GlossaError(
-            f"--{curve} is {' '.join(map(str, sizes))}; give two numbers or more that rise, each at least "
-            f"{LEAST[curve]}."
+            f"--{curve} is {' '.join(map(str, sizes))}; give two or more increasing numbers, each at least "
+            f"{MINIMUM[curve]}."
         )
     if curve == "length" and sizes[-1] > POSITIONS:
         raise GlossaError(f"--length is {sizes[-1]} at most; the models measured have {POSITIONS} positions.")
@@ -88,28 +116,28 @@ def check_sizes(curve: str, sizes: Sequence[int]) -> None:
 def _measure_curve(curve: str, sizes: Sequence[int], rounds: int, options: dict) -> dict:
     def turn(number: int):
         name = f"{curve} of {number:,}"
-        return partial(in_process, "benchmarks.growth", name, {"curve": curve, "number": number, "options": options})
+        return partial(in_process, measure_size, name, {"curve": curve, "number": number, "options": options})
 
     measured = alternate({str(number): turn(number) for number in sizes}, rounds, warm_up=False)
     results: dict = {"sizes": list(sizes)}
-    for figure in FIGURES:
-        results[figure] = [statistics.median(found[figure] for found in turns) for turns in measured.values()]
+    for measure in MEASURES:
+        results[measure] = [statistics.median(found[measure] for found in turns) for turns in measured.values()]
     results["exponents"] = {
-        figure: {"all": exponent(sizes, results[figure]), "last": exponent(sizes[-2:], results[figure][-2:])}
-        for figure in FIGURES
+        measure: {"all": exponent(sizes, results[measure]), "last": exponent(sizes[-2:], results[measure][-2:])}
+        for measure in MEASURES
     }
     return results
 
 
 def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
-    """The p of the power law `values` ~ `sizes` ** p that fits best: by least squares between the logarithms."""
+    """The p of the best-fitting power law `values` ~ `sizes` ** p, by least squares between the logarithms."""
     if min(values) <= 0:
-        raise GlossaError(f"A figure is {min(values)}, too small to be measured; measure larger sizes.")
+        raise GlossaError(f"A value is {min(values)}, too small to be measured; measure larger sizes.")
     return float(numpy.polyfit(numpy.log(sizes), numpy.log(values), 1)[0])
 
 
 def generated_pairs() -> Iterator[tuple[str, str]]:
-    """English and French sentences from the grammar of the embedded corpus, endlessly; some come up again."""
+    """An endless series of English and French sentences from the embedded corpus's grammar, with some repetition."""
     patterns = Patterns(random.Random(1))
     while True:
         pair, _ = patterns.draw()
@@ -117,7 +145,7 @@ def generated_pairs() -> Iterator[tuple[str, str]]:
 
 
 def write_corpus(folder: Path, rows: int) -> None:
-    """`pairs.tsv`, so many generated pairs, and a tokenizer learned from the first ones of them."""
+    """Write `pairs.tsv` with this many generated pairs, and a tokenizer learned from the first of them."""
     with (folder / "pairs.tsv").open("w", encoding="utf-8") as file:
         file.writelines(f"{english}\t{french}\n" for english, french in islice(generated_pairs(), rows))
     sentences = chain.from_iterable(islice(generated_pairs(), TOKENIZER_ROWS))
@@ -125,14 +153,14 @@ def write_corpus(folder: Path, rows: int) -> None:
 
 
 def measure_size(curve: str, number: int, options: dict) -> dict[str, float]:
-    """One size of a curve in this process: `seconds`, and the peak of its `memory` in bytes.
+    """Measure one size of a curve in this process: its `seconds`, and its peak `memory` in bytes.
 
-    Seconds of a training step are the median of `steps`, after a warm-up; a corpus is prepared once.
+    The time of a training step is the median of `steps` after a warm-up; a corpus is prepared once.
     """
     torch.set_num_threads(options["threads"])
     if curve == "corpus":
         return _measure_corpus(Path(options["folder"]), number)
-    return _measure_step(FIXED | {curve: number}, options)
+    return _measure_step(DEFAULTS | {curve: number}, options)
 
 
 def _measure_step(shape: dict[str, int], options: dict) -> dict[str, float]:
@@ -142,7 +170,7 @@ def _measure_step(shape: dict[str, int], options: dict) -> dict[str, float]:
     loader = DataLoader(random_rows(**shape), batch_size=shape["batch"])
     before = reset_peak()
     model = GlossaForConditionalGeneration(config)
-    model.set_attn_implementation("eager")  # as a run sets it on a processor
+    model.set_attn_implementation("eager")  # as a run sets it on a CPU
     loop = BareLoop(model, config, loader, options["bf16"])
     loop.train(WARM_UP)
     seconds = statistics.median(loop.train(1).seconds for _ in range(options["steps"]))
@@ -150,7 +178,7 @@ def _measure_step(shape: dict[str, int], options: dict) -> dict[str, float]:
 
 
 def word_tokenizer(vocabulary: int) -> PreTrainedTokenizerBase:
-    """A tokenizer of exactly so many tokens: made-up words, and the special ones."""
+    """A tokenizer with exactly this many tokens: made-up words and the special tokens."""
     words = " ".join(f"word{number}" for number in range(vocabulary))
     options = TokenizerArguments(tokenizer_model="word", min_frequency=1)
     return train_tokenizer([words], vocabulary, options=options)
@@ -177,9 +205,9 @@ def _measure_corpus(folder: Path, rows: int) -> dict[str, float]:
 
 
 def load_growth(files: Sequence[str], options: dict) -> dict[str, dict]:
-    """The curves in reports of earlier measurements, as [`measure_growth`] returned them.
+    """The curves in earlier reports, as [`measure_growth`] returned them.
 
-    Raises `GlossaError` where a file is no such report, or one with other `options`.
+    Raises `GlossaError` where a file is not such a report, or was measured with other `options`.
     """
     options = options | {"command": "growth"}
     curves: dict[str, dict] = {}
@@ -190,7 +218,7 @@ def load_growth(files: Sequence[str], options: dict) -> dict[str, dict]:
             curves |= report["results"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise GlossaError(
-                f"--earlier {file} is no report of growth ({error!r}). Give a file that --output wrote."
+                f"--earlier {file} is not a report of growth ({error!r}). Give a file that --output wrote."
             ) from error
         other = [f"{name} {measured[name]}, not {value}" for name, value in options.items() if measured[name] != value]
         if other:
@@ -205,12 +233,8 @@ def growth_rows(curves: Mapping[str, dict]) -> list[dict[str, str]]:
     rows = []
     for curve, found in curves.items():
         row = {"what grows": UNITS[curve], "from": f"{found['sizes'][0]:,}", "to": f"{found['sizes'][-1]:,}"}
-        for figure, name in zip(FIGURES, ("time", "memory"), strict=True):
-            row[f"exponent of {name}"] = f"{found['exponents'][figure]['all']:.2f}"
-            row[f"{name}, last two"] = f"{found['exponents'][figure]['last']:.2f}"
+        for measure, name in zip(MEASURES, ("time", "memory"), strict=True):
+            row[f"exponent of {name}"] = f"{found['exponents'][measure]['all']:.2f}"
+            row[f"{name}, last two"] = f"{found['exponents'][measure]['last']:.2f}"
         rows.append(row)
     return rows
-
-
-if __name__ == "__main__":
-    print(json.dumps(measure_size(**json.loads(sys.argv[1]))))

@@ -1,53 +1,73 @@
-"""The memory that training takes: each contender in a process of its own, above what it held before the model.
+"""Peak memory of training, each contender in its own process.
 
-The figure is the process's highest resident memory while it trained (VmHWM, which is reset) less its resident memory
-before the model was built, when libraries and data were loaded.
+The figure is the peak resident memory of the process while it trains (VmHWM, which is reset) less its resident memory
+before the model was built, when libraries and data were already loaded.
 """
 
-import json
-import subprocess
-import sys
+import argparse
 from collections.abc import Callable
 
 import torch
 
-from glossa.errors import GlossaError
-
-from .contenders import Field, count_trained
+from .contenders import ContenderBuilder, count_trained
 from .corpus import load_corpus
-from .timing import alternate, peak_memory, ratios, reset_peak, spread, times
+from .processes import in_process
+from .report import (
+    add_common_arguments,
+    add_contenders_argument,
+    add_corpus_arguments,
+    finish,
+    prepare,
+    shared_options,
+)
+from .timing import alternate, format_ratio, peak_memory, ratios, reset_peak, spread, table
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_common_arguments(parser)
+    add_corpus_arguments(parser)
+    add_contenders_argument(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    before = prepare(arguments)
+    results = measure_memory(
+        arguments.contenders, arguments.rounds, shared_options(arguments) | {"steps": arguments.steps}
+    )
+    print(table(memory_rows(results)))
+    finish(arguments, before, results)
 
 
 def measure_memory(names: list[str], rounds: int, options: dict) -> dict[str, dict]:
-    """For each contender the spread of its `memory`, and of its `memory_ratio`: the first's memory, in its own.
+    """For each contender the spread of its `memory` in bytes, and of `memory_ratio`: the first one's memory over its.
 
     Args:
         names: Of contenders.
         rounds: Processes of each.
-        options: Of [`train_alone`].
+        options: Of [`train_contender`], without its name.
     """
 
     def turn(name: str) -> Callable[[], dict]:
-        return lambda: in_process("benchmarks.memory", name, {"name": name} | options)
+        return lambda: in_process(train_contender, name, {"name": name} | options)
 
     measured = alternate({name: turn(name) for name in names}, rounds, warm_up=False)
     first = [found["memory"] for found in measured[names[0]]]
     results = {}
-    for name, rounds_of_it in measured.items():
-        memory = [found["memory"] for found in rounds_of_it]
-        results[name] = rounds_of_it[0] | {"memory": spread(memory), "memory_ratio": ratios(first, memory)}
+    for name, found_in_rounds in measured.items():
+        memory = [found["memory"] for found in found_in_rounds]
+        results[name] = found_in_rounds[0] | {"memory": spread(memory), "memory_ratio": ratios(first, memory)}
     return results
 
 
-def train_alone(
+def train_contender(
     name: str, data: str | None, language: str, size: str, architecture: str, bf16: bool, threads: int, steps: int
 ) -> dict:
-    """Train the contender for some steps in this process; its `memory` in bytes, and what it trained on."""
+    """Train the contender for some steps in this process. Returns its `memory` in bytes and what it trained on."""
     torch.set_num_threads(threads)
     corpus = load_corpus(data, language)
-    field = Field(corpus.tokenised["train"], corpus.tokenizer, size, architecture, bf16)
+    builder = ContenderBuilder(corpus.tokenized["train"], corpus.tokenizer, size, architecture, bf16)
     before = reset_peak()
-    contender = field.build(name)
+    contender = builder.build(name)
     work = contender.train(steps)
     contender.close()
     return {
@@ -58,18 +78,6 @@ def train_alone(
     }
 
 
-def in_process(module: str, name: str, options: dict) -> dict:
-    """What `module` prints as its last line, JSON, when it is run in a process of its own with `options` as JSON.
-
-    Raises `GlossaError` where that fails; `name` says to people what was measured.
-    """
-    command = [sys.executable, "-m", module, json.dumps(options)]
-    process = subprocess.run(command, capture_output=True, text=True, check=False)
-    if process.returncode:
-        raise GlossaError(f"{name} failed in a process of its own: {process.stderr.strip()[-500:]}")
-    return json.loads(process.stdout.splitlines()[-1])
-
-
 def memory_rows(results: dict[str, dict]) -> list[dict[str, str]]:
     """What [`measure_memory`] returned, a row for each contender."""
     first = next(iter(results))
@@ -77,13 +85,9 @@ def memory_rows(results: dict[str, dict]) -> list[dict[str, str]]:
         {
             "memory of training": name,
             "peak": f"{found['memory']['median'] / 2**20:,.0f} MiB",
-            f"{first} takes of it": times(found["memory_ratio"]),
+            f"{first} takes of it": format_ratio(found["memory_ratio"]),
             "tokens a step": f"{found['target_tokens_a_step']:,.0f}",
             "padding": f"{found['padding']:.1%}",
         }
         for name, found in results.items()
     ]
-
-
-if __name__ == "__main__":
-    print(json.dumps(train_alone(**json.loads(sys.argv[1]))))

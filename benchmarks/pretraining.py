@@ -1,15 +1,14 @@
-"""What pretraining on texts is worth where pairs are few: `scripts/pretraining_study.py MULTI30K`.
+"""What pretraining on texts is worth where pairs are few: `python -m benchmarks pretraining MULTI30K`.
 
 MULTI30K is a folder with the English and French sentences of Multi30K (Elliott et al. 2016, 2017), line-aligned:
-`train`, `val` and `test_2016_flickr`, each `.en.gz` and `.fr.gz`. A model learns to fill in spans of the training
-texts of both languages, and then to translate, from the first `--pairs` pairs; another of the same size learns from
-these pairs alone. Prints a Markdown table of their scores on the test split. Runs that are finished are not repeated.
+`train`, `val` and `test_2016_flickr`, each `.en.gz` and `.fr.gz`. One model learns to fill in spans of the training
+texts of both languages, and then to translate from the first `--pairs` pairs; another of the same size learns from
+these pairs alone. Prints a Markdown table of their scores on the test split. Finished runs are not repeated.
 """
 
 import argparse
 from pathlib import Path
 
-from glossa.cli import run
 from glossa.run_folder import RunFolder
 from glossa.training.arguments import parse_settings
 from glossa.training.run import train
@@ -23,18 +22,16 @@ TRANSLATION = """--learning_rate 2e-3 --dropout 0.3 --eval_strategy steps --save
     --eval_steps 200 --save_steps 200 --max_validation_samples 300 --max_new_tokens 50"""
 
 
-def parse(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, help="the folder of Multi30K")
     parser.add_argument("--output_dir", type=Path, default=Path("runs/pretraining-study"), help="folder of the runs")
     parser.add_argument("--pairs", type=int, default=2000, help="pairs to translate from (default: 2000)")
     parser.add_argument("--epochs", type=int, default=40, help="over these pairs (default: 40)")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2], help="of the translators (default: 1 2)")
-    return parser.parse_args(argv)
 
 
-def finished(output: Path, settings: str) -> dict:
-    """The metrics of the run in `output`, which is trained first where it is not finished."""
+def train_once(output: Path, settings: str) -> dict:
+    """The metrics of the run in `output`, which is trained first if it is not finished."""
     if not RunFolder(output).metrics:
         train(parse_settings([*COMMON.split(), *settings.split(), "--output_dir", str(output)]))
     return RunFolder(output).metrics
@@ -48,27 +45,22 @@ def row(name: str, seed: int, metrics: dict) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def main(argv: list[str]) -> None:
-    arguments = parse(argv)
+def run(arguments: argparse.Namespace) -> None:
     sides = {
         f"--{split}_path": " ".join(str(arguments.folder / f"{file}.{language}.gz") for language in ("en", "fr"))
         for split, file in (("data", "train"), ("validation", "val"), ("test", "test_2016_flickr"))
     }
     data = " ".join(f"{name} {paths}" for name, paths in sides.items())
     start = arguments.output_dir / "pretrained"
-    first = finished(start, f"{data} {PRETRAINING}")
+    first = train_once(start, f"{data} {PRETRAINING}")
     few = f"{data} --max_train_samples {arguments.pairs} --num_train_epochs {arguments.epochs} {TRANSLATION}"
     rows = []
     for seed in arguments.seeds:
         for name, origin in (("pretrained, then the pairs", f"--init_from {start}"), ("the pairs alone", "")):
             output = arguments.output_dir / f"{name.split(',')[0].replace(' ', '-')}-{seed}"
-            rows.append(row(name, seed, finished(output, f"{few} --seed {seed} {origin}")))
+            rows.append(row(name, seed, train_once(output, f"{few} --seed {seed} {origin}")))
     columns = ["training", "seed", "steps", "seconds"]
     columns += [f"{decoding} {score}" for decoding in ("greedy", "beam 4") for score in ("BLEU", "chrF++")]
     print(f"\nPretraining: {first['steps']:,} steps in {first['training_seconds']:,.0f} s, validation loss ", end="")
     print(f"{first['validation']['loss']:.3f}. {first['parameters']:,} parameters, {first['device']}.\n")
     print("\n".join([f"| {' | '.join(columns)} |", "|" + " --- |" * len(columns), *sorted(rows)]))
-
-
-if __name__ == "__main__":
-    run(main)

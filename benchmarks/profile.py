@@ -1,4 +1,4 @@
-"""Where the time of a measured turn goes: operators by kind, in shares of the whole."""
+"""Where the time of a turn goes: seconds of each kind of operator, and their shares."""
 
 import time
 from collections.abc import Callable
@@ -10,7 +10,7 @@ Measured = TypeVar("Measured")
 
 MATRICES = "matrix multiplication"
 REST = "other operators"
-OUTSIDE = "Python, and what no operator counts"
+OUTSIDE = "Python, outside of operators"
 KINDS = {
     MATRICES: ("mm", "addmm", "addmm_", "bmm", "baddbmm"),
     "attention in one operator": ("_scaled_dot_product_flash_attention_for_cpu",),
@@ -27,17 +27,17 @@ KINDS = {
 
 
 def time_by_kind(turn: Callable[[], Measured]) -> tuple[Measured, dict[str, float]]:
-    """What `turn` returns, and the seconds of each of `KINDS` in it, with what is left; they add up to its time.
+    """What `turn` returns, and its seconds in each of `KINDS`, in other operators and in Python.
 
-    Being watched makes every operator some microseconds slower, which goes to the last two kinds most of all.
+    The profiler makes every operator some microseconds slower; most of that counts as the last two kinds.
     """
     started = time.perf_counter()
-    with profile(activities=[ProfilerActivity.CPU]) as watched:
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
         result = turn()
         seconds = time.perf_counter() - started
     kinds = {f"aten::{name}": kind for kind, names in KINDS.items() for name in names}
     found = dict.fromkeys([*KINDS, REST], 0.0)
-    for event in watched.key_averages():
+    for event in profiler.key_averages():
         if event.key.startswith("aten::"):
             found[kinds.get(event.key, REST)] += event.self_cpu_time_total / 1e6
     found[OUTSIDE] = max(seconds - sum(found.values()), 0.0)
@@ -45,7 +45,7 @@ def time_by_kind(turn: Callable[[], Measured]) -> tuple[Measured, dict[str, floa
 
 
 def profile_rows(found: dict[str, float]) -> list[dict[str, str]]:
-    """What [`time_by_kind`] found, the longest first, those that took nothing left out."""
+    """What [`time_by_kind`] found, the longest first, without the kinds that took no time."""
     total = sum(found.values())
     ordered = sorted(found.items(), key=lambda item: -item[1])
     return [{"time goes to": kind, "share": f"{seconds / total:.1%}"} for kind, seconds in ordered if seconds > 0]

@@ -1,4 +1,4 @@
-"""The sizes that are measured, one architecture for every contender, and the operations that its shapes ask for."""
+"""The model sizes that are measured, in one architecture for every contender, and their number of operations."""
 
 from transformers import MarianConfig, PreTrainedTokenizerBase
 
@@ -12,9 +12,9 @@ POSITIONS = 512
 
 
 def glossa_config(size: str, tokenizer: PreTrainedTokenizerBase, architecture: str = "published") -> GlossaConfig:
-    """A Glossa model of that size: of the published architecture, or of Glossa's own, the "modern" one.
+    """A Glossa model of this size, with the published architecture or with Glossa's own, the "modern" one.
 
-    Glossa's own has a gated feed-forward of two thirds the inner width, so that both weigh nearly the same.
+    The modern one has a gated feed-forward of two thirds the inner width, so that both have nearly equal parameters.
     """
     d_model, ffn, layers, heads = SIZES[size]
     settings: dict = {"dropout": DROPOUT, "label_smoothing": LABEL_SMOOTHING}
@@ -43,7 +43,7 @@ def glossa_config(size: str, tokenizer: PreTrainedTokenizerBase, architecture: s
 
 
 def marian_config(config: GlossaConfig) -> MarianConfig:
-    """MarianMT of the same dimensions; of 3/2 the inner width where Glossa's feed-forward is gated."""
+    """MarianMT with the same dimensions, and 3/2 the inner width where Glossa's feed-forward is gated."""
     wider = 1.5 if config.gated_feed_forward else 1
     return MarianConfig(
         vocab_size=config.vocab_size,
@@ -69,28 +69,25 @@ def marian_config(config: GlossaConfig) -> MarianConfig:
 def forward_flops(config: GlossaConfig, rows: int, source: int, target: int) -> int:
     """Operations of the matrix multiplications in one forward pass of [rows, source] and [rows, target] tokens.
 
-    Padding counts as tokens do: it is multiplied alike. A backward pass asks for twice as many.
+    Padding counts like real tokens, since it is multiplied too. A backward pass takes twice as many operations.
     """
-    encoder, decoder = config.encoder_layers, config.decoder_layers
-    width = _attention_width(config, config.encoder_attention_heads)
-    flops = encoder * (_projections(config, width, source, source) + 4 * source * source * width)
-    flops += encoder * _feed_forward(config, config.encoder_ffn_dim, source)
-    width = _attention_width(config, config.decoder_attention_heads)
-    flops += decoder * (_projections(config, width, target, target) + 4 * target * target * width)
-    flops += decoder * (_projections(config, width, target, source) + 4 * target * source * width)
-    flops += decoder * _feed_forward(config, config.decoder_ffn_dim, target)
-    flops += 2 * target * config.d_model * config.decoder_vocab_size
-    return rows * flops
+    return rows * (
+        config.encoder_layers * _attention(config, config.encoder_attention_heads, source, source)
+        + config.encoder_layers * _feed_forward(config, config.encoder_ffn_dim, source)
+        + config.decoder_layers * _attention(config, config.decoder_attention_heads, target, target)
+        + config.decoder_layers * _attention(config, config.decoder_attention_heads, target, source)
+        + config.decoder_layers * _feed_forward(config, config.decoder_ffn_dim, target)
+        + 2 * target * config.d_model * config.decoder_vocab_size
+    )
 
 
-def _attention_width(config: GlossaConfig, heads: int) -> int:
-    return heads * (config.head_dim or config.d_model // heads)
-
-
-def _projections(config: GlossaConfig, width: int, queries: int, keys: int) -> int:
-    """Query and output projections of `queries` tokens, key and value projections of `keys` tokens."""
-    shared = config.encoder_attention_heads // (config.key_value_heads or config.encoder_attention_heads)
-    return 4 * queries * config.d_model * width + 4 * keys * config.d_model * width // shared
+def _attention(config: GlossaConfig, heads: int, queries: int, keys: int) -> int:
+    """Attention with `heads` query heads, from `queries` tokens to `keys` tokens."""
+    head_dim = config.head_dim or config.d_model // heads
+    query_width, key_width = heads * head_dim, (config.key_value_heads or heads) * head_dim
+    # Query and output projections; key and value projections; scores, and the sums weighted by them.
+    projections = 4 * queries * config.d_model * query_width + 4 * keys * config.d_model * key_width
+    return projections + 4 * queries * keys * query_width
 
 
 def _feed_forward(config: GlossaConfig, inner: int, tokens: int) -> int:

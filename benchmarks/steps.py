@@ -1,9 +1,7 @@
-"""What a step teaches: sentences at random, or those of a recipe's batches, of like length in each.
+"""Whether batches of similar lengths train as well as random batches: `python -m benchmarks steps RECIPE`.
 
-    python -m benchmarks.steps RECIPE [--seeds 1 2 3] [--compositions ...] [any setting of scripts/train.py]
-
-Each trains the recipe's model from scratch, for equally many steps of as many sentences on average, and translates the
-validation split greedily.
+Trains the recipe's model from scratch with both kinds of batches, for the same number of steps of as many sentences on
+average, and translates the validation split greedily. Any setting of `glossa train` may follow the recipe.
 """
 
 import argparse
@@ -16,7 +14,6 @@ import datasets
 from datasets import DatasetDict
 from transformers import DataCollatorForSeq2Seq, PreTrainedTokenizerBase, Seq2SeqTrainer, set_seed
 
-from glossa.cli import run
 from glossa.data.batching import TokenBatchSampler
 from glossa.data.encoding import tokenize_pairs
 from glossa.data.pairs import prepare_pairs
@@ -28,24 +25,36 @@ from glossa.training.trainer import GlossaTrainer
 
 from .timing import table
 
-COMPOSITIONS = ("at random", "as the recipe says")
-QUIET = [
+COMPOSITIONS = ("at random", "as the recipe says")  # of a step's sentences
+NO_EVALUATION = [
     *("--eval_strategy", "no", "--save_strategy", "no", "--load_best_model_at_end", "false"),
     *("--predict_with_generate", "false", "--logging_strategy", "no", "--report_to", "none", "--disable_tqdm", "true"),
 ]
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "%(prog)s RECIPE [--seeds N ...] [--compositions NAME ...] [--setting value ...]"
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="default: 1 2 3")
+    parser.add_argument("--compositions", nargs="+", choices=COMPOSITIONS, default=COMPOSITIONS, help="default: both")
+    parser.set_defaults(settings=[])
+
+
+def run(arguments: argparse.Namespace) -> None:
+    datasets.disable_progress_bars()
+    print(table(quality_rows(measure_quality(arguments.settings, arguments.compositions, arguments.seeds))))
+
+
 class RandomTrainer(GlossaTrainer):
-    """The stock Trainer's batches: sentences at random, of any lengths."""
+    """Glossa's Trainer with the batches of the stock Trainer: random sentences of any length."""
 
     get_train_dataloader = Seq2SeqTrainer.get_train_dataloader
 
 
 def build_trainer(
-    composition: str, settings: Settings, tokenizer: PreTrainedTokenizerBase, tokenised: DatasetDict
+    composition: str, settings: Settings, tokenizer: PreTrainedTokenizerBase, tokenized: DatasetDict
 ) -> GlossaTrainer:
-    """A trainer of a new model. Its steps are `composition`, one of `COMPOSITIONS`, and as many as the recipe's."""
-    arguments, rows = settings.training, tokenised["train"]
+    """A trainer for a new model: batches of `composition`, one of `COMPOSITIONS`, and the recipe's number of steps."""
+    arguments, rows = settings.training, tokenized["train"]
     sampler = TokenBatchSampler(rows["source_length"], rows["target_length"], arguments.batch_tokens)
     steps_an_epoch = len(sampler) / arguments.gradient_accumulation_steps
     arguments.max_steps = round(arguments.num_train_epochs * steps_an_epoch)
@@ -59,25 +68,27 @@ def build_trainer(
         model=model,
         args=arguments,
         train_dataset=rows,
-        eval_dataset=tokenised["validation"],
+        eval_dataset=tokenized["validation"],
         processing_class=tokenizer,
         data_collator=DataCollatorForSeq2Seq(tokenizer, model),
     )
 
 
 def measure_quality(argv: list[str], compositions: Iterable[str], seeds: Iterable[int]) -> dict[str, dict]:
-    """For each composition lists, a value for each seed: `loss` (nats a token) and `bleu` on the validation split,
-    `seconds` of training and `padding`'s share."""
-    settings = parse_settings([*argv, *QUIET])
+    """For each composition `loss` (nats a token) and `bleu` on the validation split, and `seconds` of training.
+
+    Each is a list with a value for each seed.
+    """
+    settings = parse_settings([*argv, *NO_EVALUATION])
     pairs, report = prepare_pairs(settings.data)
     tokenizer = build_tokenizer(settings, pairs)
-    tokenised = tokenize_pairs(pairs, tokenizer, settings.data, report)
+    tokenized = tokenize_pairs(pairs, tokenizer, settings.data, report)
     results: dict[str, dict] = {name: {"loss": [], "bleu": [], "seconds": []} for name in compositions}
     for seed in seeds:
         for name, found in results.items():
             with tempfile.TemporaryDirectory() as run:
-                settings = parse_settings([*argv, *QUIET, "--seed", str(seed), "--output_dir", run])
-                trainer = build_trainer(name, settings, tokenizer, tokenised)
+                settings = parse_settings([*argv, *NO_EVALUATION, "--seed", str(seed), "--output_dir", run])
+                trainer = build_trainer(name, settings, tokenizer, tokenized)
                 started = time.perf_counter()
                 trainer.train()
                 found["seconds"].append(time.perf_counter() - started)
@@ -101,16 +112,3 @@ def quality_rows(results: dict[str, dict]) -> list[dict[str, str]]:
         }
         for name, found in results.items()
     ]
-
-
-def main(argv: list[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="default: 1 2 3")
-    parser.add_argument("--compositions", nargs="+", choices=COMPOSITIONS, default=COMPOSITIONS, help="default: all")
-    own, settings = parser.parse_known_args(argv)
-    datasets.disable_progress_bars()
-    print(table(quality_rows(measure_quality(settings, own.compositions, own.seeds))))
-
-
-if __name__ == "__main__":
-    run(main)

@@ -1,4 +1,4 @@
-"""Contenders measured in turn: rounds, medians, ratios with their spread, and what the machine can do at most."""
+"""Measurements in turns: rounds, medians, ratios with their spread, and the peak speed of the machine."""
 
 import os
 import platform
@@ -15,16 +15,16 @@ Measured = TypeVar("Measured")
 
 MATRIX_SIZES = (1024, 2048)
 MATRIX_SECONDS = 0.3  # of multiplying, for each size
-RESET = "5"  # what proc(5) says resets the peak
+RESET = "5"  # resets the peak; see proc(5)
 
 
 def alternate(
     contenders: Mapping[str, Callable[[], Measured]], rounds: int, warm_up: bool = True
 ) -> dict[str, list[Measured]]:
-    """What each contender returns in each of `rounds` rounds, after one call to warm up that does not count.
+    """What each contender returns in each of `rounds` rounds, after one warm-up call that does not count.
 
-    In a round everyone has one turn. Who begins moves on from round to round, so that what disturbs the machine for
-    a while disturbs all alike and no one always comes after the same one.
+    In each round every contender has one turn. The first turn moves on from round to round, so that a disturbance of
+    the machine affects all contenders alike and none always follows the same other.
     """
     names = list(contenders)
     for name in names if warm_up else ():
@@ -38,7 +38,7 @@ def alternate(
 
 
 def spread(values: Iterable[float]) -> dict[str, float]:
-    """Median, lowest and highest of `values`."""
+    """Median, minimum and maximum of `values`."""
     values = sorted(values)
     return {"median": statistics.median(values), "low": values[0], "high": values[-1]}
 
@@ -49,7 +49,7 @@ def ratios(speeds: Sequence[float], others: Sequence[float]) -> dict[str, float]
 
 
 def matmul_peak(dtype: torch.dtype) -> float:
-    """Floating-point operations a second of the best matrix multiplication that torch does here."""
+    """Floating-point operations a second of torch's fastest matrix multiplication on this machine."""
     best = 0.0
     for size in MATRIX_SIZES:
         first, second = torch.rand(size, size, dtype=dtype), torch.rand(size, size, dtype=dtype)
@@ -61,23 +61,23 @@ def matmul_peak(dtype: torch.dtype) -> float:
 
 
 def reset_peak() -> int:
-    """Bytes of memory that this process holds; what it has held at most is counted anew from here (Linux)."""
+    """Reset the peak memory of this process, and return its current memory in bytes (Linux)."""
     held = psutil.Process().memory_info().rss
     Path("/proc/self/clear_refs").write_text(RESET)
     return held
 
 
 def peak_memory() -> int:
-    """Bytes of memory that this process has held at most (Linux)."""
+    """Peak resident memory of this process in bytes, since its start or the last reset (Linux)."""
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) * 1024
 
 
 def machine() -> dict[str, str | int | float]:
-    """What a figure needs beside it: processor, threads, versions, and how busy the machine was."""
+    """The conditions of a measurement: CPU, cores, threads, load average and the version of torch."""
     model = [line.split(":")[1].strip() for line in _cpu_lines() if line.startswith("model name")]
     return {
-        "processor": model[0] if model else platform.machine(),
+        "cpu": model[0] if model else platform.machine(),
         "cores": len(os.sched_getaffinity(0)),
         "threads": torch.get_num_threads(),
         "load_average": os.getloadavg()[0],
@@ -91,12 +91,12 @@ def _cpu_lines() -> list[str]:
 
 
 def table(rows: Sequence[Mapping[str, str]]) -> str:
-    """Rows of equal keys as a Markdown table; all columns but the first are aligned to the right."""
+    """Rows with equal keys as a Markdown table; all columns but the first are aligned to the right."""
     names = list(rows[0])
     lines = [names, ["---"] + ["---:"] * (len(names) - 1)] + [[row[name] for name in names] for row in rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def times(ratio: Mapping[str, float]) -> str:
-    """A ratio and its spread, for people."""
+def format_ratio(ratio: Mapping[str, float]) -> str:
+    """A ratio with its spread, as in `2.50 [2.18, 3.22]`."""
     return f"{ratio['median']:.2f} [{ratio['low']:.2f}, {ratio['high']:.2f}]"

@@ -1,5 +1,12 @@
-"""How fast Glossa trains beside others of equal size: real target tokens a second, in turn, on the same pairs."""
+"""How fast Glossa trains beside other implementations of the same size, in turns, on the same pairs.
 
+For each contender: real target tokens a second, padding, share of the machine's peak, and memory. The contenders are
+transformers' MarianMT under the stock Seq2SeqTrainer, torch.nn.Transformer, and Glossa without its Trainer.
+
+A figure is the median of the rounds; a ratio is the median of the ratios within each round, with minimum and maximum.
+"""
+
+import argparse
 import multiprocessing
 from functools import partial
 
@@ -7,20 +14,72 @@ import torch
 
 from glossa.errors import GlossaError
 
-from .contenders import Work, build_alone, count_trained
-from .timing import alternate, matmul_peak, ratios, spread, times
+from .contenders import Work, build_contender, count_trained
+from .memory import measure_memory
+from .profile import MATRICES, profile_rows, time_by_kind
+from .report import (
+    add_common_arguments,
+    add_contenders_argument,
+    add_corpus_arguments,
+    finish,
+    prepare,
+    shared_options,
+)
+from .timing import alternate, format_ratio, matmul_peak, ratios, spread, table
 
 PEAK = "matrix multiplication"
 
 
-def measure_training(names: list[str], rounds: int, steps: int, options: dict) -> dict:
-    """Windows of `steps` steps of each contender in `rounds` rounds, and the machine's peak measured in each round.
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_common_arguments(parser)
+    add_corpus_arguments(parser)
+    add_contenders_argument(parser)
+    parser.add_argument("--profile", action="store_true", help="where Glossa's time goes, instead of a comparison")
+    parser.add_argument(
+        "--memory_rounds", type=int, default=1, help="for the memory column; 0 leaves it out (default: 1)"
+    )
 
-    `options` are those of [`build_alone`]. Returns `peak` (the spread of operations a second) and `contenders`: for
-    each its parameters, and the spreads of its `speed`, of its `ratio` (how many times as fast the first of `names`
-    is), and of its `share` of the peak; its padding, and its target tokens a step.
+
+def run(arguments: argparse.Namespace) -> None:
+    before = prepare(arguments)
+    finish(arguments, before, profile_training(arguments) if arguments.profile else compare(arguments))
+
+
+def compare(arguments: argparse.Namespace) -> dict:
+    """Measure the contenders and print the table."""
+    options = shared_options(arguments)
+    result = measure_training(arguments.contenders, arguments.rounds, arguments.steps, options)
+    if arguments.memory_rounds:
+        memory = measure_memory(arguments.contenders, arguments.memory_rounds, options | {"steps": arguments.steps})
+        for name, found in memory.items():
+            result["contenders"][name] |= {key: found[key] for key in ("memory", "memory_ratio")}
+    print(table(training_rows(result)))
+    peak = {name: f"{value / 1e9:,.0f}" for name, value in result["peak"].items()}
+    precision = "bfloat16" if arguments.bf16 else "float32"
+    print(f"\nPeak: {peak['median']} [{peak['low']}, {peak['high']}] GFLOP/s of matrix multiplication in {precision}")
+    return result
+
+
+def profile_training(arguments: argparse.Namespace) -> dict:
+    """Print where the time of Glossa's training steps goes."""
+    contender = build_contender("Glossa, bare loop", **shared_options(arguments))
+    contender.train(arguments.steps)
+    work, found = time_by_kind(partial(contender.train, arguments.steps))
+    peak = matmul_peak(torch.bfloat16 if arguments.bf16 else torch.float32)
+    print(table(profile_rows(found)))
+    print(f"\n{work.flops / work.seconds / peak:.1%} of the peak overall, ", end="")
+    print(f"{work.flops / found[MATRICES] / peak:.1%} during matrix multiplication")
+    return found
+
+
+def measure_training(names: list[str], rounds: int, steps: int, options: dict) -> dict:
+    """Turns of `steps` steps of each contender in `rounds` rounds, with the machine's peak measured in each round.
+
+    `options` are those of [`build_contender`]. Returns `peak` (the spread of operations a second) and `contenders`:
+    for each its parameters, and the spreads of its `speed`, of its `ratio` (how many times as fast the first of
+    `names` is), and of its `share` of the peak; its padding, and its target tokens a step.
     """
-    contenders = {name: _Elsewhere(name, options) for name in names}
+    contenders = {name: _ContenderProcess(name, options) for name in names}
     turns: dict = {name: partial(contender.train, steps) for name, contender in contenders.items()}
     turns[PEAK] = lambda: matmul_peak(torch.bfloat16 if options["bf16"] else torch.float32)
     try:
@@ -39,11 +98,11 @@ def measure_training(names: list[str], rounds: int, steps: int, options: dict) -
     }
 
 
-class _Elsewhere:
-    """A contender in a process of its own, idle between its turns.
+class _ContenderProcess:
+    """A contender in its own process, idle between its turns.
 
-    In one process each would have threads of its own, and more threads than processors make OpenMP wait by another
-    way, slow for all.
+    In a single process each contender would add its own threads, and OpenMP slows down for all of them once there are
+    more threads than cores.
     """
 
     def __init__(self, name: str, options: dict):
@@ -59,11 +118,11 @@ class _Elsewhere:
         return self.receive()
 
     def receive(self):
-        """What the other process sends; an error is raised here."""
+        """What the process sends; an error is raised here."""
         try:
             received = self.connection.recv()
         except EOFError as error:
-            raise GlossaError(f"{self.name} ended before its work was done; the system may have ended it.") from error
+            raise GlossaError(f"The process of {self.name} ended early; the system may have ended it.") from error
         if isinstance(received, Exception):
             raise received
         return received
@@ -74,9 +133,9 @@ class _Elsewhere:
 
 
 def _serve(connection, name: str, options: dict) -> None:
-    """Send how many parameters the contender trains; then for each number of steps that comes the work done."""
+    """Send the number of parameters; then, for each number of steps that arrives, train and send the work done."""
     try:
-        contender = build_alone(name, **options)
+        contender = build_contender(name, **options)
         connection.send(count_trained(contender.model))
         while True:
             connection.send(contender.train(connection.recv()))
@@ -107,13 +166,13 @@ def training_rows(result: dict) -> list[dict[str, str]]:
             "training": name,
             "parameters": f"{found['parameters']:,}",
             "target tokens/s": f"{found['speed']['median']:,.0f}",
-            f"{first} is faster": times(found["ratio"]),
+            f"{first} is faster": format_ratio(found["ratio"]),
             "tokens a step": f"{found['target_tokens_a_step']:,.0f}",
             "padding": f"{found['padding']:.1%}",
             "of peak": f"{found['share']['median']:.1%}",
         }
         if "memory" in found:
             row["peak memory"] = f"{found['memory']['median'] / 2**20:,.0f} MiB"
-            row["of this"] = times(found["memory_ratio"])
+            row["of this"] = format_ratio(found["memory_ratio"])
         rows.append(row)
     return rows

@@ -1,4 +1,4 @@
-"""How time and memory grow: exponents of known laws, what is measured, and the command once from end to end."""
+"""Growth of time and memory: exponents of known laws, what is measured, and the command from end to end."""
 
 import json
 import mmap
@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks import growth
 from benchmarks.__main__ import main
-from benchmarks.growth import CURVES, FIGURES, exponent, generated_pairs, growth_rows, load_growth
-from benchmarks.memory import in_process
+from benchmarks.growth import CURVES, MEASURES, exponent, generated_pairs, growth_rows, load_growth
+from benchmarks.processes import in_process
 from benchmarks.timing import peak_memory, reset_peak
 from glossa.errors import GlossaError
 from glossa.plots import draw_growth
@@ -36,13 +36,13 @@ def test_the_exponent_of_a_power_law_is_found(power):
     assert exponent(sizes, [3 * size**power for size in sizes]) == pytest.approx(power, abs=1e-9)
 
 
-def test_a_figure_that_is_nothing_has_no_exponent():
+def test_a_value_of_zero_has_no_exponent():
     with pytest.raises(GlossaError, match="too small to be measured"):
         exponent([1, 2], [0, 5])
 
 
 def test_the_last_exponent_is_that_of_the_last_two_sizes(monkeypatch):
-    def cost(module, name, options):
+    def cost(function, name, options):
         return {"seconds": 5 if options["number"] <= 8 else options["number"] ** 2, "memory": 7 * options["number"]}
 
     monkeypatch.setattr(growth, "in_process", cost)
@@ -55,7 +55,7 @@ def test_the_last_exponent_is_that_of_the_last_two_sizes(monkeypatch):
     assert list(row.values()) == ["sentences in a batch", "4", "48", "2.73", "2.00", "1.00", "1.00"]
 
 
-def test_generated_pairs_go_on_beyond_the_embedded_corpus_and_are_always_the_same():
+def test_generated_pairs_are_always_the_same():
     pairs = list(islice(generated_pairs(), 300))
     assert pairs == list(islice(generated_pairs(), 300))
     assert len(set(pairs)) > 280 and all(english and french for english, french in pairs)
@@ -74,7 +74,7 @@ def test_a_batch_is_random_rows_without_padding():
 
 
 def touch_new_pages(size):
-    """Hold `size` bytes for a moment that cannot come from what the C library has kept."""
+    """Hold `size` bytes for a moment, in pages that the C library has not kept from before."""
     with mmap.mmap(-1, size) as memory:
         for page in range(0, size, mmap.PAGESIZE):
             memory[page] = 1
@@ -97,10 +97,10 @@ def test_sizes_that_give_no_curve_are_refused(options):
         main(["growth", "--curves", options[0].removeprefix("--"), *options])
 
 
-def test_an_error_in_a_process_says_what_was_measured():
+def test_an_error_in_a_child_process_names_the_measurement():
     wrong = {"curve": "batch", "number": 4, "options": OPTIONS | {"size": "huge"}}
-    with pytest.raises(GlossaError, match=r"(?s)batch of 4 failed in a process.*KeyError: 'huge'"):
-        in_process("benchmarks.growth", "batch of 4", wrong)
+    with pytest.raises(GlossaError, match=r"(?s)batch of 4 failed in its own process: KeyError\('huge'\)"):
+        in_process(growth.measure_size, "batch of 4", wrong)
 
 
 def test_earlier_reports_are_shown_again(tmp_path, capsys):
@@ -112,19 +112,19 @@ def test_earlier_reports_are_shown_again(tmp_path, capsys):
     assert "peak memory (MiB)" in (tmp_path / "growth.svg").read_text()
 
 
-def test_earlier_reports_of_something_else_are_refused(tmp_path):
+def test_earlier_reports_with_other_options_are_refused(tmp_path):
     with pytest.raises(GlossaError, match="measured with size small, not tiny"):
         load_growth([report(tmp_path / "small.json", size="small")], OPTIONS)
     with pytest.raises(GlossaError, match="command train, not growth"):
         load_growth([report(tmp_path / "train.json", command="train")], OPTIONS)
     (tmp_path / "list.json").write_text("[]")
-    with pytest.raises(GlossaError, match=r"list\.json is no report of growth"):
+    with pytest.raises(GlossaError, match=r"list\.json is not a report of growth"):
         load_growth([str(tmp_path / "list.json")], OPTIONS)
     with pytest.raises(GlossaError, match="--curves is empty"):
         main(["growth", "--curves"])
 
 
-def test_a_picture_has_a_panel_of_time_and_one_of_memory_for_each_curve(tmp_path, monkeypatch):
+def test_a_picture_has_panels_of_time_and_memory_for_each_curve(tmp_path, monkeypatch):
     drawn = []
     monkeypatch.setattr("glossa.plots._save", lambda figure, file: drawn.append(figure))
     draw_growth({"length": LAW, "batch": LAW}, growth.UNITS, tmp_path / "growth.png")
@@ -149,10 +149,9 @@ def test_the_command_measures_every_curve(tmp_path, capsys):
     assert list(found) == list(CURVES)
     for curve, numbers in sizes.items():
         assert found[curve]["sizes"] == list(map(int, numbers))
-        for figure in FIGURES:
-            assert min(found[curve][figure]) > 0
-            assert found[curve]["exponents"][figure]["all"] == found[curve]["exponents"][figure]["last"]
-        assert found[curve]["memory"][0] < 1.5 * found[curve]["memory"][1]
-    # Weights, gradients and two moments of the 31,000 tokens that one model has more than the other.
+        for measure in MEASURES:
+            assert 0 < found[curve][measure][0] < found[curve][measure][1] * 1.5
+            assert found[curve]["exponents"][measure]["all"] == found[curve]["exponents"][measure]["last"]
+    # The larger model has 31,000 tokens more: their weights, gradients and two moments.
     small, large = found["vocabulary"]["memory"]
     assert large - small > 31_000 * 128 * 4 * 4

@@ -1,4 +1,4 @@
-"""What makes a training fast leaves it as good: losses of several seeds, with and without."""
+"""What makes training fast does not make it worse: losses of several seeds, with and without."""
 
 import statistics
 
@@ -10,7 +10,7 @@ from transformers import DataCollatorForSeq2Seq, set_seed
 
 from benchmarks.corpus import load_corpus
 from benchmarks.sizes import glossa_config
-from benchmarks.steps import COMPOSITIONS, QUIET, build_trainer, measure_quality, quality_rows
+from benchmarks.steps import COMPOSITIONS, NO_EVALUATION, build_trainer, measure_quality, quality_rows
 from glossa import GlossaForConditionalGeneration
 from glossa.data.batching import TokenBatchSampler
 from glossa.modeling_glossa import GlossaDropout
@@ -21,14 +21,14 @@ STEPS = 100
 
 
 def batches(corpus, split, seed):
-    rows = corpus.tokenised[split]
+    rows = corpus.tokenized[split]
     sampler = TokenBatchSampler(rows["source_length"], rows["target_length"], 400, seed=seed)
     inputs = rows.remove_columns(["source_length", "target_length"])
     return DataLoader(inputs, batch_sampler=sampler, collate_fn=DataCollatorForSeq2Seq(corpus.tokenizer))
 
 
 def validation_loss(corpus, seed, dropout):
-    """Nats a token after `STEPS` steps with the seed, and with `dropout` wherever the model has some."""
+    """The loss in nats a token after `STEPS` steps, with `dropout` in place of the model's own."""
     set_seed(seed)
     model = GlossaForConditionalGeneration(glossa_config("tiny", corpus.tokenizer, "modern")).train()
     for module in model.modules():
@@ -51,25 +51,25 @@ def validation_loss(corpus, seed, dropout):
 
 
 @pytest.mark.slow
-def test_dropout_s_generator_does_not_change_quality():
+def test_our_dropout_trains_as_well_as_torchs():
     corpus = load_corpus(None)
     ours = [validation_loss(corpus, seed, GlossaDropout) for seed in SEEDS]
     torchs = [validation_loss(corpus, seed, nn.Dropout) for seed in SEEDS]
     print(f"\nours {ours}\ntorch's {torchs}")
     spread = max(max(losses) - min(losses) for losses in (ours, torchs))
     assert abs(statistics.mean(ours) - statistics.mean(torchs)) < spread
-    # No dropout at all is told from either.
+    # The loss without dropout differs from both.
     without = validation_loss(corpus, 1, lambda p: nn.Identity())
     assert abs(without - ours[0]) > spread
 
 
-def test_compositions_differ_in_lengths_a_step_alone(tiny_settings, tmp_path):
+def test_compositions_differ_only_in_the_lengths_of_a_step(tiny_settings, tmp_path):
     corpus = load_corpus(None)
     changes = {"batch_tokens": 750, "gradient_accumulation_steps": 2, "num_train_epochs": 1, "seed": 3}
-    argv = [*tiny_settings(tmp_path, **changes), *QUIET]
+    argv = [*tiny_settings(tmp_path, **changes), *NO_EVALUATION]
     spans, sentences, steps, weights = {}, {}, set(), []
     for name in COMPOSITIONS:
-        trainer = build_trainer(name, parse_settings(argv), corpus.tokenizer, corpus.tokenised)
+        trainer = build_trainer(name, parse_settings(argv), corpus.tokenizer, corpus.tokenized)
         weights.append(next(trainer.model.parameters()).clone())
         arguments = trainer.args
         steps.add(arguments.max_steps)
@@ -89,7 +89,7 @@ def test_compositions_differ_in_lengths_a_step_alone(tiny_settings, tmp_path):
 
 @pytest.mark.slow
 def test_quality_is_measured_for_every_seed(tiny_settings, tmp_path):
-    argv = [*tiny_settings(tmp_path, num_train_epochs=1), *QUIET]
+    argv = [*tiny_settings(tmp_path, num_train_epochs=1), *NO_EVALUATION]
     found = measure_quality(argv, COMPOSITIONS, [4, 5])
     assert list(found) == list(COMPOSITIONS)
     for values in found.values():

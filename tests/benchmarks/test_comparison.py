@@ -1,4 +1,4 @@
-"""The benchmark: who takes turns when, how ratios come about, what is counted, and every command once."""
+"""The comparisons: turns, ratios, operations, contenders, and every command once."""
 
 import gzip
 import json
@@ -14,10 +14,10 @@ from transformers import MarianMTModel
 
 from benchmarks import sizes
 from benchmarks.__main__ import main
-from benchmarks.contenders import NAMES, Contender, Field, equal_budget
+from benchmarks.contenders import NAMES, Contender, ContenderBuilder, equal_budget
 from benchmarks.corpus import data_arguments
 from benchmarks.decoding import prefix_greedy
-from benchmarks.pipeline import pass_through
+from benchmarks.pipeline import prepare_batches
 from benchmarks.profile import MATRICES, OUTSIDE, profile_rows, time_by_kind
 from benchmarks.sizes import forward_flops, marian_config
 from benchmarks.timing import alternate, matmul_peak, ratios, spread, table
@@ -38,17 +38,17 @@ def tokenizer():
 
 
 @pytest.fixture
-def field(tokenizer, monkeypatch):
+def builder(tokenizer, monkeypatch):
     """Contenders of a very small size on eight pairs, in batches of two."""
     monkeypatch.setattr("benchmarks.contenders.SENTENCES", 2)
     monkeypatch.setitem(sizes.SIZES, "mini", (16, 32, 2, 2))
     ids = tokenizer(SENTENCES, text_target=SENTENCES[::-1])
     lengths = {"source_length": list(map(len, ids["input_ids"])), "target_length": list(map(len, ids["labels"]))}
     rows = Dataset.from_dict({"input_ids": ids["input_ids"], "labels": ids["labels"]} | lengths)
-    return Field(rows, tokenizer, "mini")
+    return ContenderBuilder(rows, tokenizer, "mini")
 
 
-def test_everyone_has_a_turn_in_each_round_and_another_begins_it():
+def test_each_contender_has_a_turn_in_each_round_and_the_first_turn_moves_on():
     turns = []
     found = alternate({name: lambda name=name: turns.append(name) or len(turns) for name in "abc"}, rounds=4)
     assert "".join(turns) == "abc" + "abc" + "bca" + "cab" + "abc"
@@ -66,7 +66,7 @@ def test_a_table_has_a_line_for_each_row():
     assert table([{"a": "x", "b": "1"}]) == "| a | b |\n| --- | ---: |\n| x | 1 |"
 
 
-def test_flops_by_hand():
+def test_operations_counted_by_hand():
     config = GlossaConfig(**(SHAPES | {"encoder_layers": 1, "decoder_layers": 1} | PUBLISHED_2017))
     source, target = 5, 7
     encoder = 2 * source * (4 * 16 * 16 + 2 * 16 * 24) + 2 * (2 * source * source * 16)
@@ -75,8 +75,17 @@ def test_flops_by_hand():
     assert forward_flops(config, 3, source, target) == 3 * (encoder + decoder)
 
 
-@pytest.mark.parametrize("settings", [PUBLISHED_2017, {"key_value_heads": 1}, {"key_value_heads": 2, "head_dim": 6}])
-def test_flops_are_those_that_torch_counts(settings):
+@pytest.mark.parametrize(
+    "settings",
+    [
+        PUBLISHED_2017,
+        {"key_value_heads": 1},
+        {"key_value_heads": 2, "head_dim": 6},
+        {"key_value_heads": 2, "decoder_attention_heads": 2},
+        {"key_value_heads": 1, "encoder_attention_heads": 2, "head_dim": 4},
+    ],
+)
+def test_operations_equal_those_that_torch_counts(settings):
     config = GlossaConfig(**SHAPES, **settings)
     model = GlossaForConditionalGeneration(config).train()
     model.set_attn_implementation("eager")
@@ -86,30 +95,30 @@ def test_flops_are_those_that_torch_counts(settings):
     assert forward_flops(config, 3, 5, 7) == counter.get_total_flops()
 
 
-def test_the_others_are_of_the_same_size():
+def test_marian_has_the_same_size():
     config = GlossaConfig(**SHAPES, **PUBLISHED_2017)
     marian = MarianMTModel(marian_config(config))
     trained = sum(weight.numel() for weight in marian.parameters() if weight.requires_grad)
     assert trained == GlossaForConditionalGeneration(config).num_parameters()
 
 
-def test_a_peak_is_a_number_of_this_machine(monkeypatch):
+def test_the_peak_has_a_plausible_size(monkeypatch):
     monkeypatch.setattr("benchmarks.timing.MATRIX_SIZES", (64,))
     monkeypatch.setattr("benchmarks.timing.MATRIX_SECONDS", 0.01)
     assert 1e7 < matmul_peak(torch.float32) < 1e15
 
 
-def test_batches_hold_as_many_sentences_on_average(field):
-    lengths = field.rows["source_length"], field.rows["target_length"]
+def test_batches_hold_the_wanted_number_of_sentences_on_average(builder):
+    lengths = builder.rows["source_length"], builder.rows["target_length"]
     # Two sentences a step are two batches of one.
-    assert len(TokenBatchSampler(*lengths, field.batch_tokens)) == len(field.rows) == 2 * 4
-    budget = equal_budget(field.rows, 1)
+    assert len(TokenBatchSampler(*lengths, builder.batch_tokens)) == len(builder.rows) == 2 * 4
+    budget = equal_budget(builder.rows, 1)
     assert len(TokenBatchSampler(*lengths, budget)) == 8 > len(TokenBatchSampler(*lengths, budget + 1))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_contender_goes_on_where_it_stopped_and_counts_what_it_saw(field, name):
-    contender = field.build(name)
+def test_a_contender_continues_where_it_stopped_and_counts_its_tokens(builder, name):
+    contender = builder.build(name)
     before = [weight.clone() for weight in contender.model.parameters() if weight.requires_grad]
     try:
         works = [contender.train(4), contender.train(3), contender.train(1)]
@@ -119,7 +128,7 @@ def test_a_contender_goes_on_where_it_stopped_and_counts_what_it_saw(field, name
         not torch.equal(old, new)
         for old, new in zip(before, (w for w in contender.model.parameters() if w.requires_grad), strict=True)
     )
-    source, target = sum(field.rows["source_length"]), sum(field.rows["target_length"])
+    source, target = sum(builder.rows["source_length"]), sum(builder.rows["target_length"])
     for work in (works[0], works[1:]):  # each four steps are an epoch
         work = work if isinstance(work, list) else [work]
         assert sum(part.steps for part in work) == 4
@@ -128,35 +137,35 @@ def test_a_contender_goes_on_where_it_stopped_and_counts_what_it_saw(field, name
         assert all(part.padded_tokens >= part.tokens and part.seconds > 0 and part.flops > 0 for part in work)
 
 
-def test_glossa_trains_on_the_same_batches_with_and_without_its_trainer(field):
+def test_glossa_trains_on_the_same_batches_with_and_without_its_trainer(builder):
     seen = []
     for name in NAMES[:2]:
-        contender = field.build(name)
+        contender = builder.build(name)
         works = [contender.train(1) for _ in range(6)]
         contender.close()
         seen.append([(work.target_tokens, work.padded_tokens, work.flops) for work in works])
     assert seen[0] == seen[1]
 
 
-def test_every_contender_smooths_and_begins_with_a_loss_of_chance(field):
+def test_the_first_loss_is_that_of_random_guesses(builder):
     losses = {}
     for name in (NAMES[1], NAMES[4]):
-        contender = field.build(name)
+        contender = builder.build(name)
         contender.model.eval()  # without dropout
         batch = next(contender.batches)
         losses[name] = contender.model(**batch)["loss"].item()
-        assert losses[name] == pytest.approx(math.log(len(field.tokenizer)), rel=0.35)
+        assert losses[name] == pytest.approx(math.log(len(builder.tokenizer)), rel=0.35)
 
 
-def test_an_error_in_a_training_is_raised_where_it_was_asked_for(field):
-    contender = field.build("Glossa")
+def test_an_error_in_the_training_thread_is_raised_by_train(builder):
+    contender = builder.build("Glossa")
     contender.trainer.data_collator = lambda rows: {}["missing"]
     with pytest.raises(KeyError, match="missing"):
         contender.train(1)
     Contender.close(contender)
 
 
-def test_the_loop_of_tutorials_gives_what_generate_gives(tokenizer, tiny_config):
+def test_the_loop_without_a_cache_equals_generate(tokenizer, tiny_config):
     torch.manual_seed(0)
     model = GlossaForConditionalGeneration(tiny_config(vocab_size=len(tokenizer))).eval()
     with torch.no_grad():
@@ -193,10 +202,10 @@ def test_train_prints_a_row_for_each_contender(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_profiles_say_where_time_goes(tmp_path, capsys):
+def test_profiles_show_where_time_goes(tmp_path, capsys):
     main(["train", "--profile", "--steps", "1", "--threads", "1"])
     printed = capsys.readouterr().out
-    assert "| matrix multiplication | " in printed and "of the peak in all" in printed
+    assert "| matrix multiplication | " in printed and "of the peak overall" in printed
     command = ["decode", "--profile", "--rounds", "1", "--threads", "1", "--length", "3", "--beams", "2"]
     main([*command, "--batches", "2", "--sentences", "8", "--output", str(tmp_path / "report.json")])
     assert "beam 2, batch 2\n\n| time goes to | share |" in capsys.readouterr().out
@@ -204,7 +213,7 @@ def test_profiles_say_where_time_goes(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_memory_is_that_of_each_alone_and_holds_the_weights_and_the_optimizer(tmp_path, capsys):
+def test_memory_includes_weights_and_optimizer(tmp_path, capsys):
     command = ["memory", "--rounds", "1", "--steps", "2", "--threads", "1", "--contenders", NAMES[1], NAMES[4]]
     main([*command, "--output", str(tmp_path / "report.json")])
     rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if " MiB |" in line]
@@ -214,7 +223,7 @@ def test_memory_is_that_of_each_alone_and_holds_the_weights_and_the_optimizer(tm
 
 
 @pytest.mark.slow
-def test_decode_compares_equally_long_translations(capsys):
+def test_decode_compares_translations_of_equal_length(capsys):
     command = ["decode", "--rounds", "1", "--threads", "1", "--length", "3", "--beams", "1", "2"]
     main([*command, "--batches", "2", "--sentences", "8"])
     printed = capsys.readouterr().out
@@ -232,7 +241,7 @@ def test_decode_with_the_same_weights_gives_the_same_translations(tokenizer, tmp
     command = ["decode", "--model", str(tmp_path), "--rounds", "1", "--threads", "1", "--beams", "1"]
     main([*command, "--batches", "4", "--sentences", "8"])
     lines = capsys.readouterr().out.splitlines()
-    # An untrained model never ends, and the engine has a limit of its own.
+    # An untrained model never ends, and the engine's limit is different.
     rows = [line for line in lines if "batch 4" in line and "engine" not in line]
     assert len(rows) == 3 and all("100.0%" in row for row in rows)
 
@@ -246,7 +255,7 @@ def test_pipeline_prints_both_passes_and_the_first_step(capsys):
     assert "first step after" in printed
 
 
-def test_the_second_pass_reads_what_the_first_wrote(tokenizer, tmp_path, monkeypatch):
+def test_the_second_pass_reads_the_cache_of_the_first(tokenizer, tmp_path, monkeypatch):
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
     for part in ("train", "val", "test_2016_flickr"):
         for side, sentences in (("en", SENTENCES), ("fr", SENTENCES[::-1])):
@@ -257,18 +266,18 @@ def test_the_second_pass_reads_what_the_first_wrote(tokenizer, tmp_path, monkeyp
         files = (tmp_path / "cache").rglob("*.arrow")
         return {file: file.stat().st_mtime_ns for file in files}
 
-    passes = [(pass_through(data_arguments(str(tmp_path)), tokenizer), cached()) for _ in range(2)]
+    passes = [(prepare_batches(data_arguments(str(tmp_path)), tokenizer), cached()) for _ in range(2)]
     assert passes[0][1] and passes[0][1] == passes[1][1]
     tokens = sum(len(tokenizer(f"{sentence} train")["input_ids"]) for sentence in SENTENCES)
     assert [(passed.rows, passed.target_tokens) for passed, _ in passes] == [(len(SENTENCES), tokens)] * 2
 
 
 def most(found):
-    """The kind of operation that takes longest; what is outside of all operations grows with the machine's load."""
+    """The kind of operation that takes longest; the time outside all operations grows with the machine's load."""
     return max(found.keys() - {OUTSIDE}, key=found.get)
 
 
-def test_time_by_kind_adds_up_and_finds_what_is_done():
+def test_time_by_kind_adds_up_and_finds_the_operators():
     matrix, wide = torch.randn(600, 600), torch.randn(2000, 2000)
     result, found = time_by_kind(lambda: (matrix @ matrix, sum(matrix @ matrix for _ in range(20)))[0])
     torch.testing.assert_close(result, matrix @ matrix)

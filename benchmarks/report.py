@@ -1,0 +1,61 @@
+"""What the comparisons share: their options, the state of the machine, and the report of their figures."""
+
+import argparse
+import json
+import os
+from pathlib import Path
+
+import datasets
+import torch
+
+from glossa.errors import GlossaError
+
+from .contenders import NAMES
+from .sizes import SIZES
+from .timing import machine, peak_memory
+
+
+def add_common_arguments(parser: argparse.ArgumentParser, rounds: int = 5) -> None:
+    parser.add_argument("--size", choices=SIZES, default="tiny", help="of the models (default: tiny)")
+    parser.add_argument("--architecture", choices=("published", "modern"), default="published",
+                        help="of Glossa: that of the other models, of 2017 (default), or its own")  # fmt: skip
+    parser.add_argument("--bf16", action="store_true", help="train in mixed precision")
+    parser.add_argument("--steps", type=int, default=8, help="training steps in a turn (default: 8)")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="default: one for each core")
+    parser.add_argument("--rounds", type=int, default=rounds, help=f"default: {rounds}")
+    parser.add_argument("--output", metavar="FILE.json", help="also write all figures to this file")
+
+
+def add_corpus_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", metavar="FOLDER", help="of Multi30K or Anki (default: the embedded corpus)")
+    parser.add_argument("--language", default="fr", help="to translate into, from English (default: fr)")
+
+
+def add_contenders_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--contenders", nargs="+", choices=NAMES, default=list(NAMES), help="default: all")
+
+
+def shared_options(arguments: argparse.Namespace) -> dict:
+    """The options of `build_contender` that the command line gives."""
+    return {name: getattr(arguments, name) for name in ("data", "language", "size", "architecture", "bf16", "threads")}
+
+
+def prepare(arguments: argparse.Namespace) -> dict[str, str | int | float]:
+    """Check the numbers, set the threads, and return the state of the machine before the measurement."""
+    for name in ("rounds", "steps", "threads"):
+        if getattr(arguments, name) < 1:
+            raise GlossaError(f"--{name} is {getattr(arguments, name)}; it must be at least 1.")
+    torch.set_num_threads(arguments.threads)
+    os.environ["OMP_NUM_THREADS"] = str(arguments.threads)  # for the engine and for child processes
+    datasets.disable_progress_bars()
+    return machine()
+
+
+def finish(arguments: argparse.Namespace, before: dict, results: dict, data: str | None = None) -> None:
+    """Print the conditions of the measurement; write options, machine and results to `--output`."""
+    print(f"\n{data or arguments.data or 'embedded corpus'}, {arguments.size}, {arguments.rounds} rounds; ", end="")
+    print(f"{before['cpu']}, {before['threads']} threads, load average {before['load_average']:.1f} before; ", end="")
+    print(f"peak memory of this process {peak_memory() / 2**20:,.0f} MiB")
+    if arguments.output:
+        report = {"options": vars(arguments), "machine": before, "results": results}
+        Path(arguments.output).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,115 @@
+"""What MkDocs generates: the settings reference, the API reference, the notebook, and the pages from the root."""
+
+import dataclasses
+import re
+import types
+import typing
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "modeling/glossa"
+
+
+def on_files(files, config):
+    """Called by MkDocs: add the generated pages to those in docs/."""
+    from mkdocs.structure.files import File
+
+    pages = {"settings.md": settings_page(), "notebook.md": notebook_page()} | api_pages()
+    for name in ("CONTRIBUTING.md", "CHANGELOG.md"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        # Links from the root become links from docs/.
+        pages[name.lower()] = text.replace("](docs/", "](").replace("](CHANGELOG.md", "](changelog.md")
+    for path, text in pages.items():
+        files.append(File.generated(config, path, content=text))
+    return files
+
+
+def settings_page() -> str:
+    """Every setting of a run, in groups: name, type, default and meaning, read from the dataclasses."""
+    from glossa.training.arguments import GROUPS
+
+    parts = [
+        "# Settings\n\nEvery setting of `glossa train`, as a key of a recipe or as a flag `--name value`. This page "
+        "is generated from the dataclasses that read them.\n"
+    ]
+    for group in GROUPS:
+        title = re.sub(r" \(.*", "", group._argument_group_name).capitalize()
+        own = [entry for entry in dataclasses.fields(group) if entry.init and _is_own(group, entry.name)]
+        inherited = [entry for entry in dataclasses.fields(group) if entry.init and not _is_own(group, entry.name)]
+        parts.append(f"## {title}\n\n{_settings_table(own)}")
+        if inherited:
+            base = group.__mro__[1].__name__
+            parts.append(f"## {title}: inherited from {base}\n\n{_settings_table(inherited)}")
+    return "\n".join(parts)
+
+
+def _is_own(group: type, name: str) -> bool:
+    inherited = any(name in getattr(base, "__dataclass_fields__", {}) for base in group.__mro__[1:])
+    return name in group.__annotations__ or not inherited
+
+
+def _settings_table(entries: list[dataclasses.Field]) -> str:
+    rows = ["| setting | type | default | meaning |", "| --- | --- | --- | --- |"]
+    for entry in entries:
+        factory = entry.default_factory
+        default = entry.default if factory is dataclasses.MISSING else factory()
+        cells = (f"`{entry.name}`", f"`{type_name(entry.type)}`", _default(default), entry.metadata.get("help", ""))
+        rows.append(f"| {' | '.join(_cell(text) for text in cells)} |")
+    return "\n".join(rows) + "\n"
+
+
+def type_name(annotation: typing.Any) -> str:
+    """A type as users write it: `int`, `int or None`, `"last" or "best"`."""
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        return " or ".join(type_name(part) for part in typing.get_args(annotation))
+    if typing.get_origin(annotation) is typing.Literal:
+        return " or ".join(f'"{value}"' for value in typing.get_args(annotation))
+    if annotation is type(None):
+        return "None"
+    return annotation.__name__ if type(annotation) is type else str(annotation).replace("typing.", "")
+
+
+def _default(value: typing.Any) -> str:
+    value = getattr(value, "value", value)  # of an enumeration
+    return "" if value in (None, [], "") else f"`{value}`"
+
+
+def _cell(text: str) -> str:
+    """Text that stays in one cell of a table."""
+    return " ".join(text.replace("%%", "%").replace("|", "\\|").replace("<", "&lt;").split())
+
+
+def api_pages() -> dict[str, str]:
+    """One page of the API reference for the model, one for each room, and one for the modules beside them."""
+    top = sorted(path.stem for path in PACKAGE.glob("*.py") if path.stem != "__init__")
+    pages = {"model": [name for name in top if name.endswith("_glossa")]}
+    for room in sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py")):
+        modules = sorted(path.stem for path in (PACKAGE / room).glob("*.py") if path.stem != "__init__")
+        pages[room] = [f"{room}.{module}" for module in modules]
+    pages["shared"] = [name for name in top if not name.endswith("_glossa")]
+    return {
+        f"api/{page}.md": f"# {page.capitalize()}\n\n" + "\n".join(f"::: glossa.{module}\n" for module in modules)
+        for page, modules in pages.items()
+    }
+
+
+def notebook_page() -> str:
+    """The notebook as a page, without outputs."""
+    import jupytext
+
+    text = jupytext.writes(jupytext.read(ROOT / "docs/notebook.py", fmt="py:percent"), fmt="md")
+    return re.sub(r"\A---\n.*?\n---\n+", "", text, flags=re.S)
+
+
+try:
+    import griffe
+except ImportError:  # the pages above need only MkDocs
+    pass
+else:
+
+    class PlainReferences(griffe.Extension):
+        """Docstrings write [`Name`], as those of transformers do; a page shows `Name`."""
+
+        def on_object(self, *, obj, **kwargs) -> None:
+            if obj.docstring is not None:
+                obj.docstring.value = re.sub(r"\[(`[^`\n]+`)\](?!\()", r"\1", obj.docstring.value)

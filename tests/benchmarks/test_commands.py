@@ -1,0 +1,60 @@
+"""The one command of the benchmarks: names, help, options and settings."""
+
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from benchmarks.__main__ import BENCHMARKS, choose, main
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_help_lists_every_benchmark_without_the_libraries():
+    program = (
+        "import runpy, sys\nsys.argv = ['benchmarks', '--help']\n"
+        "try: runpy.run_module('benchmarks', run_name='__main__')\n"
+        "except SystemExit: print('torch' in sys.modules, 'glossa' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert all(f"\n  {name} " in done.stdout for name in BENCHMARKS)
+    assert done.stdout.endswith("False False\n")
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_every_benchmark_has_help_of_its_own(name, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([name, "--help"])
+    module = import_module(f"benchmarks.{BENCHMARKS[name][0]}")
+    assert ended.value.code == 0 and module.__doc__.splitlines()[0] in capsys.readouterr().out
+
+
+def test_an_unknown_benchmark_or_option_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        choose(["trains"])
+    assert "invalid choice: 'trains'" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["train", "--round", "1"])  # not an abbreviation of --rounds
+    assert "unrecognized arguments: --round 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["steps", "defects"])
+def test_settings_of_a_recipe_are_passed_on(name, monkeypatch):
+    found = []
+    monkeypatch.setattr(f"benchmarks.{name}.run", found.append)
+    main([name, "recipe.yaml", "--seed", "4", "--bf16", "true"])
+    assert found[0].settings == ["recipe.yaml", "--seed", "4", "--bf16", "true"]
+
+
+def test_the_engine_benchmark_compares_both(tiny_run, capsys):
+    pytest.importorskip("ctranslate2")
+    options = ["--sentences", "6", "--num_beams", "1", "2", "--quantizations", "float32", "int8"]
+    main(["engine", str(tiny_run), *options])
+    rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("| ")][2:]
+    assert [row[0].strip("| ") for row in rows] == [
+        name for name in ("transformers", "ctranslate2 float32", "ctranslate2 int8") for _ in range(2)
+    ]
+    assert [row[2] for row in rows[:4]] == ["100.0%"] * 4
+    assert [row[1] for row in rows] == ["1", "2"] * 3

@@ -1,0 +1,80 @@
+"""The documentation: generated pages hold what they must, links lead somewhere, and the site builds."""
+
+import dataclasses
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Literal
+
+import pytest
+import yaml
+
+from glossa.training.arguments import GROUPS
+
+ROOT = Path(__file__).parents[2]
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+GENERATED = {"settings.md", "notebook.md", "contributing.md", "changelog.md"}
+
+
+@pytest.fixture(scope="module")
+def hooks():
+    spec = importlib.util.spec_from_file_location("hooks", ROOT / "docs/hooks.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_settings_page_has_every_setting_once_with_a_meaning(hooks):
+    page = hooks.settings_page()
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| `")]
+    names = [row[0].strip("| `") for row in rows]
+    assert sorted(names) == sorted(entry.name for group in GROUPS for entry in dataclasses.fields(group) if entry.init)
+    assert all(len(row) == 4 and row[3].strip(" |") for row in rows)
+    cells = dict(zip(names, rows, strict=True))
+    assert cells["vocab_size"][1:3] == ["`int`", "`8000`"]
+    assert page.index("`batch_tokens`") < page.index("inherited from") < page.index("`max_grad_norm`")
+
+
+def test_types_read_as_a_user_writes_them(hooks):
+    assert hooks.type_name(int | None) == "int or None"
+    assert hooks.type_name(Literal["last", "best"]) == '"last" or "best"'
+    assert hooks.type_name(list[str]) == "list[str]"
+
+
+def test_the_reference_has_every_module_of_the_package(hooks):
+    listed = re.findall(r"^::: glossa\.(\S+)$", "\n".join(hooks.api_pages().values()), re.M)
+    package = ROOT / "modeling/glossa"
+    modules = [path.relative_to(package).with_suffix("") for path in package.rglob("*.py")]
+    expected = [".".join(path.parts) for path in modules if path.stem != "__init__" and "embedded" not in path.parts]
+    assert sorted(listed) == sorted(expected)
+
+
+def test_every_page_is_in_the_navigation(hooks):
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    listed = set(re.findall(r": (\S+\.md)$", text, re.M))
+    written = {path.name for path in ROOT.glob("docs/*.md")} | {"model-card/README.md"}
+    assert listed == written | GENERATED | set(hooks.api_pages())
+    assert yaml.safe_load(text)["strict"] is True
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_to_files_lead_somewhere(page):
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
+    for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
+        # Only the front page of the site links to generated pages; the others are also read in the repository.
+        if "://" not in link and not (page.name == "index.md" and link in GENERATED):
+            assert (page.parent / link).exists(), link
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_a_warning(tmp_path):
+    for package in ("material", "mkdocstrings", "jupytext"):
+        pytest.importorskip(package, reason="comes with the docs extra")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT / "modeling")}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and "WARNING" not in done.stderr, done.stderr
+    assert "glossa.inference.translator.Translator" in (tmp_path / "site/api/inference/index.html").read_text()
