@@ -285,7 +285,6 @@ def measure_test_set(decoders: Decoders, sentences: list[str], rounds: int) -> d
     """
     model = decoders.glossa
     engine = GenerateEngine(model, decoders.tokenizer) if decoders.length is None else _EqualLengthEngine(decoders)
-    translator = Translator(engine, decoders.tokenizer, num_beams=1)
     lines = encode_texts(decoders.tokenizer, sentences[:: max(len(sentences) // LINES, 1)][:LINES])
 
     def batches(engine: Engine) -> Decoded:
