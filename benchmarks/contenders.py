@@ -325,7 +325,6 @@ class ContenderBuilder:
         arguments = GlossaTrainingArguments(
             batch_tokens=self.batch_tokens, eval_strategy="no", load_best_model_at_end=False, **self._arguments()
         )
-        arguments.label_smoothing_factor = 0.0  # the model smooths in its own loss
         return TrainerLoop(_RecordingGlossaTrainer(**self._trainer(model, arguments)), self.config)
 
     def _marian(self, strategy: str) -> TrainerLoop:

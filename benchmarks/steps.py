@@ -63,7 +63,6 @@ def build_trainer(
     arguments.per_device_train_batch_size = round(len(rows) / steps_an_epoch)
     set_seed(arguments.seed)
     model = build_model(settings, tokenizer)
-    arguments.label_smoothing_factor = 0.0  # the model smooths in its own loss
     return (RandomTrainer if composition == "at random" else GlossaTrainer)(
         model=model,
         args=arguments,

@@ -57,7 +57,7 @@ def tiny_settings(tiny_pairs):
             "d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32,
             "batch_tokens": 100, "gradient_accumulation_steps": 1, "num_train_epochs": 2, "warmup_steps": 4,
             "logging_steps": 3, "num_beams": 2, "max_new_tokens": 12, "eval_strategy": "steps", "eval_steps": 5,
-            "save_strategy": "steps", "save_steps": 5, "report_to": "none", "disable_tqdm": True,
+            "save_strategy": "steps", "save_steps": 5, "report_to": "none", "disable_tqdm": True, "cpu_threads": 1,
             "output_dir": output_dir,
         } | changes  # fmt: skip
         return [text for name, value in settings.items() for text in (f"--{name}", str(value))]

@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -151,14 +152,32 @@ def test_resuming_in_the_middle_of_an_epoch_gives_the_same_weights(tmp_path, set
         torch.testing.assert_close(weights[name], weight, rtol=0, atol=1e-5)
 
 
-def test_masked_labels_are_predicted_from_the_encoder_alone(tiny_model):
+@pytest.fixture
+def part():
+    """`train_part` until the test ends."""
+    with ExitStack() as stack:
+        yield lambda model, objective: stack.enter_context(train_part(model, objective))
+
+
+@pytest.mark.parametrize("objective", ["translation", "masked_lm", "causal_lm"])
+def test_afterwards_the_model_translates_again(tiny_model, objective):
+    model = tiny_model()
+    tokens = torch.arange(4, 50).reshape(2, 23)
+    expected = model(input_ids=tokens, labels=tokens).logits
+    with train_part(model, objective):
+        assert ("forward" in vars(model)) == (objective != "translation")
+    torch.testing.assert_close(model(input_ids=tokens, labels=tokens).logits, expected)
+    assert all(weight.requires_grad for weight in model.parameters())
+
+
+def test_masked_labels_are_predicted_from_the_encoder_alone(tiny_model, part):
     model = tiny_model()
     tokens, mask = torch.tensor([[5, 6, 7, 1], [8, 9, 1, 0]]), torch.tensor([[1, 1, 1, 1], [1, 1, 1, 0]])
     labels = torch.tensor([[-100, 9, -100, -100], [4, -100, -100, -100]])
     states = model.model.encoder(tokens, attention_mask=mask).last_hidden_state
     logits = states @ model.model.encoder.embed_tokens.weight.T
     expected = -(logits[0, 1].log_softmax(-1)[9] + logits[1, 0].log_softmax(-1)[4])
-    train_part(model, "masked_lm")
+    part(model, "masked_lm")
     output = model(input_ids=tokens, attention_mask=mask, labels=labels)
     torch.testing.assert_close(output.logits, logits)
     assert output.loss.item() == pytest.approx(expected.item() / 2)
@@ -166,10 +185,10 @@ def test_masked_labels_are_predicted_from_the_encoder_alone(tiny_model):
     assert output.loss.item() == pytest.approx(expected.item() / 4)
 
 
-def test_the_decoder_alone_is_a_language_model(tiny_model):
+def test_the_decoder_alone_is_a_language_model(tiny_model, part):
     """Each token is predicted from those before it; neither the source nor what would attend to it has a say."""
     model = tiny_model()
-    train_part(model, "causal_lm")
+    part(model, "causal_lm")
     labels = torch.tensor([[5, 6, 7, 1], [8, 9, 1, -100]])
     logits = model(input_ids=labels, labels=labels).logits
     decoded = model.model.decoder(torch.tensor([[2, 5, 6, 7]])).last_hidden_state
@@ -192,9 +211,9 @@ def test_the_decoder_alone_is_a_language_model(tiny_model):
 
 
 @pytest.mark.parametrize("objective", ["masked_lm", "causal_lm"])
-def test_every_trained_weight_gets_a_gradient_and_no_other(tiny_model, architecture, objective):
+def test_every_trained_weight_gets_a_gradient_and_no_other(tiny_model, architecture, objective, part):
     model = tiny_model(**{name: value for name, value in architecture.items() if name != "decoder_vocab_size"})
-    train_part(model, objective)
+    part(model, objective)
     tokens = torch.arange(4, 50).reshape(2, 23)
     model(input_ids=tokens, labels=tokens).loss.backward()
     for name, weight in model.named_parameters():

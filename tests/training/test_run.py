@@ -125,7 +125,6 @@ def test_gradient_accumulation_weighs_tokens(tmp_path, tiny_settings):
     )
     collate = DataCollatorForSeq2Seq(tokenizer, model)
     rows = [{"input_ids": [5, 6, 1], "labels": [7, 1]}, {"input_ids": [8, 1], "labels": [9, 10, 11, 12, 13, 1]}]
-    settings.training.label_smoothing_factor = 0.0
     trainer = GlossaTrainer(model=model, args=settings.training, processing_class=tokenizer, data_collator=collate)
 
     batches, items = trainer.get_batch_samples(iter([collate([row]) for row in rows]), 2, torch.device("cpu"))

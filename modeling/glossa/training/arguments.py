@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import json
+import sys
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -85,15 +86,24 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
     logging_steps: float = _setting(50, "Steps between lines of the log; below 1 a share of all steps.")
     report_to: str = _setting("tensorboard", "Where curves go: tensorboard, trackio, wandb, none.")
     seed: int = _setting(1, "Seed of weights, dropout and batch order.")
+    cpu_threads: int | None = _setting(
+        None,
+        "Threads of a training on the CPU. Default: as many as a short trial at the start finds fastest, or those of "
+        "the run that is resumed.",
+    )
 
     def __post_init__(self):
         if self.report_to == "tensorboard" and is_trackio_available():
             self.report_to = ["tensorboard", "trackio"]
         if not torch.accelerator.is_available():
             self.use_cpu = True  # the Trainer refuses bf16 without an accelerator unless it is told so
+        if not sys.stderr.isatty():
+            self.disable_tqdm = True  # a progress bar would fill a log file
         super().__post_init__()
-        if self.batch_tokens < 1:
-            raise GlossaError(f"batch_tokens is {self.batch_tokens}; it must be at least 1.")
+        for name in ("batch_tokens", "cpu_threads"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise GlossaError(f"{name} is {value}; it must be at least 1.")
         if self.average_checkpoints > (self.save_total_limit or self.average_checkpoints):
             raise GlossaError(
                 f"average_checkpoints is {self.average_checkpoints}, but save_total_limit keeps only "

@@ -1,5 +1,7 @@
 """Pretraining: which part of the translator an objective trains, and how that part alone predicts tokens."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import MethodType
 
 import torch
@@ -34,15 +36,16 @@ def validation_loss(trainer: GlossaTrainer, tokenised: DatasetDict) -> dict[str,
     return {"validation": values}
 
 
-def train_part(model: PreTrainedModel, objective: str) -> None:
-    """Make `model` compute the loss of `objective`, and freeze the weights that have no part in it.
+@contextmanager
+def train_part(model: PreTrainedModel, objective: str) -> Iterator[None]:
+    """Make `model` compute the loss of `objective` and freeze the weights that it does not use, until the end.
 
-    Span corruption is translation of one text into another and changes nothing. `masked_lm` trains the encoder,
-    `causal_lm` the decoder without its attention to the source, either with embeddings and output layer; until the
-    model is loaded anew, `forward` runs that part only. Frozen weights leave the optimizer and distributed training
-    with nothing to wait for.
+    Span corruption translates one text into another and changes nothing. `masked_lm` trains the encoder, `causal_lm`
+    the decoder without cross-attention, both with embeddings and output layer. Without frozen weights the optimizer
+    and distributed training would wait for gradients that never come.
     """
     if objective not in ("masked_lm", "causal_lm"):
+        yield
         return
     encodes = objective == "masked_lm"
     model.requires_grad_(False)
@@ -52,8 +55,13 @@ def train_part(model: PreTrainedModel, objective: str) -> None:
     for layer in [] if encodes else part.layers:
         layer.encoder_attn.requires_grad_(False)
         layer.encoder_attn_residual.requires_grad_(False)
-    # Of this model only, and not in a class of its own: checkpoints are to be those of a translator.
+    # On the instance, not in a subclass: its checkpoints must be those of a translator.
     model.forward = MethodType(_encoder_forward if encodes else _decoder_forward, model)
+    try:
+        yield
+    finally:
+        del model.forward
+        model.requires_grad_(True)
 
 
 def _encoder_forward(

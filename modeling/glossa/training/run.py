@@ -1,7 +1,6 @@
 """A whole run: from settings to a folder that holds a trained, scored translator."""
 
 import logging
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
@@ -38,7 +37,9 @@ from ..plots import draw_curves
 from ..run_folder import RunFolder
 from .arguments import Settings
 from .averaging import average_into, choose_checkpoints
+from .cpu import available_cores, choose_threads, describe_bf16, trial_step
 from .pretraining import pretraining_collator, train_part, validation_loss
+from .progress import duration
 from .trainer import GlossaTrainer, by_length
 
 logger = logging.getLogger(__name__)
@@ -54,7 +55,6 @@ def train(settings: Settings) -> Path:
     run = RunFolder(settings.training.output_dir)
     _refuse_finished(run, settings)
     set_seed(settings.training.seed)
-    _use_all_cores(settings)
     pretrains = settings.translator.objective != "translation"
     with settings.training.main_process_first():
         data, data_report = prepare_texts(settings.data) if pretrains else prepare_pairs(settings.data)
@@ -68,12 +68,13 @@ def train(settings: Settings) -> Path:
         else:
             collator = DataCollatorForSeq2Seq(tokenizer, model)
             tokenised = tokenize_pairs(data, tokenizer, settings.data, data_report)
-    if settings.training.should_save:
-        run.write_setup(settings.recipe(), data_report.to_dict(), data)
-
-    train_part(model, settings.translator.objective)
-    trainer, seconds = fit(settings, model, tokenizer, data, tokenised, collator)
-    losses = validation_loss(trainer, tokenised) if pretrains else {}
+    with train_part(model, settings.translator.objective):
+        trainer = build_trainer(settings, model, tokenizer, data, tokenised, collator)
+        _set_threads(settings, trainer)
+        if settings.training.should_save:
+            run.write_setup(settings.recipe(), data_report.to_dict(), data)
+        seconds = fit(settings, trainer)
+        losses = validation_loss(trainer, tokenised) if pretrains else {}
     if settings.training.should_save:
         finish(run, settings, trainer, DatasetDict() if pretrains else data, losses, seconds)
     return run.path
@@ -130,18 +131,16 @@ def build_model(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> PreTr
     return model
 
 
-def fit(
+def build_trainer(
     settings: Settings,
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
     data: DatasetDict,
     tokenised: DatasetDict,
     collator: Callable,
-) -> tuple[GlossaTrainer, float]:
-    """Train `model`; returns the trainer, with the weights to keep in its model, and the seconds of training."""
+) -> GlossaTrainer:
+    """The trainer of `model` on the tokenized pairs or texts, validated on those that were held out."""
     arguments = settings.training
-    # The Trainer's own smoothing would take the labels away from the model, which smooths in its own loss.
-    arguments.label_smoothing_factor = 0.0
     arguments.generation_num_beams = 1  # validation is greedy: as good a guide as beams, and several times faster
     validation, metrics = None, None
     if "validation" in data and arguments.eval_strategy != "no":
@@ -151,7 +150,7 @@ def fit(
         else:
             validation = tokenised["validation"].select(by_length(tokenised["validation"]))
     patience = arguments.early_stopping_patience
-    trainer = GlossaTrainer(
+    return GlossaTrainer(
         model=model,
         args=arguments,
         train_dataset=tokenised["train"],
@@ -161,8 +160,13 @@ def fit(
         compute_metrics=metrics,
         callbacks=[EarlyStoppingCallback(patience)] if patience else None,
     )
+
+
+def fit(settings: Settings, trainer: GlossaTrainer) -> float:
+    """Train; the trainer's model then has the weights to keep. Returns the seconds of training."""
+    arguments = settings.training
     started = time.perf_counter()
-    trainer.train(resume_from_checkpoint=_checkpoint(arguments.resume_from_checkpoint, arguments.output_dir))
+    trainer.train(resume_from_checkpoint=_checkpoint(settings))
     seconds = time.perf_counter() - started
     if arguments.average_checkpoints:
         chosen = choose_checkpoints(
@@ -175,7 +179,8 @@ def fit(
         if chosen:
             logger.info("averaging %s", ", ".join(path.name for path in chosen))
             average_into(trainer.model, chosen)
-    return trainer, seconds
+    trainer.remove_autocast()
+    return seconds
 
 
 def finish(
@@ -183,10 +188,6 @@ def finish(
 ) -> None:
     """Save the model, score it on the held-out `pairs` and write the reports."""
     model = trainer.accelerator.unwrap_model(trainer.model)
-    # Autocast takes the place of the class's `forward`. Without it, a run trained in bf16 is scored as
-    # `scripts/score.py` will score it. Accelerate's own way back goes too far, behind the decorators of `forward`.
-    for name in ("forward", "_original_forward"):
-        vars(model).pop(name, None)
     tokenizer = trainer.processing_class
     model.save_pretrained(run.path)
     tokenizer.save_pretrained(run.path)
@@ -213,7 +214,9 @@ def finish(
     run.write_metrics(metrics)
     if settings.training.push_to_hub:
         trainer.push_to_hub()
-    print(f"Padding {metrics['padding']:.1%}, {metrics['training_seconds']:,.0f} s of training. Saved in {run.path}")
+    print(f"Padding {metrics['padding']:.1%}, {duration(seconds)} of training. Saved in {run.path}")
+    if pairs:
+        print(f"Try it: echo 'A sentence.' | glossa translate {run.path}")
 
 
 def _score_split(run: RunFolder, split: str, model, tokenizer, pairs: Dataset) -> dict:
@@ -277,8 +280,9 @@ def _metrics(tokenizer: PreTrainedTokenizerBase, sources: list[str], references:
     return compute
 
 
-def _checkpoint(wanted: str | None, run: str) -> str | None:
+def _checkpoint(settings: Settings) -> str | None:
     """The checkpoint to resume from: a folder as given, or for `true` the last one of the run."""
+    wanted, run = settings.training.resume_from_checkpoint, settings.training.output_dir
     if wanted is None or str(wanted).lower() in ("false", "no"):
         return None
     if str(wanted).lower() not in ("true", "yes", "last"):
@@ -289,11 +293,21 @@ def _checkpoint(wanted: str | None, run: str) -> str | None:
     return str(whole[-1])
 
 
-def _use_all_cores(settings: Settings) -> None:
-    """Give each process its share of the cores; `accelerate launch` leaves it one thread."""
-    if settings.training.device.type == "cpu":
-        processes = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
-        torch.set_num_threads(max(len(os.sched_getaffinity(0)) // processes, 1))
+def _set_threads(settings: Settings, trainer: GlossaTrainer) -> None:
+    """On a CPU, use the threads of the setting, of the run that is resumed, or those that a trial finds fastest."""
+    arguments = settings.training
+    if arguments.device.type != "cpu":
+        return
+    logger.info(describe_bf16(torch.cpu.get_capabilities(), arguments.bf16))
+    if arguments.cpu_threads is None and (checkpoint := _checkpoint(settings)):
+        arguments.cpu_threads = RunFolder(Path(checkpoint).parent).recipe.get("cpu_threads")
+    if arguments.cpu_threads is None and arguments.world_size > 1:
+        arguments.cpu_threads = available_cores()
+    if arguments.cpu_threads is None:
+        with torch.random.fork_rng(devices=[]):
+            step = trial_step(trainer.model.train(), trainer.example_batch(), arguments.bf16)
+            arguments.cpu_threads = choose_threads(step)
+    torch.set_num_threads(arguments.cpu_threads)
 
 
 def _refuse_finished(run: RunFolder, settings: Settings) -> None:

@@ -10,14 +10,16 @@ import torch
 from datasets import Dataset
 from huggingface_hub import CommitInfo, HfApi
 from torch.utils.data import DataLoader
-from transformers import Seq2SeqTrainer, TrainerCallback
+from transformers import PrinterCallback, Seq2SeqTrainer, TrainerCallback
 from transformers.trainer_utils import EvalLoopOutput
 
 from ..data.batching import TokenBatchSampler
 from ..data.corruption import PretrainingCollator
 from ..errors import GlossaError
 from ..hub.push import hub_errors, push, stage
+from .cpu import StepWatch
 from .energy import EnergyMeter
+from .progress import ProgressLines
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +37,12 @@ class GlossaTrainer(Seq2SeqTrainer):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
+        self.label_smoother = None  # the Trainer's would take the labels from the model, whose own loss smooths them
+        if self.args.disable_tqdm:
+            self.remove_callback(PrinterCallback)
+            self.add_callback(ProgressLines())
+        if self.args.device.type == "cpu":
+            self.add_callback(StepWatch())
         self.batch_sampler = self._build_batch_sampler() if self.train_dataset is not None else None
         self.add_callback(_EpochOrder(self))
         self.energy = EnergyMeter()
@@ -64,6 +72,25 @@ class GlossaTrainer(Seq2SeqTrainer):
             prefetch_factor=self.args.dataloader_prefetch_factor,
         )
         return self.accelerator.prepare(loader)
+
+    def example_batch(self) -> dict[str, torch.Tensor]:
+        """A batch of the first epoch."""
+        rows = self.train_dataset.remove_columns(["source_length", "target_length"])
+        return self.data_collator([rows[row] for row in next(iter(self.batch_sampler))])
+
+    def remove_autocast(self) -> None:
+        """Undo what mixed precision did to the model's `forward`, so that a saved run scores as it will when loaded.
+
+        Accelerate's own way to undo it also removes the decorators of `forward`.
+        """
+        model = self.accelerator.unwrap_model(self.model)
+        original = vars(model).pop("_original_forward", None)
+        if original is not None:
+            del model.forward
+            if (
+                original.__func__ is not type(model).forward
+            ):  # as in pretraining, where the instance has one of its own
+                model.forward = original
 
     def get_batch_samples(self, *args, **kwargs):
         batches, items = super().get_batch_samples(*args, **kwargs)

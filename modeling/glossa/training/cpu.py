@@ -1,0 +1,132 @@
+"""Training on a CPU: how many threads, what bfloat16 is worth, and a warning where other programs slow it down."""
+
+import logging
+import os
+import statistics
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import nn
+from transformers import TrainerCallback
+
+logger = logging.getLogger(__name__)
+
+TRIAL_SECONDS = 1.0  # for each number of threads
+ROUNDS = 3  # at least, in turn, so that a burst of load hits all alike
+LONGEST_TRIAL = 15.0  # seconds, for a model whose steps are slow
+SLOWDOWN, SLOW_SECONDS = 3.0, 60.0  # a warning when steps take this many times as long, for this long
+CHECK_SECONDS, QUIET_SECONDS = 5.0, 600.0  # at least between two checks, and between two warnings
+
+
+def available_cores() -> int:
+    """The cores of this process: its share, where a launcher started several on this machine."""
+    return max(len(os.sched_getaffinity(0)) // int(os.environ.get("LOCAL_WORLD_SIZE", 1)), 1)
+
+
+def choose_threads(step: Callable[[], None], cores: int | None = None) -> int:
+    """The number of threads with which `step` is fastest now, from 1, 2, 4, ... to `cores`.
+
+    The threads of OpenMP wait for each other after every operation. On a quiet machine more of them are faster; beside
+    another busy process they may be many times slower than one, and no fixed setting is right for both.
+
+    Args:
+        step: One step of training. It is called several times for each number of threads.
+        cores: Most threads; [`available_cores`] when not given.
+    """
+    cores = cores or available_cores()
+    counts = sorted({min(2**power, cores) for power in range(cores.bit_length() + 1)})
+    if len(counts) == 1:
+        return counts[0]
+    seconds: dict[int, list[float]] = {count: [] for count in counts}
+    used = torch.get_num_threads()
+    try:
+        for count in counts:  # a first call allocates memory and builds kernels
+            _timed(step, count)
+        while not all(map(_measured, seconds.values())):
+            for count, found in seconds.items():
+                found.append(_timed(step, count))
+    finally:
+        torch.set_num_threads(used)
+    medians = {count: statistics.median(found) for count, found in seconds.items()}
+    fastest = min(medians, key=medians.__getitem__)
+    trial = ", ".join(f"{count}: {1000 * median:.0f} ms" for count, median in medians.items())
+    logger.info("CPU threads: %d (a step with %s; --cpu_threads overrides)", fastest, trial)
+    return fastest
+
+
+def _measured(seconds: list[float]) -> bool:
+    return sum(seconds) >= LONGEST_TRIAL or (len(seconds) >= ROUNDS and sum(seconds) >= TRIAL_SECONDS)
+
+
+def _timed(step: Callable[[], None], threads: int) -> float:
+    torch.set_num_threads(threads)
+    started = time.perf_counter()
+    step()
+    return time.perf_counter() - started
+
+
+def trial_step(model: nn.Module, batch: dict[str, torch.Tensor], bf16: bool) -> Callable[[], None]:
+    """Forward and backward pass of `model` on `batch`, which leave no gradients behind."""
+
+    def step() -> None:
+        with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+            loss = model(**batch).loss
+        loss.backward()
+        model.zero_grad(set_to_none=True)
+
+    return step
+
+
+def describe_bf16(capabilities: Mapping, bf16: bool) -> str:
+    """One line on what bfloat16 is worth on a CPU with these `torch.cpu.get_capabilities()`."""
+    name = capabilities.get("cpu_name") or capabilities.get("architecture") or "CPU"
+    if capabilities.get("amx_bf16") or capabilities.get("amx_tile"):
+        support, advice = "AMX", "bf16 is fast here"
+    elif capabilities.get("avx512_bf16"):
+        support, advice = (
+            "AVX512-BF16 but no AMX",
+            "bf16 is faster here for wide models, not for narrow ones",
+        )
+    else:
+        return f"{name}: no AMX and no AVX512-BF16, so bf16 is emulated and slow." + bf16 * " Leave out --bf16."
+    return f"{name} has {support}: {advice}{'' if bf16 else ' (--bf16 true)'}."
+
+
+class StepWatch(TrainerCallback):
+    """Warns where steps take several times as long as before for a minute, and says what to do.
+
+    Args:
+        clock: Seconds; another clock for tests.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic):
+        self.clock = clock
+        self.recent: deque[tuple[float, float]] = deque()  # end and duration of the steps of the last minute
+        self.usual = float("inf")  # the shortest minute's duration of a step
+        self.started = self.checked = 0.0
+        self.warned = float("-inf")
+
+    def on_step_begin(self, args, state, control, **kwargs):
+        self.started = self.clock()
+
+    def on_step_end(self, args, state, control, **kwargs):
+        now = self.clock()
+        self.recent.append((now, now - self.started))
+        if now - self.recent[0][0] < SLOW_SECONDS or now - self.checked < CHECK_SECONDS:
+            return
+        self.checked = now
+        while now - self.recent[0][0] > SLOW_SECONDS:
+            self.recent.popleft()
+        durations = sorted(duration for _, duration in self.recent)
+        step = durations[len(durations) // 4]  # three of four steps take at least this long
+        self.usual = min(self.usual, step)
+        if step > SLOWDOWN * self.usual and now - self.warned >= QUIET_SECONDS:
+            self.warned = now
+            logger.warning(
+                "A step has taken %.2f s for a minute, after %.2f s before. Other programs are probably busy (load "
+                "average %.1f on %d cores), and the training's %d threads wait for each other. Stop those programs, "
+                "or stop this run and continue it with --resume_from_checkpoint true --cpu_threads 1.",
+                step, self.usual, os.getloadavg()[0], available_cores(), torch.get_num_threads(),
+            )  # fmt: skip

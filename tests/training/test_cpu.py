@@ -1,0 +1,145 @@
+"""Threads chosen by trial, the warning about slow steps, and the line about bfloat16."""
+
+import logging
+from types import MethodType
+
+import pytest
+import torch
+from transformers import TrainerControl, TrainerState
+
+from glossa import GlossaForConditionalGeneration
+from glossa.run_folder import RunFolder
+from glossa.training import cpu
+from glossa.training.arguments import parse_settings
+from glossa.training.run import train
+from glossa.training.trainer import GlossaTrainer
+
+
+@pytest.fixture
+def threads():
+    used = torch.get_num_threads()
+    yield
+    torch.set_num_threads(used)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [({1: 4, 2: 2, 4: 1.5, 6: 1}, 6), ({1: 1, 2: 16, 4: 9, 6: 20}, 1), ({1: 3, 2: 2, 4: 4, 6: 5}, 2)],
+)
+def test_the_fastest_number_of_threads_wins(monkeypatch, threads, seconds, expected):
+    tried = []
+
+    def timed(step, count):
+        tried.append(count)
+        # One measurement in five is disturbed; the median does not notice.
+        return seconds[count] * (10 if len(tried) % 5 == 0 else 1)
+
+    monkeypatch.setattr(cpu, "_timed", timed)
+    before = torch.get_num_threads()
+    assert cpu.choose_threads(lambda: None, cores=6) == expected
+    assert set(tried) == {1, 2, 4, 6} and torch.get_num_threads() == before
+
+
+def test_one_core_needs_no_trial():
+    assert cpu.choose_threads(lambda: pytest.fail("a trial"), cores=1) == 1
+
+
+def test_a_trial_leaves_no_trace(tiny_model):
+    model = tiny_model(dropout=0.1).train()
+    weights = {name: weight.clone() for name, weight in model.named_parameters()}
+    batch = {"input_ids": torch.tensor([[5, 6, 1]]), "labels": torch.tensor([[7, 8, 1]])}
+    cpu.trial_step(model, batch, bf16=True)()
+    assert all(weight.equal(weights[name]) and weight.grad is None for name, weight in model.named_parameters())
+
+
+def test_the_number_is_recorded_and_taken_over(tmp_path, tiny_settings, monkeypatch, threads):
+    changes = {"cpu_threads": None, "max_steps": 3, "save_steps": 2, "eval_strategy": "no", "dropout": 0.1}
+    arguments = tiny_settings(tmp_path / "run", load_best_model_at_end=False, **changes)
+    where = arguments.index("--cpu_threads")
+    del arguments[where : where + 2]
+    monkeypatch.setattr("glossa.training.run.choose_threads", lambda step: step() or 1)
+    run = train(parse_settings(arguments))
+    assert RunFolder(run).recipe["cpu_threads"] == 1
+    monkeypatch.setattr("glossa.training.run.choose_threads", lambda step: pytest.fail("a trial"))
+    argv = [*arguments, "--resume_from_checkpoint", "true", "--max_steps", "4"]
+    assert RunFolder(train(parse_settings(argv))).recipe["cpu_threads"] == 1
+
+
+def test_a_trial_changes_no_weight_of_the_run(tmp_path, tiny_settings, monkeypatch, threads):
+    changes = {
+        "max_steps": 2,
+        "logging_steps": 1,
+        "eval_strategy": "no",
+        "load_best_model_at_end": False,
+        "dropout": 0.1,
+    }
+    known = train(parse_settings(tiny_settings(tmp_path / "known", **changes)))
+    arguments = tiny_settings(tmp_path / "tried", **changes)
+    where = arguments.index("--cpu_threads")
+    del arguments[where : where + 2]
+    monkeypatch.setattr("glossa.training.run.choose_threads", lambda step: step() or 1)
+    tried = train(parse_settings(arguments))
+    assert RunFolder(tried).history[0]["loss"] == pytest.approx(RunFolder(known).history[0]["loss"], rel=1e-6)
+
+
+def watch(durations):
+    """The watch after steps of these durations, one after the other."""
+    now = [0.0]
+    watch = cpu.StepWatch(clock=lambda: now[0])
+    for seconds in durations:
+        watch.on_step_begin(None, TrainerState(), TrainerControl())
+        now[0] += seconds
+        watch.on_step_end(None, TrainerState(), TrainerControl())
+    return watch
+
+
+@pytest.mark.parametrize(
+    ("durations", "warnings"),
+    [
+        ([1.0] * 300, 0),
+        ([1.0] * 130 + [2.9] * 100, 0),
+        ([1.0] * 130 + [3.5] * 60, 1),
+        ([1.0] * 130 + [3.5] * 15 + [1.0] * 100, 0),  # shorter than a minute
+        ([1.0] * 130 + [3.5] * 1000, 6),  # once in ten minutes
+        ([1.0, 1.0, 40.0] * 20, 0),  # a few slow steps
+    ],
+)
+def test_a_minute_of_slow_steps_is_reported(caplog, durations, warnings):
+    with caplog.at_level(logging.WARNING):
+        watch(durations)
+    found = [record.getMessage() for record in caplog.records]
+    assert len(found) == warnings
+    assert all("--resume_from_checkpoint true --cpu_threads 1" in text and "after 1.00 s" in text for text in found)
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "bf16", "words"),
+    [
+        (
+            {"cpu_name": "Xeon", "amx_bf16": True, "avx512_bf16": True},
+            False,
+            "Xeon has AMX: bf16 is fast here (--bf16",
+        ),
+        ({"cpu_name": "EPYC", "avx512_bf16": True}, True, "EPYC has AVX512-BF16 but no AMX"),
+        ({"architecture": "aarch64"}, True, "aarch64: no AMX and no AVX512-BF16, so bf16 is emulated and slow. Leave"),
+    ],
+)
+def test_what_bf16_is_worth(capabilities, bf16, words):
+    assert cpu.describe_bf16(capabilities, bf16).startswith(words)
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_autocast_is_removed_and_nothing_else(tiny_config, tiny_settings, tmp_path, own):
+    model = GlossaForConditionalGeneration(tiny_config())
+    if own:
+        model.forward = MethodType(lambda self, **kwargs: "own", model)
+    plain = {"bf16": True, "eval_strategy": "no", "load_best_model_at_end": False}
+    trainer = GlossaTrainer(model=model, args=parse_settings(tiny_settings(tmp_path, **plain)).training)
+    trainer.model = trainer.accelerator.prepare_model(model)
+    assert "_original_forward" in vars(model)
+    trainer.remove_autocast()
+    assert "_original_forward" not in vars(model) and ("forward" in vars(model)) == own
+    if own:
+        assert model.forward() == "own"
+    else:
+        assert model(input_ids=torch.tensor([[5, 1]]), labels=torch.tensor([[6, 1]])).logits.dtype == torch.float32
