@@ -142,4 +142,6 @@ def test_autocast_is_removed_and_nothing_else(tiny_config, tiny_settings, tmp_pa
     if own:
         assert model.forward() == "own"
     else:
-        assert model(input_ids=torch.tensor([[5, 1]]), labels=torch.tensor([[6, 1]])).logits.dtype == torch.float32
+        assert (
+            model.eval()(input_ids=torch.tensor([[5, 1]]), labels=torch.tensor([[6, 1]])).logits.dtype == torch.float32
+        )
