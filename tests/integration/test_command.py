@@ -1,0 +1,97 @@
+"""The command: what it answers without the libraries, and how it starts one process for each device."""
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from glossa.cli import COMMANDS
+from glossa.cli.train import COMMON, launch, local_devices
+from glossa.training import catalog
+
+WITHOUT_LIBRARIES = """
+import sys
+for name in ("torch", "datasets", "accelerate", "huggingface_hub", "tokenizers"):
+    sys.modules[name] = None  # importing it fails
+import glossa_command
+sys.argv = ["glossa", *sys.argv[1:]]
+try:
+    glossa_command.main()
+finally:
+    assert "transformers" not in sys.modules
+"""
+
+
+def answer(*arguments):
+    """Exit status, output and errors of `glossa` where no library can be imported."""
+    command = [sys.executable, "-c", WITHOUT_LIBRARIES, *map(str, arguments)]
+    result = subprocess.run(command, capture_output=True, text=True)
+    return result.returncode, result.stdout, result.stderr
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_needs_no_library(command):
+    status, output, errors = answer(*filter(None, [command]), "--help")
+    assert status == 0 and len(output) > 250 and not errors
+
+
+def test_the_overview_names_every_command():
+    status, output, _ = answer()
+    assert status == 0 and all(f"\n  {name} " in output for name in COMMANDS)
+    status, output, _ = answer("--version")
+    assert output.startswith("glossa 0.")
+
+
+def test_help_of_train_has_the_common_settings_or_all():
+    _, few, _ = answer("train", "--help")
+    _, every, _ = answer("train", "--help", "all")
+    assert len(COMMON) == 20
+    assert [few.count(f"--{name} ") for name in COMMON] == [1] * len(COMMON)
+    assert all(f"  --{name} " in every for name in catalog.settings())
+    assert all(recipe in few for recipe in catalog.recipes())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["tranlsate"], "no command `tranlsate`. Did you mean `translate`?"),
+        (["train", "--no_such", "1"], "there is no setting `no_such`"),
+        (["train", "nowhere.yaml"], "there is no such recipe"),
+        (["train", "quickstart", "--vocab_size", "many"], "vocab_size is 'many'"),
+        (["score", "nowhere"], "There is no folder nowhere"),
+        (["translate", "nowhere"], "There is no folder nowhere"),
+        (["plot", "attention", "nowhere", "--source", "x"], "There is no folder nowhere"),
+        (["plot", "nothing"], "invalid choice"),
+        (["export", "nowhere", "--to", "paper", "--output", "x"], "invalid choice: 'paper'"),
+        (["push", "nowhere"], "the following arguments are required: --repo_id"),
+    ],
+)
+def test_refusals_need_no_library(arguments, words):
+    status, output, errors = answer(*arguments)
+    assert status in (1, 2) and words in errors and not output
+    assert "Traceback" not in errors
+
+
+def test_importing_the_package_registers_it():
+    program = "import glossa\nfrom transformers import AutoConfig\nprint(AutoConfig.for_model('glossa').model_type)"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "glossa"
+
+
+def test_one_process_for_each_device(monkeypatch):
+    started = []
+    monkeypatch.setattr("accelerate.commands.launch.launch_command", started.append)
+    launch(["quickstart", "--bf16", "true", "--learning_rate", "1e-3"], 8)
+    (options,) = started
+    assert (options.num_processes, options.num_machines, options.multi_gpu, options.module) == (8, 1, True, True)
+    assert options.training_script == "glossa_command"
+    assert options.training_script_args == ["train", "quickstart", "--bf16", "true", "--learning_rate", "1e-3"]
+
+
+def test_devices_are_counted_unless_a_launcher_has(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=SimpleNamespace(device_count=lambda: 4)))
+    monkeypatch.delenv("LOCAL_RANK", raising=False)
+    assert local_devices() == 4
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    assert local_devices() == 0

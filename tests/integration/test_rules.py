@@ -1,0 +1,159 @@
+"""The rules of the house: who may import whom, and which private names of the libraries are touched."""
+
+import ast
+import importlib
+import inspect
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from glossa import run_folder
+
+PACKAGE = Path(__file__).parents[2] / "modeling" / "glossa"
+ROOMS = ("data", "run_folder", "export", "inference", "evaluation", "hub", "training", "cli")  # imports run leftwards
+TRAVELING = {path.stem for path in PACKAGE.glob("*_glossa.py")}
+ANYWHERE = TRAVELING | {"errors", "plots", "registration"}
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "model_card" not in path.parts)
+
+
+def imports(path):
+    """(dots, module) of each import anywhere in a file; a relative import of a name alone has that name as module."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((0, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from [(node.level, node.module)] if node.module else ((node.level, a.name) for a in node.names)
+
+
+def room(path):
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return parts[0]
+
+
+def imported_room(path, dots, module):
+    """The room, or module at the top of the package, that a relative import reaches."""
+    folder = path.relative_to(PACKAGE).parent.parts
+    parts = [*folder[: len(folder) - dots + 1], *module.split(".")]
+    return parts[0]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_run_leftwards(path):
+    here = room(path)
+    for dots, module in imports(path):
+        top = module.split(".")[0]
+        assert top not in ("scripts", "benchmarks", "tests"), f"{path} imports {module}"
+        if dots == 0:
+            assert top != "glossa", f"{path} imports {module}: inside the package imports are relative"
+            continue
+        target = imported_room(path, dots, module)
+        if here in TRAVELING:
+            assert dots == 1 and module in TRAVELING, f"{path} travels with a model and imports {module}"
+        elif here == "errors":
+            raise AssertionError(f"errors imports {module}")
+        elif here == "plots":
+            assert target == "errors", f"plots imports {module}"
+        elif here == "registration":
+            assert target in TRAVELING
+        elif here in ROOMS and target not in ANYWHERE and target != "__version__":
+            assert target in ROOMS, f"{path} imports {module}, which is in no room"
+            assert ROOMS.index(target) <= ROOMS.index(here), f"{path} imports {module}: {target} is right of {here}"
+
+
+@pytest.mark.parametrize("name", sorted(TRAVELING))
+def test_traveling_files_need_nothing_but_transformers(name):
+    allowed = sys.stdlib_module_names | {"torch", "transformers", "tokenizers"}
+    for dots, module in imports(PACKAGE / f"{name}.py"):
+        assert dots or module.split(".")[0] in allowed or module == "huggingface_hub.dataclasses", module
+
+
+def test_the_rule_test_sees_a_wrong_import(tmp_path, monkeypatch):
+    monkeypatch.setattr(f"{__name__}.PACKAGE", tmp_path)
+    (tmp_path / "data").mkdir()
+    path = tmp_path / "data" / "pairs.py"
+    path.write_text("from ..training.run import train\n")
+    with pytest.raises(AssertionError, match="training is right of data"):
+        test_imports_run_leftwards(path)
+    path.write_text("def late():\n    import glossa.errors\n")
+    with pytest.raises(AssertionError, match="imports are relative"):
+        test_imports_run_leftwards(path)
+
+
+def test_one_module_names_the_files_of_a_run():
+    names = {value for key, value in vars(run_folder).items() if key.isupper() and isinstance(value, str)}
+    assert {"metrics.json", "history.json", "recipe.yaml", "held_out"} <= names
+    for path in MODULES:
+        if room(path) in ("run_folder", "cli"):  # a command names the files that its user asks for
+            continue
+        found = {node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)}
+        assert not found & names, f"{path} names {found & names}"
+
+
+# Private names by the module that defines them. Those that a class of ours overrides are marked by the class.
+PRIVATE = {
+    "transformers.generation.utils": {
+        "_beam_search", "_sample", "_expand_inputs_for_generation", "_reorder_cache", "_eos_token_tensor",
+        "_pad_token_tensor", "_is_user_defined",
+    },
+    "transformers.modeling_utils": {
+        "_init_weights", "_auto_class", "_no_split_modules", "_skip_keys_device_placement", "_supports_sdpa",
+        "_supports_flash_attn", "_supports_flex_attn", "_supports_attention_backend", "_can_compile_fullgraph",
+        "_tied_weights_keys", "_get_resized_embeddings", "_get_resized_lm_head", "_can_record_outputs",
+        "_is_hf_initialized",
+    },
+    "transformers.configuration_utils": {"_attn_implementation"},
+    "transformers.trainer_seq2seq": {"_gen_kwargs"},
+    "transformers.trainer": {"_prepare_inputs", "_push_from_checkpoint"},
+    "transformers.pipelines.base": {
+        "_sanitize_parameters", "_forward", "_forward_params", "_preprocess_params", "_batch_size", "_load_tokenizer",
+        "_load_processor", "_load_image_processor", "_load_video_processor", "_load_feature_extractor",
+    },
+    "transformers.tokenization_utils_base": {"_switch_to_input_mode", "_switch_to_target_mode"},
+    "transformers.tokenization_utils_tokenizers": {"_tokenizer"},
+    "transformers.hf_argparser": {"_argument_group_name"},
+    "datasets.arrow_dataset": {"_fingerprint", "_indices"},
+    "accelerate.accelerator": {"_original_forward"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [(module, name) for module in PRIVATE for name in sorted(PRIVATE[module])]
+)
+def test_a_private_name_of_a_library_is_still_there(module, name):
+    source = inspect.getsource(importlib.import_module(module))
+    assert re.search(rf"\b{name}\b", source), f"{module} no longer has {name}, which Glossa uses"
+
+
+def test_no_other_private_name_is_touched():
+    """Every private attribute that no module of ours defines is a library's, and listed above."""
+    own, used = {"_replace"}, {}  # of every named tuple
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                own.add(node.name)
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and _is_self(node.value):
+                own.add(node.attr)
+            elif isinstance(node, ast.Attribute) and re.match(r"_[a-z]", node.attr):
+                used.setdefault(node.attr, path.name)
+    listed = set().union(*PRIVATE.values())
+    assert {name: file for name, file in used.items() if name not in own | listed} == {}
+    assert listed <= own | used.keys() | class_attributes(), "a name that is listed is no longer used"
+
+
+def _is_self(node):
+    return isinstance(node, ast.Name) and node.id == "self"
+
+
+def class_attributes():
+    return {
+        target.id
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+        for statement in node.body
+        if isinstance(statement, ast.Assign)
+        for target in statement.targets
+        if isinstance(target, ast.Name)
+    }

@@ -1,0 +1,62 @@
+"""The files of a run: written, read back, and empty where they do not exist."""
+
+import json
+
+import pytest
+from datasets import Dataset, DatasetDict
+
+from glossa.errors import GlossaError
+from glossa.run_folder import RunFolder, checkpoint_step
+
+PAIRS = [{"source": "a|b", "target": "é"}, {"source": "c", "target": "d"}]
+
+
+def test_what_is_written_is_read(tmp_path):
+    run = RunFolder(tmp_path / "deep" / "run")
+    run.write_setup(
+        {"dropout": 0.1, "names": ["é"]}, {"sizes": {"train": 3}}, DatasetDict(test=Dataset.from_list(PAIRS))
+    )
+    run.write_history([{"step": 1, "loss": 2.5}])
+    run.write_metrics({"steps": 1})
+    again = RunFolder(str(run.path))
+    assert again.recipe == {"dropout": 0.1, "names": ["é"]}
+    assert again.data_report == {"sizes": {"train": 3}}
+    assert {"python", "torch", "transformers"} <= again.versions.keys()
+    assert again.history == [{"step": 1, "loss": 2.5}] and again.metrics == {"steps": 1}
+    assert list(again.load_held_out("test")) == PAIRS
+    with pytest.raises(GlossaError, match="keeps no validation pairs"):
+        again.load_held_out("validation")
+
+
+def test_an_empty_folder_has_nothing(tmp_path):
+    run = RunFolder(tmp_path / "nothing")
+    assert not any([run.recipe, run.versions, run.data_report, run.history, run.metrics, run.samples])
+    assert not run.holds_work() and run.checkpoints() == [] and run.published() == []
+
+
+def test_samples_are_json_and_a_table_of_them(tmp_path):
+    rows = [{"source": "a|b", "reference": "c", "greedy": "d"}, {"source": "e", "reference": "f", "greedy": "g"}]
+    RunFolder(tmp_path).write_samples(rows)
+    assert RunFolder(tmp_path).samples == json.loads((tmp_path / "samples.json").read_text()) == rows
+    assert (tmp_path / "samples.md").read_text().splitlines() == [
+        "| source | reference | greedy |",
+        "| --- | --- | --- |",
+        "| a\\|b | c | d |",
+        "| e | f | g |",
+    ]
+
+
+def test_checkpoints_in_the_order_of_their_steps(tmp_path):
+    for step in (100, 5, 20):
+        (tmp_path / f"checkpoint-{step}").mkdir()
+    (tmp_path / "checkpoint-5" / "trainer_state.json").write_text("{}")
+    run = RunFolder(tmp_path)
+    assert [checkpoint_step(path) for path in run.checkpoints()] == [5, 20, 100]
+    assert [checkpoint_step(path) for path in run.checkpoints(whole=True)] == [5]
+    assert run.holds_work()
+
+
+def test_what_is_published(tmp_path):
+    for name in ("metrics.json", "recipe.yaml", "samples.md", "samples.json", "curves.png"):
+        (tmp_path / name).write_text("x")
+    assert {path.name for path in RunFolder(tmp_path).published()} == {"metrics.json", "samples.md", "curves.png"}

@@ -1,0 +1,82 @@
+"""The settings as they are read from source: equal to the real ones, and quick to refuse."""
+
+import dataclasses
+import re
+
+import pytest
+
+from glossa.errors import GlossaError
+from glossa.training import catalog
+from glossa.training.arguments import GROUPS
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.__name__)
+def test_settings_are_those_of_the_dataclasses(group):
+    names = dict(zip([real.__name__ for real in GROUPS], catalog.GROUPS, strict=True))
+    found = {name: setting for name, setting in catalog.settings().items() if setting.group == names[group.__name__]}
+    real = {field.name: field for field in dataclasses.fields(group) if field.init}
+    assert found.keys() == real.keys()
+    for name, setting in found.items():
+        default = real[name].default
+        if isinstance(default, int | float | str) and setting.default is not None:
+            assert setting.default == default and type(setting.default) is type(default), name
+        if real[name].metadata.get("help") and setting.meaning:
+            assert setting.meaning == " ".join(real[name].metadata["help"].split()), name
+    assert sum(bool(setting.meaning) for setting in found.values()) > 0.9 * len(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("vocab_size", ["1", "8_000", "-3"], ["abc", "1.5", ""]),
+        ("learning_rate", ["1e-3", ".5", "3", "1_0.5", "inf"], ["fast", "1e", "0,5"]),
+        ("bf16", ["true", "No", "1"], ["maybe", "2"]),
+        ("objective", ["translation", "causal_lm"], ["Translation", "other"]),
+        ("save_total_limit", ["3"], ["three"]),
+        ("output_dir", ["anything", "3"], []),
+    ],
+)
+def test_values_that_cannot_be(name, good, bad):
+    setting = catalog.settings()[name]
+    assert [setting.problem(value) for value in good] == [None] * len(good)
+    assert all(setting.problem(value) for value in bad)
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--vocab_sise", "3"], r"Command line: there is no setting `vocab_sise`\. Did you mean `vocab_size`\?"),
+        (["--vocab-size=abc"], r"Command line: vocab_size is 'abc'; it must be a whole number"),
+        (["quickstrat"], r"quickstrat: there is no such recipe\. Did you mean quickstart\?"),
+        (["quickstart", "--bf16", "perhaps"], "bf16 is 'perhaps'; it must be true or false"),
+        (["--objective", "x"], "objective is 'x'; it must be one of translation, span_corruption"),
+    ],
+)
+def test_mistakes_on_the_command_line(argv, message):
+    with pytest.raises(GlossaError, match=message):
+        catalog.check(argv)
+
+
+def test_mistakes_in_a_recipe(tmp_path):
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text("dropuot: 0.1\n")
+    with pytest.raises(GlossaError, match=rf"{re.escape(str(recipe))}: there is no setting `dropuot`.*`dropout`"):
+        catalog.check([str(recipe)])
+    recipe.write_text("dropout: much\nvocab_size: 300\n")
+    with pytest.raises(GlossaError, match=r"recipe\.yaml: dropout is 'much'; it must be a number"):
+        catalog.check([str(recipe)])
+    recipe.write_text("- a\n- b\n")
+    with pytest.raises(GlossaError, match="a recipe is lines of"):
+        catalog.check([str(recipe)])
+
+
+@pytest.mark.parametrize("recipe", catalog.recipes())
+def test_every_recipe_passes(recipe):
+    catalog.check([recipe, "--bf16", "--data_path", "a", "b", "--length_penalty", "-1", "--source-framing", "none"])
+
+
+def test_old_names_are_understood():
+    assert catalog.current_flag("--source_framing") == "--source_special_tokens"
+    assert catalog.current_flag("--source-framing=end") == "--source_special_tokens=end"
+    assert catalog.current_flag("source_framing") == "source_framing"
+    assert catalog.current_flag("--vocab_size") == "--vocab_size"
