@@ -66,4 +66,4 @@ def print_help(everything: bool) -> None:
             default = "" if setting.default in (None, [], "") else f" (default: {setting.default})"
             meaning = " ".join(setting.meaning.split()) + default
             indent = " " * 28
-            print(textwrap.fill(f"  --{setting.name:24}{meaning}", 100, subsequent_indent=indent))
+            print(textwrap.fill(f"  --{setting.name:23} {meaning}", 100, subsequent_indent=indent))
