@@ -57,7 +57,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Subject:
-    """The subject of a clause. `person` indexes the conjugations; `owner` is the possessive that refers back to the subject."""
+    """The subject of a clause. `person` indexes the conjugations; `owner` is the possessive that refers to it."""
 
     en: str
     fr: str
