@@ -19,7 +19,7 @@ def rows_of(sampler):
     return [row for batch in sampler for row in batch]
 
 
-def test_every_row_comes_once_an_epoch(lengths):
+def test_an_epoch_has_every_row_once(lengths):
     sampler = TokenBatchSampler(*lengths, batch_tokens=400)
     for epoch in range(3):
         sampler.set_epoch(epoch)
@@ -38,7 +38,7 @@ def test_a_row_longer_than_the_budget_is_a_batch_of_its_own():
     assert sorted(row for batch in batches for row in batch) == [0, 1, 2]
 
 
-def test_hand_worked_batches():
+def test_batches_by_hand():
     # Budget 12: three rows of length 4 fill a batch; the fourth and the row of 6 make 2 x 6 = 12.
     sampler = TokenBatchSampler([4, 4, 4, 4, 6], [4, 4, 4, 4, 6], batch_tokens=12)
     assert sorted(map(len, sampler)) == [2, 3]
@@ -48,14 +48,14 @@ def test_hand_worked_batches():
     assert sorted(map(len, TokenBatchSampler([4] * 5, [4, 4, 5, 4, 4], batch_tokens=14))) == [1, 2, 2]
 
 
-def test_a_batch_has_targets_of_two_lengths():
+def test_a_batch_mixes_two_target_lengths():
     sampler = TokenBatchSampler([10] * 400, [10, 11] * 200, batch_tokens=220)
     for batch in sampler:
         assert {row % 2 for row in batch} == {0, 1}
 
 
 @pytest.mark.parametrize("batches", [2, 4])
-def test_the_batches_of_a_step_are_of_all_lengths(lengths, batches):
+def test_the_batches_of_a_step_cover_all_lengths(lengths, batches):
     source, target = lengths
     sampler = TokenBatchSampler(source, target, batch_tokens=300, batches_a_step=batches)
     for epoch in range(2):
@@ -68,7 +68,7 @@ def test_the_batches_of_a_step_are_of_all_lengths(lengths, batches):
     assert first != sorted(first)
 
 
-def test_number_of_batches_is_the_same_every_epoch_and_order_is_not(lengths):
+def test_epochs_differ_in_order_but_not_in_number_of_batches(lengths):
     sampler = TokenBatchSampler(*lengths, batch_tokens=300)
     epochs = []
     for epoch in range(4):
@@ -79,7 +79,7 @@ def test_number_of_batches_is_the_same_every_epoch_and_order_is_not(lengths):
     assert {frozenset(b) for b in epochs[0]} != {frozenset(b) for b in epochs[1]}, "composition must vary too"
 
 
-def test_seed_and_epoch_decide_the_order(lengths):
+def test_seed_and_epoch_determine_the_order(lengths):
     first, same = TokenBatchSampler(*lengths, 300, seed=3), TokenBatchSampler(*lengths, 300, seed=3)
     other = TokenBatchSampler(*lengths, 300, seed=4)
     for sampler in (first, same, other):
@@ -97,7 +97,7 @@ def test_batches_divide_among_processes_without_repeating_or_dropping(lengths, p
     assert 0 <= len(sampler) - len(plain) < processes
 
 
-def test_padding_is_what_the_batches_show(lengths):
+def test_padding_equals_that_of_the_batches(lengths):
     source, target = lengths
     sampler = TokenBatchSampler(source, target, batch_tokens=300)
     real = source.sum() + target.sum()

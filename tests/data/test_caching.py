@@ -54,7 +54,7 @@ def test_two_steps_of_one_module_do_not_share_a_result(rows):
     assert cached_map(rows, triple)["x"][:] == [3, 6, 9]
 
 
-def test_generated_rows_are_those_of_their_settings(tmp_path, monkeypatch):
+def test_generated_rows_are_cached_by_settings(tmp_path, monkeypatch):
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path)
     runs = []
 

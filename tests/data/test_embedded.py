@@ -273,7 +273,7 @@ def test_every_construct_is_in_train(corpus):
     assert {construct: english.count(construct) for construct in constructs if english.count(construct) < 50} == {}
 
 
-def test_every_tested_word_is_learnt(corpus):
+def test_every_tested_word_is_in_train(corpus):
     for language, least in (("en", 10), ("fr", 4)):
         train = Counter(word for row in corpus["train"] for word in words(row[language]))
         for split in ("validation", "test"):
@@ -321,7 +321,7 @@ def test_held_out_objects_are_not_in_train(corpus):
     assert tested > 5
 
 
-def test_every_tested_sentence_holds_something_out(corpus):
+def test_every_tested_sentence_has_a_held_out_combination(corpus):
     patterns = Patterns(random.Random(1))
     combinations = {}
     while len(combinations) < 20_000:

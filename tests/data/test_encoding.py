@@ -27,7 +27,7 @@ def report():
     return DataReport(splits={"train": {}})
 
 
-def test_ids_lengths_and_the_end_token(tokenizer):
+def test_ids_lengths_and_end_token(tokenizer):
     rows = tokenize_pairs(pairs(train=ROWS[:1]), tokenizer, DataArguments(), report())["train"]
     assert rows[0]["input_ids"] == tokenizer("a b c").input_ids
     assert rows[0]["labels"] == tokenizer("d e f").input_ids
@@ -46,18 +46,18 @@ def test_limits_drop_training_pairs_only_and_count_them(tokenizer):
     assert counts.sizes["train"] == 2
 
 
-def test_limits_hold_for_a_selection_of_rows(tokenizer):
+def test_limits_apply_to_a_selection_of_rows(tokenizer):
     chosen = pairs(train=ROWS)["train"].select([3, 2, 0])
     rows = tokenize_pairs(DatasetDict(train=chosen), tokenizer, DataArguments(max_length=10), report())["train"]
     assert [row["source_length"] for row in rows] == [2, 4]
 
 
-def test_nothing_left_is_an_error_that_names_the_limits(tokenizer):
+def test_an_empty_result_is_an_error_that_names_the_limits(tokenizer):
     with pytest.raises(GlossaError, match=r"max_length\s+\(2\).*max_length_ratio \(3\.0\)"):
         tokenize_pairs(pairs(train=ROWS[:1]), tokenizer, DataArguments(max_length=2), report())
 
 
-def test_a_second_time_comes_from_the_cache(tmp_path, tokenizer, monkeypatch):
+def test_the_second_time_comes_from_the_cache(tmp_path, tokenizer, monkeypatch):
     path = tmp_path / "pairs.parquet"
     pairs(train=ROWS)["train"].to_parquet(path)
     load = lambda: DatasetDict(train=Dataset.from_parquet(str(path), cache_dir=str(tmp_path / "cache")))  # noqa: E731

@@ -123,7 +123,7 @@ def test_translation_feature_and_predefined_splits(tmp_path, streaming):
         load_source(DataArguments(dataset=folder, target_language="de", streaming=streaming))
 
 
-def test_a_stream_takes_no_more_than_asked_and_is_read_once(tmp_path, monkeypatch):
+def test_a_stream_reads_no_more_than_the_limit_and_only_once(tmp_path, monkeypatch):
     folder = hub_folder(tmp_path, train=[(f"e{number}", f"f{number}") for number in range(50)])
     taken = []
     pair_of = sources.pair_of
@@ -205,7 +205,7 @@ def test_unusable_paths(tmp_path, names, message):
         ({"dataset": "files"}, "data_path is empty"),
     ],
 )
-def test_settings_that_are_refused(settings, message):
+def test_invalid_settings_are_refused(settings, message):
     with pytest.raises(GlossaError, match=message):
         DataArguments(**settings)
 

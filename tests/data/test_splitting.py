@@ -50,7 +50,7 @@ CHAINED = [("a", "A"), ("x", "X"), ("a", "B"), ("e", "E"), ("C!", "b."), ("y", "
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_components_stay_whole_and_sizes_are_met(seed):
+def test_components_stay_whole_and_sizes_are_exact(seed):
     splits = split_by_component(of(*CHAINED), 2, 2, seed)
     assert {name: len(part) for name, part in splits.items()} == {"train": 4, "validation": 2, "test": 2}
     # With two places a split, the component of four must stay in training.
@@ -98,7 +98,7 @@ def test_group_references():
     assert group_references(pairs) == [("b", ["1", "3"]), ("a", ["2"]), ("B", ["4"])]
 
 
-def test_prepare_splits_off_only_what_is_lacking(tmp_path):
+def test_only_missing_splits_are_held_out(tmp_path):
     (tmp_path / "a.tsv").write_text("".join(f"s{number}\tt{number}\n" for number in range(20)))
     (tmp_path / "t.tsv").write_text("s3\tother\nnew\tneuf\n")
     arguments = DataArguments(

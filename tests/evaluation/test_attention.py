@@ -20,7 +20,7 @@ def translator(tiny_run):
     return load_model(tiny_run), load_tokenizer(tiny_run)
 
 
-def test_maps_are_what_the_model_attends_to(translator):
+def test_maps_are_the_attention_weights_of_the_model(translator):
     model, tokenizer = translator
     maps = attention_maps(model, tokenizer, "a k.", "k a!")
     inputs = tokenizer(["a k."], text_target=["k a!"], return_tensors="pt")
@@ -49,7 +49,7 @@ def test_maps_are_what_the_model_attends_to(translator):
     assert model.config._attn_implementation == "sdpa", "the model is left as it was"
 
 
-def test_tokens_and_the_words_they_belong_to(translator):
+def test_tokens_and_their_words(translator):
     maps = attention_maps(*translator, "a k.", "k  a!")
     assert "".join(maps.source[:-1]) == "ak." and maps.source[-1] == "</s>"
     assert maps.target_inputs[0] == "<s>" and maps.target_inputs[1:] == maps.target[:-1]
@@ -57,7 +57,7 @@ def test_tokens_and_the_words_they_belong_to(translator):
     assert maps.source_words[-1] is None
 
 
-def test_without_a_target_the_model_says_its_own(translator):
+def test_the_target_defaults_to_the_translation(translator):
     model, tokenizer = translator
     maps = attention_maps(model, tokenizer, "a k.")
     assert maps.cross.shape[2] == len(maps.target) == len(maps.target_inputs)
@@ -88,7 +88,7 @@ def test_alignment_by_hand():
 
 
 @pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
-def test_pictures(tmp_path, tiny_run, ending, start):
+def test_plots(tmp_path, tiny_run, ending, start):
     draw_attention(torch.full((3, 2, 2), 0.5), ["$a", "b"], ["c$", "d"], "title", tmp_path / f"attention.{ending}")
     history = RunFolder(tiny_run).history
     draw_curves({"one": history, "two": history}, tmp_path / f"curves.{ending}")

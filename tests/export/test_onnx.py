@@ -69,7 +69,7 @@ def run_documented(name, folder, texts):
 
 
 @pytest.mark.slow
-def test_the_documented_program_for_onnx_translates_as_glossa_does(tmp_path):
+def test_the_documented_onnx_program_translates_like_glossa(tmp_path):
     model = build(**ARCHITECTURES["multi-query"])
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=words(37), **special())
     export_onnx(model, tokenizer, tmp_path)
@@ -80,7 +80,7 @@ def test_the_documented_program_for_onnx_translates_as_glossa_does(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_documented_program_for_ctranslate2_translates_as_glossa_does(tiny_run, tmp_path):
+def test_the_documented_ctranslate2_program_translates_like_glossa(tiny_run, tmp_path):
     model, tokenizer = load_model(tiny_run), load_tokenizer(tiny_run)
     export_ctranslate2(model, tokenizer, tmp_path / "engine")
     texts = [f"{a} {b}." for a in "abcdefg" for b in "klmno"]

@@ -69,7 +69,7 @@ def test_an_adapter_trains_saves_loads_and_merges(tiny_model, architecture, tmp_
     torch.testing.assert_close(logits_of(again), expected)
 
 
-def test_transformers_own_adapter_methods(tiny_model, tmp_path):
+def test_the_adapter_methods_of_transformers(tiny_model, tmp_path):
     model = tiny_model()
     plain = logits_of(model)
     model.add_adapter(LoraConfig(r=2, target_modules=["q_proj"], init_lora_weights=False), adapter_name="first")
@@ -100,7 +100,7 @@ def int4():
     [(int8, "Int8Tensor", 0.002, 0.05), (int4, "Int4OpaqueTensor", 0.05, 0.4)],
     ids=["int8", "int4"],
 )
-def test_weights_in_few_bits_stay_close(tiny_config, tmp_path, weights, kind, least, most):
+def test_quantized_weights_stay_close(tiny_config, tmp_path, weights, kind, least, most):
     torch.manual_seed(0)
     model = GlossaForConditionalGeneration(tiny_config(d_model=64, encoder_ffn_dim=64, decoder_ffn_dim=64)).eval()
     model.save_pretrained(tmp_path)

@@ -55,7 +55,7 @@ def test_one_full_graph_decodes_every_length_with_a_static_cache(tiny_model, arc
     assert graphs() == 1
 
 
-def test_a_growing_cache_does_compile_again(tiny_model):
+def test_a_growing_cache_recompiles(tiny_model):
     """What the test above excludes does happen, and is counted, where shapes change."""
     model = tiny_model()
     model.forward = torch.compile(model.forward, fullgraph=True, dynamic=False, backend="eager")
@@ -81,7 +81,7 @@ def test_training_is_one_full_graph(tiny_model, architecture):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not COMPILERS, reason="inductor needs a C++ compiler")
-def test_machine_code_writes_the_same_sentences(tiny_model, no_recompiling):
+def test_inductor_generates_the_same_tokens(tiny_model, no_recompiling):
     model = tiny_model(encoder_layers=1, decoder_layers=1).float()
     expected = generate(model, 20)
     compiled = CompileConfig(fullgraph=True, dynamic=False, backend="inductor", mode="default")
@@ -151,7 +151,7 @@ def test_the_encoder_exports_for_any_batch_and_length(tiny_model, architecture):
     assert (program.module()(other, mask) - unmasked).abs().max() > 1e-3
 
 
-def test_exported_steps_of_the_decoder_write_what_generate_writes(tiny_model, architecture):
+def test_exported_decoder_steps_generate_the_same_tokens(tiny_model, architecture):
     model = tiny_model(**architecture)
     length = Dim("length", min=2, max=32)
     states = model.get_encoder()(SOURCE, attention_mask=MASK).last_hidden_state.detach()

@@ -33,7 +33,7 @@ def arguments():
 
 
 @torch.no_grad()
-def test_embeddings_stand_in_for_tokens_on_either_side(tiny_model, architecture):
+def test_embeddings_can_replace_tokens_on_either_side(tiny_model, architecture):
     model = tiny_model(**architecture)
     expected = model(**arguments()).logits
     source = model.get_encoder().embed_tokens(SOURCE)
@@ -48,7 +48,7 @@ def test_embeddings_stand_in_for_tokens_on_either_side(tiny_model, architecture)
         assert (other - expected).abs().max() > 1e-3
 
 
-def test_both_or_neither_of_tokens_and_embeddings_are_refused(tiny_model):
+def test_tokens_and_embeddings_together_or_neither_are_refused(tiny_model):
     model = tiny_model()
     embeddings = model.get_encoder().embed_tokens(SOURCE)
     with pytest.raises(ValueError, match="input_ids or inputs_embeds"):
@@ -60,7 +60,7 @@ def test_both_or_neither_of_tokens_and_embeddings_are_refused(tiny_model):
 
 
 @torch.no_grad()
-def test_positions_may_be_given(tiny_model, architecture):
+def test_positions_can_be_given(tiny_model, architecture):
     model = tiny_model(**architecture)
     expected = model(**arguments()).logits
     positions = torch.tensor([[0, 0, 0, 1, 2], [0, 1, 2, 3, 4]])
@@ -70,7 +70,7 @@ def test_positions_may_be_given(tiny_model, architecture):
 
 
 @torch.no_grad()
-def test_encoder_outputs_are_taken_as_tuple_or_as_output(tiny_model, architecture):
+def test_encoder_outputs_may_be_a_tuple_or_a_model_output(tiny_model, architecture):
     model = tiny_model(**architecture)
     expected = model(**arguments())
     encoded = model.get_encoder()(SOURCE, attention_mask=MASK)
@@ -83,7 +83,7 @@ def test_encoder_outputs_are_taken_as_tuple_or_as_output(tiny_model, architectur
 
 
 @torch.no_grad()
-def test_tuples_hold_what_the_output_names(tiny_model, architecture):
+def test_tuples_equal_model_outputs(tiny_model, architecture):
     model = tiny_model(**architecture)
     model.set_attn_implementation("eager")
     options = arguments() | {"labels": LABELS, "output_attentions": True, "output_hidden_states": True}
@@ -112,12 +112,12 @@ def test_tuples_hold_what_the_output_names(tiny_model, architecture):
     [(0, [0, 1, 2, 3, 4]), (1, [4]), (3, [2, 3, 4]), (torch.tensor([0, 3]), [0, 3])],
     ids=["all", "last", "last three", "chosen"],
 )
-def test_logits_of_kept_positions_only(tiny_model, architecture, kept, positions):
+def test_logits_to_keep(tiny_model, architecture, kept, positions):
     model = tiny_model(**architecture)
     same(model(**arguments(), logits_to_keep=kept).logits, model(**arguments()).logits[:, positions])
 
 
-def test_the_loss_is_the_mean_over_the_labels_that_count(tiny_model, architecture):
+def test_the_loss_is_the_mean_over_labels(tiny_model, architecture):
     model = tiny_model(**architecture)
     outputs = model(SOURCE, attention_mask=MASK, labels=LABELS)
     log_probabilities = outputs.logits.log_softmax(-1)
@@ -152,7 +152,7 @@ def test_every_combination_of_masks_has_its_own_logits(tiny_model, architecture)
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
-def test_half_precision_is_near_and_keeps_its_type(tiny_model, architecture, dtype, attention):
+def test_half_precision_is_close_and_keeps_its_dtype(tiny_model, architecture, dtype, attention):
     model = tiny_model(**architecture)
     expected = model(**arguments()).logits
     model.to(dtype).set_attn_implementation(attention)
@@ -198,7 +198,7 @@ def attended(model):
 @pytest.mark.parametrize("implementation", ["sdpa", "flex_attention"])
 @pytest.mark.parametrize("heads", VARIANTS)
 @pytest.mark.parametrize("positions", ["rotary", "sinusoidal", "learned"])
-def test_attention_is_the_same_whatever_computes_it(tiny_model, monkeypatch, implementation, heads, positions):
+def test_attention_implementations_agree(tiny_model, monkeypatch, implementation, heads, positions):
     model = tiny_model(**VARIANTS[heads], position_embedding_type=positions, head_dim=16)
     model.set_attn_implementation("eager")
     eager = attended(model)
@@ -218,7 +218,7 @@ def test_attention_is_the_same_whatever_computes_it(tiny_model, monkeypatch, imp
 # Compiled for a CPU, torch 2.13's flex attention now and then damages the heap: pytorch/pytorch#153145.
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="torch's compiled flex attention is safe on a GPU only")
 @torch.no_grad()
-def test_compiled_flex_attention_computes_what_eager_does(tiny_model):
+def test_compiled_flex_attention_equals_eager(tiny_model):
     model = tiny_model(head_dim=16).float().to("cuda")
     model.set_attn_implementation("eager")
     given = {name: tensor.cuda() for name, tensor in arguments().items()}
@@ -240,7 +240,7 @@ def test_flash_attention_on_a_gpu(tiny_model):
 
 
 @pytest.mark.parametrize("re_entrant", [True, False])
-def test_checkpointing_recomputes_every_layer_and_leaves_the_loss(tiny_model, architecture, re_entrant):
+def test_checkpointing_recomputes_every_layer_and_keeps_the_gradients(tiny_model, architecture, re_entrant):
     model = tiny_model(**architecture).train()
     given = {"input_ids": SOURCE, "attention_mask": MASK, "labels": LABELS}
     model(**given).loss.backward()
@@ -261,7 +261,7 @@ def test_checkpointing_recomputes_every_layer_and_leaves_the_loss(tiny_model, ar
     assert not model.is_gradient_checkpointing
 
 
-def test_frozen_embeddings_still_let_gradients_through_when_checkpointed(tiny_model):
+def test_checkpointing_passes_gradients_with_frozen_embeddings(tiny_model):
     """As adapters train: without `enable_input_require_grads` re-entrant checkpoints would stop every gradient."""
     model = tiny_model(tie_word_embeddings=False).train()
     for name, parameter in model.named_parameters():
@@ -272,7 +272,7 @@ def test_frozen_embeddings_still_let_gradients_through_when_checkpointed(tiny_mo
     assert all(p.grad.abs().max() > 0 for name, p in model.named_parameters() if p.requires_grad)
 
 
-def test_labels_need_padding_and_a_start(tiny_config):
+def test_labels_need_padding_and_start_tokens(tiny_config):
     config = tiny_config(decoder_start_token_id=None)
     with pytest.raises(ValueError, match="decoder_start_token_id None"):
         GlossaForConditionalGeneration(config)(SOURCE, labels=LABELS)

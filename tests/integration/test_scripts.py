@@ -92,7 +92,7 @@ def test_bad_settings(call, good, tmp_path, arguments, words):
     assert all(word in message for word in words), message
 
 
-def test_a_language_that_anki_lacks(call):
+def test_a_language_without_an_anki_archive(call):
     message = call("train.py", "--dataset", "anki", "--target_language", "xx")
     assert message.startswith("error: ")
     assert "xx" in message and "de" in message, "the languages there are must be listed"
@@ -106,13 +106,13 @@ def test_a_finished_run_is_not_overwritten(call, good, tmp_path):
     assert weights.read_bytes() == b"precious"
 
 
-def test_debug_brings_the_traceback_back(call, tmp_path):
+def test_debug_shows_the_traceback(call, tmp_path):
     with pytest.raises(GlossaError, match=r"missing\.tsv"):
         call("train.py", "--dataset", "files", "--data_path", tmp_path / "missing.tsv", "--debug")
 
 
 @pytest.mark.slow
-def test_a_disk_that_fills_while_a_run_is_saved(tmp_path, tiny_settings):
+def test_a_full_disk_while_saving_a_run(tmp_path, tiny_settings):
     """The shell allows a file 200 kB, which this model's weights exceed."""
     arguments = tiny_settings(tmp_path / "run", d_model=64, eval_strategy="no", load_best_model_at_end=False)
     program = [sys.executable, str(SCRIPTS / "train.py"), *arguments]
@@ -124,7 +124,7 @@ def test_a_disk_that_fills_while_a_run_is_saved(tmp_path, tiny_settings):
 
 
 @pytest.mark.parametrize("script", ["translate.py", "score.py"])
-def test_a_folder_that_is_no_model(call, tmp_path, script):
+def test_a_folder_without_a_model(call, tmp_path, script):
     assert "is not a model folder" in call(script, tmp_path)
     assert "There is no folder" in call(script, tmp_path / "nothing")
     assert "is a file" in call(script, write(tmp_path / "file", b"x"))

@@ -72,7 +72,7 @@ def test_greedy_takes_the_likeliest_next_token(table_model):
     assert sequences == [[START, A, C, EOS]]
 
 
-def test_a_beam_of_two_finds_the_likelier_sentence(table_model):
+def test_two_beams_find_the_likelier_sequence(table_model):
     sequences, outputs = search(table_model, num_beams=2, num_return_sequences=2, length_penalty=0.0)
     assert sequences == [[START, B, EOS], [START, A, C, EOS]]
     # A penalty of 0 leaves the sum of the logarithms as it is.
@@ -90,14 +90,14 @@ def test_length_penalty_divides_by_a_power_of_the_length(table_model):
     assert outputs.sequences_scores.tolist() == pytest.approx([math.log(0.27) / 9, math.log(0.189) / 9], abs=1e-5)
 
 
-def test_a_wide_beam_ranks_all_sentences_of_the_table(table_model):
+def test_a_wide_beam_ranks_all_sequences_of_the_table(table_model):
     sequences, outputs = search(table_model, num_beams=5, num_return_sequences=5, length_penalty=0.0)
     assert [sequence[1:-1] for sequence in sequences] == [[B], [A, C], [A, B], [A], [B, C]]
     expected = [math.log(probability) for probability in (0.36, 0.27, 0.189, 0.12, 0.04)]
     assert outputs.sequences_scores.tolist() == pytest.approx(expected, abs=1e-5)
 
 
-def test_the_end_stops_and_what_follows_is_padding(table_model):
+def test_finished_rows_are_padded_and_generation_stops_when_all_are_finished(table_model):
     prefixes = torch.tensor([[START, C], [START, A]])
     outputs = table_model.generate(torch.tensor([[4, 1]] * 2), decoder_input_ids=prefixes, max_new_tokens=9)
     # From C the end comes at once; from A by way of C. There the loop ends, far from the maximum.
@@ -108,7 +108,7 @@ def ids(model, **settings):
     return model.generate(SOURCE, attention_mask=MASK, max_new_tokens=8, **settings)
 
 
-def test_generation_starts_as_the_configuration_says(tiny_model):
+def test_generation_starts_with_decoder_start_token_id(tiny_model):
     model = tiny_model(decoder_start_token_id=3)
     assert ids(model)[:, 0].tolist() == [3, 3]
     assert isinstance(model.generation_config, GenerationConfig)
@@ -117,7 +117,7 @@ def test_generation_starts_as_the_configuration_says(tiny_model):
 
 
 @pytest.mark.parametrize("beams", [1, 3])
-def test_greedy_and_beam_equal_the_same_without_a_cache(tiny_model, architecture, beams):
+def test_greedy_and_beam_search_are_the_same_without_cache(tiny_model, architecture, beams):
     model = tiny_model(**architecture)
     assert ids(model, num_beams=beams).equal(ids(model, num_beams=beams, use_cache=False))
 
@@ -164,7 +164,7 @@ def test_transition_scores_add_up_to_the_log_probability_of_a_forward_pass(tiny_
 
 @pytest.mark.parametrize("normalize_logits", [True, False])
 @pytest.mark.parametrize("beams", [1, 3])
-def test_transition_scores_are_transformers_own_where_the_vocabulary_is_one(tiny_model, beams, normalize_logits):
+def test_transition_scores_equal_those_of_transformers_for_a_shared_vocabulary(tiny_model, beams, normalize_logits):
     model = tiny_model()
     outputs = ids(model, num_beams=beams, return_dict_in_generate=True, output_scores=True)
     arguments = outputs.sequences, outputs.scores, outputs.get("beam_indices"), normalize_logits
@@ -172,7 +172,7 @@ def test_transition_scores_are_transformers_own_where_the_vocabulary_is_one(tiny
     torch.testing.assert_close(model.compute_transition_scores(*arguments), theirs)
 
 
-def test_several_sequences_come_back_best_first_and_distinct(tiny_model):
+def test_several_sequences_are_distinct_and_sorted_by_score(tiny_model):
     model = tiny_model()
     outputs = ids(model, num_beams=4, num_return_sequences=3, return_dict_in_generate=True, output_scores=True)
     assert outputs.sequences.shape[0] == 6
@@ -192,7 +192,7 @@ def test_static_cache_equals_dynamic(tiny_model, architecture, beams):
     assert static.equal(ids(model, num_beams=beams))
 
 
-def test_sampling_obeys_the_seed(tiny_model):
+def test_sampling_depends_on_the_seed(tiny_model):
     model = tiny_model()
     drawn = []
     for seed in (0, 0, 1):
@@ -206,7 +206,7 @@ TARGETS = torch.tensor([[2, 20, 21], [2, 30, 31], [2, 22, 23], [2, 32, 33], [2, 
 
 @torch.no_grad()
 @pytest.mark.parametrize("attention", ["eager", "sdpa", "flex_attention"])
-def test_targets_share_a_source_as_if_each_had_its_own(tiny_model, architecture, attention):
+def test_targets_that_share_a_source_equal_targets_with_separate_sources(tiny_model, architecture, attention):
     if attention == "flex_attention":
         architecture = architecture | {"head_dim": 16}  # the narrowest that its definition takes
     model = tiny_model(**architecture)
@@ -251,7 +251,7 @@ def test_targets_share_a_source_as_if_each_had_its_own(tiny_model, architecture,
         {"num_beams": 2, "use_cache": False},
     ],
 )
-def test_beams_share_their_source_and_find_what_they_find_with_their_own(
+def test_beams_that_share_a_source_find_the_same_as_with_separate_sources(
     tiny_model, architecture, monkeypatch, settings
 ):
     model = tiny_model(**architecture)
@@ -300,7 +300,9 @@ def own_and_transformers(model, monkeypatch, **settings):
 
 
 @pytest.mark.parametrize("mask", [None, MANY > 5])
-def test_greedy_drops_what_has_ended_and_finds_what_transformers_does(tiny_model, architecture, monkeypatch, mask):
+def test_greedy_search_drops_finished_rows_and_equals_that_of_transformers(
+    tiny_model, architecture, monkeypatch, mask
+):
     # Every third token is an end, and each sentence has a limit of its own.
     own, transformers, rows, all_rows = own_and_transformers(
         tiny_model(**architecture),
@@ -331,7 +333,7 @@ def test_greedy_drops_what_has_ended_and_finds_what_transformers_does(tiny_model
         {"eos_token_id": list(range(4, 37))},
     ],
 )
-def test_beam_search_drops_what_is_done_and_finds_what_transformers_does(
+def test_beam_search_drops_finished_rows_and_equals_that_of_transformers(
     tiny_model, architecture, monkeypatch, mask, settings
 ):
     limits = torch.arange(16).roll(5) + 2
@@ -352,7 +354,7 @@ def test_beam_search_drops_what_is_done_and_finds_what_transformers_does(
     assert all(computed <= beams * (limits > step).sum() for step, computed in enumerate(rows))
 
 
-def test_beam_search_of_fewer_words_than_candidates(tiny_model, monkeypatch):
+def test_beam_search_with_fewer_tokens_than_candidates(tiny_model, monkeypatch):
     model = tiny_model(vocab_size=7)
     model.config.eos_token_id = 1
     settings = {"num_beams": 5, "num_return_sequences": 5, "length_penalty": 1.0, "early_stopping": False}
@@ -375,7 +377,7 @@ def test_beam_search_of_fewer_words_than_candidates(tiny_model, monkeypatch):
     ],
 )
 @pytest.mark.parametrize("beams", [1, 3])
-def test_whatever_else_is_asked_of_a_search_is_transformers_affair(tiny_model, monkeypatch, settings, beams):
+def test_other_settings_use_the_search_of_transformers(tiny_model, monkeypatch, settings, beams):
     monkeypatch.setattr(GlossaGenerationMixin, "_greedy", lambda *args, **kwargs: pytest.fail("ours"))
     monkeypatch.setattr(GlossaGenerationMixin, "_beams", lambda *args, **kwargs: pytest.fail("ours"))
     if settings == {"past_key_values": "own"}:

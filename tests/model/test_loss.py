@@ -33,7 +33,7 @@ def test_cross_entropy_by_hand():
     same(smoothed_cross_entropy(logits, labels, 0.3, excluded_token_id=2), torch.tensor((first + second) / 2))
 
 
-def test_uniform_smoothing_is_torch_s():
+def test_uniform_smoothing_equals_that_of_torch():
     logits, labels = torch.randn(2, 5, 11), torch.tensor([[1, 2, 3, -100, -100], [4, 5, 6, 7, 10]])
     expected = nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), label_smoothing=0.2)
     same(smoothed_cross_entropy(logits, labels, 0.2), expected)
@@ -44,7 +44,7 @@ def test_uniform_smoothing_is_torch_s():
     same(smoothed_cross_entropy(logits, labels, 0.2), by_hand.mean())
 
 
-def test_smoothing_that_excludes_padding_is_the_divergence_from_that_distribution():
+def test_smoothing_that_excludes_padding_equals_the_kl_divergence_plus_entropy():
     """Cross-entropy is the divergence plus the entropy of the target, which has no gradient."""
     vocabulary, smoothing, padding = 11, 0.2, 0
     logits = torch.randn(2, 5, vocabulary, requires_grad=True)
@@ -88,7 +88,7 @@ def states_and_labels(rows, dtype):
 @pytest.mark.parametrize("rows", [1, 60, 130])  # 4 labels, 250, and 541: one chunk, nearly one, and three
 @pytest.mark.parametrize(("smoothing", "excluded"), SMOOTHINGS)
 @pytest.mark.parametrize("items", [None, 1000])
-def test_chunks_change_neither_loss_nor_gradients(rows, smoothing, excluded, items):
+def test_chunked_loss_and_gradients_equal_those_of_whole_logits(rows, smoothing, excluded, items):
     states, weight, labels = states_and_labels(rows, torch.float64)
     whole = smoothed_cross_entropy(states @ weight.t(), labels, smoothing, excluded, items)
     chunked = chunked_cross_entropy(states, weight, labels, smoothing, excluded, items)
@@ -99,7 +99,7 @@ def test_chunks_change_neither_loss_nor_gradients(rows, smoothing, excluded, ite
 
 
 @pytest.mark.parametrize(("smoothing", "excluded"), SMOOTHINGS)
-def test_the_gradient_of_chunks_is_the_slope_of_their_loss(smoothing, excluded):
+def test_chunked_gradient_equals_finite_differences(smoothing, excluded):
     states, weight, labels = states_and_labels(3, torch.float64)
     assert torch.autograd.gradcheck(
         lambda states, weight: 3 * chunked_cross_entropy(states, weight, labels, smoothing, excluded),
@@ -107,7 +107,7 @@ def test_the_gradient_of_chunks_is_the_slope_of_their_loss(smoothing, excluded):
     )
 
 
-def test_chunks_of_a_frozen_output_layer_or_without_gradients():
+def test_chunked_loss_with_a_frozen_output_layer_or_without_gradients():
     states, weight, labels = states_and_labels(60, torch.float64)
     loss, gradient = with_gradients(chunked_cross_entropy(states, weight, labels, 0.1), states)
     frozen, same_gradient = with_gradients(chunked_cross_entropy(states, weight.detach(), labels, 0.1), states)
@@ -117,7 +117,7 @@ def test_chunks_of_a_frozen_output_layer_or_without_gradients():
         same(chunked_cross_entropy(states, weight, labels, 0.1), loss)
 
 
-def test_chunks_under_autocast_are_as_near_as_whole_logits():
+def test_chunked_loss_under_autocast_is_as_exact_as_that_of_whole_logits():
     states, weight, labels = states_and_labels(130, torch.float32)
     exact = with_gradients(smoothed_cross_entropy(states @ weight.t(), labels, 0.1), states, weight)
     with torch.autocast("cpu", torch.bfloat16):
@@ -131,7 +131,7 @@ def test_chunks_under_autocast_are_as_near_as_whole_logits():
         assert (ours - right).abs().max() < 2 * (theirs - right).abs().max() + 1e-3
 
 
-def test_chunks_never_hold_all_logits():
+def test_chunked_loss_never_holds_all_logits():
     largest = 0
 
     class Watch(TorchDispatchMode):
@@ -152,7 +152,7 @@ def test_chunks_never_hold_all_logits():
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("kind", ["uniform", "exclude_padding"])
-def test_the_model_s_loss_smooths_in_training_only(tiny_model, smoothing, kind):
+def test_the_model_smooths_labels_in_training_only(tiny_model, smoothing, kind):
     model = tiny_model(label_smoothing=smoothing, label_smoothing_type=kind)
     outputs = model(SOURCE, labels=LABELS)
     plain = nn.functional.cross_entropy(outputs.logits.flatten(0, 1), LABELS.flatten())

@@ -75,7 +75,7 @@ def torch_transformer(ours):
 @pytest.mark.parametrize("norm_position", ["pre", "post"])
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize(("dtype", "tolerance"), PRECISIONS, ids=["float32", "float64"])
-def test_logits_are_those_of_torch_s_transformer(tiny_model, norm_position, activation, dtype, tolerance):
+def test_logits_equal_those_of_torch_nn_transformer(tiny_model, norm_position, activation, dtype, tolerance):
     settings = PAPER | {"norm_position": norm_position, "activation_function": activation}
     ours = tiny_model(**settings).to(dtype)
     theirs = torch_transformer(ours)
@@ -113,7 +113,7 @@ def marian_name(name):
 @torch.no_grad()
 @pytest.mark.parametrize(("dtype", "tolerance"), PRECISIONS, ids=["float32", "float64"])
 @pytest.mark.parametrize("activation", ["relu", "silu"])
-def test_logits_are_marian_s(tiny_model, dtype, tolerance, activation):
+def test_logits_equal_those_of_marian(tiny_model, dtype, tolerance, activation):
     settings = PAPER | {"norm_position": "post", "final_norm": False, "activation_function": activation}
     ours = tiny_model(**settings).to(dtype)
     config = MarianConfig(
@@ -148,7 +148,7 @@ def test_logits_are_marian_s(tiny_model, dtype, tolerance, activation):
 
 @torch.no_grad()
 @pytest.mark.parametrize("head_dim", [4, 6])
-def test_a_modern_encoder_layer_is_llama_s(tiny_model, head_dim):
+def test_an_encoder_layer_equals_that_of_llama(tiny_model, head_dim):
     """Rotary positions, RMSNorm, grouped-query attention and SwiGLU; Llama's layer without its causal mask.
 
     In float32 only: Llama rounds its norms and its angles to that.

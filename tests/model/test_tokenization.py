@@ -27,7 +27,7 @@ def tokenizer():
     return train_tokenizer_pair(SOURCES, TARGETS, WORDS, max_length=40)
 
 
-def test_each_side_is_read_with_its_own_vocabulary(tokenizer):
+def test_each_side_is_encoded_with_its_own_vocabulary(tokenizer):
     encoded = tokenizer(SOURCES[0], text_target=TARGETS[0])
     source, target = tokenizer.backend_tokenizer, tokenizer.target_tokenizer
     assert [source.id_to_token(i) for i in encoded["input_ids"]] == ["<s>", "Il", "vit", "au", "Japon", ".", "</s>"]
@@ -36,13 +36,13 @@ def test_each_side_is_read_with_its_own_vocabulary(tokenizer):
     assert len(tokenizer) == source.get_vocab_size() != tokenizer.target_vocab_size == target.get_vocab_size()
 
 
-def test_target_text_alone_and_a_source_after_it(tokenizer):
+def test_target_text_alone_then_a_source(tokenizer):
     alone = tokenizer(text_target=TARGETS[0])["input_ids"]
     assert alone == tokenizer(SOURCES[0], text_target=TARGETS[0])["labels"]
     assert tokenizer(SOURCES[0])["input_ids"][0] == 2, "the source's vocabulary and frame are back"
 
 
-def test_decoding_is_the_targets(tokenizer):
+def test_decoding_uses_the_target_vocabulary(tokenizer):
     labels = tokenizer(SOURCES, text_target=TARGETS)["labels"]
     assert tokenizer.batch_decode(labels, skip_special_tokens=True) == TARGETS
     assert tokenizer.decode(labels[0]) == "He lives in Japan. </s>"
@@ -104,7 +104,7 @@ def test_collating_and_copies(tokenizer):
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece", "word"])
-def test_a_saved_folder_comes_back(kind, tmp_path):
+def test_a_saved_tokenizer_loads_unchanged(kind, tmp_path):
     sizes = {"bpe": (268, 266), "unigram": (40, 40), "wordpiece": (50, 48), "word": (30, 30)}[kind]
     options = TokenizerArguments(
         vocab_size=sizes[0], target_vocab_size=sizes[1], tokenizer_model=kind, normalization=["nfkc", "lowercase"]
@@ -147,7 +147,7 @@ print(json.dumps({
 """
 
 
-def test_a_stranger_loads_it_with_the_auto_classes(tokenizer, tmp_path):
+def test_auto_classes_load_it_where_glossa_is_not_installed(tokenizer, tmp_path):
     torch.manual_seed(0)
     config = GlossaConfig(
         vocab_size=len(tokenizer), decoder_vocab_size=tokenizer.target_vocab_size, d_model=16, encoder_layers=1,
