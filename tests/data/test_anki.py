@@ -23,7 +23,7 @@ GOOD = archive("Go.\tVa !\n")
 
 @pytest.fixture
 def site():
-    """A loopback site that, like the publisher, turns away the default names of HTTP libraries."""
+    """A local site that, like the publisher, rejects the default user agents of HTTP libraries."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):

@@ -1,4 +1,4 @@
-"""Batches by token budget: complete, within the budget, shuffled by seed and epoch, equal in number."""
+"""Batches by token budget: all rows, within the budget, shuffled by seed and epoch, equal in number."""
 
 import itertools
 
@@ -44,7 +44,7 @@ def test_batches_by_hand():
     assert sorted(map(len, sampler)) == [2, 3]
     # Padding: the batch of 4 and 6 has one row padded by 2 on each side; 4 of 2 x (12 + 12) tokens.
     assert sampler.padding() == pytest.approx(4 / 48)
-    # Targets of 4 and 5 change places, so each counts as 5: two make 10, three would be 15.
+    # Rows with targets of 4 and 5 may be swapped, so each counts as 5: two make 10, three would make 15.
     assert sorted(map(len, TokenBatchSampler([4] * 5, [4, 4, 5, 4, 4], batch_tokens=14))) == [1, 2, 2]
 
 
@@ -62,8 +62,8 @@ def test_the_batches_of_a_step_cover_all_lengths(lengths, batches):
         sampler.set_epoch(epoch)
         parts = [target[np.concatenate(list(sampler)[part::batches])] for part in range(batches)]
         for shorter, longer in itertools.pairwise(parts):
-            assert shorter.max() <= longer.min() + 1  # two lengths are one to the sampler
-    # Within its part a batch comes in no order.
+            assert shorter.max() <= longer.min() + 1  # the sampler joins two neighboring lengths
+    # The batches of one part are shuffled.
     first = [int(target[batch].min()) for batch in list(sampler)[::batches]]
     assert first != sorted(first)
 
@@ -76,7 +76,7 @@ def test_epochs_differ_in_order_but_not_in_number_of_batches(lengths):
         epochs.append(list(sampler))
     assert {len(batches) for batches in epochs} == {len(sampler)}
     assert epochs[0] != epochs[1]
-    assert {frozenset(b) for b in epochs[0]} != {frozenset(b) for b in epochs[1]}, "composition must vary too"
+    assert {frozenset(b) for b in epochs[0]} != {frozenset(b) for b in epochs[1]}, "composition varies too"
 
 
 def test_seed_and_epoch_determine_the_order(lengths):

@@ -1,4 +1,4 @@
-"""Cached steps run again where their rows, settings or code have changed, and only there."""
+"""Cached steps run again only if their rows, settings or code have changed."""
 
 import importlib.util
 
@@ -16,7 +16,7 @@ def rows(tmp_path):
 
 @pytest.fixture
 def helper(tmp_path):
-    """A module whose source the test may change."""
+    """A module whose source the test can change."""
     path = tmp_path / "helper.py"
     path.write_text("FACTOR = 2\n")
     spec = importlib.util.spec_from_file_location("helper", path)

@@ -98,7 +98,7 @@ def test_rows_are_split_if_both_sides_have_the_same_number_of_sentences():
     ]
     counts = {"read": 5, "split": 1, "malformed": 1, "empty": 0, "identical": 0, "duplicates": 1, "kept": 4}
     assert report.splits["train"] == counts
-    assert pairs(dataset["test"])[0] == ("Go. Run!", "Va. Cours !"), "what is scored stays as it is"
+    assert pairs(dataset["test"])[0] == ("Go. Run!", "Va. Cours !"), "evaluation pairs are not split"
     assert report.malformed_rows[0]["line"] == 4
 
 

@@ -1,4 +1,4 @@
-"""Corruption: exact values worked out by hand, what always holds, and that chance has the shares it should."""
+"""Corruption: exact values by hand, invariants, and the distribution of random choices."""
 
 from itertools import pairwise
 
@@ -42,7 +42,7 @@ def test_spans_are_replaced_by_sentinels():
     "length, noise, spans", [(1, 1, 1), (9, 1, 1), (10, 2, 1), (20, 3, 1), (30, 4, 1), (40, 6, 2), (100, 15, 5)]
 )
 def test_noise_is_15_percent_in_spans_of_three(length, noise, spans):
-    """By hand: 0.15 x 10 = 1.5 and 0.15 x 30 = 4.5 are rounded to even."""
+    """0.15 x 10 = 1.5 and 0.15 x 30 = 4.5 are rounded to even."""
     assert count_noise(length) == (noise, spans)
 
 
@@ -58,7 +58,7 @@ def test_spans_are_sorted_and_not_adjacent():
 
 
 def test_spans_are_uniformly_distributed():
-    """Two spans of six tokens in 40 have 5 sizes and, with 34 other tokens, C(35, 2) places: each of 2,975 alike."""
+    """Two spans with six of 40 tokens: 5 pairs of sizes times C(35, 2) of positions are 2,975 equally likely choices."""
     generator = numpy.random.default_rng(0)
     draws = [tuple(draw_spans(40, generator)) for _ in range(20_000)]
     assert len(set(draws)) == pytest.approx(2975, abs=10)
@@ -68,7 +68,7 @@ def test_spans_are_uniformly_distributed():
             covered[start:end] += 1
     covered /= len(draws)
     assert covered.sum() == pytest.approx(6)
-    # The first token is noise in 34 of the C(35, 2) places, and so is the last.
+    # The first token is noise in 34 of the C(35, 2) pairs of positions, and so is the last.
     assert covered[[0, -1]] == pytest.approx(34 / 595, abs=0.005) and covered.max() < 0.18
     first = numpy.bincount([spans[0][1] - spans[0][0] for spans in draws], minlength=6)[1:] / len(draws)
     numpy.testing.assert_allclose(first, 0.2, atol=0.01)
@@ -114,7 +114,7 @@ def test_masking_has_the_probabilities_of_the_paper():
             drawn.add(token)
     shares = {kind: count / 60_000 for kind, count in kinds.items()}
     assert shares == pytest.approx({"mask": 0.8, "other": 0.1, "same": 0.1}, abs=0.01)
-    assert drawn == {4, *range(10, 200)}, "any ordinary token, no special one"
+    assert drawn == {4, *range(10, 200)}, "any ordinary token, but no special token"
     assert chosen[7] == 0
     numpy.testing.assert_allclose(numpy.delete(chosen, 7) / 2000, 30 / 199, atol=0.04)
 
@@ -156,10 +156,10 @@ def test_a_batch_of_causal_language_modeling():
 
 
 def test_a_source_has_the_special_tokens_of_the_tokenizer():
-    for framing, frame in (("none", []), ("end", [EOS]), ("start_end", [2, EOS])):
-        tokenizer = tokenizer_for("span_corruption", source_special_tokens=framing)
+    for setting, special in (("none", []), ("end", [EOS]), ("start_end", [2, EOS])):
+        tokenizer = tokenizer_for("span_corruption", source_special_tokens=setting)
         row = PretrainingCollator("span_corruption", tokenizer, 64).corrupt([20])
-        assert row["input_ids"] == [*frame[:-1], 4, *frame[-1:]] and row["labels"] == [4, 20, EOS]
+        assert row["input_ids"] == [*special[:-1], 4, *special[-1:]] and row["labels"] == [4, 20, EOS]
 
 
 def test_corruption_depends_only_on_text_epoch_and_seed():
@@ -177,9 +177,9 @@ def test_corruption_depends_only_on_text_epoch_and_seed():
     assert first(collator, [row]) == expected
     assert first(PretrainingCollator("span_corruption", tokenizer, 64, seed=2), [row]) != expected
     places = {collator.corrupt(list(range(start, start + 40)))["input_ids"].index(4) for start in range(20, 30)}
-    assert len(places) > 3, "not all texts of one length are corrupted at the same places"
+    assert len(places) > 3, "texts of one length are corrupted at different positions"
     done = {"input_ids": [7], "labels": [8]}
-    assert collator([done])["labels"].tolist() == [[8]], "what was corrupted before stays"
+    assert collator([done])["labels"].tolist() == [[8]], "corrupted rows stay unchanged"
 
 
 def test_workers_of_a_data_loader_see_the_epoch():

@@ -1,4 +1,4 @@
-"""Data sets from the Hub through the real clients: WMT's layout and OPUS's, whole and as a stream."""
+"""Data sets from a local Hub through the real clients: the layouts of WMT and OPUS, downloaded and streamed."""
 
 import io
 import json
@@ -24,7 +24,7 @@ def parquet(rows):
 
 
 def card(config, splits):
-    """A data card that names configuration, features and files, as the Hub's translation sets have it."""
+    """A data set card with configuration, features and files, like those of translation data sets on the Hub."""
     lines = ["---", "dataset_info:", f"- config_name: {config}", "  features:", TRANSLATION.rstrip("\n"), "  splits:"]
     lines += [f"  - name: {split}\n    num_examples: {count}" for split, count in splits.items()]
     lines += ["configs:", f"- config_name: {config}", "  data_files:"]

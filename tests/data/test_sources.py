@@ -29,7 +29,7 @@ def pairs(dataset):
 
 
 def hub_folder(folder, **splits):
-    """A data set folder with a `translation` feature, as the Hub serves them."""
+    """A data set folder with a `translation` feature, like those on the Hub."""
     features = datasets.Features({"translation": datasets.Translation(["en", "fr"])})
     for split, rows in splits.items():
         rows = [{"translation": {"en": english, "fr": french}} for english, french in rows]

@@ -45,7 +45,7 @@ def test_normalize_side(text, normalized):
     assert normalize_side(text) == normalized
 
 
-# a-A, a-B and "C!"-B hang together over both sides, as do e-E and "E."-"e."; the others stand alone.
+# a-A, a-B, "C!"-b. and c-D are connected over both sides, as are e-E and "E."-"e."; the others are single pairs.
 CHAINED = [("a", "A"), ("x", "X"), ("a", "B"), ("e", "E"), ("C!", "b."), ("y", "Y"), ("c", "D"), ("E.", "e.")]
 
 
@@ -53,7 +53,7 @@ CHAINED = [("a", "A"), ("x", "X"), ("a", "B"), ("e", "E"), ("C!", "b."), ("y", "
 def test_components_stay_whole_and_sizes_are_exact(seed):
     splits = split_by_component(of(*CHAINED), 2, 2, seed)
     assert {name: len(part) for name, part in splits.items()} == {"train": 4, "validation": 2, "test": 2}
-    # With two places a split, the component of four must stay in training.
+    # The component of four does not fit a split of two, so it stays in training.
     assert splits["train"]["source"] == ["a", "a", "C!", "c"]
     held_out = {name: set(splits[name]["source"]) for name in ("validation", "test")}
     assert sorted(map(sorted, held_out.values())) == [["E.", "e"], ["x", "y"]]
@@ -132,5 +132,5 @@ def test_real_anki_splits_share_no_sentence():
     train, validation, test = (sides(splits[name]) for name in ("train", "validation", "test"))
     for side in ("source", "target"):
         assert not test[side] & (train[side] | validation[side]) and not validation[side] & train[side]
-    # A held-out split must look like the whole, so its sources have several references too.
+    # Held-out splits resemble the whole data, so some sources have several references.
     assert 1.2 < numpy.mean([len(references) for _, references in group_references(splits["test"])]) < 1.7

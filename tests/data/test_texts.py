@@ -1,4 +1,4 @@
-"""Texts for pretraining: where they come from, that each comes once and that what is held out stays out."""
+"""Texts for pretraining: their sources, deduplication and held-out texts."""
 
 import gzip
 import json
@@ -130,7 +130,7 @@ def test_rows_have_token_ids_and_their_lengths_after_corruption(tmp_path):
     train = tokenized["train"].to_list()
     ids = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts["train"]["text"]]
     assert [token for row in train for token in row["input_ids"]] == ids[0] + ids[1]
-    assert [len(row["input_ids"]) for row in train] == [3, 10, 10, 10], "30 tokens in pieces of 11 or less, all alike"
+    assert [len(row["input_ids"]) for row in train] == [3, 10, 10, 10], "30 tokens in equal rows of at most 11"
     for epoch in range(3):
         for row in train:
             corrupted = collator.corrupt(row["input_ids"], epoch)

@@ -68,7 +68,7 @@ def test_the_first_word_has_the_same_tokens_as_within_a_sentence(tokenizer):
 
 
 def test_one_leading_space_is_the_only_thing_lost(tokenizer):
-    """The space put before the first word is not put where the text brings one, and is taken away all the same."""
+    """No space is added before text that starts with one, but decoding still removes one."""
     assert tokenizer(" cat")["input_ids"] == tokenizer("cat")["input_ids"]
     assert tokenizer.decode(tokenizer(" cat")["input_ids"], skip_special_tokens=True) == "cat"
     assert tokenizer.decode(tokenizer("  cat")["input_ids"], skip_special_tokens=True) == " cat"
@@ -101,7 +101,7 @@ def test_the_smallest_vocabulary_is_256_bytes_and_4_special_tokens(tokenizer):
         train_tokenizer(TEXTS, vocab_size=259)
     smallest = train_tokenizer(TEXTS, vocab_size=260)
     assert len(smallest) == 260
-    # One space, then one token a byte ("é" is two), then the end.
+    # One space, one token per byte (two for "é"), and the end.
     assert len(smallest("été")["input_ids"]) == 1 + 5 + 1
 
 
@@ -142,7 +142,7 @@ def test_whole_words_and_punctuation_marks():
     assert tokens(tokenizer, "Where is the cat?") == ["Where", "<unk>", "the", "cat", "?", "</s>"]
     unsplit = kind("word", TEXTS, split_punctuation=False)
     assert tokens(unsplit, "the mat. the cat") == ["the", "mat.", "the", "cat", "</s>"]
-    # Of 21 words and marks the most frequent stay; 4 ids are special.
+    # Four of the six ids are special tokens; the others are the most frequent words.
     assert len(kind("word", TEXTS, vocab_size=6)) == 6
 
 
@@ -160,7 +160,7 @@ def test_rare_words_are_unknown():
     ["He said: yes (twice), didn't he?", "Qu'est-ce que c'est, l'été…", "A well-known word; 20% of it!"],
 )
 def test_punctuation_is_decoded_without_extra_spaces(name, text):
-    tokenizer = kind(name, [text] * 3, vocab_size=60 if name == "word" else 1)  # 1: single characters
+    tokenizer = kind(name, [text] * 3, vocab_size=60 if name == "word" else 1)  # with 1, single characters
     assert tokenizer.decode(tokenizer(text)["input_ids"], skip_special_tokens=True) == text
 
 
@@ -174,7 +174,7 @@ def test_wordpiece_marks_subwords_that_continue_a_word():
 @pytest.mark.parametrize("texts", [THAI, JAPANESE], ids=["thai", "japanese"])
 @pytest.mark.parametrize("name", ["bpe", "unigram", "wordpiece"])
 def test_a_language_without_spaces_is_decoded_exactly(name, texts):
-    """Pieces are shorter than the sentence, and no space is put between them."""
+    """Subwords are shorter than the sentence, and decoding adds no spaces."""
     sizes = {"bpe": 300, "unigram": 60, "wordpiece": 65}
     tokenizer = kind(name, texts, sizes[name], split_punctuation=False)
     joined = texts[0] + texts[2]
@@ -182,7 +182,7 @@ def test_a_language_without_spaces_is_decoded_exactly(name, texts):
     assert len(ids) > 3 and tokenizer.unk_token_id not in ids
     assert tokenizer.decode(ids, skip_special_tokens=True) == joined
     long = "".join(texts) * 30
-    assert tokenizer.unk_token_id not in tokenizer(long)["input_ids"], "a text without spaces may be long"
+    assert tokenizer.unk_token_id not in tokenizer(long)["input_ids"], "long text without spaces has no unknown tokens"
 
 
 @pytest.mark.parametrize(
@@ -201,19 +201,19 @@ def test_normalization_is_saved(steps, text, normal, tmp_path):
 
 
 def test_special_tokens_of_a_source():
-    for framing, expected in (
+    for setting, expected in (
         ("none", ["the", "cat"]),
         ("end", ["the", "cat", "</s>"]),
         ("start_end", ["<s>", "the", "cat", "</s>"]),
     ):
-        assert tokens(kind("word", TEXTS, source_special_tokens=framing), "the cat") == expected
+        assert tokens(kind("word", TEXTS, source_special_tokens=setting), "the cat") == expected
 
 
 def test_extra_special_tokens_follow_the_default_ones():
     tokenizer = train_tokenizer(TEXTS, 290, extra_special_tokens=["<mask>", "<extra_id_0>"])
     assert tokenizer.convert_tokens_to_ids(["<unk>", "<mask>", "<extra_id_0>"]) == [3, 4, 5]
     assert len(tokenizer) == 290 and {4, 5} < set(tokenizer.all_special_ids)
-    assert 4 not in tokenizer("<mask>")["input_ids"], "typed, it is text"
+    assert 4 not in tokenizer("<mask>")["input_ids"], "in the user's text, it is text"
 
 
 def test_invalid_settings_are_refused():

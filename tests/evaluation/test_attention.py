@@ -1,4 +1,4 @@
-"""Attention maps, word alignment and pictures."""
+"""Attention maps, word alignment and plots."""
 
 import runpy
 import sys
@@ -29,9 +29,9 @@ def test_maps_are_the_attention_weights_of_the_model(translator):
     assert maps.encoder.shape == (1, 4, source, source)
     for part in (maps.encoder, maps.decoder, maps.cross):
         torch.testing.assert_close(part.sum(-1), torch.ones(part.shape[:-1]))
-    assert maps.decoder.triu(1).abs().max() == 0, "a token sees none after it"
+    assert maps.decoder.triu(1).abs().max() == 0, "no token attends to later ones"
 
-    # The cross-attention of the one layer by hand, from its projections and the states that enter it.
+    # Cross-attention by hand, from the projections and the inputs of the only layer.
     states = {}
     layer = model.model.decoder.layers[0].encoder_attn
     hook = layer.register_forward_pre_hook(
@@ -64,8 +64,8 @@ def test_the_target_defaults_to_the_translation(translator):
 
 
 def test_alignment_by_hand():
-    # Two layers; the last but one decides. Target word 0 is two tokens, source word 1 is two tokens plus the end.
-    decides = torch.tensor(
+    # Two layers, of which the first is used. Target word 0 and source word 1 have two tokens each.
+    first = torch.tensor(
         [
             [[0.5, 0.2, 0.2, 0.1], [0.5, 0.2, 0.2, 0.1], [0.9, 0.05, 0.05, 0.0], [0.0, 0.0, 0.0, 1.0]],
             [[0.3, 0.4, 0.3, 0.0], [0.3, 0.4, 0.3, 0.0], [0.9, 0.05, 0.05, 0.0], [0.0, 0.0, 0.0, 1.0]],
@@ -80,7 +80,7 @@ def test_alignment_by_hand():
         target_words=[0, 0, 1, None],
         encoder=torch.empty(0),
         decoder=torch.empty(0),
-        cross=torch.stack([decides, decides.flip(-1)]),
+        cross=torch.stack([first, first.flip(-1)]),
     )
     assert align_words(maps) == "1-0 0-1"
     assert align_words(maps, layer=0) == "1-0 0-1"

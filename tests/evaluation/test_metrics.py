@@ -1,4 +1,4 @@
-"""Scores against sacreBLEU's own command-level functions and against values worked out by hand."""
+"""Scores compared with sacreBLEU's corpus functions and with values by hand."""
 
 import math
 

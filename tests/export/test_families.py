@@ -1,4 +1,4 @@
-"""Exports to families of transformers: equal logits, equal translations, no custom code, clear refusals."""
+"""Export to architectures of transformers: equal logits, equal translations, no custom code, clear errors."""
 
 import json
 import subprocess
@@ -69,7 +69,7 @@ def test_logits_are_equal(family, scale, biases):
 
 @pytest.mark.parametrize("family", ["bart", "mbart"])
 def test_logits_are_equal_in_float64(family):
-    """Where every weight is copied, positions among them, nothing is left but the order of additions."""
+    """All weights are copied, including positions, so results differ only by rounding."""
     settings = dict.fromkeys(("query_key_value_bias", "attention_output_bias", "feed_forward_bias"), True)
     model = random_model(**settings_for(family, **settings))
     exported = export_model(model, family).double()
@@ -112,7 +112,7 @@ def test_bart_refuses_separate_matrices():
 @pytest.mark.slow
 @pytest.mark.parametrize("num_beams", [1, 4])
 def test_a_thousand_sentences_have_equal_translations(tmp_path, num_beams):
-    """In a process that knows nothing of Glossa, from the folder alone."""
+    """In a process without Glossa, from the saved folder."""
     sentences = [pair["en"] for pair in embedded_corpus()["test"]["translation"]]
     assert len(sentences) == 1000
     tokenizer = train_tokenizer([sentences], vocab_size=600)

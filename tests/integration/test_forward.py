@@ -1,4 +1,4 @@
-"""Every argument of the forward pass, in every architecture, and attention that is one whatever computes it."""
+"""Every argument of the forward pass in every architecture, and all attention implementations."""
 
 import pytest
 import torch
@@ -10,7 +10,7 @@ from glossa import GlossaForConditionalGeneration
 
 SOURCE = torch.tensor([[9, 8, 7, 1, 0, 0], [11, 12, 13, 14, 15, 1]])
 MASK = (SOURCE != 0).long()
-TARGET = torch.tensor([[0, 0, 2, 20, 21], [2, 30, 31, 32, 33]])  # padded on the left, as prefixes are
+TARGET = torch.tensor([[0, 0, 2, 20, 21], [2, 30, 31, 32, 33]])  # padded on the left, like prefixes
 TARGET_MASK = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]])
 LABELS = torch.tensor([[20, 21, 1, -100, -100], [30, 31, 32, 33, 1]])
 
@@ -65,7 +65,7 @@ def test_positions_can_be_given(tiny_model, architecture):
     expected = model(**arguments()).logits
     positions = torch.tensor([[0, 0, 0, 1, 2], [0, 1, 2, 3, 4]])
     same(real(model(**arguments(), decoder_position_ids=positions).logits), real(expected))
-    # Twice as far apart is another sentence, whichever way positions are told.
+    # Doubled distances change the logits with every kind of positions.
     assert (model(**arguments(), decoder_position_ids=2 * positions).logits - expected).abs().max() > 1e-4
 
 
@@ -176,7 +176,7 @@ VARIANTS = {
 
 
 def attended(model):
-    """What the encoder and the decoder see of a padded batch, at once and cached, and of a sentence alone."""
+    """Encoder states, logits of a padded batch at once and cached, and logits of one of its rows alone."""
     whole = model(**arguments())
     cache = EncoderDecoderCache(DynamicCache(config=model.config), DynamicCache(config=model.config))
     steps = []
@@ -208,14 +208,14 @@ def test_attention_implementations_agree(tiny_model, monkeypatch, implementation
     counted = {implementation: lambda *given, **options: calls.append(1) or original(*given, **options)}
     monkeypatch.setattr(ALL_ATTENTION_FUNCTIONS, "_local_mapping", ALL_ATTENTION_FUNCTIONS._local_mapping | counted)
     model.set_attn_implementation(implementation)
-    # Flex attention compiles its kernel, which takes long; its definition is the same without.
+    # Compiling the kernel of flex attention takes long; its eager version computes the same.
     with torch.compiler.set_stance("force_eager"):
         for ours, theirs in zip(attended(model), eager, strict=True):
             same(ours, theirs)
-    assert len(calls) == (2 + 4) + 3 * 4 + (2 + 4)  # a batch, three cached steps, a sentence alone
+    assert len(calls) == (2 + 4) + 3 * 4 + (2 + 4)  # a batch, three cached steps, a single row
 
 
-# Compiled for a CPU, torch 2.13's flex attention now and then damages the heap: pytorch/pytorch#153145.
+# Compiled for a CPU, flex attention of torch 2.13 sometimes corrupts the heap: pytorch/pytorch#153145.
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="torch's compiled flex attention is safe on a GPU only")
 @torch.no_grad()
 def test_compiled_flex_attention_equals_eager(tiny_model):
@@ -262,7 +262,7 @@ def test_checkpointing_recomputes_every_layer_and_keeps_the_gradients(tiny_model
 
 
 def test_checkpointing_passes_gradients_with_frozen_embeddings(tiny_model):
-    """As adapters train: without `enable_input_require_grads` re-entrant checkpoints would stop every gradient."""
+    """As with adapters: without `enable_input_require_grads`, re-entrant checkpointing would block all gradients."""
     model = tiny_model(tie_word_embeddings=False).train()
     for name, parameter in model.named_parameters():
         parameter.requires_grad_("q_proj" in name)

@@ -1,4 +1,4 @@
-"""What `generate` offers, checked against forward passes or hand-worked scores."""
+"""The features of `generate`, compared with forward passes and with scores by hand."""
 
 import pytest
 import torch
@@ -18,7 +18,7 @@ def ids(model, **settings):
 
 @torch.no_grad()
 def log_probabilities(model, sequences, rows=(0, 1)):
-    """The log-probability [len(sequences)] of everything after the start, up to and with the first end."""
+    """The log-probability [len(sequences)] of all tokens after the start, up to and including the first end."""
     rows = list(rows)
     logits = model(SOURCE[rows], attention_mask=MASK[rows], decoder_input_ids=sequences[:, :-1]).logits.double()
     chosen = logits.log_softmax(-1).gather(-1, sequences[:, 1:, None])[..., 0]
@@ -51,7 +51,7 @@ def test_sampling_follows_the_distribution_of_the_model(tiny_model):
         logits = model(SOURCE, attention_mask=MASK, decoder_input_ids=torch.tensor([[START]] * 2)).logits[:, -1]
     for row in range(2):
         shares = torch.bincount(drawn[3000 * row : 3000 * (row + 1), 1], minlength=37) / 3000
-        # Three deviations of a share of 3000 draws are at most 0.027.
+        # Three standard deviations of a relative frequency in 3000 draws are at most 0.027.
         torch.testing.assert_close(shares.double(), logits[row].softmax(-1).double(), rtol=0, atol=0.03)
     nucleus = ids(model, do_sample=True, top_k=1, max_new_tokens=4, num_return_sequences=5)
     assert nucleus.unflatten(0, (2, 5)).eq(ids(model, max_new_tokens=4)[:, None]).all()
@@ -150,10 +150,10 @@ def test_continuing_a_prefix_equals_forward_passes(tiny_model, architecture):
 
 class Listener(BaseStreamer):
     def __init__(self):
-        self.heard, self.ended = [], False
+        self.received, self.ended = [], False
 
     def put(self, value):
-        self.heard += value.flatten().tolist()
+        self.received += value.flatten().tolist()
 
     def end(self):
         self.ended = True
@@ -163,7 +163,7 @@ def test_streamers_receive_every_token_in_order(tiny_model, architecture):
     model = tiny_model(**architecture)
     listener = Listener()
     whole = model.generate(SOURCE[1:], max_new_tokens=8, min_new_tokens=5, streamer=listener)
-    assert listener.heard == whole[0].tolist() and listener.ended
+    assert listener.received == whole[0].tolist() and listener.ended
 
 
 def test_a_text_streamer_yields_the_text(tiny_config):

@@ -1,4 +1,4 @@
-"""Saving, loading and moving a model as transformers and Accelerate do it."""
+"""Saving, loading and offloading with transformers and Accelerate."""
 
 import json
 
@@ -19,7 +19,7 @@ TYINGS = {
     "three matrices": {"tie_word_embeddings": False},
     "three matrices, two vocabularies": {"tie_word_embeddings": False, "decoder_vocab_size": 37},
 }
-# Matrices of 50 or 37 rows and 16 columns that a file has to hold.
+# The embedding matrices in a saved file, with their number of rows.
 STORED = {
     "one matrix": {"model.decoder.embed_tokens.weight": 50},
     "target and output": {"model.encoder.embed_tokens.weight": 50, "model.decoder.embed_tokens.weight": 50},
@@ -60,7 +60,7 @@ def test_a_tied_matrix_is_stored_once_and_loaded_tied(tiny_model, tmp_path, tyin
     assert (tmp_path / "model.safetensors.index.json").exists() == (shard_size == "5KB")
     stored = stored_in(tmp_path)
     matrices = {name: len(tensor) for name, tensor in stored.items() if "embed_tokens" in name or "lm_head" in name}
-    # Which of several names a shared matrix is stored under is the library's choice; the number of matrices is not.
+    # transformers chooses the name under which a shared matrix is stored, so only the sizes are compared.
     assert sorted(matrices.values()) == sorted(STORED[tying].values())
     if tying.startswith("three"):
         assert matrices == STORED[tying]
@@ -72,7 +72,7 @@ def test_a_tied_matrix_is_stored_once_and_loaded_tied(tiny_model, tmp_path, tyin
     weights = model.state_dict()
     assert all(weight.equal(weights[name]) for name, weight in loaded.state_dict().items())
     same(logits_of(loaded), logits_of(model))
-    # Train the one side and see which others follow.
+    # Changing one matrix changes exactly the tied ones.
     with torch.no_grad():
         loaded.model.decoder.embed_tokens.weight.zero_()
     assert bool(loaded.lm_head.weight.eq(0).all()) == loaded.config.tie_word_embeddings
@@ -151,7 +151,7 @@ def test_an_automatic_device_map_fills_memory_and_then_the_disk(tiny_model, tmp_
         offload_folder=tmp_path / "offload",
     )
     assert set(loaded.hf_device_map.values()) == {"cpu", "disk"}
-    # A layer is one unit, for its residual connection joins its first and last operation.
+    # Layers are not split, since their residual connections need inputs and outputs on one device.
     for name in loaded.hf_device_map:
         assert ".layers." not in name or name.count(".") == 3, name
     same(logits_of(loaded), logits_of(model))

@@ -1,4 +1,4 @@
-"""What the scripts say to bad input: one line that names what was wrong, and exit status 1."""
+"""The scripts answer bad input with a message of one line and exit status 1."""
 
 import runpy
 import subprocess
@@ -18,7 +18,7 @@ PAIRS = [f"{word} {other}.\t{other} {word}!" for word in "abcdefghij" for other 
 
 @pytest.fixture
 def call(monkeypatch, tmp_path):
-    """Run a script in this process; returns what it exits with (None when it succeeds)."""
+    """Run a script in this process and return its exit code (None for success)."""
 
     def call(script, *arguments):
         monkeypatch.setattr(sys, "argv", [script, *map(str, arguments)])
@@ -95,7 +95,7 @@ def test_bad_settings(call, good, tmp_path, arguments, words):
 def test_a_language_without_an_anki_archive(call):
     message = call("train.py", "--dataset", "anki", "--target_language", "xx")
     assert message.startswith("error: ")
-    assert "xx" in message and "de" in message, "the languages there are must be listed"
+    assert "xx" in message and "de" in message, "the available languages are listed"
 
 
 def test_a_finished_run_is_not_overwritten(call, good, tmp_path):
@@ -113,7 +113,7 @@ def test_debug_shows_the_traceback(call, tmp_path):
 
 @pytest.mark.slow
 def test_a_full_disk_while_saving_a_run(tmp_path, tiny_settings):
-    """The shell allows a file 200 kB, which this model's weights exceed."""
+    """The shell limits files to 200 kB; the weights of this model are larger."""
     arguments = tiny_settings(tmp_path / "run", d_model=64, eval_strategy="no", load_best_model_at_end=False)
     program = [sys.executable, str(SCRIPTS / "train.py"), *arguments]
     limited = ["bash", "-c", 'ulimit -f 200 && exec "$@"', "bash", *program]
@@ -161,7 +161,7 @@ class TestWithAModel:
         write(tmp_path / "in.txt", b"a k.\n" + b"word " * 5000 + b"\n")
         message = call("translate.py", tiny_run, "--input", "in.txt", "--output", "out.txt")
         assert "Line 2" in message and "Split it" in message
-        assert (tmp_path / "out.txt").read_text(encoding="utf-8").count("\n") == 1, "the line before is kept"
+        assert (tmp_path / "out.txt").read_text(encoding="utf-8").count("\n") == 1, "the previous line is kept"
 
     def test_a_full_disk(self, call, tiny_run, tmp_path):
         write(tmp_path / "in.txt", b"a k.\n" * 20)

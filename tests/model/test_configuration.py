@@ -6,7 +6,7 @@ import torch
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.configuration_glossa import PUBLISHED_2017
 
-# Every field away from its default, so that a field lost on the way shows.
+# Every field differs from its default, so that a lost field is noticed.
 UNUSUAL = {
     "vocab_size": 90,
     "decoder_vocab_size": 70,
@@ -49,7 +49,7 @@ UNUSUAL = {
     "bos_token_id": 6,
     "decoder_start_token_id": 7,
 }
-# Vaswani et al. 2017, table 3, "base"; the paper shares one vocabulary of 37,000.
+# Vaswani et al. 2017, table 3, "base", with the shared vocabulary of 37,000 tokens.
 PAPER_BASE = PUBLISHED_2017 | {
     "vocab_size": 37000,
     "d_model": 512,
@@ -157,7 +157,7 @@ def test_separate_vocabularies_need_no_shared_embeddings():
     ("settings", "parameters"),
     [
         # One embedding 8000 x 256. Attention: query and output 256 x 256 each, key and value 256 x 128 each.
-        # Feed-forward: three matrices 256 x 704. Norms of 256: two an encoder layer, three a decoder layer, two final.
+        # Feed-forward: three matrices 256 x 704. Norms of 256: 2 per encoder layer, 3 per decoder layer, 2 final.
         (
             {},
             8000 * 256

@@ -12,11 +12,11 @@ PAD, EOS, START, UNKNOWN, A, B, C, _ = range(8)
 SOURCE = torch.tensor([[9, 8, 7, 1, 0, 0], [11, 12, 13, 14, 15, 1]])
 MASK = (SOURCE != 0).long()
 
-# P(next | last), all that these "translations" follow. The five likeliest are
+# P(next | last) of a bigram model. Its five likeliest sequences are
 #   A C end  0.60 x 0.45 x 1.00 = 0.270        B end    0.40 x 0.90 = 0.360
 #   A B end  0.60 x 0.35 x 0.90 = 0.189        A end    0.60 x 0.20 = 0.120
 #   B C end  0.40 x 0.10 x 1.00 = 0.040
-# Greedy search takes A, for 0.60 > 0.40, then C; a beam of two keeps B, whose sentence is the likelier one.
+# Greedy search takes A (0.60 > 0.40), then C. Two beams also keep B, whose sequence is likelier.
 TABLE = {
     START: {A: 0.6, B: 0.4},
     A: {EOS: 0.2, C: 0.45, B: 0.35},
@@ -27,7 +27,7 @@ TABLE = {
 
 @pytest.fixture
 def table_model():
-    """A Glossa whose weights spell the table.
+    """A Glossa model with the probabilities of the table.
 
     Every sublayer adds zero, so the decoder's output is the one-hot embedding of its last input, and the output
     layer's column for that token holds the logarithms of its row.
@@ -56,7 +56,7 @@ def table_model():
 
 
 def sentence(row):
-    """Up to the first end. What fills a shorter row is the end again: beam search takes padding 0 for none given."""
+    """The row up to its first end. Beam search fills shorter rows with the end, as it takes padding 0 for missing."""
     return row[: row.index(EOS) + 1]
 
 
@@ -75,13 +75,13 @@ def test_greedy_takes_the_likeliest_next_token(table_model):
 def test_two_beams_find_the_likelier_sequence(table_model):
     sequences, outputs = search(table_model, num_beams=2, num_return_sequences=2, length_penalty=0.0)
     assert sequences == [[START, B, EOS], [START, A, C, EOS]]
-    # A penalty of 0 leaves the sum of the logarithms as it is.
+    # A penalty of 0 leaves the sum of log-probabilities unchanged.
     assert outputs.sequences_scores.tolist() == pytest.approx([math.log(0.36), math.log(0.27)], abs=1e-5)
 
 
 def test_length_penalty_divides_by_a_power_of_the_length(table_model):
     sequences, outputs = search(table_model, num_beams=2, num_return_sequences=2, length_penalty=1.0)
-    # Two tokens against three, the end included: ln 0.36 / 2 = -0.511 and ln 0.27 / 3 = -0.436, so the longer wins.
+    # Two tokens against three, including the end: ln 0.36 / 2 = -0.511 and ln 0.27 / 3 = -0.436, so the longer wins.
     assert sequences == [[START, A, C, EOS], [START, B, EOS]]
     assert outputs.sequences_scores.tolist() == pytest.approx([math.log(0.27) / 3, math.log(0.36) / 2], abs=1e-5)
     # Divided by 9 and 4, ln 0.189 / 9 = -0.185 overtakes ln 0.36 / 4 = -0.255 too.
@@ -100,7 +100,7 @@ def test_a_wide_beam_ranks_all_sequences_of_the_table(table_model):
 def test_finished_rows_are_padded_and_generation_stops_when_all_are_finished(table_model):
     prefixes = torch.tensor([[START, C], [START, A]])
     outputs = table_model.generate(torch.tensor([[4, 1]] * 2), decoder_input_ids=prefixes, max_new_tokens=9)
-    # From C the end comes at once; from A by way of C. There the loop ends, far from the maximum.
+    # C is followed by the end, A by C and the end; generation then stops long before the maximum.
     assert outputs.tolist() == [[START, C, EOS, PAD], [START, A, C, EOS]]
 
 
@@ -208,10 +208,10 @@ TARGETS = torch.tensor([[2, 20, 21], [2, 30, 31], [2, 22, 23], [2, 32, 33], [2, 
 @pytest.mark.parametrize("attention", ["eager", "sdpa", "flex_attention"])
 def test_targets_that_share_a_source_equal_targets_with_separate_sources(tiny_model, architecture, attention):
     if attention == "flex_attention":
-        architecture = architecture | {"head_dim": 16}  # the narrowest that its definition takes
+        architecture = architecture | {"head_dim": 16}  # the smallest that flex attention supports
     model = tiny_model(**architecture)
     model.set_attn_implementation(attention)
-    with torch.compiler.set_stance("force_eager"):  # compiled for a processor it is torch that fails
+    with torch.compiler.set_stance("force_eager"):  # torch's compiled version fails on a CPU
         states = model.get_encoder()(SOURCE, attention_mask=MASK).last_hidden_state
     attended = {"output_attentions": True} if attention == "eager" else {}
 
@@ -237,7 +237,7 @@ def test_targets_that_share_a_source_equal_targets_with_separate_sources(tiny_mo
             torch.testing.assert_close(weights, expected, rtol=1e-9, atol=1e-9)
     for outputs, rows in ((shared[1], 2), (own[1], 6)):
         assert outputs.past_key_values.cross_attention_cache.layers[0].keys.shape[0] == rows
-    # One of three is not the other two: the rows are told apart.
+    # Targets of one source have different logits.
     assert (shared[0].logits[0] - shared[0].logits[1]).abs().max() > 1e-3
 
 
@@ -263,7 +263,7 @@ def test_beams_that_share_a_source_find_the_same_as_with_separate_sources(
     torch.manual_seed(1)
     shared = model.generate(SOURCE, **settings)
     assert set(rows) == {2}
-    # As transformers has it: a source for each beam, that changes places with it.
+    # As in transformers: each beam has its own source, reordered with it.
     monkeypatch.setattr(
         GlossaForConditionalGeneration,
         "_expand_inputs_for_generation",
@@ -280,7 +280,7 @@ MANY = torch.randint(4, 30, (16, 7), generator=torch.Generator().manual_seed(5))
 
 
 def own_and_transformers(model, monkeypatch, **settings):
-    """What `generate` finds, what it does by transformers' own loops, and the targets computed at each step."""
+    """Results of `generate` by Glossa's and by transformers' loops, and the rows that each computed at every step."""
     found, rows = [], []
     decoder = model.get_decoder()
     settings = {"max_new_tokens": 25, "num_beams": 1} | settings
@@ -300,10 +300,8 @@ def own_and_transformers(model, monkeypatch, **settings):
 
 
 @pytest.mark.parametrize("mask", [None, MANY > 5])
-def test_greedy_search_drops_finished_rows_and_equals_that_of_transformers(
-    tiny_model, architecture, monkeypatch, mask
-):
-    # Every third token is an end, and each sentence has a limit of its own.
+def test_greedy_search_drops_finished_rows_and_equals_transformers(tiny_model, architecture, monkeypatch, mask):
+    # Every third token is an end, and each row has its own length limit.
     own, transformers, rows, all_rows = own_and_transformers(
         tiny_model(**architecture),
         monkeypatch,
@@ -315,7 +313,7 @@ def test_greedy_search_drops_finished_rows_and_equals_that_of_transformers(
     assert set(all_rows) == {16} and len(rows) == len(all_rows)
     lengths = (own[:, 1:] != PAD).sum(1)
     for step, computed in enumerate(rows):
-        # All that go on, and at most a third more than these.
+        # All unfinished rows, and at most a third more.
         assert (lengths > step).sum() <= computed < (lengths > step).sum() * 4 / 3 + 1
     assert rows[-1] <= 5
 
@@ -349,7 +347,7 @@ def test_beam_search_drops_finished_rows_and_equals_that_of_transformers(
     assert own.equal(transformers)
     beams = settings["num_beams"]
     assert set(all_rows) == {16 * beams} and len(rows) <= len(all_rows)
-    # Nobody goes on beyond a limit, whose first sentences reach it at once.
+    # No row continues beyond its limit.
     assert rows == sorted(rows, reverse=True)
     assert all(computed <= beams * (limits > step).sum() for step, computed in enumerate(rows))
 

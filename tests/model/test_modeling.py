@@ -52,7 +52,7 @@ def test_the_source_is_projected_once(tiny_model):
     model = tiny_model()
     encoded = model.model.encoder(SOURCE)
     first = model(encoder_outputs=encoded, decoder_input_ids=TARGET[:, :1], use_cache=True)
-    # Were the keys and values projected again, these other states would change the logits.
+    # If keys and values were projected again, these zeros would change the logits.
     again = model(
         encoder_outputs=(torch.zeros_like(encoded.last_hidden_state),),
         decoder_input_ids=TARGET[:, 1:2],
@@ -89,14 +89,14 @@ def test_source_padding_changes_nothing(tiny_model, architecture, side, attentio
         same(model(**batch, decoder_input_ids=TARGET).logits, logits)
         batch["input_ids"] = batch["input_ids"].where(batch["attention_mask"] == 1, 19)
         same(model(**batch, decoder_input_ids=TARGET).logits, logits)
-        # The mask is what does it: without it the same tokens are read.
+        # Without the mask, padding changes the logits.
         unmasked = model(batch["input_ids"], decoder_input_ids=TARGET).logits
         assert (unmasked - logits).abs().max() > 1e-3
 
 
 @torch.no_grad()
 def test_source_padding_is_masked_in_cross_attention(tiny_model):
-    """The encoder's output is given, so that nothing but cross-attention can hide the padding."""
+    """Encoder states are given, so only cross-attention can mask the padding."""
     model = tiny_model()
     mask = padded(SOURCE, 3, "right")["attention_mask"]
     states = torch.randn(2, 9, 16, dtype=torch.float64)
@@ -145,7 +145,7 @@ def test_attention_weights_sum_to_one_and_respect_masks(tiny_model):
     model.set_attn_implementation("eager")
     batch = padded(SOURCE, 2, "right")
     outputs = model(**batch, decoder_input_ids=TARGET, output_attentions=True, output_hidden_states=True)
-    # One a layer; hidden states also before the first layer.
+    # One per layer; hidden states also include the input of the first layer.
     assert (len(outputs.encoder_attentions), len(outputs.encoder_hidden_states)) == (3, 4)
     assert (len(outputs.decoder_attentions), len(outputs.decoder_hidden_states)) == (2, 3)
     assert len(outputs.cross_attentions) == 2
@@ -264,13 +264,13 @@ def test_embeddings_are_scaled_then_get_positions_norm_and_dropout(tiny_model, s
         part = getattr(tiny_model(**settings, scale_embedding=scaled).model, side)
         tokens, positions = part.embed_tokens(SOURCE), part.embeddings.embed_positions.weight[:6]
         summed = tokens * (4.0 if scaled else 1.0) + positions  # sqrt(16)
-        centred = summed - summed.mean(-1, keepdim=True)
-        deviation = (centred.square().mean(-1, keepdim=True) + 1e-6).sqrt()
-        expected = centred / deviation * part.embeddings.norm.weight + part.embeddings.norm.bias
+        centered = summed - summed.mean(-1, keepdim=True)
+        deviation = (centered.square().mean(-1, keepdim=True) + 1e-6).sqrt()
+        expected = centered / deviation * part.embeddings.norm.weight + part.embeddings.norm.bias
         same(part.embeddings(tokens, torch.arange(6)[None])[0], expected)
         dropped = part.embeddings.train()(tokens, torch.arange(6)[None])[0]
         kept = dropped != 0
-        assert 0.2 < kept.double().mean() < 0.8  # after the norm, or nothing would be zero
+        assert 0.2 < kept.double().mean() < 0.8  # dropout comes after the norm, else nothing would be zero
         same(dropped[kept], 2 * expected[kept])
 
 
@@ -339,7 +339,7 @@ def test_decoder_input_is_the_labels_shifted_right(tiny_model):
     assert model.prepare_decoder_input_ids_from_labels(labels).equal(shifted)
     from_labels = model(SOURCE, labels=labels).logits
     same(from_labels, model(SOURCE, decoder_input_ids=shifted).logits)
-    assert labels[0, 3] == -100  # the caller's labels are left as they were
+    assert labels[0, 3] == -100  # the caller's labels are unchanged
 
 
 def test_config_class_builds_both_models_without_arguments():
@@ -351,17 +351,17 @@ def test_config_class_builds_both_models_without_arguments():
 @pytest.mark.parametrize("p", [0.1, 0.3, 0.9])
 def test_dropout_is_independent_and_keeps_the_mean(p):
     torch.manual_seed(0)
-    dropout, n = GlossaDropout(p), 400_003  # no multiple of the four that share a random number
+    dropout, n = GlossaDropout(p), 400_003  # not a multiple of the four that share a draw
     given = torch.full((n,), 2.0, dtype=torch.float64, requires_grad=True)
     kept = dropout(given)
     kept.sum().backward()
     stays = kept != 0
     share = stays.double().mean().item()
     assert abs(share - (1 - p)) < 5 * (p * (1 - p) / n) ** 0.5
-    # What stays is scaled to the mean; the rounding of p to 1/65536 is in the scale too.
+    # The scale of kept elements also accounts for the rounding of p to a multiple of 1/65536.
     torch.testing.assert_close(kept[stays], torch.full_like(kept[stays], 2 / (1 - p)), rtol=1e-4 / (1 - p), atol=0)
     assert given.grad.equal(kept.detach() / 2)
-    # Neighbours and every second, third and fourth are independent: together they stay as often as by chance.
+    # Elements at a distance of 1 to 4 are independent: both are kept with a probability of (1 - p)^2.
     for step in (1, 2, 3, 4):
         together = (stays[:-step] & stays[step:]).double().mean().item()
         assert abs(together - (1 - p) ** 2) < 6 * (1 - p) / n**0.5

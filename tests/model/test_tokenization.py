@@ -1,4 +1,4 @@
-"""Two vocabularies in one tokenizer: what users of fast tokenizers expect of it, here and where Glossa is not."""
+"""The tokenizer with two vocabularies supports the usual methods of fast tokenizers, with and without Glossa."""
 
 import copy
 import json
@@ -39,7 +39,7 @@ def test_each_side_is_encoded_with_its_own_vocabulary(tokenizer):
 def test_target_text_alone_then_a_source(tokenizer):
     alone = tokenizer(text_target=TARGETS[0])["input_ids"]
     assert alone == tokenizer(SOURCES[0], text_target=TARGETS[0])["labels"]
-    assert tokenizer(SOURCES[0])["input_ids"][0] == 2, "the source's vocabulary and frame are back"
+    assert tokenizer(SOURCES[0])["input_ids"][0] == 2, "the source's vocabulary and special tokens are back"
 
 
 def test_decoding_uses_the_target_vocabulary(tokenizer):
@@ -54,10 +54,10 @@ def test_decoding_uses_the_target_vocabulary(tokenizer):
 def test_special_ids_are_equal_on_both_sides(tokenizer):
     for index, token in enumerate(("<pad>", "</s>", "<s>", "<unk>")):
         assert tokenizer.convert_tokens_to_ids(token) == tokenizer.target_tokenizer.token_to_id(token) == index
-    unlike = Tokenizer(models.WordLevel({"<unk>": 0, "<pad>": 1}, unk_token="<unk>"))
+    different = Tokenizer(models.WordLevel({"<unk>": 0, "<pad>": 1}, unk_token="<unk>"))
     with pytest.raises(ValueError, match=r"<pad> is 0 in the source's vocabulary and 1 in the target's"):
         GlossaTokenizer(
-            tokenizer_object=tokenizer.backend_tokenizer, target_tokenizer_object=unlike, pad_token="<pad>"
+            tokenizer_object=tokenizer.backend_tokenizer, target_tokenizer_object=different, pad_token="<pad>"
         )
     with pytest.raises(ValueError, match=r"target_tokenizer_file is missing"):
         GlossaTokenizer(tokenizer_object=tokenizer.backend_tokenizer)
@@ -71,7 +71,7 @@ def test_padding_and_truncation_of_both_sides(tokenizer):
     assert {len(ids) for ids in short["input_ids"]} == {5} and {len(ids) for ids in short["labels"]} == {4}
     left = tokenizer(SOURCES[:2], padding=True, padding_side="left")
     assert left["input_ids"][0][:2] == [0, 0] and left["attention_mask"][0][:2] == [0, 0]
-    assert tokenizer(TARGETS[0])["input_ids"][-1] == 1, "nothing of it stays behind"
+    assert tokenizer(TARGETS[0])["input_ids"][-1] == 1, "padding and truncation do not persist"
     assert tokenizer.model_max_length == 40
 
 
@@ -157,7 +157,7 @@ def test_auto_classes_load_it_where_glossa_is_not_installed(tokenizer, tmp_path)
     folder = tmp_path / "model"
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    assert type(AutoTokenizer.from_pretrained(folder)) is GlossaTokenizer, "where Glossa is installed, its own class"
+    assert type(AutoTokenizer.from_pretrained(folder)) is GlossaTokenizer, "with Glossa installed, its own class"
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "TRANSFORMERS_"))}
     environment |= {"HF_HOME": str(tmp_path / "home"), "HF_MODULES_CACHE": str(tmp_path / "modules")}
     process = subprocess.run(

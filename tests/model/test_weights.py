@@ -1,4 +1,4 @@
-"""How weights start, load, are resized and get their gradients."""
+"""Initialization, loading, resizing and gradients of weights."""
 
 import math
 
@@ -88,7 +88,7 @@ def test_loading_goes_through_the_meta_device_and_restores_everything(tiny_model
     assert loaded.state_dict().keys() == weights.keys()
     for name, weight in loaded.state_dict().items():
         assert weight.device.type == "cpu" and weight.equal(weights[name])
-    # What a state dict does not hold would be lost on the meta device; there is nothing of the kind.
+    # Buffers outside the state dict would be lost on the meta device.
     assert not list(model.buffers())
     same(logits_of(loaded), logits_of(model))
 
@@ -133,7 +133,7 @@ def test_gradient_checkpointing_gives_equal_gradients(tiny_model, architecture, 
     model.gradient_checkpointing_enable({"use_reentrant": re_entrant})
     for name, gradient in gradients().items():
         torch.testing.assert_close(gradient, plain[name], rtol=1e-10, atol=1e-12)
-    assert len(calls) == 2  # once forward, once again for the backward pass
+    assert len(calls) == 2  # in the forward pass and again in the backward pass
     assert min(gradient.abs().max() for gradient in plain.values()) > 0
 
 
