@@ -1,6 +1,5 @@
 import json
 
-import datasets
 import pytest
 from datasets import Dataset, DatasetDict
 
@@ -9,11 +8,6 @@ from glossa.data.cleaning import clean
 from glossa.data.sources import FEATURES
 from glossa.errors import GlossaError
 from glossa.pipeline_glossa import clean_text
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path_factory.mktemp("cache"))
 
 
 def raw(*rows):

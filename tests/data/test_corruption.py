@@ -58,7 +58,7 @@ def test_spans_are_sorted_and_not_adjacent():
 
 
 def test_spans_are_uniformly_distributed():
-    """Two spans with six of 40 tokens: 5 pairs of sizes times C(35, 2) of positions are 2,975 equally likely choices."""
+    """Two spans with six of 40 tokens: 5 pairs of sizes times C(35, 2) of positions are 2,975 equally likely draws."""
     generator = numpy.random.default_rng(0)
     draws = [tuple(draw_spans(40, generator)) for _ in range(20_000)]
     assert len(set(draws)) == pytest.approx(2975, abs=10)

@@ -14,11 +14,6 @@ from glossa.data.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path_factory.mktemp("cache"))
-
-
 def write(path, text):
     path.write_text(text, encoding="utf-8")
     return str(path)

@@ -9,8 +9,6 @@ import torch
 
 from glossa.evaluation.attention import AttentionMaps, align_words, attention_maps
 from glossa.inference.loading import load_model, load_tokenizer
-from glossa.plots import draw_attention, draw_curves
-from glossa.run_folder import RunFolder
 
 PLOT = str(Path(__file__).parents[2] / "scripts" / "plot.py")
 
@@ -85,17 +83,6 @@ def test_alignment_by_hand():
     assert align_words(maps) == "1-0 0-1"
     assert align_words(maps, layer=0) == "1-0 0-1"
     assert align_words(maps, layer=1) == "1-0 1-1"
-
-
-@pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
-def test_plots(tmp_path, tiny_run, ending, start):
-    draw_attention(torch.full((3, 2, 2), 0.5), ["$a", "b"], ["c$", "d"], "title", tmp_path / f"attention.{ending}")
-    history = RunFolder(tiny_run).history
-    draw_curves({"one": history, "two": history}, tmp_path / f"curves.{ending}")
-    for name in ("attention", "curves"):
-        assert (tmp_path / f"{name}.{ending}").read_bytes().startswith(start)
-    if ending == "svg":
-        assert (tmp_path / "curves.svg").read_text().count("two, validation") == 1
 
 
 def test_the_script(tmp_path, tiny_run, monkeypatch, capsys):
