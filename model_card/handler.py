@@ -1,4 +1,4 @@
-"""Inference Endpoints: what the endpoint calls, with the request and the response of the Hub's translation widget."""
+"""The handler for Inference Endpoints, with the requests and responses of the Hub's translation widget."""
 
 from pathlib import Path
 from typing import Any
@@ -10,16 +10,16 @@ MOST_TEXTS = 64  # in one request
 MOST_CHARACTERS = 20_000  # of a text
 MOST_BEAMS = 16
 SETTINGS = {"num_beams", "num_return_sequences", "length_penalty", "max_new_tokens", "return_scores", "batch_size"}
-# Widget and clients of the Hub send these; a model of one direction needs none of them.
+# Parameters that the widget and the Hub's clients send, but that a model for one direction does not need.
 IGNORED = {"src_lang", "tgt_lang", "clean_up_tokenization_spaces", "truncation", "generate_parameters"}
 
 
 class EndpointHandler:
-    """Loads the model of the folder `path`; a call answers one request.
+    """Loads the model in the folder `path` and answers requests.
 
-    A request is `{"inputs": text or list of texts, "parameters": {...}}`, the answer a list with one
-    `{"translation_text": ...}` for each text (with `num_return_sequences` above 1 a list of them). Long text is
-    translated sentence by sentence. A request that cannot be answered gives `{"error": what is wrong}`.
+    A request is `{"inputs": text or list of texts, "parameters": {...}}`. The answer is a list with one
+    `{"translation_text": ...}` per text, or a list of them if `num_return_sequences` is above 1. Long text is
+    translated sentence by sentence. The answer to an invalid request is `{"error": message}`.
     """
 
     def __init__(self, path: str | Path = ""):
@@ -38,7 +38,7 @@ class EndpointHandler:
 
 
 def check(data: Any) -> str:
-    """What is wrong with a request; "" where nothing is."""
+    """The error message for an invalid request, or ""."""
     if not isinstance(data, dict) or "inputs" not in data:
         return 'A request is {"inputs": text or list of texts, "parameters": {...}}; "inputs" is missing.'
     texts = data["inputs"] if isinstance(data["inputs"], list) else [data["inputs"]]

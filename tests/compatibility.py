@@ -1,10 +1,10 @@
-"""Does a saved folder work on the oldest and the newest transformers? One throw-away environment each, one table.
+"""Test saved models with the oldest and the newest supported transformers, each in a temporary environment.
 
     make compat                                  # 5.17.0 and the newest below 6
-    python tests/compatibility.py 5.20.0 newest       # these
+    python tests/compatibility.py 5.20.0 newest       # these versions
 
-An environment holds torch, that transformers and what it asks for itself, not Glossa. In it the folder's own code is
-loaded, and its logits, sentences and tokens are compared with those of the environment this runs in.
+An environment has torch and that version of transformers with its dependencies, but not Glossa. The code of the saved
+folder is loaded in it, and its logits, generated tokens and tokenization are compared with those of this environment.
 """
 
 import argparse
@@ -35,7 +35,7 @@ def architectures() -> dict[str, dict]:
 
 
 def save(folder: Path, settings: dict) -> None:
-    """A small model with weights of some size, its tokenizer and its code, as training leaves them."""
+    """Save a small random model, its tokenizer and its code, as training does."""
     import torch
 
     from glossa import GlossaConfig, GlossaForConditionalGeneration
@@ -53,7 +53,7 @@ def save(folder: Path, settings: dict) -> None:
 
 
 def probe(folder: str) -> dict:
-    """What is compared, computed from the folder alone."""
+    """The values to compare, computed from the folder only."""
     import torch
     from transformers import AutoConfig, AutoModel, AutoModelForSeq2SeqLM, AutoTokenizer, GenerationConfig
 
@@ -85,7 +85,7 @@ def probe(folder: str) -> dict:
 
 
 def probe_in(python: Path, folder: Path, home: Path) -> dict | str:
-    """`probe` in that interpreter: its results, or the end of what it complained about."""
+    """The results of `probe` in that interpreter, or the last line of its error."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "PYTHON"))}
     environment |= {"HF_HOME": str(home), "HF_HUB_OFFLINE": "1"}
     process = subprocess.run(
@@ -97,7 +97,7 @@ def probe_in(python: Path, folder: Path, home: Path) -> dict | str:
 
 
 def install(folder: Path, version: str) -> tuple[Path, str]:
-    """A new environment with that transformers: its interpreter, and the versions of what was installed."""
+    """Create an environment with that version of transformers; return its interpreter and the installed versions."""
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
     transformers = "transformers>=5.17,<6" if version == "newest" else f"transformers=={version}"
@@ -108,7 +108,7 @@ def install(folder: Path, version: str) -> tuple[Path, str]:
 
 
 def compare(found: dict | str, expected: dict) -> list[str]:
-    """A cell for each thing compared: "same", the largest difference of numbers, or what went wrong."""
+    """One table cell per value: "same", the largest numerical difference, or what went wrong."""
     if isinstance(found, str):
         return [f"FAILED: {found}"]
     cells = []
@@ -122,7 +122,7 @@ def compare(found: dict | str, expected: dict) -> list[str]:
 
 
 def main(versions: list[str]) -> int:
-    """The table; 1 where anything differs, else 0."""
+    """Print the table; return 1 if anything differs, else 0."""
     faults = 0
     with tempfile.TemporaryDirectory() as scratch:
         models = architectures()

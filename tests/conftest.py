@@ -1,4 +1,4 @@
-"""Tiny models, shared by the tests of the model, its generation and its saved folder."""
+"""Fixtures shared by all tests: random seeds, tiny models and a tiny training run."""
 
 import pytest
 import torch
@@ -6,12 +6,12 @@ from small_models import ARCHITECTURES, TINY
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 
-torch.set_num_threads(1)  # models this small lose more by handing work around than they win
+torch.set_num_threads(1)  # for models this small, several threads are slower
 
 
 @pytest.fixture(autouse=True)
 def seeded():
-    """No test sees the random numbers that the tests before it left over; pytest-randomly does not seed torch."""
+    """Seed torch before every test, which pytest-randomly does not do, so that results do not depend on test order."""
     torch.manual_seed(0)
 
 
@@ -23,7 +23,7 @@ def tiny_config():
 @pytest.fixture
 def tiny_model(tiny_config):
     def build(**settings):
-        """In float64, so that tolerances can be tight, and away from the start, where biases are 0 and norms 1."""
+        """A float64 model, for tight tolerances, with random biases and norms instead of 0 and 1."""
         torch.manual_seed(0)
         model = GlossaForConditionalGeneration(tiny_config(**settings)).double().eval()
         with torch.no_grad():
@@ -41,7 +41,7 @@ def architecture(request):
 
 @pytest.fixture(scope="session")
 def tiny_pairs(tmp_path_factory):
-    """Two hundred made-up pairs: "x y." and "y x!", in one file."""
+    """A file of 200 artificial pairs: "x y." and "y x!"."""
     path = tmp_path_factory.mktemp("pairs") / "pairs.tsv"
     path.write_text("".join(f"{a} {b}.\t{b} {a}!\n" for a in "abcdefghij" for b in "klmnopqrstuvwxyzABCD"))
     return path
@@ -49,7 +49,7 @@ def tiny_pairs(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def tiny_settings(tiny_pairs):
-    """The command line of a run of seconds; keywords change or add settings."""
+    """The command line of a very short run; keyword arguments change or add settings."""
 
     def arguments(output_dir, **changes):
         settings = {
@@ -67,7 +67,7 @@ def tiny_settings(tiny_pairs):
 
 @pytest.fixture(scope="session")
 def tiny_run(tmp_path_factory, tiny_settings):
-    """The folder of a finished run of seconds."""
+    """The folder of a finished, very short run."""
     from glossa.training.arguments import parse_settings
     from glossa.training.run import train
 

@@ -1,10 +1,10 @@
-"""A small Hub on this machine, for the real `huggingface_hub` client: repositories, commits, LFS, downloads.
+"""A small local Hub for the real `huggingface_hub` client: repositories, commits, LFS, downloads.
 
     with Hub(users={"token": "someone"}) as hub:
-        environment = hub.environment("token")  # for a process of its own, as the client reads it when imported
+        environment = hub.environment("token")  # of a new process, since the client reads it when imported
 
-Everything is in memory. `hub.requests` lists what was asked for; `hub.faults` says what goes wrong, once each:
-`hub.faults.append(("PUT /lfs", "drop"))` breaks the first upload off in the middle, a number answers with that status.
+Everything is in memory. `hub.requests` lists all requests. `hub.faults` lists requests that will fail once:
+`hub.faults.append(("PUT /lfs", "drop"))` interrupts the first upload; a number is the status of the answer.
 """
 
 import base64
@@ -25,7 +25,7 @@ BRANCH = "main"
 
 @dataclass
 class Repository:
-    """Branches point to commits; a commit is all its files, `{path: content}`."""
+    """A repository. Branches point to commits; a commit has all files as `{path: content}`."""
 
     private: bool = False
     commits: dict[str, dict[str, bytes]] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Repository:
 
 
 class Hub:
-    """The server; `users` maps tokens to names, and every user may write under that name only."""
+    """The server; `users` maps tokens to user names, and users may write only under their name."""
 
     def __init__(self, users: dict[str, str] | None = None):
         self.users = users or {}
@@ -66,7 +66,7 @@ class Hub:
         self.server.server_close()
 
     def environment(self, home, token: str | None = None) -> dict[str, str]:
-        """Variables for a process whose Hub is this one and whose caches are in `home`."""
+        """The environment of a process that uses this Hub, with its caches in `home`."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "TRANSFORMERS_"))}
         kept |= {"HF_ENDPOINT": self.url, "HF_HUB_DISABLE_XET": "1", "HF_HOME": str(home), "NO_PROXY": "127.0.0.1"}
         kept |= {"HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
@@ -82,11 +82,11 @@ class Hub:
 
 
 class Refusal(Exception):
-    """An answer that is an error: status, the Hub's error code, message."""
+    """An error response: status, error code of the Hub, message."""
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One request; the methods below are named after what is asked for."""
+    """Handles one request; `routes` maps requests to methods."""
 
     protocol_version = "HTTP/1.1"
     hub: Hub
@@ -117,7 +117,7 @@ class Handler(BaseHTTPRequestHandler):
         fault = next((fault for fault in self.hub.faults if request.startswith(fault[0])), None)
         if fault:
             self.hub.faults.remove(fault)
-            if fault[1] == "drop":  # as when a cable is pulled: part of the body has come, no answer goes
+            if fault[1] == "drop":  # like a lost connection: half of the body is read, no answer is sent
                 self.rfile.read(length // 2)
                 self.close_connection = True
                 return None
@@ -162,7 +162,7 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, *arguments) -> None:
         pass
 
-    # -- who may do what --------------------------------------------------------------------------------------------
+    # -- permissions ------------------------------------------------------------------------------------------------
 
     @property
     def user(self) -> str | None:
@@ -175,7 +175,7 @@ class Handler(BaseHTTPRequestHandler):
     def repository(self, kind: str, name: str, write: bool = False) -> Repository:
         found, user = self.hub.repositories.get((kind, name)), self.user
         if found is None or (found.private and user != name.split("/")[0]):
-            # Who is not logged in is not told whether a repository is missing or private.
+            # Without login, missing and private repositories give the same answer.
             raise Refusal(404 if user else 401, "RepoNotFound", "Repository not found")
         if write and user is None:
             raise Refusal(401, "", "Invalid username or password.")
@@ -338,14 +338,14 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def object_id(path: str, data: bytes) -> str:
-    """SHA-256 of an LFS file, git's own SHA-1 of any other."""
+    """The SHA-256 of an LFS file, the git SHA-1 of any other file."""
     if path.endswith(LFS_SUFFIXES):
         return hashlib.sha256(data).hexdigest()
     return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
 
 
 def entries_under(files: dict[str, bytes], folder: str, recursive: bool) -> list[dict]:
-    """Files and folders of `folder`, as the Hub's tree lists them."""
+    """Files and folders in `folder`, in the format of the Hub."""
     prefix, entries = f"{folder}/" if folder else "", {}
     for path, data in sorted(files.items()):
         if not path.startswith(prefix):

@@ -1,4 +1,4 @@
-"""A page to try a translator: beams, several translations with their scores, and the attention of the chosen one."""
+"""A demo page: translations with beam search and their scores, and the attention of the selected translation."""
 
 import html
 import json
@@ -12,9 +12,9 @@ from transformers import pipeline
 SETTINGS = json.loads(Path(__file__).with_name("settings.json").read_text(encoding="utf-8"))
 MODEL = os.environ.get("MODEL_ID", SETTINGS["model"])
 MOST_CHARACTERS = 10_000
-MOST_TOKENS = 60  # of a sentence whose attention is drawn; more does not fit a screen
+MOST_TOKENS = 60  # of text with an attention table; more do not fit on a screen
 
-# Attention weights can be seen only where they are computed one by one.
+# Only eager attention returns its weights.
 translate = pipeline("translation", model=MODEL, trust_remote_code=True, model_kwargs={"attn_implementation": "eager"})
 
 CSS = """
@@ -29,7 +29,7 @@ CSS = """
 
 
 def run(text: str, beams: float, count: float):
-    """Translations as choices of the list, the best one chosen, and its attention."""
+    """The list of translations with the best one selected, its text, its attention and a message."""
     text = text or ""
     if not text.strip():
         return gr.update(choices=[], value=None), "", "", "Type some text first."
@@ -46,13 +46,13 @@ def run(text: str, beams: float, count: float):
 
 
 def choose(text: str, translation: str | None):
-    """The chosen translation and its attention."""
+    """The selected translation and its attention."""
     return (translation, attention(text, translation)) if translation else ("", "")
 
 
 @torch.no_grad()
 def attention(text: str, translation: str) -> str:
-    """A table: for each token of the translation, how much it looked at each token of the text (mean of all heads)."""
+    """An HTML table of cross-attention by translation token and text token, averaged over layers and heads."""
     tokenizer, model = translate.tokenizer, translate.model
     source = tokenizer(" ".join(text.split()), return_tensors="pt").to(model.device)
     target = tokenizer(text_target=translation, return_tensors="pt")["input_ids"].to(model.device)
@@ -74,13 +74,13 @@ def attention(text: str, translation: str) -> str:
         + "</tr>"
         for row, line in zip(rows, weights, strict=True)
     )
-    caption = "Rows: the translation. Columns: the text. The stronger the color, the more it looked there."
+    caption = "Rows: the translation. Columns: the text. A stronger color means more attention."
     table = f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f'<p>{caption}</p><div class="attention" tabindex="0" role="region" aria-label="Attention">{table}</div>'
 
 
 def words(vocabulary, ids: list[int]) -> list[str]:
-    """Tokens as a reader knows them; the end of the sentence as a square."""
+    """Readable tokens; the end of the sentence is a square."""
     end = translate.tokenizer.eos_token_id
     return ["■" if one == end else html.escape(vocabulary.decode([one])) or "·" for one in ids]
 

@@ -24,7 +24,7 @@ def draw_curves(histories: dict[str, list[dict]], file: Path) -> None:
             steps, values = _points(history, key)
             loss_axes.plot(steps, values, style, color=color, label=f"{name}, {label}".lstrip(", "))
         bleu_axes.plot(*_points(history, "eval_bleu"), "o-", color=color, label=name)
-    loss_axes.set(xlabel="step", ylabel="loss (nats a token)", title="Loss")
+    loss_axes.set(xlabel="step", ylabel="loss (nats per token)", title="Loss")
     bleu_axes.set(xlabel="step", ylabel="BLEU (greedy)", title="Validation BLEU")
     loss_axes.legend()
     if len(histories) > 1:

@@ -23,7 +23,7 @@ GOOD = archive("Go.\tVa !\n")
 
 @pytest.fixture
 def site():
-    """A loopback site that, like the publisher, turns away the default names of HTTP libraries."""
+    """A local site that, like the publisher, rejects the default user agents of HTTP libraries."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
@@ -50,7 +50,7 @@ def site():
     server.server_close()
 
 
-def test_downloads_once_and_keeps_the_checksum_beside_it(site, tmp_path):
+def test_downloads_once_and_stores_the_checksum(site, tmp_path):
     site.answers["/fra-eng.zip"] = [GOOD]
     for _ in range(2):
         path = anki.download_anki("fr", tmp_path, [f"{site.url}/fra-eng.zip"])
@@ -69,13 +69,13 @@ def test_a_file_changed_since_is_downloaded_again(site, tmp_path, caplog):
     assert "does not match its checksum" in caplog.text and len(site.asked) == 2
 
 
-def test_a_truncated_archive_is_fetched_once_more(site, tmp_path):
+def test_a_truncated_archive_is_downloaded_once_more(site, tmp_path):
     site.answers["/a"] = [GOOD[:-30], GOOD]
     assert anki.download_anki("fr", tmp_path, [f"{site.url}/a"]).read_bytes() == GOOD
     assert site.asked == ["/a", "/a"]
 
 
-def test_the_next_address_is_tried_and_the_old_edition_announced(site, tmp_path, caplog, monkeypatch):
+def test_the_next_url_is_tried_with_a_warning_about_the_old_edition(site, tmp_path, caplog, monkeypatch):
     monkeypatch.setattr(anki, "PUBLISHER", site.url + "/anki/{code}-eng.zip")
     monkeypatch.setattr(anki, "MIRROR_2019", site.url + "/mirror.zip")
     site.answers["/mirror.zip"] = [GOOD]
@@ -86,7 +86,7 @@ def test_the_next_address_is_tried_and_the_old_edition_announced(site, tmp_path,
         anki.download_anki("de", tmp_path)
 
 
-def test_failure_names_each_address_and_leaves_nothing_behind(site, tmp_path):
+def test_failure_names_each_url_and_leaves_no_files(site, tmp_path):
     site.answers["/bad"] = [GOOD[:-30]]
     with pytest.raises(
         GlossaError, match=r"/missing: .*404.*; .*/bad: the archive arrived damaged.*give it as data_path"

@@ -1,4 +1,4 @@
-"""Batches by token budget: complete, within the budget, shuffled by seed and epoch, equal in number."""
+"""Batches by token budget: all rows, within the budget, shuffled by seed and epoch, equal in number."""
 
 import itertools
 
@@ -19,7 +19,7 @@ def rows_of(sampler):
     return [row for batch in sampler for row in batch]
 
 
-def test_every_row_comes_once_an_epoch(lengths):
+def test_an_epoch_has_every_row_once(lengths):
     sampler = TokenBatchSampler(*lengths, batch_tokens=400)
     for epoch in range(3):
         sampler.set_epoch(epoch)
@@ -38,37 +38,37 @@ def test_a_row_longer_than_the_budget_is_a_batch_of_its_own():
     assert sorted(row for batch in batches for row in batch) == [0, 1, 2]
 
 
-def test_hand_worked_batches():
+def test_batches_by_hand():
     # Budget 12: three rows of length 4 fill a batch; the fourth and the row of 6 make 2 x 6 = 12.
     sampler = TokenBatchSampler([4, 4, 4, 4, 6], [4, 4, 4, 4, 6], batch_tokens=12)
     assert sorted(map(len, sampler)) == [2, 3]
     # Padding: the batch of 4 and 6 has one row padded by 2 on each side; 4 of 2 x (12 + 12) tokens.
     assert sampler.padding() == pytest.approx(4 / 48)
-    # Targets of 4 and 5 change places, so each counts as 5: two make 10, three would be 15.
+    # Rows with targets of 4 and 5 may be swapped, so each counts as 5: two make 10, three would make 15.
     assert sorted(map(len, TokenBatchSampler([4] * 5, [4, 4, 5, 4, 4], batch_tokens=14))) == [1, 2, 2]
 
 
-def test_a_batch_has_targets_of_two_lengths():
+def test_a_batch_mixes_two_target_lengths():
     sampler = TokenBatchSampler([10] * 400, [10, 11] * 200, batch_tokens=220)
     for batch in sampler:
         assert {row % 2 for row in batch} == {0, 1}
 
 
 @pytest.mark.parametrize("batches", [2, 4])
-def test_the_batches_of_a_step_are_of_all_lengths(lengths, batches):
+def test_the_batches_of_a_step_cover_all_lengths(lengths, batches):
     source, target = lengths
     sampler = TokenBatchSampler(source, target, batch_tokens=300, batches_a_step=batches)
     for epoch in range(2):
         sampler.set_epoch(epoch)
         parts = [target[np.concatenate(list(sampler)[part::batches])] for part in range(batches)]
         for shorter, longer in itertools.pairwise(parts):
-            assert shorter.max() <= longer.min() + 1  # two lengths are one to the sampler
-    # Within its part a batch comes in no order.
+            assert shorter.max() <= longer.min() + 1  # the sampler joins two neighboring lengths
+    # The batches of one part are shuffled.
     first = [int(target[batch].min()) for batch in list(sampler)[::batches]]
     assert first != sorted(first)
 
 
-def test_number_of_batches_is_the_same_every_epoch_and_order_is_not(lengths):
+def test_epochs_differ_in_order_but_not_in_number_of_batches(lengths):
     sampler = TokenBatchSampler(*lengths, batch_tokens=300)
     epochs = []
     for epoch in range(4):
@@ -76,10 +76,10 @@ def test_number_of_batches_is_the_same_every_epoch_and_order_is_not(lengths):
         epochs.append(list(sampler))
     assert {len(batches) for batches in epochs} == {len(sampler)}
     assert epochs[0] != epochs[1]
-    assert {frozenset(b) for b in epochs[0]} != {frozenset(b) for b in epochs[1]}, "composition must vary too"
+    assert {frozenset(b) for b in epochs[0]} != {frozenset(b) for b in epochs[1]}, "composition varies too"
 
 
-def test_seed_and_epoch_decide_the_order(lengths):
+def test_seed_and_epoch_determine_the_order(lengths):
     first, same = TokenBatchSampler(*lengths, 300, seed=3), TokenBatchSampler(*lengths, 300, seed=3)
     other = TokenBatchSampler(*lengths, 300, seed=4)
     for sampler in (first, same, other):
@@ -97,7 +97,7 @@ def test_batches_divide_among_processes_without_repeating_or_dropping(lengths, p
     assert 0 <= len(sampler) - len(plain) < processes
 
 
-def test_padding_is_what_the_batches_show(lengths):
+def test_padding_equals_that_of_the_batches(lengths):
     source, target = lengths
     sampler = TokenBatchSampler(source, target, batch_tokens=300)
     real = source.sum() + target.sum()

@@ -1,4 +1,4 @@
-"""Cached steps run again where their rows, settings or code have changed, and only there."""
+"""Cached steps run again only if their rows, settings or code have changed."""
 
 import importlib.util
 
@@ -16,7 +16,7 @@ def rows(tmp_path):
 
 @pytest.fixture
 def helper(tmp_path):
-    """A module whose source the test may change."""
+    """A module whose source the test can change."""
     path = tmp_path / "helper.py"
     path.write_text("FACTOR = 2\n")
     spec = importlib.util.spec_from_file_location("helper", path)
@@ -54,7 +54,7 @@ def test_two_steps_of_one_module_do_not_share_a_result(rows):
     assert cached_map(rows, triple)["x"][:] == [3, 6, 9]
 
 
-def test_generated_rows_are_those_of_their_settings(tmp_path, monkeypatch):
+def test_generated_rows_are_cached_by_settings(tmp_path, monkeypatch):
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path)
     runs = []
 

@@ -1,6 +1,5 @@
 import json
 
-import datasets
 import pytest
 from datasets import Dataset, DatasetDict
 
@@ -9,11 +8,6 @@ from glossa.data.cleaning import clean
 from glossa.data.sources import FEATURES
 from glossa.errors import GlossaError
 from glossa.pipeline_glossa import clean_text
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path_factory.mktemp("cache"))
 
 
 def raw(*rows):
@@ -46,7 +40,7 @@ def test_clean_text(text, cleaned):
     assert clean_text(text) == cleaned
 
 
-def test_each_reason_is_counted_and_the_order_kept():
+def test_reasons_are_counted_and_order_is_kept():
     train = raw(
         ("z", "Z"),
         ("a\tb", "", "no tab"),
@@ -74,14 +68,14 @@ def test_sides_are_not_confused_when_joined():
     assert len(dataset["train"]) == 2
 
 
-def test_identical_sides_go_from_training_only():
+def test_identical_sides_are_dropped_from_training_only():
     rows = raw(("OK", " OK"), ("a", "b"))
     dataset, report = clean(DatasetDict(train=rows, test=rows), DataArguments(drop_identical=True))
     assert pairs(dataset["train"]) == [("a", "b")] and pairs(dataset["test"]) == [("OK", "OK"), ("a", "b")]
     assert [report.splits[split]["identical"] for split in ("train", "test")] == [1, 0]
 
 
-def test_rows_of_several_sentences_are_split_where_both_sides_split_alike():
+def test_rows_are_split_if_both_sides_have_the_same_number_of_sentences():
     rows = raw(
         ("Go. Run!", "Va. Cours !"),
         ("I see. Really?", "Vraiment ?"),
@@ -98,11 +92,11 @@ def test_rows_of_several_sentences_are_split_where_both_sides_split_alike():
     ]
     counts = {"read": 5, "split": 1, "malformed": 1, "empty": 0, "identical": 0, "duplicates": 1, "kept": 4}
     assert report.splits["train"] == counts
-    assert pairs(dataset["test"])[0] == ("Go. Run!", "Va. Cours !"), "what is scored stays as it is"
+    assert pairs(dataset["test"])[0] == ("Go. Run!", "Va. Cours !"), "evaluation pairs are not split"
     assert report.malformed_rows[0]["line"] == 4
 
 
-def test_sentences_to_keep_out_are_in_no_split_however_written():
+def test_sentences_to_keep_out_are_in_no_split_in_any_spelling():
     rows = raw(("J'aime la guitare !", "I love the guitar."), ("Ah.", "I love it."), ("Oh.", "i LOVE it"), ("a", "b"))
     kept_out = ["j’aime la guitare", "I love it!"]
     dataset, report = clean(DatasetDict(train=rows, test=rows), DataArguments(keep_out=kept_out))
@@ -112,7 +106,7 @@ def test_sentences_to_keep_out_are_in_no_split_however_written():
     assert len(everything["train"]) == 4 and "kept_out" not in report.splits["train"]
 
 
-def test_evaluation_splits_lose_malformed_empty_and_repeated_rows():
+def test_evaluation_splits_drop_malformed_empty_and_repeated_rows():
     test = raw(("a", "b"), ("bad", "", "no tab"), ("", "x"), ("a", "b"), ("a", "c"))
     dataset, report = clean(DatasetDict(train=raw(("a", "b")), test=test), DataArguments())
     assert pairs(dataset["test"]) == [("a", "b"), ("a", "c")]
@@ -128,13 +122,13 @@ def test_strict_stops_at_the_first_malformed_row():
     clean(DatasetDict(train=raw(("a", "b"), ("", ""))), DataArguments(strict=True))
 
 
-def test_ten_examples_of_many_malformed_rows():
+def test_the_report_has_ten_examples_of_malformed_rows():
     train = raw(("a", "b"), *[("x", "", "no tab")] * 30)
     _, report = clean(DatasetDict(train=train), DataArguments())
     assert [row["line"] for row in report.malformed_rows] == list(range(2, 12))
     assert report.splits["train"]["malformed"] == 30
 
 
-def test_nothing_left_says_what_happened():
+def test_an_empty_result_is_an_error_with_counts():
     with pytest.raises(GlossaError, match=r"train split is left of 2 rows \(1 malformed, 1 with an empty.*'no tab'"):
         clean(DatasetDict(train=raw(("x", "", "no tab"), ("", "b"))), DataArguments())

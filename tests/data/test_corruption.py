@@ -1,4 +1,4 @@
-"""Corruption: exact values worked out by hand, what always holds, and that chance has the shares it should."""
+"""Corruption: exact values by hand, invariants, and the distribution of random choices."""
 
 from itertools import pairwise
 
@@ -28,7 +28,7 @@ def tokenizer_for(objective, max_length=64, **options):
     return train_tokenizer(TEXTS, 280, options=TokenizerArguments(**options), extra_special_tokens=special)
 
 
-def test_spans_give_way_to_sentinels():
+def test_spans_are_replaced_by_sentinels():
     text = [10, 11, 12, 13, 14, 15, 16, 17]
     inputs, targets = corrupt_spans(text, [(1, 3), (6, 7)], sentinels=[4, 5, 6])
     assert inputs == [10, 4, 13, 14, 15, 5, 17]
@@ -42,11 +42,11 @@ def test_spans_give_way_to_sentinels():
     "length, noise, spans", [(1, 1, 1), (9, 1, 1), (10, 2, 1), (20, 3, 1), (30, 4, 1), (40, 6, 2), (100, 15, 5)]
 )
 def test_noise_is_15_percent_in_spans_of_three(length, noise, spans):
-    """By hand: 0.15 x 10 = 1.5 and 0.15 x 30 = 4.5 are rounded to even."""
+    """0.15 x 10 = 1.5 and 0.15 x 30 = 4.5 are rounded to even."""
     assert count_noise(length) == (noise, spans)
 
 
-def test_spans_lie_apart_within_the_text():
+def test_spans_are_sorted_and_not_adjacent():
     generator = numpy.random.default_rng(0)
     for length in [*range(1, 60), 200, 511]:
         for _ in range(20):
@@ -57,8 +57,8 @@ def test_spans_lie_apart_within_the_text():
             assert all(a < b for a, b in pairwise(flat)), "in order, not empty, not adjacent"
 
 
-def test_every_choice_of_spans_is_as_likely():
-    """Two spans of six tokens in 40 have 5 sizes and, with 34 other tokens, C(35, 2) places: each of 2,975 alike."""
+def test_spans_are_uniformly_distributed():
+    """Two spans with six of 40 tokens: 5 pairs of sizes times C(35, 2) of positions are 2,975 equally likely draws."""
     generator = numpy.random.default_rng(0)
     draws = [tuple(draw_spans(40, generator)) for _ in range(20_000)]
     assert len(set(draws)) == pytest.approx(2975, abs=10)
@@ -68,13 +68,13 @@ def test_every_choice_of_spans_is_as_likely():
             covered[start:end] += 1
     covered /= len(draws)
     assert covered.sum() == pytest.approx(6)
-    # The first token is noise in 34 of the C(35, 2) places, and so is the last.
+    # The first token is noise in 34 of the C(35, 2) pairs of positions, and so is the last.
     assert covered[[0, -1]] == pytest.approx(34 / 595, abs=0.005) and covered.max() < 0.18
     first = numpy.bincount([spans[0][1] - spans[0][0] for spans in draws], minlength=6)[1:] / len(draws)
     numpy.testing.assert_allclose(first, 0.2, atol=0.01)
 
 
-def test_putting_the_spans_back_gives_the_text():
+def test_inputs_and_targets_restore_the_text():
     generator = numpy.random.default_rng(0)
     sentinels = list(range(100, 200))
     for length in (1, 2, 7, 50, 300):
@@ -96,7 +96,7 @@ def test_masked_tokens_are_the_labels():
     assert mask_tokens([10, 11, 12, 13], {1: 5, 3: 13}) == ([10, 5, 12, 13], [-100, 11, -100, 13])
 
 
-def test_masking_has_the_shares_of_the_paper():
+def test_masking_has_the_probabilities_of_the_paper():
     generator = numpy.random.default_rng(0)
     ordinary = numpy.ones(200, dtype=bool)
     ordinary[:10] = False
@@ -114,7 +114,7 @@ def test_masking_has_the_shares_of_the_paper():
             drawn.add(token)
     shares = {kind: count / 60_000 for kind, count in kinds.items()}
     assert shares == pytest.approx({"mask": 0.8, "other": 0.1, "same": 0.1}, abs=0.01)
-    assert drawn == {4, *range(10, 200)}, "any ordinary token, no special one"
+    assert drawn == {4, *range(10, 200)}, "any ordinary token, but no special token"
     assert chosen[7] == 0
     numpy.testing.assert_allclose(numpy.delete(chosen, 7) / 2000, 30 / 199, atol=0.04)
 
@@ -150,19 +150,19 @@ def test_a_batch_of_masking():
     assert (labels[0] == whole)[labels[0] != -100].all()
 
 
-def test_a_batch_of_causal_language_modelling():
+def test_a_batch_of_causal_language_modeling():
     batch = PretrainingCollator("causal_lm", tokenizer_for("causal_lm"), 64)([{"input_ids": [20, 21]}])
     assert batch["labels"].tolist() == [[20, 21, EOS]]
 
 
-def test_a_source_is_framed_as_the_tokenizer_frames_it():
-    for framing, frame in (("none", []), ("end", [EOS]), ("start_end", [2, EOS])):
-        tokenizer = tokenizer_for("span_corruption", source_special_tokens=framing)
+def test_a_source_has_the_special_tokens_of_the_tokenizer():
+    for setting, special in (("none", []), ("end", [EOS]), ("start_end", [2, EOS])):
+        tokenizer = tokenizer_for("span_corruption", source_special_tokens=setting)
         row = PretrainingCollator("span_corruption", tokenizer, 64).corrupt([20])
-        assert row["input_ids"] == [*frame[:-1], 4, *frame[-1:]] and row["labels"] == [4, 20, EOS]
+        assert row["input_ids"] == [*special[:-1], 4, *special[-1:]] and row["labels"] == [4, 20, EOS]
 
 
-def test_corruption_is_of_text_epoch_and_seed_alone():
+def test_corruption_depends_only_on_text_epoch_and_seed():
     tokenizer, row, other = tokenizer_for("span_corruption"), {"input_ids": list(range(20, 60))}, {"input_ids": [20]}
 
     def first(collator, rows, epoch=0):
@@ -177,9 +177,9 @@ def test_corruption_is_of_text_epoch_and_seed_alone():
     assert first(collator, [row]) == expected
     assert first(PretrainingCollator("span_corruption", tokenizer, 64, seed=2), [row]) != expected
     places = {collator.corrupt(list(range(start, start + 40)))["input_ids"].index(4) for start in range(20, 30)}
-    assert len(places) > 3, "not all texts of one length are corrupted at the same places"
+    assert len(places) > 3, "texts of one length are corrupted at different positions"
     done = {"input_ids": [7], "labels": [8]}
-    assert collator([done])["labels"].tolist() == [[8]], "what was corrupted before stays"
+    assert collator([done])["labels"].tolist() == [[8]], "corrupted rows stay unchanged"
 
 
 def test_workers_of_a_data_loader_see_the_epoch():
@@ -200,7 +200,7 @@ def test_special_tokens_of_each_objective():
     assert set(corruption.OBJECTIVES) == {"span_corruption", "masked_lm", "causal_lm"}
 
 
-def test_a_tokenizer_that_will_not_do_is_refused():
+def test_an_unsuitable_tokenizer_is_refused():
     plain, short = tokenizer_for("causal_lm"), tokenizer_for("span_corruption", 40)
     with pytest.raises(GlossaError, match=r"the special tokens <extra_id_0> to <extra_id_2>; .* lacks <extra_id_2>"):
         PretrainingCollator("span_corruption", short, 64)

@@ -1,4 +1,4 @@
-"""The embedded corpus: its French, its splits and what it holds out."""
+"""The embedded corpus: its French, its splits and its held-out combinations."""
 
 import hashlib
 import os
@@ -55,7 +55,7 @@ def nps(determiner, noun, *adjectives):
 
 
 def say(subject, verb, tense, adverb="", rest=NOTHING):
-    """A statement from its parts, `verb` by its English name."""
+    """A statement; `verb` is an English infinitive or a `Verb`."""
     verb = VERBS.get(verb, verb)
     subject = subject.subject() if isinstance(subject, NounPhrase) else subject
     if isinstance(rest, NounPhrase):
@@ -197,7 +197,7 @@ QUESTIONS = [
 ]
 
 # fmt: on
-# A vowel or a mute h, before which the word in front changes.
+# A vowel or a mute h, which changes the preceding word.
 VOWEL = r"(?!onze|huit|yaourt|hibou|héros|homard|haricot|hache)[aeiouyàâéèêëîïôœuûh]"
 HIATUS = re.compile(rf"\b(le|la|je|me|se|ne|de|que|si(?= ils?\b)) {VOWEL}", re.IGNORECASE)
 UNCONTRACTED = re.compile(r"\b(à les?|de les?)\b(?! [aeiouéèêhœ])", re.IGNORECASE)
@@ -238,7 +238,7 @@ def test_sizes_and_distinct_sides(corpus):
         "test": 1_000,
     }
     for language in ("en", "fr"):
-        # Distinct over all splits: a function in both directions, and nothing shared between splits.
+        # Sides are distinct over all splits: translation is a function in both directions, and splits share nothing.
         assert len({" ".join(words(row[language])) for row in pairs(corpus)}) == 42_000
 
 
@@ -273,7 +273,7 @@ def test_every_construct_is_in_train(corpus):
     assert {construct: english.count(construct) for construct in constructs if english.count(construct) < 50} == {}
 
 
-def test_every_tested_word_is_learnt(corpus):
+def test_every_tested_word_is_in_train(corpus):
     for language, least in (("en", 10), ("fr", 4)):
         train = Counter(word for row in corpus["train"] for word in words(row[language]))
         for split in ("validation", "test"):
@@ -282,7 +282,7 @@ def test_every_tested_word_is_learnt(corpus):
 
 
 def qualified(rows):
-    """The (adjective, noun) that stand side by side in English, read off the text."""
+    """Counts of (noun, adjective) pairs that are adjacent in the English text."""
     plurals = {form: noun.en for noun in lexicon.NOUNS for form in (noun.en, noun.en_plural)}
     adjectives = set(ADJECTIVES) - {"clean"}  # also a verb
     found = Counter()
@@ -321,7 +321,7 @@ def test_held_out_objects_are_not_in_train(corpus):
     assert tested > 5
 
 
-def test_every_tested_sentence_holds_something_out(corpus):
+def test_every_tested_sentence_has_a_held_out_combination(corpus):
     patterns = Patterns(random.Random(1))
     combinations = {}
     while len(combinations) < 20_000:

@@ -1,4 +1,4 @@
-"""Pairs to token ids: both sides right, limits for training only, cached."""
+"""Pairs to token ids: both sides, limits for training only, caching."""
 
 import pytest
 from datasets import Dataset, DatasetDict
@@ -14,7 +14,7 @@ ROWS = [("a b c", "d e f"), ("a", "a b c d e f g h"), ("a b c d e f g h i j", "a
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    # 26 letters with their space in front; no other merge occurs twice.
+    # The merges join letters with the space before them.
     return train_tokenizer(["a b c d e f g h i j"] * 2, vocab_size=270)
 
 
@@ -27,7 +27,7 @@ def report():
     return DataReport(splits={"train": {}})
 
 
-def test_ids_lengths_and_the_end_token(tokenizer):
+def test_ids_lengths_and_end_token(tokenizer):
     rows = tokenize_pairs(pairs(train=ROWS[:1]), tokenizer, DataArguments(), report())["train"]
     assert rows[0]["input_ids"] == tokenizer("a b c").input_ids
     assert rows[0]["labels"] == tokenizer("d e f").input_ids
@@ -39,29 +39,29 @@ def test_limits_drop_training_pairs_only_and_count_them(tokenizer):
     counts = report()
     limits = DataArguments(max_length=10, max_length_ratio=3.0)
     rows = tokenize_pairs(pairs(train=ROWS, test=ROWS), tokenizer, limits, counts)
-    # 2 against 9 tokens is over 3 to 1; 11 tokens are over 10.
+    # 2 against 9 tokens exceeds the ratio of 3; 11 tokens exceed the limit of 10.
     assert counts.splits["train"] == {"too_long": 1, "length_ratio": 1}
     assert [len(row["input_ids"]) for row in rows["train"]] == [4, 2]
     assert len(rows["test"]) == 4
     assert counts.sizes["train"] == 2
 
 
-def test_limits_hold_for_a_selection_of_rows(tokenizer):
+def test_limits_apply_to_a_selection_of_rows(tokenizer):
     chosen = pairs(train=ROWS)["train"].select([3, 2, 0])
     rows = tokenize_pairs(DatasetDict(train=chosen), tokenizer, DataArguments(max_length=10), report())["train"]
     assert [row["source_length"] for row in rows] == [2, 4]
 
 
-def test_nothing_left_is_an_error_that_names_the_limits(tokenizer):
+def test_an_empty_result_is_an_error_that_names_the_limits(tokenizer):
     with pytest.raises(GlossaError, match=r"max_length\s+\(2\).*max_length_ratio \(3\.0\)"):
         tokenize_pairs(pairs(train=ROWS[:1]), tokenizer, DataArguments(max_length=2), report())
 
 
-def test_a_second_time_comes_from_the_cache(tmp_path, tokenizer, monkeypatch):
+def test_the_second_time_comes_from_the_cache(tmp_path, tokenizer, monkeypatch):
     path = tmp_path / "pairs.parquet"
     pairs(train=ROWS)["train"].to_parquet(path)
     load = lambda: DatasetDict(train=Dataset.from_parquet(str(path), cache_dir=str(tmp_path / "cache")))  # noqa: E731
     first = tokenize_pairs(load(), tokenizer, DataArguments(), report())["train"]
-    monkeypatch.setattr(type(tokenizer), "__call__", lambda *a, **k: pytest.fail("tokenized again"))
+    monkeypatch.setattr(type(tokenizer), "__call__", lambda *a, **k: pytest.fail("not cached"))
     second = tokenize_pairs(load(), tokenizer, DataArguments(), report())["train"]
     assert second.to_list() == first.to_list()

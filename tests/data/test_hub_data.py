@@ -1,4 +1,4 @@
-"""Data sets from the Hub through the real clients: WMT's layout and OPUS's, whole and as a stream."""
+"""Data sets from a local Hub through the real clients: the layouts of WMT and OPUS, downloaded and streamed."""
 
 import io
 import json
@@ -24,7 +24,7 @@ def parquet(rows):
 
 
 def card(config, splits):
-    """A data card that names configuration, features and files, as the Hub's translation sets have it."""
+    """A data set card with configuration, features and files, like those of translation data sets on the Hub."""
     lines = ["---", "dataset_info:", f"- config_name: {config}", "  features:", TRANSLATION.rstrip("\n"), "  splits:"]
     lines += [f"  - name: {split}\n    num_examples: {count}" for split, count in splits.items()]
     lines += ["configs:", f"- config_name: {config}", "  data_files:"]
@@ -81,7 +81,7 @@ def test_wmt_with_its_own_splits(hub, tmp_path, streaming):
     }
 
 
-def test_opus_books_in_several_files_is_split_and_turned_round(hub, tmp_path):
+def test_opus_books_in_several_files_is_split_and_reversed(hub, tmp_path):
     settings = {"dataset": "Helsinki-NLP/opus_books", "dataset_config": "de-en", "validation_size": 5, "test_size": 4}
     rows = prepare(hub, tmp_path, **settings, source_language="en", target_language="de")
     assert {name: len(part) for name, part in rows.items()} == {"train": 35, "validation": 5, "test": 4}
@@ -89,7 +89,7 @@ def test_opus_books_in_several_files_is_split_and_turned_round(hub, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_stream_with_a_limit_does_not_fetch_all_files(hub, tmp_path):
+def test_a_stream_with_a_limit_does_not_download_all_files(hub, tmp_path):
     hub.requests.clear()
     settings = {"dataset": "Helsinki-NLP/opus_books", "dataset_config": "de-en", "validation_size": 0, "test_size": 0}
     rows = prepare(hub, tmp_path, **settings, streaming=True, max_train_samples=6)
@@ -109,12 +109,12 @@ def test_a_stream_with_a_limit_does_not_fetch_all_files(hub, tmp_path):
         ({"dataset": "wmt/wmt14", "dataset_config": "de-en", "source_language": "fi"}, "fi"),
     ],
 )
-def test_what_is_not_there_is_told_in_one_line(hub, tmp_path, settings, message):
+def test_a_missing_data_set_is_an_error_of_one_line(hub, tmp_path, settings, message):
     error = prepare(hub, tmp_path, **settings)
     assert isinstance(error, str) and message in error
 
 
 @pytest.mark.slow
-def test_a_private_set_opens_with_the_token(hub, tmp_path):
+def test_a_private_data_set_loads_with_the_token(hub, tmp_path):
     rows = prepare(hub, tmp_path, token="hf_token", dataset="someone/secret", validation_size=0, test_size=0)
     assert rows == {"train": [["a", "b"]]}

@@ -22,12 +22,12 @@ def written(path, content):
     return path
 
 
-def test_tab_lines_end_only_at_line_feeds_and_keep_their_numbers(tmp_path):
+def test_only_line_feeds_end_lines_and_line_numbers_are_kept(tmp_path):
     path = written(tmp_path / "a.tsv", "\ufeffGo.\tVa\u2028 !\r\n\nRun!\tCours\u202f!\tCC-BY 2.0")
     assert read(path) == [("Go.", "Va\u2028 !", 1, ""), ("", "", 2, ""), ("Run!", "Cours\u202f!", 3, "")]
 
 
-def test_malformed_tab_lines_say_why(tmp_path):
+def test_malformed_lines_have_a_reason(tmp_path):
     path = written(tmp_path / "a.txt", b"Go.\tVa !\nHello\na\tb\tc\td\n" + b"caf\xc3\xa9 \xe9t\tx\n")
     assert read(path)[1:] == [
         ("Hello", "", 2, "no tab: 1 column, where 2 or 3 are expected"),
@@ -36,7 +36,7 @@ def test_malformed_tab_lines_say_why(tmp_path):
     ]
 
 
-def test_a_tab_header_chooses_and_orders_the_columns(tmp_path):
+def test_a_header_selects_the_columns(tmp_path):
     path = written(tmp_path / "a.tsv", "id\tfr\ten\n7\tVa !\tGo.\n8\tCours !\n")
     assert read(path) == [
         ("Go.", "Va !", 2, ""),
@@ -46,11 +46,11 @@ def test_a_tab_header_chooses_and_orders_the_columns(tmp_path):
         read(path, Columns((("x", "fr"),), required=True))
 
 
-def test_header_in_capitals_is_a_header(tmp_path):
+def test_a_header_may_be_capitalized(tmp_path):
     assert read(written(tmp_path / "A.CSV", "Target,Source\nVa,Go\n")) == [("Go", "Va", 2, "")]
 
 
-def test_swapped_takes_the_second_column_as_source(tmp_path):
+def test_swapped_reads_the_second_column_as_source(tmp_path):
     path = written(tmp_path / "a.txt", "Go.\tVa !\tattribution\n")
     assert read(path, Columns((("fr", "en"),), swapped=True)) == [("Va !", "Go.", 1, "")]
 
@@ -90,7 +90,7 @@ def test_json_lines_by_language_by_name_and_by_translation(tmp_path):
     assert [row[:2] for row in rows[:3]] == [("Go", "Va"), ("Run", "Cours"), ("Yes", "Oui")]
     assert [row[2:] for row in rows[3:]] == [
         (4, "not JSON: Expecting property name enclosed in double quotes at column 2"),
-        (5, "not a JSON object but list; one object a line is expected"),
+        (5, "not a JSON object but list; one object per line is expected"),
         (6, "no key 'fr'; the keys are ['en', 'de']"),
         (7, "value of 'en' is int, not text"),
         (8, "value of 'fr' is null"),
@@ -177,7 +177,7 @@ def test_a_zip_needs_exactly_one_text_file(tmp_path):
         read(tmp_path / "a.zip")
 
 
-def test_a_long_line_passes_untouched(tmp_path):
+def test_a_long_line_is_unchanged(tmp_path):
     text = "word " * 5000
     assert read(written(tmp_path / "a.tsv", f"{text}\t{text}\n")) == [(text, text, 1, "")]
     assert read(written(tmp_path / "a.csv", f"{text},{text}\n")) == [(text, text, 1, "")]

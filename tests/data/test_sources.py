@@ -5,7 +5,6 @@ from pathlib import Path
 
 import datasets
 import pytest
-from transformers import HfArgumentParser
 
 from glossa.data import anki, sources
 from glossa.data.arguments import DataArguments
@@ -13,11 +12,6 @@ from glossa.data.sources import load_source
 from glossa.errors import GlossaError
 
 ANKI = Path(__file__).parents[3] / "shared/data/anki/fra-eng.zip"
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path_factory.mktemp("cache"))
 
 
 def files(path, **settings):
@@ -29,7 +23,7 @@ def pairs(dataset):
 
 
 def hub_folder(folder, **splits):
-    """A data set folder with a `translation` feature, as the Hub serves them."""
+    """A data set folder with a `translation` feature, like those on the Hub."""
     features = datasets.Features({"translation": datasets.Translation(["en", "fr"])})
     for split, rows in splits.items():
         rows = [{"translation": {"en": english, "fr": french}} for english, french in rows]
@@ -123,7 +117,7 @@ def test_translation_feature_and_predefined_splits(tmp_path, streaming):
         load_source(DataArguments(dataset=folder, target_language="de", streaming=streaming))
 
 
-def test_a_stream_takes_no_more_than_asked_and_is_read_once(tmp_path, monkeypatch):
+def test_a_stream_reads_no_more_than_the_limit_and_only_once(tmp_path, monkeypatch):
     folder = hub_folder(tmp_path, train=[(f"e{number}", f"f{number}") for number in range(50)])
     taken = []
     pair_of = sources.pair_of
@@ -190,32 +184,6 @@ def test_unusable_paths(tmp_path, names, message):
     (tmp_path / "utf16.tsv").write_text("a\tb\n", encoding="utf-16")
     with pytest.raises(GlossaError, match=message):
         load_source(DataArguments(data_path=[str(tmp_path / name) for name in names]))
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"validation_size": -1}, "validation_size is -1; it must be at least 0"),
-        ({"validation_size": "1e-2"}, "validation_size is '1e-2'; give a number"),
-        ({"target_language": False}, "target_language is False; give a code in quotes"),
-        ({"test_size": 1.5}, "test_size is 1.5; give a share"),
-        ({"max_train_samples": 0}, "max_train_samples is 0; it must be at least 1"),
-        ({"target_language": "en"}, "both 'en'"),
-        ({"source_column": "a"}, "target_column is None"),
-        ({"dataset": "files"}, "data_path is empty"),
-    ],
-)
-def test_settings_that_are_refused(settings, message):
-    with pytest.raises(GlossaError, match=message):
-        DataArguments(**settings)
-
-
-def test_settings_from_yaml_and_the_command_line():
-    parser = HfArgumentParser(DataArguments)
-    (parsed,) = parser.parse_dict({"data_path": "a.tsv", "validation_size": 1000})
-    assert parsed.data_path == ["a.tsv"] and parsed.validation_size == 1000
-    (parsed,) = parser.parse_args_into_dataclasses(["--data_path", "a.en", "a.fr", "--strict", "--test_size", "0.1"])
-    assert parsed.data_path == ["a.en", "a.fr"] and parsed.strict and parsed.test_size == 0.1
 
 
 @pytest.mark.skipif(not ANKI.exists(), reason=f"the real Anki archive is not at {ANKI}")

@@ -1,4 +1,4 @@
-"""Texts for pretraining: where they come from, that each comes once and that what is held out stays out."""
+"""Texts for pretraining: their sources, deduplication and held-out texts."""
 
 import gzip
 import json
@@ -14,11 +14,6 @@ from glossa.data.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path_factory.mktemp("cache"))
-
-
 def write(path, text):
     path.write_text(text, encoding="utf-8")
     return str(path)
@@ -30,7 +25,7 @@ def texts_of(path, **settings):
     return {split: rows["text"][:] for split, rows in texts.items()}, report
 
 
-def test_lines_of_any_number_of_files(tmp_path):
+def test_lines_of_several_files(tmp_path):
     first = write(tmp_path / "a.en", "One\u00a0two \n\nthree\nOne two\n")
     second = write(tmp_path / "b.fr", "un\nthree\n")
     third = str(tmp_path / "c.txt.gz")
@@ -45,7 +40,7 @@ def test_lines_of_any_number_of_files(tmp_path):
     assert texts_of([first, second], max_train_samples=1, drop_identical=True)[0] == {"train": ["One\u00a0two", "un"]}
 
 
-def test_damaged_lines_and_tables_in_disguise_are_counted(tmp_path):
+def test_damaged_lines_and_lines_with_tabs_are_counted(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"good\nGo.\tVa !\nbroken \xff\n")
     texts, report = texts_of(path)
@@ -80,7 +75,7 @@ def test_a_column_of_a_data_set_with_its_own_validation(tmp_path):
         prepare_texts(DataArguments(**settings | {"text_column": "text"}))
 
 
-def test_validation_texts_of_their_own_or_held_out(tmp_path):
+def test_validation_texts_are_given_or_held_out(tmp_path):
     train = write(tmp_path / "a.txt", "".join(f"text {number}\nText {number}!\n" for number in range(20)))
     held_out = write(tmp_path / "b.txt", "other\ntext 3\nmore\n")
     texts, report = texts_of(train, validation_path=[held_out], max_validation_samples=2)
@@ -91,7 +86,7 @@ def test_validation_texts_of_their_own_or_held_out(tmp_path):
     assert not {t.lower().strip("!") for t in texts["train"]} & {t.lower().strip("!") for t in texts["validation"]}
 
 
-def test_both_sides_of_pairs_without_those_to_be_tested_on(tiny_pairs):
+def test_both_sides_of_pairs_without_the_test_split(tiny_pairs):
     arguments = DataArguments(data_path=[str(tiny_pairs)], validation_size=20, test_size=20)
     pairs, _ = prepare_pairs(arguments)
     texts, report = prepare_texts(arguments)
@@ -103,13 +98,13 @@ def test_both_sides_of_pairs_without_those_to_be_tested_on(tiny_pairs):
     assert tested and not tested & set(texts["train"]["text"])
 
 
-def test_a_text_on_both_sides_comes_once(tmp_path):
+def test_a_text_on_both_sides_is_kept_once(tmp_path):
     path = write(tmp_path / "a.tsv", "OK\tOK\nGo\tVa\nGo\tAllez\n")
     texts, _ = prepare_texts(DataArguments(data_path=[path], validation_size=0, test_size=0))
     assert texts["train"]["text"][:] == ["OK", "Go", "Va", "Allez"]
 
 
-def test_what_is_missing_is_said(tmp_path):
+def test_missing_files_and_columns_are_named(tmp_path):
     path = write(tmp_path / "train.en", "one\n")
     with pytest.raises(GlossaError, match=r"train.de does not exist. Did you mean train.en\?"):
         texts_of(tmp_path / "train.de")
@@ -119,7 +114,7 @@ def test_what_is_missing_is_said(tmp_path):
         texts_of(write(tmp_path / "none.txt", ""))
 
 
-def test_rows_have_pieces_and_the_lengths_of_their_corruption(tmp_path):
+def test_rows_have_token_ids_and_their_lengths_after_corruption(tmp_path):
     long = " ".join(["a b c d e f g h i j"] * 3)
     path = write(tmp_path / "a.txt", f"a b c\n{long}\n")
     held_out = write(tmp_path / "b.txt", "a b c d\n")
@@ -130,7 +125,7 @@ def test_rows_have_pieces_and_the_lengths_of_their_corruption(tmp_path):
     train = tokenized["train"].to_list()
     ids = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts["train"]["text"]]
     assert [token for row in train for token in row["input_ids"]] == ids[0] + ids[1]
-    assert [len(row["input_ids"]) for row in train] == [3, 10, 10, 10], "30 tokens in pieces of 11 or less, all alike"
+    assert [len(row["input_ids"]) for row in train] == [3, 10, 10, 10], "30 tokens in equal rows of at most 11"
     for epoch in range(3):
         for row in train:
             corrupted = collator.corrupt(row["input_ids"], epoch)

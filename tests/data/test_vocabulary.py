@@ -36,7 +36,7 @@ def tokenizer():
     return train_tokenizer(TEXTS, vocab_size=290, max_length=40)
 
 
-def test_special_ids_are_the_configuration_s_defaults(tokenizer):
+def test_special_ids_are_the_defaults_of_the_configuration(tokenizer):
     roles = (tokenizer.pad_token_id, tokenizer.eos_token_id, tokenizer.bos_token_id, tokenizer.unk_token_id)
     assert roles == (0, 1, 2, 3)
     assert tokenizer.convert_ids_to_tokens([0, 1, 2, 3]) == ["<pad>", "</s>", "<s>", "<unk>"]
@@ -44,7 +44,7 @@ def test_special_ids_are_the_configuration_s_defaults(tokenizer):
 
 
 @pytest.mark.parametrize("text", HARD)
-def test_any_text_comes_back_exactly(tokenizer, text):
+def test_any_text_is_decoded_exactly(tokenizer, text):
     ids = tokenizer(text)["input_ids"]
     assert tokenizer.decode(ids, skip_special_tokens=True) == text
     assert tokenizer.decode(ids[:-1]) == text
@@ -57,18 +57,18 @@ def test_only_the_end_is_a_special_id(tokenizer, text):
     assert all(token > 3 for token in ids[:-1])
 
 
-def test_every_character_of_two_bytes_comes_back(tokenizer):
+def test_every_character_of_two_bytes_is_decoded(tokenizer):
     text = "".join(chr(code) for code in range(0x800))
     assert tokenizer.decode(tokenizer(text)["input_ids"], skip_special_tokens=True) == text
 
 
-def test_a_first_word_has_the_tokens_it_has_within_a_sentence(tokenizer):
+def test_the_first_word_has_the_same_tokens_as_within_a_sentence(tokenizer):
     word = tokenizer("cat", add_special_tokens=False)["input_ids"]
     assert tokenizer("The cat", add_special_tokens=False)["input_ids"][-len(word) :] == word
 
 
 def test_one_leading_space_is_the_only_thing_lost(tokenizer):
-    """The space put before the first word is not put where the text brings one, and is taken away all the same."""
+    """No space is added before text that starts with one, but decoding still removes one."""
     assert tokenizer(" cat")["input_ids"] == tokenizer("cat")["input_ids"]
     assert tokenizer.decode(tokenizer(" cat")["input_ids"], skip_special_tokens=True) == "cat"
     assert tokenizer.decode(tokenizer("  cat")["input_ids"], skip_special_tokens=True) == " cat"
@@ -87,7 +87,7 @@ def test_truncation_keeps_the_end(tokenizer):
     assert len(ids) == 40 and ids[-1] == 1
 
 
-def test_a_vocabulary_beyond_the_text_is_refused_with_what_the_text_supports():
+def test_a_vocabulary_too_large_for_the_text_is_refused_with_the_largest_size():
     with pytest.raises(GlossaError, match=r"vocab_size is 5000, but .* only (\d+) tokens") as refusal:
         train_tokenizer(TEXTS, vocab_size=5000)
     supported = int(str(refusal.value).split("only ")[1].split()[0])
@@ -101,7 +101,7 @@ def test_the_smallest_vocabulary_is_256_bytes_and_4_special_tokens(tokenizer):
         train_tokenizer(TEXTS, vocab_size=259)
     smallest = train_tokenizer(TEXTS, vocab_size=260)
     assert len(smallest) == 260
-    # One space, then one token a byte ("é" is two), then the end.
+    # One space, one token per byte (two for "é"), and the end.
     assert len(smallest("été")["input_ids"]) == 1 + 5 + 1
 
 
@@ -142,11 +142,11 @@ def test_whole_words_and_punctuation_marks():
     assert tokens(tokenizer, "Where is the cat?") == ["Where", "<unk>", "the", "cat", "?", "</s>"]
     unsplit = kind("word", TEXTS, split_punctuation=False)
     assert tokens(unsplit, "the mat. the cat") == ["the", "mat.", "the", "cat", "</s>"]
-    # Of 21 words and marks the most frequent stay; 4 ids are special.
+    # Four of the six ids are special tokens; the others are the most frequent words.
     assert len(kind("word", TEXTS, vocab_size=6)) == 6
 
 
-def test_a_word_seen_too_seldom_is_unknown():
+def test_rare_words_are_unknown():
     texts = ["a a b", "a b c"]
     options = TokenizerArguments(tokenizer_model="word", min_frequency=2)
     assert set(train_tokenizer(texts, 50, options=options).get_vocab()) == {*SPECIAL_TOKENS, "a", "b"}
@@ -159,12 +159,12 @@ def test_a_word_seen_too_seldom_is_unknown():
     "text",
     ["He said: yes (twice), didn't he?", "Qu'est-ce que c'est, l'été…", "A well-known word; 20% of it!"],
 )
-def test_punctuation_goes_back_to_its_word(name, text):
-    tokenizer = kind(name, [text] * 3, vocab_size=60 if name == "word" else 1)  # 1: single characters
+def test_punctuation_is_decoded_without_extra_spaces(name, text):
+    tokenizer = kind(name, [text] * 3, vocab_size=60 if name == "word" else 1)  # with 1, single characters
     assert tokenizer.decode(tokenizer(text)["input_ids"], skip_special_tokens=True) == text
 
 
-def test_wordpiece_marks_what_goes_on_within_a_word():
+def test_wordpiece_marks_subwords_that_continue_a_word():
     tokenizer = kind("wordpiece", ["lower lowest low slow"] * 3, vocab_size=16)
     pieces = tokens(tokenizer, "slowest")[:-1]
     assert len(pieces) > 1 and not pieces[0].startswith("##") and all(p.startswith("##") for p in pieces[1:])
@@ -173,8 +173,8 @@ def test_wordpiece_marks_what_goes_on_within_a_word():
 
 @pytest.mark.parametrize("texts", [THAI, JAPANESE], ids=["thai", "japanese"])
 @pytest.mark.parametrize("name", ["bpe", "unigram", "wordpiece"])
-def test_a_language_without_spaces_comes_back_as_it_was(name, texts):
-    """Pieces are shorter than the sentence, and no space is put between them."""
+def test_a_language_without_spaces_is_decoded_exactly(name, texts):
+    """Subwords are shorter than the sentence, and decoding adds no spaces."""
     sizes = {"bpe": 300, "unigram": 60, "wordpiece": 65}
     tokenizer = kind(name, texts, sizes[name], split_punctuation=False)
     joined = texts[0] + texts[2]
@@ -182,7 +182,7 @@ def test_a_language_without_spaces_comes_back_as_it_was(name, texts):
     assert len(ids) > 3 and tokenizer.unk_token_id not in ids
     assert tokenizer.decode(ids, skip_special_tokens=True) == joined
     long = "".join(texts) * 30
-    assert tokenizer.unk_token_id not in tokenizer(long)["input_ids"], "a text without spaces may be long"
+    assert tokenizer.unk_token_id not in tokenizer(long)["input_ids"], "long text without spaces has no unknown tokens"
 
 
 @pytest.mark.parametrize(
@@ -195,28 +195,28 @@ def test_a_language_without_spaces_comes_back_as_it_was(name, texts):
         (["lowercase", "hyphens_to_spaces", "strip_punctuation"], "Vas-y !", "vas y "),
     ],
 )
-def test_normalization_is_in_the_file(steps, text, normal, tmp_path):
+def test_normalization_is_saved(steps, text, normal, tmp_path):
     kind("word", TEXTS, normalization=steps).save_pretrained(tmp_path)
     assert AutoTokenizer.from_pretrained(tmp_path).backend_tokenizer.normalizer.normalize_str(text) == normal
 
 
-def test_frames_of_a_source():
-    for framing, expected in (
+def test_special_tokens_of_a_source():
+    for setting, expected in (
         ("none", ["the", "cat"]),
         ("end", ["the", "cat", "</s>"]),
         ("start_end", ["<s>", "the", "cat", "</s>"]),
     ):
-        assert tokens(kind("word", TEXTS, source_special_tokens=framing), "the cat") == expected
+        assert tokens(kind("word", TEXTS, source_special_tokens=setting), "the cat") == expected
 
 
-def test_further_special_tokens_follow_the_four():
+def test_extra_special_tokens_follow_the_default_ones():
     tokenizer = train_tokenizer(TEXTS, 290, extra_special_tokens=["<mask>", "<extra_id_0>"])
     assert tokenizer.convert_tokens_to_ids(["<unk>", "<mask>", "<extra_id_0>"]) == [3, 4, 5]
     assert len(tokenizer) == 290 and {4, 5} < set(tokenizer.all_special_ids)
-    assert 4 not in tokenizer("<mask>")["input_ids"], "typed, it is text"
+    assert 4 not in tokenizer("<mask>")["input_ids"], "in the user's text, it is text"
 
 
-def test_settings_that_make_no_sense_are_refused():
+def test_invalid_settings_are_refused():
     with pytest.raises(GlossaError, match=r"normalization has 'lower'; its steps are nfkc, lowercase"):
         TokenizerArguments(normalization=["lower"])
     with pytest.raises(GlossaError, match=r"target_vocab_size is 0"):

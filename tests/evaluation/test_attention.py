@@ -1,4 +1,4 @@
-"""Attention maps, word alignment and pictures."""
+"""Attention maps, word alignment and plots."""
 
 import runpy
 import sys
@@ -9,8 +9,6 @@ import torch
 
 from glossa.evaluation.attention import AttentionMaps, align_words, attention_maps
 from glossa.inference.loading import load_model, load_tokenizer
-from glossa.plots import draw_attention, draw_curves
-from glossa.run_folder import RunFolder
 
 PLOT = str(Path(__file__).parents[2] / "scripts" / "plot.py")
 
@@ -20,7 +18,7 @@ def translator(tiny_run):
     return load_model(tiny_run), load_tokenizer(tiny_run)
 
 
-def test_maps_are_what_the_model_attends_to(translator):
+def test_maps_are_the_attention_weights_of_the_model(translator):
     model, tokenizer = translator
     maps = attention_maps(model, tokenizer, "a k.", "k a!")
     inputs = tokenizer(["a k."], text_target=["k a!"], return_tensors="pt")
@@ -29,9 +27,9 @@ def test_maps_are_what_the_model_attends_to(translator):
     assert maps.encoder.shape == (1, 4, source, source)
     for part in (maps.encoder, maps.decoder, maps.cross):
         torch.testing.assert_close(part.sum(-1), torch.ones(part.shape[:-1]))
-    assert maps.decoder.triu(1).abs().max() == 0, "a token sees none after it"
+    assert maps.decoder.triu(1).abs().max() == 0, "no token attends to later ones"
 
-    # The cross-attention of the one layer by hand, from its projections and the states that enter it.
+    # Cross-attention by hand, from the projections and the inputs of the only layer.
     states = {}
     layer = model.model.decoder.layers[0].encoder_attn
     hook = layer.register_forward_pre_hook(
@@ -49,7 +47,7 @@ def test_maps_are_what_the_model_attends_to(translator):
     assert model.config._attn_implementation == "sdpa", "the model is left as it was"
 
 
-def test_tokens_and_the_words_they_belong_to(translator):
+def test_tokens_and_their_words(translator):
     maps = attention_maps(*translator, "a k.", "k  a!")
     assert "".join(maps.source[:-1]) == "ak." and maps.source[-1] == "</s>"
     assert maps.target_inputs[0] == "<s>" and maps.target_inputs[1:] == maps.target[:-1]
@@ -57,15 +55,15 @@ def test_tokens_and_the_words_they_belong_to(translator):
     assert maps.source_words[-1] is None
 
 
-def test_without_a_target_the_model_says_its_own(translator):
+def test_the_target_defaults_to_the_translation(translator):
     model, tokenizer = translator
     maps = attention_maps(model, tokenizer, "a k.")
     assert maps.cross.shape[2] == len(maps.target) == len(maps.target_inputs)
 
 
 def test_alignment_by_hand():
-    # Two layers; the last but one decides. Target word 0 is two tokens, source word 1 is two tokens plus the end.
-    decides = torch.tensor(
+    # Two layers, of which the first is used. Target word 0 and source word 1 have two tokens each.
+    first = torch.tensor(
         [
             [[0.5, 0.2, 0.2, 0.1], [0.5, 0.2, 0.2, 0.1], [0.9, 0.05, 0.05, 0.0], [0.0, 0.0, 0.0, 1.0]],
             [[0.3, 0.4, 0.3, 0.0], [0.3, 0.4, 0.3, 0.0], [0.9, 0.05, 0.05, 0.0], [0.0, 0.0, 0.0, 1.0]],
@@ -80,22 +78,11 @@ def test_alignment_by_hand():
         target_words=[0, 0, 1, None],
         encoder=torch.empty(0),
         decoder=torch.empty(0),
-        cross=torch.stack([decides, decides.flip(-1)]),
+        cross=torch.stack([first, first.flip(-1)]),
     )
     assert align_words(maps) == "1-0 0-1"
     assert align_words(maps, layer=0) == "1-0 0-1"
     assert align_words(maps, layer=1) == "1-0 1-1"
-
-
-@pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
-def test_pictures(tmp_path, tiny_run, ending, start):
-    draw_attention(torch.full((3, 2, 2), 0.5), ["$a", "b"], ["c$", "d"], "title", tmp_path / f"attention.{ending}")
-    history = RunFolder(tiny_run).history
-    draw_curves({"one": history, "two": history}, tmp_path / f"curves.{ending}")
-    for name in ("attention", "curves"):
-        assert (tmp_path / f"{name}.{ending}").read_bytes().startswith(start)
-    if ending == "svg":
-        assert (tmp_path / "curves.svg").read_text().count("two, validation") == 1
 
 
 def test_the_script(tmp_path, tiny_run, monkeypatch, capsys):

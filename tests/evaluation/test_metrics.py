@@ -1,4 +1,4 @@
-"""Scores against sacreBLEU's own command-level functions and against values worked out by hand."""
+"""Scores compared with sacreBLEU's corpus functions and with values by hand."""
 
 import math
 
@@ -27,7 +27,7 @@ def test_ter_by_hand():
     assert score(["the cat sat on the mat"], [["the cat sat on a mat"]])["ter"]["score"] == pytest.approx(100 / 6)
 
 
-def test_single_is_the_first_reference_and_multi_all_of_them():
+def test_single_uses_the_first_reference_and_multi_all_of_them():
     result = TranslationMetric().compute(predictions=HYPOTHESES, references=REFERENCES)
     first = [[refs[0] for refs in REFERENCES]]
     padded = [[refs[i] if i < len(refs) else None for refs in REFERENCES] for i in range(3)]
@@ -39,21 +39,21 @@ def test_single_is_the_first_reference_and_multi_all_of_them():
     assert result["multi"]["bleu"]["score"] > result["single"]["bleu"]["score"]
 
 
-def test_signatures_say_what_was_measured():
+def test_signatures_describe_the_scores():
     result = TranslationMetric().compute(predictions=HYPOTHESES, references=REFERENCES)
     assert result["single"]["bleu"]["signature"].startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
     assert result["multi"]["bleu"]["signature"].startswith("nrefs:var|")
     assert "nw:2" in result["single"]["chrf"]["signature"]
 
 
-def test_the_interval_holds_the_score_and_narrows_with_more_sentences():
+def test_the_interval_contains_the_score_and_narrows_with_more_sentences():
     few = score(HYPOTHESES * 5, [refs[:1] for refs in REFERENCES] * 5, n_bootstrap=200)["bleu"]
     many = score(HYPOTHESES * 80, [refs[:1] for refs in REFERENCES] * 80, n_bootstrap=200)["bleu"]
     assert few["low"] < few["score"] < few["high"]
     assert many["high"] - many["low"] < few["high"] - few["low"]
 
 
-def test_paired_bootstrap_tells_a_difference_from_none():
+def test_paired_bootstrap_detects_only_real_differences():
     references = [[refs[0]] for refs in REFERENCES] * 30
     good, bad = [refs[0] for refs in references], ["the dog" for _ in references]
     different = paired_bootstrap(bad, good, references, n_samples=200)["bleu"]
@@ -64,7 +64,7 @@ def test_paired_bootstrap_tells_a_difference_from_none():
     assert paired_bootstrap(half, other_half, references, n_samples=200)["ter"]["p_value"] > 0.05
 
 
-def test_worthless_translations_have_an_interval_too():
+def test_scores_of_zero_have_an_interval():
     result = score(["x"] * 8, [["a b c d e"]] * 8, n_bootstrap=20)
     assert result["bleu"]["score"] == result["bleu"]["low"] == result["bleu"]["high"] == 0
 

@@ -1,4 +1,4 @@
-"""Exports to families of transformers: equal logits, equal translations, no custom code, clear refusals."""
+"""Export to architectures of transformers: equal logits, equal translations, no custom code, clear errors."""
 
 import json
 import subprocess
@@ -69,7 +69,7 @@ def test_logits_are_equal(family, scale, biases):
 
 @pytest.mark.parametrize("family", ["bart", "mbart"])
 def test_logits_are_equal_in_float64(family):
-    """Where every weight is copied, positions among them, nothing is left but the order of additions."""
+    """All weights are copied, including positions, so results differ only by rounding."""
     settings = dict.fromkeys(("query_key_value_bias", "attention_output_bias", "feed_forward_bias"), True)
     model = random_model(**settings_for(family, **settings))
     exported = export_model(model, family).double()
@@ -98,21 +98,21 @@ def test_marian_takes_separate_vocabularies():
         ({"head_dim": 6}, ["head_dim is 6"]),
     ],
 )
-def test_what_cannot_be_exported_is_refused_by_name(changes, words):
+def test_unsupported_settings_are_named(changes, words):
     with pytest.raises(GlossaError) as error:
         export_model(random_model(**settings_for("marian", **changes)), "marian")
     assert all(word in str(error.value) for word in words), str(error.value)
 
 
-def test_families_with_one_matrix_refuse_several():
+def test_bart_refuses_separate_matrices():
     with pytest.raises(GlossaError, match="tie_word_embeddings"):
         export_model(random_model(**settings_for("bart", tie_word_embeddings=False)), "bart")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("num_beams", [1, 4])
-def test_a_thousand_sentences_translate_alike(tmp_path, num_beams):
-    """In a process that knows nothing of Glossa, from the folder alone."""
+def test_a_thousand_sentences_have_equal_translations(tmp_path, num_beams):
+    """In a process without Glossa, from the saved folder."""
     sentences = [pair["en"] for pair in embedded_corpus()["test"]["translation"]]
     assert len(sentences) == 1000
     tokenizer = train_tokenizer([sentences], vocab_size=600)

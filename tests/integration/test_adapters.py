@@ -1,4 +1,4 @@
-"""Adapters by PEFT and quantized weights by torchao."""
+"""PEFT adapters and torchao quantization."""
 
 import pytest
 import torch
@@ -38,7 +38,7 @@ def test_an_adapter_trains_saves_loads_and_merges(tiny_model, architecture, tmp_
     plain = logits_of(model)
     config = LoraConfig(r=4, target_modules=["q_proj", "v_proj", "up_proj"], task_type="SEQ_2_SEQ_LM")
     adapted = get_peft_model(model, config)
-    torch.testing.assert_close(logits_of(adapted), plain)  # an adapter starts at nothing
+    torch.testing.assert_close(logits_of(adapted), plain)  # a new adapter has no effect
     if checkpointing:
         adapted.gradient_checkpointing_enable()
         adapted.enable_input_require_grads()
@@ -69,7 +69,7 @@ def test_an_adapter_trains_saves_loads_and_merges(tiny_model, architecture, tmp_
     torch.testing.assert_close(logits_of(again), expected)
 
 
-def test_transformers_own_adapter_methods(tiny_model, tmp_path):
+def test_the_adapter_methods_of_transformers(tiny_model, tmp_path):
     model = tiny_model()
     plain = logits_of(model)
     model.add_adapter(LoraConfig(r=2, target_modules=["q_proj"], init_lora_weights=False), adapter_name="first")
@@ -89,18 +89,18 @@ def int8():
 
 
 def int4():
-    """The packing that processors have a kernel for; the stable configuration packs for GPUs only."""
+    """The packing with a CPU kernel; the stable configuration is for GPUs only."""
     prototype = pytest.importorskip("torchao.prototype.quantization.int4.inference_workflow")
     return prototype.PrototypeInt4WeightOnlyConfig(group_size=32, set_inductor_config=False)
 
 
 @pytest.mark.parametrize(
     ("weights", "kind", "least", "most"),
-    # Half a step of 256, or of 16 over a group of 32, is about this part of a normal weight; layers add it up.
+    # Relative errors: half a quantization step of 256 levels, or of 16 per group of 32, accumulated over layers.
     [(int8, "Int8Tensor", 0.002, 0.05), (int4, "Int4OpaqueTensor", 0.05, 0.4)],
     ids=["int8", "int4"],
 )
-def test_weights_in_few_bits_stay_close(tiny_config, tmp_path, weights, kind, least, most):
+def test_quantized_weights_stay_close(tiny_config, tmp_path, weights, kind, least, most):
     torch.manual_seed(0)
     model = GlossaForConditionalGeneration(tiny_config(d_model=64, encoder_ffn_dim=64, decoder_ffn_dim=64)).eval()
     model.save_pretrained(tmp_path)
@@ -109,7 +109,7 @@ def test_weights_in_few_bits_stay_close(tiny_config, tmp_path, weights, kind, le
     )
     projections = {n: type(m.weight).__name__ for n, m in quantized.named_modules() if n.endswith("_proj")}
     assert len(projections) == 2 * (4 + 3) + 2 * (8 + 3) and set(projections.values()) == {kind}
-    assert quantized.lm_head.weight is quantized.model.decoder.embed_tokens.weight  # the output layer stays whole
+    assert quantized.lm_head.weight is quantized.model.decoder.embed_tokens.weight  # the output layer is not quantized
     expected = logits_of(model)
     assert least < (logits_of(quantized).float() - expected).norm() / expected.norm() < most
     written = quantized.generate(SOURCE, attention_mask=MASK, max_new_tokens=5, min_new_tokens=5, num_beams=2)

@@ -1,4 +1,4 @@
-"""torch.compile and torch.export: whole graphs, one for all lengths."""
+"""torch.compile and torch.export: one full graph for all lengths."""
 
 import os
 import shutil
@@ -43,20 +43,20 @@ def generate(model, length, **settings):
 def test_one_full_graph_decodes_every_length_with_a_static_cache(tiny_model, architecture, no_recompiling):
     model = tiny_model(**architecture)
     expected = generate(model, 24)
-    # The "eager" backend traces as any other does, and leaves out only the making of machine code.
+    # The "eager" backend traces like any other, but does not generate machine code.
     compiled = CompileConfig(fullgraph=True, dynamic=False, backend="eager", mode=None)
     compiled._compile_all_devices = True
     written = generate(model, 24, cache_implementation="static", compile_config=compiled)
     assert written.equal(expected)
     assert graphs() == 1 and not counters["graph_break"]
-    # The same graph serves a shorter sentence, whose cache is no longer than the one there is.
+    # A shorter sequence fits the existing cache and uses the same graph.
     shorter = generate(model, 9, cache_implementation="static", compile_config=compiled)
     assert shorter.equal(expected[:, :10])
     assert graphs() == 1
 
 
-def test_a_growing_cache_does_compile_again(tiny_model):
-    """What the test above excludes does happen, and is counted, where shapes change."""
+def test_a_growing_cache_recompiles(tiny_model):
+    """The count of graphs does grow if shapes change."""
     model = tiny_model()
     model.forward = torch.compile(model.forward, fullgraph=True, dynamic=False, backend="eager")
     generate(model, 4)
@@ -81,7 +81,7 @@ def test_training_is_one_full_graph(tiny_model, architecture):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not COMPILERS, reason="inductor needs a C++ compiler")
-def test_machine_code_writes_the_same_sentences(tiny_model, no_recompiling):
+def test_inductor_generates_the_same_tokens(tiny_model, no_recompiling):
     model = tiny_model(encoder_layers=1, decoder_layers=1).float()
     expected = generate(model, 20)
     compiled = CompileConfig(fullgraph=True, dynamic=False, backend="inductor", mode="default")
@@ -100,7 +100,7 @@ class Encoder(torch.nn.Module):
 
 
 class FirstStep(torch.nn.Module):
-    """The start of a sentence: logits, and keys and values of target and source [layers, 2, B, G, length, E]."""
+    """The first step: logits, and keys and values of target and source [layers, 2, B, G, length, E]."""
 
     def __init__(self, model):
         super().__init__()
@@ -117,7 +117,7 @@ class FirstStep(torch.nn.Module):
 
 
 class NextStep(FirstStep):
-    """One more token after what the keys and values hold."""
+    """One more token after the cached ones."""
 
     def forward(self, decoder_input_ids, states, attention_mask, target, source):
         cache = EncoderDecoderCache(DynamicCache(list(target)), DynamicCache(list(source)))
@@ -151,7 +151,7 @@ def test_the_encoder_exports_for_any_batch_and_length(tiny_model, architecture):
     assert (program.module()(other, mask) - unmasked).abs().max() > 1e-3
 
 
-def test_exported_steps_of_the_decoder_write_what_generate_writes(tiny_model, architecture):
+def test_exported_decoder_steps_generate_the_same_tokens(tiny_model, architecture):
     model = tiny_model(**architecture)
     length = Dim("length", min=2, max=32)
     states = model.get_encoder()(SOURCE, attention_mask=MASK).last_hidden_state.detach()

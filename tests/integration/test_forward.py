@@ -1,4 +1,4 @@
-"""Every argument of the forward pass, in every architecture, and attention that is one whatever computes it."""
+"""Every argument of the forward pass in every architecture, and all attention implementations."""
 
 import pytest
 import torch
@@ -10,7 +10,7 @@ from glossa import GlossaForConditionalGeneration
 
 SOURCE = torch.tensor([[9, 8, 7, 1, 0, 0], [11, 12, 13, 14, 15, 1]])
 MASK = (SOURCE != 0).long()
-TARGET = torch.tensor([[0, 0, 2, 20, 21], [2, 30, 31, 32, 33]])  # padded on the left, as prefixes are
+TARGET = torch.tensor([[0, 0, 2, 20, 21], [2, 30, 31, 32, 33]])  # padded on the left, like prefixes
 TARGET_MASK = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]])
 LABELS = torch.tensor([[20, 21, 1, -100, -100], [30, 31, 32, 33, 1]])
 
@@ -33,7 +33,7 @@ def arguments():
 
 
 @torch.no_grad()
-def test_embeddings_stand_in_for_tokens_on_either_side(tiny_model, architecture):
+def test_embeddings_can_replace_tokens_on_either_side(tiny_model, architecture):
     model = tiny_model(**architecture)
     expected = model(**arguments()).logits
     source = model.get_encoder().embed_tokens(SOURCE)
@@ -48,7 +48,7 @@ def test_embeddings_stand_in_for_tokens_on_either_side(tiny_model, architecture)
         assert (other - expected).abs().max() > 1e-3
 
 
-def test_both_or_neither_of_tokens_and_embeddings_are_refused(tiny_model):
+def test_tokens_and_embeddings_together_or_neither_are_refused(tiny_model):
     model = tiny_model()
     embeddings = model.get_encoder().embed_tokens(SOURCE)
     with pytest.raises(ValueError, match="input_ids or inputs_embeds"):
@@ -60,17 +60,17 @@ def test_both_or_neither_of_tokens_and_embeddings_are_refused(tiny_model):
 
 
 @torch.no_grad()
-def test_positions_may_be_given(tiny_model, architecture):
+def test_positions_can_be_given(tiny_model, architecture):
     model = tiny_model(**architecture)
     expected = model(**arguments()).logits
     positions = torch.tensor([[0, 0, 0, 1, 2], [0, 1, 2, 3, 4]])
     same(real(model(**arguments(), decoder_position_ids=positions).logits), real(expected))
-    # Twice as far apart is another sentence, whichever way positions are told.
+    # Doubled distances change the logits with every kind of positions.
     assert (model(**arguments(), decoder_position_ids=2 * positions).logits - expected).abs().max() > 1e-4
 
 
 @torch.no_grad()
-def test_encoder_outputs_are_taken_as_tuple_or_as_output(tiny_model, architecture):
+def test_encoder_outputs_may_be_a_tuple_or_a_model_output(tiny_model, architecture):
     model = tiny_model(**architecture)
     expected = model(**arguments())
     encoded = model.get_encoder()(SOURCE, attention_mask=MASK)
@@ -83,7 +83,7 @@ def test_encoder_outputs_are_taken_as_tuple_or_as_output(tiny_model, architectur
 
 
 @torch.no_grad()
-def test_tuples_hold_what_the_output_names(tiny_model, architecture):
+def test_tuples_equal_model_outputs(tiny_model, architecture):
     model = tiny_model(**architecture)
     model.set_attn_implementation("eager")
     options = arguments() | {"labels": LABELS, "output_attentions": True, "output_hidden_states": True}
@@ -112,12 +112,12 @@ def test_tuples_hold_what_the_output_names(tiny_model, architecture):
     [(0, [0, 1, 2, 3, 4]), (1, [4]), (3, [2, 3, 4]), (torch.tensor([0, 3]), [0, 3])],
     ids=["all", "last", "last three", "chosen"],
 )
-def test_logits_of_kept_positions_only(tiny_model, architecture, kept, positions):
+def test_logits_to_keep(tiny_model, architecture, kept, positions):
     model = tiny_model(**architecture)
     same(model(**arguments(), logits_to_keep=kept).logits, model(**arguments()).logits[:, positions])
 
 
-def test_the_loss_is_the_mean_over_the_labels_that_count(tiny_model, architecture):
+def test_the_loss_is_the_mean_over_labels(tiny_model, architecture):
     model = tiny_model(**architecture)
     outputs = model(SOURCE, attention_mask=MASK, labels=LABELS)
     log_probabilities = outputs.logits.log_softmax(-1)
@@ -152,7 +152,7 @@ def test_every_combination_of_masks_has_its_own_logits(tiny_model, architecture)
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
-def test_half_precision_is_near_and_keeps_its_type(tiny_model, architecture, dtype, attention):
+def test_half_precision_is_close_and_keeps_its_dtype(tiny_model, architecture, dtype, attention):
     model = tiny_model(**architecture)
     expected = model(**arguments()).logits
     model.to(dtype).set_attn_implementation(attention)
@@ -176,7 +176,7 @@ VARIANTS = {
 
 
 def attended(model):
-    """What the encoder and the decoder see of a padded batch, at once and cached, and of a sentence alone."""
+    """Encoder states, logits of a padded batch at once and cached, and logits of one of its rows alone."""
     whole = model(**arguments())
     cache = EncoderDecoderCache(DynamicCache(config=model.config), DynamicCache(config=model.config))
     steps = []
@@ -198,7 +198,7 @@ def attended(model):
 @pytest.mark.parametrize("implementation", ["sdpa", "flex_attention"])
 @pytest.mark.parametrize("heads", VARIANTS)
 @pytest.mark.parametrize("positions", ["rotary", "sinusoidal", "learned"])
-def test_attention_is_the_same_whatever_computes_it(tiny_model, monkeypatch, implementation, heads, positions):
+def test_attention_implementations_agree(tiny_model, monkeypatch, implementation, heads, positions):
     model = tiny_model(**VARIANTS[heads], position_embedding_type=positions, head_dim=16)
     model.set_attn_implementation("eager")
     eager = attended(model)
@@ -208,17 +208,17 @@ def test_attention_is_the_same_whatever_computes_it(tiny_model, monkeypatch, imp
     counted = {implementation: lambda *given, **options: calls.append(1) or original(*given, **options)}
     monkeypatch.setattr(ALL_ATTENTION_FUNCTIONS, "_local_mapping", ALL_ATTENTION_FUNCTIONS._local_mapping | counted)
     model.set_attn_implementation(implementation)
-    # Flex attention compiles its kernel, which takes long; its definition is the same without.
+    # Compiling the kernel of flex attention takes long; its eager version computes the same.
     with torch.compiler.set_stance("force_eager"):
         for ours, theirs in zip(attended(model), eager, strict=True):
             same(ours, theirs)
-    assert len(calls) == (2 + 4) + 3 * 4 + (2 + 4)  # a batch, three cached steps, a sentence alone
+    assert len(calls) == (2 + 4) + 3 * 4 + (2 + 4)  # a batch, three cached steps, a single row
 
 
-# Compiled for a CPU, torch 2.13's flex attention now and then damages the heap: pytorch/pytorch#153145.
+# Compiled for a CPU, flex attention of torch 2.13 sometimes corrupts the heap: pytorch/pytorch#153145.
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="torch's compiled flex attention is safe on a GPU only")
 @torch.no_grad()
-def test_compiled_flex_attention_computes_what_eager_does(tiny_model):
+def test_compiled_flex_attention_equals_eager(tiny_model):
     model = tiny_model(head_dim=16).float().to("cuda")
     model.set_attn_implementation("eager")
     given = {name: tensor.cuda() for name, tensor in arguments().items()}
@@ -240,7 +240,7 @@ def test_flash_attention_on_a_gpu(tiny_model):
 
 
 @pytest.mark.parametrize("re_entrant", [True, False])
-def test_checkpointing_recomputes_every_layer_and_leaves_the_loss(tiny_model, architecture, re_entrant):
+def test_checkpointing_recomputes_every_layer_and_keeps_the_gradients(tiny_model, architecture, re_entrant):
     model = tiny_model(**architecture).train()
     given = {"input_ids": SOURCE, "attention_mask": MASK, "labels": LABELS}
     model(**given).loss.backward()
@@ -261,8 +261,8 @@ def test_checkpointing_recomputes_every_layer_and_leaves_the_loss(tiny_model, ar
     assert not model.is_gradient_checkpointing
 
 
-def test_frozen_embeddings_still_let_gradients_through_when_checkpointed(tiny_model):
-    """As adapters train: without `enable_input_require_grads` re-entrant checkpoints would stop every gradient."""
+def test_checkpointing_passes_gradients_with_frozen_embeddings(tiny_model):
+    """As with adapters: without `enable_input_require_grads`, re-entrant checkpointing would block all gradients."""
     model = tiny_model(tie_word_embeddings=False).train()
     for name, parameter in model.named_parameters():
         parameter.requires_grad_("q_proj" in name)
@@ -272,7 +272,7 @@ def test_frozen_embeddings_still_let_gradients_through_when_checkpointed(tiny_mo
     assert all(p.grad.abs().max() > 0 for name, p in model.named_parameters() if p.requires_grad)
 
 
-def test_labels_need_padding_and_a_start(tiny_config):
+def test_labels_need_padding_and_start_tokens(tiny_config):
     config = tiny_config(decoder_start_token_id=None)
     with pytest.raises(ValueError, match="decoder_start_token_id None"):
         GlossaForConditionalGeneration(config)(SOURCE, labels=LABELS)

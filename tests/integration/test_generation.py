@@ -1,4 +1,4 @@
-"""What `generate` offers, checked against forward passes or hand-worked scores."""
+"""The features of `generate`, compared with forward passes and with scores by hand."""
 
 import pytest
 import torch
@@ -18,7 +18,7 @@ def ids(model, **settings):
 
 @torch.no_grad()
 def log_probabilities(model, sequences, rows=(0, 1)):
-    """The log-probability [len(sequences)] of everything after the start, up to and with the first end."""
+    """The log-probability [len(sequences)] of all tokens after the start, up to and including the first end."""
     rows = list(rows)
     logits = model(SOURCE[rows], attention_mask=MASK[rows], decoder_input_ids=sequences[:, :-1]).logits.double()
     chosen = logits.log_softmax(-1).gather(-1, sequences[:, 1:, None])[..., 0]
@@ -27,7 +27,7 @@ def log_probabilities(model, sequences, rows=(0, 1)):
 
 
 @pytest.mark.parametrize("settings", [{}, {"num_beams": 3}, {"do_sample": True, "num_return_sequences": 4}])
-def test_scores_add_up_to_the_log_probability_of_the_sentence(tiny_model, architecture, settings):
+def test_scores_add_up_to_the_log_probability_of_the_sequence(tiny_model, architecture, settings):
     model = tiny_model(**architecture)
     torch.manual_seed(0)
     options = {"top_k": 0, "return_dict_in_generate": True, "output_scores": True}
@@ -42,7 +42,7 @@ def test_scores_add_up_to_the_log_probability_of_the_sentence(tiny_model, archit
     torch.testing.assert_close(totals, log_probabilities(model, outputs.sequences, rows), rtol=0, atol=1e-4)
 
 
-def test_sampling_draws_from_the_model_s_distribution(tiny_model):
+def test_sampling_follows_the_distribution_of_the_model(tiny_model):
     model = tiny_model(decoder_vocab_size=37, share_encoder_decoder_embeddings=False)
     torch.manual_seed(0)
     drawn = ids(model, do_sample=True, top_k=0, max_new_tokens=1, num_return_sequences=3000)
@@ -51,7 +51,7 @@ def test_sampling_draws_from_the_model_s_distribution(tiny_model):
         logits = model(SOURCE, attention_mask=MASK, decoder_input_ids=torch.tensor([[START]] * 2)).logits[:, -1]
     for row in range(2):
         shares = torch.bincount(drawn[3000 * row : 3000 * (row + 1), 1], minlength=37) / 3000
-        # Three deviations of a share of 3000 draws are at most 0.027.
+        # Three standard deviations of a relative frequency in 3000 draws are at most 0.027.
         torch.testing.assert_close(shares.double(), logits[row].softmax(-1).double(), rtol=0, atol=0.03)
     nucleus = ids(model, do_sample=True, top_k=1, max_new_tokens=4, num_return_sequences=5)
     assert nucleus.unflatten(0, (2, 5)).eq(ids(model, max_new_tokens=4)[:, None]).all()
@@ -65,7 +65,7 @@ def test_sampled_beams_are_scored_and_distinct_from_greedy(tiny_model):
 
 
 @pytest.mark.parametrize("early_stopping", [True, False, "never"])
-def test_beams_score_by_length_penalty_and_stop_as_told(tiny_model, architecture, early_stopping):
+def test_beam_scores_follow_length_penalty_and_early_stopping(tiny_model, architecture, early_stopping):
     model = tiny_model(**architecture)
     for penalty in (0.0, 1.0, 2.0):
         outputs = ids(
@@ -85,7 +85,7 @@ def test_beams_score_by_length_penalty_and_stop_as_told(tiny_model, architecture
 
 
 @pytest.mark.parametrize("beams", [1, 3])
-def test_tokens_are_forced_suppressed_and_not_repeated(tiny_model, architecture, beams):
+def test_tokens_can_be_forced_suppressed_and_kept_from_repeating(tiny_model, architecture, beams):
     model = tiny_model(**architecture)
     free = ids(model, num_beams=beams, min_new_tokens=8)
     assert free.shape[1] == 9 and not free[:, 1:].eq(EOS).any()
@@ -120,7 +120,7 @@ def single(model, row, **settings):
     [{}, {"num_beams": 3}, {"use_cache": False}, {"cache_implementation": "static"}],
     ids=["greedy", "beam", "uncached", "static"],
 )
-def test_prefixes_are_kept_and_continued_as_each_would_be_alone(tiny_model, architecture, settings):
+def test_batched_prefixes_continue_like_single_ones(tiny_model, architecture, settings):
     model = tiny_model(**architecture)
     batched = ids(
         model,
@@ -137,7 +137,7 @@ def test_prefixes_are_kept_and_continued_as_each_would_be_alone(tiny_model, arch
         assert batched[row, start:].equal(single(model, row, num_beams=settings.get("num_beams", 1)))
 
 
-def test_a_prefix_changes_what_follows_as_a_forward_pass_says(tiny_model, architecture):
+def test_continuing_a_prefix_equals_forward_passes(tiny_model, architecture):
     model = tiny_model(**architecture)
     sequence = PREFIX[1:]
     for _ in range(4):
@@ -150,23 +150,23 @@ def test_a_prefix_changes_what_follows_as_a_forward_pass_says(tiny_model, archit
 
 class Listener(BaseStreamer):
     def __init__(self):
-        self.heard, self.ended = [], False
+        self.received, self.ended = [], False
 
     def put(self, value):
-        self.heard += value.flatten().tolist()
+        self.received += value.flatten().tolist()
 
     def end(self):
         self.ended = True
 
 
-def test_streamers_hear_every_token_in_order(tiny_model, architecture):
+def test_streamers_receive_every_token_in_order(tiny_model, architecture):
     model = tiny_model(**architecture)
     listener = Listener()
     whole = model.generate(SOURCE[1:], max_new_tokens=8, min_new_tokens=5, streamer=listener)
-    assert listener.heard == whole[0].tolist() and listener.ended
+    assert listener.received == whole[0].tolist() and listener.ended
 
 
-def test_a_text_streamer_yields_the_sentence(tiny_config):
+def test_a_text_streamer_yields_the_text(tiny_config):
     from glossa import GlossaForConditionalGeneration
     from glossa.data.vocabulary import train_tokenizer
 
@@ -180,7 +180,7 @@ def test_a_text_streamer_yields_the_sentence(tiny_config):
 
 
 @pytest.mark.parametrize("layers", [1, 2])
-def test_a_smaller_glossa_assists_without_changing_the_sentence(tiny_model, architecture, layers):
+def test_an_assistant_model_does_not_change_the_result(tiny_model, architecture, layers):
     model = tiny_model(**architecture)
     assistant = tiny_model(**(architecture | {"encoder_layers": 1, "decoder_layers": layers, "encoder_ffn_dim": 8}))
     calls = []
@@ -206,7 +206,7 @@ def test_an_assistant_that_agrees_saves_steps(tiny_model):
 
 @pytest.mark.parametrize("beams", [1, 3])
 @pytest.mark.parametrize("kind", ["dynamic", "static", "offloaded", "offloaded_static"])
-def test_every_cache_writes_the_same_sentence(tiny_model, architecture, kind, beams):
+def test_every_cache_gives_the_same_result(tiny_model, architecture, kind, beams):
     if kind.startswith("offloaded") and not torch.cuda.is_available():
         pytest.skip("transformers moves an offloaded cache through CUDA streams")
     device = "cuda" if kind.startswith("offloaded") else "cpu"
@@ -216,7 +216,7 @@ def test_every_cache_writes_the_same_sentence(tiny_model, architecture, kind, be
     assert model.generate(SOURCE.to(device), cache_implementation=kind, **options).equal(uncached)
 
 
-def test_a_returned_cache_and_embeddings_can_go_on(tiny_model, architecture):
+def test_generation_continues_from_a_returned_cache(tiny_model, architecture):
     model = tiny_model(**architecture)
     whole = model.generate(SOURCE[1:], max_new_tokens=8, min_new_tokens=8)
     embeddings = model.get_encoder().embed_tokens(SOURCE[1:])
@@ -235,7 +235,7 @@ def test_a_returned_cache_and_embeddings_can_go_on(tiny_model, architecture):
     assert later.equal(whole)
 
 
-def test_decoding_defaults_are_saved_beside_the_model_not_in_its_configuration(tiny_model, tmp_path):
+def test_decoding_defaults_are_saved_in_the_generation_configuration(tiny_model, tmp_path):
     model = tiny_model()
     model.generation_config.num_beams = 3
     model.generation_config.length_penalty = 0.6

@@ -1,4 +1,4 @@
-"""Two revisions of the code in one process, each with its own weights, loaded where Glossa is not installed."""
+"""Two revisions of the code in one process, each with its own weights, without Glossa installed."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def test_two_revisions_keep_their_own_code_in_one_process(tmp_path):
         for name in ("configuration_glossa.py", "modeling_glossa.py"):
             code = (folder / name).read_text()
             if number == 2:
-                # A later model that doubles its logits: were the first one's code used for both, it would not.
+                # The second revision doubles its logits, so that its code can be told from the first one's.
                 code = code.replace("self.lm_head(states)", "2 * self.lm_head(states)")
             (folder / name).write_text(f"{code}\nREVISION = {number}\n")
     environment = os.environ | {"HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "1"}

@@ -1,4 +1,4 @@
-"""Saving, loading and moving a model as transformers and Accelerate do it."""
+"""Saving, loading and offloading with transformers and Accelerate."""
 
 import json
 
@@ -19,7 +19,7 @@ TYINGS = {
     "three matrices": {"tie_word_embeddings": False},
     "three matrices, two vocabularies": {"tie_word_embeddings": False, "decoder_vocab_size": 37},
 }
-# Matrices of 50 or 37 rows and 16 columns that a file has to hold.
+# The embedding matrices in a saved file, with their number of rows.
 STORED = {
     "one matrix": {"model.decoder.embed_tokens.weight": 50},
     "target and output": {"model.encoder.embed_tokens.weight": 50, "model.decoder.embed_tokens.weight": 50},
@@ -52,7 +52,7 @@ def stored_in(folder):
 
 @pytest.mark.parametrize("shard_size", ["5GB", "5KB"])
 @pytest.mark.parametrize("tying", TYINGS)
-def test_a_matrix_is_stored_once_and_comes_back_tied(tiny_model, tmp_path, tying, shard_size):
+def test_a_tied_matrix_is_stored_once_and_loaded_tied(tiny_model, tmp_path, tying, shard_size):
     model = tiny_model(**TYINGS[tying])
     model.save_pretrained(tmp_path, max_shard_size=shard_size)
     files = list(tmp_path.glob("*.safetensors"))
@@ -60,7 +60,7 @@ def test_a_matrix_is_stored_once_and_comes_back_tied(tiny_model, tmp_path, tying
     assert (tmp_path / "model.safetensors.index.json").exists() == (shard_size == "5KB")
     stored = stored_in(tmp_path)
     matrices = {name: len(tensor) for name, tensor in stored.items() if "embed_tokens" in name or "lm_head" in name}
-    # Which of several names a shared matrix is stored under is the library's choice; the number of matrices is not.
+    # transformers chooses the name under which a shared matrix is stored, so only the sizes are compared.
     assert sorted(matrices.values()) == sorted(STORED[tying].values())
     if tying.startswith("three"):
         assert matrices == STORED[tying]
@@ -72,7 +72,7 @@ def test_a_matrix_is_stored_once_and_comes_back_tied(tiny_model, tmp_path, tying
     weights = model.state_dict()
     assert all(weight.equal(weights[name]) for name, weight in loaded.state_dict().items())
     same(logits_of(loaded), logits_of(model))
-    # Train the one side and see which others follow.
+    # Changing one matrix changes exactly the tied ones.
     with torch.no_grad():
         loaded.model.decoder.embed_tokens.weight.zero_()
     assert bool(loaded.lm_head.weight.eq(0).all()) == loaded.config.tie_word_embeddings
@@ -80,7 +80,7 @@ def test_a_matrix_is_stored_once_and_comes_back_tied(tiny_model, tmp_path, tying
 
 
 @pytest.mark.parametrize("shard_size", ["5GB", "5KB"])
-def test_auto_classes_find_their_model(tiny_model, tmp_path, shard_size):
+def test_auto_classes_load_their_model(tiny_model, tmp_path, shard_size):
     model = tiny_model()
     model.save_pretrained(tmp_path, max_shard_size=shard_size)
     assert type(AutoConfig.from_pretrained(tmp_path)) is GlossaConfig
@@ -94,7 +94,7 @@ def test_auto_classes_find_their_model(tiny_model, tmp_path, shard_size):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_the_dtype_is_stored_and_may_be_chosen(tiny_config, tmp_path, dtype):
+def test_the_dtype_is_saved_and_can_be_chosen(tiny_config, tmp_path, dtype):
     model = GlossaForConditionalGeneration(tiny_config()).to(dtype)
     model.save_pretrained(tmp_path)
     assert json.loads((tmp_path / "config.json").read_text())["dtype"] == str(dtype).removeprefix("torch.")
@@ -117,7 +117,7 @@ def test_a_model_built_on_the_meta_device_takes_no_memory_and_can_be_filled(tiny
     same(logits_of(filled), logits_of(model))
 
 
-def test_a_map_to_disk_offloads_and_changes_no_logit(tiny_model, architecture, tmp_path):
+def test_offloading_to_disk_keeps_the_logits(tiny_model, architecture, tmp_path):
     model = tiny_model(**architecture)
     model.save_pretrained(tmp_path / "saved")
     device_map = {
@@ -139,7 +139,7 @@ def test_a_map_to_disk_offloads_and_changes_no_logit(tiny_model, architecture, t
     assert generated.equal(model.generate(SOURCE, max_new_tokens=6, num_beams=2))
 
 
-def test_an_automatic_map_fills_memory_and_then_the_disk(tiny_model, tmp_path):
+def test_an_automatic_device_map_fills_memory_and_then_the_disk(tiny_model, tmp_path):
     model = tiny_model(encoder_layers=4, decoder_layers=4)
     model.save_pretrained(tmp_path / "saved")
     size = sum(parameter.numel() * 8 for parameter in model.parameters())
@@ -151,7 +151,7 @@ def test_an_automatic_map_fills_memory_and_then_the_disk(tiny_model, tmp_path):
         offload_folder=tmp_path / "offload",
     )
     assert set(loaded.hf_device_map.values()) == {"cpu", "disk"}
-    # A layer is one unit, for its residual connection joins its first and last operation.
+    # Layers are not split, since their residual connections need inputs and outputs on one device.
     for name in loaded.hf_device_map:
         assert ".layers." not in name or name.count(".") == 3, name
     same(logits_of(loaded), logits_of(model))
@@ -171,7 +171,7 @@ def test_accelerate_dispatches_a_model_in_memory(tiny_model, architecture, tmp_p
     same(logits_of(dispatched), expected)
 
 
-def test_the_parts_that_transformers_asks_for(tiny_model, tiny_config):
+def test_getters_and_setters_of_transformers(tiny_model, tiny_config):
     model = tiny_model(decoder_vocab_size=37, share_encoder_decoder_embeddings=False)
     for whole in (model, model.model):
         assert whole.get_encoder() is model.model.encoder
@@ -194,7 +194,7 @@ def test_the_parts_that_transformers_asks_for(tiny_model, tiny_config):
     assert GlossaModel(tiny_config()).get_decoder().get_input_embeddings().num_embeddings == 50
 
 
-def test_configuration_comes_back_from_json_as_it_was(tiny_config, architecture, tmp_path):
+def test_the_configuration_round_trips_through_json(tiny_config, architecture, tmp_path):
     config = tiny_config(**architecture)
     config.save_pretrained(tmp_path)
     loaded = GlossaConfig.from_pretrained(tmp_path)

@@ -1,4 +1,4 @@
-"""What the scripts say to bad input: one line that names what was wrong, and exit status 1."""
+"""The scripts answer bad input with a message of one line and exit status 1."""
 
 import runpy
 import subprocess
@@ -18,7 +18,7 @@ PAIRS = [f"{word} {other}.\t{other} {word}!" for word in "abcdefghij" for other 
 
 @pytest.fixture
 def call(monkeypatch, tmp_path):
-    """Run a script in this process; returns what it exits with (None when it succeeds)."""
+    """Run a script in this process and return its exit code (None for success)."""
 
     def call(script, *arguments):
         monkeypatch.setattr(sys, "argv", [script, *map(str, arguments)])
@@ -92,10 +92,10 @@ def test_bad_settings(call, good, tmp_path, arguments, words):
     assert all(word in message for word in words), message
 
 
-def test_a_language_that_anki_lacks(call):
+def test_a_language_without_an_anki_archive(call):
     message = call("train.py", "--dataset", "anki", "--target_language", "xx")
     assert message.startswith("error: ")
-    assert "xx" in message and "de" in message, "the languages there are must be listed"
+    assert "xx" in message and "de" in message, "the available languages are listed"
 
 
 def test_a_finished_run_is_not_overwritten(call, good, tmp_path):
@@ -106,14 +106,14 @@ def test_a_finished_run_is_not_overwritten(call, good, tmp_path):
     assert weights.read_bytes() == b"precious"
 
 
-def test_debug_brings_the_traceback_back(call, tmp_path):
+def test_debug_shows_the_traceback(call, tmp_path):
     with pytest.raises(GlossaError, match=r"missing\.tsv"):
         call("train.py", "--dataset", "files", "--data_path", tmp_path / "missing.tsv", "--debug")
 
 
 @pytest.mark.slow
-def test_a_disk_that_fills_while_a_run_is_saved(tmp_path, tiny_settings):
-    """The shell allows a file 200 kB, which this model's weights exceed."""
+def test_a_full_disk_while_saving_a_run(tmp_path, tiny_settings):
+    """The shell limits files to 200 kB; the weights of this model are larger."""
     arguments = tiny_settings(tmp_path / "run", d_model=64, eval_strategy="no", load_best_model_at_end=False)
     program = [sys.executable, str(SCRIPTS / "train.py"), *arguments]
     limited = ["bash", "-c", 'ulimit -f 200 && exec "$@"', "bash", *program]
@@ -124,7 +124,7 @@ def test_a_disk_that_fills_while_a_run_is_saved(tmp_path, tiny_settings):
 
 
 @pytest.mark.parametrize("script", ["translate.py", "score.py"])
-def test_a_folder_that_is_no_model(call, tmp_path, script):
+def test_a_folder_without_a_model(call, tmp_path, script):
     assert "is not a model folder" in call(script, tmp_path)
     assert "There is no folder" in call(script, tmp_path / "nothing")
     assert "is a file" in call(script, write(tmp_path / "file", b"x"))
@@ -161,7 +161,7 @@ class TestWithAModel:
         write(tmp_path / "in.txt", b"a k.\n" + b"word " * 5000 + b"\n")
         message = call("translate.py", tiny_run, "--input", "in.txt", "--output", "out.txt")
         assert "Line 2" in message and "Split it" in message
-        assert (tmp_path / "out.txt").read_text(encoding="utf-8").count("\n") == 1, "the line before is kept"
+        assert (tmp_path / "out.txt").read_text(encoding="utf-8").count("\n") == 1, "the previous line is kept"
 
     def test_a_full_disk(self, call, tiny_run, tmp_path):
         write(tmp_path / "in.txt", b"a k.\n" * 20)

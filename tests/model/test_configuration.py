@@ -6,7 +6,7 @@ import torch
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.configuration_glossa import PUBLISHED_2017
 
-# Every field away from its default, so that a field lost on the way shows.
+# Every field differs from its default, so that a lost field is noticed.
 UNUSUAL = {
     "vocab_size": 90,
     "decoder_vocab_size": 70,
@@ -49,7 +49,7 @@ UNUSUAL = {
     "bos_token_id": 6,
     "decoder_start_token_id": 7,
 }
-# Vaswani et al. 2017, table 3, "base"; the paper shares one vocabulary of 37,000.
+# Vaswani et al. 2017, table 3, "base", with the shared vocabulary of 37,000 tokens.
 PAPER_BASE = PUBLISHED_2017 | {
     "vocab_size": 37000,
     "d_model": 512,
@@ -63,7 +63,7 @@ PAPER_BASE = PUBLISHED_2017 | {
 SMALL = {"vocab_size": 100, "decoder_vocab_size": 60, "d_model": 8, "share_encoder_decoder_embeddings": False}
 
 
-def test_unusual_covers_every_field_of_ours():
+def test_unusual_covers_every_field():
     inherited = {"is_encoder_decoder", *GlossaConfig.__mro__[1]().to_dict()}
     own = set(GlossaConfig.__annotations__) - inherited
     assert own - set(UNUSUAL) == set()
@@ -81,13 +81,13 @@ def test_json_round_trip_is_exact(settings, tmp_path):
         assert saved[field] == value and getattr(loaded, field) == value
 
 
-def test_target_vocabulary_is_the_source_s_unless_given():
+def test_decoder_vocab_size_defaults_to_vocab_size():
     assert GlossaConfig().decoder_vocab_size == 8000
     assert GlossaConfig(vocab_size=300).decoder_vocab_size == 300
     assert GlossaConfig(**SMALL).decoder_vocab_size == 60
 
 
-def test_the_family_s_names_reach_our_fields():
+def test_common_names_of_transformers_map_to_fields():
     config = GlossaConfig(hidden_size=32, num_hidden_layers=5, num_attention_heads=8)
     assert (config.d_model, config.encoder_layers, config.encoder_attention_heads) == (32, 5, 8)
     config = GlossaConfig(d_model=40, encoder_layers=7, encoder_attention_heads=2)
@@ -139,7 +139,7 @@ def test_the_family_s_names_reach_our_fields():
     ],
     ids=lambda value: ",".join(value) if isinstance(value, dict) else "",
 )
-def test_a_wrong_setting_is_refused_with_field_value_and_what_is_allowed(settings, field, value, allowed):
+def test_an_invalid_setting_raises_with_field_value_and_what_is_allowed(settings, field, value, allowed):
     if settings.get("d_model") == 12:
         settings = settings | {"encoder_attention_heads": 2}
     with pytest.raises(Exception) as refusal:
@@ -149,7 +149,7 @@ def test_a_wrong_setting_is_refused_with_field_value_and_what_is_allowed(setting
         assert part in message
 
 
-def test_a_target_vocabulary_of_its_own_needs_no_shared_embeddings():
+def test_separate_vocabularies_need_no_shared_embeddings():
     assert GlossaConfig(vocab_size=90, decoder_vocab_size=60, tie_word_embeddings=False).decoder_vocab_size == 60
 
 
@@ -157,7 +157,7 @@ def test_a_target_vocabulary_of_its_own_needs_no_shared_embeddings():
     ("settings", "parameters"),
     [
         # One embedding 8000 x 256. Attention: query and output 256 x 256 each, key and value 256 x 128 each.
-        # Feed-forward: three matrices 256 x 704. Norms of 256: two an encoder layer, three a decoder layer, two final.
+        # Feed-forward: three matrices 256 x 704. Norms of 256: 2 per encoder layer, 3 per decoder layer, 2 final.
         (
             {},
             8000 * 256
@@ -207,14 +207,14 @@ def test_a_target_vocabulary_of_its_own_needs_no_shared_embeddings():
     ],
     ids=["default", "paper", "untied", "target-tied"],
 )
-def test_parameters_are_as_many_as_worked_out_by_hand(settings, parameters):
+def test_number_of_parameters_by_hand(settings, parameters):
     with torch.device("meta"):
         model = GlossaForConditionalGeneration(GlossaConfig(**settings))
     model.tie_weights()
     assert sum(parameter.numel() for parameter in model.parameters()) == parameters
 
 
-def test_the_hand_worked_numbers_in_full():
+def test_the_numbers_by_hand_in_full():
     with torch.device("meta"):
         assert GlossaForConditionalGeneration(GlossaConfig()).num_parameters() == 8_738_304
         assert GlossaForConditionalGeneration(GlossaConfig(**PAPER_BASE)).num_parameters() == 63_082_496

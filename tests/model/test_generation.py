@@ -12,11 +12,11 @@ PAD, EOS, START, UNKNOWN, A, B, C, _ = range(8)
 SOURCE = torch.tensor([[9, 8, 7, 1, 0, 0], [11, 12, 13, 14, 15, 1]])
 MASK = (SOURCE != 0).long()
 
-# P(next | last), all that these "translations" follow. The five likeliest are
+# P(next | last) of a bigram model. Its five likeliest sequences are
 #   A C end  0.60 x 0.45 x 1.00 = 0.270        B end    0.40 x 0.90 = 0.360
 #   A B end  0.60 x 0.35 x 0.90 = 0.189        A end    0.60 x 0.20 = 0.120
 #   B C end  0.40 x 0.10 x 1.00 = 0.040
-# Greedy search takes A, for 0.60 > 0.40, then C; a beam of two keeps B, whose sentence is the likelier one.
+# Greedy search takes A (0.60 > 0.40), then C. Two beams also keep B, whose sequence is likelier.
 TABLE = {
     START: {A: 0.6, B: 0.4},
     A: {EOS: 0.2, C: 0.45, B: 0.35},
@@ -27,7 +27,7 @@ TABLE = {
 
 @pytest.fixture
 def table_model():
-    """A Glossa whose weights spell the table.
+    """A Glossa model with the probabilities of the table.
 
     Every sublayer adds zero, so the decoder's output is the one-hot embedding of its last input, and the output
     layer's column for that token holds the logarithms of its row.
@@ -56,7 +56,7 @@ def table_model():
 
 
 def sentence(row):
-    """Up to the first end. What fills a shorter row is the end again: beam search takes padding 0 for none given."""
+    """The row up to its first end. Beam search fills shorter rows with the end, as it takes padding 0 for missing."""
     return row[: row.index(EOS) + 1]
 
 
@@ -72,16 +72,16 @@ def test_greedy_takes_the_likeliest_next_token(table_model):
     assert sequences == [[START, A, C, EOS]]
 
 
-def test_a_beam_of_two_finds_the_likelier_sentence(table_model):
+def test_two_beams_find_the_likelier_sequence(table_model):
     sequences, outputs = search(table_model, num_beams=2, num_return_sequences=2, length_penalty=0.0)
     assert sequences == [[START, B, EOS], [START, A, C, EOS]]
-    # A penalty of 0 leaves the sum of the logarithms as it is.
+    # A penalty of 0 leaves the sum of log-probabilities unchanged.
     assert outputs.sequences_scores.tolist() == pytest.approx([math.log(0.36), math.log(0.27)], abs=1e-5)
 
 
 def test_length_penalty_divides_by_a_power_of_the_length(table_model):
     sequences, outputs = search(table_model, num_beams=2, num_return_sequences=2, length_penalty=1.0)
-    # Two tokens against three, the end included: ln 0.36 / 2 = -0.511 and ln 0.27 / 3 = -0.436, so the longer wins.
+    # Two tokens against three, including the end: ln 0.36 / 2 = -0.511 and ln 0.27 / 3 = -0.436, so the longer wins.
     assert sequences == [[START, A, C, EOS], [START, B, EOS]]
     assert outputs.sequences_scores.tolist() == pytest.approx([math.log(0.27) / 3, math.log(0.36) / 2], abs=1e-5)
     # Divided by 9 and 4, ln 0.189 / 9 = -0.185 overtakes ln 0.36 / 4 = -0.255 too.
@@ -90,17 +90,17 @@ def test_length_penalty_divides_by_a_power_of_the_length(table_model):
     assert outputs.sequences_scores.tolist() == pytest.approx([math.log(0.27) / 9, math.log(0.189) / 9], abs=1e-5)
 
 
-def test_a_wide_beam_ranks_all_sentences_of_the_table(table_model):
+def test_a_wide_beam_ranks_all_sequences_of_the_table(table_model):
     sequences, outputs = search(table_model, num_beams=5, num_return_sequences=5, length_penalty=0.0)
     assert [sequence[1:-1] for sequence in sequences] == [[B], [A, C], [A, B], [A], [B, C]]
     expected = [math.log(probability) for probability in (0.36, 0.27, 0.189, 0.12, 0.04)]
     assert outputs.sequences_scores.tolist() == pytest.approx(expected, abs=1e-5)
 
 
-def test_the_end_stops_and_what_follows_is_padding(table_model):
+def test_finished_rows_are_padded_and_generation_stops_when_all_are_finished(table_model):
     prefixes = torch.tensor([[START, C], [START, A]])
     outputs = table_model.generate(torch.tensor([[4, 1]] * 2), decoder_input_ids=prefixes, max_new_tokens=9)
-    # From C the end comes at once; from A by way of C. There the loop ends, far from the maximum.
+    # C is followed by the end, A by C and the end; generation then stops long before the maximum.
     assert outputs.tolist() == [[START, C, EOS, PAD], [START, A, C, EOS]]
 
 
@@ -108,7 +108,7 @@ def ids(model, **settings):
     return model.generate(SOURCE, attention_mask=MASK, max_new_tokens=8, **settings)
 
 
-def test_generation_starts_as_the_configuration_says(tiny_model):
+def test_generation_starts_with_decoder_start_token_id(tiny_model):
     model = tiny_model(decoder_start_token_id=3)
     assert ids(model)[:, 0].tolist() == [3, 3]
     assert isinstance(model.generation_config, GenerationConfig)
@@ -117,7 +117,7 @@ def test_generation_starts_as_the_configuration_says(tiny_model):
 
 
 @pytest.mark.parametrize("beams", [1, 3])
-def test_greedy_and_beam_equal_the_same_without_a_cache(tiny_model, architecture, beams):
+def test_greedy_and_beam_search_are_the_same_without_cache(tiny_model, architecture, beams):
     model = tiny_model(**architecture)
     assert ids(model, num_beams=beams).equal(ids(model, num_beams=beams, use_cache=False))
 
@@ -164,7 +164,7 @@ def test_transition_scores_add_up_to_the_log_probability_of_a_forward_pass(tiny_
 
 @pytest.mark.parametrize("normalize_logits", [True, False])
 @pytest.mark.parametrize("beams", [1, 3])
-def test_transition_scores_are_transformers_own_where_the_vocabulary_is_one(tiny_model, beams, normalize_logits):
+def test_transition_scores_equal_those_of_transformers_for_a_shared_vocabulary(tiny_model, beams, normalize_logits):
     model = tiny_model()
     outputs = ids(model, num_beams=beams, return_dict_in_generate=True, output_scores=True)
     arguments = outputs.sequences, outputs.scores, outputs.get("beam_indices"), normalize_logits
@@ -172,7 +172,7 @@ def test_transition_scores_are_transformers_own_where_the_vocabulary_is_one(tiny
     torch.testing.assert_close(model.compute_transition_scores(*arguments), theirs)
 
 
-def test_several_sequences_come_back_best_first_and_distinct(tiny_model):
+def test_several_sequences_are_distinct_and_sorted_by_score(tiny_model):
     model = tiny_model()
     outputs = ids(model, num_beams=4, num_return_sequences=3, return_dict_in_generate=True, output_scores=True)
     assert outputs.sequences.shape[0] == 6
@@ -192,7 +192,7 @@ def test_static_cache_equals_dynamic(tiny_model, architecture, beams):
     assert static.equal(ids(model, num_beams=beams))
 
 
-def test_sampling_obeys_the_seed(tiny_model):
+def test_sampling_depends_on_the_seed(tiny_model):
     model = tiny_model()
     drawn = []
     for seed in (0, 0, 1):
@@ -206,12 +206,12 @@ TARGETS = torch.tensor([[2, 20, 21], [2, 30, 31], [2, 22, 23], [2, 32, 33], [2, 
 
 @torch.no_grad()
 @pytest.mark.parametrize("attention", ["eager", "sdpa", "flex_attention"])
-def test_targets_share_a_source_as_if_each_had_its_own(tiny_model, architecture, attention):
+def test_targets_that_share_a_source_equal_targets_with_separate_sources(tiny_model, architecture, attention):
     if attention == "flex_attention":
-        architecture = architecture | {"head_dim": 16}  # the narrowest that its definition takes
+        architecture = architecture | {"head_dim": 16}  # the smallest that flex attention supports
     model = tiny_model(**architecture)
     model.set_attn_implementation(attention)
-    with torch.compiler.set_stance("force_eager"):  # compiled for a processor it is torch that fails
+    with torch.compiler.set_stance("force_eager"):  # torch's compiled version fails on a CPU
         states = model.get_encoder()(SOURCE, attention_mask=MASK).last_hidden_state
     attended = {"output_attentions": True} if attention == "eager" else {}
 
@@ -237,7 +237,7 @@ def test_targets_share_a_source_as_if_each_had_its_own(tiny_model, architecture,
             torch.testing.assert_close(weights, expected, rtol=1e-9, atol=1e-9)
     for outputs, rows in ((shared[1], 2), (own[1], 6)):
         assert outputs.past_key_values.cross_attention_cache.layers[0].keys.shape[0] == rows
-    # One of three is not the other two: the rows are told apart.
+    # Targets of one source have different logits.
     assert (shared[0].logits[0] - shared[0].logits[1]).abs().max() > 1e-3
 
 
@@ -251,7 +251,7 @@ def test_targets_share_a_source_as_if_each_had_its_own(tiny_model, architecture,
         {"num_beams": 2, "use_cache": False},
     ],
 )
-def test_beams_share_their_source_and_find_what_they_find_with_their_own(
+def test_beams_that_share_a_source_find_the_same_as_with_separate_sources(
     tiny_model, architecture, monkeypatch, settings
 ):
     model = tiny_model(**architecture)
@@ -263,7 +263,7 @@ def test_beams_share_their_source_and_find_what_they_find_with_their_own(
     torch.manual_seed(1)
     shared = model.generate(SOURCE, **settings)
     assert set(rows) == {2}
-    # As transformers has it: a source for each beam, that changes places with it.
+    # As in transformers: each beam has its own source, reordered with it.
     monkeypatch.setattr(
         GlossaForConditionalGeneration,
         "_expand_inputs_for_generation",
@@ -280,7 +280,7 @@ MANY = torch.randint(4, 30, (16, 7), generator=torch.Generator().manual_seed(5))
 
 
 def own_and_transformers(model, monkeypatch, **settings):
-    """What `generate` finds, what it does by transformers' own loops, and the targets computed at each step."""
+    """Results of `generate` by Glossa's and by transformers' loops, and the rows that each computed at every step."""
     found, rows = [], []
     decoder = model.get_decoder()
     settings = {"max_new_tokens": 25, "num_beams": 1} | settings
@@ -299,8 +299,8 @@ def own_and_transformers(model, monkeypatch, **settings):
 
 
 @pytest.mark.parametrize("mask", [None, MANY > 5])
-def test_greedy_drops_what_has_ended_and_finds_what_transformers_does(tiny_model, architecture, monkeypatch, mask):
-    # Every third token is an end, and each sentence has a limit of its own.
+def test_greedy_search_drops_finished_rows_and_equals_transformers(tiny_model, architecture, monkeypatch, mask):
+    # Every third token is an end, and each row has its own length limit.
     own, transformers, rows, all_rows = own_and_transformers(
         tiny_model(**architecture),
         monkeypatch,
@@ -312,7 +312,7 @@ def test_greedy_drops_what_has_ended_and_finds_what_transformers_does(tiny_model
     assert set(all_rows) == {16} and len(rows) == len(all_rows)
     lengths = (own[:, 1:] != PAD).sum(1)
     for step, computed in enumerate(rows):
-        # All that go on, and at most a third more than these.
+        # All unfinished rows, and at most a third more.
         assert (lengths > step).sum() <= computed < (lengths > step).sum() * 4 / 3 + 1
     assert rows[-1] <= 5
 
@@ -330,7 +330,7 @@ def test_greedy_drops_what_has_ended_and_finds_what_transformers_does(tiny_model
         {"eos_token_id": list(range(4, 37))},
     ],
 )
-def test_beam_search_drops_what_is_done_and_finds_what_transformers_does(
+def test_beam_search_drops_finished_rows_and_equals_that_of_transformers(
     tiny_model, architecture, monkeypatch, mask, settings
 ):
     limits = torch.arange(16).roll(5) + 2
@@ -346,12 +346,12 @@ def test_beam_search_drops_what_is_done_and_finds_what_transformers_does(
     assert own.equal(transformers)
     beams = settings["num_beams"]
     assert set(all_rows) == {16 * beams} and len(rows) <= len(all_rows)
-    # Nobody goes on beyond a limit, whose first sentences reach it at once.
+    # No row continues beyond its limit.
     assert rows == sorted(rows, reverse=True)
     assert all(computed <= beams * (limits > step).sum() for step, computed in enumerate(rows))
 
 
-def test_beam_search_of_fewer_words_than_candidates(tiny_model, monkeypatch):
+def test_beam_search_with_fewer_tokens_than_candidates(tiny_model, monkeypatch):
     model = tiny_model(vocab_size=7)
     model.config.eos_token_id = 1
     settings = {"num_beams": 5, "num_return_sequences": 5, "length_penalty": 1.0, "early_stopping": False}
@@ -374,7 +374,7 @@ def test_beam_search_of_fewer_words_than_candidates(tiny_model, monkeypatch):
     ],
 )
 @pytest.mark.parametrize("beams", [1, 3])
-def test_whatever_else_is_asked_of_a_search_is_transformers_affair(tiny_model, monkeypatch, settings, beams):
+def test_other_settings_use_the_search_of_transformers(tiny_model, monkeypatch, settings, beams):
     monkeypatch.setattr(GlossaGenerationMixin, "_search", lambda *args, **kwargs: pytest.fail("ours"))
     if settings == {"past_key_values": "own"}:
         settings = {"past_key_values": EncoderDecoderCache(DynamicCache(), DynamicCache())}

@@ -1,4 +1,4 @@
-"""The loss against arithmetic by hand, torch's own and its definition."""
+"""The loss compared with calculations by hand, with torch and with its definition."""
 
 import math
 
@@ -18,34 +18,34 @@ def same(left, right):
 
 
 def test_cross_entropy_by_hand():
-    # Probabilities 1/2, 1/4, 1/4 and 1/8, 3/4, 1/8; the labels 0 and 1 cost ln 2 and ln 4/3; the third is left out.
+    # Probabilities 1/2, 1/4, 1/4 and 1/8, 3/4, 1/8; labels 0 and 1 cost ln 2 and ln 4/3; the third is ignored.
     logits = torch.tensor([[[0.5, 0.25, 0.25], [0.125, 0.75, 0.125], [1.0, 1.0, 1.0]]]).log()
     labels = torch.tensor([[0, 1, -100]])
     same(smoothed_cross_entropy(logits, labels), torch.tensor((math.log(2) + math.log(4 / 3)) / 2))
     same(smoothed_cross_entropy(logits, labels, num_items_in_batch=8), torch.tensor(math.log(8 / 3) / 8))
-    # 0.3 off the label, a third of it each on the three tokens: -0.8 ln 1/2 - 0.1 ln 1/4 - 0.1 ln 1/4, and likewise.
+    # 0.3 is taken from the label and spread over three tokens: -0.8 ln 1/2 - 0.1 ln 1/4 - 0.1 ln 1/4, and likewise.
     first = 0.8 * math.log(2) + 0.2 * math.log(4)
     second = 0.8 * math.log(4 / 3) + 0.2 * math.log(8)
     same(smoothed_cross_entropy(logits, labels, 0.3), torch.tensor((first + second) / 2))
-    # With token 2 excluded the 0.3 go to the one token that is neither it nor the label.
+    # With token 2 excluded, 0.3 goes to the only other token.
     first = 0.7 * math.log(2) + 0.3 * math.log(4)
     second = 0.7 * math.log(4 / 3) + 0.3 * math.log(8)
     same(smoothed_cross_entropy(logits, labels, 0.3, excluded_token_id=2), torch.tensor((first + second) / 2))
 
 
-def test_uniform_smoothing_is_torch_s():
+def test_uniform_smoothing_equals_that_of_torch():
     logits, labels = torch.randn(2, 5, 11), torch.tensor([[1, 2, 3, -100, -100], [4, 5, 6, 7, 10]])
     expected = nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), label_smoothing=0.2)
     same(smoothed_cross_entropy(logits, labels, 0.2), expected)
-    # And, apart from torch: (1 - e) of the label's cost and e of the mean cost of all 11 tokens.
+    # By hand: (1 - e) times the cost of the label plus e times the mean cost of all 11 tokens.
     kept = labels != -100
     costs = -logits.log_softmax(-1)[kept]
     by_hand = 0.8 * costs.gather(-1, labels[kept][:, None])[:, 0] + 0.2 * costs.mean(-1)
     same(smoothed_cross_entropy(logits, labels, 0.2), by_hand.mean())
 
 
-def test_smoothing_that_excludes_padding_is_the_divergence_from_that_distribution():
-    """Cross-entropy is the divergence plus the entropy of the target, which has no gradient."""
+def test_smoothing_that_excludes_padding_equals_the_kl_divergence_plus_entropy():
+    """Cross-entropy is the KL divergence plus the entropy of the target, which has no gradient."""
     vocabulary, smoothing, padding = 11, 0.2, 0
     logits = torch.randn(2, 5, vocabulary, requires_grad=True)
     labels = torch.tensor([[1, 2, 3, -100, -100], [4, 5, 6, 7, 10]])
@@ -65,7 +65,7 @@ def test_the_loss_is_float32_and_finite_in_half_precision():
     logits = torch.tensor([[[30.0, -30.0, 0.0]]], dtype=torch.float16)
     loss = smoothed_cross_entropy(logits, torch.tensor([[1]]), 0.1, excluded_token_id=2)
     assert loss.dtype == torch.float32
-    # The label costs 60, the only other token 0.
+    # The label costs 60, the only other token that is not excluded 0.
     same(loss, torch.tensor(0.9 * 60.0))
 
 
@@ -77,7 +77,7 @@ def with_gradients(loss, *tensors):
 
 
 def states_and_labels(rows, dtype):
-    """The states of `rows` x 5 positions, an output layer for them, and labels of which every sixth is left out."""
+    """States of `rows` x 5 positions, the weight of an output layer, and labels of which every sixth is ignored."""
     generator = torch.Generator().manual_seed(1)
     states = torch.randn(rows, 5, 7, dtype=dtype, generator=generator, requires_grad=True)
     weight = torch.randn(11, 7, dtype=dtype, generator=generator, requires_grad=True)
@@ -85,10 +85,10 @@ def states_and_labels(rows, dtype):
     return states, weight, labels.masked_fill(torch.arange(5 * rows).view(rows, 5) % 6 == 0, -100)
 
 
-@pytest.mark.parametrize("rows", [1, 60, 130])  # 4 labels, 250, and 541: one chunk, nearly one, and three
+@pytest.mark.parametrize("rows", [1, 60, 130])  # 4, 250 and 541 labels: one, one and two chunks
 @pytest.mark.parametrize(("smoothing", "excluded"), SMOOTHINGS)
 @pytest.mark.parametrize("items", [None, 1000])
-def test_chunks_change_neither_loss_nor_gradients(rows, smoothing, excluded, items):
+def test_chunked_loss_and_gradients_equal_those_of_whole_logits(rows, smoothing, excluded, items):
     states, weight, labels = states_and_labels(rows, torch.float64)
     whole = smoothed_cross_entropy(states @ weight.t(), labels, smoothing, excluded, items)
     chunked = chunked_cross_entropy(states, weight, labels, smoothing, excluded, items)
@@ -99,7 +99,7 @@ def test_chunks_change_neither_loss_nor_gradients(rows, smoothing, excluded, ite
 
 
 @pytest.mark.parametrize(("smoothing", "excluded"), SMOOTHINGS)
-def test_the_gradient_of_chunks_is_the_slope_of_their_loss(smoothing, excluded):
+def test_chunked_gradient_equals_finite_differences(smoothing, excluded):
     states, weight, labels = states_and_labels(3, torch.float64)
     assert torch.autograd.gradcheck(
         lambda states, weight: 3 * chunked_cross_entropy(states, weight, labels, smoothing, excluded),
@@ -107,7 +107,7 @@ def test_the_gradient_of_chunks_is_the_slope_of_their_loss(smoothing, excluded):
     )
 
 
-def test_chunks_of_a_frozen_output_layer_or_without_gradients():
+def test_chunked_loss_with_a_frozen_output_layer_or_without_gradients():
     states, weight, labels = states_and_labels(60, torch.float64)
     loss, gradient = with_gradients(chunked_cross_entropy(states, weight, labels, 0.1), states)
     frozen, same_gradient = with_gradients(chunked_cross_entropy(states, weight.detach(), labels, 0.1), states)
@@ -117,7 +117,7 @@ def test_chunks_of_a_frozen_output_layer_or_without_gradients():
         same(chunked_cross_entropy(states, weight, labels, 0.1), loss)
 
 
-def test_chunks_under_autocast_are_as_near_as_whole_logits():
+def test_chunked_loss_under_autocast_is_as_exact_as_that_of_whole_logits():
     states, weight, labels = states_and_labels(130, torch.float32)
     exact = with_gradients(smoothed_cross_entropy(states @ weight.t(), labels, 0.1), states, weight)
     with torch.autocast("cpu", torch.bfloat16):
@@ -131,7 +131,7 @@ def test_chunks_under_autocast_are_as_near_as_whole_logits():
         assert (ours - right).abs().max() < 2 * (theirs - right).abs().max() + 1e-3
 
 
-def test_chunks_never_hold_all_logits():
+def test_chunked_loss_never_holds_all_logits():
     largest = 0
 
     class Watch(TorchDispatchMode):
@@ -152,7 +152,7 @@ def test_chunks_never_hold_all_logits():
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("kind", ["uniform", "exclude_padding"])
-def test_the_model_s_loss_smooths_in_training_only(tiny_model, smoothing, kind):
+def test_the_model_smooths_labels_in_training_only(tiny_model, smoothing, kind):
     model = tiny_model(label_smoothing=smoothing, label_smoothing_type=kind)
     outputs = model(SOURCE, labels=LABELS)
     plain = nn.functional.cross_entropy(outputs.logits.flatten(0, 1), LABELS.flatten())
@@ -169,7 +169,7 @@ def test_the_model_s_loss_smooths_in_training_only(tiny_model, smoothing, kind):
 
 
 def test_labels_are_not_shifted_twice(tiny_model):
-    """A model that always says 20 with near certainty has no loss where every label is 20."""
+    """A model that always predicts 20 has almost no loss if every label is 20."""
     model = tiny_model(tie_word_embeddings=False, norm_type="layer")
     with torch.no_grad():
         model.model.decoder.final_norm.weight.zero_()
@@ -178,7 +178,7 @@ def test_labels_are_not_shifted_twice(tiny_model):
         model.lm_head.weight[20] = 5.0
     assert model(SOURCE, labels=torch.full((3, 4), 20)).loss < 1e-6
     assert model(SOURCE, labels=torch.full((3, 4), 21)).loss.item() == pytest.approx(80, rel=1e-4)
-    # One wrong label of four: a quarter of its cost, wherever it stands.
+    # One wrong label of four costs a quarter, at any position.
     for position in range(4):
         labels = torch.full((3, 4), 20)
         labels[:, position] = 21

@@ -52,7 +52,7 @@ def test_the_source_is_projected_once(tiny_model):
     model = tiny_model()
     encoded = model.model.encoder(SOURCE)
     first = model(encoder_outputs=encoded, decoder_input_ids=TARGET[:, :1], use_cache=True)
-    # Were the keys and values projected again, these other states would change the logits.
+    # If keys and values were projected again, these zeros would change the logits.
     again = model(
         encoder_outputs=(torch.zeros_like(encoded.last_hidden_state),),
         decoder_input_ids=TARGET[:, 1:2],
@@ -63,7 +63,7 @@ def test_the_source_is_projected_once(tiny_model):
 
 
 @torch.no_grad()
-def test_target_sees_no_later_token_and_the_whole_source(tiny_model, architecture):
+def test_the_decoder_sees_no_later_token_and_the_whole_source(tiny_model, architecture):
     model = tiny_model(**architecture)
     logits = model(SOURCE, decoder_input_ids=TARGET).logits
     later = TARGET.clone()
@@ -89,14 +89,14 @@ def test_source_padding_changes_nothing(tiny_model, architecture, side, attentio
         same(model(**batch, decoder_input_ids=TARGET).logits, logits)
         batch["input_ids"] = batch["input_ids"].where(batch["attention_mask"] == 1, 19)
         same(model(**batch, decoder_input_ids=TARGET).logits, logits)
-        # The mask is what does it: without it the same tokens are read.
+        # Without the mask, padding changes the logits.
         unmasked = model(batch["input_ids"], decoder_input_ids=TARGET).logits
         assert (unmasked - logits).abs().max() > 1e-3
 
 
 @torch.no_grad()
-def test_padding_is_masked_in_attention_to_the_source(tiny_model):
-    """The encoder's output is given, so that nothing but cross-attention can hide the padding."""
+def test_source_padding_is_masked_in_cross_attention(tiny_model):
+    """Encoder states are given, so only cross-attention can mask the padding."""
     model = tiny_model()
     mask = padded(SOURCE, 3, "right")["attention_mask"]
     states = torch.randn(2, 9, 16, dtype=torch.float64)
@@ -140,12 +140,12 @@ def test_eager_equals_sdpa(tiny_model, architecture):
 
 
 @torch.no_grad()
-def test_attentions_are_distributions_over_what_may_be_seen(tiny_model):
+def test_attention_weights_sum_to_one_and_respect_masks(tiny_model):
     model = tiny_model(encoder_layers=3)
     model.set_attn_implementation("eager")
     batch = padded(SOURCE, 2, "right")
     outputs = model(**batch, decoder_input_ids=TARGET, output_attentions=True, output_hidden_states=True)
-    # One a layer; hidden states also before the first layer.
+    # One per layer; hidden states also include the input of the first layer.
     assert (len(outputs.encoder_attentions), len(outputs.encoder_hidden_states)) == (3, 4)
     assert (len(outputs.decoder_attentions), len(outputs.decoder_hidden_states)) == (2, 3)
     assert len(outputs.cross_attentions) == 2
@@ -168,7 +168,7 @@ def test_logits_to_keep_keeps_the_last(tiny_model):
     same(kept, logits[:, [0, 3]])
 
 
-def test_embeddings_may_be_given_in_place_of_tokens(tiny_model):
+def test_embeddings_can_replace_tokens(tiny_model):
     model = tiny_model()
     embeds = {
         "inputs_embeds": model.get_input_embeddings()(SOURCE),
@@ -193,7 +193,7 @@ def test_dropout_is_on_in_training_and_off_in_evaluation(tiny_model, field):
 
 
 @pytest.mark.parametrize(("key_value_heads", "width"), [(None, 16), (4, 16), (2, 8), (1, 4)])
-def test_key_and_value_projections_and_cache_are_really_narrower(tiny_model, key_value_heads, width):
+def test_grouped_heads_narrow_projections_and_cache(tiny_model, key_value_heads, width):
     model = tiny_model(key_value_heads=key_value_heads)
     for layer in model.model.decoder.layers:
         for attention in (layer.self_attn, layer.encoder_attn):
@@ -220,7 +220,7 @@ TYINGS = [(True, True), (True, False), (False, True), (False, False)]
 
 
 @pytest.mark.parametrize(("tied", "shared"), TYINGS)
-def test_tied_weights_change_together_and_only_they(tiny_model, tmp_path, tied, shared):
+def test_only_tied_weights_change_together(tiny_model, tmp_path, tied, shared):
     model = tiny_model(tie_word_embeddings=tied, share_encoder_decoder_embeddings=shared)
     before = model(SOURCE, decoder_input_ids=TARGET).logits
     model.save_pretrained(tmp_path)
@@ -258,24 +258,24 @@ def test_model_without_head_ties_and_reloads(tiny_config, tmp_path, tied, shared
 
 @torch.no_grad()
 @pytest.mark.parametrize("scaled", [True, False])
-def test_embeddings_are_scaled_then_positioned_then_normed_then_dropped(tiny_model, scaled):
+def test_embeddings_are_scaled_then_get_positions_norm_and_dropout(tiny_model, scaled):
     settings = {"position_embedding_type": "learned", "embedding_norm": True, "norm_type": "layer", "dropout": 0.5}
     for side in ("encoder", "decoder"):
         part = getattr(tiny_model(**settings, scale_embedding=scaled).model, side)
         tokens, positions = part.embed_tokens(SOURCE), part.embeddings.embed_positions.weight[:6]
         summed = tokens * (4.0 if scaled else 1.0) + positions  # sqrt(16)
-        centred = summed - summed.mean(-1, keepdim=True)
-        deviation = (centred.square().mean(-1, keepdim=True) + 1e-6).sqrt()
-        expected = centred / deviation * part.embeddings.norm.weight + part.embeddings.norm.bias
+        centered = summed - summed.mean(-1, keepdim=True)
+        deviation = (centered.square().mean(-1, keepdim=True) + 1e-6).sqrt()
+        expected = centered / deviation * part.embeddings.norm.weight + part.embeddings.norm.bias
         same(part.embeddings(tokens, torch.arange(6)[None])[0], expected)
         dropped = part.embeddings.train()(tokens, torch.arange(6)[None])[0]
         kept = dropped != 0
-        assert 0.2 < kept.double().mean() < 0.8  # after the norm, or nothing would be zero
+        assert 0.2 < kept.double().mean() < 0.8  # dropout comes after the norm, else nothing would be zero
         same(dropped[kept], 2 * expected[kept])
 
 
 @torch.no_grad()
-def test_sinusoidal_positions_are_the_paper_s_up_to_the_order_of_dimensions(tiny_model):
+def test_sinusoidal_positions_equal_the_paper_except_for_the_order_of_dimensions(tiny_model):
     """Vaswani et al. 2017, section 3.5: PE(p, 2i) = sin(p / 10000^(2i/d)), PE(p, 2i+1) = cos of the same."""
     model = tiny_model(position_embedding_type="sinusoidal", d_model=12, head_dim=4)
     ours = model.model.encoder.embeddings.embed_positions(torch.arange(600)[None], torch.float64)[0]
@@ -318,7 +318,7 @@ def test_rotary_scores_depend_on_relative_position_only():
     assert (scores(0)[0, 0] - scores(0)[0, 5]).abs() > 1e-3
 
 
-def test_rotary_and_sinusoidal_go_past_the_maximum_and_learned_refuse(tiny_model):
+def test_only_learned_positions_enforce_the_maximum(tiny_model):
     source, target = torch.full((1, 33), 9), torch.full((1, 33), 9)
     for kind in ("rotary", "sinusoidal"):
         logits = tiny_model(position_embedding_type=kind)(source, decoder_input_ids=target).logits
@@ -331,7 +331,7 @@ def test_rotary_and_sinusoidal_go_past_the_maximum_and_learned_refuse(tiny_model
         model(source[:, :4], decoder_input_ids=target)
 
 
-def test_decoder_input_is_the_start_and_the_labels_but_the_last(tiny_model):
+def test_decoder_input_is_the_labels_shifted_right(tiny_model):
     labels = torch.tensor([[5, 6, 1, -100], [7, 1, -100, -100]])
     shifted = torch.tensor([[2, 5, 6, 1], [2, 7, 1, 0]])
     assert shift_tokens_right(labels, 0, 2).equal(shifted)
@@ -339,7 +339,7 @@ def test_decoder_input_is_the_start_and_the_labels_but_the_last(tiny_model):
     assert model.prepare_decoder_input_ids_from_labels(labels).equal(shifted)
     from_labels = model(SOURCE, labels=labels).logits
     same(from_labels, model(SOURCE, decoder_input_ids=shifted).logits)
-    assert labels[0, 3] == -100  # the caller's labels are left as they were
+    assert labels[0, 3] == -100  # the caller's labels are unchanged
 
 
 def test_config_class_builds_both_models_without_arguments():
@@ -349,19 +349,19 @@ def test_config_class_builds_both_models_without_arguments():
 
 
 @pytest.mark.parametrize("p", [0.1, 0.3, 0.9])
-def test_dropout_drops_each_number_by_itself_and_keeps_the_mean(p):
+def test_dropout_is_independent_and_keeps_the_mean(p):
     torch.manual_seed(0)
-    dropout, n = GlossaDropout(p), 400_003  # no multiple of the four that share a random number
+    dropout, n = GlossaDropout(p), 400_003  # not a multiple of the four that share a draw
     given = torch.full((n,), 2.0, dtype=torch.float64, requires_grad=True)
     kept = dropout(given)
     kept.sum().backward()
     stays = kept != 0
     share = stays.double().mean().item()
     assert abs(share - (1 - p)) < 5 * (p * (1 - p) / n) ** 0.5
-    # What stays is scaled to the mean; the rounding of p to 1/65536 is in the scale too.
+    # The scale of kept elements also accounts for the rounding of p to a multiple of 1/65536.
     torch.testing.assert_close(kept[stays], torch.full_like(kept[stays], 2 / (1 - p)), rtol=1e-4 / (1 - p), atol=0)
     assert given.grad.equal(kept.detach() / 2)
-    # Neighbours and every second, third and fourth are independent: together they stay as often as by chance.
+    # Elements at a distance of 1 to 4 are independent: both are kept with a probability of (1 - p)^2.
     for step in (1, 2, 3, 4):
         together = (stays[:-step] & stays[step:]).double().mean().item()
         assert abs(together - (1 - p) ** 2) < 6 * (1 - p) / n**0.5
@@ -371,7 +371,7 @@ def test_dropout_drops_each_number_by_itself_and_keeps_the_mean(p):
     assert dropout.eval()(given) is given
 
 
-def test_dropout_of_nothing_and_of_all():
+def test_dropout_with_probabilities_zero_and_one():
     given = torch.ones(3, 5)
     assert GlossaDropout(0.0)(given).equal(given)
     assert GlossaDropout(1.0)(given).eq(0).all()

@@ -1,4 +1,4 @@
-"""The same weights give the same numbers in other people's models."""
+"""The same weights give the same results in other implementations."""
 
 import pytest
 import torch
@@ -50,7 +50,7 @@ def torch_transformer(ours):
         norm_first=config.norm_position == "pre",
         dtype=ours.dtype,
     )
-    theirs.encoder.use_nested_tensor = False  # a path of torch's own for padding, with a warning
+    theirs.encoder.use_nested_tensor = False  # else torch warns about padding
     for mine, layer in zip(ours.model.encoder.layers, theirs.encoder.layers, strict=True):
         copy_attention(layer.self_attn, mine.self_attn)
         copy(layer.norm1, norm_of(mine.self_attn_residual))
@@ -75,7 +75,7 @@ def torch_transformer(ours):
 @pytest.mark.parametrize("norm_position", ["pre", "post"])
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize(("dtype", "tolerance"), PRECISIONS, ids=["float32", "float64"])
-def test_logits_are_those_of_torch_s_transformer(tiny_model, norm_position, activation, dtype, tolerance):
+def test_logits_equal_those_of_torch_nn_transformer(tiny_model, norm_position, activation, dtype, tolerance):
     settings = PAPER | {"norm_position": norm_position, "activation_function": activation}
     ours = tiny_model(**settings).to(dtype)
     theirs = torch_transformer(ours)
@@ -95,7 +95,7 @@ def test_logits_are_those_of_torch_s_transformer(tiny_model, norm_position, acti
     )
     logits = ours(SOURCE, attention_mask=MASK, decoder_input_ids=TARGET).logits
     close(logits, states @ ours.lm_head.weight.T, tolerance)
-    assert logits.std() > 0.1  # weights so small that everything is nearly equal would prove little
+    assert logits.std() > 0.1  # nearly constant logits would prove little
 
 
 def marian_name(name):
@@ -113,7 +113,7 @@ def marian_name(name):
 @torch.no_grad()
 @pytest.mark.parametrize(("dtype", "tolerance"), PRECISIONS, ids=["float32", "float64"])
 @pytest.mark.parametrize("activation", ["relu", "silu"])
-def test_logits_are_marian_s(tiny_model, dtype, tolerance, activation):
+def test_logits_equal_those_of_marian(tiny_model, dtype, tolerance, activation):
     settings = PAPER | {"norm_position": "post", "final_norm": False, "activation_function": activation}
     ours = tiny_model(**settings).to(dtype)
     config = MarianConfig(
@@ -137,18 +137,18 @@ def test_logits_are_marian_s(tiny_model, dtype, tolerance, activation):
     weights["model.shared.weight"] = weights["model.decoder.embed_tokens.weight"]
     cos, sin = sinusoids(torch.arange(32), 16, 10000.0, dtype)
     for side in ("encoder", "decoder"):
-        # Theirs is computed in float64 and rounded once; ours is copied, so that nothing but the layers is compared.
+        # Marian rounds its table from float64. With ours copied, the logits compare only the layers.
         close(theirs.state_dict()[f"model.{side}.embed_positions.weight"], torch.cat((sin, cos), -1), 1e-5)
         weights[f"model.{side}.embed_positions.weight"] = torch.cat((sin, cos), -1)
     weights["final_logits_bias"] = torch.zeros(1, 50)
-    theirs.load_state_dict(weights)  # strict: every weight of theirs is one of ours
+    theirs.load_state_dict(weights)  # strict: all weights are set
     batch = {"input_ids": SOURCE, "attention_mask": MASK, "decoder_input_ids": TARGET}
     close(ours(**batch).logits, theirs(**batch).logits, tolerance)
 
 
 @torch.no_grad()
 @pytest.mark.parametrize("head_dim", [4, 6])
-def test_a_modern_encoder_layer_is_llama_s(tiny_model, head_dim):
+def test_an_encoder_layer_equals_that_of_llama(tiny_model, head_dim):
     """Rotary positions, RMSNorm, grouped-query attention and SwiGLU; Llama's layer without its causal mask.
 
     In float32 only: Llama rounds its norms and its angles to that.

@@ -1,4 +1,4 @@
-"""Two vocabularies in one tokenizer: what users of fast tokenizers expect of it, here and where Glossa is not."""
+"""The tokenizer with two vocabularies supports the usual methods of fast tokenizers, with and without Glossa."""
 
 import copy
 import json
@@ -27,7 +27,7 @@ def tokenizer():
     return train_tokenizer_pair(SOURCES, TARGETS, WORDS, max_length=40)
 
 
-def test_each_side_is_read_with_its_own_vocabulary(tokenizer):
+def test_each_side_is_encoded_with_its_own_vocabulary(tokenizer):
     encoded = tokenizer(SOURCES[0], text_target=TARGETS[0])
     source, target = tokenizer.backend_tokenizer, tokenizer.target_tokenizer
     assert [source.id_to_token(i) for i in encoded["input_ids"]] == ["<s>", "Il", "vit", "au", "Japon", ".", "</s>"]
@@ -36,13 +36,13 @@ def test_each_side_is_read_with_its_own_vocabulary(tokenizer):
     assert len(tokenizer) == source.get_vocab_size() != tokenizer.target_vocab_size == target.get_vocab_size()
 
 
-def test_target_text_alone_and_a_source_after_it(tokenizer):
+def test_target_text_alone_then_a_source(tokenizer):
     alone = tokenizer(text_target=TARGETS[0])["input_ids"]
     assert alone == tokenizer(SOURCES[0], text_target=TARGETS[0])["labels"]
-    assert tokenizer(SOURCES[0])["input_ids"][0] == 2, "the source's vocabulary and frame are back"
+    assert tokenizer(SOURCES[0])["input_ids"][0] == 2, "the source's vocabulary and special tokens are back"
 
 
-def test_decoding_is_the_targets(tokenizer):
+def test_decoding_uses_the_target_vocabulary(tokenizer):
     labels = tokenizer(SOURCES, text_target=TARGETS)["labels"]
     assert tokenizer.batch_decode(labels, skip_special_tokens=True) == TARGETS
     assert tokenizer.decode(labels[0]) == "He lives in Japan. </s>"
@@ -54,10 +54,10 @@ def test_decoding_is_the_targets(tokenizer):
 def test_special_ids_are_equal_on_both_sides(tokenizer):
     for index, token in enumerate(("<pad>", "</s>", "<s>", "<unk>")):
         assert tokenizer.convert_tokens_to_ids(token) == tokenizer.target_tokenizer.token_to_id(token) == index
-    unlike = Tokenizer(models.WordLevel({"<unk>": 0, "<pad>": 1}, unk_token="<unk>"))
+    different = Tokenizer(models.WordLevel({"<unk>": 0, "<pad>": 1}, unk_token="<unk>"))
     with pytest.raises(ValueError, match=r"<pad> is 0 in the source's vocabulary and 1 in the target's"):
         GlossaTokenizer(
-            tokenizer_object=tokenizer.backend_tokenizer, target_tokenizer_object=unlike, pad_token="<pad>"
+            tokenizer_object=tokenizer.backend_tokenizer, target_tokenizer_object=different, pad_token="<pad>"
         )
     with pytest.raises(ValueError, match=r"target_tokenizer_file is missing"):
         GlossaTokenizer(tokenizer_object=tokenizer.backend_tokenizer)
@@ -71,7 +71,7 @@ def test_padding_and_truncation_of_both_sides(tokenizer):
     assert {len(ids) for ids in short["input_ids"]} == {5} and {len(ids) for ids in short["labels"]} == {4}
     left = tokenizer(SOURCES[:2], padding=True, padding_side="left")
     assert left["input_ids"][0][:2] == [0, 0] and left["attention_mask"][0][:2] == [0, 0]
-    assert tokenizer(TARGETS[0])["input_ids"][-1] == 1, "nothing of it stays behind"
+    assert tokenizer(TARGETS[0])["input_ids"][-1] == 1, "padding and truncation do not persist"
     assert tokenizer.model_max_length == 40
 
 
@@ -104,7 +104,7 @@ def test_collating_and_copies(tokenizer):
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece", "word"])
-def test_a_saved_folder_comes_back(kind, tmp_path):
+def test_a_saved_tokenizer_loads_unchanged(kind, tmp_path):
     sizes = {"bpe": (268, 266), "unigram": (40, 40), "wordpiece": (50, 48), "word": (30, 30)}[kind]
     options = TokenizerArguments(
         vocab_size=sizes[0], target_vocab_size=sizes[1], tokenizer_model=kind, normalization=["nfkc", "lowercase"]
@@ -147,7 +147,7 @@ print(json.dumps({
 """
 
 
-def test_a_stranger_loads_it_with_the_auto_classes(tokenizer, tmp_path):
+def test_auto_classes_load_it_where_glossa_is_not_installed(tokenizer, tmp_path):
     torch.manual_seed(0)
     config = GlossaConfig(
         vocab_size=len(tokenizer), decoder_vocab_size=tokenizer.target_vocab_size, d_model=16, encoder_layers=1,
@@ -157,7 +157,7 @@ def test_a_stranger_loads_it_with_the_auto_classes(tokenizer, tmp_path):
     folder = tmp_path / "model"
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    assert type(AutoTokenizer.from_pretrained(folder)) is GlossaTokenizer, "where Glossa is installed, its own class"
+    assert type(AutoTokenizer.from_pretrained(folder)) is GlossaTokenizer, "with Glossa installed, its own class"
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "TRANSFORMERS_"))}
     environment |= {"HF_HOME": str(tmp_path / "home"), "HF_MODULES_CACHE": str(tmp_path / "modules")}
     process = subprocess.run(

@@ -1,4 +1,4 @@
-"""How weights start, load, are resized and get their gradients."""
+"""Initialization, loading, resizing and gradients of weights."""
 
 import math
 
@@ -25,7 +25,7 @@ def build(config):
     return GlossaForConditionalGeneration(config)
 
 
-def test_embeddings_neither_scaled_nor_tied_begin_with_variance_one(tiny_config):
+def test_embeddings_neither_scaled_nor_tied_start_with_variance_one(tiny_config):
     sizes = {"vocab_size": 2000, "d_model": 64, "position_embedding_type": "learned"}
     torch.manual_seed(0)
     model = GlossaForConditionalGeneration(
@@ -39,7 +39,7 @@ def test_embeddings_neither_scaled_nor_tied_begin_with_variance_one(tiny_config)
 
 
 @pytest.mark.parametrize("tied", [True, False])
-def test_xavier_uniform_start(tiny_config, tied):
+def test_xavier_uniform_initialization(tiny_config, tied):
     config = tiny_config(
         vocab_size=2000,
         d_model=64,
@@ -66,7 +66,7 @@ def test_xavier_uniform_start(tiny_config, tied):
     assert positions.std().item() == pytest.approx(64**-0.5, rel=0.05) and positions[0].ne(0).any()
 
 
-def test_normal_start(tiny_config):
+def test_normal_initialization(tiny_config):
     model = build(tiny_config(vocab_size=2000, d_model=64, initialization="normal", init_std=0.05))
     for module in model.modules():
         if isinstance(module, nn.Linear):
@@ -88,12 +88,12 @@ def test_loading_goes_through_the_meta_device_and_restores_everything(tiny_model
     assert loaded.state_dict().keys() == weights.keys()
     for name, weight in loaded.state_dict().items():
         assert weight.device.type == "cpu" and weight.equal(weights[name])
-    # What a state dict does not hold would be lost on the meta device; there is nothing of the kind.
+    # Buffers outside the state dict would be lost on the meta device.
     assert not list(model.buffers())
     same(logits_of(loaded), logits_of(model))
 
 
-def test_missing_weights_start_as_new_ones(tiny_config, tmp_path):
+def test_missing_weights_are_initialized(tiny_config, tmp_path):
     model = build(tiny_config())
     weights = {name: weight for name, weight in model.state_dict().items() if "layers.1" not in name}
     model.save_pretrained(tmp_path, state_dict=weights)
@@ -133,7 +133,7 @@ def test_gradient_checkpointing_gives_equal_gradients(tiny_model, architecture, 
     model.gradient_checkpointing_enable({"use_reentrant": re_entrant})
     for name, gradient in gradients().items():
         torch.testing.assert_close(gradient, plain[name], rtol=1e-10, atol=1e-12)
-    assert len(calls) == 2  # once forward, once again for the backward pass
+    assert len(calls) == 2  # in the forward pass and again in the backward pass
     assert min(gradient.abs().max() for gradient in plain.values()) > 0
 
 
@@ -172,7 +172,7 @@ def test_resizing_pads_to_a_multiple_and_without_a_size_changes_nothing(tiny_mod
 
 
 @pytest.mark.parametrize("tied", [True, False])
-def test_two_vocabularies_are_resized_each_to_its_own_size(tiny_model, tmp_path, tied):
+def test_two_vocabularies_are_resized_separately(tiny_model, tmp_path, tied):
     model = tiny_model(decoder_vocab_size=37, share_encoder_decoder_embeddings=False, tie_word_embeddings=tied)
     before = logits_of(model)
     model.resize_token_embeddings(60, decoder_new_num_tokens=37)
@@ -189,14 +189,14 @@ def test_two_vocabularies_are_resized_each_to_its_own_size(tiny_model, tmp_path,
     same(logits_of(loaded), logits_of(model))
 
 
-def test_one_size_given_is_the_size_of_both(tiny_model):
+def test_a_single_new_size_applies_to_both_vocabularies(tiny_model):
     model = tiny_model(decoder_vocab_size=37, share_encoder_decoder_embeddings=False)
     model.resize_token_embeddings(60)
     assert (model.config.vocab_size, model.config.decoder_vocab_size) == (60, 60)
     assert logits_of(model).shape[-1] == 60
 
 
-def test_a_shared_matrix_has_one_size(tiny_model):
+def test_a_shared_matrix_refuses_two_sizes(tiny_model):
     model = tiny_model()
     with pytest.raises(ValueError, match=r"37 .* 60"):
         model.resize_token_embeddings(60, decoder_new_num_tokens=37)

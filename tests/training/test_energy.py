@@ -31,7 +31,7 @@ def test_packages_are_added_up_and_counters_may_start_anew(meter, tmp_path):
     assert meter.joules == pytest.approx(171)
     found = meter.metrics()
     assert found["energy_kwh"] == pytest.approx(171 / 3_600_000, abs=1e-6)
-    assert found["energy_source"].startswith("estimated from the energy counters of processor packages")
+    assert found["energy_source"].startswith("estimated from the energy counters of CPU packages")
 
 
 def test_without_counters_nothing_is_said(tmp_path, monkeypatch):
@@ -61,7 +61,7 @@ def test_a_gpu_counts_millijoules_and_a_lost_one_ends_the_measurement(meter, tmp
     driver.millijoules += 2_000_000  # 2,000 J
     meter.on_log(None, None, None)
     assert meter.joules == pytest.approx(2000)
-    assert "GPUs and processor packages" in meter.metrics()["energy_source"]
+    assert "CPU packages and GPUs" in meter.metrics()["energy_source"]
     driver.millijoules = -1
     meter.on_log(None, None, None)
     assert meter.metrics() == {}

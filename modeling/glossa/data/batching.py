@@ -8,7 +8,7 @@ from torch.utils.data import Sampler
 
 
 class TokenBatchSampler(Sampler[list[int]]):
-    """Yields batches as lists of row numbers; an epoch has every row once.
+    """Yields batches as lists of row numbers; an epoch yields each row once.
 
     Rows are sorted by length and cut into batches that fill the budget. If all rows of a step had one length, the
     model would overfit to it. Therefore a batch mixes two neighboring target lengths, shuffled in every epoch, and

@@ -127,7 +127,7 @@ def _check(objective: str, tokenizer: PreTrainedTokenizerBase, vocabulary: dict[
 
 
 class PretrainingCollator:
-    """Collates `input_ids` (texts without special tokens) into a padded batch corrupted differently each epoch.
+    """Collates rows of `input_ids` (texts without special tokens) into a padded batch; corruption varies by epoch.
 
     The corruption of a text depends only on the text, the seed and the epoch. Resuming, evaluating or adding processes
     therefore does not change it. Rows with `labels` are already corrupted and are only padded.

@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 Row = tuple[str, str, int, str]
 NOT_UTF8 = "not UTF-8"
 TABLES = (".tsv", ".csv", ".jsonl", ".json", ".parquet", ".zip")
-FORMATS = ".tsv .tab .txt (tab between), .csv, .jsonl .json (one object a line), .parquet, all also .gz, and .zip"
+FORMATS = ".tsv .tab .txt (tab-separated), .csv, .jsonl .json (one object per line), .parquet, all also .gz, and .zip"
 
 
 @dataclass(frozen=True)
@@ -267,7 +267,7 @@ def _read_json_lines(path: Path, columns: Columns) -> Iterator[Row]:
         except json.JSONDecodeError as error:
             problem = f"not JSON: {error.msg} at column {error.colno}"
         if not problem and not isinstance(record, dict):
-            problem = f"not a JSON object but {type(record).__name__}; one object a line is expected"
+            problem = f"not a JSON object but {type(record).__name__}; one object per line is expected"
         if problem:
             yield raw, "", number, problem
             continue

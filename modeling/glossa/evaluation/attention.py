@@ -1,4 +1,4 @@
-"""Where a model looks: its attention weights over the tokens of one pair, and the words that they align."""
+"""Attention weights of one sentence pair, and the word alignment that follows from them."""
 
 from dataclasses import dataclass
 
@@ -13,12 +13,18 @@ from ..pipeline_glossa import clean_text
 
 @dataclass
 class AttentionMaps:
-    """Attention weights of one pair; row i of `decoder` and `cross` is what the model looked at to say target[i].
+    """Attention weights of one pair. Row i of `decoder` and `cross` belongs to the prediction of target[i].
 
-    `encoder` is [layers, heads, S, S], `decoder` [layers, heads, T, T], `cross` [layers, heads, T, S]; every row sums
-    to 1. `source` (S) and `target` (T) are the tokens, ends included; `target_inputs` (T) are the tokens that the
-    columns of `decoder` stand for: the start, then the target but its end. `source_words` and `target_words` give
-    each token the number of its word, words being what white space separates; None for special tokens.
+    Attributes:
+        source: The S source tokens, special tokens included.
+        target: The T target tokens, special tokens included.
+        target_inputs: The T tokens of the columns of `decoder`: the start token and the target without its end.
+        source_words: The number of each source token's word; words are separated by white space. None for special
+            tokens.
+        target_words: The same for target tokens.
+        encoder: [layers, heads, S, S]; every row sums to 1, here and below.
+        decoder: [layers, heads, T, T].
+        cross: [layers, heads, T, S].
     """
 
     source: list[str]
@@ -35,11 +41,11 @@ class AttentionMaps:
 def attention_maps(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, source: str, target: str | None = None
 ) -> AttentionMaps:
-    """The attention of `model` while it reads `source` and says `target`, or its own translation."""
+    """The attention weights of `model` for `source` and `target`; `target` defaults to the model's translation."""
     source = clean_text(source)
     target = clean_text(target) if target is not None else Translator(model, tokenizer).best([source])[0]
     before = model.config._attn_implementation
-    model.set_attn_implementation("eager")  # fused attention has no weights to show
+    model.set_attn_implementation("eager")  # fused attention does not return weights
     try:
         inputs = tokenizer([source], text_target=[target], return_tensors="pt").to(model.device)
         outputs = model.eval()(**inputs, output_attentions=True)
@@ -61,9 +67,9 @@ def attention_maps(
 def align_words(maps: AttentionMaps, layer: int = -2) -> str:
     """Word alignment in Pharaoh format, `source-target` pairs of word numbers from 0, by target word.
 
-    Each target word goes to the source word that gets most of its attention: the mean over the heads of `layer` (by
-    default the last but one, where attention aligns best: Garg et al. 2019, section 3) and over the tokens of the
-    target word, summed over the tokens of the source word.
+    Each target word is aligned with the source word that gets most of its attention: averaged over the heads of
+    `layer` and the tokens of the target word, summed over the tokens of the source word. The default layer is the
+    penultimate one, whose attention aligns best (Garg et al. 2019, section 3).
     """
     weights = maps.cross[max(layer, -len(maps.cross))].mean(0)  # [T, S]
     pairs = []
@@ -84,12 +90,12 @@ def _count(words: list[int | None]) -> int:
 
 
 def _tokens(vocabulary: Tokenizer, ids: list[int]) -> list[str]:
-    """Tokens as a person reads them: their text, or the name of a special one."""
+    """Readable tokens: their text, or the name of a special token."""
     return [vocabulary.decode([i]).strip(" ") or vocabulary.id_to_token(i) for i in ids]
 
 
 def _words(tokenizer: PreTrainedTokenizerBase, text: str, side: str = "text") -> list[int | None]:
-    """For each token of `text` the number of its word."""
+    """The number of the word of each token; None for special tokens."""
     encoded = tokenizer(**{side: text}, return_offsets_mapping=True, return_special_tokens_mask=True)
     words: list[int | None] = []
     for (start, end), special in zip(encoded["offset_mapping"], encoded["special_tokens_mask"], strict=True):

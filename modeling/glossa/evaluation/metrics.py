@@ -1,4 +1,4 @@
-"""How good translations are: BLEU, chrF++ and TER by sacreBLEU, as a module of `evaluate`."""
+"""BLEU, chrF++ and TER by sacreBLEU, as a metric of the `evaluate` library."""
 
 from collections.abc import Sequence
 
@@ -10,12 +10,12 @@ from sacrebleu.significance import PairedTest
 
 
 class TranslationMetric(evaluate.Metric):
-    """BLEU (13a, cased), chrF++ and TER of one translation a source, as `evaluate.EvaluationModule`; no network.
+    """BLEU (13a tokenization, cased), chrF++ and TER; works without network.
 
-    `compute(predictions=[...], references=[[...], ...])` takes one or more references for each prediction and
-    returns, under `single` (the first reference of each source) and `multi` (all of them), for each of `bleu`,
-    `chrf` and `ter`: `score` (0 to 100; TER is an error rate and may pass 100) and sacreBLEU's `signature`; with
-    `n_bootstrap` resamples also `low` and `high`, the ends of the 95% interval.
+    `compute(predictions=[...], references=[[...], ...])` takes one prediction and one or more references per source.
+    It returns a dict with `single` (scores against the first reference) and `multi` (against all references). Each
+    has `bleu`, `chrf` and `ter`, with `score` (0 to 100; TER is an error rate and may exceed 100) and sacreBLEU's
+    `signature`; with `n_bootstrap` resamples also `low` and `high`, the bounds of the 95% confidence interval.
     """
 
     def _info(self) -> evaluate.MetricInfo:
@@ -42,7 +42,7 @@ def score(predictions: list[str], references: list[list[str]], n_bootstrap: int 
     streams = _streams(references)
     if not n_bootstrap:
         return {name: _score(metric, predictions, streams) for name, metric in _metrics().items()}
-    # `corpus_score` resamples too, but fails where a resample scores exactly 0.
+    # `corpus_score` resamples too, but fails if a resample scores exactly 0.
     signatures, results = PairedTest(
         [("system", predictions)], _metrics(), references=streams, test_type="bs", n_samples=n_bootstrap
     )()
@@ -57,7 +57,7 @@ def score(predictions: list[str], references: list[list[str]], n_bootstrap: int 
 def paired_bootstrap(
     baseline: list[str], system: list[str], references: list[list[str]], n_samples: int = 1000
 ) -> dict[str, dict]:
-    """Whether `system` differs from `baseline` (Koehn 2004): for each metric both scores and the p-value."""
+    """Paired bootstrap test of `system` against `baseline` (Koehn 2004): both scores and the p-value per metric."""
     systems: list[tuple[str, Sequence[str]]] = [("baseline", baseline), ("system", system)]
     test = PairedTest(systems, _metrics(), references=_streams(references), test_type="bs", n_samples=n_samples)
     _, results = test()
@@ -71,7 +71,7 @@ def paired_bootstrap(
     }
 
 
-_NAMES = {"BLEU": "bleu", "chrF2++": "chrf", "TER": "ter"}  # as sacreBLEU calls them, and as we do
+_NAMES = {"BLEU": "bleu", "chrF2++": "chrf", "TER": "ter"}  # sacreBLEU's names and ours
 
 
 def _metrics() -> dict[str, Metric]:
@@ -86,6 +86,6 @@ def _score(metric: Metric, predictions: list[str], streams: list[list[str | None
 
 
 def _streams(references: list[list[str]]) -> list[list[str | None]]:
-    """Sentences with their references to sacreBLEU's streams of references; a stream is None where there is none."""
+    """References by sentence to sacreBLEU's reference streams, padded with None."""
     most = max(len(refs) for refs in references)
     return [[refs[index] if index < len(refs) else None for refs in references] for index in range(most)]

@@ -1,4 +1,4 @@
-"""A trained model in the formats that other programs run."""
+"""Export of trained models to the formats of other programs."""
 
 import importlib
 from types import ModuleType
@@ -7,7 +7,7 @@ from ..errors import GlossaError
 
 
 def require(package: str) -> ModuleType:
-    """An optional package, or a `GlossaError` that says how to install it."""
+    """Import an optional package. Raises `GlossaError` with installation instructions if it is missing."""
     try:
         return importlib.import_module(package)
     except ImportError as error:

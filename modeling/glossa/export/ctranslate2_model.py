@@ -1,7 +1,7 @@
-"""A trained model as a CTranslate2 model: the same translations, faster, from C++.
+"""Export to CTranslate2: the same translations, computed faster in C++.
 
-Every architecture of a Glossa model has its place there, as long as CTranslate2 knows its activation function. The
-mathematics is CTranslate2's own; what stands here says which weight goes where.
+CTranslate2 supports every architecture of a Glossa model, and most activation functions. This module only maps the
+weights to CTranslate2's model specification.
 """
 
 from pathlib import Path
@@ -48,8 +48,8 @@ ACTIVATIONS = {
 }
 LONGEST_TABLE = 100_000  # rows of sinusoidal positions
 
-# What the engine takes from generation_config.json, and what says nothing to it. Repetition it punishes otherwise than
-# transformers: before probabilities are made of logits, not after.
+# Settings of generation_config.json that the engine uses, and those that it can ignore. `repetition_penalty` is in
+# neither: CTranslate2 applies it before the softmax, transformers in beam search after it.
 DECODING = {"num_beams", "length_penalty", "early_stopping", "eos_token_id", "decoder_start_token_id"}
 NOT_DECODING = {"bos_token_id", "pad_token_id", "max_new_tokens", "max_length", "use_cache", "output_attentions"}
 NOT_DECODING |= {"output_hidden_states", "output_scores", "return_dict_in_generate", "transformers_version"}
@@ -62,17 +62,17 @@ def export_ctranslate2(
     folder: str | Path,
     quantization: str | None = None,
 ) -> None:
-    """Write a folder that CTranslate2 translates with: model, vocabularies, tokenizer and decoding defaults.
+    """Write a folder for CTranslate2: model, vocabularies, tokenizer and decoding defaults.
 
     Args:
         model: Any Glossa model.
         tokenizer: Its tokenizer.
-        folder: What it holds already is deleted.
-        quantization: How weights are stored: int8, int8_float32, int8_float16, int8_bfloat16, int16, float16,
-            bfloat16 or float32, which is also what `None` gives.
+        folder: Its previous content is deleted.
+        quantization: Type of the stored weights: int8, int8_float32, int8_float16, int8_bfloat16, int16, float16,
+            bfloat16 or float32. `None` means float32.
 
     Raises:
-        GlossaError: naming every setting that CTranslate2 does not have, or an unknown quantization.
+        GlossaError: for settings that CTranslate2 does not support (all are named), or an unknown quantization.
     """
     allowed = specs.model_spec.ACCEPTED_MODEL_TYPES
     if quantization is not None and quantization not in allowed:
@@ -85,7 +85,7 @@ def export_ctranslate2(
 
 
 class GlossaConverter(ctranslate2.converters.Converter):  # type: ignore[name-defined, misc]
-    """CTranslate2's converter for Glossa models: `_load` gives the filled specification."""
+    """CTranslate2's converter for Glossa models; `_load` returns the filled specification."""
 
     def __init__(self, model: GlossaForConditionalGeneration, tokenizer: PreTrainedTokenizerBase):
         self.model = model
@@ -142,7 +142,7 @@ def _end_tokens(decoding: GenerationConfig) -> list[int]:
 
 
 def _tokens(vocabulary, rows: int) -> list[str]:
-    """The tokens by id; rows of the embedding that have no token get a name."""
+    """The tokens by id; embedding rows without a token get a placeholder name."""
     names = {index: token for token, index in vocabulary.get_vocab(with_added_tokens=True).items()}
     if names and max(names) >= rows:
         raise GlossaError(
@@ -163,7 +163,7 @@ def _build(spec_class, config: GlossaConfig, layers: int, heads: int):
     spec = spec_class(
         layers,
         heads,
-        # A specification has the final norm only if it is made as pre-norm; the runtime takes it with either.
+        # Only a pre-norm specification has a final norm, but the runtime supports it with both.
         pre_norm=True,
         no_final_norm=not config.final_norm,
         activation=ACTIVATIONS[config.activation_function],
@@ -172,7 +172,7 @@ def _build(spec_class, config: GlossaConfig, layers: int, heads: int):
         rms_norm=config.norm_type == "rms",
         num_heads_kv=config.key_value_heads,
         head_dim=config.head_dim,
-        rotary_dim=0 if config.position_embedding_type == "rotary" else None,  # 0 is all of the head
+        rotary_dim=0 if config.position_embedding_type == "rotary" else None,  # 0 means the whole head
         rotary_interleave=False,
         rotary_base=config.rotary_base,
     )
@@ -194,7 +194,7 @@ def _fill_side(spec, embeddings_spec, side: GlossaEncoder | GlossaDecoder, longe
         _fill_norm(spec.layernorm_embedding, side.embeddings.norm)
     if config.final_norm:
         _fill_norm(spec.layer_norm, side.final_norm)
-    layers: Any = side.layers  # a ModuleList does not say what it lists
+    layers: Any = side.layers  # the type of a ModuleList hides that of its elements
     for layer_spec, layer in zip(spec.layer, layers, strict=True):
         _fill_self_attention(layer_spec.self_attention, layer.self_attn, layer.self_attn_residual)
         if isinstance(side, GlossaDecoder):

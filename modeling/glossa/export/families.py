@@ -1,4 +1,4 @@
-"""A trained model as one that transformers itself ships: the same translations, and no code of ours to trust.
+"""Export to architectures that ship with transformers: the same translations without custom code.
 
 | target | norm | positions | norm on embeddings | final norms |
 | --- | --- | --- | --- | --- |
@@ -7,8 +7,8 @@
 | bart | post | learned | yes | no |
 | mbart | pre | learned | yes | yes |
 
-All four have layer norms of epsilon 1e-5, plain feed-forwards and heads that divide `d_model`. What they have and a
-Glossa model may lack is filled in exactly: missing biases are zero, and grouped key-value heads are repeated.
+All four have layer norms with epsilon 1e-5, plain feed-forwards and heads that divide `d_model`. Missing biases become
+zeros and grouped key-value heads are repeated, so the exported model computes exactly the same function.
 """
 
 import re
@@ -38,7 +38,7 @@ from ..modeling_glossa import GlossaForConditionalGeneration
 
 @dataclass(frozen=True)
 class Target:
-    """A family of transformers, and what a Glossa model must be to be one of it."""
+    """An architecture of transformers, and the settings that a Glossa model must have to be exported to it."""
 
     config: type[PreTrainedConfig]
     model: type[PreTrainedModel]
@@ -46,7 +46,7 @@ class Target:
     position_embedding_type: str
     embedding_norm: bool
     final_norm: bool
-    shared_only: bool = True  # one embedding matrix for source, target and output, or none
+    shared_only: bool = True  # needs one embedding matrix for source, target and output
 
 
 TARGETS = {
@@ -55,7 +55,7 @@ TARGETS = {
     "bart": Target(BartConfig, BartForConditionalGeneration, "post", "learned", True, False),
     "mbart": Target(MBartConfig, MBartForConditionalGeneration, "pre", "learned", True, True),
 }
-LEARNED_OFFSET = 2  # BART and mBART leave the first two rows of their position tables unused
+LEARNED_OFFSET = 2  # BART and mBART do not use the first two rows of their position tables
 
 COPIED: tuple[str, ...] = (
     "vocab_size",
@@ -81,9 +81,9 @@ RENAMED = (
 
 
 def export_model(model: GlossaForConditionalGeneration, target: str) -> PreTrainedModel:
-    """The same translator as a model of the family `target`, one of [`TARGETS`].
+    """The model converted to the architecture `target`, one of [`TARGETS`].
 
-    Raises `GlossaError` naming every setting that keeps it from being exact.
+    Raises `GlossaError` if the conversion would not be exact; the message names every setting that prevents it.
     """
     family, config = TARGETS[target], model.config
     if problems := _problems(config, family):
@@ -99,7 +99,7 @@ def export_model(model: GlossaForConditionalGeneration, target: str) -> PreTrain
     with torch.no_grad():
         for name, parameter in parameters.items():
             if name.endswith("embed_positions.weight") and family.position_embedding_type == "sinusoidal":
-                continue  # the same table, computed by the family itself
+                continue  # not a weight: the architecture computes the same table
             offset = LEARNED_OFFSET if name.endswith("embed_positions.weight") else 0
             if name in weights:
                 parameter[offset : offset + len(weights[name])].copy_(weights[name])
@@ -112,9 +112,9 @@ def export_model(model: GlossaForConditionalGeneration, target: str) -> PreTrain
 
 
 def save_tokenizer(tokenizer, folder: Path) -> None:
-    """Save the plain fast tokenizer under the class name that every release of transformers knows.
+    """Save a plain fast tokenizer under the class name that every release of transformers has.
 
-    One with a vocabulary for each side has no such class, and keeps its own.
+    A tokenizer with separate vocabularies keeps its own class.
     """
     tokenizer.save_pretrained(folder)
     if target_vocabulary(tokenizer) is not tokenizer.backend_tokenizer:
@@ -154,7 +154,7 @@ def _problems(config: GlossaConfig, family: Target) -> list[str]:
 
 
 def _weights(model: GlossaForConditionalGeneration, exported: PreTrainedModel) -> dict[str, torch.Tensor]:
-    """The model's weights under the names of the family, key-value heads repeated to as many as there are queries."""
+    """The model's weights under their new names, with key-value heads repeated to match the query heads."""
     repeats = {
         f"{name}.{side}": module.num_key_value_groups
         for name, module in model.named_modules()

@@ -1,10 +1,10 @@
-"""A trained model as two ONNX graphs, for ONNX Runtime and whatever else reads them.
+"""Export to two ONNX graphs, for ONNX Runtime and other runtimes.
 
     encoder.onnx    input_ids [B, S], attention_mask [B, S]                  -> source [layers, 2, B, G, S, E]
     decoder.onnx    input_ids [B, 1], attention_mask [B, S], source, target  -> logits [B, V], new target
 
-`source` holds the keys and values of the source for every layer of the decoder, computed once a sentence. `target`
-[layers, 2, B, G, T, E] holds those of the target written so far: T is 0 at the start, and one more after every step.
+`source` holds the keys and values of the source for every decoder layer, computed once per sentence. `target`
+[layers, 2, B, G, T, E] holds those of the target so far: T is 0 at the start and grows by one at every step.
 """
 
 import logging
@@ -21,11 +21,11 @@ from . import require
 from .families import save_tokenizer
 
 OPSET = 18
-BATCH, SOURCE, WRITTEN = "batch", "source_length", "target_length"  # the axes that may have any length
+BATCH, SOURCE, WRITTEN = "batch", "source_length", "target_length"  # axes of any length
 
 
 class SourceGraph(nn.Module):
-    """The encoder, and the keys and values that the decoder makes of what it says."""
+    """The encoder, followed by the key and value projections of the decoder's cross-attention."""
 
     def __init__(self, model: GlossaForConditionalGeneration):
         super().__init__()
@@ -38,7 +38,7 @@ class SourceGraph(nn.Module):
 
 
 class StepGraph(nn.Module):
-    """One step of the decoder, for one token of each sentence."""
+    """One step of the decoder: one token of each sequence."""
 
     def __init__(self, model: GlossaForConditionalGeneration):
         super().__init__()
@@ -48,7 +48,7 @@ class StepGraph(nn.Module):
         self, input_ids: torch.Tensor, attention_mask: torch.Tensor, source: torch.Tensor, target: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         cache = EncoderDecoderCache(DynamicCache(list(target)), DynamicCache(list(source)))
-        # With keys and values at hand nothing of the states is read but their shape.
+        # Keys and values are cached, so only the shape of the states is used.
         states = source.new_zeros(*attention_mask.shape, self.model.config.d_model)
         outputs = self.model(
             decoder_input_ids=input_ids,
@@ -65,7 +65,7 @@ class StepGraph(nn.Module):
 def export_onnx(model: GlossaForConditionalGeneration, tokenizer: PreTrainedTokenizerBase, folder: str | Path) -> None:
     """Write encoder.onnx and decoder.onnx in float32, the tokenizer and generation_config.json.
 
-    Raises `GlossaError` where the packages for it are missing.
+    Raises `GlossaError` if the packages for it are missing.
     """
     require("onnxscript")  # torch.onnx needs it
     for chatty in ("onnxscript", "onnx_ir", "torch.onnx"):
@@ -91,11 +91,11 @@ def export_onnx(model: GlossaForConditionalGeneration, tokenizer: PreTrainedToke
 
 
 def _export(graph: nn.Module, inputs: dict[str, tuple[torch.Tensor, dict]], outputs: list[str], path: Path) -> None:
-    """Trace `graph` for inputs like these, whose axes that are named may have any length."""
+    """Trace `graph` with these inputs; their named axes may have any length."""
     tensors, shapes = zip(*inputs.values(), strict=True)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*axis name")  # that an axis is shared is what its name is for
-        warnings.filterwarnings("ignore", category=FutureWarning)  # of torch, about itself
+        warnings.filterwarnings("ignore", message=".*axis name")  # of shared axis names, which are intended
+        warnings.filterwarnings("ignore", category=FutureWarning)  # of torch about its own code
         torch.onnx.export(
             graph.eval(),
             tensors,

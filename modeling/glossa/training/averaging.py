@@ -1,4 +1,4 @@
-"""The mean of several checkpoints, which generalises better than any of them (Vaswani et al. 2017, section 6.1)."""
+"""Averaging of checkpoints, which often generalizes better than any one of them (Vaswani et al. 2017, section 6.1)."""
 
 import logging
 from pathlib import Path
@@ -14,9 +14,9 @@ logger = logging.getLogger(__name__)
 
 
 def choose_checkpoints(run: Path, count: int, by: str, metric: str, greater_is_better: bool) -> list[Path]:
-    """The `count` checkpoints of `run` that are the last ones, or the best by `metric`; oldest first.
+    """The last `count` checkpoints of `run`, or the best by `metric`; oldest first.
 
-    Where the run kept fewer, all of them, with a warning: a run that is done must not fail for that.
+    If the run has fewer, returns all of them and logs a warning, since a finished run must not fail here.
     """
     checkpoints = RunFolder(run).checkpoints()
     if len(checkpoints) < count:
@@ -49,5 +49,5 @@ def average_into(model: nn.Module, checkpoints: list[Path]) -> None:
                 sums[name] = sums.get(name, 0) + weight.double()
     parameters = model.state_dict()
     for name, total in sums.items():
-        # Tied matrices are stored once; writing to one writes to all.
+        # Tied matrices are stored once and share their memory.
         parameters[name].copy_(total / len(checkpoints))

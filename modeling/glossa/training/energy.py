@@ -1,4 +1,4 @@
-"""What a training costs in energy, by the machine's own counters; nothing where it has none."""
+"""The energy used by training, measured by the machine's own counters if it has any."""
 
 import ctypes
 from pathlib import Path
@@ -9,14 +9,14 @@ POWERCAP = Path("/sys/class/powercap")
 
 
 class EnergyMeter(TrainerCallback):
-    """Adds up the energy of processors (RAPL) and NVIDIA GPUs (NVML) from the beginning of training to its end.
+    """Adds up the energy of CPUs (RAPL) and NVIDIA GPUs (NVML) during training.
 
-    The counters are the whole machine's, so other programs count too; memory, fans and power supply do not. They are
-    read at every line of the log, as the processor's start anew several times a day.
+    The counters cover the whole machine: they include other programs, but not memory, fans and power supply. They are
+    read at every log entry, since the CPU's counters overflow several times a day.
     """
 
     def __init__(self, powercap: Path = POWERCAP):
-        self.counters: list[_Processor | _Gpu] = [*_processors(powercap), *_gpus()]
+        self.counters: list[_Cpu | _Gpu] = [*_cpus(powercap), *_gpus()]
         self.joules = 0.0
         self._last: list[float] = []
 
@@ -26,7 +26,7 @@ class EnergyMeter(TrainerCallback):
     def on_log(self, args, state, control, **kwargs):
         try:
             now = [counter.joules() for counter in self.counters]
-        except (OSError, ValueError):  # a counter that is lost makes the sum worthless, and training goes on
+        except (OSError, ValueError):  # without all counters the sum is wrong; training continues
             self.counters = []
             return
         for counter, before, after in zip(self.counters, self._last, now, strict=True):
@@ -36,16 +36,16 @@ class EnergyMeter(TrainerCallback):
     on_train_end = on_log
 
     def metrics(self) -> dict[str, float | str]:
-        """`energy_kwh` and, in words, its `energy_source`; empty where nothing could be measured."""
+        """`energy_kwh` and a description of its `energy_source`; empty if nothing could be measured."""
         if not self.counters or not self.joules:
             return {}
-        kinds = {"processor packages" if isinstance(counter, _Processor) else "GPUs" for counter in self.counters}
+        kinds = {"CPU packages" if isinstance(counter, _Cpu) else "GPUs" for counter in self.counters}
         source = f"estimated from the energy counters of {' and '.join(sorted(kinds))}, other programs included"
         return {"energy_kwh": round(self.joules / 3.6e6, 6), "energy_source": source}
 
 
-class _Processor:
-    """One package: a counter of microjoules that starts anew beyond its range."""
+class _Cpu:
+    """One CPU package: a counter of microjoules that restarts at 0 beyond its range."""
 
     def __init__(self, folder: Path):
         self.file = folder / "energy_uj"
@@ -71,12 +71,12 @@ class _Gpu:
         return value.value / 1e3
 
 
-def _processors(powercap: Path) -> list[_Processor]:
+def _cpus(powercap: Path) -> list[_Cpu]:
     try:
         folders = [path.parent for path in sorted(powercap.glob("*/name")) if "package" in path.read_text()]
-        found = [_Processor(folder) for folder in folders]
+        found = [_Cpu(folder) for folder in folders]
         return [counter for counter in found if counter.joules() >= 0]
-    except (OSError, ValueError):  # only root may read them on most machines
+    except (OSError, ValueError):  # on most machines only root may read them
         return []
 
 

@@ -57,7 +57,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Subject:
-    """A subject. `person` indexes the conjugations; `owner` is the possessive that refers back to it."""
+    """The subject of a clause. `person` indexes the conjugations; `owner` is the possessive that refers to it."""
 
     en: str
     fr: str

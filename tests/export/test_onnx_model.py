@@ -1,4 +1,4 @@
-"""ONNX: graphs that ONNX Runtime runs, for any batch and length, and the programs of docs/serving.md."""
+"""ONNX graphs in ONNX Runtime for any batch size and length, and the programs of docs/serving.md."""
 
 import json
 import re
@@ -22,7 +22,7 @@ SERVING = (Path(__file__).parents[2] / "docs" / "serving.md").read_text(encoding
 
 
 def steps(folder, source, mask, target):
-    """Logits [B, T, V] of the graphs in `folder`, one step after the other."""
+    """Logits [B, T, V] of the graphs in `folder`, computed step by step."""
     encoder, decoder = (InferenceSession(folder / f"{name}.onnx") for name in ("encoder", "decoder"))
     (read,) = encoder.run(None, {"input_ids": source.numpy(), "attention_mask": mask.numpy()})
     written, logits = read[..., :0, :], []
@@ -38,7 +38,7 @@ def steps(folder, source, mask, target):
 def test_logits_are_equal_for_any_batch_and_length(tmp_path, case):
     model = build(**ARCHITECTURES[case])
     export_onnx(model, PreTrainedTokenizerFast(tokenizer_object=words(37), **special()), tmp_path)
-    assert model.config._attn_implementation != "eager", "the model is left as it was"
+    assert model.config._attn_implementation != "eager", "the model is unchanged"
     generator = torch.Generator().manual_seed(2)
     for rows, source_length, target_length in ((1, 1, 1), (3, 9, 12), (5, 4, 2)):
         source = torch.randint(4, 37, (rows, source_length), generator=generator)
@@ -50,11 +50,11 @@ def test_logits_are_equal_for_any_batch_and_length(tmp_path, case):
         torch.testing.assert_close(steps(tmp_path, source, mask, target), expected, rtol=0, atol=1e-4)
         if source_length > 1:
             other = steps(tmp_path, source, torch.ones_like(mask), target)
-            assert (other[0] - expected[0]).abs().max() > 1e-3, "the mask means something"
+            assert (other[0] - expected[0]).abs().max() > 1e-3, "the mask has an effect"
 
 
 def run_documented(name, folder, texts):
-    """What the program in docs/serving.md that begins with `# name` says, where nothing of ours can be imported."""
+    """Run the program in docs/serving.md that starts with `# name`, without torch, transformers and Glossa."""
     (program,) = re.findall(rf"```python\n# {name}\n(.*?)```", SERVING, re.DOTALL)
     program = "import sys\nfor name in ('torch', 'transformers', 'glossa'): sys.modules[name] = None\n" + program
     output = subprocess.run(
@@ -69,7 +69,7 @@ def run_documented(name, folder, texts):
 
 
 @pytest.mark.slow
-def test_the_documented_program_for_onnx_translates_as_glossa_does(tmp_path):
+def test_the_documented_onnx_program_translates_like_glossa(tmp_path):
     model = build(**ARCHITECTURES["multi-query"])
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=words(37), **special())
     export_onnx(model, tokenizer, tmp_path)
@@ -80,7 +80,7 @@ def test_the_documented_program_for_onnx_translates_as_glossa_does(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_documented_program_for_ctranslate2_translates_as_glossa_does(tiny_run, tmp_path):
+def test_the_documented_ctranslate2_program_translates_like_glossa(tiny_run, tmp_path):
     model, tokenizer = load_model(tiny_run), load_tokenizer(tiny_run)
     export_ctranslate2(model, tokenizer, tmp_path / "engine")
     texts = [f"{a} {b}." for a in "abcdefg" for b in "klmno"]

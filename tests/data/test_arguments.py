@@ -1,0 +1,33 @@
+"""The data settings: what is refused, and where they are read from."""
+
+import pytest
+from transformers import HfArgumentParser
+
+from glossa.data.arguments import DataArguments
+from glossa.errors import GlossaError
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"validation_size": -1}, "validation_size is -1; it must be at least 0"),
+        ({"validation_size": "1e-2"}, "validation_size is '1e-2'; give a number"),
+        ({"target_language": False}, "target_language is False; give a code in quotes"),
+        ({"test_size": 1.5}, "test_size is 1.5; give a share"),
+        ({"max_train_samples": 0}, "max_train_samples is 0; it must be at least 1"),
+        ({"target_language": "en"}, "both 'en'"),
+        ({"source_column": "a"}, "target_column is None"),
+        ({"dataset": "files"}, "data_path is empty"),
+    ],
+)
+def test_invalid_settings_are_refused(settings, message):
+    with pytest.raises(GlossaError, match=message):
+        DataArguments(**settings)
+
+
+def test_settings_from_yaml_and_the_command_line():
+    parser = HfArgumentParser(DataArguments)
+    (parsed,) = parser.parse_dict({"data_path": "a.tsv", "validation_size": 1000})
+    assert parsed.data_path == ["a.tsv"] and parsed.validation_size == 1000
+    (parsed,) = parser.parse_args_into_dataclasses(["--data_path", "a.en", "a.fr", "--strict", "--test_size", "0.1"])
+    assert parsed.data_path == ["a.en", "a.fr"] and parsed.strict and parsed.test_size == 0.1

@@ -1,0 +1,66 @@
+"""Data settings to clean, split pairs."""
+
+from pathlib import Path
+
+import numpy
+import pytest
+from datasets import Dataset
+
+from glossa.data.arguments import DataArguments
+from glossa.data.pairs import group_references, prepare_pairs
+from glossa.data.splitting import normalize_side
+from glossa.errors import GlossaError
+
+ANKI = Path(__file__).parents[3] / "shared/data/anki/fra-eng.zip"
+
+
+def of(*pairs):
+    sources, targets = zip(*pairs, strict=True)
+    return Dataset.from_dict({"source": list(sources), "target": list(targets)})
+
+
+def sides(dataset):
+    return {side: {normalize_side(text) for text in dataset[side]} for side in ("source", "target")}
+
+
+def test_group_references():
+    pairs = of(("b", "1"), ("a", "2"), ("b", "3"), ("B", "4"))
+    assert group_references(pairs) == [("b", ["1", "3"]), ("a", ["2"]), ("B", ["4"])]
+
+
+def test_only_missing_splits_are_held_out(tmp_path):
+    (tmp_path / "a.tsv").write_text("".join(f"s{number}\tt{number}\n" for number in range(20)))
+    (tmp_path / "t.tsv").write_text("s3\tother\nnew\tneuf\n")
+    arguments = DataArguments(
+        data_path=[str(tmp_path / "a.tsv")],
+        test_path=[str(tmp_path / "t.tsv")],
+        validation_size=4,
+        max_validation_samples=3,
+        test_size=9,
+    )
+    splits, report = prepare_pairs(arguments)
+    assert report.sizes == {name: len(part) for name, part in splits.items()} == {
+        "train": 16, "validation": 3, "test": 2,
+    }  # fmt: skip
+    assert splits["test"]["source"] == ["s3", "new"]
+    held_out = splits["train"]["source"].count("s3")
+    assert report.overlap == {"validation": {"source": 0, "target": 0}, "test": {"source": held_out, "target": 0}}
+
+
+def test_one_pair_is_too_few(tmp_path):
+    (tmp_path / "a.tsv").write_text("a\tb\na\tb\n")
+    with pytest.raises(GlossaError, match="1 pairs are too few"):
+        prepare_pairs(DataArguments(data_path=[str(tmp_path / "a.tsv")]))
+
+
+@pytest.mark.skipif(not ANKI.exists(), reason=f"the real Anki archive is not at {ANKI}")
+def test_real_anki_splits_share_no_sentence():
+    arguments = DataArguments(dataset="anki", data_path=[str(ANKI)], validation_size=2000, test_size=2000)
+    splits, report = prepare_pairs(arguments)
+    assert report.sizes == {"train": 161_589, "validation": 2000, "test": 2000}
+    assert sum(report.splits["train"][reason] for reason in ("malformed", "empty", "duplicates")) == 0
+    train, validation, test = (sides(splits[name]) for name in ("train", "validation", "test"))
+    for side in ("source", "target"):
+        assert not test[side] & (train[side] | validation[side]) and not validation[side] & train[side]
+    # Held-out splits resemble the whole data, so some sources have several references.
+    assert 1.2 < numpy.mean([len(references) for _, references in group_references(splits["test"])]) < 1.7
