@@ -6,14 +6,14 @@ RUN := $(VENV)/bin
 
 .PHONY: quickstart test fast lint docs notebook compat clean
 
-quickstart: $(VENV)/.installed
+quickstart: $(VENV)/.package
 	rm -rf runs/quickstart
 	$(RUN)/glossa train quickstart
 
 # The tests of the Space use Debian's Chromium. Where it cannot be installed they are skipped and say so.
 test: $(VENV)/.installed lint
 	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium) >/dev/null 2>&1 || true
-	$(RUN)/pytest -m "slow or not slow"
+	$(RUN)/pytest -n 2 -m "slow or not slow"
 
 fast: $(VENV)/.installed
 	$(RUN)/pytest
@@ -36,8 +36,12 @@ notebook: $(VENV)/.docs
 compat: $(VENV)/.installed
 	$(RUN)/python tests/compatibility.py
 
-$(VENV)/.installed: pyproject.toml constraints.txt
+$(VENV)/.package: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
+	$(RUN)/pip install --quiet -c constraints.txt -e .
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.package
 	$(RUN)/pip install --quiet -c constraints.txt -e ".[dev]"
 	touch $@
 
