@@ -11,6 +11,7 @@ BENCHMARKS = {
     "decode": ("decoding", "translation speed beside MarianMT, a loop without a cache, and the exported engine"),
     "pipeline": ("pipeline", "speed from raw text to batches, first and cached, and the time to the first step"),
     "growth": ("growth", "time and memory against sentence length, vocabulary, batch size and corpus size"),
+    "load": ("load", "training speed beside busy programs, by number of threads and as a run chooses it"),
     "engine": ("engine", "CTranslate2 beside transformers on a run's test sentences: equality, BLEU, seconds, size"),
     "steps": ("steps", "quality and time with random batches and with batches of similar lengths"),
     "defects": ("defects", "what the defects of a published tutorial system cost in BLEU"),

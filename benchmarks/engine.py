@@ -163,10 +163,3 @@ def engine_rows(rows: list[dict]) -> list[dict[str, str]]:
         }
         for row in rows
     ]
-
-
-def main(argv: list[str]) -> None:
-    """`run` from a command line, for tests/inference/test_engine.py."""
-    parser = argparse.ArgumentParser()
-    add_arguments(parser)
-    run(parser.parse_args(argv))

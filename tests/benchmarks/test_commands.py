@@ -2,12 +2,17 @@
 
 import subprocess
 import sys
+import time
 from importlib import import_module
 from pathlib import Path
 
+import psutil
 import pytest
+import torch
 
 from benchmarks.__main__ import BENCHMARKS, choose, main
+from benchmarks.contenders import Work
+from benchmarks.load import busy_neighbors, load_row, measure
 
 ROOT = Path(__file__).parents[2]
 
@@ -58,3 +63,33 @@ def test_the_engine_benchmark_compares_both(tiny_run, capsys):
     ]
     assert [row[2] for row in rows[:4]] == ["100.0%"] * 4
     assert [row[1] for row in rows] == ["1", "2"] * 3
+
+
+class OneThreadContender:
+    """Trains twice as fast with one thread as with two."""
+
+    def train(self, steps):
+        seconds = 0.01 * steps * torch.get_num_threads()
+        time.sleep(seconds)
+        return Work(seconds, steps, 100 * steps, 200 * steps, 200 * steps, 1)
+
+
+def test_load_compares_numbers_of_threads():
+    used = torch.get_num_threads()
+    try:
+        found = measure(OneThreadContender(), 1, threads=2, rounds=2, steps=3)
+    finally:
+        torch.set_num_threads(used)
+    assert found["speeds"][1]["median"] == pytest.approx(10_000) and found["speeds"][2]["median"] == pytest.approx(
+        5000
+    )
+    assert found["chosen"] == 1 and found["share"] == 1
+    row = load_row("tiny", 1, found)
+    assert row["chosen"] == "1" and row["1 thread"].startswith("10,000 [") and row["share of the best"] == "100%"
+
+
+def test_neighbors_live_as_long_as_the_measurement():
+    children = psutil.Process().children
+    with busy_neighbors(2):
+        assert sum("while True" in " ".join(child.cmdline()) for child in children()) == 2
+    assert not any("while True" in " ".join(child.cmdline()) for child in children())
