@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from glossa.data import corruption
+from glossa.data.arguments import TokenizerArguments
 from glossa.data.corruption import (
     PretrainingCollator,
     corrupt_spans,
@@ -16,7 +17,7 @@ from glossa.data.corruption import (
     mask_tokens,
     special_tokens,
 )
-from glossa.data.vocabulary import TokenizerArguments, train_tokenizer, train_tokenizer_pair
+from glossa.data.vocabulary import train_tokenizer, train_tokenizer_pair
 from glossa.errors import GlossaError
 
 TEXTS = ["one two three four five six seven eight nine ten"] * 2

@@ -1,7 +1,8 @@
 import pytest
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from glossa.data.vocabulary import SPECIAL_TOKENS, TokenizerArguments, train_tokenizer, train_tokenizer_pair
+from glossa.data.arguments import TokenizerArguments
+from glossa.data.vocabulary import SPECIAL_TOKENS, train_tokenizer, train_tokenizer_pair
 from glossa.errors import GlossaError
 
 TEXTS = [

@@ -75,6 +75,17 @@ def test_every_recipe_passes(recipe):
     catalog.check([recipe, "--bf16", "--data_path", "a", "b", "--length_penalty", "-1", "--source-framing", "none"])
 
 
+def test_values_have_their_types_and_the_command_line_comes_first(tmp_path):
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text("dropout: 0\nvocab_size: 300\ndata_path: [a, b]\nbf16: no\nseed: null\noutput_dir: '7'\n")
+    given = catalog.check([str(recipe), "--vocab-size=400", "--bf16", "--normalization", "nfkc", "lowercase"])
+    assert given == {
+        "dropout": 0.0, "vocab_size": 400, "data_path": ["a", "b"], "bf16": True, "output_dir": "7",
+        "normalization": ["nfkc", "lowercase"],
+    }  # fmt: skip
+    assert type(given["dropout"]) is float and catalog.check(["--bf16", "False"]) == {"bf16": False}
+
+
 def test_old_names_are_understood():
     assert catalog.current_flag("--source_framing") == "--source_special_tokens"
     assert catalog.current_flag("--source-framing=end") == "--source_special_tokens=end"

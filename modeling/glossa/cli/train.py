@@ -5,10 +5,12 @@ this machine are used, as by `accelerate launch`. `--help` shows the settings th
 every one.
 """
 
+import dataclasses
 import os
 import sys
 import textwrap
 
+from ..data.arguments import DataArguments, TokenizerArguments, check_paths
 from ..training import catalog
 
 # In the order in which a newcomer meets them.
@@ -24,7 +26,7 @@ def main(argv: list[str]) -> None:
     if not argv or {"-h", "--help", "help"} & set(argv):
         print_help("all" in argv)
         sys.exit(0)
-    catalog.check(argv)
+    check(argv)
     devices = local_devices()
     if devices > 1:
         return launch(argv, devices)
@@ -32,6 +34,16 @@ def main(argv: list[str]) -> None:
     from ..training.run import train
 
     train(parse_settings(argv))
+
+
+def check(argv: list[str]) -> None:
+    """Raise `GlossaError` for whatever can be seen to be wrong before libraries and data are loaded."""
+    given = catalog.check(argv)
+    for kind in (DataArguments, TokenizerArguments):
+        names = {field.name for field in dataclasses.fields(kind)}
+        settings = kind(**{name: value for name, value in given.items() if name in names})
+        for name in ("data_path", "validation_path", "test_path"):
+            check_paths(getattr(settings, name, []))
 
 
 def local_devices() -> int:

@@ -1,8 +1,14 @@
-"""The data settings of a recipe."""
+"""The data and tokenizer settings of a recipe. This module imports no library, so their checks are quick."""
 
+import difflib
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Literal
 
 from ..errors import GlossaError
+
+NORMALIZATION_STEPS = ("nfkc", "lowercase", "hyphens_to_spaces", "strip_punctuation")
 
 
 @dataclass
@@ -170,3 +176,54 @@ class DataArguments:
             raise GlossaError(
                 "dataset is 'files' but data_path is empty; give one file of pairs or two aligned files."
             )
+
+
+def check_paths(paths: Iterable[str | Path]) -> None:
+    """Raise `GlossaError` if one of `paths` does not exist or is empty."""
+    for path in map(Path, paths):
+        if not path.expanduser().exists():
+            names = [other.name for other in path.expanduser().absolute().parent.glob("*")]
+            near = difflib.get_close_matches(path.name, names, 1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise GlossaError(f"{path} does not exist.{hint} Give the path of a file of pairs.")
+        if path.expanduser().stat().st_size == 0:
+            raise GlossaError(f"{path} is empty (0 bytes); give a file with at least one pair.")
+
+
+def _setting(default, meaning: str):
+    return field(default=default, metadata={"help": meaning})
+
+
+@dataclass
+class TokenizerArguments:
+    """The tokenizer settings of a recipe. Raises `GlossaError` if a value is not allowed."""
+
+    _argument_group_name = "tokenizer"
+
+    vocab_size: int = _setting(
+        8000, "Size of the shared vocabulary; with target_vocab_size, of the source vocabulary."
+    )
+    target_vocab_size: int | None = _setting(
+        None, "Size of the target vocabulary. If given, source and target have separate vocabularies."
+    )
+    tokenizer_model: Literal["bpe", "unigram", "wordpiece", "word"] = _setting(
+        "bpe", "Subwords (byte-level BPE, Unigram, WordPiece) or whole words."
+    )
+    min_frequency: int = _setting(2, "Leave out subwords and words that are rarer than this in the training text.")
+    normalization: list[str] = field(
+        default_factory=list,
+        metadata={"help": "Normalization steps, in order: nfkc, lowercase, hyphens_to_spaces, strip_punctuation."},
+    )
+    split_punctuation: bool = _setting(True, "wordpiece and word: punctuation marks are separate words.")
+    source_special_tokens: Literal["none", "end", "start_end"] = _setting(
+        "end", "Special tokens of a source: none, end (</s> after it) or start_end (also <s> before it)."
+    )
+
+    def __post_init__(self):
+        for step in self.normalization:
+            if step not in NORMALIZATION_STEPS:
+                raise GlossaError(f"normalization has {step!r}; its steps are {', '.join(NORMALIZATION_STEPS)}.")
+        for name in ("vocab_size", "target_vocab_size", "min_frequency"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise GlossaError(f"{name} is {value}; it must be at least 1.")

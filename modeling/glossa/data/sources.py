@@ -3,7 +3,6 @@
 Every source becomes a `DatasetDict` of cached Arrow data sets with the columns of `FEATURES`.
 """
 
-import difflib
 import logging
 from collections.abc import Iterator
 from dataclasses import astuple
@@ -22,7 +21,7 @@ from datasets.exceptions import DatasetGenerationError, DatasetsError
 
 from ..errors import GlossaError, http_errors
 from . import anki, readers
-from .arguments import DataArguments
+from .arguments import DataArguments, check_paths
 from .caching import cached_map, cached_rows
 from .readers import Columns, pair_of, read_rows
 
@@ -84,15 +83,10 @@ def read_files(paths, columns: Columns, limit: int | None) -> Dataset:
             f"{len(paths)} files are given ({', '.join(map(str, paths))}); allowed are one file of pairs, or two "
             "line-aligned text files, source then target."
         )
+    check_paths(paths)
     for path in paths:
         if path.is_dir():
             raise GlossaError(f"{path} is a folder; give a file in it. Formats: {readers.FORMATS}.")
-        if not path.exists():
-            near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*")], 1)
-            hint = f" Did you mean {near[0]}?" if near else ""
-            raise GlossaError(f"{path} does not exist.{hint} Give the path of a file of pairs.")
-        if path.stat().st_size == 0:
-            raise GlossaError(f"{path} is empty (0 bytes); give a file with at least one pair.")
         if len(paths) == 2 and path.name.removesuffix(".gz").endswith(readers.TABLES):
             raise GlossaError(f"{path} is a table; two paths are two line-aligned text files. Give one table only.")
     stamps = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths]

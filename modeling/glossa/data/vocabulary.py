@@ -1,14 +1,13 @@
 """Tokenizer training: byte-level BPE, Unigram, WordPiece or whole words, with a shared or with two vocabularies."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from ..errors import GlossaError
 from ..tokenization_glossa import GlossaTokenizer
+from .arguments import TokenizerArguments
 
 PAD, EOS, START, UNKNOWN = "<pad>", "</s>", "<s>", "<unk>"
 SPECIAL_TOKENS = [PAD, EOS, START, UNKNOWN]  # ids 0 to 3, the defaults of GlossaConfig
@@ -30,45 +29,6 @@ _UNWANTED_SPACES = (
     r"(?<=\w) (?=['’-]\w)",
 )
 Texts = Iterable[str] | Iterator[list[str]]
-
-
-def _setting(default, meaning: str):
-    return field(default=default, metadata={"help": meaning})
-
-
-@dataclass
-class TokenizerArguments:
-    """The tokenizer settings of a recipe. Raises `GlossaError` if a value is not allowed."""
-
-    _argument_group_name = "tokenizer"
-
-    vocab_size: int = _setting(
-        8000, "Size of the shared vocabulary; with target_vocab_size, of the source vocabulary."
-    )
-    target_vocab_size: int | None = _setting(
-        None, "Size of the target vocabulary. If given, source and target have separate vocabularies."
-    )
-    tokenizer_model: Literal["bpe", "unigram", "wordpiece", "word"] = _setting(
-        "bpe", "Subwords (byte-level BPE, Unigram, WordPiece) or whole words."
-    )
-    min_frequency: int = _setting(2, "Leave out subwords and words that are rarer than this in the training text.")
-    normalization: list[str] = field(
-        default_factory=list,
-        metadata={"help": "Normalization steps, in order: nfkc, lowercase, hyphens_to_spaces, strip_punctuation."},
-    )
-    split_punctuation: bool = _setting(True, "wordpiece and word: punctuation marks are separate words.")
-    source_special_tokens: Literal["none", "end", "start_end"] = _setting(
-        "end", "Special tokens of a source: none, end (</s> after it) or start_end (also <s> before it)."
-    )
-
-    def __post_init__(self):
-        for step in self.normalization:
-            if step not in NORMALIZERS:
-                raise GlossaError(f"normalization has {step!r}; its steps are {', '.join(NORMALIZERS)}.")
-        for name in ("vocab_size", "target_vocab_size", "min_frequency"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise GlossaError(f"{name} is {value}; it must be at least 1.")
 
 
 def train_tokenizer(

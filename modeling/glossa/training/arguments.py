@@ -12,8 +12,7 @@ from transformers import HfArgumentParser, SchedulerType, Seq2SeqTrainingArgumen
 from transformers.integrations import is_trackio_available
 
 from ..configuration_glossa import GlossaConfig
-from ..data.arguments import DataArguments
-from ..data.vocabulary import TokenizerArguments
+from ..data.arguments import DataArguments, TokenizerArguments
 from ..errors import GlossaError
 from . import catalog
 

@@ -24,7 +24,7 @@ RECIPES = PACKAGE / "recipes"
 DERIVED = {"vocab_size", "decoder_vocab_size", "label_smoothing", "use_cache", "is_encoder_decoder"}
 GROUPS = {
     "data": ("data/arguments.py", "DataArguments"),
-    "tokenizer": ("data/vocabulary.py", "TokenizerArguments"),
+    "tokenizer": ("data/arguments.py", "TokenizerArguments"),
     "model": ("configuration_glossa.py", "GlossaConfig"),
     "translator": ("training/arguments.py", "TranslatorArguments"),
     "training": ("training/arguments.py", "GlossaTrainingArguments"),
@@ -164,24 +164,43 @@ def read_recipe(name: str) -> dict[str, str | list | dict]:
     return recipe
 
 
-def check(argv: list[str]) -> None:
-    """Raise `GlossaError` where `[RECIPE] [--setting value ...]` has a mistake that shows without the libraries."""
+def check(argv: list[str]) -> dict[str, Any]:
+    """The settings that `[RECIPE] [--setting value ...]` gives, the command line first, each with its type.
+
+    Raises `GlossaError` where a setting does not exist, or a value has another type.
+    """
+    given: dict[str, Any] = {}
     if argv and not argv[0].startswith("-"):
         for name, value in read_recipe(argv[0]).items():
-            if isinstance(value, str) and value not in EMPTY:
-                _check_value(argv[0], name, value)
+            if value not in EMPTY and not isinstance(value, dict):
+                given[name] = _convert(argv[0], name, value if isinstance(value, list) else [value])
         argv = argv[1:]
+    words: dict[str, list[str]] = {}
     name = None
     for word in map(current_flag, argv):
         if word.startswith("--"):
-            name, _, value = word[2:].partition("=")
+            name, *value = word[2:].split("=", 1)
             name = name.replace("-", "_")
             if name not in settings():
                 raise GlossaError(f"Command line: {unknown(name)}")
-            if value:
-                _check_value("Command line", name, value)
+            words[name] = value
         elif name is not None:
-            _check_value("Command line", name, word)
+            words[name].append(word)
+    return given | {name: _convert("Command line", name, values) for name, values in words.items()}
+
+
+def _convert(where: str, name: str, values: list[str]) -> Any:
+    setting = settings()[name]
+    if setting.type.startswith("list"):
+        return values
+    if not values:
+        return True  # a flag without a value
+    if problem := setting.problem(values[0]):
+        raise GlossaError(f"{where}: {name} is {values[0]!r}; {problem}.")
+    kinds = {kind.strip() for kind in setting.type.split("|")}
+    if "int" in kinds or "float" in kinds:
+        return float(values[0]) if "float" in kinds else int(values[0])
+    return values[0].lower()[0] in "ty1" if kinds == {"bool"} else values[0]
 
 
 def current_flag(argument: str) -> str:
@@ -189,11 +208,6 @@ def current_flag(argument: str) -> str:
     name, *value = argument.split("=", 1)
     current = RENAMED.get(name.removeprefix("--").replace("-", "_")) if name.startswith("--") else None
     return "=".join([f"--{current}", *value]) if current else argument
-
-
-def _check_value(where: str, name: str, value: str) -> None:
-    if problem := settings()[name].problem(value):
-        raise GlossaError(f"{where}: {name} is {value!r}; {problem}.")
 
 
 def unknown(name: str) -> str:
