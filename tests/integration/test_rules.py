@@ -113,7 +113,7 @@ PRIVATE = {
     "transformers.tokenization_utils_base": {"_switch_to_input_mode", "_switch_to_target_mode"},
     "transformers.tokenization_utils_tokenizers": {"_tokenizer"},
     "transformers.hf_argparser": {"_argument_group_name"},
-    "datasets.arrow_dataset": {"_fingerprint", "_indices"},
+    "datasets.arrow_dataset": {"_fingerprint"},
     "accelerate.accelerator": {"_original_forward"},
 }  # fmt: skip
 
