@@ -66,7 +66,9 @@ def comparison_table(tests: dict[str, dict]) -> str:
             baseline, system = found["baseline"], found["system"]
             scores = [f"{baseline:.2f}", f"{system:.2f}", f"{system - baseline:+.2f}", f"{found['p_value']:.3f}"]
             rows.append([name, METRICS[metric], *scores])
-    return "\n".join([*_aligned(rows), "p-value: probability of a difference this large by chance alone (Koehn 2004)."])
+    return "\n".join(
+        [*_aligned(rows), "p-value: probability of a difference this large by chance alone (Koehn 2004)."]
+    )
 
 
 def distinct(scores: dict[str, dict]) -> list[str]:
