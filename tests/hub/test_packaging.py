@@ -1,4 +1,4 @@
-"""The wheel: built from the sources, installed where nothing else is, imported."""
+"""The wheel: built from the sources, installed in an empty environment and imported."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ def wheel(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_the_wheel_holds_every_module_and_the_licence(wheel):
+def test_wheel_has_every_module_and_the_license(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     package = ROOT / "modeling"
     assert {str(path.relative_to(package)) for path in package.rglob("*.py")} <= names
@@ -27,7 +27,7 @@ def test_the_wheel_holds_every_module_and_the_licence(wheel):
 
 
 @pytest.mark.slow
-def test_the_wheel_installs_in_an_empty_environment(wheel, tmp_path):
+def test_wheel_installs_in_an_empty_environment(wheel, tmp_path):
     environment = tmp_path / "environment"
     subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
     python = environment / "bin" / "python"
