@@ -250,7 +250,7 @@ def _print_samples(rows: Iterable[dict[str, str]]) -> None:
 
 
 def _validation_rows(pairs: Dataset, tokenized: Dataset) -> tuple[Dataset, list[str], list[list[str]]]:
-    """One row per distinct source with its first reference, sorted by length; the sources; and all their references."""
+    """One row per distinct source with its first reference, sorted by length; the sources; all references."""
     grouped = dict(group_references(pairs))
     first: dict[str, int] = {}
     for row, source in enumerate(pairs["source"]):
