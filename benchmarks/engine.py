@@ -87,7 +87,7 @@ def _translate_to_length_in_process(sources: list[list[int]], beams: int, length
     tokenizer: Any = _loaded.tokenizer
     tokens = [tokenizer.convert_ids_to_tokens(ids) for ids in sources]
     options = {"min_decoding_length": length, "max_decoding_length": length, "max_input_length": 0}
-    options["max_batch_size"] = _loaded.sentences_a_worker(len(tokens))
+    options["max_batch_size"] = _loaded.sentences_per_worker(len(tokens))
     found = _loaded.translator.translate_batch(tokens, beam_size=beams, **options)
     ids = [tokenizer.convert_tokens_to_ids(result.hypotheses[0]) for result in found]
     return tokenizer.batch_decode(ids, skip_special_tokens=True)

@@ -6,9 +6,9 @@ from typing import Any
 import torch
 from transformers import pipeline
 
-MOST_TEXTS = 64  # in one request
-MOST_CHARACTERS = 20_000  # of a text
-MOST_BEAMS = 16
+MAX_TEXTS = 64  # per request
+MAX_CHARACTERS = 20_000  # per text
+MAX_BEAMS = 16
 SETTINGS = {"num_beams", "num_return_sequences", "length_penalty", "max_new_tokens", "return_scores", "batch_size"}
 # Parameters that the widget and the Hub's clients send, but that a model for one direction does not need.
 IGNORED = {"src_lang", "tgt_lang", "clean_up_tokenization_spaces", "truncation", "generate_parameters"}
@@ -44,19 +44,19 @@ def check(data: Any) -> str:
     texts = data["inputs"] if isinstance(data["inputs"], list) else [data["inputs"]]
     if not all(isinstance(text, str) for text in texts):
         return '"inputs" must be a text or a list of texts.'
-    if len(texts) > MOST_TEXTS:
-        return f"{len(texts)} texts in one request; at most {MOST_TEXTS} are taken."
+    if len(texts) > MAX_TEXTS:
+        return f"{len(texts)} texts in one request; at most {MAX_TEXTS} are allowed."
     longest = max((len(text) for text in texts), default=0)
-    if longest > MOST_CHARACTERS:
-        return f"A text has {longest:,} characters; at most {MOST_CHARACTERS:,} are taken."
+    if longest > MAX_CHARACTERS:
+        return f"A text has {longest:,} characters; at most {MAX_CHARACTERS:,} are allowed."
     parameters = data.get("parameters") or {}
     if not isinstance(parameters, dict):
         return '"parameters" must be an object of names and values.'
     unknown = sorted(parameters.keys() - SETTINGS - IGNORED)
     if unknown:
-        return f"There is no parameter {unknown[0]!r}; there are {', '.join(sorted(SETTINGS))}."
+        return f"There is no parameter {unknown[0]!r}; the parameters are {', '.join(sorted(SETTINGS))}."
     for name in ("num_beams", "num_return_sequences"):
         value = parameters.get(name, 1)
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_BEAMS:
-            return f"{name} is {value!r}; it must be a whole number from 1 to {MOST_BEAMS}."
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_BEAMS:
+            return f"{name} is {value!r}; it must be an integer from 1 to {MAX_BEAMS}."
     return ""

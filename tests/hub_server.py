@@ -1,10 +1,10 @@
 """A small local Hub for the real `huggingface_hub` client: repositories, commits, LFS, downloads.
 
     with Hub(users={"token": "someone"}) as hub:
-        environment = hub.environment("token")  # of a new process, since the client reads it when imported
+        environment = hub.environment(home, "token")  # for a new process: the client reads it when imported
 
 Everything is in memory. `hub.requests` lists all requests. `hub.faults` lists requests that will fail once:
-`hub.faults.append(("PUT /lfs", "drop"))` interrupts the first upload; a number is the status of the answer.
+`hub.faults.append(("PUT /lfs", "drop"))` interrupts the first upload; a number is the status of the response.
 """
 
 import base64

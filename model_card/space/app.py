@@ -11,8 +11,8 @@ from transformers import pipeline
 
 SETTINGS = json.loads(Path(__file__).with_name("settings.json").read_text(encoding="utf-8"))
 MODEL = os.environ.get("MODEL_ID", SETTINGS["model"])
-MOST_CHARACTERS = 10_000
-MOST_TOKENS = 60  # of text with an attention table; more do not fit on a screen
+MAX_CHARACTERS = 10_000
+MAX_TOKENS = 60  # in text or translation for an attention table; larger tables do not fit on a screen
 
 # Only eager attention returns its weights.
 translate = pipeline("translation", model=MODEL, trust_remote_code=True, model_kwargs={"attn_implementation": "eager"})
@@ -29,12 +29,12 @@ CSS = """
 
 
 def run(text: str, beams: float, count: float):
-    """The list of translations with the best one selected, its text, its attention and a message."""
+    """Updates of the page: the translations with the best one selected, its text, its attention and a message."""
     text = text or ""
     if not text.strip():
         return gr.update(choices=[], value=None), "", "", "Type some text first."
-    if len(text) > MOST_CHARACTERS:
-        message = f"{len(text):,} characters; at most {MOST_CHARACTERS:,} are taken."
+    if len(text) > MAX_CHARACTERS:
+        message = f"The text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are allowed."
         return gr.update(choices=[], value=None), "", "", message
     count = min(int(count), int(beams))
     settings = {"num_beams": int(beams), "num_return_sequences": count, "return_scores": True}
@@ -56,8 +56,8 @@ def attention(text: str, translation: str) -> str:
     tokenizer, model = translate.tokenizer, translate.model
     source = tokenizer(" ".join(text.split()), return_tensors="pt").to(model.device)
     target = tokenizer(text_target=translation, return_tensors="pt")["input_ids"].to(model.device)
-    if max(source["input_ids"].shape[1], target.shape[1]) > MOST_TOKENS:
-        return f"<p>Attention is drawn for text of up to {MOST_TOKENS} tokens.</p>"
+    if max(source["input_ids"].shape[1], target.shape[1]) > MAX_TOKENS:
+        return f"<p>Attention is shown for text of up to {MAX_TOKENS} tokens.</p>"
     decoder_input_ids = model.prepare_decoder_input_ids_from_labels(target)
     layers = model(**source, decoder_input_ids=decoder_input_ids, output_attentions=True).cross_attentions
     weights = torch.stack(layers).mean(dim=(0, 2))[0].tolist()  # [layers, 1, heads, T, S] -> [T, S]
@@ -80,7 +80,7 @@ def attention(text: str, translation: str) -> str:
 
 
 def words(vocabulary, ids: list[int]) -> list[str]:
-    """Readable tokens; the end of the sentence is a square."""
+    """Readable tokens; the end-of-sentence token is shown as a square."""
     end = translate.tokenizer.eos_token_id
     return ["■" if one == end else html.escape(vocabulary.decode([one])) or "·" for one in ids]
 

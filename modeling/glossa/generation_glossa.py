@@ -1,6 +1,6 @@
 """How `generate` searches with a Glossa model: greedy and beam search that drop finished sequences from the batch.
 
-Whatever these two do not support goes to transformers' own search, with one change: the beams of a source share its
+Calls that these two do not support use transformers' own search, with one change: the beams of a source share its
 encoder output.
 
 Shapes in comments: B sources, N of them unfinished, K beams of each, S source tokens, T target tokens, D width of the
@@ -20,13 +20,13 @@ from transformers.generation.stopping_criteria import StoppingCriteriaList
 
 from .configuration_glossa import GlossaConfig
 
-# Greedy search drops finished rows once at most this share of the rows is unfinished: copying the cache costs time.
+# Greedy search drops finished rows when at most this share of the rows is unfinished: copying the cache costs time.
 UNFINISHED_SHARE = 0.75
-LOWEST_SCORE = -1e9  # of a hypothesis that does not exist; transformers uses the same value
+LOWEST_SCORE = -1e9  # score of an empty beam; transformers uses the same value
 
 
 class GlossaGenerationMixin(GenerationMixin):
-    """transformers' `generate`, with searches that compute no finished sequence and no source twice."""
+    """transformers' `generate` with searches that drop finished sequences and keep one copy of each source."""
 
     config: GlossaConfig
     lm_head: nn.Linear
@@ -35,7 +35,7 @@ class GlossaGenerationMixin(GenerationMixin):
     def _expand_inputs_for_generation(  # type: ignore[override]
         self, expand_size: int = 1, is_encoder_decoder: bool = False, input_ids=None, **model_kwargs
     ) -> tuple[torch.LongTensor, dict]:
-        """As in transformers, `expand_size` rows for each source, but one copy of its encoder output."""
+        """As in transformers, `expand_size` rows per source, but one copy of its encoder output."""
         shared = {name: model_kwargs.pop(name, None) for name in ("encoder_outputs", "attention_mask")}
         # With `is_encoder_decoder` set, transformers would require the `encoder_outputs` that were just removed.
         input_ids, expanded = super()._expand_inputs_for_generation(  # type: ignore[misc]
@@ -44,12 +44,12 @@ class GlossaGenerationMixin(GenerationMixin):
         return input_ids, expanded | {name: value for name, value in shared.items() if value is not None}
 
     def _reorder_cache(self, past_key_values: EncoderDecoderCache, beam_idx: torch.LongTensor) -> EncoderDecoderCache:
-        """Reorder the self-attention cache. Beams move only within a source, so cross-attention keys stay."""
+        """Reorder the self-attention cache. Beams move only within a source, so the cross-attention cache stays."""
         past_key_values.self_attention_cache.reorder_cache(beam_idx)
         return past_key_values
 
     def _with_target_vocabulary(self) -> "GlossaGenerationMixin":
-        """This model with the target's vocabulary size as `vocab_size`, where transformers reads it."""
+        """A copy of this model whose `config.vocab_size`, which transformers reads, is the target vocabulary size."""
         view = copy.copy(self)
         view.config = copy.copy(self.config)
         view.config.vocab_size = self.lm_head.out_features
@@ -68,13 +68,13 @@ class GlossaGenerationMixin(GenerationMixin):
         synced_gpus: bool = False,
         **model_kwargs,
     ):
-        """As in transformers; by `_search` where only sequences are wanted."""
+        """As in transformers, but with `_search` if only sequences are requested."""
         special = logits_processor or synced_gpus or generation_config._eos_token_tensor is None
         if not special and _is_plain(input_ids, generation_config, model_kwargs):
             return self._search(
                 _BeamSearch(input_ids, generation_config), input_ids, stopping_criteria, **model_kwargs
             )
-        # The oldest transformers that this file supports reads the vocabulary size there, the newest the logits.
+        # The oldest supported transformers reads the vocabulary size from the config, the newest from the logits.
         return GenerationMixin._beam_search(
             self._with_target_vocabulary(),  # type: ignore[arg-type]
             input_ids,
@@ -95,7 +95,7 @@ class GlossaGenerationMixin(GenerationMixin):
         streamer=None,
         **model_kwargs,
     ):
-        """As in transformers; by `_search` where decoding is greedy and only sequences are wanted."""
+        """As in transformers, but with `_search` if decoding is greedy and only sequences are requested."""
         special = logits_processor or synced_gpus or streamer is not None
         special = special or generation_config._pad_token_tensor is None
         if not special and _is_plain(input_ids, generation_config, model_kwargs):
@@ -121,7 +121,7 @@ class GlossaGenerationMixin(GenerationMixin):
         attention_mask: torch.Tensor | None = None,
         **_,
     ) -> torch.Tensor:
-        """Let `search` choose the next tokens until it is done; `tokens` are the prompts. Returns its sequences.
+        """Run `search` from the prompts `tokens` until it is done, and return its sequences.
 
         transformers computes every row until the last one is finished; here finished rows leave the batch.
         """
@@ -148,12 +148,12 @@ class GlossaGenerationMixin(GenerationMixin):
 
 
 class _GreedySearch:
-    """The most likely next token of every sequence. N counts the rows that are still computed."""
+    """Greedy search: the most likely next token of every sequence. N is the number of rows that are still computed."""
 
     def __init__(self, input_ids: torch.Tensor, generation_config: GenerationConfig):
         self.pad_token_id = generation_config._pad_token_tensor
         self.sequences = input_ids  # [B, T]
-        self.rows = torch.arange(len(input_ids))  # [N], their places among the B sequences
+        self.rows = torch.arange(len(input_ids))  # [N], their positions among the B sequences
         self.unfinished = torch.ones(len(input_ids), dtype=torch.bool)  # [B]
         self.next_tokens = input_ids  # [N, 1] after a step
 
@@ -162,7 +162,7 @@ class _GreedySearch:
     ) -> tuple[torch.Tensor | None, torch.Tensor | None]:
         """Add a token to every unfinished sequence, given `logits` [N, V].
 
-        Returns the rows of `logits` to continue with and which of the N sources to keep, or None for all.
+        Returns the rows of `logits` to continue and a mask of the N sources to keep; None means all.
         """
         next_tokens = self.pad_token_id.repeat(len(self.sequences), 1)  # [B, 1]
         next_tokens[self.rows] = logits.argmax(-1, keepdim=True)
@@ -187,21 +187,21 @@ class _GreedySearch:
 class _BeamSearch:
     """K running hypotheses for each of N unfinished sources, and the K best finished ones for each of all B.
 
-    It finds what transformers' beam search finds. Candidates are first chosen within each beam, so that log-probs are
-    added to these alone and not to the whole vocabulary of every beam.
+    The results are those of transformers' beam search. Candidates are first chosen within each beam, so that beam
+    scores are added to the candidates only and not to the whole vocabulary of every beam.
     """
 
     def __init__(self, input_ids: torch.Tensor, generation_config: GenerationConfig):
         beams, (rows, self.prompt_length) = generation_config.num_beams, input_ids.shape
         ends, padding = generation_config._eos_token_tensor, generation_config._pad_token_tensor
         self.config, self.sources = generation_config, rows // beams
-        # Enough candidates to keep K running even if every beam ends in every possible way.
+        # Enough candidates to keep K running even if every end token is a candidate of every beam.
         self.candidates = max(2, 1 + len(ends)) * beams
-        self.rows = torch.arange(self.sources)  # [N], the places of the unfinished among the B sources
+        self.rows = torch.arange(self.sources)  # [N], the positions of the unfinished among the B sources
         self.running_sequences = input_ids.view(self.sources, beams, -1)  # [N, K, T]
         self.running_scores = torch.full((self.sources, beams), LOWEST_SCORE)  # [N, K]
         self.running_scores[:, 0] = 0.0  # the beams of a source are equal at first, so only one of them counts
-        # [B, K, longest]; like transformers, take padding 0 for none given.
+        # [B, K, longest]. Like transformers, treat padding 0 as not set.
         self.finished_sequences = (padding or ends[0]).repeat(self.sources, beams, generation_config.max_length)
         self.finished_scores = torch.full((self.sources, beams), LOWEST_SCORE)
         self.finished_lengths = torch.zeros(self.sources, beams, dtype=torch.long)
@@ -212,7 +212,7 @@ class _BeamSearch:
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Add a token to every running hypothesis, given `logits` [N * K, V].
 
-        Returns the rows of `logits` that the new hypotheses continue and which of the N sources to keep, or None for
+        Returns the rows of `logits` that the new hypotheses extend and a mask of the N sources to keep; None means
         all.
         """
         beams = self.running_scores.shape[1]
@@ -241,13 +241,13 @@ class _BeamSearch:
 
     def _ends(self, sequences: torch.Tensor, stopping_criteria: StoppingCriteriaList) -> torch.Tensor:
         """[N, candidates]: which of `sequences` [N, candidates, T] are finished."""
-        # A criterion may differ between sources, so it gets the rows of all B.
+        # A criterion may differ between sources, so it needs the rows of all B.
         everything = sequences.new_zeros(self.sources, *sequences.shape[1:])
         everything[self.rows] = sequences
         return stopping_criteria(everything.flatten(0, 1), None).view(self.sources, -1)[self.rows]
 
     def _keep_finished(self, sequences: torch.Tensor, scores: torch.Tensor, ends: torch.Tensor) -> None:
-        """Keep those of `sequences` [N, K, T] that end and score better than the worst finished ones."""
+        """Keep those of `sequences` [N, K, T] that end and score better than the worst finished hypotheses."""
         rows, length = self.rows, sequences.shape[-1]
         scores = self._length_penalized(scores, length).masked_fill(~ends, -torch.inf)
         earlier = self.finished_sequences[rows]
@@ -260,7 +260,7 @@ class _BeamSearch:
         )
 
     def can_improve(self) -> torch.Tensor:
-        """[N]: whether the best running hypothesis may still beat the worst finished one."""
+        """[N]: whether the best running hypothesis can still beat the worst finished one."""
         early, worst = self.config.early_stopping, self.finished_scores[self.rows].amin(1)
         longest = early == "never" and self.config.length_penalty > 0.0
         length = self.config.max_length if longest else self.running_sequences.shape[-1]

@@ -1,4 +1,4 @@
-"""The translation pipeline, which transformers 5 no longer has; it travels with the model."""
+"""The translation pipeline, which transformers 5 no longer provides. It is saved with the model."""
 
 import re
 import unicodedata
@@ -10,10 +10,10 @@ import torch
 from transformers import Pipeline, StoppingCriteria
 
 SPARE_TARGET_TOKENS = 50
-WINDOW = 32  # batches that a stream reads ahead, to put texts of like length together
+WINDOW = 32  # batches that a stream reads ahead to group texts of similar length
 
 _WHITE_SPACE = re.compile(r"[ \t\n\r\f\v]+")
-# A sentence ends at . ! ? … and closing quotes before white space and what may begin another, or at a line's end.
+# A sentence ends at a newline, or at . ! ? … with closing quotes if whitespace and a possible sentence start follow.
 _SENTENCE_END = re.compile(
     r"""[.!?…]+[)\]"'”’»]*(?:\s*»)?(?=\s+[-–—("'“‘«¿¡]*\s*[^\W_a-zà-öø-ÿ])|\n|[。！？]+[」』”]*"""
 )
@@ -24,30 +24,31 @@ _CLAUSE_END = re.compile(r"[,;:]\s+")
 
 
 class TranslationPipeline(Pipeline):
-    """Translates texts: a string, a list, a generator or a data set.
+    """Translates texts: a string, a list, a generator or a dataset.
 
         translate = TranslationPipeline(model, tokenizer)
         translate("Hello.")                    # [{"translation_text": "Bonjour."}]
         translate(["Hello.", "Thank you."])    # [{"translation_text": ...}, {"translation_text": ...}]
-        for result in translate(dataset): ...  # one after the other, in order
+        for result in translate(dataset): ...  # one result per text, in order
 
-    A string gives a list of its translations; a list gives for each text one dictionary, or with
-    `num_return_sequences` above 1 a list of them, best first; anything else that can be iterated over gives the same
-    one by one and is never held as a whole. Rows of a data set may be dictionaries: `key` names the column, otherwise
-    it is "source", "text" or the only one. A blank text gives a blank translation. Texts of like length go through
-    the model together; order is kept.
+    A string gives a list of its translations. A list gives one dictionary per text, or a list of dictionaries, best
+    first, if `num_return_sequences` is above 1. Any other iterable yields these results one by one and is never held
+    in memory as a whole. Rows of a dataset may be dictionaries: `key` names the column to translate, by default
+    "source", "text" or the only column. A blank text gives a blank translation. Texts of similar length share a
+    batch; results are in the order of the texts.
 
-    Args, when the pipeline is made or called:
-        batch_size (`int`, defaults to 32): Texts (with `split_sentences` sentences) in a batch.
+    Args (of the pipeline or of a call):
+        batch_size (`int`, defaults to 32): Texts per batch, or sentences per batch with `split_sentences`.
         split_sentences (`bool`, defaults to `False`): Translate long text sentence by sentence and join the
-            translations again, with the white space that stood between.
-        return_scores (`bool`, defaults to `False`): Give each translation's log-probability, natural and summed over
-            its tokens, as `score`.
-        key (`str`, *optional*): The column to translate, where rows are dictionaries.
-        num_beams, num_return_sequences and all else `generate` takes: As there; the model's own by default.
+            translations with the original whitespace.
+        return_scores (`bool`, defaults to `False`): Return the log-probability of each translation (natural
+            logarithm, summed over its tokens) as `score`.
+        key (`str`, *optional*): The column to translate if rows are dictionaries.
+        num_beams, num_return_sequences and other arguments of `generate`: Defaults come from the model's generation
+            config.
 
     Raises:
-        ValueError: where a text has more tokens than the model takes, or settings contradict each other.
+        ValueError: if a text has more tokens than the model takes, or settings contradict each other.
     """
 
     _load_tokenizer = True
@@ -62,11 +63,11 @@ class TranslationPipeline(Pipeline):
         super().__init__(model=model, tokenizer=tokenizer, **kwargs)
         self.model.eval()
         if getattr(self.model.config, "custom_pipelines", None):
-            # Loading by name leaves classes in it, with which a configuration cannot be printed or saved.
+            # Loading by name leaves classes in this field, which prevent printing and saving the configuration.
             self.model.config.custom_pipelines = custom_pipelines()
 
     def _sanitize_parameters(self, split_sentences=None, key=None, return_scores=None, **generate_kwargs):
-        # As transformers' own translation pipelines, these are taken but say nothing a one-way model needs.
+        # transformers' translation pipelines took these arguments; a model for one direction does not need them.
         for name in ("src_lang", "tgt_lang", "clean_up_tokenization_spaces"):
             generate_kwargs.pop(name, None)
         preprocess = {"split_sentences": split_sentences, "key": key}
@@ -78,7 +79,7 @@ class TranslationPipeline(Pipeline):
         )
 
     def __call__(self, inputs, batch_size: int | None = None, num_workers: int | None = None, **kwargs):
-        """Translations of `inputs`; see the class."""
+        """Translate `inputs`; see the class."""
         preprocess, forward, _ = self._sanitize_parameters(**kwargs)
         preprocess, forward = {**self._preprocess_params, **preprocess}, {**self._forward_params, **forward}
         batch_size = batch_size or self._batch_size or 32
@@ -89,11 +90,11 @@ class TranslationPipeline(Pipeline):
         if isinstance(inputs, list | tuple):
             return [_single(found) for found in self._translate(inputs, batch_size, preprocess, forward)]
         if isinstance(inputs, Mapping) or not (hasattr(inputs, "__iter__") or hasattr(inputs, "__getitem__")):
-            raise ValueError(f"A {type(inputs).__name__} was given; give a string, a list, a generator or a data set.")
+            raise ValueError(f"A {type(inputs).__name__} was given; give a string, a list, a generator or a dataset.")
         return self._stream(inputs, batch_size, preprocess, forward)
 
     def preprocess(self, text, split_sentences: bool = False, key: str | None = None) -> dict[str, Any]:
-        """One text: its `pieces` (token ids; none for a blank one) and the white space `between` them."""
+        """The `pieces` of one text (token ids; empty for a blank text) and the whitespace `between` them."""
         text = _text_of(text, key)
         pieces, between = ([text], [""]) if not split_sentences else split_text(text, self._fits)
         try:
@@ -102,7 +103,7 @@ class TranslationPipeline(Pipeline):
             raise ValueError(f"{error} Give split_sentences=True.") from error
 
     def _forward(self, inputs: dict[str, torch.Tensor], return_scores: bool = False, **generate_kwargs):
-        """Translations of a batch (`input_ids` and `attention_mask` [B, S]), and their scores if wanted."""
+        """Translations of a batch (`input_ids` and `attention_mask` [B, S]), with scores if `return_scores` is set."""
         config, lengths = self.model.config, inputs["attention_mask"].sum(-1)
         learned = getattr(config, "position_embedding_type", None) == "learned"
         positions = config.max_target_positions if learned else None
@@ -121,7 +122,7 @@ class TranslationPipeline(Pipeline):
         return {"sequences": output.sequences, "scores": self._scores(output)}
 
     def postprocess(self, outputs) -> list[dict[str, Any]]:
-        """The translations of a batch, [B * returned] of them."""
+        """The B * `num_return_sequences` translations of a batch."""
         texts = self.tokenizer.batch_decode(outputs["sequences"], skip_special_tokens=True)
         if outputs["scores"] is None:
             return [{"translation_text": text} for text in texts]
@@ -129,13 +130,13 @@ class TranslationPipeline(Pipeline):
         return [{"translation_text": text, "score": score} for text, score in zip(texts, scores, strict=True)]
 
     def translate_batch(self, sources: list[list[int]], **forward) -> list[dict[str, Any]]:
-        """Translations of token ids, `num_return_sequences` for each, best first; `forward` as in a call."""
+        """Translations of token ids, `num_return_sequences` per source, best first. `forward` is as in a call."""
         batch = self.tokenizer.pad({"input_ids": sources}, return_tensors="pt")
         batch = {name: batch[name] for name in ("input_ids", "attention_mask")}
         return self.postprocess(self.forward(batch, **forward))
 
     def _stream(self, inputs: Any, batch_size: int, preprocess: dict, forward: dict) -> Iterator:
-        # Some data sets, such as transformers' KeyDataset, have only a length and items.
+        # Some datasets, such as transformers' KeyDataset, have only a length and items.
         texts = iter(inputs) if hasattr(inputs, "__iter__") else map(inputs.__getitem__, range(len(inputs)))
         while chunk := list(islice(texts, WINDOW * batch_size)):
             yield from map(_single, self._translate(chunk, batch_size, preprocess, forward))
@@ -180,9 +181,9 @@ class TranslationPipeline(Pipeline):
 
 
 def encode_texts(tokenizer, texts: Sequence[str]) -> list[list[int]]:
-    """Token ids of each text, cleaned as in training; none for a blank one.
+    """Token ids of each text after the cleaning used in training; empty for a blank text.
 
-    Raises [`TextTooLong`] where a text has more tokens than the tokenizer's `model_max_length`.
+    Raises [`TextTooLong`] if a text has more tokens than the tokenizer's `model_max_length`.
     """
     cleaned = [clean_text(text) for text in texts]
     encoded = tokenizer(cleaned)["input_ids"] if cleaned else []
@@ -193,7 +194,7 @@ def encode_texts(tokenizer, texts: Sequence[str]) -> list[list[int]]:
 
 
 class TextTooLong(ValueError):
-    """A text has more tokens than the model takes; `index` is its place among the texts."""
+    """A text has more tokens than the model takes; `index` is its position in the list of texts."""
 
     def __init__(self, index: int, length: int, limit: int):
         self.index = index
@@ -210,8 +211,8 @@ def translate_in_batches(
 
     Args:
         encoded: Token ids of each text.
-        batches: From the lengths of the texts that have tokens to batches of their indices.
-        translate: From the token ids of a batch to its translations, as many for each text as `blank` has.
+        batches: Maps the lengths of the nonempty texts to batches of their indices.
+        translate: Maps the token ids of a batch to its translations, `len(blank)` per text.
         blank: The translations of a text without tokens.
     """
     results = [list(blank) for _ in encoded]
@@ -225,16 +226,16 @@ def translate_in_batches(
 
 
 def max_target_length(source_length: int, positions: int | None = None) -> int:
-    """Most tokens of a translation: twice the source's and 50 more, or as many as there are learned `positions`.
+    """Maximum tokens of a translation: twice the source length plus 50, and at most `positions` if they are learned.
 
-    Vaswani et al. 2017 (section 6.1) allow the source's length plus 50.
+    Vaswani et al. 2017 (section 6.1) allow the source length plus 50.
     """
     limit = 2 * source_length + SPARE_TARGET_TOKENS
     return limit if positions is None else min(limit, positions)
 
 
 def check_beams(num_return_sequences: int, num_beams: int) -> None:
-    """Raise `ValueError` where beam search cannot return that many translations."""
+    """Raise `ValueError` if beam search cannot return that many translations."""
     if num_return_sequences > num_beams:
         raise ValueError(
             f"num_return_sequences is {num_return_sequences} and num_beams {num_beams}; beam search returns at most "
@@ -243,7 +244,7 @@ def check_beams(num_return_sequences: int, num_beams: int) -> None:
 
 
 class LengthLimit(StoppingCriteria):
-    """Ends each sentence at its own limit [B], so that its translation does not depend on the rest of its batch."""
+    """Stops each sentence at its own limit [B], so that its translation does not depend on the rest of the batch."""
 
     def __init__(self, limits: torch.Tensor):
         self.limits = limits
@@ -254,24 +255,24 @@ class LengthLimit(StoppingCriteria):
 
 
 def clean_text(text: str) -> str:
-    """NFC, runs of ASCII white space as one space, no byte order marks, no white space at the ends.
+    """Normalize to NFC, collapse ASCII whitespace to single spaces, strip the ends and remove byte order marks.
 
-    Training text is cleaned by it too. The no-break spaces U+00A0 and U+202F stay within the text, where French puts
-    them before `?` and `!`; at an end they bind nothing and go.
+    Training text is cleaned the same way. The no-break spaces U+00A0 and U+202F are kept inside the text, where
+    French puts them before `?` and `!`, and stripped at the ends.
     """
     text = unicodedata.normalize("NFC", text.replace("\ufeff", ""))
     return _WHITE_SPACE.sub(" ", text).strip()
 
 
 def split_text(text: str, fits=lambda piece: True) -> tuple[list[str], list[str]]:
-    """Sentences of `text` and the white space after each; what does not `fit` is cut at clauses, then at words."""
+    """Sentences of `text` and the whitespace after each. A sentence that does not fit is split at clauses or words."""
     pieces, start = [], 0
     for end in _SENTENCE_END.finditer(text):
         if not _ABBREVIATION.search(text[start : end.end()]):
             pieces.append(text[start : end.end()])
             start = end.end()
     pieces = [part for piece in [*pieces, text[start:]] for part in _shorten(piece, fits)]
-    # White space before a piece belongs after the one before it.
+    # Whitespace before a piece is kept as whitespace after the previous one.
     sentences, between = [""], [""]
     for piece in pieces:
         body = piece.strip()
@@ -307,7 +308,7 @@ def _text_of(row, key: str | None) -> str:
 
 
 def _join(pieces: list[list[dict]], between: list[str]) -> list[dict]:
-    """Translations of pieces to those of the whole: the best of all, then the second best of all, and so on."""
+    """Join the translations of pieces by rank: the best of every piece, then the second best, and so on."""
     joined = []
     for ranked in zip(*pieces, strict=True):
         whole = dict(ranked[0])
@@ -325,7 +326,7 @@ def _single(found: list[dict]):
 
 
 def custom_pipelines() -> dict[str, dict]:
-    """What config.json says, so that `pipeline("translation", model=..., trust_remote_code=True)` finds this file."""
+    """The entry in config.json that lets `pipeline("translation", trust_remote_code=True)` find this file."""
     return {"translation": {"impl": "pipeline_glossa.TranslationPipeline", "pt": ["AutoModelForSeq2SeqLM"]}}
 
 

@@ -1,4 +1,4 @@
-"""The model card: every figure is the run's own, its snippets run, and the Hub's client can read it."""
+"""The model card: every number comes from the run, the snippets run, and the Hub client can read the card."""
 
 import ast
 import json
@@ -35,7 +35,7 @@ def read(run, name):
 
 
 def numbers_in(value):
-    """All numbers within nested lists and dictionaries, those within strings too."""
+    """All numbers in nested lists and dictionaries, including numbers in strings."""
     if isinstance(value, dict):
         return [number for item in value.items() for part in item for number in numbers_in(part)]
     if isinstance(value, list):
@@ -57,12 +57,12 @@ def table_after(text, heading):
 
 
 def example():
-    """The card in docs/, with the metrics of its run beside it."""
+    """The card in docs/ and the metrics of its run."""
     return ModelCard.load(DOCS / "README.md"), read(DOCS, "metrics.json")
 
 
 @pytest.mark.parametrize("which", ["tiny", "docs"])
-def test_the_scores_are_those_of_the_metrics_file(card, tiny_run, which):
+def test_scores_match_the_metrics_file(card, tiny_run, which):
     card, metrics = example() if which == "docs" else (card, read(tiny_run, "metrics.json"))
     wanted = []
     for split in ("test", "validation"):
@@ -82,7 +82,7 @@ def test_the_scores_are_those_of_the_metrics_file(card, tiny_run, which):
 
 
 @pytest.mark.parametrize("which", ["tiny", "docs"])
-def test_the_model_index_has_each_score_with_split_and_signature(card, tiny_run, which):
+def test_model_index_has_each_score_with_split_and_signature(card, tiny_run, which):
     card, metrics = example() if which == "docs" else (card, read(tiny_run, "metrics.json"))
     name, results = model_index_to_eval_results(card.data.to_dict()["model-index"])
     assert which == "docs" or name == "tiny-en-fr"
@@ -101,7 +101,7 @@ def test_the_model_index_has_each_score_with_split_and_signature(card, tiny_run,
             assert {(split, decoding, "single", metric) for metric in ("bleu", "chrf", "ter")} <= seen
 
 
-def test_every_figure_of_the_text_is_in_the_runs_files(card, tiny_run):
+def test_every_number_in_the_text_is_in_the_run_files(card, tiny_run):
     files = ("metrics.json", "history.json", "data_report.json", "config.json", "versions.json")
     known = numbers_in([read(tiny_run, name) for name in files])
     known += numbers_in(yaml.safe_load((tiny_run / "recipe.yaml").read_text()))
@@ -109,7 +109,7 @@ def test_every_figure_of_the_text_is_in_the_runs_files(card, tiny_run):
     known += [metrics["training_seconds"] / 3600, metrics["padding"] * 100, 95, 10]  # intervals; samples
     text = re.sub(r"```.*?```", "", card.text, flags=re.S).replace("UTF-8", "")
     before, after = text.split("## Samples")
-    text = before + after[after.index("## Limits") :]  # sentences and their scores have a test of their own
+    text = before + after[after.index("## Limits") :]  # sentences and their scores are tested separately
     found = NUMBER.findall(text)
     assert len(found) > 80
     for figure in found:
@@ -118,12 +118,12 @@ def test_every_figure_of_the_text_is_in_the_runs_files(card, tiny_run):
         assert any(abs(value - other) <= 0.51 * 10**-digits or value == other for other in known), figure
 
 
-def test_the_check_of_figures_sees_what_is_not_there(tiny_run):
+def test_number_patterns_find_numbers():
     assert NUMBER.findall("1,182 steps, 24.60 BLEU [1.5, 2], 3e-05 and v2.") == ["1,182", "24.60", "1.5", "2", "3e-05"]
     assert numbers_in({"a": [1, "x 2.5"], "3": True}) == [1.0, 2.5, 3.0]
 
 
-def test_the_settings_and_the_cost_are_the_runs(card, tiny_run):
+def test_settings_and_cost_match_the_run(card, tiny_run):
     recipe, metrics = yaml.safe_load((tiny_run / "recipe.yaml").read_text()), read(tiny_run, "metrics.json")
     rows = dict(row for row in table_after(card.text, "## Training"))
     assert rows["Learning rate"] == str(recipe["learning_rate"])
@@ -137,14 +137,14 @@ def test_the_settings_and_the_cost_are_the_runs(card, tiny_run):
     for split, *counts in cleaning[1:]:
         assert counts == [f"{report['splits'][split].get(name.replace(' ', '_'), 0):,}" for name in cleaning[0][1:]]
     evaluations = [entry for entry in read(tiny_run, "history.json") if "eval_loss" in entry]
-    table = table_after(card.text, "Scores of the validation split")
+    table = table_after(card.text, "Scores on the validation split")
     assert table[-1][0] == str(evaluations[-1]["step"])
     assert table[-1][2:] == [f"{evaluations[-1]['eval_loss']:.4f}"] + [
         f"{evaluations[-1][name]:.2f}" for name in ("eval_bleu", "eval_chrf")
     ]
 
 
-def test_the_card_in_docs_tells_the_cost_and_the_curves_of_its_run():
+def test_docs_card_has_cost_and_curves_of_its_run():
     card, metrics = example()
     assert f"{metrics['training_seconds'] / 3600:.2f} hours of training." in card.text
     assert dict(table_after(card.text, "## Model"))["Parameters"] == f"{metrics['parameters']:,}"
@@ -152,20 +152,20 @@ def test_the_card_in_docs_tells_the_cost_and_the_curves_of_its_run():
     assert "(curves.png)" in card.text and (DOCS / "curves.png").read_bytes()[:4] == b"\x89PNG"
 
 
-def test_the_samples_are_the_best_and_the_worst(card, tiny_run):
+def test_samples_are_the_best_and_the_worst(card, tiny_run):
     lines = (tiny_run / "samples.md").read_text().splitlines()[2:]
-    said = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
-    scores = sorted(CHRF(word_order=2).sentence_score(row[-1], [row[1]]).score for row in said)
+    samples = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
+    scores = sorted(CHRF(word_order=2).sentence_score(row[-1], [row[1]]).score for row in samples)
     good, bad = table_after(card.text, "Good:"), table_after(card.text, "Bad:")
     assert [float(row[-1]) for row in good[1:]] == [pytest.approx(score, abs=0.06) for score in scores[:-4:-1]]
     assert [float(row[-1]) for row in bad[1:]] == [pytest.approx(score, abs=0.06) for score in scores[:3]]
     for row in good[1:] + bad[1:]:
-        assert any(row[:3] == [sample[0], sample[1], sample[-1]] for sample in said)
+        assert any(row[:3] == [sample[0], sample[1], sample[-1]] for sample in samples)
 
 
-def test_the_hubs_client_reads_the_metadata(card, tiny_run, tmp_path):
+def test_hub_client_reads_the_metadata(card, tiny_run, tmp_path):
     card.save(tmp_path / "README.md")
-    data = ModelCard.load(tmp_path / "README.md").data.to_dict()  # this checks names and model-index, or raises
+    data = ModelCard.load(tmp_path / "README.md").data.to_dict()  # raises if names or model-index are invalid
     assert data["language"] == ["en", "fr"]
     assert data["license"] == "apache-2.0"
     assert (data["library_name"], data["pipeline_tag"]) == ("transformers", "translation")
@@ -186,7 +186,7 @@ def change(run, folder, **settings):
     return folder
 
 
-def test_a_hub_data_set_and_a_base_model_are_linked(tiny_run, tmp_path):
+def test_hub_dataset_and_base_model_are_linked(tiny_run, tmp_path):
     run = change(
         tiny_run, tmp_path / "run", dataset="wmt/wmt14", dataset_config="de-en", data_path=None,
         source_language="de", target_language="pt_BR", init_from="someone/base",
@@ -199,10 +199,10 @@ def test_a_hub_data_set_and_a_base_model_are_linked(tiny_run, tmp_path):
         "name": "wmt/wmt14", "type": "wmt/wmt14", "config": "de-en", "split": "test",
     }  # fmt: skip
     assert "[wmt/wmt14](https://huggingface.co/datasets/wmt/wmt14), configuration de-en" in card.text
-    assert "trained on from [someone/base]" in card.text and "from scratch" not in card.text
+    assert "fine-tuned from [someone/base]" in card.text and "from scratch" not in card.text
 
 
-def test_what_was_not_measured_is_left_out(tiny_run, tmp_path):
+def test_missing_measurements_are_left_out(tiny_run, tmp_path):
     shutil.copy(tiny_run / "config.json", tmp_path / "config.json")
     card = build_card(tmp_path, NAME)
     for word in ("## Data", "## Training", "## Results", "## Samples", "## Cost", "## Environment", "None", "curves"):
@@ -212,14 +212,14 @@ def test_what_was_not_measured_is_left_out(tiny_run, tmp_path):
         build_card(tmp_path / "nothing", NAME)
 
 
-def test_energy_is_told_where_it_was_measured(tiny_run, tmp_path):
+def test_measured_energy_is_reported(tiny_run, tmp_path):
     run = change(tiny_run, tmp_path / "run")
     metrics = read(run, "metrics.json") | {"energy_kwh": 0.1234, "energy_source": "by a meter"}
     (run / "metrics.json").write_text(json.dumps(metrics))
     assert "Energy: 0.123 kWh (by a meter)." in build_card(run, NAME).text
 
 
-def test_the_snippets_run_as_printed(tiny_run, tmp_path):
+def test_snippets_run_as_printed(tiny_run, tmp_path):
     shutil.copytree(tiny_run, tmp_path / NAME, ignore=shutil.ignore_patterns("checkpoint-*"))
     card = build_card(tiny_run, NAME)
     snippets = re.findall(r"```python\n(.*?)```", card.text, flags=re.S)

@@ -1,4 +1,4 @@
-"""From run to Hub and back: pushed to a Hub on this machine, loaded by name where Glossa is not installed."""
+"""Push a run to a local Hub and load it by name without Glossa."""
 
 import json
 import re
@@ -30,7 +30,7 @@ FILES = CODE | {
 @pytest.fixture
 def hub(monkeypatch):
     with Hub({TOKEN: "someone", "hf_other": "other"}) as server:
-        # What the client takes from the environment when it is imported, for those tests that stay in this process.
+        # The client reads these from the environment when imported; tests in this process need them patched.
         monkeypatch.setattr(constants, "ENDPOINT", server.url)
         template = server.url + "/{repo_id}/resolve/{revision}/{filename}"
         monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
@@ -77,7 +77,7 @@ print(json.dumps({
 
 @pytest.fixture(params=["blocked", pytest.param("absent", marks=pytest.mark.slow)])
 def python_without_glossa(request, tmp_path_factory):
-    """This Python, in which the program blocks the import, or one that has only torch, transformers and tokenizers."""
+    """This Python, where the program blocks the import, or one with only torch, transformers and tokenizers."""
     if request.param == "blocked":
         return sys.executable
     environment = tmp_path_factory.mktemp("bare") / "environment"
@@ -88,17 +88,17 @@ def python_without_glossa(request, tmp_path_factory):
     return python
 
 
-def test_a_run_is_pushed_and_loaded_by_name_without_glossa(hub, tiny_run, tmp_path, python_without_glossa):
+def test_pushed_run_loads_by_name_without_glossa(hub, tiny_run, tmp_path, python_without_glossa):
     process = run_script(hub, tiny_run, tmp_path)
     assert process.returncode == 0, process.stderr
     files = hub.files(NAME)
     assert set(files) == FILES | {".gitattributes"}
-    assert len(hub.repositories["models", NAME].messages) == 2  # the Hub's own commit, and one of ours
+    assert len(hub.repositories["models", NAME].messages) == 2  # the Hub's initial commit and the push
     assert re.search(rf"{hub.url}/{NAME}/commit/\w+", process.stdout)
     for name in CODE:
         assert files[name] == (ROOT / "modeling/glossa" / name).read_bytes()
     assert files["metrics.json"] == (tiny_run / "metrics.json").read_bytes()
-    assert str(tiny_run).encode() not in b"".join(files.values())  # no path of this machine
+    assert str(tiny_run).encode() not in b"".join(files.values())  # no local path
 
     sentences = ["a k.", "b l.", "e D."]
     environment = hub.environment(tmp_path / "elsewhere")
@@ -126,7 +126,7 @@ STAGES = [
 
 
 def upload(hub, folder, fault=None, name=NAME, token=TOKEN, **settings):
-    """As the script does, with a folder made beforehand and in this process, which is quicker."""
+    """Push a prepared folder from this process, which is faster than the script."""
     hub.faults[:] = [fault] if fault else []
     return push(folder, name, api=HfApi(endpoint=hub.url, token=token), **settings)
 
@@ -142,7 +142,7 @@ def folder(tmp_path):
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_a_push_interrupted_at_any_stage_changes_nothing_and_can_be_run_again(hub, folder, stage):
+def test_interrupted_push_changes_nothing_and_can_be_run_again(hub, folder, stage):
     with pytest.raises(GlossaError, match="run the same command again") as refused:
         upload(hub, folder, (stage, 400))
     assert not hub.faults  # the stage was reached
@@ -155,13 +155,13 @@ def test_a_push_interrupted_at_any_stage_changes_nothing_and_can_be_run_again(hu
     assert len(hub.repositories["models", NAME].messages) == 2
 
 
-def test_a_connection_dropped_in_mid_upload_is_taken_up_again(hub, folder):
+def test_upload_resumes_after_a_dropped_connection(hub, folder):
     upload(hub, folder, ("PUT /lfs", "drop"))
     assert len([request for request in hub.requests if request.startswith("PUT")]) == 3  # two files, one of them twice
     assert hub.files(NAME)["model.safetensors"] == b"w" * 5000
 
 
-def test_weights_that_were_sent_before_an_interruption_are_not_sent_again(hub, folder):
+def test_weights_sent_before_an_interruption_are_not_sent_again(hub, folder):
     with pytest.raises(GlossaError, match="made to fail with 400"):
         upload(hub, folder, (STAGES[-1], 400))
     hub.requests.clear()
@@ -169,7 +169,7 @@ def test_weights_that_were_sent_before_an_interruption_are_not_sent_again(hub, f
     assert not [request for request in hub.requests if request.startswith("PUT")]
 
 
-def test_pickles_and_old_weights_are_taken_away(hub, folder):
+def test_pickles_and_old_weights_are_deleted(hub, folder):
     hub.add(NAME, {"training_args.bin": b"pickle", "model-00001-of-00002.safetensors": b"old", "notes.txt": b"kept"})
     upload(hub, folder)
     assert set(hub.files(NAME)) == {path.name for path in folder.iterdir()} | {"notes.txt"}
@@ -184,27 +184,27 @@ def test_pickles_and_old_weights_are_taken_away(hub, folder):
         (TOKEN, "some one/x", "repo_id is 'some one/x'"),
     ],
 )
-def test_who_may_not_push_is_told_why(hub, folder, token, name, message):
+def test_invalid_token_or_name_is_refused(hub, folder, token, name, message):
     with pytest.raises(GlossaError, match=message) as refused:
         upload(hub, folder, name=name, token=token)
     assert token not in str(refused.value)
     assert not hub.repositories
 
 
-def test_another_users_repository_is_refused(hub, folder):
+def test_repository_of_another_user_is_refused(hub, folder):
     hub.add(NAME, {"notes.txt": b"mine"})
     with pytest.raises(GlossaError, match="may not write to someone/tiny-en-fr"):
         upload(hub, folder, token="hf_other")
     assert hub.files(NAME) == {"notes.txt": b"mine"}
 
 
-def test_a_card_that_the_hub_refuses_is_told(hub, folder):
+def test_card_rejected_by_the_hub_is_an_error(hub, folder):
     (folder / "README.md").write_text("no metadata")
-    with pytest.raises(GlossaError, match="does not take the card"):
+    with pytest.raises(GlossaError, match="rejected the card"):
         upload(hub, folder)
 
 
-def test_the_script_ends_in_one_line_without_token_and_without_network(hub, tiny_run, tmp_path):
+def test_script_prints_one_error_line_without_token_or_network(hub, tiny_run, tmp_path):
     process = run_script(hub, tiny_run, tmp_path, token=None)
     assert process.returncode == 1 and not hub.requests
     assert process.stderr.splitlines()[-1].startswith("error: No token. Log in")
@@ -215,7 +215,7 @@ def test_the_script_ends_in_one_line_without_token_and_without_network(hub, tiny
     assert process.stderr.splitlines()[-1].startswith(f"error: The Hub ({gone.url}) does not answer")
 
 
-def test_a_push_that_is_run_again_changes_and_sends_nothing(hub, folder):
+def test_repeated_push_changes_and_sends_nothing(hub, folder):
     upload(hub, folder)
     before, hub.requests[:] = dict(hub.repositories["models", NAME].branches), []
     upload(hub, folder)
@@ -235,7 +235,7 @@ def test_private_branch_and_pull_request(hub, folder):
     assert set(hub.files(NAME, "refs/pr/1")) == wanted
 
 
-def test_a_dry_run_prints_files_and_card_and_asks_the_hub_nothing(hub, tiny_run, tmp_path):
+def test_dry_run_prints_files_and_card_without_hub_requests(hub, tiny_run, tmp_path):
     process = run_script(hub, tiny_run, tmp_path, "--dry_run", token=None)
     assert process.returncode == 0, process.stderr
     assert not hub.requests
@@ -243,19 +243,19 @@ def test_a_dry_run_prints_files_and_card_and_asks_the_hub_nothing(hub, tiny_run,
     assert "# tiny-en-fr" in process.stdout and "model-index:" in process.stdout
 
 
-def test_a_folder_that_does_not_translate_is_refused(tiny_run, tmp_path):
+def test_folder_that_does_not_translate_is_refused(tiny_run, tmp_path):
     broken = tmp_path / "broken"
     broken.mkdir()
     for path in tiny_run.iterdir():
         if path.is_file():
             (broken / path.name).write_bytes(path.read_bytes())
     assert isinstance(check(broken, tiny_run), str)
-    (broken / "pipeline_glossa.py").write_text("raise RuntimeError('not so')\n")
-    with pytest.raises(GlossaError, match=r"does not load and translate in a fresh process: RuntimeError: not so"):
+    (broken / "pipeline_glossa.py").write_text("raise RuntimeError('broken')\n")
+    with pytest.raises(GlossaError, match=r"does not load and translate in a new process: RuntimeError: broken"):
         check(broken, tiny_run)
 
 
-def test_a_folder_without_weights_is_refused(hub, tmp_path):
+def test_folder_without_weights_is_refused(hub, tmp_path):
     (tmp_path / "run").mkdir()
     process = run_script(hub, tmp_path / "run", tmp_path)
     assert process.returncode == 1 and "holds no weights" in process.stderr and not hub.requests
@@ -263,20 +263,20 @@ def test_a_folder_without_weights_is_refused(hub, tmp_path):
     assert process.returncode == 1 and "Traceback" not in process.stderr
 
 
-def test_names_are_checked_before_anything_else():
+def test_repository_names_are_checked():
     for name in ("a/b/c", "a", "-a/b", ""):
         with pytest.raises(GlossaError, match="repo_id is"):
             check_repo_id(name)
     check_repo_id("user/name.with-all_kinds")
 
 
-def test_the_servers_checksums_are_gits():
+def test_server_checksums_match_git():
     # `printf hello | git hash-object --stdin`, and `printf hello | sha256sum`
     assert object_id("a.txt", b"hello") == "b6fc4c620b67d95f953a5c1c1230aaab5db5a1b0"
     assert object_id("a.png", b"hello") == "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
 
 
-def test_the_space_is_pushed_with_its_model_and_examples(hub, tiny_run, tmp_path):
+def test_space_is_pushed_with_model_and_examples(hub, tiny_run, tmp_path):
     stage_space(NAME, tiny_run, tmp_path / "space")
     push(tmp_path / "space", NAME, repo_type="space", api=HfApi(endpoint=hub.url, token=TOKEN))
     files = hub.files(NAME, kind="spaces")
@@ -287,7 +287,7 @@ def test_the_space_is_pushed_with_its_model_and_examples(hub, tiny_run, tmp_path
     assert (card.data.sdk, card.data.app_file, card.data.models) == ("gradio", "app.py", [NAME])
 
 
-def test_the_server_gives_ranges_etags_revisions_and_errors(hub, tmp_path):
+def test_server_supports_ranges_etags_revisions_and_errors(hub, tmp_path):
     repository = hub.add(NAME, {"a.txt": b"0123456789", "weights.safetensors": b"w" * 100}, private=True)
     old = repository.branches["main"]
     repository.commit("main", {"a.txt": b"new"}, "second", old)
@@ -295,7 +295,7 @@ def test_the_server_gives_ranges_etags_revisions_and_errors(hub, tmp_path):
     assert Path(api.hf_hub_download(NAME, "a.txt", cache_dir=tmp_path)).read_bytes() == b"new"
     assert Path(api.hf_hub_download(NAME, "a.txt", revision=old, cache_dir=tmp_path)).read_bytes() == b"0123456789"
     hub.requests.clear()
-    api.hf_hub_download(NAME, "a.txt", cache_dir=tmp_path)  # its etag is that of the copy in the cache
+    api.hf_hub_download(NAME, "a.txt", cache_dir=tmp_path)  # the cached copy has the same ETag
     assert not [request for request in hub.requests if request.startswith("GET") and "resolve" in request]
 
     url, owner = f"{hub.url}/{NAME}/resolve/{old}/a.txt", {"Authorization": f"Bearer {TOKEN}"}
@@ -306,7 +306,7 @@ def test_the_server_gives_ranges_etags_revisions_and_errors(hub, tmp_path):
         api.model_info(NAME, revision="nowhere")
     with pytest.raises(EntryNotFoundError):
         api.hf_hub_download(NAME, "b.txt", cache_dir=tmp_path)
-    for token in ("hf_other", False):  # another's private repository looks as if it were not there
+    for token in ("hf_other", False):  # a private repository of another user appears not to exist
         with pytest.raises(RepositoryNotFoundError):
             api.model_info(NAME, token=token)
     assert api.whoami()["name"] == "someone"

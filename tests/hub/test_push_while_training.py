@@ -1,4 +1,4 @@
-"""`--push_to_hub` in training: our card and code from the first checkpoint on, and nothing pickled."""
+"""`--push_to_hub` during training: Glossa's card and code with every checkpoint, and no pickles."""
 
 import subprocess
 import sys
@@ -43,7 +43,7 @@ def test_checkpoints_and_the_finished_run_are_pushed(train, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_hub_that_fails_in_between_does_not_end_the_training(train):
+def test_hub_failure_does_not_end_training(train):
     with Hub({TOKEN: "someone"}) as hub:
         hub.faults += [("POST /api/models/someone/tiny/commit", 400)]
         process = train(hub, num_train_epochs=1)
@@ -53,7 +53,7 @@ def test_a_hub_that_fails_in_between_does_not_end_the_training(train):
 
 
 @pytest.mark.slow
-def test_without_permission_training_does_not_start(train, tmp_path):
+def test_training_does_not_start_without_permission(train, tmp_path):
     with Hub({TOKEN: "other"}) as hub:
         process = train(hub)
     assert process.returncode == 1

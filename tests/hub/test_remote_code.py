@@ -1,4 +1,4 @@
-"""A saved folder works where Glossa is not installed: in fresh processes, as classes registered here hide faults."""
+"""A saved folder works without Glossa. Tested in new processes, because classes registered in this one hide errors."""
 
 import ast
 import json
@@ -18,7 +18,7 @@ TRAVELLERS = ["configuration_glossa", "generation_glossa", "loss_glossa", "model
 TRAVELLERS += ["tokenization_glossa"]
 ALLOWED = {"torch", "transformers", "huggingface_hub", "tokenizers"} | set(sys.stdlib_module_names)
 SENTENCES = ["The cat sleeps on the mat.", "Où est-ce qu’il l'a posé ?"]
-# Not there for whoever loads the folder: the package, and all it needs beyond torch and transformers.
+# Users who load the folder may lack the package and its dependencies other than torch and transformers.
 ABSENT = ["glossa", "datasets", "evaluate", "sacrebleu", "accelerate", "tensorboard", "matplotlib", "scipy"]
 PREAMBLE = f"import json, sys\nabsent = {ABSENT}\nsys.modules.update(dict.fromkeys(absent))\n"
 
@@ -30,7 +30,7 @@ def folder(tmp_path_factory):
     config = GlossaConfig(vocab_size=280, d_model=16, encoder_ffn_dim=24, decoder_ffn_dim=24, encoder_layers=2)
     model = GlossaForConditionalGeneration(config)
     with torch.no_grad():
-        for parameter in model.parameters():  # a new model says the same of every sentence
+        for parameter in model.parameters():  # a new model gives the same output for every sentence
             parameter.add_(0.5 * torch.randn_like(parameter))
     model.save_pretrained(path)
     train_tokenizer(SENTENCES * 4, 280).save_pretrained(path)
@@ -38,7 +38,7 @@ def folder(tmp_path_factory):
 
 
 def run(code, tmp_path, *arguments):
-    """`code` in a process of its own, elsewhere, with nobody at the keyboard and its own folder for remote code."""
+    """Run `code` in a new process in `tmp_path`, without standard input and with its own folder for remote code."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "TRANSFORMERS_"))}
     environment["HF_MODULES_CACHE"] = str(tmp_path / "modules")
     environment["HF_HOME"] = str(tmp_path / "home")
@@ -81,7 +81,7 @@ print(json.dumps({
 """
 
 
-def test_a_read_only_folder_loads_and_generates_the_same_ids_without_glossa(folder, tmp_path):
+def test_read_only_folder_generates_the_same_ids_without_glossa(folder, tmp_path):
     before = contents(folder)
     for path in (*folder.iterdir(), folder):
         path.chmod(0o555 if path.is_dir() else 0o444)
@@ -92,7 +92,7 @@ def test_a_read_only_folder_loads_and_generates_the_same_ids_without_glossa(fold
     assert process.returncode == 0, process.stderr
     assert "Do you wish" not in process.stdout + process.stderr
     there = json.loads(process.stdout.splitlines()[-1])
-    # Root may write where nobody may, so look whether anything was.
+    # Root can write to a read-only folder, so compare the contents.
     assert contents(folder) == before
     assert list((tmp_path / "modules").rglob("modeling_glossa.py"))
 
@@ -111,7 +111,7 @@ def test_a_read_only_folder_loads_and_generates_the_same_ids_without_glossa(fold
         assert there["config"][field] == getattr(model.config, field)
 
 
-def test_the_folder_carries_its_code_and_says_so(folder):
+def test_folder_has_its_code_and_auto_map(folder):
     config = json.loads((folder / "config.json").read_text())
     assert config["auto_map"] == {
         "AutoConfig": "configuration_glossa.GlossaConfig",
@@ -133,7 +133,7 @@ AutoConfig.from_pretrained(sys.argv[1], trust_remote_code=True)
 """
 
 
-def test_without_trust_no_code_runs(folder, tmp_path):
+def test_no_code_runs_without_trust_remote_code(folder, tmp_path):
     copy, mark = tmp_path / "copy", tmp_path / "ran"
     copy.mkdir()
     for path in folder.iterdir():
@@ -145,7 +145,7 @@ def test_without_trust_no_code_runs(folder, tmp_path):
     for loader in ("AutoConfig", "AutoModelForSeq2SeqLM"):
         assert f"{loader} True" in process.stdout, process.stderr
     assert not mark.exists()
-    # The mark does tell: with trust the same code runs.
+    # With trust the same code runs and leaves the mark.
     process = run(trusted, tmp_path, copy)
     assert process.returncode == 0, process.stderr
     assert mark.exists()
@@ -160,7 +160,7 @@ def imports_of(tree):
 
 
 @pytest.mark.parametrize("name", TRAVELLERS)
-def test_what_travels_imports_nothing_that_stays(name):
+def test_saved_code_imports_only_saved_code(name):
     path = PACKAGE / f"{name}.py"
     if not path.exists():
         pytest.skip(f"{path.name} does not exist")
@@ -170,11 +170,11 @@ def test_what_travels_imports_nothing_that_stays(name):
         if level == 0:
             assert module.split(".")[0] in ALLOWED, module
         else:
-            # Only flat siblings are copied along, and `from . import x` would not name one.
+            # Only modules in the same folder are copied, and `from . import x` does not name one.
             assert level == 1 and module in TRAVELLERS, f"{'.' * level}{module}"
-    assert (0, "__future__") not in imports  # it turns the annotations that `@strict` reads into strings
+    assert (0, "__future__") not in imports  # it turns annotations into strings, but `@strict` reads them
 
 
-def test_the_check_of_imports_sees_what_it_forbids():
+def test_imports_of_finds_all_imports():
     tree = ast.parse("import torch\ndef f():\n    import datasets.x\n    from .errors import A\n    from . import b")
     assert set(imports_of(tree)) == {(0, "torch"), (0, "datasets.x"), (1, "errors"), (1, "")}

@@ -1,6 +1,6 @@
-"""The Space in a real browser: load, translate, change beams, choose, empty and very long input, wide and narrow.
+"""The Space in a real browser: translations, beams, selection, empty and very long input, wide and narrow screens.
 
-With GLOSSA_SPACE_RUN set to a finished run, that is what translates, and the screenshots are kept in docs/images.
+If GLOSSA_SPACE_RUN is set to a finished run, the Space uses that run and saves the screenshots in docs/images.
 """
 
 import os
@@ -36,7 +36,7 @@ FLAGS = [
 
 @pytest.fixture(scope="module")
 def run(tiny_settings, tmp_path_factory):
-    """A run that has learned its pairs, so that translations end."""
+    """A run trained long enough that translations end."""
     if given := os.environ.get("GLOSSA_SPACE_RUN"):
         return Path(given)
     settings = {"num_train_epochs": 30, "learning_rate": 0.01, "d_model": 32, "encoder_ffn_dim": 64}
@@ -53,7 +53,7 @@ def images(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def url(run, tmp_path_factory):
-    """The address of the Space, as it is pushed, in a process of its own."""
+    """The address of the Space, staged as for a push and running in its own process."""
     folder = tmp_path_factory.mktemp("space")
     stage(run, "someone/en-fr", folder / "model")
     stage_space("someone/en-fr", run, folder / "space")
@@ -89,7 +89,7 @@ def browser():
 
 @pytest.fixture
 def page(browser, url):
-    """The page, loaded and without errors of its own in the console."""
+    """The loaded page; the test fails if the page raises an error."""
     errors = []
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.set_default_timeout(120_000)
@@ -108,7 +108,7 @@ def sentence(run):
 
 @pytest.fixture(scope="module")
 def translations(run, sentence):
-    """What the Space should say, by number of beams."""
+    """The expected translations by number of beams."""
     model, tokenizer = load_model(str(run)), load_tokenizer(str(run))
 
     def best(beams, count):
@@ -127,7 +127,7 @@ def shown(page):
     return [label.split(" ", 1)[1].strip() for label in page.locator("#choices label").all_inner_texts()]
 
 
-def test_it_translates_with_the_beams_that_are_chosen(page, sentence, translations, images):
+def test_translates_with_the_selected_beams(page, sentence, translations, images):
     assert page.title() == "Translate en to fr"
     page.locator("#component-0, button", has_text=sentence).first.wait_for(state="attached")  # among the examples
     translate(page, sentence)
@@ -143,7 +143,7 @@ def test_it_translates_with_the_beams_that_are_chosen(page, sentence, translatio
     assert shown(page) == wanted
 
 
-def test_another_translation_is_chosen_and_its_attention_drawn(page, sentence, translations):
+def test_selecting_a_translation_shows_its_attention(page, sentence, translations):
     translate(page, sentence)
     page.wait_for_selector("#heat table")
     second, drawn = translations(4, 3)[1], page.inner_html("#heat")
@@ -159,7 +159,7 @@ def test_another_translation_is_chosen_and_its_attention_drawn(page, sentence, t
     weights = page.eval_on_selector_all(
         "#heat tbody tr:first-child td", "cells => cells.map(cell => parseFloat(cell.title.match(/(\\d+)%$/)[1]))"
     )
-    assert sum(weights) == pytest.approx(100, abs=columns)  # attention is a distribution; each is rounded
+    assert sum(weights) == pytest.approx(100, abs=columns)  # attention sums to 1; each weight is rounded
 
 
 def test_empty_and_very_long_input(page):
@@ -168,13 +168,13 @@ def test_empty_and_very_long_input(page):
     assert page.input_value("#result textarea") == ""
     translate(page, ("word " * 2000)[:10_000])
     page.wait_for_function("document.querySelector('#result textarea').value.length > 0")
-    page.wait_for_selector("#heat >> text=Attention is drawn for text of up to 60 tokens.")
+    page.wait_for_selector("#heat >> text=Attention is shown for text of up to 60 tokens.")
     translate(page, "x" * 10_001)
-    page.wait_for_selector("#message >> text=10,001 characters; at most 10,000 are taken.")
+    page.wait_for_selector("#message >> text=The text has 10,001 characters; at most 10,000 are allowed.")
     assert page.input_value("#result textarea") == ""
 
 
-def test_a_narrow_dark_screen_and_the_keyboard(browser, url, sentence, images):
+def test_narrow_dark_screen_and_keyboard(browser, url, sentence, images):
     page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
     page.set_default_timeout(60_000)
     page.goto(url)
@@ -183,7 +183,7 @@ def test_a_narrow_dark_screen_and_the_keyboard(browser, url, sentence, images):
     page.keyboard.type(sentence)
     page.keyboard.press("Shift+Enter")
     page.wait_for_selector("#heat table")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390  # nothing sticks out
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390  # no horizontal overflow
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
     red, green, blue = (int(part) for part in background.removeprefix("rgb(").rstrip(")").split(",")[:3])
     assert max(red, green, blue) < 64

@@ -1,4 +1,4 @@
-"""CTranslate2: equal log-probabilities, equal translations, clear refusals, for every architecture."""
+"""CTranslate2: equal log-probabilities and translations for every architecture, and clear errors."""
 
 import importlib
 import json
@@ -49,7 +49,7 @@ def tokenizer():
 @pytest.mark.parametrize("case", CASES)
 def test_log_probabilities_and_translations_are_equal(tmp_path, tokenizer, case):
     model = build(**CASES[case])
-    # Where to stop is then a count for both; a model of noise goes on for as long as it may.
+    # With early stopping both engines stop at the same number of hypotheses; a random model never ends on its own.
     model.generation_config.update(num_beams=4, early_stopping=True)
     export_ctranslate2(model, tokenizer, tmp_path / "engine")
     engine, there = load_engine(str(tmp_path / "engine"))
@@ -73,8 +73,8 @@ def test_log_probabilities_and_translations_are_equal(tmp_path, tokenizer, case)
     assert len({found.text for translations in actual for found in translations}) > 4
 
 
-def test_a_sentence_ends_at_its_own_limit_whatever_is_beside_it(tmp_path, tokenizer):
-    """A model that never ends: two tokens for each of the source, and fifty; learned positions end before that."""
+def test_length_limit_of_a_sentence_does_not_depend_on_its_batch(tmp_path, tokenizer):
+    """A model that never ends stops at twice the source length plus 50, or at its number of learned positions."""
     for positions, limits in (("rotary", [54, 64]), ("learned", [32, 32])):
         model = build(position_embedding_type=positions, tie_word_embeddings=False)
         with torch.no_grad():
@@ -86,12 +86,12 @@ def test_a_sentence_ends_at_its_own_limit_whatever_is_beside_it(tmp_path, tokeni
         texts = ["w20", "w4 w5 w6 w7 w8 w9"]
         actual = Translator(engine, there, num_beams=1).best(texts)
         assert actual == Translator(model, tokenizer, num_beams=1).best(texts)
-        # A token without a name is a row of the embedding that no word has.
+        # Embedding rows without a token add no word, so there may be fewer words than tokens.
         assert all(0 < len(text.split()) <= limit for text, limit in zip(actual, limits, strict=True))
         assert max(len(text.split()) for text in actual) > 25
 
 
-def test_decoding_defaults_come_along(tmp_path, tokenizer):
+def test_decoding_defaults_are_exported(tmp_path, tokenizer):
     model = build(**ARCHITECTURES["multi-query"])
     found = []
     for length_penalty in (None, 0.0, 3.0):
@@ -101,7 +101,7 @@ def test_decoding_defaults_come_along(tmp_path, tokenizer):
         engine, there = load_engine(folder)
         assert engine.num_beams == 3
         found.append(Translator(engine, there, num_return_sequences=3).translate(SENTENCES))
-        if length_penalty != 0:  # there the engine stops as soon as the best one is sure
+        if length_penalty != 0:  # at 0 the engine stops as soon as the best hypothesis is certain
             assert found[-1] == Translator(model, tokenizer, num_return_sequences=3).translate(SENTENCES)
     assert found[0] != found[1] != found[2] != found[0]
 
@@ -134,7 +134,7 @@ def test_two_vocabularies_in_one_tokenizer(tmp_path):
         ),
     ],
 )
-def test_what_the_engine_lacks_is_refused_by_name(tmp_path, tokenizer, settings, decoding, words_of_error):
+def test_unsupported_settings_are_named_in_the_error(tmp_path, tokenizer, settings, decoding, words_of_error):
     model = build(**settings)
     model.generation_config.update(**decoding)
     with pytest.raises(GlossaError) as error:
@@ -143,35 +143,35 @@ def test_what_the_engine_lacks_is_refused_by_name(tmp_path, tokenizer, settings,
     assert not (tmp_path / "engine").exists()
 
 
-def test_sinusoidal_positions_need_a_longest_source(tmp_path):
+def test_sinusoidal_positions_need_a_maximum_source_length(tmp_path):
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=words(37), **special(length=None))
     with pytest.raises(GlossaError, match=r"model_max_length is .* at most 100,000"):
         export_ctranslate2(build(position_embedding_type="sinusoidal"), tokenizer, tmp_path / "engine")
 
 
-def test_another_models_tokenizer_is_refused(tmp_path):
+def test_tokenizer_of_another_model_is_refused(tmp_path):
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=words(41), **special())
     with pytest.raises(GlossaError, match="tokenizer has 41 tokens and the model 40"):
         export_ctranslate2(build(), tokenizer, tmp_path / "engine")
 
 
-def test_an_unknown_quantization_is_refused(tmp_path, tokenizer):
+def test_unknown_quantization_is_refused(tmp_path, tokenizer):
     with pytest.raises(GlossaError, match=r"quantization is 'int4'; it must be one of int8, "):
         export_ctranslate2(build(), tokenizer, tmp_path / "engine", "int4")
 
 
-def test_a_folder_without_an_engine_is_refused(tiny_run):
+def test_folder_without_an_engine_is_refused(tiny_run):
     with pytest.raises(GlossaError, match=r"no CTranslate2 model .* --to ctranslate2"):
         load_engine(str(tiny_run))
 
 
-def test_a_missing_package_is_named_with_its_remedy(monkeypatch):
+def test_missing_package_error_has_the_install_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
     with pytest.raises(GlossaError, match=r'ctranslate2 is missing. Install it: pip install "glossa\[engine\]"'):
         require("ctranslate2")
 
 
-def test_eight_bits_make_the_file_small_and_the_scores_near(tmp_path, tokenizer):
+def test_quantization_shrinks_the_file_and_keeps_scores_close(tmp_path, tokenizer):
     model = build(d_model=64, encoder_ffn_dim=128, decoder_ffn_dim=128)
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     sizes, scores = {}, {}
@@ -186,19 +186,17 @@ def test_eight_bits_make_the_file_small_and_the_scores_near(tmp_path, tokenizer)
     assert sizes["float16"] < 0.55 * sizes[None]
     torch.testing.assert_close(scores["int8"], scores[None], rtol=0, atol=1.0)
     assert (scores["int8"] - scores[None]).abs().max() > 1e-4
-    assert all(weight.equal(before[name]) for name, weight in model.state_dict().items()), (
-        "the model is left as it was"
-    )
+    assert all(weight.equal(before[name]) for name, weight in model.state_dict().items()), "the model is unchanged"
 
 
 def script(name, *arguments):
-    """What `main` of a script does with these arguments."""
+    """Run `main` of a script with these arguments."""
     module = importlib.import_module(f"glossa.cli.{Path(name).stem}")
     return module.main([str(argument) for argument in arguments])
 
 
 @pytest.mark.slow
-def test_from_a_run_to_translations_by_command_line(tiny_run, tmp_path):
+def test_export_and_translate_on_the_command_line(tiny_run, tmp_path):
     def call(name, *arguments, text=None):
         command = [sys.executable, str(SCRIPTS / name), *map(str, arguments)]
         return subprocess.run(command, input=text, capture_output=True, text=True, timeout=300)
@@ -216,7 +214,7 @@ def test_from_a_run_to_translations_by_command_line(tiny_run, tmp_path):
     assert long.stdout.count("\n") == 1, "the line before is translated"
 
 
-def test_the_scripts_with_other_options(tiny_run, tmp_path, capsys):
+def test_scripts_with_other_options(tiny_run, tmp_path, capsys):
     (tmp_path / "lines").write_text("a k.\n")
     engine = ["--to", "ctranslate2", "--output", tmp_path / "engine"]
     script("export.py", tiny_run, *engine, "--quantization", "int8")
@@ -232,14 +230,14 @@ def test_the_scripts_with_other_options(tiny_run, tmp_path, capsys):
         script("translate.py", tiny_run, *options)
 
 
-def test_a_model_that_is_not_glossas_is_refused(tmp_path, tokenizer):
+def test_model_of_another_class_is_refused(tmp_path, tokenizer):
     export_model(build(**CASES["published"]), "marian").save_pretrained(tmp_path / "marian")
     tokenizer.save_pretrained(tmp_path / "marian")
     with pytest.raises(GlossaError, match=r"is a MarianMTModel\. Give a Glossa model"):
         script("export.py", tmp_path / "marian", "--to", "ctranslate2", "--output", tmp_path / "engine")
 
 
-def test_a_trained_model_translates_alike(tiny_run, tmp_path):
+def test_trained_model_gives_equal_translations(tiny_run, tmp_path):
     model, tokenizer = load_model(tiny_run), load_tokenizer(tiny_run)
     export_ctranslate2(model, tokenizer, tmp_path / "engine")
     translators = [Translator(*pair) for pair in ((model, tokenizer), load_engine(str(tmp_path / "engine")))]
@@ -248,7 +246,7 @@ def test_a_trained_model_translates_alike(tiny_run, tmp_path):
     assert actual == expected
 
 
-def test_the_measurement_of_both(tiny_run, capsys):
+def test_benchmark_compares_both_engines(tiny_run, capsys):
     main([str(tiny_run), "--sentences", "6", "--num_beams", "1", "2", "--quantizations", "float32", "int8"])
     rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("| ")][2:]
     assert [row[0].strip("| ") for row in rows] == [

@@ -1,4 +1,4 @@
-"""The translation pipeline: what it takes and gives, and that it goes wherever the model goes."""
+"""The translation pipeline: inputs, outputs, errors, and that it is saved with the model."""
 
 import json
 import os
@@ -24,7 +24,7 @@ TEXTS = ["Where is the cat?", "a b.", "", "The cat sleeps on the mat, and the do
 
 @pytest.fixture(scope="module")
 def parts():
-    """A model that says something else of every sentence, and its tokenizer."""
+    """A model that translates every sentence differently, and its tokenizer."""
     torch.manual_seed(0)
     tokenizer = train_tokenizer(TEXTS * 4, 290, max_length=40)
     config = GlossaConfig(
@@ -45,7 +45,7 @@ def translate(parts):
 
 @pytest.fixture(scope="module")
 def alone(parts):
-    """What `generate` says of each text by itself, without the pipeline."""
+    """The output of `generate` for each text on its own, without the pipeline."""
     model, tokenizer = parts
 
     def one(text):
@@ -56,10 +56,10 @@ def alone(parts):
     return [one(text) if text.strip() else "" for text in TEXTS]
 
 
-def test_a_string_gives_a_list_and_a_list_a_dictionary_for_each(translate, alone):
+def test_string_gives_a_list_and_list_gives_a_dictionary_per_text(translate, alone):
     assert translate(TEXTS[0]) == [{"translation_text": alone[0]}]
     assert translate(TEXTS) == [{"translation_text": text} for text in alone]
-    assert len(set(alone)) >= 4  # the texts do differ, so an order that is lost would show
+    assert len(set(alone)) >= 4  # the texts differ, so a wrong order would be detected
     assert translate([]) == []
 
 
@@ -68,7 +68,7 @@ def test_batches_change_neither_order_nor_translations(translate, alone, batch_s
     assert [found["translation_text"] for found in translate(TEXTS, batch_size=batch_size)] == alone
 
 
-def test_batches_hold_texts_of_like_length(parts):
+def test_batches_have_texts_of_similar_length(parts):
     translate, seen = TranslationPipeline(*parts, batch_size=2), []
     forward = translate._forward
     translate._forward = lambda inputs, **kwargs: seen.append(inputs["attention_mask"]) or forward(inputs, **kwargs)
@@ -78,7 +78,7 @@ def test_batches_hold_texts_of_like_length(parts):
     assert lengths == sorted(lengths)
 
 
-def test_generators_and_data_sets_are_read_as_they_are_needed(translate, alone):
+def test_generators_and_datasets_are_read_lazily(translate, alone):
     taken = []
 
     def endless():
@@ -102,7 +102,7 @@ def test_generators_and_data_sets_are_read_as_they_are_needed(translate, alone):
         list(translate(Dataset.from_dict({"a": ["x"], "b": ["y"]})))
 
 
-def test_n_best_with_scores_are_those_of_the_translator(parts, translate):
+def test_n_best_and_scores_match_the_translator(parts, translate):
     there = Translator(*parts, num_beams=4, num_return_sequences=3, scores=True).translate(TEXTS)
     here = translate(TEXTS, num_beams=4, num_return_sequences=3, return_scores=True)
     for found, wanted in zip(here, there, strict=True):
@@ -111,19 +111,19 @@ def test_n_best_with_scores_are_those_of_the_translator(parts, translate):
     assert here[2] == [{"translation_text": "", "score": 0.0}] * 3
 
 
-def test_scores_are_the_models_own_log_probability(parts, translate):
+def test_scores_are_log_probabilities_of_the_model(parts, translate):
     model, tokenizer = parts
     for beams in (1, 3):
         (found,) = translate(TEXTS[0], num_beams=beams, return_scores=True, max_new_tokens=9)
         ids = tokenizer(TEXTS[0], return_tensors="pt")
-        said = model.generate(**ids, num_beams=beams, max_new_tokens=9)
+        output = model.generate(**ids, num_beams=beams, max_new_tokens=9)
         with torch.no_grad():
-            logits = model(**ids, decoder_input_ids=said[:, :-1]).logits.log_softmax(-1)
-        by_hand = logits[0, torch.arange(said.shape[1] - 1), said[0, 1:]].sum().item()
-        assert found["score"] == pytest.approx(by_hand, abs=1e-4)
+            log_probs = model(**ids, decoder_input_ids=output[:, :-1]).logits.log_softmax(-1)
+        expected = log_probs[0, torch.arange(output.shape[1] - 1), output[0, 1:]].sum().item()
+        assert found["score"] == pytest.approx(expected, abs=1e-4)
 
 
-def test_settings_of_the_pipeline_hold_until_a_call_says_otherwise(parts):
+def test_call_settings_override_pipeline_settings(parts):
     translate = TranslationPipeline(*parts, num_beams=3, num_return_sequences=3)
     assert len(translate(TEXTS[0])) == 3
     assert len(translate(TEXTS[0], num_return_sequences=1)) == 1
@@ -139,7 +139,7 @@ def test_settings_of_the_pipeline_hold_until_a_call_says_otherwise(parts):
         ({"text": "x"}, {}, "A dict was given"),
     ],
 )
-def test_what_cannot_be_translated_is_refused(translate, inputs, settings, message):
+def test_invalid_inputs_are_refused(translate, inputs, settings, message):
     with pytest.raises(ValueError, match=message):
         translate(inputs, **settings)
     with pytest.raises(ValueError, match="tokenizer is None"):
@@ -161,11 +161,11 @@ def test_what_cannot_be_translated_is_refused(translate, inputs, settings, messa
         ("好。坏！", ["好。", "坏！"], ["", ""]),
     ],
 )
-def test_sentences_are_found(text, sentences, between):
+def test_text_is_split_into_sentences(text, sentences, between):
     assert split_text(text) == (sentences, between)
 
 
-def test_what_does_not_fit_is_cut_at_clauses_then_words_then_anywhere():
+def test_long_sentences_are_split_at_clauses_then_words_then_anywhere():
     def fits(piece):
         return len(piece.strip()) <= 12
 
@@ -173,14 +173,16 @@ def test_what_does_not_fit_is_cut_at_clauses_then_words_then_anywhere():
     assert split_text("x" * 30, fits) == (["x" * 7, "x" * 8, "x" * 7, "x" * 8], [""] * 4)
 
 
-def test_long_text_is_translated_by_sentences_and_joined_again(translate):
+def test_long_text_is_translated_by_sentence_and_joined(translate):
     pieces = translate(["The cat sleeps.", "Where is the cat?", "Yes."], return_scores=True)
     one, two, three = (found["translation_text"] for found in pieces)
     text = "The cat sleeps. Where is the cat?\n\nYes."
     (found,) = translate(text, split_sentences=True, return_scores=True)
     assert found["translation_text"] == f"{one} {two}\n\n{three}"
     assert found["score"] == pytest.approx(sum(piece["score"] for piece in pieces), abs=1e-4)
-    (long,) = translate("word " * 200, split_sentences=True, max_new_tokens=5)  # 201 tokens or more; 40 are taken
+    (long,) = translate(
+        "word " * 200, split_sentences=True, max_new_tokens=5
+    )  # at least 201 tokens; the model takes 40
     assert long["translation_text"]
     assert translate(" ", split_sentences=True) == [{"translation_text": ""}]
 
@@ -200,7 +202,7 @@ print(json.dumps([type(translate).__module__.split(".")[0], translate(texts)]))
 """
 
 
-def test_every_way_of_saving_brings_the_pipeline(parts, alone, tmp_path):
+def test_every_save_method_includes_the_pipeline(parts, alone, tmp_path):
     model, tokenizer = parts
     first, again, third = (tmp_path / name for name in ("first", "again", "third"))
     model.save_pretrained(first)
@@ -224,7 +226,7 @@ def test_every_way_of_saving_brings_the_pipeline(parts, alone, tmp_path):
         assert entry == {"impl": "pipeline_glossa.TranslationPipeline", "pt": ["AutoModelForSeq2SeqLM"]}
 
 
-def test_a_runs_checkpoints_bring_the_pipeline_too(tiny_run):
+def test_checkpoints_of_a_run_include_the_pipeline(tiny_run):
     for folder in (tiny_run, *tiny_run.glob("checkpoint-*")):
         assert (folder / "pipeline_glossa.py").is_file()
     assert len(list(tiny_run.glob("checkpoint-*"))) > 0

@@ -1,4 +1,4 @@
-"""Translating lines: order, blanks, batches, n-best, scores, long lines."""
+"""The translator: order, blank lines, batches, n-best lists, scores and long lines."""
 
 import pytest
 import torch
@@ -40,18 +40,18 @@ def model(tokenizer):
 SENTENCES = ["The dog eats a bird.", "cat", "", "The cat sees a mouse, and the dog sees a bird.", "   ", "A"]
 
 
-def test_one_translation_a_line_in_the_order_of_the_lines(model, tokenizer):
+def test_one_translation_per_line_in_order(model, tokenizer):
     together = Translator(model, tokenizer, num_beams=2).best(SENTENCES)
     one_by_one = [Translator(model, tokenizer, num_beams=2).best([sentence])[0] for sentence in SENTENCES]
     assert together == one_by_one
-    assert len(set(together)) > 3, "the sentences must be told apart for their order to mean anything"
+    assert len(set(together)) > 3, "translations must differ for the order to be tested"
 
 
-def test_the_batch_size_changes_nothing(model, tokenizer):
+def test_batch_size_does_not_change_translations(model, tokenizer):
     assert Translator(model, tokenizer, batch_tokens=1).best(SENTENCES) == Translator(model, tokenizer).best(SENTENCES)
 
 
-def test_blank_lines_give_blank_lines(model, tokenizer):
+def test_blank_lines_have_blank_translations(model, tokenizer):
     results = Translator(model, tokenizer, num_beams=3, num_return_sequences=3).translate(SENTENCES)
     assert [len(translations) for translations in results] == [3] * len(SENTENCES)
     assert [t.text for t in results[2] + results[4]] == [""] * 6
@@ -73,7 +73,7 @@ def test_scores_are_log_probabilities_best_first(model, tokenizer):
     assert len({translation.text for translation in nbest}) > 1
 
 
-def test_a_line_too_long_is_named_after_the_lines_before_it_are_done(model, tokenizer):
+def test_lines_before_a_too_long_line_are_translated(model, tokenizer):
     lines = ["cat", "dog", "The cat sees. " * 50, "bird"]
     done = []
     with pytest.raises(GlossaError, match=r"Line 3: .* tokens; the model takes 40"):
@@ -82,7 +82,7 @@ def test_a_line_too_long_is_named_after_the_lines_before_it_are_done(model, toke
     assert len(done) == 2
 
 
-def test_a_long_input_is_read_in_chunks(model, tokenizer):
+def test_long_input_is_read_in_chunks(model, tokenizer):
     taken = []
 
     def endless():

@@ -21,14 +21,14 @@ def write(folder, text):
     return str(path)
 
 
-def test_values_keep_the_meaning_they_were_written_with(tmp_path):
+def test_recipe_values_are_parsed_as_written(tmp_path):
     recipe = write(
         tmp_path,
         "learning_rate: 1e-4\neval_strategy: no\nsave_strategy: no\nload_best_model_at_end: no\n"
         "head_dim: null\nkey_value_heads: null\ndata_path: [a.en, b.fr]\nlr_scheduler_kwargs: {num_cycles: 0.25}\n",
     )
     settings = parse_settings([recipe])
-    assert settings.training.learning_rate == 0.0001  # YAML alone reads 1e-4 as a string
+    assert settings.training.learning_rate == 0.0001  # plain YAML reads 1e-4 as a string
     assert settings.training.eval_strategy.value == "no"  # ... and no as false
     assert settings.training.load_best_model_at_end is False
     assert settings.model.key_value_heads is None
@@ -37,7 +37,7 @@ def test_values_keep_the_meaning_they_were_written_with(tmp_path):
 
 
 def rates(arguments, steps, *recipe):
-    """The learning rate of each optimizer step, by the schedule that the Trainer makes of the settings."""
+    """The learning rate of each optimizer step, from the schedule that the Trainer creates for the settings."""
     given = [text for name, value in arguments.items() for text in (f"--{name}", str(value))]
     training = parse_settings([*recipe, *given]).training
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=training.learning_rate)
@@ -56,7 +56,7 @@ def rates(arguments, steps, *recipe):
     return found
 
 
-def test_the_papers_schedule_with_a_factor():
+def test_schedule_of_the_paper_with_a_factor():
     """factor x d^-0.5 x min(step^-0.5, step x warmup^-1.5); the first step of transformers' schedules is step 0."""
     arguments = {"learning_rate_factor": 0.1, "warmup_steps": 30, "d_model": 512}
     found = rates(arguments, 90)
@@ -65,7 +65,7 @@ def test_the_papers_schedule_with_a_factor():
     assert max(found) == found[30] == pytest.approx(0.1 / (512 * 30) ** 0.5)
 
 
-def test_warm_up_from_a_hundredth_then_a_cosine_to_nothing():
+def test_linear_warm_up_then_cosine_to_zero():
     found = rates({"warmup_steps": 100}, 300, str(CONFIGURATION / "anki-en-fr-modern.yaml"))
     assert found[0] == pytest.approx(0.00005) and found[99] == pytest.approx(0.005)
     assert found[1] - found[0] == pytest.approx(found[99] - found[98]), "a straight line"
@@ -81,7 +81,7 @@ def test_constant_then_cosine():
     assert found[80] == pytest.approx(0.005) and found[99] < 0.0001
 
 
-def test_the_command_line_wins(tmp_path):
+def test_command_line_overrides_the_recipe(tmp_path):
     settings = parse_settings([write(tmp_path, "d_model: 64\nseed: 5\n"), "--d_model", "128"])
     assert settings.model.d_model == 128
     assert settings.training.seed == 5
@@ -106,13 +106,13 @@ def test_the_command_line_wins(tmp_path):
         ),
     ],
 )
-def test_what_is_wrong_is_named_with_its_remedy(arguments, words):
+def test_errors_name_the_problem_and_the_remedy(arguments, words):
     with pytest.raises(GlossaError) as error:
         parse_settings(arguments)
     assert all(word in str(error.value) for word in words), str(error.value)
 
 
-def test_the_old_name_of_a_setting_is_read_and_the_new_one_written(tmp_path):
+def test_old_setting_names_are_read_and_new_names_written(tmp_path):
     recipe = write(tmp_path, "source_framing: start_end\n")
     for argv in ([recipe], ["--source_framing", "start_end"], ["--source-framing=start_end"]):
         settings = parse_settings(argv)
@@ -122,18 +122,18 @@ def test_the_old_name_of_a_setting_is_read_and_the_new_one_written(tmp_path):
     assert parse_settings([recipe, "--source_special_tokens", "none"]).tokenizer.source_special_tokens == "none"
 
 
-def test_an_unknown_key_in_a_recipe_is_refused(tmp_path):
+def test_unknown_recipe_key_is_refused(tmp_path):
     with pytest.raises(GlossaError, match=r"recipe\.yaml.*`warmup_step`.*`warmup_steps`"):
         parse_settings([write(tmp_path, "warmup_step: 10\n")])
 
 
 @pytest.mark.parametrize("text", ["a: [1\n", "- a\n- b\n", "just words\n"])
-def test_a_recipe_that_is_not_settings_is_refused(tmp_path, text):
+def test_invalid_recipe_file_is_refused(tmp_path, text):
     with pytest.raises(GlossaError, match=r"recipe\.yaml"):
         parse_settings([write(tmp_path, text)])
 
 
-def test_the_resolved_recipe_gives_the_same_settings_again(tmp_path):
+def test_saved_recipe_gives_the_same_settings(tmp_path):
     settings = parse_settings(
         ["--d_model", "64", "--key_value_heads", "1", "--learning_rate", "3e-5", "--dataset", "anki"]
     )
@@ -142,7 +142,7 @@ def test_the_resolved_recipe_gives_the_same_settings_again(tmp_path):
     assert (again.model, again.data, again.translator) == (settings.model, settings.data, settings.translator)
 
 
-def test_every_architecture_setting_has_its_default_and_its_meaning(capsys):
+def test_every_architecture_setting_has_default_and_help(capsys):
     with pytest.raises(SystemExit) as end:
         parse_settings(["--help"])
     assert end.value.code == 0

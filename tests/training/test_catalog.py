@@ -1,4 +1,4 @@
-"""The settings as they are read from source: equal to the real ones, and quick to refuse."""
+"""Settings parsed from source code: equal to the real dataclasses, with errors for invalid values."""
 
 import dataclasses
 import re
@@ -11,7 +11,7 @@ from glossa.training.arguments import GROUPS
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.__name__)
-def test_settings_are_those_of_the_dataclasses(group):
+def test_settings_match_the_dataclasses(group):
     names = dict(zip([real.__name__ for real in GROUPS], catalog.GROUPS, strict=True))
     found = {name: setting for name, setting in catalog.settings().items() if setting.group == names[group.__name__]}
     real = {field.name: field for field in dataclasses.fields(group) if field.init}
@@ -36,7 +36,7 @@ def test_settings_are_those_of_the_dataclasses(group):
         ("output_dir", ["anything", "3"], []),
     ],
 )
-def test_values_that_cannot_be(name, good, bad):
+def test_valid_and_invalid_values(name, good, bad):
     setting = catalog.settings()[name]
     assert [setting.problem(value) for value in good] == [None] * len(good)
     assert all(setting.problem(value) for value in bad)
@@ -52,12 +52,12 @@ def test_values_that_cannot_be(name, good, bad):
         (["--objective", "x"], "objective is 'x'; it must be one of translation, span_corruption"),
     ],
 )
-def test_mistakes_on_the_command_line(argv, message):
+def test_errors_on_the_command_line(argv, message):
     with pytest.raises(GlossaError, match=message):
         catalog.check(argv)
 
 
-def test_mistakes_in_a_recipe(tmp_path):
+def test_errors_in_a_recipe(tmp_path):
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text("dropuot: 0.1\n")
     with pytest.raises(GlossaError, match=rf"{re.escape(str(recipe))}: there is no setting `dropuot`.*`dropout`"):
@@ -66,12 +66,12 @@ def test_mistakes_in_a_recipe(tmp_path):
     with pytest.raises(GlossaError, match=r"recipe\.yaml: dropout is 'much'; it must be a number"):
         catalog.check([str(recipe)])
     recipe.write_text("- a\n- b\n")
-    with pytest.raises(GlossaError, match="a recipe is lines of"):
+    with pytest.raises(GlossaError, match="a recipe must consist of lines"):
         catalog.check([str(recipe)])
 
 
 @pytest.mark.parametrize("recipe", catalog.recipes())
-def test_every_recipe_passes(recipe):
+def test_every_recipe_is_valid(recipe):
     catalog.check([recipe, "--bf16", "--data_path", "a", "b", "--length_penalty", "-1", "--source-framing", "none"])
 
 
@@ -86,7 +86,7 @@ def test_values_have_their_types_and_the_command_line_comes_first(tmp_path):
     assert type(given["dropout"]) is float and catalog.check(["--bf16", "False"]) == {"bf16": False}
 
 
-def test_old_names_are_understood():
+def test_old_setting_names_are_accepted():
     assert catalog.current_flag("--source_framing") == "--source_special_tokens"
     assert catalog.current_flag("--source-framing=end") == "--source_special_tokens=end"
     assert catalog.current_flag("source_framing") == "source_framing"

@@ -1,4 +1,4 @@
-"""Threads chosen by trial, the warning about slow steps, and the line about bfloat16."""
+"""The thread trial, the warning about slow steps, and the message about bfloat16."""
 
 import logging
 from types import MethodType
@@ -26,12 +26,12 @@ def threads():
     ("seconds", "expected"),
     [({1: 4, 2: 2, 4: 1.5, 6: 1}, 6), ({1: 1, 2: 16, 4: 9, 6: 20}, 1), ({1: 3, 2: 2, 4: 4, 6: 5}, 2)],
 )
-def test_the_fastest_number_of_threads_wins(monkeypatch, threads, seconds, expected):
+def test_fastest_number_of_threads_is_chosen(monkeypatch, threads, seconds, expected):
     tried = []
 
     def timed(step, count):
         tried.append(count)
-        # One measurement in five is disturbed; the median does not notice.
+        # One measurement in five is slow; the median is not affected.
         return seconds[count] * (10 if len(tried) % 5 == 0 else 1)
 
     monkeypatch.setattr(cpu, "_timed", timed)
@@ -40,11 +40,11 @@ def test_the_fastest_number_of_threads_wins(monkeypatch, threads, seconds, expec
     assert set(tried) == {1, 2, 4, 6} and torch.get_num_threads() == before
 
 
-def test_one_core_needs_no_trial():
+def test_no_trial_on_one_core():
     assert cpu.choose_threads(lambda: pytest.fail("a trial"), cores=1) == 1
 
 
-def test_a_trial_leaves_no_trace(tiny_model):
+def test_trial_changes_no_weights_or_gradients(tiny_model):
     model = tiny_model(dropout=0.1).train()
     weights = {name: weight.clone() for name, weight in model.named_parameters()}
     batch = {"input_ids": torch.tensor([[5, 6, 1]]), "labels": torch.tensor([[7, 8, 1]])}
@@ -52,7 +52,7 @@ def test_a_trial_leaves_no_trace(tiny_model):
     assert all(weight.equal(weights[name]) and weight.grad is None for name, weight in model.named_parameters())
 
 
-def test_the_number_is_recorded_and_taken_over(tmp_path, tiny_settings, monkeypatch, threads):
+def test_number_of_threads_is_saved_and_used_on_resume(tmp_path, tiny_settings, monkeypatch, threads):
     changes = {"cpu_threads": None, "max_steps": 3, "save_steps": 2, "eval_strategy": "no", "dropout": 0.1}
     arguments = tiny_settings(tmp_path / "run", load_best_model_at_end=False, **changes)
     where = arguments.index("--cpu_threads")
@@ -65,7 +65,7 @@ def test_the_number_is_recorded_and_taken_over(tmp_path, tiny_settings, monkeypa
     assert RunFolder(train(parse_settings(argv))).recipe["cpu_threads"] == 1
 
 
-def test_a_trial_changes_no_weight_of_the_run(tmp_path, tiny_settings, monkeypatch, threads):
+def test_trial_does_not_change_the_run(tmp_path, tiny_settings, monkeypatch, threads):
     changes = {
         "max_steps": 2,
         "logging_steps": 1,
@@ -83,7 +83,7 @@ def test_a_trial_changes_no_weight_of_the_run(tmp_path, tiny_settings, monkeypat
 
 
 def watch(durations):
-    """The watch after steps of these durations, one after the other."""
+    """A `StepWatch` after steps with these durations in seconds."""
     now = [0.0]
     watch = cpu.StepWatch(clock=lambda: now[0])
     for seconds in durations:
@@ -100,11 +100,11 @@ def watch(durations):
         ([1.0] * 130 + [2.9] * 100, 0),
         ([1.0] * 130 + [3.5] * 60, 1),
         ([1.0] * 130 + [3.5] * 15 + [1.0] * 100, 0),  # shorter than a minute
-        ([1.0] * 130 + [3.5] * 1000, 6),  # once in ten minutes
+        ([1.0] * 130 + [3.5] * 1000, 6),  # one warning per ten minutes
         ([1.0, 1.0, 40.0] * 20, 0),  # a few slow steps
     ],
 )
-def test_a_minute_of_slow_steps_is_reported(caplog, durations, warnings):
+def test_slow_steps_are_reported_after_a_minute(caplog, durations, warnings):
     with caplog.at_level(logging.WARNING):
         watch(durations)
     found = [record.getMessage() for record in caplog.records]
@@ -124,12 +124,12 @@ def test_a_minute_of_slow_steps_is_reported(caplog, durations, warnings):
         ({"architecture": "aarch64"}, True, "aarch64: no AMX and no AVX512-BF16, so bf16 is emulated and slow. Leave"),
     ],
 )
-def test_what_bf16_is_worth(capabilities, bf16, words):
+def test_bf16_message_by_cpu(capabilities, bf16, words):
     assert cpu.describe_bf16(capabilities, bf16).startswith(words)
 
 
 @pytest.mark.parametrize("own", [True, False])
-def test_autocast_is_removed_and_nothing_else(tiny_config, tiny_settings, tmp_path, own):
+def test_only_autocast_is_removed(tiny_config, tiny_settings, tmp_path, own):
     model = GlossaForConditionalGeneration(tiny_config())
     if own:
         model.forward = MethodType(lambda self, **kwargs: "own", model)

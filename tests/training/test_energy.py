@@ -1,4 +1,4 @@
-"""The energy of a training, from counters made up here."""
+"""Energy of a training run, from simulated counters."""
 
 import pytest
 
@@ -16,12 +16,12 @@ def package(folder, name, microjoules, limit=1_000_000_000):
 def meter(tmp_path, monkeypatch):
     monkeypatch.setattr("glossa.training.energy._gpus", lambda: [])
     package(tmp_path / "intel-rapl:0", "package-0", 100_000_000)
-    package(tmp_path / "intel-rapl:0:0", "core", 5)  # a part of the package, which counts it already
+    package(tmp_path / "intel-rapl:0:0", "core", 5)  # part of the package, which already includes it
     package(tmp_path / "intel-rapl:1", "package-1", 900_000_000)
     return EnergyMeter(tmp_path)
 
 
-def test_packages_are_added_up_and_counters_may_start_anew(meter, tmp_path):
+def test_packages_are_summed_and_counters_may_wrap(meter, tmp_path):
     meter.on_train_begin(None, None, None)
     package(tmp_path / "intel-rapl:0", "package-0", 130_000_000)  # 30 J
     package(tmp_path / "intel-rapl:1", "package-1", 40_000_000)  # 100 J to the end of its range, then 40 J
@@ -34,7 +34,7 @@ def test_packages_are_added_up_and_counters_may_start_anew(meter, tmp_path):
     assert found["energy_source"].startswith("estimated from the energy counters of CPU packages")
 
 
-def test_without_counters_nothing_is_said(tmp_path, monkeypatch):
+def test_no_metrics_without_counters(tmp_path, monkeypatch):
     monkeypatch.setattr("glossa.training.energy._gpus", lambda: [])
     meter = EnergyMeter(tmp_path)
     meter.on_train_begin(None, None, None)
@@ -45,7 +45,7 @@ def test_without_counters_nothing_is_said(tmp_path, monkeypatch):
 
 
 class Driver:
-    """NVML with one GPU that has used so many millijoules."""
+    """NVML with one GPU whose energy counter is `millijoules`."""
 
     millijoules = 5_000_000
 
@@ -54,7 +54,7 @@ class Driver:
         return 0 if self.millijoules >= 0 else 3
 
 
-def test_a_gpu_counts_millijoules_and_a_lost_one_ends_the_measurement(meter, tmp_path):
+def test_gpu_energy_is_counted_and_a_lost_gpu_ends_the_measurement(meter, tmp_path):
     driver = Driver()
     meter.counters.append(_Gpu(driver, None))
     meter.on_train_begin(None, None, None)

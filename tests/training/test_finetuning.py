@@ -1,4 +1,4 @@
-"""A saved folder goes on training with transformers alone, and the Trainer counts labels as the model's loss does."""
+"""A saved folder can be fine-tuned with plain transformers, and gradient accumulation does not change the step."""
 
 import pytest
 import torch
@@ -46,7 +46,7 @@ def trainer_of(folder, output, pairs, **arguments):
     )
 
 
-def test_ten_lines_of_transformers_fine_tune_it(folder, tmp_path):
+def test_transformers_trainer_fine_tunes_a_saved_folder(folder, tmp_path):
     trainer = trainer_of(
         folder,
         tmp_path,
@@ -73,8 +73,8 @@ def test_ten_lines_of_transformers_fine_tune_it(folder, tmp_path):
         assert tuned.state_dict()[name].equal(weight)
 
 
-def test_the_trainer_s_accumulated_step_is_that_of_the_whole_batch(folder, tmp_path):
-    """Targets of unequal length, one optimizer step of plain descent: a mean of means would end elsewhere."""
+def test_accumulated_step_equals_the_step_of_the_whole_batch(folder, tmp_path):
+    """One SGD step on targets of unequal length: a mean of batch means would give different weights."""
     pairs = [("one cat", "un"), ("two dogs", "deux chiens. quatre oiseaux. cinq livres."), *PAIRS[:2]]
     weights = []
     for batch, accumulation in ((4, 1), (1, 4)):

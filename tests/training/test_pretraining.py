@@ -1,4 +1,4 @@
-"""Runs that pretrain: which weights move, what the loss is, what is left, and that a translator goes on from it."""
+"""Pretraining runs: trained weights, loss, saved files, and translators that start from them."""
 
 import json
 import math
@@ -35,13 +35,13 @@ def settings_of(tiny_settings):
 
 @pytest.fixture(scope="module", params=OBJECTIVES)
 def pretrained(request, tmp_path_factory, settings_of):
-    """The objective and the folder of a finished run of seconds; its recipe asks for what only translators have."""
+    """The objective and the folder of a short finished run, whose recipe has settings only translators support."""
     folder = tmp_path_factory.mktemp("runs") / request.param
     changes = {"metric_for_best_model": "bleu", "predict_with_generate": True, "average_checkpoints": 2}
     return request.param, train(parse_settings(settings_of(folder, request.param, **changes)))
 
 
-def test_a_run_leaves_a_model_a_vocabulary_and_losses(pretrained):
+def test_run_saves_model_vocabulary_and_losses(pretrained):
     objective, run = pretrained
     metrics, history = (json.loads((run / f"{name}.json").read_text()) for name in ("metrics", "history"))
     losses = [entry["loss"] for entry in history if "loss" in entry]
@@ -60,13 +60,13 @@ def test_a_run_leaves_a_model_a_vocabulary_and_losses(pretrained):
     assert special in vocabulary and ("<mask>" in vocabulary) == (objective == "masked_lm")
 
 
-def test_what_is_no_translator_yet_has_no_card(pretrained):
+def test_pretrained_model_has_no_card(pretrained):
     objective, run = pretrained
     with pytest.raises(GlossaError, match=f"objective {objective}: it does not translate yet"):
         build_card(run, "someone/name")
 
 
-def test_the_best_checkpoint_is_that_of_the_least_loss(pretrained):
+def test_best_checkpoint_has_the_lowest_loss(pretrained):
     _, run = pretrained
     last = max(run.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))
     state = json.loads((last / "trainer_state.json").read_text())
@@ -74,8 +74,8 @@ def test_the_best_checkpoint_is_that_of_the_least_loss(pretrained):
     assert state["best_metric"] == min(losses)
 
 
-def test_the_validation_loss_is_the_mean_over_tokens(tmp_path, settings_of):
-    """Recomputed text by text for masking, from what the run keeps."""
+def test_validation_loss_is_the_mean_over_tokens(tmp_path, settings_of):
+    """Recomputed text by text for `masked_lm` from the files of the run."""
     run = train(parse_settings(settings_of(tmp_path / "run", "masked_lm", num_train_epochs=1)))
     model = GlossaForConditionalGeneration.from_pretrained(run).eval()
     tokenizer = AutoTokenizer.from_pretrained(run)
@@ -95,7 +95,7 @@ def test_the_validation_loss_is_the_mean_over_tokens(tmp_path, settings_of):
     assert metrics["validation"]["loss"] == pytest.approx(total / tokens, abs=1e-4)
 
 
-def test_only_the_weights_of_the_objective_move(pretrained):
+def test_only_the_weights_of_the_objective_change(pretrained):
     objective, run = pretrained
     first, *_, last = sorted(run.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))
     before, after = load_file(first / "model.safetensors"), load_file(last / "model.safetensors")
@@ -109,27 +109,27 @@ def test_only_the_weights_of_the_objective_move(pretrained):
     assert moved == set(parts[objective])
 
 
-def test_every_epoch_corrupts_anew(tmp_path, settings_of, monkeypatch):
+def test_corruption_differs_in_every_epoch(tmp_path, settings_of, monkeypatch):
     epochs = []
     monkeypatch.setattr(PretrainingCollator, "set_epoch", lambda collator, epoch: epochs.append(epoch))
     train(parse_settings(settings_of(tmp_path / "run", "masked_lm", num_train_epochs=3)))
     assert epochs == [0, 1, 2]
 
 
-def test_a_translator_goes_on_from_it(tmp_path, pretrained, tiny_settings, monkeypatch):
-    """In bf16, as it may have been pretrained; what is scored is the model without autocast."""
+def test_translator_starts_from_a_pretrained_model(tmp_path, pretrained, tiny_settings, monkeypatch):
+    """Trained with bf16; the model is scored without autocast."""
     _, start = pretrained
     scored, score = [], run_module._score_split
     monkeypatch.setattr(run_module, "_score_split", lambda *args: scored.append(vars(args[2]).copy()) or score(*args))
     run = train(parse_settings(tiny_settings(tmp_path / "run", init_from=start, max_steps=6, bf16=True)))
     assert (run / "tokenizer.json").read_text() == (start / "tokenizer.json").read_text()
     begun, trained = load_file(start / "model.safetensors"), load_file(run / "model.safetensors")
-    assert all(not weight.equal(trained[name]) for name, weight in begun.items()), "nothing is frozen any more"
+    assert all(not weight.equal(trained[name]) for name, weight in begun.items()), "no weight is still frozen"
     assert set(json.loads((run / "metrics.json").read_text())["test"]) == {"greedy", "beam 2"}
     assert scored and not any("forward" in attributes for attributes in scored)
 
 
-def test_a_pretraining_goes_on_from_another(tmp_path, pretrained, settings_of):
+def test_pretraining_starts_from_a_pretrained_model(tmp_path, pretrained, settings_of):
     objective, start = pretrained
     run = train(parse_settings(settings_of(tmp_path / "run", "causal_lm", init_from=start, max_steps=3)))
     assert (run / "tokenizer.json").read_text() == (start / "tokenizer.json").read_text()
@@ -154,13 +154,13 @@ def test_resuming_in_the_middle_of_an_epoch_gives_the_same_weights(tmp_path, set
 
 @pytest.fixture
 def part():
-    """`train_part` until the test ends."""
+    """Enters `train_part` until the end of the test."""
     with ExitStack() as stack:
         yield lambda model, objective: stack.enter_context(train_part(model, objective))
 
 
 @pytest.mark.parametrize("objective", ["translation", "masked_lm", "causal_lm"])
-def test_afterwards_the_model_translates_again(tiny_model, objective):
+def test_model_translates_after_pretraining(tiny_model, objective):
     model = tiny_model()
     tokens = torch.arange(4, 50).reshape(2, 23)
     expected = model(input_ids=tokens, labels=tokens).logits
@@ -185,8 +185,8 @@ def test_masked_labels_are_predicted_from_the_encoder_alone(tiny_model, part):
     assert output.loss.item() == pytest.approx(expected.item() / 4)
 
 
-def test_the_decoder_alone_is_a_language_model(tiny_model, part):
-    """Each token is predicted from those before it; neither the source nor what would attend to it has a say."""
+def test_causal_lm_uses_only_the_decoder(tiny_model, part):
+    """Logits depend only on the previous tokens, not on the source or the cross-attention weights."""
     model = tiny_model()
     part(model, "causal_lm")
     labels = torch.tensor([[5, 6, 7, 1], [8, 9, 1, -100]])
@@ -211,7 +211,7 @@ def test_the_decoder_alone_is_a_language_model(tiny_model, part):
 
 
 @pytest.mark.parametrize("objective", ["masked_lm", "causal_lm"])
-def test_every_trained_weight_gets_a_gradient_and_no_other(tiny_model, architecture, objective, part):
+def test_only_trained_weights_get_a_gradient(tiny_model, architecture, objective, part):
     model = tiny_model(**{name: value for name, value in architecture.items() if name != "decoder_vocab_size"})
     part(model, objective)
     tokens = torch.arange(4, 50).reshape(2, 23)
@@ -239,7 +239,7 @@ def test_settings_that_contradict_the_objective_are_refused(tmp_path, tiny_setti
 
 @pytest.mark.slow
 def test_two_processes_pretrain_together(tmp_path, settings_of):
-    """Frozen weights keep no process waiting, and each process takes every other batch."""
+    """Frozen weights do not block the processes, and each process takes every second batch."""
     changes = {"eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False}
     launcher = f"{sys.executable} -m torch.distributed.run --standalone --nproc_per_node 2"
     script = Path(__file__).parents[2] / "scripts" / "train.py"

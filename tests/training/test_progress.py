@@ -1,4 +1,4 @@
-"""The lines of a training whose log is a file."""
+"""Progress lines of a training run that logs to a file."""
 
 import re
 import subprocess
@@ -27,7 +27,7 @@ def test_lines():
 
 
 @pytest.mark.slow
-def test_a_run_prints_a_line_every_logging_steps_and_no_bars(tmp_path, tiny_settings):
+def test_run_prints_progress_lines_without_bars(tmp_path, tiny_settings):
     arguments = tiny_settings(tmp_path / "run", max_steps=7, eval_samples=0)
     where = arguments.index("--disable_tqdm")
     del arguments[where : where + 2]

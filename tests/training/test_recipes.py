@@ -1,4 +1,4 @@
-"""Every recipe: the parameters that its architecture must have, and some steps of it on text of its own shape."""
+"""Every recipe: the parameter count of its architecture, and a few training steps on generated text."""
 
 import json
 from pathlib import Path
@@ -13,14 +13,14 @@ CONFIGURATION = Path(__file__).parents[2] / "configuration"
 
 
 def transformer(embeddings, layers, attention, feed_forward, norm, final_norms):
-    """`embeddings` are all rows times width; a decoder layer has one attention and one norm more than an encoder's."""
+    """Parameters of a Transformer; a decoder layer has one attention block and one norm more than an encoder layer."""
     encoder = attention + feed_forward + 2 * norm
     decoder = 2 * attention + feed_forward + 3 * norm
     return embeddings + layers * (encoder + decoder) + 2 * norm * final_norms
 
 
 def plain(d, inner):
-    """A feed-forward of two matrices with biases."""
+    """Parameters of a feed-forward block with two matrices and biases."""
     return d * inner + inner + inner * d + d
 
 
@@ -40,33 +40,33 @@ PARAMETERS = {
     ),
     "anki-fr-en-words": transformer(3 * 10000 * 256, 4, 4 * 256 * 256 + 3 * 256, plain(256, 1024), 2 * 256, False),
     "books-en-it-base": transformer(3 * 30000 * 512, 6, 4 * 512 * 512 + 4 * 512, plain(512, 2048), 2 * 512, True),
-    # Two tables of 264 positions beside the three matrices; of the attention's biases only the output's.
+    # Three embedding matrices and two tables of 264 positions; of the attention biases only that of the output.
     "wmt14-de-en": transformer((3 * 100000 + 2 * 264) * 512, 6, 4 * 512 * 512 + 512, plain(512, 2048), 2 * 512, False),
     "wmt14-en-de-base": transformer(37000 * 512, **PAPER, final_norms=False),
     "wmt14-en-fr-base": transformer(32000 * 512, **PAPER, final_norms=False),
 }
 
 
-def test_every_recipe_is_counted():
+def test_every_recipe_has_a_parameter_count():
     assert {path.stem for path in CONFIGURATION.glob("*.yaml")} == set(PARAMETERS)
 
 
 @pytest.mark.parametrize("recipe", PARAMETERS)
-def test_parameters_by_hand(recipe):
+def test_parameter_count(recipe):
     settings = parse_settings([str(CONFIGURATION / f"{recipe}.yaml")])
     sizes = {"vocab_size": settings.tokenizer.vocab_size, "decoder_vocab_size": settings.tokenizer.target_vocab_size}
     config = GlossaConfig(**settings.model_settings(), **sizes)
     assert GlossaForConditionalGeneration(config).num_parameters() == PARAMETERS[recipe]
 
 
-def test_the_parameters_of_the_papers_base_model():
+def test_parameter_count_of_the_base_model_of_the_paper():
     assert PARAMETERS["wmt14-en-de-base"] == 63_045_632  # the paper rounds to 65 million
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("recipe", PARAMETERS)
 def test_every_recipe_trains(recipe, tmp_path):
-    """Everything as the recipe says, but for the data, the vocabulary, the size of a batch and the steps."""
+    """All settings of the recipe except data, vocabulary size, batch size and number of steps."""
     settings = parse_settings([str(CONFIGURATION / f"{recipe}.yaml")])
     pair = (settings.data.source_language, settings.data.target_language)
     path = tmp_path / "pairs.jsonl"

@@ -1,4 +1,4 @@
-"""A whole run: what it leaves behind, that it can resume, average, stop and be gone on from."""
+"""A whole run: its files, resuming, averaging checkpoints, and starting from another run."""
 
 import itertools
 import json
@@ -28,14 +28,14 @@ from glossa.training.run import build_tokenizer, train
 from glossa.training.trainer import GlossaTrainer
 
 
-def test_one_folder_holds_a_whole_run(tiny_run):
+def test_run_folder_has_all_files(tiny_run):
     kept = {path.name for path in tiny_run.iterdir()}
     assert {
         "config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",
         "configuration_glossa.py", "loss_glossa.py", "modeling_glossa.py", "recipe.yaml", "versions.json",
         "data_report.json", "metrics.json", "history.json", "curves.png", "samples.md", "held_out",
     } <= kept  # fmt: skip
-    assert "training_args.bin" not in kept, "nothing pickled stands beside the model"
+    assert "training_args.bin" not in kept, "no pickles in the folder"
     assert (tiny_run / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -53,7 +53,7 @@ def test_metrics_are_measured(tiny_run):
     assert any("eval_token_accuracy" in entry for entry in history)
 
 
-def test_the_splits_of_a_run_share_no_side(tiny_run, tiny_pairs):
+def test_splits_share_no_source_or_target(tiny_run, tiny_pairs):
     held_out = {
         split: load_dataset("json", data_files=str(tiny_run / "held_out" / f"{split}.jsonl"), split="train")
         for split in ("validation", "test")
@@ -103,10 +103,10 @@ def test_resuming_in_the_middle_of_an_epoch_gives_the_same_weights(tmp_path, tin
         torch.testing.assert_close(weights[name], weight, rtol=0, atol=1e-5)
 
 
-def test_a_run_goes_on_from_its_last_whole_checkpoint(tmp_path, tiny_settings):
+def test_run_resumes_from_its_last_complete_checkpoint(tmp_path, tiny_settings):
     changes = {"eval_strategy": "no", "load_best_model_at_end": False, "save_steps": 3}
     run = train(parse_settings(tiny_settings(tmp_path / "run", max_steps=6, **changes)))
-    (run / "checkpoint-5").mkdir()  # cut short: it has no state
+    (run / "checkpoint-5").mkdir()  # incomplete: it has no state
     (run / "checkpoint-6" / "trainer_state.json").unlink()
     train(parse_settings(tiny_settings(run, max_steps=8, resume_from_checkpoint="true", **changes)))
     history = json.loads((run / "history.json").read_text())
@@ -114,8 +114,8 @@ def test_a_run_goes_on_from_its_last_whole_checkpoint(tmp_path, tiny_settings):
     assert json.loads((run / "metrics.json").read_text())["steps"] == 8
 
 
-def test_gradient_accumulation_weighs_tokens(tmp_path, tiny_settings):
-    """Two small batches accumulated give the step of one batch of both, though they hold unequal tokens."""
+def test_gradient_accumulation_weights_by_tokens(tmp_path, tiny_settings):
+    """Accumulating two batches with different token counts gives the gradient of one batch with both."""
     changes = {"gradient_accumulation_steps": 2, "load_best_model_at_end": False, "eval_strategy": "no"}
     settings = parse_settings(tiny_settings(tmp_path / "run", **changes))
     tokenizer = build_tokenizer(settings, prepare_pairs(settings.data)[0])
@@ -138,7 +138,7 @@ def test_gradient_accumulation_weighs_tokens(tmp_path, tiny_settings):
         torch.testing.assert_close(accumulated[name], parameter.grad, rtol=1e-4, atol=1e-6)
 
 
-def test_every_step_of_an_epoch_has_all_its_batches(tmp_path, tiny_settings):
+def test_every_step_of_an_epoch_has_all_batches(tmp_path, tiny_settings):
     rows = Dataset.from_dict({"source_length": [4] * 6, "target_length": [4] * 6})
     model = GlossaForConditionalGeneration(GlossaConfig(vocab_size=20, d_model=8, encoder_layers=1, decoder_layers=1))
     for accumulated, batches in ((1, 3), (2, 4), (3, 3), (4, 4)):  # eight tokens hold two rows
@@ -153,7 +153,7 @@ def test_every_step_of_an_epoch_has_all_its_batches(tmp_path, tiny_settings):
         assert len(trainer.batch_sampler) == batches
 
 
-def test_a_run_starts_from_another_with_its_tokenizer(tmp_path, tiny_run, tiny_settings):
+def test_init_from_keeps_the_tokenizer(tmp_path, tiny_run, tiny_settings):
     other = tmp_path / "other.tsv"
     other.write_text("".join(f"{a}{b}.\t{b}{a}?\n" for a in "klmnopqrst" for b in "abcdefghij"))
     arguments = tiny_settings(
@@ -162,7 +162,7 @@ def test_a_run_starts_from_another_with_its_tokenizer(tmp_path, tiny_run, tiny_s
     run = train(parse_settings(arguments))
     assert (run / "tokenizer.json").read_text() == (tiny_run / "tokenizer.json").read_text()
     before, after = load_file(tiny_run / "model.safetensors"), load_file(run / "model.safetensors")
-    assert all(torch.equal(before[name], after[name]) for name in before), "a rate of 0 moves nothing"
+    assert all(torch.equal(before[name], after[name]) for name in before), "a learning rate of 0 changes no weight"
     recipe = yaml.safe_load((run / "recipe.yaml").read_text())
     assert recipe["init_from"] == str(tiny_run)
 
@@ -190,7 +190,7 @@ def test_average_of_the_last_and_of_the_best_checkpoints(tmp_path):
 
 @pytest.mark.slow
 def test_two_vocabularies_from_training_to_the_hub(tmp_path, tiny_settings, capsys):
-    """Words, lower case, a framed source: translated, scored, drawn and checked as whoever loads it would."""
+    """A lowercase word tokenizer with special tokens around the source: train, translate, plot attention and stage."""
     arguments = tiny_settings(
         tmp_path / "run", tokenizer_model="word", vocab_size=60, target_vocab_size=50, num_train_epochs=6,
         share_encoder_decoder_embeddings="false", normalization="lowercase", source_special_tokens="start_end",
@@ -217,8 +217,8 @@ def test_two_vocabularies_from_training_to_the_hub(tmp_path, tiny_settings, caps
 
 
 @pytest.mark.slow
-def test_a_small_model_learns_to_reverse(tmp_path):
-    """Learnability with a threshold: reversing four letters takes attention to every position."""
+def test_small_model_learns_to_reverse(tmp_path):
+    """Reversing four letters requires attention to every position; BLEU must exceed a threshold."""
     letters = "abcdefgh"
     path = tmp_path / "reverse.tsv"
     path.write_text(
@@ -239,7 +239,7 @@ def test_a_small_model_learns_to_reverse(tmp_path):
 
 @pytest.mark.slow
 def test_two_processes_train_together(tmp_path, tiny_settings):
-    """Each takes every other batch, so an epoch has half as many steps; one of them writes the run."""
+    """Each process takes every second batch, so an epoch has half as many steps; one process saves the run."""
     changes = {"eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False}
     launcher = f"{sys.executable} -m torch.distributed.run --standalone --nproc_per_node 2"
     script = Path(__file__).parents[2] / "scripts" / "train.py"

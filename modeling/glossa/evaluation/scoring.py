@@ -1,4 +1,4 @@
-"""Translating held-out pairs and scoring the result."""
+"""Translate held-out pairs and score the translations."""
 
 import time
 
@@ -15,8 +15,8 @@ REFERENCES = {"single": "first", "multi": "all"}
 def score_translator(translator: Translator, pairs: Dataset, n_bootstrap: int = 1000) -> dict:
     """Translate each distinct source of `pairs` once and score it against its references.
 
-    Returns `scores` (as [`TranslationMetric`] gives them), `sources` and `translations` in order, `references` (a
-    list for each source), `num_beams` and the `seconds` that translating took.
+    Returns `scores` (the output of [`TranslationMetric`]), `sources` and `translations` in order, `references` (a
+    list for each source), `num_beams` and the translation time in `seconds`.
     """
     grouped = group_references(pairs)
     sources, references = [source for source, _ in grouped], [targets for _, targets in grouped]
@@ -35,15 +35,15 @@ def score_translator(translator: Translator, pairs: Dataset, n_bootstrap: int = 
 
 
 def decoding_name(num_beams: int) -> str:
-    """How tables name a way of decoding."""
+    """The name of a decoding method in tables."""
     return "greedy" if num_beams == 1 else f"beam {num_beams}"
 
 
 def score_table(results: dict[str, dict]) -> str:
-    """A table of scores with their 95% intervals, then each metric's signatures.
+    """A table of scores with 95% confidence intervals, followed by the signatures of each metric.
 
-    `results` names each result of [`score_translator`]. Where all references give the same scores as the first of
-    each source, they have no row of their own.
+    `results` maps row labels to results of [`score_translator`]. Scores against all references have a row only if
+    they differ from the scores against the first reference.
     """
     rows, signatures = [], {name: {} for name in METRICS}  # type: ignore[var-annotated]
     for name, result in results.items():
@@ -59,18 +59,20 @@ def score_table(results: dict[str, dict]) -> str:
 
 
 def comparison_table(tests: dict[str, dict]) -> str:
-    """A table of [`paired_bootstrap`]'s results: both scores, their difference and the p-value."""
+    """A table of results of [`paired_bootstrap`]: both scores, their difference and the p-value."""
     rows = [["", "metric", "baseline", "this model", "difference", "p-value"]]
     for name, metrics in tests.items():
         for metric, found in metrics.items():
             baseline, system = found["baseline"], found["system"]
             scores = [f"{baseline:.2f}", f"{system:.2f}", f"{system - baseline:+.2f}", f"{found['p_value']:.3f}"]
             rows.append([name, METRICS[metric], *scores])
-    return "\n".join([*_aligned(rows), "p-value: how likely chance alone makes a difference this large (Koehn 2004)."])
+    return "\n".join(
+        [*_aligned(rows), "p-value: probability of a difference this large by chance alone (Koehn 2004)."]
+    )
 
 
 def distinct(scores: dict[str, dict]) -> list[str]:
-    """The kinds of references to report: all of a source only where they give other scores than its first."""
+    """The kinds of references to report: "multi" only if all references and the first one give different scores."""
     same = [s["score"] for s in scores["multi"].values()] == [s["score"] for s in scores["single"].values()]
     return ["single"] if same else ["single", "multi"]
 

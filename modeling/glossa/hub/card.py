@@ -1,4 +1,4 @@
-"""The model card: metadata and text from what a run measured, and nothing else."""
+"""The model card. Its metadata and text come only from the files of a run."""
 
 import json
 import re
@@ -13,30 +13,37 @@ from ..errors import GlossaError
 from ..evaluation.scoring import METRICS, REFERENCES, distinct
 from ..run_folder import RunFolder
 
-# Inside the package, as the Trainer writes cards too where only the package is installed.
+# Inside the package, because the Trainer writes cards where only the package is installed.
 TEMPLATE = Path(__file__).with_name("card_template.jinja")
 OWN_DATA = {
-    "embedded": "the corpus inside Glossa",
+    "embedded": "the corpus embedded in Glossa",
     "anki": "Anki's sentence pairs (manythings.org/anki, from Tatoeba)",
     "files": "local files",
 }
-EXAMPLES = 3  # of the widget, of good samples and of bad ones
-EVALUATIONS = 20  # rows of the table of validation
+EXAMPLES = 3  # number of widget examples, of good samples and of bad samples
+EVALUATIONS = 20  # maximum rows in the validation table
 
 
 def build_card(run: Path, repo_id: str, license: str | None = None, model: Path | None = None) -> ModelCard:
-    """The card of the run in folder `run`, for the repository `repo_id` ("user/name").
+    """Build the card of the run in the folder `run`.
 
-    What the folder does not say, the card leaves out. `license` is the package's own when not given, `model` the
-    folder of the model where it is not the run's (a checkpoint, say). Raises `GlossaError` where that has no
-    config.json, or is pretrained and no translator yet.
+    The card leaves out facts that the folder does not contain.
+
+    Args:
+        run: The folder of a run.
+        repo_id: The repository that the card is for, "user/name".
+        license: A license identifier of the Hub. Defaults to the license of this package.
+        model: The folder of the model if it is not `run`, for example a checkpoint.
+
+    Raises:
+        GlossaError: if the model folder has no config.json, or the model is pretrained but not yet a translator.
     """
     facts = Run(run, model)
     objective = facts.recipe.get("objective", "translation")
     if objective != "translation":
         raise GlossaError(
             f"{run} was trained with objective {objective}: it does not translate yet. Give a translator that was "
-            f"trained from it, with init_from {run}."
+            f"trained from it with init_from {run}."
         )
     data = ModelCardData(
         language=facts.languages,
@@ -62,7 +69,7 @@ def build_card(run: Path, repo_id: str, license: str | None = None, model: Path 
 
 
 class Run:
-    """What a run's folder says about itself, as the template asks for it. A question without answer gives nothing."""
+    """Facts from the folder of a run, for the card template. Facts that the folder lacks are None or empty."""
 
     def __init__(self, folder: Path, model: Path | None = None):
         self.run, self.model = RunFolder(folder), model or folder
@@ -75,24 +82,24 @@ class Run:
         self.has_curves = self.run.curves.is_file()
         self.samples = self._samples()
 
-    # -- what it is -------------------------------------------------------------------------------------------------
+    # -- model ------------------------------------------------------------------------------------------------------
 
     @property
     def languages(self) -> list[str] | None:
-        """Codes of source and target as the Hub knows them: two or three letters."""
+        """Language codes of source and target as the Hub expects them: two or three letters."""
         codes = [self.recipe.get(f"{side}_language", "") for side in ("source", "target")]
         codes = [re.split(r"[-_]", code)[0].lower() for code in codes]
         return codes if all(re.fullmatch(r"[a-z]{2,3}", code) for code in codes) else None
 
     @property
     def direction(self) -> str:
-        """ "en to fr", or "" where the run does not say."""
+        """The direction, such as "en to fr"; "" if the recipe does not name both languages."""
         sides = [self.recipe.get("source_language"), self.recipe.get("target_language")]
         return " to ".join(sides) if all(sides) else ""
 
     @property
     def hub_dataset(self) -> str | None:
-        """The data set's name on the Hub, if that is where it came from."""
+        """The name of the dataset on the Hub; None for other datasets."""
         name = self.recipe.get("dataset")
         if not name or name in OWN_DATA or self.recipe.get("data_path") or Path(name).exists() or name[0] in "./~":
             return None
@@ -100,13 +107,13 @@ class Run:
 
     @property
     def _data_key(self) -> str | None:
-        """The data set as the recipe calls it; with a path, "files", unless it is a copy of Anki's."""
+        """The dataset name in the recipe; "files" if the recipe has a path, unless it is a copy of Anki's pairs."""
         name = self.recipe.get("dataset")
         return "files" if self.recipe.get("data_path") and name != "anki" else name
 
     @property
     def data_name(self) -> str | None:
-        """The data set in words."""
+        """A description of the dataset."""
         name = self._data_key
         if self.hub_dataset:
             config = self.recipe.get("dataset_config")
@@ -116,18 +123,18 @@ class Run:
 
     @property
     def base_model(self) -> str | None:
-        """The Hub name of the model that training went on from."""
+        """The Hub name of the model that training started from; None if it is not on the Hub."""
         name = self.recipe.get("init_from")
         return name if name and name.count("/") == 1 and name[0] not in "./~" and not Path(name).exists() else None
 
     @property
     def year(self) -> int:
-        """Of the weights' last change."""
+        """The year in which the weights were last written."""
         files = sorted(self.model.glob("*.safetensors")) or [self.model / "config.json"]
         return datetime.fromtimestamp(files[0].stat().st_mtime, UTC).year
 
     def architecture(self) -> list[tuple[str, str]]:
-        """Rows of a table: a property and its value."""
+        """Rows of the architecture table: a property and its value."""
         config = self.config
         norm = {"rms": "RMSNorm", "layer": "LayerNorm"}.get(config.get("norm_type"))
         pairs = [
@@ -153,17 +160,17 @@ class Run:
     # -- data and training ------------------------------------------------------------------------------------------
 
     def cleaning(self) -> tuple[list[str], list[list[str]]] | None:
-        """Header and rows: what became of the rows of each split; reasons that never occurred are left out."""
+        """Header and rows of the cleaning table: row counts of each split by outcome, without outcomes that are 0."""
         splits = self.report.get("splits")
         if not splits:
             return None
         reasons = list(dict.fromkeys(reason for counts in splits.values() for reason in counts))
         reasons = [name for name in reasons if any(counts.get(name) for counts in splits.values())]
         rows = [[split, *(f"{counts.get(name, 0):,}" for name in reasons)] for split, counts in splits.items()]
-        return ["rows of", *(name.replace("_", " ") for name in reasons)], rows
+        return ["split", *(name.replace("_", " ") for name in reasons)], rows
 
     def training(self) -> list[tuple[str, str]]:
-        """Rows of a table: settings of the training, then what was measured in it."""
+        """Rows of the training table: settings, then measurements."""
         recipe, metrics = self.recipe, self.metrics
         precision = next((name for name in ("bf16", "fp16") if recipe.get(name)), "fp32" if recipe else None)
         pairs = [
@@ -172,7 +179,7 @@ class Run:
             ("Learning rate", recipe.get("learning_rate")),
             ("Schedule", recipe.get("lr_scheduler_type")),
             ("Warm-up steps", recipe.get("warmup_steps")),
-            ("Tokens in a batch, at most", recipe.get("batch_tokens")),
+            ("Maximum tokens per batch", recipe.get("batch_tokens")),
             ("Gradient accumulation", recipe.get("gradient_accumulation_steps")),
             ("Dropout", recipe.get("dropout")),
             ("Label smoothing", recipe.get("label_smoothing_factor")),
@@ -181,13 +188,13 @@ class Run:
             ("Seed", recipe.get("seed")),
             ("Epochs", metrics.get("epochs")),
             ("Steps", metrics.get("steps") and f"{metrics['steps']:,}"),
-            ("Target tokens a second", _number(metrics.get("target_tokens_per_second"))),
+            ("Target tokens per second", _number(metrics.get("target_tokens_per_second"))),
             ("Padding", metrics.get("padding") is not None and f"{metrics['padding']:.2%}"),
         ]
         return [(name, str(value)) for name, value in pairs if value not in (None, False)]
 
     def validation(self) -> tuple[list[str], list[list[str]]] | None:
-        """Header and rows: step, epoch, loss and scores of each evaluation in training, at most `EVALUATIONS`."""
+        """Header and rows of the validation table: step, epoch, loss and scores, with at most `EVALUATIONS` rows."""
         rows = [entry for entry in self.history if "eval_loss" in entry]
         step = -(-len(rows) // EVALUATIONS) if rows else 1
         rows = [*rows[:-1:step], rows[-1]] if rows else []
@@ -201,7 +208,7 @@ class Run:
 
     @property
     def hours(self) -> str | None:
-        """Hours of training."""
+        """Training time in hours."""
         seconds = self.metrics.get("training_seconds")
         return None if seconds is None else f"{seconds / 3600:.2f}"
 
@@ -209,7 +216,7 @@ class Run:
 
     @property
     def results(self) -> list[dict]:
-        """One for each split, way of decoding and choice of references; all references only where they change it."""
+        """One row per split, decoding method and kind of references; all references only if they change the scores."""
         rows = []
         for split in ("test", "validation"):
             for name, result in self.metrics.get(split, {}).items():
@@ -227,7 +234,7 @@ class Run:
         return rows
 
     def score_rows(self) -> list[list[str]]:
-        """Rows of the table of results, each score with its 95% interval."""
+        """Rows of the results table: each score with its 95% confidence interval."""
         return [
             [row["split"], row["decoding"], row["references"]]
             + [_interval(row["scores"][name]) if name in row["scores"] else "" for name in METRICS]
@@ -235,14 +242,14 @@ class Run:
         ]
 
     def signatures(self) -> list[str]:
-        """sacreBLEU's signatures of all results."""
+        """The sacreBLEU signatures of all results."""
         found = (
             f"{METRICS[name]}: `{score['signature']}`" for row in self.results for name, score in row["scores"].items()
         )
         return sorted(dict.fromkeys(found))
 
     def evaluations(self) -> list[EvalResult]:
-        """For the Hub's model-index."""
+        """The results for the model-index of the Hub."""
         name = self._data_key or "unknown"
         return [
             EvalResult(
@@ -265,7 +272,7 @@ class Run:
     # -- samples ----------------------------------------------------------------------------------------------------
 
     def _samples(self) -> list[dict[str, str]]:
-        """The samples, best first by the chrF++ of the last translation, which is added as `chrf`."""
+        """The samples with the chrF++ of their last translation as `chrf`, best first."""
         rows = self.run.samples
         metric = CHRF(word_order=2)
         for row in rows:
@@ -275,7 +282,7 @@ class Run:
         return sorted(rows, key=lambda row: -float(row["chrf"]))
 
     def sample_rows(self, good: bool) -> list[list[str]]:
-        """The best samples, or the worst; none in both."""
+        """The best or the worst samples; no sample is in both."""
         half = self.samples[: len(self.samples) // 2] if good else self.samples[len(self.samples) // 2 :][::-1]
         return [
             [row[name].replace("|", "\\|") for name in ("source", "reference", "translation", "chrf")]
@@ -292,11 +299,11 @@ class Run:
         return []
 
     def widget(self) -> list[dict]:
-        """Examples for the model page, from the held-out pairs; with what the model said, where that is known."""
-        said = {row["source"]: row["translation"] for row in self.samples}
+        """Widget examples from the held-out pairs, with the model's translation if it is among the samples."""
+        translations = {row["source"]: row["translation"] for row in self.samples}
         return [
             {"text": text, "example_title": f"Example {number}"}
-            | ({"output": {"text": said[text]}} if text in said else {})
+            | ({"output": {"text": translations[text]}} if text in translations else {})
             for number, text in enumerate(self.sources(), 1)
         ]
 

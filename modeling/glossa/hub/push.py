@@ -1,4 +1,4 @@
-"""From a run's folder to a repository on the Hub: what goes up, that it works, and the one commit that brings it."""
+"""Push a run to the Hub: collect the files, check that they load and translate, and upload them in one commit."""
 
 import json
 import os
@@ -28,8 +28,8 @@ from ..inference.loading import load_model, load_tokenizer
 from ..run_folder import RunFolder
 from .card import Run, build_card
 
-EXTRAS = Path(__file__).with_name("model_card")  # the endpoint's handler and the Space
-# Files of an earlier push that this one takes away: pickles, as the Trainer's own push leaves, and other weights.
+EXTRAS = Path(__file__).with_name("model_card")  # the endpoint handler and the Space
+# Files of an earlier push that a new push deletes: other weights, and pickles that the Trainer's own push uploads.
 STALE = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.safetensors", "*.safetensors.index.json")
 
 _HTTP_ERRORS = http_errors()
@@ -37,7 +37,7 @@ _PUSH_ERRORS: tuple[type[Exception], ...] = (HfHubHTTPError, OSError, RuntimeErr
 
 CHECK = """
 import json, sys
-sys.modules["glossa"] = None  # whoever loads it from the Hub does not have the package
+sys.modules["glossa"] = None  # users who load it from the Hub may not have the package
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, pipeline
 folder, text = sys.argv[1:]
 AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
@@ -54,17 +54,18 @@ def stage(
     handler: bool = False,
     model: Path | None = None,
 ) -> None:
-    """Write all that goes to `repo_id` into the empty `folder`.
+    """Write the files to push to `repo_id` into the empty `folder`.
 
-    The model, which is the run's own unless the folder `model` is given, is loaded and saved again, so that code and
-    weights are those that work together today. Raises `GlossaError` where there is no model.
+    The model is loaded and saved again, so that weights, code and config match this version of the package. It is the
+    model of the run, or the one in the folder `model`. `handler` adds the handler for Inference Endpoints. Raises
+    `GlossaError` if there is no model.
     """
     model = model or run
     if model.is_dir() and not any(model.glob("*.safetensors")):
         raise GlossaError(f"{model} holds no weights (*.safetensors). Give the output_dir of a finished run.")
     load_model(str(model)).save_pretrained(folder)
     for file in load_tokenizer(str(model)).save_pretrained(folder):
-        if (model / Path(file).name).is_file():  # saved again, it would tell that it was loaded from a folder
+        if (model / Path(file).name).is_file():  # a tokenizer saved again records the folder it was loaded from
             shutil.copyfile(model / Path(file).name, file)
     for measured in RunFolder(run).published():
         shutil.copyfile(measured, folder / measured.name)
@@ -74,12 +75,12 @@ def stage(
 
 
 def check(folder: Path, run: Path) -> str:
-    """Load `folder` in a fresh process, without Glossa and without network, and translate; returns the translation.
+    """Load `folder` in a new process, without Glossa and without network, and return the translation of one sentence.
 
-    Raises `GlossaError` with what that process said, where it fails.
+    Raises `GlossaError` with the error of that process if it fails.
     """
     text = (Run(run).sources(1) or ["Hello."])[0]
-    # The Hub's token is of no use there, and code that may be another's runs there.
+    # The process needs no Hub token and may run code of other authors.
     environment = {name: value for name, value in os.environ.items() if "TOKEN" not in name}
     with tempfile.TemporaryDirectory() as caches:
         process = subprocess.run(
@@ -91,8 +92,8 @@ def check(folder: Path, run: Path) -> str:
             check=False,
         )
     if process.returncode:
-        reason = (process.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise GlossaError(f"The folder does not load and translate in a fresh process: {reason} Nothing was pushed.")
+        reason = (process.stderr.strip().splitlines() or ["no error message."])[-1]
+        raise GlossaError(f"The folder does not load and translate in a new process: {reason} Nothing was pushed.")
     return json.loads(process.stdout.splitlines()[-1])[0]["translation_text"]
 
 
@@ -107,11 +108,22 @@ def push(
     message: str = "Push the translator",
     api: HfApi | None = None,
 ) -> CommitInfo:
-    """All files of `folder` as one commit; files that the Hub has already are not sent again.
+    """Push all files of `folder` in one commit; files that the Hub already has are not sent again.
 
-    `api` is the client, by default with the token of the environment or the login. Raises `GlossaError` for whatever
-    stands in the way. Until the commit, which is the last step, nothing changes in
-    the repository, so a push that failed is simply run again.
+    The commit is the last step. Before it nothing in the repository changes, so a failed push can be run again.
+
+    Args:
+        folder: The folder to push.
+        repo_id: The repository, "user/name".
+        repo_type: "model" or "space".
+        private: Create a private repository if it does not exist.
+        revision: The branch to push to. Defaults to the main branch.
+        create_pr: Open a pull request instead of committing to the branch.
+        message: The commit message.
+        api: The Hub client. By default it uses the token of the environment or of the login.
+
+    Raises:
+        GlossaError: if the push fails, with the reason and what to do.
     """
     check_repo_id(repo_id)
     api = api or HfApi()
@@ -135,7 +147,7 @@ def push(
 
 
 def operations(folder: Path, there: list[str]) -> list[CommitOperation]:
-    """What makes a repository with the files `there` hold those of `folder`, and no stale weights or pickles."""
+    """The operations that add the files of `folder` to a repository with the files `there` and delete stale ones."""
     files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
     stale = [name for name in there if name not in files and any(fnmatch(name, pattern) for pattern in STALE)]
     changes: list[CommitOperation] = [CommitOperationAdd(name, path) for name, path in files.items()]
@@ -155,7 +167,7 @@ def stage_space(repo_id: str, run: Path, folder: Path) -> None:
 
 
 def tree(folder: Path) -> str:
-    """The files of `folder` with their sizes, one a line."""
+    """The files of `folder` with their sizes in bytes, one per line."""
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     return "\n".join(f"{path.stat().st_size:>12,}  {path.relative_to(folder)}" for path in files)
 
@@ -172,19 +184,19 @@ def check_repo_id(repo_id: str) -> None:
 
 @contextmanager
 def hub_errors(repo_id: str, endpoint: str) -> Iterator[None]:
-    """Turn the client's errors into a `GlossaError` that says what to do."""
+    """Turn errors of the Hub client into a `GlossaError` that says what to do."""
     again = "Nothing in the repository was changed; run the same command again."
     try:
         yield
     except _PUSH_ERRORS as error:
-        # A failed upload comes wrapped; the cause says why.
+        # A failed upload is wrapped in another error; its cause has the reason.
         cause: BaseException = error
         while not isinstance(cause, (HfHubHTTPError, *_HTTP_ERRORS)) and cause.__cause__ is not None:
             cause = cause.__cause__
         if isinstance(error, OfflineModeIsEnabled):
             message = "The client is in offline mode. Unset HF_HUB_OFFLINE."
         elif isinstance(error, ValueError) and not isinstance(error, HfHubHTTPError):
-            message = f"The Hub does not take the card: {str(error).strip()}"
+            message = f"The Hub rejected the card: {str(error).strip()}"
         elif isinstance(cause, HfHubHTTPError):
             message = _explain(cause, repo_id)
         elif isinstance(cause, (*_HTTP_ERRORS, ConnectionError)):
@@ -197,9 +209,9 @@ def hub_errors(repo_id: str, endpoint: str) -> Iterator[None]:
 def _explain(error: HfHubHTTPError, repo_id: str) -> str:
     status = error.response.status_code if error.response is not None else None
     if isinstance(error, RepositoryNotFoundError) and status == 404:
-        return f"{repo_id} is not on the Hub, or is another's private repository."
+        return f"{repo_id} is not on the Hub, or is a private repository of another user."
     if status == 401:
-        return "The Hub does not know this token. Log in again with `hf auth login`, or set HF_TOKEN anew."
+        return "The Hub does not know this token. Log in again with `hf auth login`, or set HF_TOKEN to a valid token."
     if status == 403:
         return (
             f"This token may not write to {repo_id}. Give a repository of your own, or a token with write permission "

@@ -1,4 +1,4 @@
-"""Translating with an exported CTranslate2 model, as Glossa itself translates."""
+"""Translation with an exported CTranslate2 model, with Glossa's decoding settings and length limits."""
 
 import json
 from itertools import groupby
@@ -17,25 +17,26 @@ from .translator import Engine, Translation
 
 ctranslate2 = require("ctranslate2")
 
-# transformers' beam search goes on after `num_beams` translations have ended, until no open one can do better;
-# CTranslate2 counts. With twice as many it finds the same best one.
+# After `num_beams` hypotheses have ended, transformers continues until no running one can score higher. CTranslate2
+# stops at a fixed number of finished hypotheses; at twice `num_beams` it finds the same best one.
 PATIENCE = 2
 
 
 class CTranslate2Engine(Engine):
-    """A model in the folder that [`export_ctranslate2`] wrote.
+    """A model in a folder written by [`export_ctranslate2`].
 
-    On a processor as many workers as torch has threads (`OMP_NUM_THREADS`) share a batch, each with one thread:
-    threads of one worker would wait for each other after every multiplication.
+    On a CPU, a batch is divided among as many workers as torch has threads (`OMP_NUM_THREADS`), each with one
+    thread. Several threads in one worker would wait for each other after every matrix product.
 
     Args:
-        folder: That folder.
-        tokenizer: The tokenizer in it.
-        device: "cpu", "cuda" or "auto", the best there is.
-        compute_type: In which numbers to compute, as CTranslate2 names them: "default" is as the weights are stored.
+        folder: The folder of the exported model.
+        tokenizer: The tokenizer in that folder.
+        device: "cpu", "cuda" or "auto" (CUDA if available).
+        compute_type: CTranslate2's name of the number type to compute in; "default" is the type of the stored
+            weights.
 
     Raises:
-        GlossaError: where the folder holds no such model.
+        GlossaError: if the folder holds no such model.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class CTranslate2Engine(Engine):
             config = json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
         except (OSError, RuntimeError, ValueError) as error:
             raise GlossaError(
-                f"{folder} does not load: {error}. Give a folder of scripts/export.py MODEL --to ctranslate2."
+                f"{folder} does not load: {error}. Give a folder written by `glossa export MODEL --to ctranslate2`."
             ) from error
         self.num_beams = self.decoding.num_beams or 1
         self.tokenizer = tokenizer
@@ -71,8 +72,8 @@ class CTranslate2Engine(Engine):
     ) -> list[Translation]:
         limits = [max_target_length(len(ids), self.longest) for ids in sources]
         found = self._search(sources, max(limits, default=0), num_beams, num_return_sequences, scores)
-        # CTranslate2 has one limit of length for a call, Glossa one for each sentence. The few that went on beyond
-        # their own are searched for again, with those of the same limit.
+        # CTranslate2 has one length limit per call, Glossa one per sentence. The few sentences that exceed their
+        # own limit are translated again, grouped by limit.
         beyond = [index for index, result in enumerate(found) if max(map(len, result.hypotheses)) > limits[index]]
         for limit, group in groupby(sorted(beyond, key=limits.__getitem__), key=limits.__getitem__):
             chosen = list(group)
@@ -84,11 +85,11 @@ class CTranslate2Engine(Engine):
     def _search(self, sources, limit: int, num_beams: int, num_return_sequences: int, scores: bool) -> list:
         tokens = [self.tokenizer.convert_ids_to_tokens(ids) for ids in sources]
         settings = self._settings(num_beams, num_return_sequences, limit)
-        each = self.sentences_a_worker(len(tokens))
+        each = self.sentences_per_worker(len(tokens))
         return self.translator.translate_batch(tokens, max_batch_size=each, return_scores=scores, **settings)
 
-    def sentences_a_worker(self, sentences: int) -> int:
-        """Of a batch of so many."""
+    def sentences_per_worker(self, sentences: int) -> int:
+        """Sentences per worker when a batch of `sentences` is divided among the workers."""
         return -(-sentences // self.workers)
 
     def _length_penalty(self, num_beams: int) -> float:
@@ -112,7 +113,7 @@ class CTranslate2Engine(Engine):
 
     def _translations(self, result, num_beams: int, scores: bool) -> list[Translation]:
         ids = [[self.target.token_to_id(token) for token in tokens] for tokens in result.hypotheses]
-        # A row of the embedding without a token has no text.
+        # An embedding row without a token has no text.
         known = [[index for index in indices if index is not None] for indices in ids]
         texts = self.tokenizer.batch_decode(known, skip_special_tokens=True)
         if not scores:
@@ -123,11 +124,11 @@ class CTranslate2Engine(Engine):
 
 
 def load_engine(folder: str, device: str = "auto") -> tuple[CTranslate2Engine, PreTrainedTokenizerBase]:
-    """Model and tokenizer in a folder that [`export_ctranslate2`] wrote; raises `GlossaError` for any other."""
+    """Load model and tokenizer from a folder of [`export_ctranslate2`]. Raises `GlossaError` for any other folder."""
     if not (Path(folder) / "model.bin").is_file():
         raise GlossaError(
-            f"{folder} holds no CTranslate2 model (model.bin). Write one: scripts/export.py MODEL --to ctranslate2 "
-            "--output FOLDER, and give that folder."
+            f"{folder} holds no CTranslate2 model (model.bin). Write one with `glossa export MODEL --to ctranslate2 "
+            "--output FOLDER` and give that folder."
         )
     separate = (Path(folder) / TARGET_TOKENIZER_FILE).is_file()
     tokenizer = GlossaTokenizer.from_pretrained(folder) if separate else load_tokenizer(folder)

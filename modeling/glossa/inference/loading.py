@@ -1,4 +1,4 @@
-"""Loading a trained model and its tokenizer, with errors that say what to do."""
+"""Load a trained model and its tokenizer, with errors that say what to do."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 
 def load_model(name: str, device: str = "cpu") -> "PreTrainedModel":
-    """The model in a folder or Hub repository, in evaluation mode. Code that the folder holds is not run.
+    """Load the model in a folder or Hub repository, in evaluation mode. Code in the folder is not run.
 
     Args:
         name: The folder, or `user/model` on the Hub.
-        device: A torch device, or "auto": the accelerator where there is one.
+        device: A torch device, or "auto" for the accelerator if there is one.
 
     Raises:
-        GlossaError: where there is no model, or it does not load.
+        GlossaError: if there is no model, or it does not load.
     """
     check_name(name)
     import torch
@@ -30,7 +30,7 @@ def load_model(name: str, device: str = "cpu") -> "PreTrainedModel":
 
 
 def load_tokenizer(name: str) -> "PreTrainedTokenizerBase":
-    """The tokenizer in the folder or Hub repository of a model. Raises `GlossaError` where it does not load."""
+    """Load the tokenizer from the folder or Hub repository of a model. Raises `GlossaError` if it does not load."""
     check_name(name)
     from transformers import AutoTokenizer
 
@@ -38,7 +38,7 @@ def load_tokenizer(name: str) -> "PreTrainedTokenizerBase":
 
 
 def check_name(name: str) -> None:
-    """Raise `GlossaError` unless `name` is the folder of a model or could be a model on the Hub. Imports nothing."""
+    """Raise `GlossaError` unless `name` is a model folder or could be a model on the Hub. Imports no libraries."""
     path = Path(name)
     if path.is_file():
         raise GlossaError(f"{name} is a file; give the folder that holds config.json and model.safetensors.")

@@ -1,4 +1,4 @@
-"""Translating lines of text with a trained model, in batches of like length, in the order they came."""
+"""Translate lines of text with a trained model, in batches of similar length; output keeps the input order."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
@@ -22,7 +22,7 @@ class Translation:
 
 
 class Engine(ABC):
-    """What makes translations of token ids: a model in one format or another. `num_beams` is its own default."""
+    """A model in some format that translates token ids. `num_beams` is the model's default."""
 
     num_beams: int
 
@@ -30,11 +30,11 @@ class Engine(ABC):
     def translate(
         self, sources: list[list[int]], num_beams: int, num_return_sequences: int = 1, scores: bool = False
     ) -> list[Translation]:
-        """Translations of a batch of token ids: `num_return_sequences` of each source, best first, one by one."""
+        """Translations of a batch of token ids: `num_return_sequences` per source, best first, in one list."""
 
 
 class GenerateEngine(Engine):
-    """A sequence-to-sequence model of transformers, and its `generate`."""
+    """A sequence-to-sequence model of transformers that translates with `generate`."""
 
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase):
         self.pipeline = TranslationPipeline(model, tokenizer, device=model.device)
@@ -55,9 +55,9 @@ class Translator:
     Args:
         model: Any sequence-to-sequence model with `generate`, or an [`Engine`].
         tokenizer: Its tokenizer.
-        num_beams: 1 is greedy; the model's own default when not given.
-        num_return_sequences: Translations a sentence, best first; at most `num_beams`.
-        batch_tokens: Most source tokens in a batch, padding and beams included.
+        num_beams: Number of beams; 1 is greedy. The default comes from the model's generation config.
+        num_return_sequences: Translations per sentence, best first; at most `num_beams`.
+        batch_tokens: Maximum source tokens in a batch, including padding and counting every beam.
         scores: Compute the log-probability of every translation.
     """
 
@@ -82,15 +82,14 @@ class Translator:
             raise GlossaError(str(error)) from error
 
     def translate(self, sentences: list[str], progress: bool = False) -> list[list[Translation]]:
-        """For each sentence its translations, best first; for a blank sentence blank ones.
+        """The translations of each sentence, best first. A blank sentence has blank translations.
 
-        Raises `GlossaError` where a sentence has more tokens than the tokenizer's `model_max_length`; its attribute
-        `index` is that of the sentence.
+        Raises [`SentenceTooLong`] if a sentence has more tokens than the tokenizer's `model_max_length`.
         """
         try:
             encoded = encode_texts(self.tokenizer, sentences)
         except TextTooLong as error:
-            raise SentenceTooLong(f"{error} Split it into sentences, one a line.", error.index) from error
+            raise SentenceTooLong(f"{error} Split it into sentences, one per line.", error.index) from error
 
         def batches(lengths: list[int]) -> Iterable[list[int]]:
             sampler = TokenBatchSampler(lengths, lengths, max(self.batch_tokens // self.num_beams, 1))
@@ -108,9 +107,10 @@ class Translator:
         return [translations[0].text for translations in self.translate(sentences, progress)]
 
     def stream(self, lines: Iterable[str], chunk: int = 4096) -> Iterator[list[Translation]]:
-        """Translations of each line of an endless input, in order, `chunk` lines at a time.
+        """Translations of each line, in order, reading `chunk` lines at a time; the input may be endless.
 
-        A line that is too long ends the stream with a `GlossaError` that names it, after all lines before it.
+        A line that is too long ends the stream with a `GlossaError` that gives its number, after the translations of
+        all lines before it.
         """
         lines, before = iter(lines), 0
         while sentences := list(islice(lines, chunk)):
@@ -123,7 +123,7 @@ class Translator:
 
 
 class SentenceTooLong(GlossaError):
-    """A sentence has more tokens than the model takes; `index` is its place in what was to be translated."""
+    """A sentence has more tokens than the model takes; `index` is its position in the list of sentences."""
 
     def __init__(self, message: str, index: int):
         self.index = index

@@ -1,7 +1,7 @@
-"""Recipes, and every setting that they may hold, read without importing torch or transformers.
+"""Recipes and all settings that they can hold, read without importing torch or transformers.
 
-The settings are fields of dataclasses, some of which only exist once transformers is imported, which takes seconds.
-Their source is parsed instead, so `--help` and the refusal of a setting that does not exist come at once.
+The settings are fields of dataclasses that need transformers, and importing it takes seconds. This module parses
+their source code instead, so that `--help` and errors about unknown settings are immediate.
 """
 
 import ast
@@ -20,7 +20,7 @@ from ..errors import GlossaError
 
 PACKAGE = Path(__file__).parents[1]
 RECIPES = PACKAGE / "recipes"
-# Fields of GlossaConfig that follow from other settings, the tokenizer or the data.
+# Fields of GlossaConfig that other settings, the tokenizer or the data determine.
 DERIVED = {"vocab_size", "decoder_vocab_size", "label_smoothing", "use_cache", "is_encoder_decoder"}
 GROUPS = {
     "data": ("data/arguments.py", "DataArguments"),
@@ -45,7 +45,7 @@ FORMS = {
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting: the type is the source text of its annotation; `default` is None where it is computed."""
+    """One setting. `type` is the source text of its annotation; `default` is None if it is computed."""
 
     name: str
     group: str
@@ -54,7 +54,7 @@ class Setting:
     meaning: str
 
     def problem(self, value: str) -> str | None:
-        """What is wrong with `value` as text; None if nothing is, or if only the real parser can tell."""
+        """What is wrong with the text `value`; None if it is valid or only the real parser can check it."""
         if choices := re.fullmatch(r"Literal\[(.*)\]", self.type):
             allowed = [choice.strip(" '\"") for choice in choices[1].split(",")]
             return None if value in allowed else f"it must be one of {', '.join(allowed)}"
@@ -78,7 +78,7 @@ def settings() -> dict[str, Setting]:
 
 
 def _fields(path: Path, class_name: str, group: str) -> Iterator[tuple[str, Setting]]:
-    """Fields of a dataclass, those of its bases first; a field that is defined again replaces the base's."""
+    """Fields of a dataclass, those of its bases first; a redefined field replaces that of the base."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     (node,) = (item for item in tree.body if isinstance(item, ast.ClassDef) and item.name == class_name)
     for base in node.bases:
@@ -95,7 +95,7 @@ def _fields(path: Path, class_name: str, group: str) -> Iterator[tuple[str, Sett
 
 
 def _value(node: ast.expr | None) -> tuple[Any, str, bool]:
-    """Of `field(...)`, `_setting(default, meaning)` or a plain value: default, meaning, and whether it can be set."""
+    """Default, meaning and whether it can be set, of `field(...)`, `_setting(default, meaning)` or a plain value."""
     if not isinstance(node, ast.Call):
         return _constant(node), "", True
     if getattr(node.func, "id", "") == "_setting":
@@ -145,18 +145,18 @@ def find_recipe(name: str) -> Path:
 
 
 def read_recipe(name: str) -> dict[str, str | list | dict]:
-    """The settings of a recipe, every value as the text that was written.
+    """The settings of a recipe, with every value as text, exactly as written.
 
-    Raises `GlossaError` where the file is not a recipe, or has a setting that does not exist.
+    Raises `GlossaError` if the file is not a recipe or has an unknown setting.
     """
     path = find_recipe(name)
     try:
-        # With its usual loader YAML would read `no` as false and `1e-4` as a string.
+        # The default loader would read `no` as false and `1e-4` as a string.
         recipe = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader) or {}
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise GlossaError(f"{path}: not a YAML file: {error}") from error
     if not isinstance(recipe, dict):
-        raise GlossaError(f"{path}: a recipe is lines of `setting: value`.")
+        raise GlossaError(f"{path}: a recipe must consist of lines `setting: value`.")
     recipe = {RENAMED.get(setting, setting): value for setting, value in recipe.items()}
     for setting in recipe:
         if setting not in settings():
@@ -204,14 +204,14 @@ def _convert(where: str, name: str, values: list[str]) -> Any:
 
 
 def current_flag(argument: str) -> str:
-    """An argument of the command line, with the current name of a setting that was renamed."""
+    """The command-line argument, with the current name if the setting was renamed."""
     name, *value = argument.split("=", 1)
     current = RENAMED.get(name.removeprefix("--").replace("-", "_")) if name.startswith("--") else None
     return "=".join([f"--{current}", *value]) if current else argument
 
 
 def unknown(name: str) -> str:
-    """What to say of a setting that does not exist."""
+    """The error message for an unknown setting."""
     near = difflib.get_close_matches(name.lstrip("-").split("=")[0].replace("-", "_"), settings(), n=1, cutoff=0.5)
     hint = f" Did you mean `{near[0]}`?" if near else ""
     return f"there is no setting `{name}`.{hint} `glossa train --help all` lists them all."

@@ -1,4 +1,4 @@
-"""Pretraining: which part of the translator an objective trains, and how that part alone predicts tokens."""
+"""Pretraining: the part of the translator that each objective trains, and how that part predicts tokens alone."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,20 +15,20 @@ from .trainer import GlossaTrainer, by_length
 
 
 def pretraining_collator(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> PretrainingCollator:
-    """The collator of the objective; its seed is that of the order of batches."""
+    """The collator of the objective, with the seed of the batch order."""
     training = settings.training
     seed = training.data_seed if training.data_seed is not None else training.seed
     return PretrainingCollator(settings.translator.objective, tokenizer, settings.data.max_length, seed)
 
 
-def validation_loss(trainer: GlossaTrainer, tokenised: DatasetDict) -> dict[str, dict[str, float]]:
-    """`{"validation": {"loss": ..., "token_accuracy": ...}}` of the weights that are kept; all processes take part.
+def validation_loss(trainer: GlossaTrainer, tokenized: DatasetDict) -> dict[str, dict[str, float]]:
+    """`{"validation": {"loss": ..., "token_accuracy": ...}}` of the final weights; empty without validation texts.
 
-    The loss is in nats a token. Empty where there are no validation texts.
+    The loss is in nats per token. All processes must call this.
     """
-    if "validation" not in tokenised:
+    if "validation" not in tokenized:
         return {}
-    rows = tokenised["validation"]
+    rows = tokenized["validation"]
     measured = trainer.predict(rows.select(by_length(rows))).metrics
     values = {name: round(measured[f"test_{name}"], 4) for name in ("loss", "token_accuracy")}
     if trainer.is_world_process_zero():
@@ -38,11 +38,11 @@ def validation_loss(trainer: GlossaTrainer, tokenised: DatasetDict) -> dict[str,
 
 @contextmanager
 def train_part(model: PreTrainedModel, objective: str) -> Iterator[None]:
-    """Make `model` compute the loss of `objective` and freeze the weights that it does not use, until the end.
+    """Inside the context, `model` computes the loss of `objective` and the weights it does not use are frozen.
 
-    Span corruption translates one text into another and changes nothing. `masked_lm` trains the encoder, `causal_lm`
-    the decoder without cross-attention, both with embeddings and output layer. Without frozen weights the optimizer
-    and distributed training would wait for gradients that never come.
+    Span corruption trains the whole model like translation and changes nothing. `masked_lm` trains the encoder,
+    `causal_lm` the decoder without cross-attention, both with embeddings and output layer. If the other weights were
+    not frozen, distributed training would wait for gradients that are never computed.
     """
     if objective not in ("masked_lm", "causal_lm"):
         yield
@@ -55,7 +55,7 @@ def train_part(model: PreTrainedModel, objective: str) -> Iterator[None]:
     for layer in [] if encodes else part.layers:
         layer.encoder_attn.requires_grad_(False)
         layer.encoder_attn_residual.requires_grad_(False)
-    # On the instance, not in a subclass: its checkpoints must be those of a translator.
+    # On the instance, not in a subclass: checkpoints must have the class of a translator.
     model.forward = MethodType(_encoder_forward if encodes else _decoder_forward, model)
     try:
         yield
@@ -67,7 +67,7 @@ def train_part(model: PreTrainedModel, objective: str) -> Iterator[None]:
 def _encoder_forward(
     self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None = None, **kwargs
 ) -> Seq2SeqLMOutput:
-    """Logits [B, S, V] at every token of `input_ids` [B, S], which the encoder reads in both directions."""
+    """Logits [B, S, V] at every token of `input_ids` [B, S] from the bidirectional encoder."""
     labels, items = kwargs.pop("labels", None), kwargs.pop("num_items_in_batch", None)
     encoded = self.model.encoder(input_ids=input_ids, attention_mask=attention_mask, return_dict=True, **kwargs)
     return _output(self, encoded.last_hidden_state, labels, items)
@@ -76,7 +76,7 @@ def _encoder_forward(
 def _decoder_forward(
     self, labels: torch.Tensor, input_ids: torch.Tensor | None = None, attention_mask=None, **kwargs
 ) -> Seq2SeqLMOutput:
-    """Logits [B, T, V], each after the start token and the labels [B, T] before; sources are not looked at."""
+    """Logits [B, T, V], each from the start token and the previous `labels` [B, T]; sources are ignored."""
     items = kwargs.pop("num_items_in_batch", None)
     before = self.prepare_decoder_input_ids_from_labels(labels)
     decoded = self.model.decoder(input_ids=before, use_cache=False, return_dict=True, **kwargs)

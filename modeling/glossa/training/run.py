@@ -1,4 +1,4 @@
-"""A whole run: from settings to a folder that holds a trained, scored translator."""
+"""A whole run: from settings to a folder with a trained and scored translator."""
 
 import logging
 import time
@@ -48,9 +48,9 @@ SAMPLES = 10
 
 
 def train(settings: Settings) -> Path:
-    """Train, score and save the translator that `settings` describe, or pretrain one; returns the run's folder.
+    """Train or pretrain, score and save the model that `settings` describe; returns the folder of the run.
 
-    Raises `GlossaError` for whatever is wrong with settings or data, before any training.
+    Raises `GlossaError` before training starts if settings or data are invalid.
     """
     run = RunFolder(settings.training.output_dir)
     _refuse_finished(run, settings)
@@ -64,24 +64,24 @@ def train(settings: Settings) -> Path:
     with settings.training.main_process_first():
         if pretrains:
             collator = pretraining_collator(settings, tokenizer)
-            tokenised = tokenize_texts(data, tokenizer, collator, settings.data.max_length)
+            tokenized = tokenize_texts(data, tokenizer, collator, settings.data.max_length)
         else:
             collator = DataCollatorForSeq2Seq(tokenizer, model)
-            tokenised = tokenize_pairs(data, tokenizer, settings.data, data_report)
+            tokenized = tokenize_pairs(data, tokenizer, settings.data, data_report)
     with train_part(model, settings.translator.objective):
-        trainer = build_trainer(settings, model, tokenizer, data, tokenised, collator)
+        trainer = build_trainer(settings, model, tokenizer, data, tokenized, collator)
         _set_threads(settings, trainer)
         if settings.training.should_save:
             run.write_setup(settings.recipe(), data_report.to_dict(), data)
         seconds = fit(settings, trainer)
-        losses = validation_loss(trainer, tokenised) if pretrains else {}
+        losses = validation_loss(trainer, tokenized) if pretrains else {}
     if settings.training.should_save:
         finish(run, settings, trainer, DatasetDict() if pretrains else data, losses, seconds)
     return run.path
 
 
 def build_tokenizer(settings: Settings, data: DatasetDict) -> PreTrainedTokenizerBase:
-    """The tokenizer of `init_from`, or a new one learned from the training split and nothing else."""
+    """The tokenizer of `init_from`, or a new one trained only on the training split."""
     if settings.translator.init_from:
         return load_tokenizer(settings.translator.init_from)
     trained: list[PreTrainedTokenizerBase | None] = [None]
@@ -94,7 +94,7 @@ def build_tokenizer(settings: Settings, data: DatasetDict) -> PreTrainedTokenize
             trained[0] = train_tokenizer(chain(*columns), options.vocab_size, positions, options, special)
         else:
             trained[0] = train_tokenizer_pair(columns[0], columns[1], options, positions)
-    # All processes must number the tokens alike, so only one of them counts.
+    # All processes must use the same token ids, so only one of them trains the tokenizer.
     return broadcast_object_list(trained)[0]
 
 
@@ -103,7 +103,7 @@ def _texts(rows: Dataset, column: str) -> Iterator[list[str]]:
 
 
 def build_model(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
-    """The model of `init_from`, or a new one; either with the run's decoding settings."""
+    """The model of `init_from`, or a new one, with the decoding settings of the run."""
     if settings.translator.init_from:
         model = load_model(settings.translator.init_from)
         model.config.label_smoothing = settings.training.label_smoothing_factor
@@ -121,7 +121,7 @@ def build_model(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> PreTr
         except StrictDataclassError as error:
             raise GlossaError(str(error.__cause__ or error)) from error
         model = GlossaForConditionalGeneration(config)
-    # On a processor, the paper's plain formula beats fused kernels at the length of sentences.
+    # On a CPU, eager attention is faster than fused kernels for sequences as short as sentences.
     model.set_attn_implementation("eager" if settings.training.device.type == "cpu" else "sdpa")
     model.generation_config.update(
         num_beams=settings.translator.num_beams,
@@ -136,24 +136,26 @@ def build_trainer(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
     data: DatasetDict,
-    tokenised: DatasetDict,
+    tokenized: DatasetDict,
     collator: Callable,
 ) -> GlossaTrainer:
-    """The trainer of `model` on the tokenized pairs or texts, validated on those that were held out."""
+    """A trainer of `model` on the tokenized pairs or texts, with validation on the held-out ones."""
     arguments = settings.training
-    arguments.generation_num_beams = 1  # validation is greedy: as good a guide as beams, and several times faster
+    arguments.generation_num_beams = (
+        1  # greedy decoding ranks checkpoints as well as beam search and is several times faster
+    )
     validation, metrics = None, None
     if "validation" in data and arguments.eval_strategy != "no":
         if settings.translator.objective == "translation":
-            validation, sources, references = _validation_rows(data["validation"], tokenised["validation"])
+            validation, sources, references = _validation_rows(data["validation"], tokenized["validation"])
             metrics = _metrics(tokenizer, sources, references, arguments.eval_samples)
         else:
-            validation = tokenised["validation"].select(by_length(tokenised["validation"]))
+            validation = tokenized["validation"].select(by_length(tokenized["validation"]))
     patience = arguments.early_stopping_patience
     return GlossaTrainer(
         model=model,
         args=arguments,
-        train_dataset=tokenised["train"],
+        train_dataset=tokenized["train"],
         eval_dataset=validation,
         processing_class=tokenizer,
         data_collator=collator,
@@ -163,7 +165,7 @@ def build_trainer(
 
 
 def fit(settings: Settings, trainer: GlossaTrainer) -> float:
-    """Train; the trainer's model then has the weights to keep. Returns the seconds of training."""
+    """Train and put the final weights into the trainer's model. Returns the training time in seconds."""
     arguments = settings.training
     started = time.perf_counter()
     trainer.train(resume_from_checkpoint=_checkpoint(settings))
@@ -214,13 +216,13 @@ def finish(
     run.write_metrics(metrics)
     if settings.training.push_to_hub:
         trainer.push_to_hub()
-    print(f"Padding {metrics['padding']:.1%}, {duration(seconds)} of training. Saved in {run.path}")
+    print(f"Padding: {metrics['padding']:.1%}. Training time: {duration(seconds)}. Saved in {run.path}")
     if pairs:
         print(f"Try it: echo 'A sentence.' | glossa translate {run.path}")
 
 
 def _score_split(run: RunFolder, split: str, model, tokenizer, pairs: Dataset) -> dict:
-    """Scores of one split, greedy and with the model's beams; printed, and returned without the texts."""
+    """Print the scores of one split, greedy and with the model's beams, and return them without the texts."""
     beams = sorted({1, model.generation_config.num_beams or 1})
     results = {decoding_name(n): score_translator(Translator(model, tokenizer, num_beams=n), pairs) for n in beams}
     print(f"\n{split}, {len(pairs)} pairs\n{score_table(results)}\n")
@@ -238,7 +240,7 @@ def _score_split(run: RunFolder, split: str, model, tokenizer, pairs: Dataset) -
 
 
 def _spread(rows: int, samples: int) -> range:
-    """Numbers of at most `samples` rows, at even distances."""
+    """Indices of at most `samples` rows at even distances."""
     return range(0, rows, max(rows // max(samples, 1), 1))[:samples]
 
 
@@ -247,20 +249,20 @@ def _print_samples(rows: Iterable[dict[str, str]]) -> None:
         print("\n".join(f"{name:>10}: {text}" for name, text in row.items()), end="\n\n")
 
 
-def _validation_rows(pairs: Dataset, tokenised: Dataset) -> tuple[Dataset, list[str], list[list[str]]]:
-    """One row for each distinct source, its first reference as label, by length; its text; and all its references."""
+def _validation_rows(pairs: Dataset, tokenized: Dataset) -> tuple[Dataset, list[str], list[list[str]]]:
+    """One row per distinct source with its first reference, sorted by length; the sources; all references."""
     grouped = dict(group_references(pairs))
     first: dict[str, int] = {}
     for row, source in enumerate(pairs["source"]):
         first.setdefault(source, row)
-    rows, sources = tokenised.select(list(first.values())), list(first)
+    rows, sources = tokenized.select(list(first.values())), list(first)
     order = by_length(rows)
     sources = [sources[row] for row in order]
     return rows.select(order), sources, [grouped[source] for source in sources]
 
 
 def _metrics(tokenizer: PreTrainedTokenizerBase, sources: list[str], references: list[list[str]], samples: int):
-    """BLEU and chrF++ of the validation split against the first reference of each source; `samples` are printed."""
+    """A function for BLEU and chrF++ against the first reference of each source; it also prints `samples` rows."""
     streams = [[targets[0] for targets in references]]
 
     def compute(prediction: EvalPrediction) -> dict[str, float]:
@@ -281,7 +283,7 @@ def _metrics(tokenizer: PreTrainedTokenizerBase, sources: list[str], references:
 
 
 def _checkpoint(settings: Settings) -> str | None:
-    """The checkpoint to resume from: a folder as given, or for `true` the last one of the run."""
+    """The checkpoint to resume from: the given folder, or the last checkpoint of the run for `true`."""
     wanted, run = settings.training.resume_from_checkpoint, settings.training.output_dir
     if wanted is None or str(wanted).lower() in ("false", "no"):
         return None
@@ -294,7 +296,7 @@ def _checkpoint(settings: Settings) -> str | None:
 
 
 def _set_threads(settings: Settings, trainer: GlossaTrainer) -> None:
-    """On a CPU, use the threads of the setting, of the run that is resumed, or those that a trial finds fastest."""
+    """On a CPU, set the number of threads from the settings, the resumed run or a trial, in this order."""
     arguments = settings.training
     if arguments.device.type != "cpu":
         return
@@ -313,6 +315,6 @@ def _set_threads(settings: Settings, trainer: GlossaTrainer) -> None:
 def _refuse_finished(run: RunFolder, settings: Settings) -> None:
     if run.holds_work() and not settings.training.resume_from_checkpoint:
         raise GlossaError(
-            f"{run.path} already holds a run. Give another --output_dir, go on with --resume_from_checkpoint true, or "
-            "remove the folder."
+            f"{run.path} already holds a run. Give another --output_dir, continue with --resume_from_checkpoint true, "
+            "or remove the folder."
         )

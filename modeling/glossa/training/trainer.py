@@ -27,17 +27,22 @@ logger = logging.getLogger(__name__)
 class GlossaTrainer(Seq2SeqTrainer):
     """Trains a translator on rows of `input_ids`, `labels`, `source_length` and `target_length`.
 
-    Rows to be corrupted, of which the collator makes the labels, have none.
+    Rows for pretraining have no `labels`; the collator creates them.
 
-    It differs from its parent in four ways. Batches hold `batch_tokens` tokens. The evaluation loss is the mean
-    over all target tokens, not the mean of the batches' means, with the share of tokens predicted rightly beside it
-    (`token_accuracy`, each predicted after the true ones). The log has real target tokens a second. And it pushes to
-    the Hub what `scripts/push_to_hub.py` would push: with code and our card, without pickles.
+    It differs from its parent in four ways:
+
+    - Batches hold up to `batch_tokens` tokens.
+    - The evaluation loss is the mean over all target tokens, in nats, not the mean of batch means. `token_accuracy`
+      is the fraction of target tokens that are predicted correctly from the true previous tokens.
+    - The log has target tokens per second, without padding.
+    - Pushes to the Hub have the files of `glossa push`: with model code and Glossa's card, without pickles.
     """
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self.label_smoother = None  # the Trainer's would take the labels from the model, whose own loss smooths them
+        self.label_smoother = (
+            None  # the model's loss smooths labels; the Trainer's smoother would remove them from its inputs
+        )
         if self.args.disable_tqdm:
             self.remove_callback(PrinterCallback)
             self.add_callback(ProgressLines())
@@ -61,7 +66,7 @@ class GlossaTrainer(Seq2SeqTrainer):
         )
 
     def get_train_dataloader(self) -> DataLoader:
-        """Batches of the token budget; Accelerate deals them out to the processes."""
+        """Batches within the token budget; Accelerate distributes them over the processes."""
         loader = DataLoader(
             self.train_dataset.remove_columns(["source_length", "target_length"]),
             batch_sampler=self.batch_sampler,
@@ -79,17 +84,15 @@ class GlossaTrainer(Seq2SeqTrainer):
         return self.data_collator([rows[row] for row in next(iter(self.batch_sampler))])
 
     def remove_autocast(self) -> None:
-        """Undo what mixed precision did to the model's `forward`, so that a saved run scores as it will when loaded.
+        """Restore the `forward` that mixed precision wrapped, so that the model scores as it will after loading.
 
-        Accelerate's own way to undo it also removes the decorators of `forward`.
+        Accelerate's function for this also removes the decorators of `forward`.
         """
         model = self.accelerator.unwrap_model(self.model)
         original = vars(model).pop("_original_forward", None)
         if original is not None:
             del model.forward
-            if (
-                original.__func__ is not type(model).forward
-            ):  # as in pretraining, where the instance has one of its own
+            if original.__func__ is not type(model).forward:  # in pretraining, the instance has its own forward
                 model.forward = original
 
     def get_batch_samples(self, *args, **kwargs):
@@ -113,7 +116,7 @@ class GlossaTrainer(Seq2SeqTrainer):
         if tokens:
             output.metrics[f"{prefix}_loss"] = loss / tokens
             output.metrics[f"{prefix}_token_accuracy"] = right / tokens
-        self._clock += time.perf_counter() - started  # training speed does not count the time to evaluate
+        self._clock += time.perf_counter() - started  # the training speed excludes evaluation time
         return output
 
     @torch.no_grad()
@@ -136,18 +139,18 @@ class GlossaTrainer(Seq2SeqTrainer):
             super().init_hf_repo(*args, **kwargs)
 
     def push_to_hub(self, commit_message: str | None = "End of training", **kwargs) -> CommitInfo | None:
-        """The finished run in one commit; it must have been saved."""
+        """Push the finished run in one commit; it must have been saved."""
         if self.hub_model_id is None:
             self.init_hf_repo()
         return self._push(Path(self.args.output_dir), commit_message) if self.is_world_process_zero() else None
 
     def _push_from_checkpoint(self, checkpoint_folder: str) -> None:
-        # The Trainer's own takes weights alone to the run's folder and pushes that, with its pickled settings.
+        # The Trainer's method copies only the weights to the folder of the run and pushes it with pickled settings.
         if not self.is_world_process_zero() or self.args.hub_strategy == "end":
             return
         try:
             self._push(Path(checkpoint_folder), f"Training in progress, step {self.state.global_step}")
-        except GlossaError as error:  # a Hub that does not answer is no reason to lose a training
+        except GlossaError as error:  # a Hub failure must not end the training
             logger.warning("step %d was not pushed: %s", self.state.global_step, error)
 
     def _push(self, model: Path, message: str) -> CommitInfo:
@@ -167,13 +170,13 @@ class GlossaTrainer(Seq2SeqTrainer):
 
 
 class _EpochOrder(TrainerCallback):
-    """Tells batch sampler and collator their epoch, also when a run resumes in the middle of one."""
+    """Sets the epoch of batch sampler and collator, also when a run resumes in the middle of an epoch."""
 
     def __init__(self, trainer: GlossaTrainer):
         self.trainer = trainer
 
     def on_epoch_begin(self, args, state, control, **kwargs):
-        # After e whole epochs state.epoch is e, give or take rounding; in the middle of one it is above.
+        # After e whole epochs, state.epoch is e up to rounding; in the middle of an epoch it is larger.
         epoch = int((state.epoch or 0) + 1e-6)
         self.trainer.batch_sampler.set_epoch(epoch)
         if isinstance(self.trainer.data_collator, PretrainingCollator):
@@ -181,6 +184,6 @@ class _EpochOrder(TrainerCallback):
 
 
 def by_length(rows: Dataset) -> list[int]:
-    """Row numbers in the order of source length: evaluation batches of like length waste no time on padding."""
+    """Row numbers sorted by source length, so that evaluation batches have little padding."""
     lengths = rows["source_length"]
     return sorted(range(len(rows)), key=lambda row: lengths[row])
