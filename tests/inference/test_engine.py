@@ -11,7 +11,6 @@ import torch
 from small_models import ARCHITECTURES, SPECIAL, build, special, words
 from transformers import PreTrainedTokenizerFast
 
-from benchmarks.engine import main
 from glossa import GlossaTokenizer
 from glossa.configuration_glossa import PUBLISHED_2017
 from glossa.errors import GlossaError
@@ -244,13 +243,3 @@ def test_trained_model_gives_equal_translations(tiny_run, tmp_path):
     texts = [f"{a} {b}." for a in "abcdefghij" for b in "klmnopqrst"]
     expected, actual = (translator.best(texts) for translator in translators)
     assert actual == expected
-
-
-def test_benchmark_compares_both_engines(tiny_run, capsys):
-    main([str(tiny_run), "--sentences", "6", "--num_beams", "1", "2", "--quantizations", "float32", "int8"])
-    rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("| ")][2:]
-    assert [row[0].strip("| ") for row in rows] == [
-        name for name in ("transformers", "ctranslate2 float32", "ctranslate2 int8") for _ in range(2)
-    ]
-    assert [row[2] for row in rows[:4]] == ["100.0%"] * 4
-    assert [row[1] for row in rows] == ["1", "2"] * 3

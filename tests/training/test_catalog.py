@@ -75,7 +75,7 @@ def test_every_recipe_is_valid(recipe):
     catalog.check([recipe, "--bf16", "--data_path", "a", "b", "--length_penalty", "-1", "--source-framing", "none"])
 
 
-def test_values_have_their_types_and_the_command_line_comes_first(tmp_path):
+def test_values_are_converted_and_the_command_line_overrides_the_recipe(tmp_path):
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text("dropout: 0\nvocab_size: 300\ndata_path: [a, b]\nbf16: no\nseed: null\noutput_dir: '7'\n")
     given = catalog.check([str(recipe), "--vocab-size=400", "--bf16", "--normalization", "nfkc", "lowercase"])

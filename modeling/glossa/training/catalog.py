@@ -165,9 +165,9 @@ def read_recipe(name: str) -> dict[str, str | list | dict]:
 
 
 def check(argv: list[str]) -> dict[str, Any]:
-    """The settings that `[RECIPE] [--setting value ...]` gives, the command line first, each with its type.
+    """The settings in `[RECIPE] [--setting value ...]`, converted to their types. The command line overrides the recipe.
 
-    Raises `GlossaError` where a setting does not exist, or a value has another type.
+    Raises `GlossaError` for an unknown setting or a value of the wrong type.
     """
     given: dict[str, Any] = {}
     if argv and not argv[0].startswith("-"):
