@@ -6,7 +6,7 @@ import pytest
 from datasets import Dataset, DatasetDict
 
 from glossa.errors import GlossaError
-from glossa.run_folder import RunFolder, checkpoint_step
+from glossa.run_folder import RunFolder, checkpoint_step, table_cell
 
 PAIRS = [{"source": "a|b", "target": "é"}, {"source": "c", "target": "d"}]
 
@@ -44,6 +44,20 @@ def test_samples_are_json_and_a_table_of_them(tmp_path):
         "| a\\|b | c | d |",
         "| e | f | g |",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        ("plain, text.", "plain, text."),
+        ("a|b", r"a\|b"),
+        ("![x](http://y)", r"!\[x\](http://y)"),
+        ("<img src=x> *b* _i_ `c`", r"\<img src=x\> \*b\* \_i\_ \`c\`"),
+        ("one\u2028two\u2029three\u0085four\nfive", "one two three four five"),
+    ],
+)
+def test_a_table_cell_is_one_line_of_plain_text(text, cell):
+    assert table_cell(text) == cell
 
 
 def test_checkpoints_in_the_order_of_their_steps(tmp_path):

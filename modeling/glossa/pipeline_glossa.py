@@ -14,12 +14,14 @@ WINDOW = 32  # batches that a stream reads ahead to group texts of similar lengt
 
 _WHITE_SPACE = re.compile(r"[ \t\n\r\f\v]+")
 # A sentence ends at a newline, or at . ! ? … with closing quotes if whitespace and a possible sentence start follow.
+# Possessive quantifiers and the lookbehind keep the time linear in the length of the text.
 _SENTENCE_END = re.compile(
-    r"""[.!?…]+[)\]"'”’»]*(?:\s*»)?(?=\s+[-–—("'“‘«¿¡]*\s*[^\W_a-zà-öø-ÿ])|\n|[。！？]+[」』”]*"""
+    r"""(?<![.!?…])[.!?…]++[)\]"'”’»]*+(?:\s*+»)?(?=\s++[-–—("'“‘«¿¡]*+\s*+[^\W_a-zà-öø-ÿ])|\n|[。！？]++[」』”]*+"""
 )
 _ABBREVIATION = re.compile(
-    r"(?:^|[\s(«])(?:[A-ZÀ-Þ]|M|MM|Mr|Mrs|Ms|Mme|Mlle|Dr|Pr|Prof|St|Ste|No|vs|cf|p|art|Jr|Sr|Hr|Fr|Nr|e\.g|i\.e)\.$"
+    r"(?<![^\s(«])(?:[A-ZÀ-Þ]|M|MM|Mr|Mrs|Ms|Mme|Mlle|Dr|Pr|Prof|St|Ste|No|vs|cf|p|art|Jr|Sr|Hr|Fr|Nr|e\.g|i\.e)\.$"
 )
+LONGEST_ABBREVIATION = 5
 _CLAUSE_END = re.compile(r"[,;:]\s+")
 
 
@@ -268,7 +270,7 @@ def split_text(text: str, fits=lambda piece: True) -> tuple[list[str], list[str]
     """Sentences of `text` and the whitespace after each. A sentence that does not fit is split at clauses or words."""
     pieces, start = [], 0
     for end in _SENTENCE_END.finditer(text):
-        if not _ABBREVIATION.search(text[start : end.end()]):
+        if not _ABBREVIATION.search(text, max(start, end.end() - LONGEST_ABBREVIATION), end.end()):
             pieces.append(text[start : end.end()])
             start = end.end()
     pieces = [part for piece in [*pieces, text[start:]] for part in _shorten(piece, fits)]

@@ -2,6 +2,7 @@
 
 import json
 import platform
+import re
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -115,7 +116,7 @@ class RunFolder:
         """Write source, reference and translations of some pairs, as JSON and as a Markdown table."""
         self._write_json(SAMPLES, rows)
         lines = [list(rows[0]), ["---"] * len(rows[0])]
-        lines += [[text.replace("|", "\\|") for text in row.values()] for row in rows]
+        lines += [[table_cell(text) for text in row.values()] for row in rows]
         table = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
         (self.path / SAMPLES_TABLE).write_text(table, encoding="utf-8")
 
@@ -135,6 +136,11 @@ class RunFolder:
     def _read_json(self, name: str, missing: Any) -> Any:
         file = self.path / name
         return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else missing
+
+
+def table_cell(text: str) -> str:
+    """`text` for a cell of a Markdown table: on one line, and shown as it is instead of as Markdown or HTML."""
+    return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", " ".join(text.split()))
 
 
 def checkpoint_step(checkpoint: Path) -> int:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -163,6 +164,20 @@ def test_invalid_inputs_are_refused(translate, inputs, settings, message):
 )
 def test_text_is_split_into_sentences(text, sentences, between):
     assert split_text(text) == (sentences, between)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [".", " ", "\n", ". ", "Mr. ", '."', ". »", "A. B. ", ". -", "-", ", ", "x", "。", ".)", "!?…", "a.\u3000B"],
+)
+@pytest.mark.parametrize("end", ["", " " * 10_000, "A"])
+def test_splitting_takes_linear_time(unit, end):
+    """20,000 characters of any kind; what is quadratic takes minutes."""
+    text = unit * (10_000 // len(unit)) + end
+    started = time.process_time()
+    pieces, between = split_text(text, lambda piece: len(piece) < 300)
+    assert time.process_time() - started < 5
+    assert "".join("".join(pair) for pair in zip(pieces, between, strict=True)).split() == text.split()
 
 
 def test_long_sentences_are_split_at_clauses_then_words_then_anywhere():

@@ -11,7 +11,7 @@ from sacrebleu.metrics import CHRF
 
 from ..errors import GlossaError
 from ..evaluation.scoring import METRICS, REFERENCES, distinct
-from ..run_folder import RunFolder
+from ..run_folder import RunFolder, table_cell
 
 # Inside the package, because the Trainer writes cards where only the package is installed.
 TEMPLATE = Path(__file__).with_name("card_template.jinja")
@@ -285,7 +285,7 @@ class Run:
         """The best or the worst samples; no sample is in both."""
         half = self.samples[: len(self.samples) // 2] if good else self.samples[len(self.samples) // 2 :][::-1]
         return [
-            [row[name].replace("|", "\\|") for name in ("source", "reference", "translation", "chrf")]
+            [table_cell(row[name]) for name in ("source", "reference", "translation", "chrf")]
             for row in half[:EXAMPLES]
         ]
 
@@ -294,7 +294,7 @@ class Run:
         for split in ("test", "validation"):
             file = self.run.held_out_file(split)
             if file.is_file():
-                rows = (json.loads(line)["source"] for line in file.read_text(encoding="utf-8").splitlines() if line)
+                rows = (json.loads(line)["source"] for line in file.read_text(encoding="utf-8").split("\n") if line)
                 return list(dict.fromkeys(rows))[:count]
         return []
 

@@ -55,6 +55,6 @@ def _load(auto_class, name: str):
     from .. import registration  # noqa: F401  # the Auto classes must know Glossa
 
     try:
-        return auto_class.from_pretrained(name)
+        return auto_class.from_pretrained(name, trust_remote_code=False)  # by default transformers asks on stdin
     except (OSError, ValueError) as error:
         raise GlossaError(f"{name} does not load: {error}") from error

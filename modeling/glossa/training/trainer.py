@@ -1,6 +1,7 @@
 """`Seq2SeqTrainer` with batches by token budget, exact evaluation and a log that counts tokens."""
 
 import logging
+import math
 import tempfile
 import time
 from pathlib import Path
@@ -17,11 +18,15 @@ from ..data.batching import TokenBatchSampler
 from ..data.corruption import PretrainingCollator
 from ..errors import GlossaError
 from ..hub.push import hub_errors, push, stage
+from ..run_folder import RunFolder
 from .cpu import StepWatch
 from .energy import EnergyMeter
 from .progress import ProgressLines
 
 logger = logging.getLogger(__name__)
+
+MOST_SKIPPED = 3  # steps in a row without finite gradients that end a run
+SHOWN_ROWS = 3
 
 
 class GlossaTrainer(Seq2SeqTrainer):
@@ -40,9 +45,8 @@ class GlossaTrainer(Seq2SeqTrainer):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self.label_smoother = (
-            None  # the model's loss smooths labels; the Trainer's smoother would remove them from its inputs
-        )
+        # The model's own loss smooths the labels; the Trainer's smoother would remove them from its inputs.
+        self.label_smoother = None
         if self.args.disable_tqdm:
             self.remove_callback(PrinterCallback)
             self.add_callback(ProgressLines())
@@ -55,6 +59,8 @@ class GlossaTrainer(Seq2SeqTrainer):
         self._evaluation_sums: torch.Tensor | None = None
         self._target_tokens = 0
         self._clock = time.perf_counter()
+        self._step_batches: list[dict[str, torch.Tensor]] = []
+        self._skipped_in_a_row = 0
 
     def _build_batch_sampler(self) -> TokenBatchSampler:
         return TokenBatchSampler(
@@ -97,8 +103,43 @@ class GlossaTrainer(Seq2SeqTrainer):
 
     def get_batch_samples(self, *args, **kwargs):
         batches, items = super().get_batch_samples(*args, **kwargs)
+        self._step_batches = batches
         self._target_tokens += int(items) if items is not None else 0
         return batches, items
+
+    def _get_grad_norm(self, model, grad_norm=None):
+        """As in the Trainer. A step without finite gradients changes no weight, and three in a row end the run."""
+        norm = super()._get_grad_norm(model, grad_norm)
+        if math.isfinite(norm) or self.accelerator.scaler is not None:  # fp16's scaler skips steps itself
+            self._skipped_in_a_row = 0
+            return norm
+        for parameter in model.parameters():
+            parameter.grad = None
+        self._skipped_in_a_row += 1
+        step = self.state.global_step + 1
+        logger.warning("step %d is skipped: its gradients are not finite. %s", step, self._describe_step())
+        if self._skipped_in_a_row == MOST_SKIPPED:
+            whole = RunFolder(self.args.output_dir).checkpoints(whole=True)
+            last = f"The last checkpoint is {whole[-1]}" if whole else "There is no checkpoint yet"
+            raise GlossaError(
+                f"The gradients of steps {step - MOST_SKIPPED + 1} to {step} are not finite: the training has "
+                f"diverged. {last}. Start again with a lower --learning_rate, more --warmup_steps, or --bf16 false."
+            )
+        return norm
+
+    def _describe_step(self) -> str:
+        """The first sources of the step's batches."""
+        rows = [row for batch in self._step_batches for row in batch["input_ids"]]
+        texts = [repr(self.processing_class.decode(row, skip_special_tokens=True)) for row in rows[:SHOWN_ROWS]]
+        return f"It has {len(rows)} pairs, beginning with {', '.join(texts)}."
+
+    def _save(self, output_dir: str | None = None, state_dict: dict | None = None) -> None:
+        """As in the Trainer, without the pickled settings, which hold the token of the Hub."""
+        folder = output_dir or self.args.output_dir
+        model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
+        model.save_pretrained(folder, state_dict=state_dict, is_main_process=self.args.should_save)
+        if self.args.should_save and self.processing_class is not None:
+            self.processing_class.save_pretrained(folder)
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         if "loss" in logs:
