@@ -165,7 +165,7 @@ def read_recipe(name: str) -> dict[str, str | list | dict]:
 
 
 def check(argv: list[str]) -> dict[str, Any]:
-    """The settings in `[RECIPE] [--setting value ...]` with their types. The command line overrides the recipe.
+    """The settings in `[RECIPE] [--setting value ...]`, converted to their types; the command line has precedence.
 
     Raises `GlossaError` for an unknown setting or a value of the wrong type.
     """
