@@ -142,7 +142,7 @@ def _seconds_to_first_step(command: list[str]) -> float:
         output = []
         try:
             for line in process.stdout:
-                if "'loss'" in line:
+                if "step 1/" in line:
                     return time.perf_counter() - started
                 output.append(line)
         finally:
