@@ -21,7 +21,7 @@ SHORT = {
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    # Built from a copy: setuptools would leave its build folder in the checkout, and later wheels would hold its files.
+    # Built from a copy: in the checkout setuptools would leave a build folder, whose files go into later wheels.
     folder, copy = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("source")
     for name in ("modeling", "configuration", "model_card"):
         shutil.copytree(ROOT / name, copy / name, symlinks=True, ignore=shutil.ignore_patterns("*.egg-info"))
