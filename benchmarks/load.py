@@ -5,6 +5,7 @@ Each busy program is a process that computes without pause. The run's choice is 
 """
 
 import argparse
+import os
 import subprocess
 import sys
 import time
@@ -51,7 +52,9 @@ def run(arguments: argparse.Namespace) -> None:
 @contextmanager
 def busy_neighbors(count: int) -> Iterator[None]:
     """`count` processes that compute without pause."""
-    processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    # They end with this process, however it ends.
+    program = f"import os\nwhile os.getppid() == {os.getpid()}: pass"
+    processes = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(count)]
     try:
         time.sleep(SETTLING_SECONDS if count else 0)
         yield

@@ -16,7 +16,7 @@ _WHITE_SPACE = re.compile(r"[ \t\n\r\f\v]+")
 # A sentence ends at a newline, or at . ! ? … with closing quotes if whitespace and a possible sentence start follow.
 # Possessive quantifiers and the lookbehind keep the time linear in the length of the text.
 _SENTENCE_END = re.compile(
-    r"""(?<![.!?…])[.!?…]++[)\]"'”’»]*+(?:\s*+»)?(?=\s++[-–—("'“‘«¿¡]*+\s*+[^\W_a-zà-öø-ÿ])|\n|[。！？]++[」』”]*+"""
+    r"""(?<![.!?…])[.!?…]++[)\]"'”’»]*+(?:\s*+»)?(?=\s++[-–—("'“‘«¿¡]*+\s*+[^\W_a-zà-öø-ÿ])|\n|[。！？।॥؟۔]++[」』”]*+"""
 )
 _ABBREVIATION = re.compile(
     r"(?<![^\s(«])(?:[A-ZÀ-Þ]|M|MM|Mr|Mrs|Ms|Mme|Mlle|Dr|Pr|Prof|St|Ste|No|vs|cf|p|art|Jr|Sr|Hr|Fr|Nr|e\.g|i\.e)\.$"

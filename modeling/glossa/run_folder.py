@@ -39,6 +39,7 @@ class RunFolder:
     def write_setup(self, recipe: dict, report: dict, pairs: DatasetDict) -> None:
         """Write all settings, the versions of the libraries, the data report and the held-out splits of `pairs`."""
         self.path.mkdir(parents=True, exist_ok=True)
+        (self.path / METRICS).unlink(missing_ok=True)  # of a run that is being continued; they say that it is finished
         (self.path / RECIPE).write_text(yaml.safe_dump(recipe, allow_unicode=True), encoding="utf-8")
         versions = {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES}
         self._write_json(VERSIONS, versions)

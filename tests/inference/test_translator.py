@@ -7,6 +7,7 @@ from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.data.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
 from glossa.inference.translator import Translator
+from glossa.pipeline_glossa import clean_text, split_text
 
 TEXT = [
     f"The {noun} {verb} a {other}."
@@ -99,3 +100,29 @@ def test_long_input_is_read_in_chunks(model, tokenizer):
 def test_more_translations_than_beams_are_refused(model, tokenizer):
     with pytest.raises(GlossaError, match=r"num_return_sequences is 3 and num_beams 2"):
         Translator(model, tokenizer, num_beams=2, num_return_sequences=3)
+
+
+def test_every_sentence_of_a_line_is_translated(model, tokenizer):
+    one, two = "The cat sees a mouse.", "The dog eats a bird."
+    found = Translator(model, tokenizer, split_sentences=True).best([f"{one}  {two}", one, "", two])
+    first, second = Translator(model, tokenizer).best([one, two])
+    assert found == [f"{first}  {second}", first, "", second]
+
+
+def test_n_best_of_a_line_joins_ranks_and_adds_scores(model, tokenizer):
+    one, two = "The cat sees a mouse.", "The dog eats a bird."
+    settings = {"num_beams": 3, "num_return_sequences": 2, "scores": True}
+    (found,) = Translator(model, tokenizer, split_sentences=True, **settings).translate([f"{one} {two}"])
+    first, second = Translator(model, tokenizer, **settings).translate([one, two])
+    assert [one.text for one in found] == [f"{a.text} {b.text}" for a, b in zip(first, second, strict=True)]
+    assert [one.score for one in found] == pytest.approx(
+        [a.score + b.score for a, b in zip(first, second, strict=True)]
+    )
+
+
+def test_a_line_beyond_the_model_is_cut_and_translated_whole(model, tokenizer):
+    line = "The cat sees a mouse, " * 30
+    (found,) = Translator(model, tokenizer, split_sentences=True).best([line])
+    pieces, between = split_text(clean_text(line), lambda text: len(tokenizer(text)["input_ids"]) <= 40)
+    expected = Translator(model, tokenizer).best(pieces)
+    assert len(pieces) > 5 and found == "".join(a + b for a, b in zip(expected, between, strict=True))

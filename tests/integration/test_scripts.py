@@ -82,7 +82,6 @@ def test_bad_data(call, tmp_path, kind):
         (["--vocab_size", "100"], ["vocab_size is 100", "at least 260"]),
         (["--vocab_size", "265", "--key_value_heads", "3"], ["key_value_heads is 3", "divide"]),
         (["--init_from", "nowhere/at/all"], ["nowhere/at/all"]),
-        (["--resume_from_checkpoint", "true", "--vocab_size", "265"], ["resume_from_checkpoint", "no checkpoint"]),
     ],
 )
 def test_bad_settings(call, good, tmp_path, arguments, words):
@@ -159,9 +158,12 @@ class TestWithAModel:
 
     def test_a_sentence_of_five_thousand_words(self, call, tiny_run, tmp_path):
         write(tmp_path / "in.txt", b"a k.\n" + b"word " * 5000 + b"\n")
-        message = call("translate.py", tiny_run, "--input", "in.txt", "--output", "out.txt")
+        files = ["--input", "in.txt", "--output", "out.txt"]
+        message = call("translate.py", tiny_run, *files, "--no_split_sentences")
         assert "Line 2" in message and "Split it" in message
         assert (tmp_path / "out.txt").read_text(encoding="utf-8").count("\n") == 1, "the previous line is kept"
+        assert call("translate.py", tiny_run, *files, "--num_beams", 1) is None
+        assert (tmp_path / "out.txt").read_text(encoding="utf-8").count("\n") == 2, "it is cut into pieces that fit"
 
     def test_a_full_disk(self, call, tiny_run, tmp_path):
         write(tmp_path / "in.txt", b"a k.\n" * 20)

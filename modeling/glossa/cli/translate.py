@@ -1,6 +1,7 @@
 """Translate lines of text: `glossa translate MODEL < source.txt > target.txt`.
 
-One line in, one line out, in order; a blank line gives a blank line. With --num_return_sequences N every line gives
+One line in, one line out, in order; a blank line gives a blank line. A line of several sentences is translated
+sentence by sentence. With --num_return_sequences N every line gives
 N lines, best first; with --scores each begins with its log-probability and a tab. With --engine ctranslate2 MODEL is a
 folder that `glossa export --to ctranslate2` wrote, and translation is faster.
 """
@@ -29,6 +30,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--num_beams", type=int, help="beams; 1 is greedy (default: the model's own)")
     parser.add_argument("--num_return_sequences", type=int, default=1, help="translations a line (default: 1)")
     parser.add_argument("--batch_tokens", type=int, default=4096, help="source tokens a batch (default: 4096)")
+    parser.add_argument("--no_split_sentences", action="store_true", help="for models that were trained on paragraphs")
     parser.add_argument("--scores", action="store_true", help="print each translation's log-probability before it")
     return parser.parse_args(argv)
 
@@ -52,6 +54,7 @@ def main(argv: list[str]) -> None:
             num_return_sequences=arguments.num_return_sequences,
             batch_tokens=arguments.batch_tokens,
             scores=arguments.scores,
+            split_sentences=not arguments.no_split_sentences,
         )
         # At a terminal every line is answered at once; otherwise many lines make full batches.
         typed = sys.stdin.isatty() and not arguments.input

@@ -36,12 +36,14 @@ class DataReport:
         malformed_rows: The first ten, each with file, line, reason and excerpt.
         sizes: Pairs by split.
         overlap: Evaluation pairs that share a side with training, by split and side.
+        fingerprints: A hash of the texts of each split, which a resumed run compares.
     """
 
     splits: dict[str, dict[str, int]] = field(default_factory=dict)
     malformed_rows: list[dict] = field(default_factory=list)
     sizes: dict[str, int] = field(default_factory=dict)
     overlap: dict[str, dict[str, int]] = field(default_factory=dict)
+    fingerprints: dict[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict:
         return asdict(self)

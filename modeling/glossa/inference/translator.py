@@ -10,7 +10,14 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ..data.batching import TokenBatchSampler
 from ..errors import GlossaError
-from ..pipeline_glossa import TextTooLong, TranslationPipeline, check_beams, encode_texts, translate_in_batches
+from ..pipeline_glossa import (
+    TextTooLong,
+    TranslationPipeline,
+    check_beams,
+    encode_texts,
+    split_text,
+    translate_in_batches,
+)
 
 
 @dataclass
@@ -59,6 +66,8 @@ class Translator:
         num_return_sequences: Translations per sentence, best first; at most `num_beams`.
         batch_tokens: Maximum source tokens in a batch, including padding and counting every beam.
         scores: Compute the log-probability of every translation.
+        split_sentences: Translate text sentence by sentence, and join the translations with the white space between.
+            A model of single sentences often translates only the first one. What is too long is cut until it fits.
     """
 
     def __init__(
@@ -69,6 +78,7 @@ class Translator:
         num_return_sequences: int = 1,
         batch_tokens: int = 4096,
         scores: bool = False,
+        split_sentences: bool = False,
     ):
         self.engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer)
         self.tokenizer = tokenizer
@@ -76,6 +86,7 @@ class Translator:
         self.num_return_sequences = num_return_sequences
         self.batch_tokens = batch_tokens
         self.scores = scores
+        self.split_sentences = split_sentences
         try:
             check_beams(num_return_sequences, self.num_beams)
         except ValueError as error:
@@ -86,8 +97,9 @@ class Translator:
 
         Raises [`SentenceTooLong`] if a sentence has more tokens than the tokenizer's `model_max_length`.
         """
+        split = [split_text(text, self._fits) if self.split_sentences else ([text], [""]) for text in sentences]
         try:
-            encoded = encode_texts(self.tokenizer, sentences)
+            encoded = encode_texts(self.tokenizer, [piece for pieces, _ in split for piece in pieces])
         except TextTooLong as error:
             raise SentenceTooLong(f"{error} Split it into sentences, one per line.", error.index) from error
 
@@ -95,12 +107,20 @@ class Translator:
             sampler = TokenBatchSampler(lengths, lengths, max(self.batch_tokens // self.num_beams, 1))
             return tqdm(sampler, desc="translating", unit="batch", disable=None if progress else True)
 
-        return translate_in_batches(
-            encoded,
-            batches,
-            lambda sources: self.engine.translate(sources, self.num_beams, self.num_return_sequences, self.scores),
-            [Translation("", 0.0)] * self.num_return_sequences,
+        translated = iter(
+            translate_in_batches(
+                encoded,
+                batches,
+                lambda sources: self.engine.translate(sources, self.num_beams, self.num_return_sequences, self.scores),
+                [Translation("", 0.0)] * self.num_return_sequences,
+            )
         )
+        return [_join([next(translated) for _ in pieces], between) for pieces, between in split]
+
+    def _fits(self, text: str) -> bool:
+        limit = self.tokenizer.model_max_length
+        # No vocabulary has more tokens for a text than the text has bytes, beside two special tokens.
+        return len(text.encode()) + 2 <= limit or len(self.tokenizer(text)["input_ids"]) <= limit
 
     def best(self, sentences: list[str], progress: bool = False) -> list[str]:
         """The best translation of each sentence."""
@@ -120,6 +140,19 @@ class Translator:
                 yield from self.translate(sentences[: error.index])
                 raise GlossaError(f"Line {before + error.index + 1}: {error}") from error
             before += len(sentences)
+
+
+def _join(pieces: list[list[Translation]], between: list[str]) -> list[Translation]:
+    """Join the translations of a text's sentences by rank: the best of each, then the second best, and so on."""
+    if len(pieces) == 1:
+        return pieces[0]
+    return [
+        Translation(
+            "".join(found.text + space for found, space in zip(ranked, between, strict=True)),
+            None if ranked[0].score is None else sum(found.score or 0.0 for found in ranked),
+        )
+        for ranked in zip(*pieces, strict=True)
+    ]
 
 
 class SentenceTooLong(GlossaError):

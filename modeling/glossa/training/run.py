@@ -40,6 +40,7 @@ from .averaging import average_into, choose_checkpoints
 from .cpu import available_cores, choose_threads, describe_bf16, trial_step
 from .pretraining import pretraining_collator, train_part, validation_loss
 from .progress import duration
+from .resume import check_data, check_settings, fingerprints, is_finished, starting_point
 from .trainer import GlossaTrainer, by_length
 
 logger = logging.getLogger(__name__)
@@ -53,12 +54,20 @@ def train(settings: Settings) -> Path:
     Raises `GlossaError` before training starts if settings or data are invalid.
     """
     run = RunFolder(settings.training.output_dir)
-    _refuse_finished(run, settings)
+    if is_finished(settings):
+        logger.info("%s is finished; there is nothing to resume.", run.path)
+        return run.path
+    checkpoint = starting_point(settings)
+    if checkpoint is not None:
+        check_settings(checkpoint, settings)
     set_seed(settings.training.seed)
     pretrains = settings.translator.objective != "translation"
     with settings.training.main_process_first():
         data, data_report = prepare_texts(settings.data) if pretrains else prepare_pairs(settings.data)
-    tokenizer = build_tokenizer(settings, data)
+    data_report.fingerprints = fingerprints(data)
+    if checkpoint is not None:
+        check_data(checkpoint, data_report.fingerprints)
+    tokenizer = load_tokenizer(str(checkpoint)) if checkpoint else build_tokenizer(settings, data)
     model = build_model(settings, tokenizer)
     collator: Callable
     with settings.training.main_process_first():
@@ -70,10 +79,10 @@ def train(settings: Settings) -> Path:
             tokenized = tokenize_pairs(data, tokenizer, settings.data, data_report)
     with train_part(model, settings.translator.objective):
         trainer = build_trainer(settings, model, tokenizer, data, tokenized, collator)
-        _set_threads(settings, trainer)
+        _set_threads(settings, trainer, checkpoint)
         if settings.training.should_save:
             run.write_setup(settings.recipe(), data_report.to_dict(), data)
-        seconds = fit(settings, trainer)
+        seconds = fit(settings, trainer, checkpoint)
         losses = validation_loss(trainer, tokenized) if pretrains else {}
     if settings.training.should_save:
         finish(run, settings, trainer, DatasetDict() if pretrains else data, losses, seconds)
@@ -164,11 +173,11 @@ def build_trainer(
     )
 
 
-def fit(settings: Settings, trainer: GlossaTrainer) -> float:
+def fit(settings: Settings, trainer: GlossaTrainer, checkpoint: Path | None = None) -> float:
     """Train and put the final weights into the trainer's model. Returns the training time in seconds."""
     arguments = settings.training
     started = time.perf_counter()
-    trainer.train(resume_from_checkpoint=_checkpoint(settings))
+    trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     seconds = time.perf_counter() - started
     if arguments.average_checkpoints:
         chosen = choose_checkpoints(
@@ -282,27 +291,14 @@ def _metrics(tokenizer: PreTrainedTokenizerBase, sources: list[str], references:
     return compute
 
 
-def _checkpoint(settings: Settings) -> str | None:
-    """The checkpoint to resume from: the given folder, or the last checkpoint of the run for `true`."""
-    wanted, run = settings.training.resume_from_checkpoint, settings.training.output_dir
-    if wanted is None or str(wanted).lower() in ("false", "no"):
-        return None
-    if str(wanted).lower() not in ("true", "yes", "last"):
-        return wanted
-    whole = RunFolder(run).checkpoints(whole=True)
-    if not whole:
-        raise GlossaError(f"resume_from_checkpoint is {wanted!r}, but {run} holds no checkpoint. Leave it out.")
-    return str(whole[-1])
-
-
-def _set_threads(settings: Settings, trainer: GlossaTrainer) -> None:
+def _set_threads(settings: Settings, trainer: GlossaTrainer, checkpoint: Path | None) -> None:
     """On a CPU, set the number of threads from the settings, the resumed run or a trial, in this order."""
     arguments = settings.training
     if arguments.device.type != "cpu":
         return
     logger.info(describe_bf16(torch.cpu.get_capabilities(), arguments.bf16))
-    if arguments.cpu_threads is None and (checkpoint := _checkpoint(settings)):
-        arguments.cpu_threads = RunFolder(Path(checkpoint).parent).recipe.get("cpu_threads")
+    if arguments.cpu_threads is None and checkpoint is not None:
+        arguments.cpu_threads = RunFolder(checkpoint.parent).recipe.get("cpu_threads")
     if arguments.cpu_threads is None and arguments.world_size > 1:
         arguments.cpu_threads = available_cores()
     if arguments.cpu_threads is None:
@@ -310,11 +306,3 @@ def _set_threads(settings: Settings, trainer: GlossaTrainer) -> None:
             step = trial_step(trainer.model.train(), trainer.example_batch(), arguments.bf16)
             arguments.cpu_threads = choose_threads(step)
     torch.set_num_threads(arguments.cpu_threads)
-
-
-def _refuse_finished(run: RunFolder, settings: Settings) -> None:
-    if run.holds_work() and not settings.training.resume_from_checkpoint:
-        raise GlossaError(
-            f"{run.path} already holds a run. Give another --output_dir, continue with --resume_from_checkpoint true, "
-            "or remove the folder."
-        )

@@ -1,0 +1,104 @@
+"""Continuing a run: from which checkpoint, and whether settings and data are still those of the run."""
+
+import logging
+from pathlib import Path
+
+import xxhash
+from datasets import DatasetDict
+
+from ..errors import GlossaError
+from ..run_folder import RunFolder
+from . import catalog
+from .arguments import Settings
+
+logger = logging.getLogger(__name__)
+
+# Of the other groups than model and tokenizer: settings that decide how the weights change, which a resumed run keeps.
+# The limits, the log, evaluation, checkpoints and hardware may change, and so may the place of the same data.
+FIXED = (
+    "objective", "source_language", "target_language", "split_seed", "validation_size", "test_size",
+    "max_train_samples", "max_length", "max_length_ratio", "drop_identical", "split_sentences", "keep_out",
+    "batch_tokens", "gradient_accumulation_steps", "learning_rate", "learning_rate_factor", "lr_scheduler_type",
+    "lr_scheduler_kwargs", "warmup_steps", "weight_decay", "adam_beta1", "adam_beta2", "adam_epsilon", "optim",
+    "optim_args", "max_grad_norm", "label_smoothing_factor", "seed", "data_seed",
+)  # fmt: skip
+
+
+def starting_point(settings: Settings) -> Path | None:
+    """The checkpoint that the run continues from; None for a run that starts.
+
+    `resume_from_checkpoint: true` takes the last whole checkpoint of the run's folder, and starts where there is none.
+    Raises `GlossaError` where the folder already holds a run that is not to be continued, or a checkpoint is missing.
+    """
+    run, wanted = RunFolder(settings.training.output_dir), settings.training.resume_from_checkpoint
+    if wanted is None or str(wanted).lower() in ("false", "no"):
+        if run.holds_work():
+            raise GlossaError(
+                f"{run.path} already holds a run. Give another --output_dir, continue with --resume_from_checkpoint "
+                "true, or remove the folder."
+            )
+        return None
+    if str(wanted).lower() in ("true", "yes", "last"):
+        whole = run.checkpoints(whole=True)
+        return whole[-1] if whole else None
+    if not Path(wanted).is_dir():
+        raise GlossaError(f"resume_from_checkpoint is {wanted!r}, which is no folder. Give a checkpoint, or true.")
+    return Path(wanted)
+
+
+def is_finished(settings: Settings) -> bool:
+    """Whether `resume_from_checkpoint: true` has nothing left to do: the run ended, with these settings."""
+    run = RunFolder(settings.training.output_dir)
+    wanted = str(settings.training.resume_from_checkpoint).lower()
+    if wanted not in ("true", "yes", "last") or not run.metrics:
+        return False
+    return all(run.recipe.get(name) == settings.recipe().get(name) for name in ("num_train_epochs", "max_steps"))
+
+
+def check_settings(checkpoint: Path, settings: Settings) -> None:
+    """Raise `GlossaError`, with each difference, where the run of `checkpoint` had other settings that must stay."""
+    saved, current = RunFolder(checkpoint.parent).recipe, settings.recipe()
+    if not saved:
+        logger.warning("%s has no recipe to compare the settings with.", checkpoint.parent)
+        return
+    fixed = [
+        name
+        for name, setting in catalog.settings().items()
+        if setting.group in ("model", "tokenizer") or name in FIXED
+    ]
+    differences = [
+        f"{name} was {saved.get(name)!r} and is {current.get(name)!r}"
+        for name in fixed
+        if saved.get(name) != current.get(name)
+    ]
+    if differences:
+        raise GlossaError(
+            f"{checkpoint.parent} was trained with other settings: {'; '.join(differences)}. Give the settings of its "
+            "recipe.yaml, or start a new run, with --init_from to start from its weights."
+        )
+
+
+def fingerprints(data: DatasetDict) -> dict[str, str]:
+    """A hash of the texts of each split, in their order."""
+    found = {}
+    for split, rows in data.items():
+        digest = xxhash.xxh3_128()
+        for batch in rows.iter(10_000):
+            for texts in batch.values():
+                digest.update("\0".join(texts).encode())
+        found[split] = digest.hexdigest()
+    return found
+
+
+def check_data(checkpoint: Path, current: dict[str, str]) -> None:
+    """Raise `GlossaError` where the data are not those of the run of `checkpoint`."""
+    saved = RunFolder(checkpoint.parent).data_report.get("fingerprints")
+    if saved is None:
+        logger.warning("%s has no fingerprints to compare the data with.", checkpoint.parent)
+        return
+    changed = [split for split in {**saved, **current} if saved.get(split) != current.get(split)]
+    if changed:
+        raise GlossaError(
+            f"The {' and '.join(changed)} data are not those that {checkpoint.parent} was trained with: held-out "
+            "pairs could be among those that it has seen. Give the same files, or start a new run."
+        )

@@ -1,0 +1,102 @@
+"""Continuing a run: only with its own settings and data, and safely as the only command of an automatic restart."""
+
+import shutil
+
+import pytest
+from datasets import Dataset, DatasetDict
+
+from glossa.errors import GlossaError
+from glossa.run_folder import RunFolder
+from glossa.training import run as training_run
+from glossa.training.arguments import parse_settings
+from glossa.training.resume import fingerprints
+from glossa.training.run import train
+
+QUICK = {"eval_strategy": "no", "load_best_model_at_end": False, "save_steps": 2, "logging_steps": 1}
+
+
+@pytest.fixture
+def resume(tmp_path, tiny_settings, tiny_pairs):
+    """Train for four steps; then continue with other settings."""
+    data = tmp_path / "data.tsv"
+    data.write_text(tiny_pairs.read_text())
+    arguments = {"data_path": data, **QUICK}
+    train(parse_settings(tiny_settings(tmp_path / "run", max_steps=4, **arguments)))
+
+    def again(**changes):
+        changes = {"max_steps": 6, "resume_from_checkpoint": "true"} | arguments | changes
+        return train(parse_settings(tiny_settings(tmp_path / "run", **changes)))
+
+    return again
+
+
+def test_every_setting_that_differs_is_listed(resume):
+    with pytest.raises(GlossaError) as error:
+        resume(vocab_size=300, learning_rate=0.5, d_model=32, num_train_epochs=9, logging_steps=3)
+    message = str(error.value)
+    assert "vocab_size was 280 and is 300" in message and "learning_rate was 0.001 and is 0.5" in message
+    assert "d_model was 16 and is 32" in message
+    assert "num_train_epochs" not in message and "logging_steps" not in message
+
+
+@pytest.mark.parametrize("changes", [{"split_seed": 7}, {"max_train_samples": 100}, {"test_size": 10}])
+def test_another_split_is_refused(resume, changes):
+    ((name, value),) = changes.items()
+    with pytest.raises(GlossaError, match=rf"{name} was .* and is {value}"):
+        resume(**changes)
+
+
+def test_other_pairs_under_the_same_name_are_refused(resume, tmp_path):
+    data = tmp_path / "data.tsv"
+    data.write_text(data.read_text().replace("a k.", "a k!", 1))
+    with pytest.raises(GlossaError, match=r"data are not those that .*run was trained with"):
+        resume()
+
+
+def test_the_same_pairs_in_another_place_and_more_steps_are_accepted(resume, tmp_path, monkeypatch):
+    moved = tmp_path / "data.tsv"
+    moved = moved.rename(tmp_path / "moved.tsv")
+    monkeypatch.setattr(training_run, "build_tokenizer", lambda *_: pytest.fail("the tokenizer is that of the run"))
+    run = RunFolder(resume(data_path=moved))
+    assert run.metrics["steps"] == 6 and [entry["step"] for entry in run.history if "loss" in entry] == [
+        1,
+        2,
+        3,
+        4,
+        5,
+        6,
+    ]
+
+
+def test_true_starts_continues_and_ends(tmp_path, tiny_settings, monkeypatch):
+    arguments = tiny_settings(tmp_path / "run", max_steps=4, resume_from_checkpoint="true", **QUICK)
+    run = RunFolder(train(parse_settings(arguments)))
+    assert run.metrics["steps"] == 4
+    started = []
+    monkeypatch.setattr(training_run, "build_trainer", lambda *args: started.append(args))
+    train(parse_settings(arguments))
+    assert not started, "a finished run is left alone"
+    monkeypatch.undo()
+    # As after a kill between two checkpoints of a longer run.
+    longer = tiny_settings(tmp_path / "run", max_steps=7, resume_from_checkpoint="true", **QUICK)
+    monkeypatch.setattr(training_run, "finish", lambda *args: None)
+    train(parse_settings(longer))
+    assert run.metrics == {}, "a run that goes on is not finished"
+    monkeypatch.undo()
+    shutil.rmtree(run.path / "checkpoint-7")
+    train(parse_settings(longer))
+    assert run.metrics["steps"] == 7
+
+
+def test_a_folder_that_is_missing_is_named(tmp_path, tiny_settings):
+    with pytest.raises(GlossaError, match="'nowhere', which is no folder"):
+        train(parse_settings(tiny_settings(tmp_path / "run", resume_from_checkpoint="nowhere")))
+
+
+def test_fingerprints_depend_on_every_text_and_their_order():
+    rows = {"source": ["a", "b"], "target": ["c", "d"]}
+    variants = [rows, {"source": ["b", "a"], "target": ["c", "d"]}, {"source": ["a", "b"], "target": ["c", "e"]}]
+    variants += [{"source": ["ab", ""], "target": ["c", "d"]}, {"source": ["a"], "target": ["c"]}]
+    found = [fingerprints(DatasetDict(train=Dataset.from_dict(one)))["train"] for one in variants]
+    assert len(set(found)) == len(variants)
+    assert found[0] == fingerprints(DatasetDict(train=Dataset.from_dict(rows)))["train"]
