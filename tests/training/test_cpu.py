@@ -40,6 +40,13 @@ def test_fastest_number_of_threads_is_chosen(monkeypatch, threads, seconds, expe
     assert set(tried) == {1, 2, 4, 6} and torch.get_num_threads() == before
 
 
+def test_clearly_slower_number_is_dropped_from_the_trial(monkeypatch, threads):
+    tried = []
+    monkeypatch.setattr(cpu, "_timed", lambda step, count: tried.append(count) or {1: 0.3, 2: 10.0}[count])
+    assert cpu.choose_threads(lambda: None, cores=2) == 1
+    assert tried.count(2) == 3 and tried.count(1) == 5  # one call each to warm up, then the trial
+
+
 def test_no_trial_on_one_core():
     assert cpu.choose_threads(lambda: pytest.fail("a trial"), cores=1) == 1
 

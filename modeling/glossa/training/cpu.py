@@ -16,13 +16,16 @@ logger = logging.getLogger(__name__)
 TRIAL_SECONDS = 1.0  # for each number of threads
 ROUNDS = 3  # at least, in turn, so that a burst of load hits all alike
 LONGEST_TRIAL = 15.0  # seconds, for a model whose steps are slow
+CLEARLY_SLOWER = 3.0  # times as slow as the best number of threads: not tried again
 SLOWDOWN, SLOW_SECONDS = 3.0, 60.0  # a warning when steps take this many times as long, for this long
 CHECK_SECONDS, QUIET_SECONDS = 5.0, 600.0  # at least between two checks, and between two warnings
 
 
 def available_cores() -> int:
     """The cores of this process: its share, where a launcher started several on this machine."""
-    return max(len(os.sched_getaffinity(0)) // int(os.environ.get("LOCAL_WORLD_SIZE", 1)), 1)
+    # Not every system can bind a process to cores.
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(cores // int(os.environ.get("LOCAL_WORLD_SIZE", 1)), 1)
 
 
 def choose_threads(step: Callable[[], None], cores: int | None = None) -> int:
@@ -44,9 +47,9 @@ def choose_threads(step: Callable[[], None], cores: int | None = None) -> int:
     try:
         for count in counts:  # a first call allocates memory and builds kernels
             _timed(step, count)
-        while not all(map(_measured, seconds.values())):
-            for count, found in seconds.items():
-                found.append(_timed(step, count))
+        while open_counts := [count for count, found in seconds.items() if not _settled(found, seconds)]:
+            for count in open_counts:
+                seconds[count].append(_timed(step, count))
     finally:
         torch.set_num_threads(used)
     medians = {count: statistics.median(found) for count, found in seconds.items()}
@@ -56,8 +59,14 @@ def choose_threads(step: Callable[[], None], cores: int | None = None) -> int:
     return fastest
 
 
-def _measured(seconds: list[float]) -> bool:
-    return sum(seconds) >= LONGEST_TRIAL or (len(seconds) >= ROUNDS and sum(seconds) >= TRIAL_SECONDS)
+def _settled(found: list[float], seconds: dict[int, list[float]]) -> bool:
+    """Whether a number of threads is measured well enough, or clearly slower than another."""
+    if not found:
+        return False
+    best = min(min(times) for times in seconds.values() if times)
+    enough = len(found) >= ROUNDS and sum(found) >= TRIAL_SECONDS
+    hopeless = len(found) > 1 and min(found) > CLEARLY_SLOWER * best
+    return enough or hopeless or sum(found) >= LONGEST_TRIAL
 
 
 def _timed(step: Callable[[], None], threads: int) -> float:
