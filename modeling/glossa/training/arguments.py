@@ -112,10 +112,13 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise GlossaError(f"{name} is {value}; it must be at least 1.")
-        if self.average_checkpoints > (self.save_total_limit or self.average_checkpoints):
+        # The Trainer keeps the best checkpoint beside the last ones, and counts it.
+        kept = self.save_total_limit and self.save_total_limit - (self.average_by == "last")
+        if kept is not None and self.average_checkpoints > kept:
             raise GlossaError(
-                f"average_checkpoints is {self.average_checkpoints}, but save_total_limit keeps only "
-                f"{self.save_total_limit} checkpoints. Raise save_total_limit."
+                f"average_checkpoints is {self.average_checkpoints}, but save_total_limit {self.save_total_limit} keeps "
+                f"only {kept} that can be averaged, as the best checkpoint is kept too. Set save_total_limit to "
+                f"{self.average_checkpoints + (self.average_by == 'last')} or more."
             )
 
 

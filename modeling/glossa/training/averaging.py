@@ -14,14 +14,14 @@ logger = logging.getLogger(__name__)
 
 
 def choose_checkpoints(run: Path, count: int, by: str, metric: str, greater_is_better: bool) -> list[Path]:
-    """The last `count` checkpoints of `run`, or the best by `metric`; oldest first.
+    """The last `count` whole checkpoints of `run`, or the best by `metric`; oldest first.
 
     If the run has fewer, returns all of them and logs a warning, since a finished run must not fail here.
     """
-    checkpoints = RunFolder(run).checkpoints()
+    checkpoints = RunFolder(run).checkpoints(whole=True)
     if len(checkpoints) < count:
         logger.warning(
-            "average_checkpoints is %d, but %s holds %d checkpoints: averaging those. Train longer, save more often, "
+            "average_checkpoints is %d, but %s holds %d whole checkpoints: averaging those. Train longer, save more often, "
             "or raise save_total_limit.",
             count,
             run,

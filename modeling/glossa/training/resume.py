@@ -5,9 +5,10 @@ from pathlib import Path
 
 import xxhash
 from datasets import DatasetDict
+from transformers.trainer_callback import TrainerState
 
 from ..errors import GlossaError
-from ..run_folder import RunFolder
+from ..run_folder import CHECKPOINT_STATE, RunFolder
 from . import catalog
 from .arguments import Settings
 
@@ -47,11 +48,21 @@ def starting_point(settings: Settings) -> Path | None:
 
 
 def is_finished(settings: Settings) -> bool:
-    """Whether `resume_from_checkpoint: true` has nothing left to do: the run ended, with these settings."""
+    """Whether `resume_from_checkpoint: true` has nothing left to do: the run ended, and shall be no longer."""
     run = RunFolder(settings.training.output_dir)
     wanted = str(settings.training.resume_from_checkpoint).lower()
-    if wanted not in ("true", "yes", "last") or not run.metrics:
-        return False
+    return wanted in ("true", "yes", "last") and bool(run.metrics) and _same_length(run, settings)
+
+
+def final_state(checkpoint: Path, settings: Settings) -> TrainerState | None:
+    """The state in a checkpoint of the last step; None if steps are left. The Trainer would take one more step."""
+    if not (checkpoint / CHECKPOINT_STATE).is_file() or not _same_length(RunFolder(checkpoint.parent), settings):
+        return None
+    state = TrainerState.load_from_json(str(checkpoint / CHECKPOINT_STATE))
+    return state if state.global_step >= state.max_steps else None
+
+
+def _same_length(run: RunFolder, settings: Settings) -> bool:
     return all(run.recipe.get(name) == settings.recipe().get(name) for name in ("num_train_epochs", "max_steps"))
 
 

@@ -21,6 +21,7 @@ from transformers import (
     PreTrainedTokenizerBase,
     set_seed,
 )
+from transformers.trainer_callback import TrainerState
 
 from ..configuration_glossa import GlossaConfig
 from ..data.corruption import special_tokens
@@ -40,7 +41,7 @@ from .averaging import average_into, choose_checkpoints
 from .cpu import available_cores, choose_threads, describe_bf16, trial_step
 from .pretraining import pretraining_collator, train_part, validation_loss
 from .progress import duration
-from .resume import check_data, check_settings, fingerprints, is_finished, starting_point
+from .resume import check_data, check_settings, final_state, fingerprints, is_finished, starting_point
 from .trainer import GlossaTrainer, by_length
 
 logger = logging.getLogger(__name__)
@@ -58,8 +59,10 @@ def train(settings: Settings) -> Path:
         logger.info("%s is finished; there is nothing to resume.", run.path)
         return run.path
     checkpoint = starting_point(settings)
+    ended = None
     if checkpoint is not None:
         check_settings(checkpoint, settings)
+        ended = final_state(checkpoint, settings)
     set_seed(settings.training.seed)
     pretrains = settings.translator.objective != "translation"
     with settings.training.main_process_first():
@@ -82,7 +85,7 @@ def train(settings: Settings) -> Path:
         _set_threads(settings, trainer, checkpoint)
         if settings.training.should_save:
             run.write_setup(settings.recipe(), data_report.to_dict(), data)
-        seconds = fit(settings, trainer, checkpoint)
+        seconds = fit(settings, trainer, checkpoint, ended)
         losses = validation_loss(trainer, tokenized) if pretrains else {}
     if settings.training.should_save:
         finish(run, settings, trainer, DatasetDict() if pretrains else data, losses, seconds)
@@ -173,11 +176,25 @@ def build_trainer(
     )
 
 
-def fit(settings: Settings, trainer: GlossaTrainer, checkpoint: Path | None = None) -> float:
-    """Train and put the final weights into the trainer's model. Returns the training time in seconds."""
+def fit(
+    settings: Settings, trainer: GlossaTrainer, checkpoint: Path | None = None, ended: TrainerState | None = None
+) -> float:
+    """Train and put the final weights into the trainer's model. Returns the training time in seconds.
+
+    Args:
+        settings: Of the run.
+        trainer: Of the run.
+        checkpoint: To continue from.
+        ended: The state of `checkpoint` if no step is left.
+    """
     arguments = settings.training
     started = time.perf_counter()
-    trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+    if checkpoint is not None and ended is not None:
+        trainer.state = ended
+        best = ended.best_model_checkpoint if arguments.load_best_model_at_end else None
+        average_into(trainer.model, [Path(best) if best and Path(best).is_dir() else checkpoint])
+    else:
+        trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     seconds = time.perf_counter() - started
     if arguments.average_checkpoints:
         chosen = choose_checkpoints(
