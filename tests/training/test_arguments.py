@@ -96,7 +96,10 @@ def test_command_line_overrides_the_recipe(tmp_path):
         (["--norm_type", "batch"], ["norm_type", "batch", "rms", "layer"]),
         (["--batch_tokens", "0"], ["batch_tokens", "0", "at least 1"]),
         (["--average_checkpoints", "9"], ["average_checkpoints", "9", "save_total_limit"]),
-        (["--average_checkpoints", "5", "--save_total_limit", "5"], ["keeps only 4", "Set save_total_limit to 6"]),
+        (
+            ["--average_checkpoints", "5", "--save_total_limit", "5"],
+            ["save_total_limit is 5", "Set save_total_limit to 6"],
+        ),
         (["missing.yaml"], ["missing.yaml", "no such recipe"]),
         (["--max_length", "1"], ["max_length", "1", "at least 2"]),
         (["--tokenizer_model", "letters"], ["tokenizer_model", "letters", "unigram"]),

@@ -112,13 +112,12 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise GlossaError(f"{name} is {value}; it must be at least 1.")
-        # The Trainer keeps the best checkpoint beside the last ones, and counts it.
-        kept = self.save_total_limit and self.save_total_limit - (self.average_by == "last")
-        if kept is not None and self.average_checkpoints > kept:
+        # Beside the last checkpoints the Trainer keeps the best one, and counts it.
+        needed = self.average_checkpoints + (self.average_by == "last" and self.average_checkpoints > 0)
+        if self.save_total_limit is not None and needed > self.save_total_limit:
             raise GlossaError(
-                f"average_checkpoints is {self.average_checkpoints}, but save_total_limit {self.save_total_limit} keeps "
-                f"only {kept} that can be averaged, as the best checkpoint is kept too. Set save_total_limit to "
-                f"{self.average_checkpoints + (self.average_by == 'last')} or more."
+                f"average_checkpoints is {self.average_checkpoints}, but save_total_limit is {self.save_total_limit}. "
+                f"Set save_total_limit to {needed} or more: the best checkpoint is kept too."
             )
 
 

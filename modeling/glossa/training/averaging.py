@@ -21,8 +21,8 @@ def choose_checkpoints(run: Path, count: int, by: str, metric: str, greater_is_b
     checkpoints = RunFolder(run).checkpoints(whole=True)
     if len(checkpoints) < count:
         logger.warning(
-            "average_checkpoints is %d, but %s holds %d whole checkpoints: averaging those. Train longer, save more often, "
-            "or raise save_total_limit.",
+            "average_checkpoints is %d, but %s holds %d whole checkpoints: averaging those. Train longer, save more "
+            "often, or raise save_total_limit.",
             count,
             run,
             len(checkpoints),
