@@ -98,7 +98,7 @@ def test_command_line_overrides_the_recipe(tmp_path):
         (["--average_checkpoints", "9"], ["average_checkpoints", "9", "save_total_limit"]),
         (
             ["--average_checkpoints", "5", "--save_total_limit", "5"],
-            ["save_total_limit is 5", "Set save_total_limit to 6"],
+            ["save_total_limit is 5", "limit to 6"],
         ),
         (["missing.yaml"], ["missing.yaml", "no such recipe"]),
         (["--max_length", "1"], ["max_length", "1", "at least 2"]),
