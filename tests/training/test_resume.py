@@ -88,6 +88,15 @@ def test_true_starts_continues_and_ends(tmp_path, tiny_settings, monkeypatch):
     assert all(kept[name].equal(last[name]) for name in last)
 
 
+def test_a_finished_model_without_checkpoints_is_not_overwritten(tmp_path, tiny_settings):
+    weights = tmp_path / "run" / "model.safetensors"
+    weights.parent.mkdir()
+    weights.write_bytes(b"precious")
+    with pytest.raises(GlossaError, match="holds a finished model and no checkpoint"):
+        train(parse_settings(tiny_settings(tmp_path / "run", resume_from_checkpoint="true")))
+    assert weights.read_bytes() == b"precious"
+
+
 def test_a_folder_that_is_missing_is_named(tmp_path, tiny_settings):
     with pytest.raises(GlossaError, match="'nowhere', which is no folder"):
         train(parse_settings(tiny_settings(tmp_path / "run", resume_from_checkpoint="nowhere")))

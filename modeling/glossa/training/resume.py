@@ -41,6 +41,11 @@ def starting_point(settings: Settings) -> Path | None:
         return None
     if str(wanted).lower() in ("true", "yes", "last"):
         whole = run.checkpoints(whole=True)
+        if not whole and any(run.path.glob("*.safetensors")):
+            raise GlossaError(
+                f"{run.path} holds a finished model and no checkpoint to resume. Give another --output_dir, with "
+                "--init_from to start from its weights."
+            )
         return whole[-1] if whole else None
     if not Path(wanted).is_dir():
         raise GlossaError(f"resume_from_checkpoint is {wanted!r}, which is no folder. Give a checkpoint, or true.")
@@ -48,7 +53,7 @@ def starting_point(settings: Settings) -> Path | None:
 
 
 def is_finished(settings: Settings) -> bool:
-    """Whether `resume_from_checkpoint: true` has nothing left to do: the run ended, and shall be no longer."""
+    """Whether `resume_from_checkpoint: true` has nothing left to do: the run ended, and its length is still the same."""
     run = RunFolder(settings.training.output_dir)
     wanted = str(settings.training.resume_from_checkpoint).lower()
     return wanted in ("true", "yes", "last") and bool(run.metrics) and _same_length(run, settings)
