@@ -53,7 +53,7 @@ def starting_point(settings: Settings) -> Path | None:
 
 
 def is_finished(settings: Settings) -> bool:
-    """Whether `resume_from_checkpoint: true` has nothing left to do: the run ended, and its length is still the same."""
+    """Whether `resume_from_checkpoint: true` has nothing left to do: the run ended, with the same length."""
     run = RunFolder(settings.training.output_dir)
     wanted = str(settings.training.resume_from_checkpoint).lower()
     return wanted in ("true", "yes", "last") and bool(run.metrics) and _same_length(run, settings)
