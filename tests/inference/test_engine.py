@@ -208,7 +208,9 @@ def test_export_and_translate_on_the_command_line(tiny_run, tmp_path):
     assert engine.returncode == 0, engine.stderr
     assert engine.stdout == call("translate.py", tiny_run, *options, text=lines).stdout
     assert engine.stdout.split("\n")[2:4] == ["", ""] and len(engine.stdout.split("\n")) == 11
-    long = call("translate.py", tmp_path / "engine", "--engine", "ctranslate2", text="a k.\n" + "word " * 5000)
+    command, text = ("translate.py", tmp_path / "engine", "--engine", "ctranslate2"), "a k.\n" + "word " * 5000
+    assert call(*command, text=text).stdout.count("\n") == 2, "a long line is cut into pieces"
+    long = call(*command, "--no_split_sentences", text=text)
     assert long.returncode == 1 and "Line 2" in long.stderr and "Traceback" not in long.stderr
     assert long.stdout.count("\n") == 1, "the line before is translated"
 

@@ -120,7 +120,7 @@ class Translator:
     def _fits(self, text: str) -> bool:
         limit = self.tokenizer.model_max_length
         # No vocabulary has more tokens for a text than the text has bytes, beside two special tokens.
-        return len(text.encode()) + 2 <= limit or len(self.tokenizer(text)["input_ids"]) <= limit
+        return len(text.encode()) + 2 <= limit or len(self.tokenizer(text, verbose=False)["input_ids"]) <= limit
 
     def best(self, sentences: list[str], progress: bool = False) -> list[str]:
         """The best translation of each sentence."""
