@@ -96,7 +96,7 @@ def describe_bf16(capabilities: Mapping, bf16: bool) -> str:
     elif capabilities.get("avx512_bf16"):
         support, advice = (
             "AVX512-BF16 but no AMX",
-            "bf16 is faster here for wide models, not for narrow ones",
+            "bf16 multiplies large matrices faster; narrow models may gain nothing",
         )
     else:
         return f"{name}: no AMX and no AVX512-BF16, so bf16 is emulated and slow." + bf16 * " Leave out --bf16."
