@@ -35,17 +35,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     before = prepare(arguments)
     corpus = load_corpus(arguments.data, arguments.language)
-    results = {}
+    results, rows = {}, []
     for size in arguments.sizes:
         builder = ContenderBuilder(
             corpus.tokenized["train"], corpus.tokenizer, size, arguments.architecture, arguments.bf16
         )
         contender = builder.build("Glossa, bare loop")
-        results[size] = {
-            count: measure(contender, count, arguments.threads, arguments.rounds, arguments.steps)
-            for count in arguments.neighbors
-        }
-    print(table([load_row(size, count, found) for size, one in results.items() for count, found in one.items()]))
+        results[size] = {}
+        for count in arguments.neighbors:
+            found = measure(contender, count, arguments.threads, arguments.rounds, arguments.steps)
+            results[size][count] = found
+            rows.append(load_row(size, count, found))
+            print(f"{size} beside {count}: {found}", flush=True)  # base takes an hour under load
+    print(table(rows))
     finish(arguments, before, results)
 
 
