@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: quickstart test fast lint docs notebook compat clean
+.PHONY: quickstart test fast lint docs notebook errors torture compat clean
 
 quickstart: $(VENV)/.package
 	rm -rf runs/quickstart
@@ -32,9 +32,17 @@ docs: $(VENV)/.docs
 notebook: $(VENV)/.docs
 	$(RUN)/jupytext --quiet --to ipynb docs/notebook.py
 
+# The error messages in docs/troubleshooting.md, from the tests of these errors.
+errors: $(VENV)/.installed
+	$(RUN)/pytest -p no:xdist --write_errors -m "slow or not slow"
+
 # Temporary environments with the oldest and the newest transformers; takes minutes, and downloads.
 compat: $(VENV)/.installed
 	$(RUN)/python tests/compatibility.py
+
+# Thousands of damaged files and hostile requests, a hundred killed runs. `make torture PARTS=readers` runs one part.
+torture: $(VENV)/.installed
+	PYTHONPATH=tests $(RUN)/python -m torture $(PARTS)
 
 $(VENV)/.package: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

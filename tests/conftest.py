@@ -6,6 +6,8 @@ from small_models import ARCHITECTURES, TINY
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 
+pytest_plugins = ["error_list"]
+
 torch.set_num_threads(1)  # for models this small, several threads are slower
 
 
