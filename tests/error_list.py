@@ -40,9 +40,14 @@ def documented(request, tmp_path):
         if request.config.getoption("write_errors"):
             request.config.stash[_found][topic].add(text)
         else:
-            assert f"- `{text}`" in PAGE.read_text(encoding="utf-8").split("\n"), "not in the list; run `make errors`"
+            assert _item(text) in PAGE.read_text(encoding="utf-8").split("\n"), "not in the list; run `make errors`"
 
     return check
+
+
+def _item(text: str) -> str:
+    mark = "``" if "`" in text else "`"
+    return f"- {mark}{text}{mark}"
 
 
 def pytest_sessionfinish(session):
@@ -50,10 +55,6 @@ def pytest_sessionfinish(session):
     if not found:
         return
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(FIRST)
-    parts = [
-        f"### {topic}\n\n" + "\n".join(f"- `{text}`" for text in sorted(found[topic]))
-        for topic in TOPICS
-        if found[topic]
-    ]
+    parts = [f"### {topic}\n\n" + "\n".join(map(_item, sorted(found[topic]))) for topic in TOPICS if found[topic]]
     page = "\n\n".join([before + FIRST, *parts, LAST]) + rest.partition(LAST)[2]
     PAGE.write_text(page, encoding="utf-8")

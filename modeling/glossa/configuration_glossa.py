@@ -85,6 +85,10 @@ class GlossaConfig(PreTrainedConfig):
             cross-entropy.
         label_smoothing_type (`str`, defaults to `"uniform"`): `"uniform"` spreads it over the whole
             vocabulary, as torch does; `"exclude_padding"` over all tokens except the label and padding.
+        split_sentences (`bool`, defaults to `True`): Text is translated sentence by sentence. Training sets it to
+            `False` where most rows of the training data have several sentences on both sides.
+        length_ratio (`float`, *optional*): Characters of a target for each character of its source in the training
+            data. Translations that are much shorter or longer are reported.
         use_cache (`bool`, defaults to `True`): Return keys and values, so that a decoding step reads only the
             new token.
         pad_token_id (`int`, defaults to 0): Padding.
@@ -139,6 +143,8 @@ class GlossaConfig(PreTrainedConfig):
     init_std: float | int = 0.02
     label_smoothing: float | int = 0.0
     label_smoothing_type: Literal["uniform", "exclude_padding"] = "uniform"
+    split_sentences: bool = True
+    length_ratio: float | int | None = None
     use_cache: bool = True
     is_encoder_decoder: bool = True
     pad_token_id: int | None = 0

@@ -4,24 +4,32 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 import torch
 from transformers import Pipeline, StoppingCriteria
 
 SPARE_TARGET_TOKENS = 50
+LOWEST_SCORE = -1e9  # of a blank translation that fills up a list
 WINDOW = 32  # batches that a stream reads ahead to group texts of similar length
 
 _WHITE_SPACE = re.compile(r"[ \t\n\r\f\v]+")
-# A sentence ends at a newline, or at . ! ? … with closing quotes if whitespace and a possible sentence start follow.
-# Possessive quantifiers and the lookbehind keep the time linear in the length of the text.
+# A sentence ends at a newline, at . ! ? … if white space and a possible sentence start follow, or at an end mark of a
+# script without capital letters. Closing quotes belong to it. A quoted question or exclamation does not end a
+# Chinese or Japanese sentence. Possessive quantifiers and the lookbehind keep the time linear in the text's length.
 _SENTENCE_END = re.compile(
-    r"""(?<![.!?…])[.!?…]++[)\]"'”’»]*+(?:\s*+»)?(?=\s++[-–—("'“‘«¿¡]*+\s*+[^\W_a-zà-öø-ÿ])|\n|[。！？।॥؟۔]++[」』”]*+"""
+    r"""(?<![.!?…])[.!?…]++[)\]"'“”’»]*+(?:\s*+»)?(?=\s++[-–—("'“‘«¿¡]*+\s*+[^\W_a-zà-öø-ÿ])|\n"""
+    r"""|[。॥।؟۔！？]++(?:(?<![！？])[」』”"'’»]*+(?!と)|(?![」』”])|[」』”]++(?=[\s「『“]))"""
 )
+# Single letters, but not units after a number; titles and other words that a sentence rarely ends with.
 _ABBREVIATION = re.compile(
-    r"(?<![^\s(«])(?:[A-ZÀ-Þ]|M|MM|Mr|Mrs|Ms|Mme|Mlle|Dr|Pr|Prof|St|Ste|No|vs|cf|p|art|Jr|Sr|Hr|Fr|Nr|e\.g|i\.e)\.$"
+    r"(?<![^\s(«.-])(?:(?<!\d\s)[^\W\d_]|MM|Mr|Mrs|Ms|Mme|Mlle|Dr|Dra|Pr|Prof|St|Ste|vs|cf|Jr|Sr|Sra|Srta|Hr|Fr|Fa"
+    r"|ca|bzw|EE|ดร|डॉ|प्रो)\.$"
 )
-LONGEST_ABBREVIATION = 5
+_BEFORE_NUMBER = re.compile(r"(?:(?<!\w)(?:n[or]|p[áa]gs?|pp|art|abb|fig|vol|ch)|str)\.$", re.I)
+_GERMAN_MONTH = re.compile(r"\s(?:Jan|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)")
+_LONGEST_ABBREVIATION = 6
 _CLAUSE_END = re.compile(r"[,;:]\s+")
 
 
@@ -41,8 +49,8 @@ class TranslationPipeline(Pipeline):
 
     Args (of the pipeline or of a call):
         batch_size (`int`, defaults to 32): Texts per batch, or sentences per batch with `split_sentences`.
-        split_sentences (`bool`, defaults to `False`): Translate long text sentence by sentence and join the
-            translations with the original whitespace.
+        split_sentences (`bool`, *optional*): Translate text sentence by sentence and join the translations with the
+            original whitespace. Defaults to `split_sentences` of the model's config, or `True`.
         return_scores (`bool`, defaults to `False`): Return the log-probability of each translation (natural
             logarithm, summed over its tokens) as `score`.
         key (`str`, *optional*): The column to translate if rows are dictionaries.
@@ -95,14 +103,15 @@ class TranslationPipeline(Pipeline):
             raise ValueError(f"A {type(inputs).__name__} was given; give a string, a list, a generator or a dataset.")
         return self._stream(inputs, batch_size, preprocess, forward)
 
-    def preprocess(self, text, split_sentences: bool = False, key: str | None = None) -> dict[str, Any]:
+    def preprocess(self, text, split_sentences: bool | None = None, key: str | None = None) -> dict[str, Any]:
         """The `pieces` of one text (token ids; empty for a blank text) and the whitespace `between` them."""
         text = _text_of(text, key)
-        pieces, between = ([text], [""]) if not split_sentences else split_text(text, self._fits)
+        split = getattr(self.model.config, "split_sentences", True) if split_sentences is None else split_sentences
+        pieces, between = split_text(text, self._fits) if split else ([text], [""])
         try:
             return {"pieces": encode_texts(self.tokenizer, pieces), "between": between}
         except TextTooLong as error:
-            raise ValueError(f"{error} Give split_sentences=True.") from error
+            raise ValueError(f"{error} Split it into sentences, or give split_sentences=True.") from error
 
     def _forward(self, inputs: dict[str, torch.Tensor], return_scores: bool = False, **generate_kwargs):
         """Translations of a batch (`input_ids` and `attention_mask` [B, S]), with scores if `return_scores` is set."""
@@ -133,6 +142,17 @@ class TranslationPipeline(Pipeline):
 
     def translate_batch(self, sources: list[list[int]], **forward) -> list[dict[str, Any]]:
         """Translations of token ids, `num_return_sequences` per source, best first. `forward` is as in a call."""
+        wanted, num_beams = self._setting("num_return_sequences", forward), self._setting("num_beams", forward)
+        if wanted == 1 or forward.get("do_sample"):
+            return self._search(sources, **forward)
+
+        def search(sources: list[list[int]], num_beams: int) -> list[dict[str, Any]]:
+            return self._search(sources, **forward | {"num_beams": num_beams, "num_return_sequences": num_beams})
+
+        blank = {"translation_text": ""} | ({"score": LOWEST_SCORE} if forward.get("return_scores") else {})
+        return search_distinct(search, sources, num_beams, wanted, itemgetter("translation_text"), blank)
+
+    def _search(self, sources: list[list[int]], **forward) -> list[dict[str, Any]]:
         batch = self.tokenizer.pad({"input_ids": sources}, return_tensors="pt")
         batch = {name: batch[name] for name in ("input_ids", "attention_mask")}
         return self.postprocess(self.forward(batch, **forward))
@@ -171,7 +191,9 @@ class TranslationPipeline(Pipeline):
             check_beams(self._setting("num_return_sequences", forward), self._setting("num_beams", forward))
 
     def _fits(self, text: str) -> bool:
-        return len(self.tokenizer(text, verbose=False)["input_ids"]) <= self.tokenizer.model_max_length
+        limit = self.tokenizer.model_max_length
+        # No vocabulary has more tokens for a text than the text has bytes, beside two special tokens.
+        return len(text.encode()) + 2 <= limit or len(self.tokenizer(text, verbose=False)["input_ids"]) <= limit
 
     def _scores(self, output) -> torch.Tensor:
         beam_indices = output.get("beam_indices")
@@ -227,6 +249,32 @@ def translate_in_batches(
     return results
 
 
+def search_distinct(
+    search: Callable[[list, int], list], sources: list, num_beams: int, wanted: int, text: Callable, blank
+) -> list:
+    """`wanted` translations of each source with different texts, best first, in one list.
+
+    A text can have several sequences of tokens. Where fewer texts are found, the search is repeated with four times as
+    many beams; what is then missing is filled up.
+
+    Args:
+        search: Maps sources and a number of beams to that many translations of each, best first, in one list.
+        sources: Anything that `search` takes.
+        num_beams: Beams of the first search, at least `wanted`.
+        wanted: Translations per source.
+        text: The text of a translation.
+        blank: A translation to fill up with.
+    """
+    found: list[dict] = [{} for _ in sources]
+    for beams in (num_beams, 4 * num_beams):
+        few = [index for index, different in enumerate(found) if len(different) < wanted]
+        results = iter(search([sources[index] for index in few], beams) if few else ())
+        for index in few:
+            for translation in islice(results, beams):
+                found[index].setdefault(text(translation), translation)
+    return [one for different in found for one in [*different.values(), *[blank] * wanted][:wanted]]
+
+
 def max_target_length(source_length: int, positions: int | None = None) -> int:
     """Maximum tokens of a translation: twice the source length plus 50, and at most `positions` if they are learned.
 
@@ -270,7 +318,7 @@ def split_text(text: str, fits=lambda piece: True) -> tuple[list[str], list[str]
     """Sentences of `text` and the whitespace after each. A sentence that does not fit is split at clauses or words."""
     pieces, start = [], 0
     for end in _SENTENCE_END.finditer(text):
-        if not _ABBREVIATION.search(text, max(start, end.end() - LONGEST_ABBREVIATION), end.end()):
+        if not _is_abbreviation(text, max(start, end.end() - _LONGEST_ABBREVIATION), end.end()):
             pieces.append(text[start : end.end()])
             start = end.end()
     pieces = [part for piece in [*pieces, text[start:]] for part in _shorten(piece, fits)]
@@ -286,6 +334,15 @@ def split_text(text: str, fits=lambda piece: True) -> tuple[list[str], list[str]
     if len(sentences) == 1:
         return [""], [""]
     return sentences[1:], [*between[1:-1], ""]
+
+
+def _is_abbreviation(text: str, start: int, end: int) -> bool:
+    """Whether the period before `end` belongs to an abbreviation or a German date; `start` limits the search."""
+    if _ABBREVIATION.search(text, start, end):
+        return True
+    if text[end : end + 2].strip().isdigit():
+        return bool(_BEFORE_NUMBER.search(text, start, end))
+    return text[start : end - 1][-1:].isdigit() and bool(_GERMAN_MONTH.match(text, end))
 
 
 def _shorten(piece: str, fits) -> list[str]:

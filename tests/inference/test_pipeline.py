@@ -134,7 +134,7 @@ def test_call_settings_override_pipeline_settings(parts):
     ("inputs", "settings", "message"),
     [
         ("x", {"num_return_sequences": 3}, "num_return_sequences is 3 and num_beams 2"),
-        ("word " * 50, {}, "the model takes 40. Give split_sentences=True"),
+        ("word " * 50, {"split_sentences": False}, "the model takes 40. Split it into sentences"),
         (["x", None], {}, "A text is None"),
         (5, {}, "A int was given"),
         ({"text": "x"}, {}, "A dict was given"),

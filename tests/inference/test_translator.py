@@ -6,8 +6,8 @@ import torch
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.data.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
-from glossa.inference.translator import Translator
-from glossa.pipeline_glossa import clean_text, split_text
+from glossa.inference.translator import Engine, Translation, Translator
+from glossa.pipeline_glossa import LOWEST_SCORE, clean_text, search_distinct, split_text
 
 TEXT = [
     f"The {noun} {verb} a {other}."
@@ -78,9 +78,9 @@ def test_lines_before_a_too_long_line_are_translated(model, tokenizer):
     lines = ["cat", "dog", "The cat sees. " * 50, "bird"]
     done = []
     with pytest.raises(GlossaError, match=r"Line 3: .* tokens; the model takes 40"):
-        for translations in Translator(model, tokenizer).stream(lines):
-            done.append(translations)
-    assert len(done) == 2
+        for line, _ in Translator(model, tokenizer, split_sentences=False).stream(lines):
+            done.append(line)
+    assert done == lines[:2]
 
 
 def test_long_input_is_read_in_chunks(model, tokenizer):
@@ -92,9 +92,9 @@ def test_long_input_is_read_in_chunks(model, tokenizer):
             yield "cat"
 
     stream = Translator(model, tokenizer).stream(endless(), chunk=5)
-    first = next(stream)
-    assert len(taken) == 5
-    assert first[0].text == Translator(model, tokenizer).best(["cat"])[0]
+    line, translations = next(stream)
+    assert len(taken) == 5 and line == "cat"
+    assert translations[0].text == Translator(model, tokenizer).best(["cat"])[0]
 
 
 def test_more_translations_than_beams_are_refused(model, tokenizer):
@@ -126,3 +126,94 @@ def test_a_line_beyond_the_model_is_cut_and_translated_whole(model, tokenizer):
     pieces, between = split_text(clean_text(line), lambda text: len(tokenizer(text)["input_ids"]) <= 40)
     expected = Translator(model, tokenizer).best(pieces)
     assert len(pieces) > 5 and found == "".join(a + b for a, b in zip(expected, between, strict=True))
+
+
+NOT_UTF8 = b"The caf\xe9 is open.".decode("utf-8", "surrogateescape")
+
+
+@pytest.mark.parametrize(("on_error", "expected"), [("blank", ["", ""]), ("copy", [NOT_UTF8, "word " * 50])])
+def test_texts_that_cannot_be_translated_do_not_stop_the_others(model, tokenizer, on_error, expected):
+    texts = ["cat", NOT_UTF8, "word " * 50, "dog"]
+    translator = Translator(model, tokenizer, on_error=on_error, split_sentences=False)
+    first, *failed, last = [found[0] for found in translator.translate(texts)]
+    assert [first.text, last.text] == Translator(model, tokenizer).best(["cat", "dog"])
+    assert [one.text for one in failed] == expected and all(one.failed for one in failed)
+    assert not first.failed and not last.failed
+    assert failed[0].problem.startswith("not UTF-8 (byte 0xe9 at column 8)")
+    assert "tokens; the model takes 40" in failed[1].problem
+
+
+def test_stop_names_the_text(model, tokenizer):
+    with pytest.raises(GlossaError, match="Line 2: not UTF-8"):
+        list(Translator(model, tokenizer).stream(["cat", NOT_UTF8]))
+
+
+class Scripted(Engine):
+    """Gives the texts in `answers`, one list for each call, and keeps the settings of the calls."""
+
+    num_beams = 2
+
+    def __init__(self, *answers):
+        self.answers, self.calls = list(answers), []
+
+    def translate(self, sources, num_beams, num_return_sequences=1, scores=False, no_repeat_ngram_size=0):
+        self.calls.append((len(sources), num_beams, no_repeat_ngram_size))
+        return [Translation(text) for text in self.answers.pop(0)]
+
+
+SOURCES = ["A cat sees a mouse and a bird.", "cat", "The dog eats with the other dogs."]
+LOOP = "Die Katze und die Katze und die Katze und die Katze und die Katze"
+
+
+def test_implausible_translations_are_marked(tokenizer):
+    engine = Scripted(["Katze", "", LOOP])  # the shortest source comes first
+    found = Translator(engine, tokenizer, split_sentences=False).translate(SOURCES)
+    assert [one.problem for (one,) in found] == ["empty", "", "repetitive"]
+    assert len(engine.calls) == 1, "nothing is searched again unless asked for"
+
+
+def test_implausible_translations_are_searched_again(tokenizer):
+    engine = Scripted(["Katze", "", LOOP], ["Eine Katze sieht eine Maus und einen Vogel.", LOOP])
+    found = Translator(engine, tokenizer, split_sentences=False, retry_implausible=True).translate(SOURCES)
+    assert [one.text for (one,) in found] == ["Eine Katze sieht eine Maus und einen Vogel.", "Katze", LOOP]
+    assert [one.problem for (one,) in found] == ["", "", "repetitive"]
+    assert engine.calls == [(3, 2, 0), (2, 4, 3)]
+
+
+def test_a_problem_in_one_sentence_is_a_problem_of_the_line(tokenizer):
+    engine = Scripted(["Katze.", ""])
+    ((found,),) = Translator(engine, tokenizer).translate(["Cat. The dog eats a bird."])
+    assert (found.text, found.problem) == ("Katze. ", "empty")
+
+
+@pytest.mark.parametrize("split", [True, False])
+def test_the_config_says_whether_text_is_split(model, tokenizer, split):
+    line = "The cat sees a mouse. The dog eats a bird."
+    expected = Translator(model, tokenizer, split_sentences=split).best([line])
+    model.config.split_sentences = split
+    try:
+        assert Translator(model, tokenizer).best([line]) == expected
+    finally:
+        model.config.split_sentences = True
+
+
+def test_n_best_lists_have_different_texts():
+    texts = {2: ["a", "a", "b", "c"], 8: [*"aabbaabb", *"bbccaaaa"]}
+    calls = []
+
+    def search(sources, num_beams):
+        calls.append((sources, num_beams))
+        rows = texts[num_beams]
+        return [text for source in sources for text in rows[source * num_beams : (source + 1) * num_beams]]
+
+    assert search_distinct(search, [0, 1], 2, 2, str, "-") == ["a", "b", "b", "c"]
+    assert calls == [([0, 1], 2), ([0], 8)]
+    texts[8] = [*"aaaaaaaa", *"bbbbbbbb"]
+    assert search_distinct(search, [0, 1], 2, 2, str, "-") == ["a", "-", "b", "c"]
+
+
+def test_two_segmentations_of_one_text_are_one_translation(model, tokenizer):
+    translator = Translator(model, tokenizer, num_beams=8, num_return_sequences=8, scores=True)
+    for translations in translator.translate(["cat", "A", "The dog eats a bird."]):
+        texts = [one.text for one in translations if one.score != LOWEST_SCORE]
+        assert len(texts) == len(set(texts)) and len(translations) == 8

@@ -1,5 +1,6 @@
 """The scripts answer bad input with a message of one line and exit status 1."""
 
+import json
 import runpy
 import subprocess
 import sys
@@ -8,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from glossa.cli.translate import Problems
 from glossa.errors import GlossaError
 from glossa.inference.loading import load_model, load_tokenizer
-from glossa.inference.translator import Translator
+from glossa.inference.plausibility import find_problem
+from glossa.inference.translator import Translation, Translator
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 PAIRS = [f"{word} {other}.\t{other} {word}!" for word in "abcdefghij" for other in "klmnopqrst"]
@@ -151,19 +154,38 @@ class TestWithAModel:
         assert len(rows) == 6
         assert all(float(score) <= 0 for score, _ in rows)
 
-    def test_a_line_that_is_not_text(self, call, tiny_run, tmp_path):
-        write(tmp_path / "in.txt", b"a k.\nb \xe9.\n")
-        message = call("translate.py", tiny_run, "--input", "in.txt")
-        assert "in.txt, line 2: not UTF-8 (byte 0xe9 at column 3)" in message
+    def test_lines_that_cannot_be_translated(self, call, tiny_run, tmp_path, documented):
+        lines = [b"a k.", b"b \xe9.", b"word " * 5000, b"b l."]
+        write(tmp_path / "in.txt", b"\n".join(lines) + b"\n")
+        options = ["--input", "in.txt", "--num_beams", 1, "--no_split_sentences"]
+        files = ["--output", "out.txt", "--report", "report.jsonl"]
+        message = call("translate.py", tiny_run, *options, *files)
+        assert "2 of 4 lines could not be translated; the others were. Line 2: not UTF-8 (byte 0xe9" in message
+        documented("Translating and scoring", message)
+        blank = (tmp_path / "out.txt").read_bytes().split(b"\n")
+        assert blank[1] == blank[2] == b"" and blank[0] and blank[3] and len(blank) == 5
+        rows = [json.loads(line) for line in (tmp_path / "report.jsonl").read_text(encoding="utf-8").splitlines()]
+        failed = [row for row in rows if not row["translated"]]
+        assert [row["line"] for row in failed] == [2, 3] and failed[1]["source"] == "word " * 5000
+        assert call("translate.py", tiny_run, *options, *files, "--on_error", "copy") == message
+        assert (tmp_path / "out.txt").read_bytes().split(b"\n") == [blank[0], *lines[1:3], blank[3], b""]
+        message = call("translate.py", tiny_run, *options, *files, "--on_error", "stop")
+        assert "Line 2: not UTF-8 (byte 0xe9 at column 3)" in message
+        documented("Translating and scoring", message)
+        assert (tmp_path / "out.txt").read_bytes().split(b"\n") == [blank[0], b""]
 
     def test_a_sentence_of_five_thousand_words(self, call, tiny_run, tmp_path):
         write(tmp_path / "in.txt", b"a k.\n" + b"word " * 5000 + b"\n")
-        files = ["--input", "in.txt", "--output", "out.txt"]
-        message = call("translate.py", tiny_run, *files, "--no_split_sentences")
-        assert "Line 2" in message and "Split it" in message
-        assert (tmp_path / "out.txt").read_text(encoding="utf-8").count("\n") == 1, "the previous line is kept"
-        assert call("translate.py", tiny_run, *files, "--num_beams", 1) is None
+        assert call("translate.py", tiny_run, "--input", "in.txt", "--output", "out.txt", "--num_beams", 1) is None
         assert (tmp_path / "out.txt").read_text(encoding="utf-8").count("\n") == 2, "it is cut into pieces that fit"
+
+    def test_implausible_translations_are_counted(self, tmp_path, capsys):
+        problems = Problems(None)
+        for text in ("Katze", "", "", "Hund"):
+            problem = find_problem("cat", text)
+            problems.add("cat", Translation(text, problem=problem))
+        problems.finish()
+        assert capsys.readouterr().err == "2 of 4 translations look empty: line 2, 3\n"
 
     def test_a_full_disk(self, call, tiny_run, tmp_path):
         write(tmp_path / "in.txt", b"a k.\n" * 20)

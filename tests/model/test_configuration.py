@@ -8,6 +8,8 @@ from glossa.configuration_glossa import PUBLISHED_2017
 
 # Every field differs from its default, so that a lost field is noticed.
 UNUSUAL = {
+    "split_sentences": False,
+    "length_ratio": 1.25,
     "vocab_size": 90,
     "decoder_vocab_size": 70,
     "d_model": 24,

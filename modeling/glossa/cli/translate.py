@@ -1,22 +1,30 @@
 """Translate lines of text: `glossa translate MODEL < source.txt > target.txt`.
 
 One line in, one line out, in order; a blank line gives a blank line. A line of several sentences is translated
-sentence by sentence. With --num_return_sequences N every line gives
-N lines, best first; with --scores each begins with its log-probability and a tab. With --engine ctranslate2 MODEL is a
-folder that `glossa export --to ctranslate2` wrote, and translation is faster.
+sentence by sentence. With --num_return_sequences N every line gives N lines, best first; with --scores each begins
+with its log-probability and a tab. With --engine ctranslate2 MODEL is a folder that `glossa export --to ctranslate2`
+wrote, and translation is faster.
+
+A line that cannot be translated (not UTF-8, or too long) gives a blank line, and the exit status is 1 at the end.
+Translations that cannot be right (empty, copied, repetitive, much too short or too long) are counted. --report writes
+the numbers of all these lines.
 """
 
 import argparse
 import contextlib
+import json
 import sys
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from ..errors import GlossaError
 from ..inference.loading import check_name, load_model, load_tokenizer
 
 if TYPE_CHECKING:
     from ..inference.translator import Translation
+
+UNDECODABLE = "surrogateescape"  # bytes that are not UTF-8 come out as they came in
+SHOWN = 5  # lines of each problem
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
@@ -31,6 +39,14 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--num_return_sequences", type=int, default=1, help="translations a line (default: 1)")
     parser.add_argument("--batch_tokens", type=int, default=4096, help="source tokens a batch (default: 4096)")
     parser.add_argument("--no_split_sentences", action="store_true", help="for models that were trained on paragraphs")
+    choices, meaning = (
+        ("blank", "copy", "stop"),
+        "a line that cannot be translated: blank (default), the source, or stop",
+    )
+    parser.add_argument("--on_error", choices=choices, default="blank", help=meaning)
+    meaning = "search again, with twice the beams, where a translation cannot be right"
+    parser.add_argument("--retry_implausible", action="store_true", help=meaning)
+    parser.add_argument("--report", metavar="FILE.jsonl", help="write line number, problem and texts of such lines")
     parser.add_argument("--scores", action="store_true", help="print each translation's log-probability before it")
     return parser.parse_args(argv)
 
@@ -41,6 +57,9 @@ def main(argv: list[str]) -> None:
     with contextlib.ExitStack() as files:
         source = files.enter_context(open_file(arguments.input, "rb")) if arguments.input else sys.stdin.buffer
         target = files.enter_context(open_file(arguments.output, "w")) if arguments.output else sys.stdout
+        report = files.enter_context(open_file(arguments.report, "w")) if arguments.report else None
+        if not arguments.output:
+            sys.stdout.reconfigure(errors=UNDECODABLE)  # type: ignore[union-attr]
 
         from tqdm.auto import tqdm
 
@@ -54,35 +73,71 @@ def main(argv: list[str]) -> None:
             num_return_sequences=arguments.num_return_sequences,
             batch_tokens=arguments.batch_tokens,
             scores=arguments.scores,
-            split_sentences=not arguments.no_split_sentences,
+            split_sentences=False if arguments.no_split_sentences else None,
+            on_error=arguments.on_error,
+            retry_implausible=arguments.retry_implausible,
         )
         # At a terminal every line is answered at once; otherwise many lines make full batches.
         typed = sys.stdin.isatty() and not arguments.input
-        lines = read_lines(source, arguments.input or "standard input")
         # On a terminal that shows neither lines nor translations, a bar shows how far it is.
         shown = sys.stderr.isatty() and not typed and not target.isatty()
-        progress = tqdm(translator.stream(lines, 1 if typed else 4096), unit=" lines", disable=not shown)
-        for translations in progress:
+        progress = tqdm(translator.stream(read_lines(source), 1 if typed else 4096), unit=" lines", disable=not shown)
+        problems = Problems(report)
+        for text, translations in progress:
             for translation in translations:
                 print(format_line(translation, arguments.scores), file=target, flush=typed)
+            problems.add(text, translations[0])
+    problems.finish()
+
+
+class Problems:
+    """What is reported about lines that could not be translated, or whose translation cannot be right.
+
+    Args:
+        report: Where each of them is written, as a line of JSON.
+    """
+
+    def __init__(self, report: TextIO | None):
+        self.report = report
+        self.lines = 0
+        self.failures: list[str] = []
+        self.implausible: dict[str, list[int]] = {}
+
+    def add(self, source: str, translation: "Translation") -> None:
+        """Count the next line."""
+        self.lines += 1
+        if not translation.problem:
+            return
+        if translation.failed:
+            self.failures.append(f"line {self.lines}: {translation.problem}")
+        else:
+            self.implausible.setdefault(translation.problem, []).append(self.lines)
+        if self.report is not None:
+            row = {"line": self.lines, "problem": translation.problem, "translated": not translation.failed}
+            texts = {"source": source, "translation": translation.text}
+            print(json.dumps(row | texts, ensure_ascii=False), file=self.report)
+
+    def finish(self) -> None:
+        """Print the counts and the first lines. Raises `GlossaError` if a line was not translated."""
+        for problem, lines in self.implausible.items():
+            numbers = ", ".join(map(str, lines[:SHOWN])) + (", ..." if len(lines) > SHOWN else "")
+            print(f"{len(lines):,} of {self.lines:,} translations look {problem}: line {numbers}", file=sys.stderr)
+        if self.failures:
+            shown = " ".join(f"{failure[0].upper()}{failure[1:]}" for failure in self.failures[:SHOWN])
+            raise GlossaError(
+                f"{len(self.failures):,} of {self.lines:,} lines could not be translated; the others were. {shown}"
+            )
 
 
 def open_file(name: str, mode: str):
     try:
-        return open(name, mode, encoding=None if "b" in mode else "utf-8")
+        return open(name, mode, **({} if "b" in mode else {"encoding": "utf-8", "errors": UNDECODABLE}))
     except OSError as error:
         raise GlossaError(f"{name}: {error.strerror}.") from error
 
 
-def read_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
-    for number, line in enumerate(stream, 1):
-        try:
-            yield line.decode("utf-8").rstrip("\r\n")
-        except UnicodeDecodeError as error:
-            raise GlossaError(
-                f"{name}, line {number}: not UTF-8 (byte 0x{line[error.start]:02x} at column {error.start + 1}). "
-                "Convert the file: iconv -f LATIN1 -t UTF-8."
-            ) from error
+def read_lines(stream: Iterable[bytes]) -> Iterator[str]:
+    return (line.decode("utf-8", UNDECODABLE).rstrip("\r\n") for line in stream)
 
 
 def format_line(translation: "Translation", scores: bool) -> str:

@@ -5,6 +5,7 @@ import time
 from datasets import Dataset
 
 from ..data.pairs import group_references
+from ..inference.plausibility import rates
 from ..inference.translator import Translator
 from .metrics import TranslationMetric
 
@@ -16,18 +17,21 @@ def score_translator(translator: Translator, pairs: Dataset, n_bootstrap: int = 
     """Translate each distinct source of `pairs` once and score it against its references.
 
     Returns `scores` (the output of [`TranslationMetric`]), `sources` and `translations` in order, `references` (a
-    list for each source), `num_beams` and the translation time in `seconds`.
+    list for each source), `num_beams`, the translation time in `seconds`, and as `implausible` the share of
+    translations of each kind that [`find_problem`] knows.
     """
     grouped = group_references(pairs)
     sources, references = [source for source, _ in grouped], [targets for _, targets in grouped]
     started = time.perf_counter()
-    translations = translator.best(sources, progress=True)
+    found = [translations[0] for translations in translator.translate(sources, progress=True)]
     seconds = time.perf_counter() - started
+    translations = [translation.text for translation in found]
     scores = TranslationMetric().compute(predictions=translations, references=references, n_bootstrap=n_bootstrap)
     return {
         "num_beams": translator.num_beams,
         "scores": scores,
         "seconds": round(seconds, 2),
+        "implausible": rates((translation.problem for translation in found), len(found)),
         "sources": sources,
         "references": references,
         "translations": translations,

@@ -2,6 +2,7 @@
 
 import json
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 import torch
@@ -10,7 +11,7 @@ from transformers import GenerationConfig, PreTrainedTokenizerBase
 from ..data.vocabulary import target_vocabulary
 from ..errors import GlossaError
 from ..export import require
-from ..pipeline_glossa import max_target_length
+from ..pipeline_glossa import LOWEST_SCORE, max_target_length, search_distinct
 from ..tokenization_glossa import TARGET_TOKENIZER_FILE, GlossaTokenizer
 from .loading import load_tokenizer
 from .translator import Engine, Translation
@@ -66,27 +67,51 @@ class CTranslate2Engine(Engine):
         self.tokenizer = tokenizer
         self.target = target_vocabulary(tokenizer)
         self.longest = config.get("max_target_positions")  # of learned positions
+        self.split_sentences = config.get("split_sentences", True)
+        self.length_ratio = config.get("length_ratio")
 
     def translate(
-        self, sources: list[list[int]], num_beams: int, num_return_sequences: int = 1, scores: bool = False
+        self,
+        sources: list[list[int]],
+        num_beams: int,
+        num_return_sequences: int = 1,
+        scores: bool = False,
+        no_repeat_ngram_size: int = 0,
     ) -> list[Translation]:
+        def translate(sources: list[list[int]], num_beams: int, wanted: int) -> list[Translation]:
+            settings = self._settings(num_beams, wanted, no_repeat_ngram_size)
+            return self._translate(sources, num_beams, scores, settings)
+
+        if num_return_sequences == 1:
+            return translate(sources, num_beams, 1)
+        return search_distinct(
+            lambda sources, num_beams: translate(sources, num_beams, num_beams),
+            sources,
+            num_beams,
+            num_return_sequences,
+            attrgetter("text"),
+            Translation("", LOWEST_SCORE),
+        )
+
+    def _translate(self, sources: list[list[int]], num_beams: int, scores: bool, settings: dict) -> list[Translation]:
         limits = [max_target_length(len(ids), self.longest) for ids in sources]
-        found = self._search(sources, max(limits, default=0), num_beams, num_return_sequences, scores)
+        found = self._search(sources, max(limits, default=0), scores, settings)
         # CTranslate2 has one length limit per call, Glossa one per sentence. The few sentences that exceed their
         # own limit are translated again, grouped by limit.
         beyond = [index for index, result in enumerate(found) if max(map(len, result.hypotheses)) > limits[index]]
         for limit, group in groupby(sorted(beyond, key=limits.__getitem__), key=limits.__getitem__):
             chosen = list(group)
-            again = self._search([sources[index] for index in chosen], limit, num_beams, num_return_sequences, scores)
+            again = self._search([sources[index] for index in chosen], limit, scores, settings)
             for index, result in zip(chosen, again, strict=True):
                 found[index] = result
         return [translation for result in found for translation in self._translations(result, num_beams, scores)]
 
-    def _search(self, sources, limit: int, num_beams: int, num_return_sequences: int, scores: bool) -> list:
+    def _search(self, sources, limit: int, scores: bool, settings: dict) -> list:
         tokens = [self.tokenizer.convert_ids_to_tokens(ids) for ids in sources]
-        settings = self._settings(num_beams, num_return_sequences, limit)
         each = self.sentences_per_worker(len(tokens))
-        return self.translator.translate_batch(tokens, max_batch_size=each, return_scores=scores, **settings)
+        return self.translator.translate_batch(
+            tokens, max_batch_size=each, max_decoding_length=limit, return_scores=scores, **settings
+        )
 
     def sentences_per_worker(self, sentences: int) -> int:
         """Sentences per worker when a batch of `sentences` is divided among the workers."""
@@ -96,7 +121,7 @@ class CTranslate2Engine(Engine):
         penalty = self.decoding.length_penalty
         return 0 if num_beams == 1 else 1 if penalty is None else penalty
 
-    def _settings(self, num_beams: int, num_return_sequences: int, limit: int) -> dict:
+    def _settings(self, num_beams: int, num_return_sequences: int, no_repeat_ngram_size: int) -> dict:
         decoding = self.decoding
         ends = decoding.eos_token_id
         return {
@@ -106,7 +131,7 @@ class CTranslate2Engine(Engine):
             "length_penalty": self._length_penalty(num_beams),
             "max_input_length": 0,  # no truncation
             "min_decoding_length": 0,
-            "max_decoding_length": limit,
+            "no_repeat_ngram_size": no_repeat_ngram_size,
             "end_token": ends if isinstance(ends, list) else [ends],
             "return_end_token": True,  # so that it counts in the length that scores are divided by
         }

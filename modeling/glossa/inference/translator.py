@@ -2,8 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Literal
 
 from tqdm.auto import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -11,31 +12,57 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from ..data.batching import TokenBatchSampler
 from ..errors import GlossaError
 from ..pipeline_glossa import (
-    TextTooLong,
     TranslationPipeline,
     check_beams,
+    clean_text,
     encode_texts,
     split_text,
     translate_in_batches,
 )
+from .plausibility import find_problem
+
+OnError = Literal["stop", "blank", "copy"]
+RETRY = {"no_repeat_ngram_size": 3}  # and twice the beams, for a translation that cannot be right
 
 
 @dataclass
 class Translation:
-    """One translation and its log-probability under the model (natural logarithm, summed over its tokens)."""
+    """One translation.
+
+    Attributes:
+        text: The translation; blank, or the source, where the text could not be translated.
+        score: Its log-probability under the model (natural logarithm, summed over its tokens), if asked for.
+        problem: Why it cannot be right (a kind of [`find_problem`]), or why the text could not be translated, or "".
+        failed: Whether the text could not be translated.
+    """
 
     text: str
     score: float | None = None
+    problem: str = ""
+    failed: bool = False
 
 
 class Engine(ABC):
-    """A model in some format that translates token ids. `num_beams` is the model's default."""
+    """A model in some format that translates token ids.
+
+    Attributes:
+        num_beams: The model's default.
+        split_sentences: Whether it must have one sentence at a time.
+        length_ratio: Characters of a translation for each character of its source, in its training data; or None.
+    """
 
     num_beams: int
+    split_sentences: bool = True
+    length_ratio: float | None = None
 
     @abstractmethod
     def translate(
-        self, sources: list[list[int]], num_beams: int, num_return_sequences: int = 1, scores: bool = False
+        self,
+        sources: list[list[int]],
+        num_beams: int,
+        num_return_sequences: int = 1,
+        scores: bool = False,
+        no_repeat_ngram_size: int = 0,
     ) -> list[Translation]:
         """Translations of a batch of token ids: `num_return_sequences` per source, best first, in one list."""
 
@@ -46,12 +73,23 @@ class GenerateEngine(Engine):
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase):
         self.pipeline = TranslationPipeline(model, tokenizer, device=model.device)
         self.num_beams = model.generation_config.num_beams or 1
+        self.split_sentences = getattr(model.config, "split_sentences", True)
+        self.length_ratio = getattr(model.config, "length_ratio", None)
 
     def translate(
-        self, sources: list[list[int]], num_beams: int, num_return_sequences: int = 1, scores: bool = False
+        self,
+        sources: list[list[int]],
+        num_beams: int,
+        num_return_sequences: int = 1,
+        scores: bool = False,
+        no_repeat_ngram_size: int = 0,
     ) -> list[Translation]:
         found = self.pipeline.translate_batch(
-            sources, num_beams=num_beams, num_return_sequences=num_return_sequences, return_scores=scores
+            sources,
+            num_beams=num_beams,
+            num_return_sequences=num_return_sequences,
+            return_scores=scores,
+            **({"no_repeat_ngram_size": no_repeat_ngram_size} if no_repeat_ngram_size else {}),
         )
         return [Translation(entry["translation_text"], entry.get("score")) for entry in found]
 
@@ -63,11 +101,17 @@ class Translator:
         model: Any sequence-to-sequence model with `generate`, or an [`Engine`].
         tokenizer: Its tokenizer.
         num_beams: Number of beams; 1 is greedy. The default comes from the model's generation config.
-        num_return_sequences: Translations per sentence, best first; at most `num_beams`.
+        num_return_sequences: Translations per text, best first; at most `num_beams`. Their texts differ; where the
+            search finds fewer, the last ones are blank.
         batch_tokens: Maximum source tokens in a batch, including padding and counting every beam.
         scores: Compute the log-probability of every translation.
         split_sentences: Translate text sentence by sentence, and join the translations with the white space between.
             A model of single sentences often translates only the first one. What is too long is cut until it fits.
+            The default is that of the model's config.
+        on_error: What a text gets that cannot be translated (not UTF-8, or too long even after splitting): "stop"
+            raises an error; "blank" gives a blank translation, "copy" the source, with the reason as its `problem`.
+        retry_implausible: Translate sentences whose translation cannot be right (see [`find_problem`]) once more, with
+            twice the beams and without repeated sequences of three tokens; what is right then is taken.
     """
 
     def __init__(
@@ -78,7 +122,9 @@ class Translator:
         num_return_sequences: int = 1,
         batch_tokens: int = 4096,
         scores: bool = False,
-        split_sentences: bool = False,
+        split_sentences: bool | None = None,
+        on_error: OnError = "stop",
+        retry_implausible: bool = False,
     ):
         self.engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer)
         self.tokenizer = tokenizer
@@ -86,60 +132,109 @@ class Translator:
         self.num_return_sequences = num_return_sequences
         self.batch_tokens = batch_tokens
         self.scores = scores
-        self.split_sentences = split_sentences
+        self.split_sentences = self.engine.split_sentences if split_sentences is None else split_sentences
+        self.on_error = on_error
+        self.retry_implausible = retry_implausible
         try:
             check_beams(num_return_sequences, self.num_beams)
         except ValueError as error:
             raise GlossaError(str(error)) from error
 
-    def translate(self, sentences: list[str], progress: bool = False) -> list[list[Translation]]:
-        """The translations of each sentence, best first. A blank sentence has blank translations.
+    def translate(self, texts: list[str], progress: bool = False) -> list[list[Translation]]:
+        """The translations of each text, best first. A blank text has blank translations.
 
-        Raises [`SentenceTooLong`] if a sentence has more tokens than the tokenizer's `model_max_length`.
+        Raises [`Untranslatable`] if a text cannot be translated and `on_error` is "stop".
         """
-        split = [split_text(text, self._fits) if self.split_sentences else ([text], [""]) for text in sentences]
+        prepared = [self._prepare(text) for text in texts]
+        for row, (_, _, failure) in enumerate(prepared):
+            if failure and self.on_error == "stop":
+                raise Untranslatable(failure, row)
+        translated = iter(self._translate_pieces([piece for pieces, _, _ in prepared for piece in pieces], progress))
+        results = []
+        for text, (pieces, between, failure) in zip(texts, prepared, strict=True):
+            results.append(_join([next(translated) for _ in pieces], between))
+            if failure:
+                failed = Translation(text if self.on_error == "copy" else "", 0.0, failure, failed=True)
+                results[-1] = [failed] * self.num_return_sequences
+        return results
+
+    def _prepare(self, text: str) -> tuple[list[str], list[str], str]:
+        """Sentences of a text, the white space after each, and why the text cannot be translated, or ""."""
         try:
-            encoded = encode_texts(self.tokenizer, [piece for pieces, _ in split for piece in pieces])
-        except TextTooLong as error:
-            raise SentenceTooLong(f"{error} Split it into sentences, one per line.", error.index) from error
-
-        def batches(lengths: list[int]) -> Iterable[list[int]]:
-            sampler = TokenBatchSampler(lengths, lengths, max(self.batch_tokens // self.num_beams, 1))
-            return tqdm(sampler, desc="translating", unit="batch", disable=None if progress else True)
-
-        translated = iter(
-            translate_in_batches(
-                encoded,
-                batches,
-                lambda sources: self.engine.translate(sources, self.num_beams, self.num_return_sequences, self.scores),
-                [Translation("", 0.0)] * self.num_return_sequences,
-            )
-        )
-        return [_join([next(translated) for _ in pieces], between) for pieces, between in split]
+            text.encode()
+        except UnicodeEncodeError as error:
+            # Bytes that are not UTF-8 are half surrogate pairs in text that was read with "surrogateescape".
+            byte = f"byte 0x{ord(text[error.start]) & 0xFF:02x} at column {error.start + 1}"
+            return [""], [""], f"not UTF-8 ({byte}). Convert the file: iconv -f LATIN1 -t UTF-8."
+        pieces, between = split_text(text, self._fits) if self.split_sentences else ([text], [""])
+        for piece in pieces:
+            if not self._fits(piece):
+                limit = self.tokenizer.model_max_length
+                why = (
+                    f"{self._count(piece):,} tokens; the model takes {limit:,}. Split it into sentences, one per line."
+                )
+                return [""], [""], why
+        return pieces, between, ""
 
     def _fits(self, text: str) -> bool:
         limit = self.tokenizer.model_max_length
         # No vocabulary has more tokens for a text than the text has bytes, beside two special tokens.
-        return len(text.encode()) + 2 <= limit or len(self.tokenizer(text, verbose=False)["input_ids"]) <= limit
+        return len(text.encode()) + 2 <= limit or self._count(text) <= limit
 
-    def best(self, sentences: list[str], progress: bool = False) -> list[str]:
-        """The best translation of each sentence."""
-        return [translations[0].text for translations in self.translate(sentences, progress)]
+    def _count(self, text: str) -> int:
+        return len(self.tokenizer(clean_text(text), verbose=False)["input_ids"])
 
-    def stream(self, lines: Iterable[str], chunk: int = 4096) -> Iterator[list[Translation]]:
-        """Translations of each line, in order, reading `chunk` lines at a time; the input may be endless.
+    def _translate_pieces(self, pieces: list[str], progress: bool) -> list[list[Translation]]:
+        found = self._search(pieces, progress, self.num_beams)
+        for text, translations in zip(pieces, found, strict=True):
+            self._check(text, translations)
+        if self.retry_implausible:
+            wrong = [index for index, translations in enumerate(found) if translations[0].problem]
+            again = self._search([pieces[index] for index in wrong], False, 2 * self.num_beams, **RETRY)
+            for index, translations in zip(wrong, again, strict=True):
+                self._check(pieces[index], translations)
+                if not translations[0].problem:
+                    found[index] = translations
+        return found
 
-        A line that is too long ends the stream with a `GlossaError` that gives its number, after the translations of
-        all lines before it.
+    def _check(self, source: str, translations: list[Translation]) -> None:
+        for translation in translations[:1]:
+            translation.problem = find_problem(source, translation.text, self.engine.length_ratio)
+
+    def _search(self, pieces: list[str], progress: bool, num_beams: int, **options) -> list[list[Translation]]:
+        def batches(lengths: list[int]) -> Iterable[list[int]]:
+            sampler = TokenBatchSampler(lengths, lengths, max(self.batch_tokens // num_beams, 1))
+            return tqdm(sampler, desc="translating", unit="batch", disable=None if progress else True)
+
+        found = translate_in_batches(
+            encode_texts(self.tokenizer, pieces),
+            batches,
+            lambda sources: self.engine.translate(
+                sources, num_beams, self.num_return_sequences, self.scores, **options
+            ),
+            [Translation("", 0.0)] * self.num_return_sequences,
+        )
+        return [[replace(translation) for translation in translations] for translations in found]
+
+    def best(self, texts: list[str], progress: bool = False) -> list[str]:
+        """The best translation of each text."""
+        return [translations[0].text for translations in self.translate(texts, progress)]
+
+    def stream(self, lines: Iterable[str], chunk: int = 4096) -> Iterator[tuple[str, list[Translation]]]:
+        """Each line with its translations, in order, reading `chunk` lines at a time; the input may be endless.
+
+        With `on_error="stop"`, a line that cannot be translated ends the stream with a `GlossaError` that gives its
+        number, after the translations of all lines before it.
         """
         lines, before = iter(lines), 0
-        while sentences := list(islice(lines, chunk)):
+        while texts := list(islice(lines, chunk)):
             try:
-                yield from self.translate(sentences)
-            except SentenceTooLong as error:
-                yield from self.translate(sentences[: error.index])
+                yield from zip(texts, self.translate(texts), strict=True)
+            except Untranslatable as error:
+                texts = texts[: error.index]
+                yield from zip(texts, self.translate(texts), strict=True)
                 raise GlossaError(f"Line {before + error.index + 1}: {error}") from error
-            before += len(sentences)
+            before += len(texts)
 
 
 def _join(pieces: list[list[Translation]], between: list[str]) -> list[Translation]:
@@ -150,13 +245,14 @@ def _join(pieces: list[list[Translation]], between: list[str]) -> list[Translati
         Translation(
             "".join(found.text + space for found, space in zip(ranked, between, strict=True)),
             None if ranked[0].score is None else sum(found.score or 0.0 for found in ranked),
+            next((found.problem for found in ranked if found.problem), ""),
         )
         for ranked in zip(*pieces, strict=True)
     ]
 
 
-class SentenceTooLong(GlossaError):
-    """A sentence has more tokens than the model takes; `index` is its position in the list of sentences."""
+class Untranslatable(GlossaError):
+    """A text that cannot be translated; `index` is its position in the list of texts."""
 
     def __init__(self, message: str, index: int):
         self.index = index

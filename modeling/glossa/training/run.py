@@ -27,6 +27,7 @@ from ..configuration_glossa import GlossaConfig
 from ..data.corruption import special_tokens
 from ..data.encoding import tokenize_pairs
 from ..data.pairs import group_references, prepare_pairs
+from ..data.statistics import has_paragraphs, length_ratio
 from ..data.texts import prepare_texts, tokenize_texts
 from ..data.vocabulary import target_vocabulary, train_tokenizer, train_tokenizer_pair
 from ..errors import GlossaError
@@ -72,6 +73,9 @@ def train(settings: Settings) -> Path:
         check_data(checkpoint, data_report.fingerprints)
     tokenizer = load_tokenizer(str(checkpoint)) if checkpoint else build_tokenizer(settings, data)
     model = build_model(settings, tokenizer)
+    if not pretrains:
+        model.config.split_sentences = not has_paragraphs(data["train"])
+        model.config.length_ratio = length_ratio(data["train"])
     collator: Callable
     with settings.training.main_process_first():
         if pretrains:

@@ -1,0 +1,51 @@
+"""Translations that cannot be right, whatever the language: empty, copied, repetitive, much too short or too long."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+COPIED_LETTERS = 25  # names and numbers, which are rightly copied, are shorter
+CHECKED_LENGTH = 20  # characters of a source whose translation's length is checked
+SPARE_LENGTH = 10  # characters by which any translation may be shorter or longer
+SHORTEST, LONGEST = 0.4, 2.5  # times the expected length
+REPETITIONS = 4  # of the same characters in a row
+KINDS = ("empty", "copied", "repetitive", "too short", "too long")
+
+_REPEATED = re.compile(rf"(.{{2,40}}?)\1{{{REPETITIONS - 1}}}")
+
+
+def find_problem(source: str, translation: str, length_ratio: float | None = None) -> str:
+    """One of `KINDS` if `translation` cannot be a translation of `source`, else "".
+
+    Args:
+        source: One sentence.
+        translation: Its translation.
+        length_ratio: Characters of a translation for each character of its source, as in the training data. Without
+            it, bytes of UTF-8 are compared, within wider limits: scripts with longer codes need fewer characters.
+    """
+    source, translation = " ".join(source.split()), " ".join(translation.split())
+    letters = sum(character.isalpha() for character in source)
+    if not translation:
+        return "empty" if letters else ""
+    if letters >= COPIED_LETTERS and source.casefold() == translation.casefold():
+        return "copied"
+    if _repeats(translation) and not _repeats(source):
+        return "repetitive"
+    if length_ratio is None:
+        given, least, most = len(translation.encode()), len(source.encode()) / 2, len(source.encode()) * 2
+    else:
+        given, least, most = len(translation), len(source) * length_ratio, len(source) * length_ratio
+    if len(source) >= CHECKED_LENGTH and given + SPARE_LENGTH < SHORTEST * least:
+        return "too short"
+    return "too long" if given - SPARE_LENGTH > LONGEST * most else ""
+
+
+def _repeats(text: str) -> bool:
+    # A row of dots or digits is no repetition of words.
+    return any(any(map(str.isalpha, found[1])) for found in _REPEATED.finditer(text))
+
+
+def rates(problems: Iterable[str], total: int) -> dict[str, float]:
+    """The share of each kind of problem, "" excluded, among `total` translations."""
+    counts = Counter(filter(None, problems))
+    return {kind: round(counts[kind] / total, 6) for kind in KINDS if counts[kind]}

@@ -1,0 +1,55 @@
+"""Translations that cannot be right."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from glossa.inference.plausibility import find_problem, rates
+
+SENTENCE = "A man in a blue shirt is standing on a ladder."
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "expected"),
+    [
+        (SENTENCE, "Ein Mann in einem blauen Hemd steht auf einer Leiter.", ""),
+        (SENTENCE, "", "empty"),
+        ("...", "", ""),
+        (SENTENCE, SENTENCE.upper(), "copied"),
+        ("Arnold Schwarzenegger", "Arnold Schwarzenegger", ""),
+        (SENTENCE, "Ein Mann, ein Mann, ein Mann, ein Mann, ein Mann, ein Mann", "repetitive"),
+        ("No no no no no no no no no!", "Nein nein nein nein nein nein nein nein nein!", ""),
+        ("And so on ............", "Und so weiter ............", ""),
+        ("Call 1000000000 now", "Ruf 1000000000 an", ""),
+        (SENTENCE * 2, "Ein Mann.", "too short"),
+        ("Thanks.", "Ich danke dir.", ""),
+        ("Thanks.", "Ich danke dir von ganzem Herzen fuer alles.", "too long"),
+    ],
+)
+def test_each_kind(source, translation, expected):
+    assert find_problem(source, translation, 1.1) == expected
+
+
+def test_the_length_ratio_of_the_training_data_counts():
+    chinese = "一个穿蓝色衬衫的男人站在梯子上。"
+    assert find_problem(SENTENCE * 2, chinese, 1.1) == "too short"
+    assert find_problem(SENTENCE * 2, chinese, 0.35) == ""
+    assert find_problem(SENTENCE * 2, chinese) == "", "three bytes for each character"
+    assert find_problem(SENTENCE * 2, "A") == "too short"
+
+
+def test_rates_are_shares_of_all_translations():
+    assert rates(["", "empty", "copied", "empty"], 8) == {"empty": 0.25, "copied": 0.125}
+
+
+@pytest.mark.parametrize("language", ["de", "fr"])
+def test_translations_by_people_are_plausible(language):
+    folder = Path(__file__).parents[3] / "shared" / "data" / "multi30k"
+    if not folder.is_dir():
+        pytest.skip(f"{folder} is missing")
+    sides = []
+    for side in ("en", language):
+        with gzip.open(folder / f"val.{side}.gz", "rt", encoding="utf-8") as file:
+            sides.append(file.read().split("\n"))
+    assert [pair for pair in zip(*sides, strict=True) if find_problem(*pair, 1.15)] == []
