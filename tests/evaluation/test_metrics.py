@@ -5,7 +5,8 @@ import math
 import pytest
 import sacrebleu
 
-from glossa.evaluation.metrics import TranslationMetric, paired_bootstrap, score
+from glossa.errors import GlossaError
+from glossa.evaluation.metrics import TranslationMetric, bleu_tokenizer, paired_bootstrap, score
 
 HYPOTHESES = ["the cat sat on the mat", "there is a dog here", "hello world"]
 REFERENCES = [
@@ -75,3 +76,43 @@ def test_the_score_is_the_same_with_and_without_an_interval():
     for name in ("bleu", "chrf", "ter"):
         assert resampled[name]["score"] == pytest.approx(plain[name]["score"])
     assert "|bs:10|seed:12345|" in resampled["bleu"]["signature"]
+
+
+THAI = ["วันนี้อากาศดีมาก", "เขาสอนวิชาเคมี", "ฉันคิดว่าแพงเกินไป"]
+
+
+def test_a_perfect_thai_system_has_a_bleu_of_100():
+    references = [[sentence] for sentence in THAI]
+    assert score(THAI, references)["bleu"]["score"] == 0, "13a sees one word per sentence"
+    result = score(THAI, references, tokenize=bleu_tokenizer("th"))["bleu"]
+    assert result["score"] == pytest.approx(100) and "tok:char" in result["signature"]
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"), [("fr", "13a"), ("", "13a"), ("zh-CN", "zh"), ("zho", "zh"), ("TH", "char")]
+)
+def test_the_tokenizer_follows_the_target_language(language, expected):
+    assert bleu_tokenizer(language) == expected
+    assert bleu_tokenizer(language, "intl") == "intl"
+
+
+def test_chinese_words_count():
+    # 13a sees one word; by character, 4 of 5 unigrams, 3 of 4 pairs, 2 of 3 triples and 1 of 2 fours match.
+    result = score(["我爱北京城"], [["我爱北京市"]], tokenize=bleu_tokenizer("zh"))
+    by_hand = 100 * math.exp((math.log(4 / 5) + math.log(3 / 4) + math.log(2 / 3) + math.log(1 / 2)) / 4)
+    assert result["bleu"]["score"] == pytest.approx(by_hand)
+    assert result["ter"]["score"] == pytest.approx(100 / 5)
+
+
+JAPANESE, KOREAN = "今日は天気がとてもいいですね。", "오늘은 날씨가 아주 좋네요."
+
+
+@pytest.mark.parametrize(("language", "sentence"), [("ja", JAPANESE), ("ko", KOREAN)], ids=["ja", "ko"])
+def test_japanese_and_korean_need_their_library(language, sentence, monkeypatch, documented):
+    name = bleu_tokenizer(language)
+    assert score([sentence], [[sentence]], tokenize=name)["bleu"]["score"] == pytest.approx(100)
+    monkeypatch.setattr(f"sacrebleu.tokenizers.tokenizer_{language}_mecab.MeCab", None, raising=False)
+    monkeypatch.setattr(f"sacrebleu.tokenizers.tokenizer_{language}_mecab.mecab_ko", None, raising=False)
+    with pytest.raises(GlossaError, match=rf"pip install 'sacrebleu\[{language}\]'") as error:
+        bleu_tokenizer(language)
+    documented("Translating and scoring", error.value)

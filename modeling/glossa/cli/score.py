@@ -9,6 +9,7 @@ import argparse
 import json
 from pathlib import Path
 
+from ..errors import GlossaError
 from ..inference.loading import check_name, load_model, load_tokenizer
 
 
@@ -19,8 +20,9 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("model", help="folder of a run, or Hub name")
     parser.add_argument("--split", choices=("validation", "test"), default="test", help="of the run (default: test)")
     parser.add_argument("--data_path", nargs="+", help="score these pairs instead (any format that training reads)")
-    parser.add_argument("--source_language", default="en", help="of --data_path (default: en)")
-    parser.add_argument("--target_language", default="fr", help="of --data_path (default: fr)")
+    parser.add_argument("--source_language", help="of --data_path (default: that of the run)")
+    parser.add_argument("--target_language", help="of --data_path (default: that of the run)")
+    parser.add_argument("--bleu_tokenizer", help="sacreBLEU's (default: that of the run, or of the target language)")
     parser.add_argument("--num_beams", type=int, nargs="+", help="beams (default: 1 and the model's own)")
     parser.add_argument("--batch_tokens", type=int, default=4096, help="source tokens a batch (default: 4096)")
     parser.add_argument("--n_bootstrap", type=int, default=1000, help="resamples for intervals (default: 1000)")
@@ -35,23 +37,32 @@ def main(argv: list[str]) -> None:
 
     from ..data.arguments import DataArguments
     from ..data.pairs import load_pairs
-    from ..evaluation.metrics import paired_bootstrap
-    from ..evaluation.scoring import comparison_table, score_table
+    from ..evaluation.metrics import bleu_tokenizer, paired_bootstrap
+    from ..evaluation.scoring import comparison_table, score_table, score_translators
     from ..run_folder import RunFolder
 
+    recipe = RunFolder(arguments.model).recipe
+    languages = {name: getattr(arguments, name) or recipe.get(name) for name in ("source_language", "target_language")}
+    if arguments.data_path and None in languages.values():
+        raise GlossaError(
+            f"{arguments.model} does not say its languages: give --source_language and --target_language."
+        )
+    choice = arguments.bleu_tokenizer or recipe.get("bleu_tokenizer", "auto")
+    tokenize = bleu_tokenizer(languages["target_language"] or "", choice)
     systems = load(arguments.model, arguments)
     if arguments.data_path:
-        languages = {"source_language": arguments.source_language, "target_language": arguments.target_language}
         pairs = load_pairs(DataArguments(dataset="files", data_path=arguments.data_path, **languages))
     else:
         pairs = RunFolder(arguments.model).load_held_out(arguments.split)
-    results = score(systems, pairs, arguments.n_bootstrap)
+    results = score_translators(systems, pairs, tokenize, arguments.n_bootstrap)
     print(score_table(results))
     report: dict = {"model": arguments.model, "results": results}
     if arguments.baseline:
-        others = score(load(arguments.baseline, arguments), pairs, arguments.n_bootstrap)
+        others = score_translators(load(arguments.baseline, arguments), pairs, tokenize, arguments.n_bootstrap)
         tests = {
-            name: paired_bootstrap(others[name]["translations"], result["translations"], result["references"])
+            name: paired_bootstrap(
+                others[name]["translations"], result["translations"], result["references"], tokenize=tokenize
+            )
             for name, result in results.items()
             if name in others
         }
@@ -68,10 +79,3 @@ def load(name: str, arguments: argparse.Namespace) -> list:
     model, tokenizer = load_model(name, "auto"), load_tokenizer(name)
     beams = arguments.num_beams or sorted({1, model.generation_config.num_beams or 1})
     return [Translator(model, tokenizer, beam, batch_tokens=arguments.batch_tokens) for beam in beams]
-
-
-def score(translators: list, pairs, n_bootstrap: int) -> dict[str, dict]:
-    """What [`score_translator`] gives for each translator, by its way of decoding."""
-    from ..evaluation.scoring import decoding_name, score_translator
-
-    return {decoding_name(one.num_beams): score_translator(one, pairs, n_bootstrap) for one in translators}

@@ -1,5 +1,6 @@
 """BLEU, chrF++ and TER by sacreBLEU, as a metric of the `evaluate` library."""
 
+import re
 from collections.abc import Sequence
 
 import datasets
@@ -8,14 +9,43 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.metrics.base import Metric
 from sacrebleu.significance import PairedTest
 
+from ..errors import GlossaError
+
+# By code of the target language: words of Chinese, Japanese and Korean, characters where words are not separated.
+BLEU_TOKENIZERS = (
+    dict.fromkeys(("zh", "zho", "cmn", "yue"), "zh")
+    | dict.fromkeys(("ja", "jpn"), "ja-mecab")
+    | dict.fromkeys(("ko", "kor"), "ko-mecab")
+    | dict.fromkeys(("th", "tha", "lo", "lao", "km", "khm", "my", "mya", "bo", "bod", "dz", "dzo"), "char")
+)
+
+
+def bleu_tokenizer(language: str, choice: str = "auto") -> str:
+    """The name of sacreBLEU's tokenizer for a target language, such as "ja" or "zh-CN", or `choice` if it is another.
+
+    It is 13a for most languages. Raises `GlossaError` if the tokenizer needs a library that is not installed.
+    """
+    code = re.split(r"[-_]", language)[0].lower()
+    name = BLEU_TOKENIZERS.get(code, "13a") if choice == "auto" else choice
+    try:
+        BLEU(tokenize=name)
+    except (ImportError, RuntimeError) as error:
+        extra = {"ja-mecab": "sacrebleu[ja]", "ko-mecab": "sacrebleu[ko]"}.get(name, "sentencepiece")
+        raise GlossaError(
+            f"BLEU for the target language {language!r} needs the tokenizer {name}, which is not installed: "
+            f"pip install '{extra}'. Or set bleu_tokenizer to char, which compares characters."
+        ) from error
+    return name
+
 
 class TranslationMetric(evaluate.Metric):
-    """BLEU (13a tokenization, cased), chrF++ and TER; works without network.
+    """BLEU (cased), chrF++ and TER; works without network.
 
-    `compute(predictions=[...], references=[[...], ...])` takes one prediction and one or more references per source.
-    It returns a dict with `single` (scores against the first reference) and `multi` (against all references). Each
-    has `bleu`, `chrf` and `ter`, with `score` (0 to 100; TER is an error rate and may exceed 100) and sacreBLEU's
-    `signature`; with `n_bootstrap` resamples also `low` and `high`, the bounds of the 95% confidence interval.
+    `compute(predictions=[...], references=[[...], ...])` takes one prediction and one or more references per source,
+    and as `tokenize` the name of BLEU's tokenizer (default: 13a; see [`bleu_tokenizer`]). It returns a dict with
+    `single` (scores against the first reference) and `multi` (against all references). Each has `bleu`, `chrf` and
+    `ter`, with `score` (0 to 100; TER is an error rate and may exceed 100) and sacreBLEU's `signature`; with
+    `n_bootstrap` resamples also `low` and `high`, the bounds of the 95% confidence interval.
     """
 
     def _info(self) -> evaluate.MetricInfo:
@@ -30,21 +60,25 @@ class TranslationMetric(evaluate.Metric):
             ),
         )
 
-    def _compute(self, predictions: list[str], references: list[list[str]], n_bootstrap: int = 0) -> dict:
+    def _compute(
+        self, predictions: list[str], references: list[list[str]], n_bootstrap: int = 0, tokenize: str = "13a"
+    ) -> dict:
         return {
-            "single": score(predictions, [refs[:1] for refs in references], n_bootstrap),
-            "multi": score(predictions, references, n_bootstrap),
+            "single": score(predictions, [refs[:1] for refs in references], n_bootstrap, tokenize),
+            "multi": score(predictions, references, n_bootstrap, tokenize),
         }
 
 
-def score(predictions: list[str], references: list[list[str]], n_bootstrap: int = 0) -> dict[str, dict]:
+def score(
+    predictions: list[str], references: list[list[str]], n_bootstrap: int = 0, tokenize: str = "13a"
+) -> dict[str, dict]:
     """`{"bleu": {...}, "chrf": {...}, "ter": {...}}` as in [`TranslationMetric`]."""
     streams = _streams(references)
     if not n_bootstrap:
-        return {name: _score(metric, predictions, streams) for name, metric in _metrics().items()}
+        return {name: _score(metric, predictions, streams) for name, metric in _metrics(tokenize).items()}
     # `corpus_score` resamples too, but fails if a resample scores exactly 0.
     signatures, results = PairedTest(
-        [("system", predictions)], _metrics(), references=streams, test_type="bs", n_samples=n_bootstrap
+        [("system", predictions)], _metrics(tokenize), references=streams, test_type="bs", n_samples=n_bootstrap
     )()
     intervals = {}
     for name, key in _NAMES.items():
@@ -55,11 +89,13 @@ def score(predictions: list[str], references: list[list[str]], n_bootstrap: int 
 
 
 def paired_bootstrap(
-    baseline: list[str], system: list[str], references: list[list[str]], n_samples: int = 1000
+    baseline: list[str], system: list[str], references: list[list[str]], n_samples: int = 1000, tokenize: str = "13a"
 ) -> dict[str, dict]:
     """Paired bootstrap test of `system` against `baseline` (Koehn 2004): both scores and the p-value per metric."""
     systems: list[tuple[str, Sequence[str]]] = [("baseline", baseline), ("system", system)]
-    test = PairedTest(systems, _metrics(), references=_streams(references), test_type="bs", n_samples=n_samples)
+    test = PairedTest(
+        systems, _metrics(tokenize), references=_streams(references), test_type="bs", n_samples=n_samples
+    )
     _, results = test()
     return {
         key: {
@@ -74,8 +110,10 @@ def paired_bootstrap(
 _NAMES = {"BLEU": "bleu", "chrF2++": "chrf", "TER": "ter"}  # sacreBLEU's names and ours
 
 
-def _metrics() -> dict[str, Metric]:
-    return {"bleu": BLEU(), "chrf": CHRF(word_order=2), "ter": TER()}
+def _metrics(tokenize: str) -> dict[str, Metric]:
+    by_character = tokenize in ("zh", "ja-mecab")  # TER has no words of these languages
+    ter = TER(normalized=by_character, asian_support=by_character)
+    return {"bleu": BLEU(tokenize=tokenize), "chrf": CHRF(word_order=2), "ter": ter}
 
 
 def _score(metric: Metric, predictions: list[str], streams: list[list[str | None]]) -> dict:

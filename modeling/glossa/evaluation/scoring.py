@@ -1,19 +1,59 @@
 """Translate held-out pairs and score the translations."""
 
 import time
+from collections.abc import Callable
 
 from datasets import Dataset
 
 from ..data.pairs import group_references
+from ..data.vocabulary import target_vocabulary
 from ..inference.plausibility import rates
 from ..inference.translator import Translator
 from .metrics import TranslationMetric
 
 METRICS = {"bleu": "BLEU", "chrf": "chrF++", "ter": "TER"}
 REFERENCES = {"single": "first", "multi": "all"}
+NORMALIZED = "normalized references"
+CASED = "Well-known!"  # a text that normalization of case or punctuation changes
 
 
-def score_translator(translator: Translator, pairs: Dataset, n_bootstrap: int = 1000) -> dict:
+def score_translators(
+    translators: list[Translator], pairs: Dataset, tokenize: str = "13a", n_bootstrap: int = 1000
+) -> dict[str, dict]:
+    """What [`score_translator`] gives for each translator, by its way of decoding.
+
+    A model whose tokenizer changes case or punctuation cannot reproduce them. Its translations are also scored
+    against references that are normalized in the same way, in an entry of their own.
+    """
+    results = {}
+    for translator in translators:
+        name = decoding_name(translator.num_beams)
+        results[name] = score_translator(translator, pairs, tokenize, n_bootstrap)
+        normalize = _normalizer(translator)
+        if normalize is not None:
+            normalized = {
+                "translations": list(map(normalize, results[name]["translations"])),
+                "references": [list(map(normalize, targets)) for targets in results[name]["references"]],
+            }
+            scores = _score(normalized["translations"], normalized["references"], tokenize, n_bootstrap)
+            results[f"{name}, {NORMALIZED}"] = results[name] | normalized | {"scores": scores}
+    return results
+
+
+def _normalizer(translator: Translator) -> Callable[[str], str] | None:
+    backend = hasattr(translator.tokenizer, "backend_tokenizer")  # tokenizers of other models may have none
+    normalizer = target_vocabulary(translator.tokenizer).normalizer if backend else None
+    changes = normalizer is not None and normalizer.normalize_str(CASED) != CASED
+    return normalizer.normalize_str if changes else None
+
+
+def _score(translations: list[str], references: list[list[str]], tokenize: str, n_bootstrap: int) -> dict:
+    return TranslationMetric().compute(
+        predictions=translations, references=references, n_bootstrap=n_bootstrap, tokenize=tokenize
+    )
+
+
+def score_translator(translator: Translator, pairs: Dataset, tokenize: str = "13a", n_bootstrap: int = 1000) -> dict:
     """Translate each distinct source of `pairs` once and score it against its references.
 
     Returns `scores` (the output of [`TranslationMetric`]), `sources` and `translations` in order, `references` (a
@@ -26,10 +66,9 @@ def score_translator(translator: Translator, pairs: Dataset, n_bootstrap: int = 
     found = [translations[0] for translations in translator.translate(sources, progress=True)]
     seconds = time.perf_counter() - started
     translations = [translation.text for translation in found]
-    scores = TranslationMetric().compute(predictions=translations, references=references, n_bootstrap=n_bootstrap)
     return {
         "num_beams": translator.num_beams,
-        "scores": scores,
+        "scores": _score(translations, references, tokenize, n_bootstrap),
         "seconds": round(seconds, 2),
         "implausible": rates((translation.problem for translation in found), len(found)),
         "sources": sources,

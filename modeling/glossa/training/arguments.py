@@ -37,6 +37,9 @@ class TranslatorArguments:
     )
     num_beams: int = _setting(4, "Number of beams of the finished model; 1 is greedy decoding.")
     length_penalty: float = _setting(1.0, "Beam scores are divided by the length to this power.")
+    bleu_tokenizer: Literal["auto", "13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores200", "none"] = (
+        _setting("auto", "sacreBLEU's tokenizer. auto: 13a, or what the target language needs.")
+    )
     max_new_tokens: int = _setting(128, "Maximum length of translations during validation, in tokens.")
 
 

@@ -31,7 +31,8 @@ from ..data.statistics import has_paragraphs, length_ratio
 from ..data.texts import prepare_texts, tokenize_texts
 from ..data.vocabulary import target_vocabulary, train_tokenizer, train_tokenizer_pair
 from ..errors import GlossaError
-from ..evaluation.scoring import decoding_name, score_table, score_translator
+from ..evaluation.metrics import bleu_tokenizer
+from ..evaluation.scoring import NORMALIZED, score_table, score_translators
 from ..inference.loading import load_model, load_tokenizer
 from ..inference.translator import Translator
 from ..modeling_glossa import GlossaForConditionalGeneration
@@ -164,7 +165,8 @@ def build_trainer(
     if "validation" in data and arguments.eval_strategy != "no":
         if settings.translator.objective == "translation":
             validation, sources, references = _validation_rows(data["validation"], tokenized["validation"])
-            metrics = _metrics(tokenizer, sources, references, arguments.eval_samples)
+            tokenize = bleu_tokenizer(settings.data.target_language, settings.translator.bleu_tokenizer)
+            metrics = _metrics(tokenizer, sources, references, arguments.eval_samples, tokenize)
         else:
             validation = tokenized["validation"].select(by_length(tokenized["validation"]))
     patience = arguments.early_stopping_patience
@@ -240,9 +242,10 @@ def finish(
         else f"cpu, {torch.get_num_threads()} threads",
     }
     metrics |= trainer.energy.metrics() | losses
+    tokenize = bleu_tokenizer(settings.data.target_language, settings.translator.bleu_tokenizer)
     for split in ("validation", "test"):
         if split in pairs:
-            metrics[split] = _score_split(run, split, model, tokenizer, pairs[split])
+            metrics[split] = _score_split(run, split, model, tokenizer, pairs[split], tokenize)
     run.write_metrics(metrics)
     if settings.training.push_to_hub:
         trainer.push_to_hub()
@@ -251,16 +254,17 @@ def finish(
         print(f"Try it: echo 'A sentence.' | glossa translate {run.path}")
 
 
-def _score_split(run: RunFolder, split: str, model, tokenizer, pairs: Dataset) -> dict:
+def _score_split(run: RunFolder, split: str, model, tokenizer, pairs: Dataset, tokenize: str) -> dict:
     """Print the scores of one split, greedy and with the model's beams, and return them without the texts."""
     beams = sorted({1, model.generation_config.num_beams or 1})
-    results = {decoding_name(n): score_translator(Translator(model, tokenizer, num_beams=n), pairs) for n in beams}
+    translators = [Translator(model, tokenizer, num_beams=count) for count in beams]
+    results = score_translators(translators, pairs, tokenize)
     print(f"\n{split}, {len(pairs)} pairs\n{score_table(results)}\n")
     if split == "test" or not run.held_out_file("test").exists():
         first, *_ = results.values()
         rows = [
             {"source": first["sources"][i], "reference": first["references"][i][0]}
-            | {name: result["translations"][i] for name, result in results.items()}
+            | {name: found["translations"][i] for name, found in results.items() if not name.endswith(NORMALIZED)}
             for i in _spread(len(first["sources"]), SAMPLES)
         ]
         run.write_samples(rows)
@@ -291,7 +295,9 @@ def _validation_rows(pairs: Dataset, tokenized: Dataset) -> tuple[Dataset, list[
     return rows.select(order), sources, [grouped[source] for source in sources]
 
 
-def _metrics(tokenizer: PreTrainedTokenizerBase, sources: list[str], references: list[list[str]], samples: int):
+def _metrics(
+    tokenizer: PreTrainedTokenizerBase, sources: list[str], references: list[list[str]], samples: int, tokenize: str
+):
     """A function for BLEU and chrF++ against the first reference of each source; it also prints `samples` rows."""
     streams = [[targets[0] for targets in references]]
 
@@ -305,7 +311,7 @@ def _metrics(tokenizer: PreTrainedTokenizerBase, sources: list[str], references:
                 for row in _spread(len(texts), samples)
             )
         return {
-            "bleu": BLEU().corpus_score(texts, streams).score,
+            "bleu": BLEU(tokenize=tokenize).corpus_score(texts, streams).score,
             "chrf": CHRF(word_order=2).corpus_score(texts, streams).score,
         }
 

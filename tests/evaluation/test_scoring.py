@@ -1,0 +1,47 @@
+"""Scores of a translator on pairs, also against normalized references."""
+
+import pytest
+from datasets import Dataset
+
+from glossa.data.arguments import TokenizerArguments
+from glossa.data.vocabulary import train_tokenizer
+from glossa.evaluation.scoring import score_table, score_translators
+from glossa.inference.translator import Engine, Translation, Translator
+
+PAIRS = Dataset.from_dict(
+    {
+        "source": ["One cat sees two dogs.", "One bird sees ten cats!", "One bird sees ten cats!"],
+        "target": ["Une chatte voit deux chiens.", "Un oiseau voit dix chats !", "L'oiseau voit dix chats."],
+    }
+)
+
+
+class Fixed(Engine):
+    num_beams = 1
+
+    def translate(self, sources, num_beams, num_return_sequences=1, scores=False, no_repeat_ngram_size=0):
+        # The shortest source comes first, and both have as many tokens.
+        texts = ["une chatte voit deux chiens", "un oiseau voit dix chats"]
+        return [Translation(text) for text in texts[: len(sources)]]
+
+
+def translator(normalization):
+    options = TokenizerArguments(normalization=normalization, tokenizer_model="word", min_frequency=1)
+    tokenizer = train_tokenizer([[*PAIRS["source"], *PAIRS["target"]]], 40, 60, options)
+    return Translator(Fixed(), tokenizer)
+
+
+def test_references_are_normalized_as_the_tokenizer_does():
+    results = score_translators([translator(["lowercase", "strip_punctuation"])], PAIRS, n_bootstrap=0)
+    assert list(results) == ["greedy", "greedy, normalized references"]
+    cased, normalized = (found["scores"]["single"]["bleu"]["score"] for found in results.values())
+    assert cased < 60 and normalized == pytest.approx(100)
+    with_intervals = score_translators([translator(["lowercase", "strip_punctuation"])], PAIRS, n_bootstrap=5)
+    assert "greedy, normalized references" in score_table(with_intervals)
+
+
+def test_references_of_other_models_stay_as_they_are():
+    (result,) = score_translators([translator([])], PAIRS, n_bootstrap=0).values()
+    assert result["sources"] == ["One cat sees two dogs.", "One bird sees ten cats!"]
+    assert result["references"][1] == ["Un oiseau voit dix chats !", "L'oiseau voit dix chats."]
+    assert result["implausible"] == {}
