@@ -57,7 +57,9 @@ def main(argv: list[str]) -> None:
     with contextlib.ExitStack() as files:
         source = files.enter_context(open_file(arguments.input, "rb")) if arguments.input else sys.stdin.buffer
         target = files.enter_context(open_file(arguments.output, "w")) if arguments.output else sys.stdout
-        report = files.enter_context(open_file(arguments.report, "w")) if arguments.report else None
+        report = (
+            files.enter_context(open_file(arguments.report, "w", "backslashreplace")) if arguments.report else None
+        )
         if not arguments.output:
             sys.stdout.reconfigure(errors=UNDECODABLE)  # type: ignore[union-attr]
 
@@ -129,9 +131,9 @@ class Problems:
             )
 
 
-def open_file(name: str, mode: str):
+def open_file(name: str, mode: str, errors: str = UNDECODABLE):
     try:
-        return open(name, mode, **({} if "b" in mode else {"encoding": "utf-8", "errors": UNDECODABLE}))
+        return open(name, mode) if "b" in mode else open(name, mode, encoding="utf-8", errors=errors)
     except OSError as error:
         raise GlossaError(f"{name}: {error.strerror}.") from error
 

@@ -31,12 +31,13 @@ def score_translators(
         results[name] = score_translator(translator, pairs, tokenize, n_bootstrap)
         normalize = _normalizer(translator)
         if normalize is not None:
-            normalized = {
-                "translations": list(map(normalize, results[name]["translations"])),
-                "references": [list(map(normalize, targets)) for targets in results[name]["references"]],
+            translations = list(map(normalize, results[name]["translations"]))
+            references = [list(map(normalize, targets)) for targets in results[name]["references"]]
+            results[f"{name}, {NORMALIZED}"] = results[name] | {
+                "translations": translations,
+                "references": references,
+                "scores": _score(translations, references, tokenize, n_bootstrap),
             }
-            scores = _score(normalized["translations"], normalized["references"], tokenize, n_bootstrap)
-            results[f"{name}, {NORMALIZED}"] = results[name] | normalized | {"scores": scores}
     return results
 
 

@@ -32,9 +32,11 @@ def find_problem(source: str, translation: str, length_ratio: float | None = Non
     if _repeats(translation) and not _repeats(source):
         return "repetitive"
     if length_ratio is None:
-        given, least, most = len(translation.encode()), len(source.encode()) / 2, len(source.encode()) * 2
+        given = len(translation.encode())
+        least, most = len(source.encode()) / 2, len(source.encode()) * 2.0
     else:
-        given, least, most = len(translation), len(source) * length_ratio, len(source) * length_ratio
+        given = len(translation)
+        least = most = len(source) * length_ratio
     if len(source) >= CHECKED_LENGTH and given + SPARE_LENGTH < SHORTEST * least:
         return "too short"
     return "too long" if given - SPARE_LENGTH > LONGEST * most else ""
