@@ -3,12 +3,18 @@
 import json
 import platform
 import re
+import shutil
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import yaml
 from datasets import Dataset, DatasetDict
+from filelock import FileLock, Timeout
+from safetensors import SafetensorError, safe_open
 
 from .data.arguments import DataArguments
 from .data.pairs import load_pairs
@@ -22,6 +28,8 @@ SAMPLES_TABLE, CURVES, HELD_OUT = "samples.md", "curves.png", "held_out"
 PUBLISHED = (METRICS, HISTORY, VERSIONS, SAMPLES_TABLE, CURVES)
 # Written last in a checkpoint, so a checkpoint without it was cut short.
 CHECKPOINT_STATE = "trainer_state.json"
+CHECKPOINT_PARTS = ("config.json", "tokenizer.json", CHECKPOINT_STATE, "optimizer.pt", "scheduler.pt")
+LOCK = ".lock"
 
 
 class RunFolder:
@@ -35,6 +43,31 @@ class RunFolder:
         self.path = Path(path)
 
     # -- before training --------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep other runs out of the folder, until the end of the block or of this process.
+
+        Raises `GlossaError` if another run is in it, or the folder cannot be written.
+        """
+        lock = FileLock(self.path / LOCK)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock.acquire(timeout=0)
+        except Timeout as error:
+            raise GlossaError(
+                f"Another run is training in {self.path}. Wait for its end, or give another --output_dir."
+            ) from error
+        except OSError as error:
+            raise GlossaError(
+                f"output_dir is {self.path}, which cannot be written: {error.strerror}. Give a folder of your own."
+            ) from error
+        try:
+            yield
+        finally:
+            lock.release()
+            if [path.name for path in self.path.glob("*")] == [LOCK]:  # nothing was written: the start failed
+                shutil.rmtree(self.path)
 
     def write_setup(self, recipe: dict, report: dict, pairs: DatasetDict) -> None:
         """Write all settings, the versions of the libraries, the data report and the held-out splits of `pairs`."""
@@ -83,6 +116,13 @@ class RunFolder:
         """Checkpoint folders, oldest first; with `whole` only those that were written to the end."""
         found = (path for path in self.path.glob("checkpoint-*") if not whole or (path / CHECKPOINT_STATE).is_file())
         return sorted(found, key=checkpoint_step)
+
+    def remove_partial_checkpoints(self) -> list[Path]:
+        """Remove checkpoints that a run was saving when it was killed; returns their folders."""
+        partial = [path for path in self.checkpoints() if not (path / CHECKPOINT_STATE).is_file()]
+        for path in partial:
+            shutil.rmtree(path)
+        return partial
 
     def holds_work(self) -> bool:
         """Whether a run has left weights or checkpoints here."""
@@ -137,6 +177,32 @@ class RunFolder:
     def _read_json(self, name: str, missing: Any) -> Any:
         file = self.path / name
         return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else missing
+
+
+def find_damage(checkpoint: Path) -> str:
+    """The files of `checkpoint` that are missing or cut short, such as "optimizer.pt is missing"; "" if none is."""
+    weights = [*checkpoint.glob("*.safetensors")] or [checkpoint / "model.safetensors"]
+    random_states = [*checkpoint.glob("rng_state*.pth")] or [checkpoint / "rng_state.pth"]
+    files = [*(checkpoint / name for name in CHECKPOINT_PARTS), *weights, *random_states]
+    missing = [f"{path.name} is missing" for path in files if not path.is_file()]
+    return ", ".join(
+        [*missing, *(f"{path.name} is damaged" for path in files if path.is_file() and _is_damaged(path))]
+    )
+
+
+def _is_damaged(path: Path) -> bool:
+    if path.suffix == ".json":
+        try:
+            return not isinstance(json.loads(path.read_text(encoding="utf-8")), dict)
+        except ValueError:
+            return True
+    if path.suffix == ".safetensors":
+        try:
+            with safe_open(path, framework="numpy"):
+                return False
+        except SafetensorError:
+            return True
+    return not zipfile.is_zipfile(path)  # torch writes the list of contents last
 
 
 def table_cell(text: str) -> str:

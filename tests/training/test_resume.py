@@ -1,11 +1,13 @@
 """Continuing a run: only with its own settings and data, and safely as the only command of an automatic restart."""
 
+from pathlib import Path
+
 import pytest
 from datasets import Dataset, DatasetDict
 from safetensors.torch import load_file
 
 from glossa.errors import GlossaError
-from glossa.run_folder import RunFolder
+from glossa.run_folder import RunFolder, find_damage
 from glossa.training import run as training_run
 from glossa.training.arguments import parse_settings
 from glossa.training.resume import fingerprints
@@ -109,3 +111,49 @@ def test_fingerprints_depend_on_every_text_and_their_order():
     found = [fingerprints(DatasetDict(train=Dataset.from_dict(one)))["train"] for one in variants]
     assert len(set(found)) == len(variants)
     assert found[0] == fingerprints(DatasetDict(train=Dataset.from_dict(rows)))["train"]
+
+
+def cut(path):
+    """Remove the second half of a file."""
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+
+
+DAMAGED = [
+    ("model.safetensors", cut), ("optimizer.pt", cut), ("scheduler.pt", cut), ("config.json", cut),
+    ("rng_state.pth", lambda path: path.write_bytes(b"")), ("trainer_state.json", cut),
+    ("optimizer.pt", Path.unlink), ("scheduler.pt", Path.unlink), ("rng_state.pth", Path.unlink),
+    ("tokenizer.json", Path.unlink),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "damage"), DAMAGED, ids=[f"{name}-{damage.__name__}" for name, damage in DAMAGED])
+def test_a_damaged_checkpoint_is_not_continued(resume, tmp_path, name, damage, caplog, documented):
+    run = RunFolder(tmp_path / "run")
+    _, newest = run.checkpoints()
+    assert find_damage(newest) == ""
+    damage(newest / name)
+    with pytest.raises(GlossaError, match=rf"cannot be continued: {name} is (damaged|missing)") as error:
+        resume(resume_from_checkpoint=newest)
+    documented("Training", error.value)
+    resume()
+    assert f"{newest} cannot be continued: {name} is" in caplog.text
+    steps = [entry["step"] for entry in run.history if "loss" in entry]
+    assert steps == [1, 2, 3, 4, 5, 6], "from step 2 on"
+    assert find_damage(run.checkpoints()[-1]) == ""
+
+
+def test_a_run_without_a_usable_checkpoint_says_so(resume, tmp_path, documented):
+    for checkpoint in RunFolder(tmp_path / "run").checkpoints():
+        (checkpoint / "optimizer.pt").unlink()
+    with pytest.raises(GlossaError, match=r"No checkpoint in .* can be continued") as error:
+        resume()
+    documented("Training", error.value)
+
+
+def test_checkpoints_that_were_cut_short_are_removed(resume, tmp_path, caplog):
+    partial = tmp_path / "run" / "checkpoint-5"
+    partial.mkdir()
+    (partial / "model.safetensors").write_bytes(b"x")
+    resume()
+    assert f"{partial} was not written to its end and is removed." in caplog.text and not partial.exists()

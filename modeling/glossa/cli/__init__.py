@@ -8,8 +8,10 @@ import importlib
 import logging
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from difflib import get_close_matches
+from pathlib import Path
 
 from .. import __version__
 from ..errors import GlossaError
@@ -23,6 +25,9 @@ COMMANDS = {
     "push": "put it on the Hub, with its model card",
 }
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_DISK_FULL_WORDS = ("No space left", "File too large", "file write failed", "inline_container", "Disk quota exceeded")
+_NO_MEMORY_WORDS = ("out of memory", "can't allocate memory", "not enough memory", "Cannot allocate memory")
+_PACKAGE = str(Path(__file__).parents[1])
 
 
 def main(*arguments: str) -> None:
@@ -49,7 +54,7 @@ def _overview() -> str:
 def run(main: Callable[[list[str]], None], arguments: list[str] | None = None) -> None:
     """Call `main` with `arguments` (default: the command line's), and turn errors into one line and a status.
 
-    `GlossaError` and a full disk exit with status 1, Ctrl-C with 130. `--debug` shows the traceback instead.
+    Errors exit with status 1, Ctrl-C with 130. `--debug` shows the traceback instead.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in arguments
@@ -69,20 +74,30 @@ def run(main: Callable[[list[str]], None], arguments: list[str] | None = None) -
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:
-        message = str(error) if isinstance(error, GlossaError) else _full_disk(error)
-        if debug or message is None:
+        if debug:
             raise
-        sys.exit(f"error: {message}")
+        sys.exit(f"error: {_describe(error)}")
 
 
-def _full_disk(error: Exception) -> str | None:
-    """The message for a full disk; None for any other error."""
-    # safetensors and torch say so in their message only, each in its own words.
-    words = ("No space left", "File too large", "file write failed")
-    if getattr(error, "errno", None) not in _DISK_FULL and not any(word in str(error) for word in words):
-        return None
-    where = getattr(error, "filename", None)
-    return (
-        f"The disk is full{f' ({where})' if where else ''}: {error}. Free some space; a training run then continues "
-        "with --resume_from_checkpoint true."
-    )
+def _describe(error: Exception) -> str:
+    """One line on any error, with the remedy where it is known."""
+    if isinstance(error, GlossaError):
+        return str(error)
+    text = " ".join(str(error).split())
+    # safetensors and torch say these things in their message only, each in its own words.
+    if getattr(error, "errno", None) in _DISK_FULL or any(words in text for words in _DISK_FULL_WORDS):
+        return (
+            f"The disk is full: {text}. Free some space; a training run then continues with "
+            "--resume_from_checkpoint true."
+        )
+    if isinstance(error, MemoryError) or any(words in text for words in _NO_MEMORY_WORDS):
+        return (
+            f"Out of memory: {text[:200]} Halve batch_tokens; in training, double gradient_accumulation_steps, which "
+            "keeps the tokens of a step."
+        )
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}. Check that it is there and that you may read and write it."
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if _PACKAGE in frame.filename] or frames
+    place = f"{Path(own[-1].filename).name}, line {own[-1].lineno}" if own else ""
+    return f"{type(error).__name__}: {text} ({place}). --debug shows the traceback."

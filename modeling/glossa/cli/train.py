@@ -56,12 +56,22 @@ def local_devices() -> int:
 
 
 def launch(argv: list[str], processes: int) -> None:
-    """Start this command again under Accelerate's launcher, with one process for each device."""
+    """Start this command again under Accelerate's launcher, with one process for each device.
+
+    A signal reaches all processes; they save, and this one ends with their status.
+    """
     from accelerate.commands.launch import launch_command, launch_command_parser
+    from torch.distributed.elastic.multiprocessing import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
     options = ["--multi_gpu", "--num_processes", str(processes), "--num_machines", "1"]
     options += ["--mixed_precision", "no", "--dynamo_backend", "no", "--module", "glossa_command", "train"]
-    launch_command(launch_command_parser().parse_args([*options, *argv]))
+    try:
+        launch_command(launch_command_parser().parse_args([*options, *argv]))
+    except SignalException as error:
+        sys.exit(128 + error.sigval)
+    except ChildFailedError:  # which has printed its error
+        sys.exit(1)
 
 
 def print_help(everything: bool) -> None:

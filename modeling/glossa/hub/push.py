@@ -31,6 +31,7 @@ from .card import Run, build_card
 EXTRAS = Path(__file__).with_name("model_card")  # the endpoint handler and the Space
 # Files of an earlier push that a new push deletes: other weights, and pickles that the Trainer's own push uploads.
 STALE = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.safetensors", "*.safetensors.index.json")
+NO_TOKEN = "No token. Log in with `hf auth login`, or set HF_TOKEN to a token with write permission."
 
 _HTTP_ERRORS = http_errors()
 _PUSH_ERRORS: tuple[type[Exception], ...] = (HfHubHTTPError, OSError, RuntimeError, ValueError, *_HTTP_ERRORS)
@@ -128,7 +129,7 @@ def push(
     check_repo_id(repo_id)
     api = api or HfApi()
     if (api.token or get_token()) is None:
-        raise GlossaError("No token. Log in with `hf auth login`, or set HF_TOKEN to a token with write permission.")
+        raise GlossaError(NO_TOKEN)
     with hub_errors(repo_id, api.endpoint):
         api.whoami()
         sdk = "gradio" if repo_type == "space" else None
@@ -144,6 +145,17 @@ def push(
             revision=revision,
             create_pr=create_pr,
         )
+
+
+def check_account(repo_id: str, token: str | None = None) -> None:
+    """Raise `GlossaError` unless there is a token that the Hub knows, and `repo_id` is a name it allows."""
+    api = HfApi(token=token)
+    if "/" in repo_id:
+        check_repo_id(repo_id)
+    if (api.token or get_token()) is None:
+        raise GlossaError(NO_TOKEN)
+    with hub_errors(repo_id, api.endpoint):
+        api.whoami()
 
 
 def operations(folder: Path, there: list[str]) -> list[CommitOperation]:

@@ -240,8 +240,8 @@ def parse_settings(argv: list[str], description: str = "") -> Settings:
         *groups, unknown = parser.parse_args_into_dataclasses(
             _as_arguments(values) + argv, return_remaining_strings=True, look_for_args_file=False
         )
-    except (TypeError, ValueError) as error:
-        raise GlossaError(f"{recipe or 'command line'}: {error}") from error
+    except (ImportError, OSError, TypeError, ValueError) as error:
+        raise GlossaError(f"{recipe or 'Command line'}: {error}") from error
     if unknown:
         raise GlossaError(f"Command line: {catalog.unknown(unknown[0])}")
     return Settings(*groups)

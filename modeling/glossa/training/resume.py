@@ -8,7 +8,7 @@ from datasets import DatasetDict
 from transformers.trainer_callback import TrainerState
 
 from ..errors import GlossaError
-from ..run_folder import CHECKPOINT_STATE, RunFolder
+from ..run_folder import CHECKPOINT_STATE, RunFolder, find_damage
 from . import catalog
 from .arguments import Settings
 
@@ -40,16 +40,36 @@ def starting_point(settings: Settings) -> Path | None:
             )
         return None
     if str(wanted).lower() in ("true", "yes", "last"):
-        whole = run.checkpoints(whole=True)
-        if not whole and any(run.path.glob("*.safetensors")):
-            raise GlossaError(
-                f"{run.path} holds a finished model and no checkpoint to resume. Give another --output_dir, with "
-                "--init_from to start from its weights."
-            )
-        return whole[-1] if whole else None
+        return _last_usable(run)
     if not Path(wanted).is_dir():
         raise GlossaError(f"resume_from_checkpoint is {wanted!r}, which is no folder. Give a checkpoint, or true.")
+    if damage := find_damage(Path(wanted)):
+        raise GlossaError(
+            f"{wanted} cannot be continued: {damage}. Give --resume_from_checkpoint true, which takes the newest "
+            "usable checkpoint, or start a new run with --init_from."
+        )
     return Path(wanted)
+
+
+def _last_usable(run: RunFolder) -> Path | None:
+    """The newest checkpoint that is whole; None if there is none, not even a damaged one."""
+    whole = run.checkpoints(whole=True)
+    if not whole and any(run.path.glob("*.safetensors")):
+        raise GlossaError(
+            f"{run.path} holds a finished model and no checkpoint to resume. Give another --output_dir, with "
+            "--init_from to start from its weights."
+        )
+    for checkpoint in reversed(whole):
+        damage = find_damage(checkpoint)
+        if not damage:
+            return checkpoint
+        logger.warning("%s cannot be continued: %s. An older checkpoint is taken.", checkpoint, damage)
+    if whole:
+        raise GlossaError(
+            f"No checkpoint in {run.path} can be continued: {whole[-1].name}: {find_damage(whole[-1])}. Start a new "
+            "run with another --output_dir."
+        )
+    return None
 
 
 def is_finished(settings: Settings) -> bool:

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
 
@@ -41,6 +42,7 @@ from ..run_folder import RunFolder
 from .arguments import Settings
 from .averaging import average_into, choose_checkpoints
 from .cpu import available_cores, choose_threads, describe_bf16, trial_step
+from .preflight import check_before_data
 from .pretraining import pretraining_collator, train_part, validation_loss
 from .progress import duration
 from .resume import check_data, check_settings, final_state, fingerprints, is_finished, starting_point
@@ -60,7 +62,17 @@ def train(settings: Settings) -> Path:
     if is_finished(settings):
         logger.info("%s is finished; there is nothing to resume.", run.path)
         return run.path
+    check_before_data(settings)
+    with run.lock() if settings.training.should_save else nullcontext():
+        _train(run, settings)
+    return run.path
+
+
+def _train(run: RunFolder, settings: Settings) -> None:
     checkpoint = starting_point(settings)
+    if settings.training.should_save and checkpoint is not None:
+        for partial in run.remove_partial_checkpoints():
+            logger.warning("%s was not written to its end and is removed.", partial)
     ended = None
     if checkpoint is not None:
         check_settings(checkpoint, settings)
@@ -94,7 +106,6 @@ def train(settings: Settings) -> Path:
         losses = validation_loss(trainer, tokenized) if pretrains else {}
     if settings.training.should_save:
         finish(run, settings, trainer, DatasetDict() if pretrains else data, losses, seconds)
-    return run.path
 
 
 def build_tokenizer(settings: Settings, data: DatasetDict) -> PreTrainedTokenizerBase:
@@ -140,9 +151,11 @@ def build_model(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> PreTr
         model = GlossaForConditionalGeneration(config)
     # On a CPU, eager attention is faster than fused kernels for sequences as short as sentences.
     model.set_attn_implementation("eager" if settings.training.device.type == "cpu" else "sdpa")
+    beams = settings.translator.num_beams
     model.generation_config.update(
-        num_beams=settings.translator.num_beams,
-        length_penalty=settings.translator.length_penalty,
+        num_beams=beams,
+        # Greedy search has none, and transformers refuses to save one.
+        length_penalty=settings.translator.length_penalty if beams > 1 else 1.0,
         max_new_tokens=settings.translator.max_new_tokens,
     )
     return model

@@ -21,6 +21,7 @@ from ..hub.push import hub_errors, push, stage
 from ..run_folder import RunFolder
 from .cpu import StepWatch
 from .energy import EnergyMeter
+from .interrupts import SaveOnSignal
 from .progress import ProgressLines
 
 logger = logging.getLogger(__name__)
@@ -54,6 +55,7 @@ class GlossaTrainer(Seq2SeqTrainer):
             self.add_callback(StepWatch())
         self.batch_sampler = self._build_batch_sampler() if self.train_dataset is not None else None
         self.add_callback(_EpochOrder(self))
+        self.add_callback(SaveOnSignal(self))
         self.energy = EnergyMeter()
         self.add_callback(self.energy)
         self._evaluation_sums: torch.Tensor | None = None

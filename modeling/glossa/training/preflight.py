@@ -1,0 +1,107 @@
+"""Checks before any data is read: what would otherwise end a run after hours."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+from huggingface_hub.errors import StrictDataclassError
+from transformers import SchedulerType, Trainer, get_scheduler
+from transformers.integrations import get_reporting_integration_callbacks
+from transformers.training_args import OptimizerNames
+
+from ..configuration_glossa import GlossaConfig
+from ..errors import GlossaError
+from ..evaluation.metrics import bleu_tokenizer
+from ..hub.push import check_account
+from ..inference.loading import check_name
+from ..modeling_glossa import GlossaForConditionalGeneration
+from .arguments import GlossaTrainingArguments, Settings
+
+METRICS = ("bleu", "chrf", "loss", "token_accuracy")  # of an evaluation
+GIB = 2**30
+
+
+def check_before_data(settings: Settings) -> None:
+    """Raise `GlossaError` for a metric, library, account or folder that the run will need and that is not there."""
+    training = settings.training
+    _check_metric(training)
+    _check_reporters(training)
+    if settings.translator.objective == "translation":
+        bleu_tokenizer(settings.data.target_language, settings.translator.bleu_tokenizer)
+    if settings.translator.init_from:
+        check_name(settings.translator.init_from)
+    model = _outline(settings)
+    _check_optimizer(training, model)
+    if training.push_to_hub:
+        check_account(training.hub_model_id or Path(training.output_dir).name, training.hub_token)
+    _check_disk(training, sum(parameter.numel() for parameter in model.parameters()))
+
+
+def _outline(settings: Settings) -> GlossaForConditionalGeneration:
+    """The model without weights; about the right size where it starts from another one."""
+    sizes = {"vocab_size": settings.tokenizer.vocab_size, "decoder_vocab_size": settings.tokenizer.target_vocab_size}
+    try:
+        with torch.device("meta"):
+            return GlossaForConditionalGeneration(GlossaConfig(**settings.model_settings() | sizes))
+    except StrictDataclassError as error:
+        raise GlossaError(str(error.__cause__ or error)) from error
+
+
+def _check_metric(training: GlossaTrainingArguments) -> None:
+    metric = (training.metric_for_best_model or "loss").removeprefix("eval_")
+    if metric not in METRICS:
+        raise GlossaError(f"metric_for_best_model is {metric!r}; it must be one of {', '.join(METRICS)}.")
+    if metric in METRICS[:2] and not training.predict_with_generate and training.load_best_model_at_end:
+        raise GlossaError(
+            f"metric_for_best_model is {metric!r}, but predict_with_generate is false: without translations there is "
+            "no such score. Set metric_for_best_model to loss."
+        )
+
+
+def _check_reporters(training: GlossaTrainingArguments) -> None:
+    try:
+        for callback in get_reporting_integration_callbacks(training.report_to):
+            callback()
+    except (ImportError, RuntimeError, ValueError) as error:
+        raise GlossaError(
+            f"report_to is {', '.join(training.report_to)}: {_first_line(error)} Install it, or set report_to to none."
+        ) from error
+
+
+def _check_optimizer(training: GlossaTrainingArguments, model: GlossaForConditionalGeneration) -> None:
+    try:
+        Trainer.get_optimizer_cls_and_kwargs(training, model)
+    except (ImportError, ValueError) as error:
+        raise GlossaError(f"optim is {OptimizerNames(training.optim).value}: {_first_line(error)}") from error
+    optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    options: Any = training.lr_scheduler_kwargs
+    try:
+        get_scheduler(training.lr_scheduler_type, optimizer, training.get_warmup_steps(100), 100, options)
+    except (TypeError, ValueError) as error:
+        raise GlossaError(
+            f"lr_scheduler_type is {SchedulerType(training.lr_scheduler_type).value} with lr_scheduler_kwargs "
+            f"{training.lr_scheduler_kwargs}: {_first_line(error)}"
+        ) from error
+
+
+def _check_disk(training: GlossaTrainingArguments, parameters: int) -> None:
+    folder = Path(training.output_dir).absolute()
+    existing = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
+    moments = 2 if "adam" in training.optim and "8bit" not in training.optim else 0
+    checkpoint = parameters * 4 * (1 + moments)
+    count = 0 if training.save_strategy == "no" else (training.save_total_limit or 1) + 1  # one is being written
+    there = sum(file.stat().st_size for file in folder.glob("checkpoint-*/*") if file.is_file())
+    needed = checkpoint * count + parameters * 4 - there
+    free = shutil.disk_usage(existing).free
+    if needed > free:
+        raise GlossaError(
+            f"{existing} has {free / GIB:.1f} GiB of free space; the run needs about {needed / GIB:.1f} GiB for "
+            f"{count} checkpoints of {checkpoint / GIB:.2f} GiB and the finished model. Free some space, set another "
+            "output_dir, or lower save_total_limit."
+        )
+
+
+def _first_line(error: Exception) -> str:
+    line = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return line if line.endswith((".", "!")) else f"{line}."

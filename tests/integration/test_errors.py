@@ -1,0 +1,63 @@
+"""Errors of libraries and of the machine become one line with the remedy."""
+
+import errno
+
+import pytest
+
+from glossa.cli import run
+
+FULL = [
+    OSError(errno.ENOSPC, "No space left on device", "checkpoint-3/model.safetensors"),
+    OSError(errno.EDQUOT, "Disk quota exceeded", "runs/x"),
+    RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 64 vs 0"),
+    RuntimeError("PytorchStreamWriter failed writing file data/0: file write failed"),
+    RuntimeError("Error while serializing: I/O error: No space left on device (os error 28)"),
+]
+MEMORY = [
+    RuntimeError("[enforce fail at alloc_cpu.cpp:114] . DefaultCPUAllocator: can't allocate memory: you tried to."),
+    RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB."),
+    MemoryError("Unable to allocate 7 GiB."),
+]
+
+
+@pytest.fixture
+def line(capsys):
+    def line(error, *arguments):
+        def fail(argv):
+            raise error
+
+        with pytest.raises(SystemExit) as end:
+            run(fail, list(arguments))
+        assert "\n" not in end.value.code
+        return end.value.code
+
+    return line
+
+
+@pytest.mark.parametrize("error", FULL, ids=range(len(FULL)))
+def test_a_full_disk(line, error, documented):
+    message = line(error)
+    assert message.startswith("error: The disk is full: ") and "--resume_from_checkpoint true" in message
+    documented("Training", message)
+
+
+@pytest.mark.parametrize("error", MEMORY, ids=range(len(MEMORY)))
+def test_out_of_memory(line, error, documented):
+    message = line(error)
+    assert message.startswith("error: Out of memory: ") and "Halve batch_tokens" in message
+    documented("Training", message)
+
+
+def test_a_file_that_is_gone_or_cannot_be_written(line, documented):
+    gone = line(FileNotFoundError(errno.ENOENT, "No such file or directory", "runs/x/history.json"))
+    assert gone.startswith("error: runs/x/history.json: No such file or directory.")
+    documented("Training", gone)
+    read_only = line(OSError(errno.EROFS, "Read-only file system", "runs/x/metrics.json"))
+    documented("Training", read_only)
+
+
+def test_any_other_error_names_its_place(line):
+    message = line(ValueError("two\nlines"))
+    assert message.startswith("error: ValueError: two lines (test_errors.py, line ") and "--debug" in message
+    with pytest.raises(ZeroDivisionError):
+        run(lambda argv: 1 // 0, ["--debug"])

@@ -1,0 +1,124 @@
+"""A run that is stopped by a signal saves and says how to continue; the weights are those of a run without a stop."""
+
+import logging
+import os
+import signal
+
+import pytest
+from safetensors.torch import load_file
+from torch.distributed.elastic.multiprocessing import SignalException
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
+from transformers import TrainerCallback
+
+from glossa.cli.train import launch
+from glossa.errors import GlossaError
+from glossa.run_folder import RunFolder
+from glossa.training import run as training_run
+from glossa.training.arguments import parse_settings
+from glossa.training.interrupts import Interrupted
+from glossa.training.run import train
+
+SHORT = {"max_steps": 9, "save_steps": 100, "eval_strategy": "no", "load_best_model_at_end": False}
+
+
+FAILED = ChildFailedError("train", {0: ProcessFailure(local_rank=0, pid=1, exitcode=1, error_file="none")})
+
+
+class At(TrainerCallback):
+    """Calls `action` at the start of a step."""
+
+    def __init__(self, step, action):
+        self.step, self.action = step, action
+
+    def on_step_begin(self, args, state, control, **kwargs):
+        if state.global_step + 1 == self.step:
+            self.action()
+
+
+@pytest.fixture
+def act(monkeypatch):
+    """Runs from now on call `action` at the start of `step`."""
+    build = training_run.build_trainer
+
+    def set_action(step, action):
+        def build_with_action(*args):
+            trainer = build(*args)
+            trainer.add_callback(At(step, action))
+            return trainer
+
+        monkeypatch.setattr(training_run, "build_trainer", build_with_action)
+
+    return set_action
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_saves_and_the_run_continues_exactly(tmp_path, tiny_settings, act, caplog, number, status):
+    handlers = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    whole = train(parse_settings(tiny_settings(tmp_path / "whole", **SHORT)))
+    assert handlers == (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT))
+    act(4, lambda: os.kill(os.getpid(), number))
+    with caplog.at_level(logging.WARNING), pytest.raises(SystemExit) as end:
+        train(parse_settings(tiny_settings(tmp_path / "run", **SHORT)))
+    for each, handler in zip((signal.SIGTERM, signal.SIGINT), handlers, strict=True):
+        assert signal.getsignal(each) == signal.SIG_DFL, "a second signal ends at once"
+        signal.signal(each, handler)
+    assert end.value.code == status
+    assert f"Saved {tmp_path}/run/checkpoint-4. Continue with" in caplog.text
+    act(-1, None)
+    resumed = train(parse_settings(tiny_settings(tmp_path / "run", **SHORT, resume_from_checkpoint="true")))
+    first, second = (load_file(folder / "model.safetensors") for folder in (whole, resumed))
+    assert all(first[name].equal(second[name]) for name in first)
+
+
+def test_a_second_run_in_the_folder_is_refused_while_the_first_lives(tmp_path, tiny_settings, act, documented):
+    arguments = tiny_settings(tmp_path / "run", **SHORT)
+    refused = []
+
+    def start_another():
+        another = RunFolder(tmp_path / "run").lock()
+        with pytest.raises(GlossaError, match="Another run is training in") as error, another:
+            pass
+        refused.append(error.value)
+
+    act(3, start_another)
+    train(parse_settings(arguments))
+    documented("Training", refused[0])
+    with RunFolder(tmp_path / "run").lock():
+        pass  # the first has ended
+
+
+def test_a_start_that_fails_leaves_no_folder(tmp_path):
+    with pytest.raises(GlossaError), RunFolder(tmp_path / "run").lock():
+        raise GlossaError("wrong data")
+    assert not (tmp_path / "run").exists()
+
+
+def test_output_dir_must_be_a_folder_that_can_be_written(tmp_path, documented):
+    (tmp_path / "file").write_text("x")
+    with (
+        pytest.raises(GlossaError, match=r"file, which cannot be written: File exists") as error,
+        RunFolder(tmp_path / "file").lock(),
+    ):
+        pass
+    documented("Training", error.value)
+    with pytest.raises(GlossaError, match=r"cannot be written") as error, RunFolder("/proc/run").lock():
+        pass
+    documented("Training", error.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (SignalException("killed", signal.SIGTERM), 143),
+        (ChildFailedError("train", {0: ProcessFailure(local_rank=0, pid=1, exitcode=1, error_file="none")}), 1),
+        (Interrupted(2), 130),
+    ],
+)
+def test_the_launcher_ends_with_the_status_of_its_processes(monkeypatch, error, status):
+    def fail(arguments):
+        raise error
+
+    monkeypatch.setattr("accelerate.commands.launch.launch_command", fail)
+    with pytest.raises(SystemExit) as end:
+        launch(["quickstart"], 2)
+    assert end.value.code == status

@@ -1,0 +1,88 @@
+"""What would end a run after hours is refused before any data is read."""
+
+from collections import namedtuple
+
+import pytest
+from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
+
+from glossa.errors import GlossaError
+from glossa.training import run as training_run
+from glossa.training.arguments import parse_settings
+from glossa.training.run import train
+
+
+@pytest.fixture
+def refused(tmp_path, tiny_settings, monkeypatch, documented):
+    """The message that refuses these settings, before any data is read."""
+    monkeypatch.setattr(training_run, "prepare_pairs", lambda *_: pytest.fail("data was read"))
+    for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    monkeypatch.setattr("glossa.hub.push.get_token", lambda: None)
+
+    def message(**changes):
+        with pytest.raises(GlossaError) as error:
+            train(parse_settings(tiny_settings(tmp_path / "run", **changes)))
+        documented("Training", error.value)
+        assert not (tmp_path / "run").exists()
+        return str(error.value)
+
+    return message
+
+
+def test_an_unknown_metric(refused):
+    assert "metric_for_best_model is 'blue'; it must be one of bleu" in refused(metric_for_best_model="blue")
+
+
+def test_a_metric_without_translations(refused):
+    assert "Set metric_for_best_model to loss" in refused(predict_with_generate=False)
+
+
+def test_a_reporter_that_is_unknown_or_not_installed(refused, monkeypatch):
+    assert "report_to is wundb" in refused(report_to="wundb")
+
+    def missing():
+        raise RuntimeError("WandbCallback requires wandb to be installed. Run `pip install wandb`.")
+
+    monkeypatch.setitem(INTEGRATION_TO_CALLBACK, "wandb", missing)
+    assert "requires wandb to be installed" in refused(report_to="wandb")
+
+
+def test_an_optimizer_that_is_not_installed(refused):
+    assert "optim is adamw_8bit" in refused(optim="adamw_8bit")
+
+
+def test_a_schedule_with_wrong_settings(refused):
+    message = refused(lr_scheduler_type="cosine", lr_scheduler_kwargs='{"cycles": 2}')
+    assert "lr_scheduler_kwargs {'cycles': 2}" in message and "unexpected keyword argument" in message
+
+
+def test_a_library_of_the_target_language(refused, monkeypatch):
+    monkeypatch.setattr("sacrebleu.tokenizers.tokenizer_ja_mecab.MeCab", None)
+    assert "pip install 'sacrebleu[ja]'" in refused(target_language="ja")
+
+
+def test_a_model_to_start_from_that_is_missing(refused):
+    assert "There is no folder runs/nothing/at-all" in refused(init_from="runs/nothing/at-all")
+
+
+def test_a_push_without_a_token(refused):
+    assert "No token. Log in" in refused(push_to_hub=True, hub_model_id="user/model")
+
+
+def test_sizes_that_do_not_fit(refused):
+    assert "encoder_attention_heads is 3; it must divide d_model (16)" in refused(encoder_attention_heads=3)
+
+
+def test_free_space(refused, monkeypatch):
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr("shutil.disk_usage", lambda path: usage(2**40, 2**40, 3 * 2**30))
+    # 25 million parameters: 0.28 GiB with Adam's two moments, six times; 0.09 GiB for the finished model.
+    large = {"d_model": 512, "vocab_size": 32000, "encoder_ffn_dim": 2048, "decoder_ffn_dim": 2048}
+    assert "lower save_total_limit" in refused(**large, save_total_limit=20)
+
+
+def test_greedy_decoding_with_a_length_penalty_can_be_saved(tmp_path, tiny_settings):
+    changes = {"num_beams": 1, "length_penalty": 0.6, "max_steps": 2, "eval_strategy": "no", "save_steps": 1}
+    folder = train(parse_settings(tiny_settings(tmp_path / "run", load_best_model_at_end=False, **changes)))
+    assert (folder / "generation_config.json").is_file()
