@@ -5,6 +5,7 @@ from datasets import Dataset
 
 from glossa.data.arguments import TokenizerArguments
 from glossa.data.vocabulary import train_tokenizer
+from glossa.errors import GlossaError
 from glossa.evaluation.scoring import score_table, score_translators
 from glossa.inference.translator import Engine, Translation, Translator
 
@@ -45,3 +46,17 @@ def test_references_of_other_models_stay_as_they_are():
     assert result["sources"] == ["One cat sees two dogs.", "One bird sees ten cats!"]
     assert result["references"][1] == ["Un oiseau voit dix chats !", "L'oiseau voit dix chats."]
     assert result["implausible"] == {}
+
+
+def test_sources_that_cannot_be_translated_are_counted_and_left_out(caplog, documented):
+    model = translator([])
+    model.split_sentences = False
+    model.tokenizer.model_max_length = 20
+    pairs = Dataset.from_dict({"source": ["word " * 50, *PAIRS["source"]], "target": ["mot " * 50, *PAIRS["target"]]})
+    (result,) = score_translators([model], pairs, n_bootstrap=0).values()
+    assert result["sources"] == ["One cat sees two dogs.", "One bird sees ten cats!"]
+    assert len(result["references"]) == len(result["translations"]) == 2
+    assert "1 of 3 sources are too long and left out." in caplog.text
+    with pytest.raises(GlossaError) as error:
+        score_translators([model], pairs.select([0]), n_bootstrap=0)
+    documented("Translating and scoring", error.value)

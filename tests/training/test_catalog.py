@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from glossa.cli.train import main as command
 from glossa.errors import GlossaError
 from glossa.training import catalog
 from glossa.training.arguments import GROUPS
@@ -91,3 +92,16 @@ def test_old_setting_names_are_accepted():
     assert catalog.current_flag("--source-framing=end") == "--source_special_tokens=end"
     assert catalog.current_flag("source_framing") == "source_framing"
     assert catalog.current_flag("--vocab_size") == "--vocab_size"
+
+
+def test_errors_say_where_the_value_comes_from(tmp_path):
+    recipe = tmp_path / "mine.yaml"
+    recipe.write_text("vocab_size: 0\nd_model: 64\n")
+    message = "vocab_size is 0; it must be at least 1."
+    assert catalog.origin(message, [str(recipe)]) == f"{recipe}: "
+    assert catalog.origin(message, [str(recipe), "--vocab-size=0"]) == "Command line: "
+    assert catalog.origin(message, ["--vocab_size", "0"]) == "Command line: "
+    assert catalog.origin("max_length is 1; it must be at least 2.", [str(recipe)]) == "", "a default"
+    assert catalog.origin("The disk is full.", [str(recipe)]) == ""
+    with pytest.raises(GlossaError, match=r"mine.yaml: vocab_size is 0; it must be at least 1"):
+        command([str(recipe)])

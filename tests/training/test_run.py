@@ -18,10 +18,12 @@ from transformers import AutoTokenizer, DataCollatorForSeq2Seq
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.data.pairs import prepare_pairs
 from glossa.data.splitting import normalize_side
+from glossa.errors import GlossaError
 from glossa.evaluation.attention import attention_maps
 from glossa.hub.push import check, stage
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
+from glossa.run_folder import RunFolder
 from glossa.training.arguments import parse_settings
 from glossa.training.averaging import average_into, choose_checkpoints
 from glossa.training.run import build_tokenizer, train
@@ -253,3 +255,24 @@ def test_two_processes_train_together(tmp_path, tiny_settings):
     batches = alone["steps"] // 2  # an epoch
     assert together["steps"] == 2 * math.ceil(batches / 2)
     assert together["epochs"] == alone["epochs"] == 2
+
+
+@pytest.mark.parametrize("positions", ["learned", "rotary"])
+def test_a_validation_pair_longer_than_the_positions(tmp_path, tiny_settings, tiny_pairs, caplog, positions):
+    validation = tmp_path / "validation.tsv"
+    validation.write_text("a k.\tk a!\n" + "a " * 300 + "\t" + "k " * 300 + "\nb l.\tl b!\n")
+    changes = {"validation_path": validation, "position_embedding_type": positions, "max_steps": 5, "eval_steps": 5}
+    changes |= {"max_source_positions": 60, "max_target_positions": 60, "test_size": 0}
+    run = RunFolder(train(parse_settings(tiny_settings(tmp_path / "run", **changes))))
+    left_out = "validation: 1 of 3 pairs are longer than the positions of the model"
+    assert (left_out in caplog.text) == (positions == "learned")
+    assert any("eval_bleu" in entry for entry in run.history) and run.metrics["validation"]
+
+
+def test_validation_pairs_that_are_all_too_long(tmp_path, tiny_settings, documented):
+    validation = tmp_path / "validation.tsv"
+    validation.write_text("a " * 300 + "\t" + "k " * 300 + "\n")
+    changes = {"validation_path": validation, "position_embedding_type": "learned", "test_size": 0}
+    with pytest.raises(GlossaError, match="Every validation pair is longer") as error:
+        train(parse_settings(tiny_settings(tmp_path / "run", max_source_positions=60, **changes)))
+    documented("Training", error.value)

@@ -11,6 +11,7 @@ import sys
 import textwrap
 
 from ..data.arguments import DataArguments, TokenizerArguments, check_paths
+from ..errors import GlossaError
 from ..training import catalog
 
 # In the order in which a newcomer meets them.
@@ -26,14 +27,17 @@ def main(argv: list[str]) -> None:
     if not argv or {"-h", "--help", "help"} & set(argv):
         print_help("all" in argv)
         sys.exit(0)
-    check(argv)
-    devices = local_devices()
-    if devices > 1:
-        return launch(argv, devices)
-    from ..training.arguments import parse_settings
-    from ..training.run import train
+    try:
+        check(argv)
+        devices = local_devices()
+        if devices > 1:
+            return launch(argv, devices)
+        from ..training.arguments import parse_settings
+        from ..training.run import train
 
-    train(parse_settings(argv))
+        train(parse_settings(argv))
+    except GlossaError as error:
+        raise GlossaError(catalog.origin(str(error), argv) + str(error)) from error
 
 
 def check(argv: list[str]) -> None:

@@ -1,15 +1,20 @@
 """Translate held-out pairs and score the translations."""
 
+import logging
 import time
 from collections.abc import Callable
+from copy import copy
 
 from datasets import Dataset
 
 from ..data.pairs import group_references
 from ..data.vocabulary import target_vocabulary
+from ..errors import GlossaError
 from ..inference.plausibility import rates
 from ..inference.translator import Translator
 from .metrics import TranslationMetric
+
+logger = logging.getLogger(__name__)
 
 METRICS = {"bleu": "BLEU", "chrf": "chrF++", "ter": "TER"}
 REFERENCES = {"single": "first", "multi": "all"}
@@ -64,8 +69,16 @@ def score_translator(translator: Translator, pairs: Dataset, tokenize: str = "13
     grouped = group_references(pairs)
     sources, references = [source for source, _ in grouped], [targets for _, targets in grouped]
     started = time.perf_counter()
+    translator = copy(translator)
+    translator.on_error = "blank"
     found = [translations[0] for translations in translator.translate(sources, progress=True)]
     seconds = time.perf_counter() - started
+    translated = [row for row, translation in enumerate(found) if not translation.failed]
+    if len(translated) < len(found):
+        logger.warning("%d of %d sources are too long and left out.", len(found) - len(translated), len(found))
+        sources, references, found = ([column[row] for row in translated] for column in (sources, references, found))
+    if not found:
+        raise GlossaError("Every source has more tokens than the model takes; there is nothing to score.")
     translations = [translation.text for translation in found]
     return {
         "num_beams": translator.num_beams,

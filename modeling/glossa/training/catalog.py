@@ -204,6 +204,16 @@ def _convert(where: str, name: str, values: list[str]) -> Any:
     return values[0].lower()[0] in "ty1" if kinds == {"bool"} else values[0]
 
 
+def origin(message: str, argv: list[str]) -> str:
+    """Where the value of the setting that `message` begins with comes from: "Command line: ", "RECIPE: " or ""."""
+    name = message.split(" ")[0]
+    if name not in settings():
+        return ""
+    if any(current_flag(word).split("=")[0].replace("-", "_") == f"__{name}" for word in argv):
+        return "Command line: "
+    return f"{argv[0]}: " if not argv[0].startswith("-") and name in read_recipe(argv[0]) else ""
+
+
 def current_flag(argument: str) -> str:
     """The command-line argument, with the current name if the setting was renamed."""
     name, *value = argument.split("=", 1)

@@ -18,6 +18,7 @@ from transformers import (
     DataCollatorForSeq2Seq,
     EarlyStoppingCallback,
     EvalPrediction,
+    PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
     set_seed,
@@ -177,7 +178,9 @@ def build_trainer(
     validation, metrics = None, None
     if "validation" in data and arguments.eval_strategy != "no":
         if settings.translator.objective == "translation":
-            validation, sources, references = _validation_rows(data["validation"], tokenized["validation"])
+            fitting = _within_positions(tokenized["validation"], model.config)
+            pairs, rows = data["validation"].select(fitting), tokenized["validation"].select(fitting)
+            validation, sources, references = _validation_rows(pairs, rows)
             tokenize = bleu_tokenizer(settings.data.target_language, settings.translator.bleu_tokenizer)
             metrics = _metrics(tokenizer, sources, references, arguments.eval_samples, tokenize)
         else:
@@ -294,6 +297,30 @@ def _spread(rows: int, samples: int) -> range:
 def _print_samples(rows: Iterable[dict[str, str]]) -> None:
     for row in rows:
         print("\n".join(f"{name:>10}: {text}" for name, text in row.items()), end="\n\n")
+
+
+def _within_positions(tokenized: Dataset, config: PreTrainedConfig) -> np.ndarray:
+    """Numbers of the rows that a model with a table of positions takes; the others are counted and left out."""
+    longest = getattr(config, "max_position_embeddings", None)  # of models of other families
+    limits = {"source_length": longest, "target_length": longest}
+    if getattr(config, "position_embedding_type", None) == "learned":
+        limits = {"source_length": config.max_source_positions, "target_length": config.max_target_positions}
+    fits = np.ones(len(tokenized), dtype=bool)
+    for side, limit in limits.items():
+        if limit is not None:
+            fits &= tokenized.data.column(side).to_numpy() <= limit
+    if not fits.any():
+        raise GlossaError(
+            f"Every validation pair is longer than the positions of the model ({limits['source_length']} and "
+            f"{limits['target_length']} tokens). Raise max_source_positions and max_target_positions."
+        )
+    if not fits.all():
+        logger.warning(
+            "validation: %d of %d pairs are longer than the positions of the model and are left out while training; "
+            "scores at the end have all.",
+            *((~fits).sum(), len(fits)),
+        )
+    return np.flatnonzero(fits)
 
 
 def _validation_rows(pairs: Dataset, tokenized: Dataset) -> tuple[Dataset, list[str], list[list[str]]]:
