@@ -114,7 +114,7 @@ def _decode(line: bytes) -> tuple[str, str]:
 
 def _check_start(path: Path, line: bytes) -> None:
     start = line[:4096]
-    if line.startswith((b"\xff\xfe", b"\xfe\xff")) or start.count(0) > len(start) // 8:
+    if line.startswith((b"\xff\xfe", b"\xfe\xff")) or start.count(0) > max(1, len(start) // 8):
         raise wrong_encoding(path, 1, "this looks like UTF-16", "UTF-16")
     if not line.endswith(b"\n") and b"\r" in line.rstrip(b"\r"):
         raise GlossaError(

@@ -102,58 +102,60 @@ def _excerpt(text: str) -> str:
 def _check_languages(
     sources: list[str], targets: list[str], places: list[str], arguments: DataArguments
 ) -> dict[str, str]:
-    wanted = {"source": arguments.source_language, "target": arguments.target_language}
-    found = {}
-    wrong = {}
-    for side, texts in (("source", sources), ("target", targets)):
-        groups = _groups(texts)
-        if len(groups) < FEWEST_GROUPS:
-            continue
-        votes = [_language(" ".join(texts[first:last])) for first, last in groups]
-        counts = Counter(filter(None, votes))
-        language, most = counts.most_common(1)[0] if counts else ("", 0)
-        if most <= OTHER * len(votes):
+    found, wrong = {}, []
+    sides = (("source", sources, arguments.source_language), ("target", targets, arguments.target_language))
+    for side, texts, wanted in sides:
+        votes = _votes(texts)
+        language = next((code for code in votes if code and _share(votes, {code}) > OTHER), None)
+        if language is None:
             continue
         found[side] = language
-        own = _same(language_code(wanted[side]) or "")
-        if own & _known() and sum(counts[code] for code in own) < OWN * len(votes):
-            first = groups[votes.index(language)][0]
-            wrong[side] = f"{places[first]}: the {side} texts are not {wanted[side]!r} but {language!r}, such as "
-            wrong[side] += _excerpt(texts[first])
-    if len(wrong) == 2 and found["source"] in _same(language_code(wanted["target"])):
-        advice = f"The sides are swapped: set source_language to {wanted['target']!r} and target_language to "
-        advice += f"{wanted['source']!r}, or exchange the files or columns"
+        own = _same(language_code(wanted))
+        if own & set(_identifier().labels) and _share(votes, own) < OWN:
+            row = votes[language][0]
+            wrong.append(
+                f"{places[row]}: the {side} texts are not {wanted!r} but {language!r}, such as {_excerpt(texts[row])}"
+            )
+    if not wrong:
+        return found
+    source, target = arguments.source_language, arguments.target_language
+    if len(wrong) == 2 and found["source"] in _same(language_code(target)):
+        advice = f"Set source_language to {target!r} and target_language to {source!r}, or exchange the files"
     else:
-        side = next(iter(wrong), "")
-        advice = f"Give the right file, or set {side}_language to {found.get(side)!r}"
-    if wrong:
-        _report(f"{'; '.join(wrong.values())}. {advice}", arguments)
+        advice = "Give the right files or columns, or set source_language and target_language to what they hold"
+    _report(f"{'; '.join(wrong)}. {advice}", arguments)
     return found
 
 
-def _groups(texts: list[str]) -> list[tuple[int, int]]:
+def _votes(texts: list[str]) -> dict[str | None, list[int]]:
+    """For each language (None: unclear), the longest text of each group in it, by index; {} if the groups are few."""
+    groups = _groups(texts)
+    votes: dict[str | None, list[int]] = {}
+    for group in groups if len(groups) >= FEWEST_GROUPS else []:
+        code, probability = _identifier().classify(" ".join(texts[row] for row in group)[:2000])
+        longest = max(group, key=lambda row: len(texts[row]))
+        votes.setdefault(code if probability >= CONFIDENCE else None, []).append(longest)
+    return votes
+
+
+def _share(votes: dict[str | None, list[int]], codes: set[str | None]) -> float:
+    return sum(len(votes.get(code, [])) for code in codes) / sum(map(len, votes.values()))
+
+
+def _groups(texts: list[str]) -> list[range]:
     """Ranges of neighboring texts of at least `GROUP_BYTES`, at most `GROUPS` at even distances."""
     groups, start, size = [], 0, 0
     for index, text in enumerate(texts):
         size += len(text.encode())
         if size >= GROUP_BYTES:
-            groups.append((start, index + 1))
+            groups.append(range(start, index + 1))
             start, size = index + 1, 0
     return groups[:: max(1, len(groups) // GROUPS)][:GROUPS]
 
 
-def _language(text: str) -> str | None:
-    """The code of the language of a text; None if it is not clear."""
-    code, probability = _identifier().classify(text[:2000])
-    return code if probability >= CONFIDENCE else None
-
-
-def _same(code: str) -> set[str]:
-    return next((family for family in SIMILAR if code in family), {code})
-
-
-def _known() -> set[str]:
-    return set(_identifier().labels)
+def _same(code: str | None) -> set[str | None]:
+    """The languages that are not told apart from this one."""
+    return next((set(family) for family in SIMILAR if code in family), {code})
 
 
 @cache
