@@ -18,7 +18,8 @@ from glossa.data.readers import Columns, read_rows
 from glossa.errors import GlossaError
 
 WORDS = [
-    "Go", "chat", "été", "Straße", "дом", "猫", "\u202f!", "“yes”", "a,b", "x;y", '"', "''", "\u2028", "e\u0301", "🙂", "",
+    "Go", "chat", "été", "Straße", "дом", "猫", "\u202f!", "“yes”", "a,b", "x;y", '"', "''", "\u2028",
+    "e\u0301", "🙂", "",
 ]  # fmt: skip
 PIECES = [
     b'"', b'""', b'","', b"\t", b",", b";", b"\n", b"\r", b"\r\n", b"\n\n", b"\0", b"\\", b"{", b"[" * 3000, b"}",

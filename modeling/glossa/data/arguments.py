@@ -36,7 +36,7 @@ class DataArguments:
     data_path: list[str] = field(
         default_factory=list,
         metadata={
-            "help": "Local pairs instead of a download: one file (.tsv .txt .csv .jsonl, also .gz or .xz, .parquet, or an "
+            "help": "Local pairs instead of a download: one file (.tsv .txt .csv .jsonl, also .gz .xz, .parquet or an "
             "Anki .zip), or two line-aligned text files, source then target. For pretraining also any number of text "
             "files with one text per line, or of tables with a text_column."
         },

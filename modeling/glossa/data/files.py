@@ -6,7 +6,7 @@ import lzma
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
@@ -16,7 +16,7 @@ import pyarrow
 
 from ..errors import GlossaError
 
-PACKED = {".gz": gzip.open, ".xz": lzma.open}
+PACKED: dict[str, Callable] = {".gz": gzip.open, ".xz": lzma.open}
 TABLES = (".tsv", ".tab", ".csv", ".jsonl", ".json", ".parquet", ".zip")
 MAX_LINE = 1 << 20  # bytes; the longest sentences of real corpora have some thousands
 BOM = b"\xef\xbb\xbf"

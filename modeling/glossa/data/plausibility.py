@@ -4,7 +4,6 @@ The thresholds are far from what real parallel corpora have, so that what they s
 """
 
 import logging
-from collections import Counter
 from functools import cache
 
 import numpy

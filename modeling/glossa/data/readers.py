@@ -9,7 +9,7 @@ import csv
 import json
 import logging
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice, zip_longest
@@ -96,14 +96,16 @@ def read_rows(paths: tuple[Path, ...], columns: Columns, limit: int | None) -> I
 
     Raises `GlossaError` if a file is unusable as a whole: damaged, not UTF-8, not aligned.
     """
-    total = undecodable = first = 0
+    total = beside = undecodable = first = 0
     for row in _read_aligned(*paths) if len(paths) == 2 else _read_table(paths[0], columns):
         yield row
-        if row[3] and row[3].startswith(NOT_UTF8):
-            undecodable += 1
-            first = first or row[2]
-        total += row[3] not in (HEADER, CONTINUED)
-        if total == limit:
+        total += 1
+        if row[3]:
+            beside += row[3] in (HEADER, CONTINUED)
+            if row[3].startswith(NOT_UTF8):
+                undecodable += 1
+                first = first or row[2]
+        if total - beside == limit:
             break
     # A few damaged lines are noise; many mean another encoding, in which the remaining lines are wrong too.
     if undecodable >= 10 and undecodable > total / 100:
@@ -165,37 +167,45 @@ def _csv_records(path: Path) -> Iterator[Record]:
     stream = lines(path)
     sample = list(islice(stream, SAMPLED))
     separator, width = _separator([text for text, problem in sample if not problem])
-    stream, ahead, number = chain(sample, stream), deque[tuple[str, str]](), 0
-    while line := ahead.popleft() if ahead else next(stream, None):
+    stream, ahead, taken = chain(sample, stream), deque[tuple[str, str]](), list[tuple[str, str]]()
+
+    def lines_of_a_record():
+        while len(taken) < QUOTED_LINES and (line := ahead.popleft() if ahead else next(stream, None)):
+            taken.append(line)
+            yield line[0] + "\n"
+
+    reader, number = _csv_reader(lines_of_a_record(), separator), 0
+    while True:
+        taken.clear()
+        fields, problem = _next_record(reader)
+        if not taken:
+            return
+        problem = taken[0][1] or problem
+        whole = len(taken) == 1 or (len(fields) == width and not any(problem for _, problem in taken))
+        if problem or not whole:
+            problem = problem or "not CSV: a quote is opened and not closed"
+            ahead.extendleft(reversed(taken[1:]))
+            del taken[1:]
+            reader = _csv_reader(lines_of_a_record(), separator)
         number += 1
-        text, problem = line
-        if problem or '"' not in text:
-            yield number, text.split(separator) if text.strip() else [], text, problem
-            continue
-        fields, _, problem = _parse([text], separator)
-        if not problem:
-            yield number, fields, text, ""
-            continue
-        ahead.extend(islice(stream, QUOTED_LINES - 1 - len(ahead)))
-        texts = [text, *(text for text, _ in ahead)]
-        fields, used, wrong = _parse(texts, separator)
-        if wrong or len(fields) != width or any(problem for _, problem in islice(ahead, used - 1)):
-            yield number, [], text, f"not CSV: {problem}"
-            continue
-        yield number, fields, "\n".join(texts[:used]), ""
-        for _ in range(used - 1):
+        raw = "\n".join(text for text, _ in taken)
+        yield number, fields if raw.strip() else [], raw, problem
+        for text, _ in taken[1:]:
             number += 1
-            yield number, [], ahead.popleft()[0], CONTINUED
+            yield number, [], text, CONTINUED
 
 
-def _parse(texts: list[str], separator: str) -> tuple[list[str], int, str]:
-    """Fields of the first record in lines of CSV, how many lines it has, and what is wrong with it."""
-    reader = csv.reader((text + "\n" for text in texts), delimiter=separator, strict=True)
+def _csv_reader(texts: Iterable[str], separator: str):
+    return csv.reader(texts, delimiter=separator, strict=True)
+
+
+def _next_record(reader) -> tuple[list[str], str]:
+    """The fields of the next record, and why it is malformed; no fields and "" at the end."""
     try:
-        return next(reader), reader.line_num, ""
+        return next(reader, []), ""
     except csv.Error as error:
-        reason = str(error)
-        return [], 1, "a quote is opened and not closed" if reason == "unexpected end of data" else reason
+        reason = "a quote is opened and not closed" if str(error) == "unexpected end of data" else str(error)
+        return [], f"not CSV: {reason}"
 
 
 def _separator(sample: list[str]) -> tuple[str, int]:
@@ -205,7 +215,7 @@ def _separator(sample: list[str]) -> tuple[str, int]:
     """
     best, found = (0, 0), (",", 1)
     for separator in SEPARATORS:
-        records = [_parse([text], separator)[0] for text in sample if text.strip()]
+        records = [_next_record(_csv_reader([text], separator))[0] for text in sample if text.strip()]
         widths = Counter(len(fields) for fields in records if len(fields) > 1)
         if widths:
             width, agreeing = widths.most_common(1)[0]

@@ -44,7 +44,8 @@ def load_source(arguments: DataArguments) -> DatasetDict:
     """Raw rows of every split: "train", and "validation" and "test" if they are predefined.
 
     Every line of a file is a row of `FEATURES`: `source` and `target` (unchanged text; `source` is the raw text if
-    there is a problem), `line` (1-based), `problem` and `file`. Rows are cached, so an unchanged file is read once. Raises `GlossaError` if the data is missing, damaged or empty, or lacks a language.
+    there is a problem), `line` (1-based), `problem` and `file`. Rows are cached, so an unchanged file is read once.
+    Raises `GlossaError` if the data is missing, damaged or empty, or lacks a language.
     """
     limits = {name: getattr(arguments, f"max_{name}_samples") for name in SPLITS}
     if arguments.data_path:

@@ -14,8 +14,8 @@ from .arguments import DataArguments
 from .caching import cached_map
 from .cleaning import DataReport, clean
 from .corruption import PretrainingCollator
-from .pairs import prepare_pairs
 from .files import is_table
+from .pairs import prepare_pairs
 from .readers import Columns
 from .sources import load_source, read_files
 from .splitting import check_overlap, split_by_component
