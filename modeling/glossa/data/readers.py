@@ -78,12 +78,16 @@ def _find(columns: Columns, present: tuple[str, ...]) -> tuple[str, str] | None:
     for pair in columns.names:
         if set(pair) <= set(present):
             return pair
-    roles = [] if columns.required else list(map(_role, present))
-    for pair in columns.names:
-        wanted = list(map(_role, pair))
-        if all(roles.count(role) == 1 for role in wanted):
-            return present[roles.index(wanted[0])], present[roles.index(wanted[1])]
+    for pair in columns.names if not columns.required else ():
+        first, second = (_alike(name, present) for name in pair)
+        if len(first) == len(second) == 1:
+            return first[0], second[0]
     return None
+
+
+def _alike(name: str, present: tuple[str, ...]) -> list[str]:
+    """The columns for the language or role `name`: that of just this name, or all with another name for it."""
+    return [name] if name in present else [other for other in present if _role(other) == _role(name)]
 
 
 def _role(name: str) -> str:
@@ -265,7 +269,7 @@ def _is_header(fields: list[str], columns: Columns) -> bool:
     wanted = {_role(name) for pair in columns.names for name in pair}
     known = all(role in ("source", "target") or language_code(role) for role in roles)
     certain = any(role in wanted or len(field) > 3 for role, field in zip(roles, fields, strict=True))
-    return known and certain and len(set(roles)) == len(roles) > 1
+    return known and certain and len(set(roles)) > 1
 
 
 def pair_of(record: dict, source: str, target: str) -> tuple[str, str, str]:
