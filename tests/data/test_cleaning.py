@@ -6,7 +6,7 @@ from datasets import Dataset, DatasetDict
 
 from glossa.data.arguments import DataArguments
 from glossa.data.cleaning import clean
-from glossa.data.sources import FEATURES
+from glossa.data.sources import FEATURES, load_source
 from glossa.errors import GlossaError
 from glossa.pipeline_glossa import clean_text
 
@@ -135,3 +135,29 @@ def test_the_report_has_ten_examples_of_malformed_rows():
 def test_an_empty_result_is_an_error_with_counts():
     with pytest.raises(GlossaError, match=r"train split is left of 2 rows \(1 malformed, 1 with an empty.*'no tab'"):
         clean(DatasetDict(train=raw(("x", "", "no tab"), ("", "b"))), DataArguments())
+
+
+def test_every_line_of_a_file_is_in_the_counts(tmp_path):
+    lines = ["english;french", "Go;Va", ' "so;la', '"a', 'b";c', "", "Go;Va", "x;y;z;w", '"open;x', "OK;OK"]
+    lines += ["i;j"] * 90
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+    settings = DataArguments(data_path=[str(tmp_path / "a.csv")], drop_identical=True, keep_out=["so"])
+    _, report = clean(load_source(settings), settings)
+    counts = {
+        "read": 100, "header": 1, "continued": 1, "malformed": 2, "empty": 1, "identical": 1, "kept_out": 1,
+        "duplicates": 90, "kept": 3,
+    }  # fmt: skip
+    assert report.splits["train"] == counts
+    assert counts.pop("read") == sum(counts.values())
+
+
+def test_one_stray_quote_among_five_thousand_rows_costs_one(tmp_path):
+    rows = [f"s {number},t {number}" for number in range(5000)]
+    rows[10] = '"s 10,t 10'
+    (tmp_path / "a.csv").write_text("en,fr\n" + "\n".join(rows))
+    settings = DataArguments(data_path=[str(tmp_path / "a.csv")])
+    _, report = clean(load_source(settings), settings)
+    assert report.splits["train"] == {
+        "read": 5001, "header": 1, "malformed": 1, "empty": 0, "identical": 0, "duplicates": 0, "kept": 4999,
+    }  # fmt: skip
+    assert report.malformed_rows[0]["line"] == 12
