@@ -17,7 +17,7 @@ LANGUAGES = {
     "id": "ind indonesian", "ig": "ibo igbo", "is": "isl ice icelandic", "it": "ita italian italiano",
     "ja": "jpn japanese", "jv": "jav javanese", "ka": "kat geo georgian", "kk": "kaz kazakh", "km": "khm khmer",
     "kn": "kan kannada", "ko": "kor korean", "ku": "kur kmr kurdish", "ky": "kir kyrgyz", "la": "lat latin",
-    "lb": "ltz luxembourgish", "ln": "lin lingala", "lo": "lao lao", "lt": "lit lithuanian", "lv": "lav lvs latvian",
+    "lb": "ltz luxembourgish", "ln": "lin lingala", "lo": "lao", "lt": "lit lithuanian", "lv": "lav lvs latvian",
     "mg": "mlg malagasy", "mi": "mri mao maori", "mk": "mkd mac macedonian", "ml": "mal malayalam",
     "mn": "mon khk mongolian", "mr": "mar marathi", "ms": "msa may zsm malay", "mt": "mlt maltese",
     "my": "mya bur burmese", "nb": "nob bokmål", "ne": "nep nepali", "nl": "nld dut dutch flemish nederlands",

@@ -42,20 +42,23 @@ def check_malformed(split: str, counts: dict[str, int], examples: list[dict], ar
     )
 
 
-def check_sides(split: str, pairs: Dataset, lines: Dataset, arguments: DataArguments) -> dict[str, str]:
-    """The languages of "source" and "target" of clean pairs, each only if it is clear.
+def sample(total: int) -> numpy.ndarray:
+    """The indices of the pairs to judge among `total` pairs: at most 1,000 at even distances."""
+    return numpy.linspace(0, total - 1, min(SAMPLE, total), dtype=int)
+
+
+def check_sides(split: str, pairs: Dataset, lines: list[int], arguments: DataArguments) -> dict[str, str]:
+    """The languages of "source" and "target" of a sample of clean pairs, each only if it is clear.
 
     `lines` has the line of each pair. Raises `GlossaError` if the sides are equal, of very different length, or in
     other languages than the settings say. Few pairs, short artificial ones and unknown languages are not judged.
     """
     if len(pairs) < FEWEST:
         return {}
-    chosen = numpy.linspace(0, len(pairs) - 1, min(SAMPLE, len(pairs)), dtype=int)
-    sample = pairs.select(chosen)
-    sources, targets, numbers = sample["source"][:], sample["target"][:], lines.select(chosen)["line"][:]
+    sources, targets = pairs["source"][:], pairs["target"][:]
     paths = {"train": arguments.data_path, "validation": arguments.validation_path, "test": arguments.test_path}
     name = " and ".join(paths.get(split, [])) or f"{arguments.dataset}, {split}"
-    places = [f"{name}, line {number}" for number in numbers]
+    places = [f"{name}, line {number}" for number in lines]
     _check_equal(sources, targets, places, arguments)
     _check_lengths(sources, targets, places, arguments)
     return _check_languages(sources, targets, places, arguments)
