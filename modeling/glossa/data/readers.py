@@ -61,7 +61,9 @@ class Columns:
         if first == second:
             wanted, advice = f"column {first!r}", "Set text_column to one of these."
         else:
-            wanted, advice = f"columns {self.names[0]}", "Set source_column and target_column to two of these."
+            languages = "" if self.required else "source_language and target_language, or "
+            wanted = f"columns {self.names[0]}"
+            advice = f"Set {languages}source_column and target_column to two of these."
         return GlossaError(f"{place}: no {wanted}; {present}. {advice}")
 
     def unique(self, place: str, present: Sequence[str]) -> tuple[str, str] | None:
@@ -277,9 +279,7 @@ def pair_of(record: dict, source: str, target: str) -> tuple[str, str, str]:
     for key in (source, target):
         text = record[key]
         if not isinstance(text, str):
-            if isinstance(text, bytes):
-                return str(record), "", f"{NOT_UTF8}: value of {key!r}"
-            kind = "null" if text is None else f"{type(text).__name__}, not text"
+            kind = "null" if text is None else f"{type(text).__name__}, not {'UTF-8 ' * isinstance(text, bytes)}text"
             return str(record), "", f"value of {key!r} is {kind}"
         if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
             return ascii(text), "", f"value of {key!r} holds half a surrogate pair"
