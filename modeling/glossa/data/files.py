@@ -23,7 +23,7 @@ BOM = b"\xef\xbb\xbf"
 NOT_UTF8 = "not UTF-8"
 # What the libraries raise for damaged files.
 DAMAGE = (
-    OSError, EOFError, ValueError, RuntimeError, NotImplementedError, struct.error, zlib.error, lzma.LZMAError,
+    OSError, EOFError, ValueError, RuntimeError, MemoryError, OverflowError, struct.error, zlib.error, lzma.LZMAError,
     zipfile.BadZipFile, pyarrow.ArrowException,
 )  # fmt: skip
 

@@ -75,7 +75,7 @@ class Columns:
         return found
 
 
-@lru_cache(maxsize=1000)
+@lru_cache(maxsize=64)  # a line of JSON may have a MiB of keys
 def _find(columns: Columns, present: tuple[str, ...]) -> tuple[str, str] | None:
     for pair in columns.names:
         if set(pair) <= set(present):
