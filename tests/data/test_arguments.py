@@ -16,6 +16,7 @@ from glossa.errors import GlossaError
         ({"test_size": 1.5}, "test_size is 1.5; give a share"),
         ({"max_train_samples": 0}, "max_train_samples is 0; it must be at least 1"),
         ({"target_language": "en"}, "both 'en'"),
+        ({"source_language": "English", "target_language": "eng"}, "both 'en'"),
         ({"source_column": "a"}, "target_column is None"),
         ({"dataset": "files"}, "data_path is empty"),
     ],
@@ -31,3 +32,9 @@ def test_settings_from_yaml_and_the_command_line():
     assert parsed.data_path == ["a.tsv"] and parsed.validation_size == 1000
     (parsed,) = parser.parse_args_into_dataclasses(["--data_path", "a.en", "a.fr", "--strict", "--test_size", "0.1"])
     assert parsed.data_path == ["a.en", "a.fr"] and parsed.strict and parsed.test_size == 0.1
+
+
+def test_languages_are_understood_by_name_and_longer_code():
+    arguments = DataArguments(source_language="ger", target_language="Chinese")
+    assert (arguments.source_language, arguments.target_language) == ("de", "zh")
+    assert DataArguments(target_language="pt_BR").target_language == "pt_BR"

@@ -1,13 +1,16 @@
 import json
+from dataclasses import replace
 
 import pytest
 from datasets import Dataset, DatasetDict
 
 from glossa.data.arguments import DataArguments
 from glossa.data.cleaning import clean
-from glossa.data.sources import FEATURES
+from glossa.data.sources import FEATURES, load_source
 from glossa.errors import GlossaError
 from glossa.pipeline_glossa import clean_text
+
+TRUSTED = DataArguments(trust_data=True)  # few rows, of which many are malformed
 
 
 def raw(*rows):
@@ -51,7 +54,7 @@ def test_reasons_are_counted_and_order_is_kept():
         ("", "", "not UTF-8: byte 0xe9 at column 1"),
         ("same", "same"),
     )
-    dataset, report = clean(DatasetDict(train=train), DataArguments())
+    dataset, report = clean(DatasetDict(train=train), TRUSTED)
     assert dataset["train"].column_names == ["source", "target"]
     assert pairs(dataset["train"]) == [("z", "Z"), ("same", "same"), ("a", "Z")]
     counts = {"read": 8, "malformed": 2, "empty": 1, "identical": 0, "duplicates": 2, "kept": 3}
@@ -83,7 +86,7 @@ def test_rows_are_split_if_both_sides_have_the_same_number_of_sentences():
         ("bad row. Really.", "", "no tab"),
         ("Go.", "Va."),
     )
-    dataset, report = clean(DatasetDict(train=rows, test=rows), DataArguments(split_sentences=True))
+    dataset, report = clean(DatasetDict(train=rows, test=rows), replace(TRUSTED, split_sentences=True))
     assert pairs(dataset["train"]) == [
         ("Go.", "Va."),
         ("Run!", "Cours !"),
@@ -108,7 +111,7 @@ def test_sentences_to_keep_out_are_in_no_split_in_any_spelling():
 
 def test_evaluation_splits_drop_malformed_empty_and_repeated_rows():
     test = raw(("a", "b"), ("bad", "", "no tab"), ("", "x"), ("a", "b"), ("a", "c"))
-    dataset, report = clean(DatasetDict(train=raw(("a", "b")), test=test), DataArguments())
+    dataset, report = clean(DatasetDict(train=raw(("a", "b")), test=test), TRUSTED)
     assert pairs(dataset["test"]) == [("a", "b"), ("a", "c")]
     assert report.splits["test"] == {
         "read": 5, "malformed": 1, "empty": 1, "identical": 0, "duplicates": 1, "kept": 2,
@@ -124,7 +127,7 @@ def test_strict_stops_at_the_first_malformed_row():
 
 def test_the_report_has_ten_examples_of_malformed_rows():
     train = raw(("a", "b"), *[("x", "", "no tab")] * 30)
-    _, report = clean(DatasetDict(train=train), DataArguments())
+    _, report = clean(DatasetDict(train=train), TRUSTED)
     assert [row["line"] for row in report.malformed_rows] == list(range(2, 12))
     assert report.splits["train"]["malformed"] == 30
 
@@ -132,3 +135,29 @@ def test_the_report_has_ten_examples_of_malformed_rows():
 def test_an_empty_result_is_an_error_with_counts():
     with pytest.raises(GlossaError, match=r"train split is left of 2 rows \(1 malformed, 1 with an empty.*'no tab'"):
         clean(DatasetDict(train=raw(("x", "", "no tab"), ("", "b"))), DataArguments())
+
+
+def test_every_line_of_a_file_is_in_the_counts(tmp_path):
+    lines = ["english;french", "Go;Va", ' "so;la', '"a', 'b";c', "", "Go;Va", "x;y;z;w", '"open;x', "OK;OK"]
+    lines += ["i;j"] * 90
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+    settings = DataArguments(data_path=[str(tmp_path / "a.csv")], drop_identical=True, keep_out=["so"])
+    _, report = clean(load_source(settings), settings)
+    counts = {
+        "read": 100, "header": 1, "continued": 1, "malformed": 2, "empty": 1, "identical": 1, "kept_out": 1,
+        "duplicates": 90, "kept": 3,
+    }  # fmt: skip
+    assert report.splits["train"] == counts
+    assert counts.pop("read") == sum(counts.values())
+
+
+def test_one_stray_quote_among_five_thousand_rows_costs_one(tmp_path):
+    rows = [f"s {number},t {number}" for number in range(5000)]
+    rows[10] = '"s 10,t 10'
+    (tmp_path / "a.csv").write_text("en,fr\n" + "\n".join(rows))
+    settings = DataArguments(data_path=[str(tmp_path / "a.csv")])
+    _, report = clean(load_source(settings), settings)
+    assert report.splits["train"] == {
+        "read": 5001, "header": 1, "malformed": 1, "empty": 0, "identical": 0, "duplicates": 0, "kept": 4999,
+    }  # fmt: skip
+    assert report.malformed_rows[0]["line"] == 12

@@ -1,6 +1,7 @@
 import csv
 import gzip
 import json
+import random
 import zipfile
 
 import pyarrow
@@ -39,6 +40,7 @@ def test_malformed_lines_have_a_reason(tmp_path):
 def test_a_header_selects_the_columns(tmp_path):
     path = written(tmp_path / "a.tsv", "id\tfr\ten\n7\tVa !\tGo.\n8\tCours !\n")
     assert read(path) == [
+        ("id\tfr\ten", "", 1, "header"),
         ("Go.", "Va !", 2, ""),
         ("8\tCours !", "", 3, "2 columns, where 3 are expected"),
     ]
@@ -47,7 +49,7 @@ def test_a_header_selects_the_columns(tmp_path):
 
 
 def test_a_header_may_be_capitalized(tmp_path):
-    assert read(written(tmp_path / "A.CSV", "Target,Source\nVa,Go\n")) == [("Go", "Va", 2, "")]
+    assert read(written(tmp_path / "A.CSV", "Target,Source\nVa,Go\n"))[1:] == [("Go", "Va", 2, "")]
 
 
 def test_swapped_reads_the_second_column_as_source(tmp_path):
@@ -61,13 +63,15 @@ def test_csv_quoting_and_physical_lines(tmp_path):
     with open(tmp_path / "a.csv", "ab") as file:
         file.write(b'"a"b",c\nx\nok,bien\nbad \xff,y\n"open,never closed')
     assert read(tmp_path / "a.csv") == [
+        ("en,fr", "", 1, "header"),
         ('Yes, "go"', "Oui,\nva", 2, ""),
+        ('va"', "", 3, "continues the row above"),
         ("Run", "Cours", 4, ""),
         ('"a"b",c', "", 5, "not CSV: ',' expected after '\"'"),
         ("x", "", 6, "1 column, where 2 are expected"),
         ("ok", "bien", 7, ""),
         ("bad \\xff,y", "", 8, "not UTF-8: byte 0xff at column 5"),
-        ('"open,never closed', "", 9, "not CSV: unexpected end of data"),
+        ('"open,never closed', "", 9, "not CSV: a quote is opened and not closed"),
     ]
 
 
@@ -182,3 +186,156 @@ def test_a_long_line_is_unchanged(tmp_path):
     text = "word " * 5000
     assert read(written(tmp_path / "a.tsv", f"{text}\t{text}\n")) == [(text, text, 1, "")]
     assert read(written(tmp_path / "a.csv", f"{text},{text}\n")) == [(text, text, 1, "")]
+
+
+def test_a_stray_quote_costs_one_line(tmp_path):
+    texts = [f"s {number},t {number}" for number in range(1, 5001)]
+    texts[9] = '"s 10,t 10'
+    texts[2000] = 's 2001,"t 2001'
+    rows = read(written(tmp_path / "a.csv", "\n".join(texts)))
+    assert [row[2] for row in rows] == list(range(1, 5001))
+    wrong = "not CSV: a quote is opened and not closed"
+    assert [row for row in rows if row[3]] == [('"s 10,t 10', "", 10, wrong), ('s 2001,"t 2001', "", 2001, wrong)]
+    assert rows[10] == ("s 11", "t 11", 11, "") and rows[4999] == ("s 5000", "t 5000", 5000, "")
+
+
+def test_quotes_that_only_seem_to_belong_together_join_no_lines(tmp_path):
+    far = ["a,b"] * 3 + ['c,"d'] + ["e,f"] * 10 + ['g,h"', "i,j"]
+    rows = read(written(tmp_path / "a.csv", "\n".join(far)))
+    assert [row[2] for row in rows if row[3]] == [4], "a quoted field has at most ten lines"
+    near = ["a,b"] * 3 + ['c,"d', 'e",f,g', "h,i"]
+    rows = read(written(tmp_path / "a.csv", "\n".join(near)))
+    assert [row[2:] for row in rows[3:]] == [
+        (4, "not CSV: a quote is opened and not closed"),
+        (5, ""),
+        (6, ""),
+    ]
+
+
+def test_every_line_is_one_row_whatever_is_damaged(tmp_path):
+    chance = random.Random(1)
+    for number in range(60):
+        content = "".join(f's {n}, x{chance.choice(";,|")}"t {n}"\n' for n in range(40))
+        for _ in range(chance.randrange(6)):
+            place = chance.randrange(len(content))
+            content = content[:place] + chance.choice(['"', '""', "\n", "\n\n", ",", ";", "\t"]) + content[place:]
+        for name in ("a.csv", "a.tsv"):
+            rows = read(written(tmp_path / name, content))
+            assert [row[2] for row in rows] == list(range(1, content.count("\n") + 1)), (number, name)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_the_separator_of_a_csv_is_the_one_by_which_lines_agree(tmp_path, separator):
+    pairs = [["Yes, sir", "Oui; oui"], ["a | b", "x"], ["Go, go", "Va, va"], ['"so"', "c; d, e"]]
+    with open(tmp_path / "a.csv", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file, delimiter=separator).writerows(pairs)
+    assert [list(row[:2]) for row in read(tmp_path / "a.csv")] == pairs
+
+
+def test_commas_in_every_sentence_do_not_hide_the_semicolon(tmp_path):
+    path = written(tmp_path / "a.csv", "Yes, go;Oui, va\nNo, stay;Non, restons\n")
+    assert [row[:2] for row in read(path)] == [("Yes, go", "Oui, va"), ("No, stay", "Non, restons")]
+
+
+GERMAN = Columns((("de", "en"), ("source", "target")))
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["german,english", "German,English", "deu,eng", "ger,en", "DE,EN", "de_AT,en-US", "src,tgt", "Source,TARGET"],
+)
+def test_names_and_codes_of_languages_and_roles_are_a_header(tmp_path, header):
+    rows = [("Los", "Go", 2, "")]
+    assert read(written(tmp_path / "a.csv", f"{header}\nLos,Go\n"), GERMAN) == [(header, "", 1, "header"), *rows]
+    first, second = header.split(",")
+    turned = read(written(tmp_path / "b.csv", f"{second},{first}\nGo,Los\n"), GERMAN)
+    assert turned[1:] == rows
+    assert read(written(tmp_path / "a.jsonl", json.dumps({second: "Go", first: "Los"})), GERMAN)[0][:2] == (
+        "Los",
+        "Go",
+    )
+
+
+def test_blank_lines_before_a_header(tmp_path):
+    rows = read(written(tmp_path / "a.csv", "\n \nenglish,german\nGo,Los\n"), GERMAN)
+    assert rows == [("", "", 1, ""), ("", "", 2, ""), ("english,german", "", 3, "header"), ("Los", "Go", 4, "")]
+
+
+def test_a_header_of_other_languages_is_refused_and_words_are_a_pair(tmp_path, documented):
+    with pytest.raises(GlossaError, match=r"line 1: no columns \('de', 'en'\); the file has \['french'") as error:
+        read(written(tmp_path / "a.csv", "french,english\nVa,Go\n"), GERMAN)
+    documented("Data", error.value)
+    assert read(written(tmp_path / "a.csv", "is,est\nno,non\n"), LANGUAGES)[0] == ("is", "est", 1, "")
+    assert read(written(tmp_path / "a.csv", "French,Français\nno,non\n"), LANGUAGES)[0][3] == ""
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+def test_columns_of_the_same_name_are_refused(tmp_path, documented, name):
+    if name == "a.csv":
+        written(tmp_path / name, "en,fr,en\nGo,Va,x\n")
+    else:
+        table = pyarrow.table([["Go"], ["Va"], ["x"]], names=["en", "fr", "en"])
+        pyarrow.parquet.write_table(table, tmp_path / name)
+    with pytest.raises(GlossaError, match="2 columns are named 'en'") as error:
+        read(tmp_path / name)
+    documented("Data", error.value)
+
+
+def test_two_columns_of_one_language_are_ambiguous(tmp_path):
+    path = written(tmp_path / "a.csv", "pt_BR,pt_PT,English\na,b,c\n")
+    with pytest.raises(GlossaError, match=r"no columns \('pt', 'en'\)"):
+        read(path, Columns((("pt", "en"),)))
+    assert read(path, Columns((("pt_PT", "en"),)))[1][:2] == ("b", "c")
+
+
+def test_json_that_the_parser_cannot_hold_costs_its_line(tmp_path):
+    content = "[" * 100_000 + "\n" + '{"en": ' + "9" * 5000 + ', "fr": "x"}\n' + r'{"en": "a\u0000", "fr": "b"}' + "\n"
+    content += r'{"\ud800": 1}' + '\n{"en": 1e999, "fr": "x"}\n{"en": "Go", "fr": "Va"}\n'
+    rows = read(written(tmp_path / "a.jsonl", content))
+    assert rows[0][3] == "JSON that is nested too deeply"
+    assert rows[1][3].startswith("JSON that cannot be read: Exceeds the limit (4300 digits)")
+    assert rows[2][3] == "value of 'en' holds a NUL character"
+    assert rows[3][3] == "no key 'en' or 'fr'; the keys are ['\\ud800']"
+    assert rows[4][3] == "value of 'en' is float, not text" and rows[5] == ("Go", "Va", 6, "")
+
+
+def test_a_quoted_field_over_the_limit_of_the_parser_costs_its_line(tmp_path):
+    rows = read(written(tmp_path / "a.csv", 'a,b\n"' + "x" * 200_000 + '",y\nc,d\n'))
+    assert [row[3] for row in rows] == ["", "not CSV: field larger than field limit (131072)", ""]
+
+
+KINDS = [pyarrow.string(), pyarrow.large_string(), pyarrow.dictionary(pyarrow.int32(), pyarrow.string())]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_parquet_of_every_kind_of_text(tmp_path, kind):
+    columns = [pyarrow.array(["Go", None], kind), pyarrow.array(["Va", "x"], kind)]
+    table = pyarrow.table(columns, names=["en", "fr"])
+    nested = pyarrow.table({"translation": table.to_struct_array().combine_chunks()})
+    for content in (table, nested):
+        pyarrow.parquet.write_table(content, tmp_path / "a.parquet")
+        assert [row[:2] + row[3:] for row in read(tmp_path / "a.parquet")] == [
+            ("Go", "Va", ""), ("{'en': None, 'fr': 'x'}", "", "value of 'en' is null"),
+        ]  # fmt: skip
+
+
+def test_parquet_text_that_is_not_utf8_costs_its_row(tmp_path):
+    raw = pyarrow.array([b"Go", b"\xff", b"Run"])
+    text = pyarrow.Array.from_buffers(pyarrow.string(), 3, raw.buffers())
+    pyarrow.parquet.write_table(pyarrow.table({"en": text, "fr": ["a", "b", "c"]}), tmp_path / "a.parquet")
+    assert [row[3] for row in read(tmp_path / "a.parquet")] == ["", "value of 'en' is bytes, not UTF-8 text", ""]
+
+
+@pytest.mark.parametrize(
+    "column", [[1, 2], [b"a", b"b"], [["a"], ["b"]], [{"x": "a"}, {"x": "b"}]], ids=["int", "binary", "list", "struct"]
+)
+def test_parquet_columns_that_hold_no_text_are_refused(tmp_path, documented, column):
+    pyarrow.parquet.write_table(pyarrow.table({"en": column, "fr": ["a", "b"]}), tmp_path / "a.parquet")
+    with pytest.raises(GlossaError, match=r"a.parquet: column 'en' holds .*, not text.*\['fr'\]") as error:
+        read(tmp_path / "a.parquet")
+    documented("Data", error.value)
+
+
+def test_a_limit_does_not_count_the_header(tmp_path):
+    path = written(tmp_path / "a.csv", 'en,fr\n"a\nb",c\nd,e\nf,g\n')
+    assert [row[:3] for row in read(path, limit=2) if not row[3]] == [("a\nb", "c", 2), ("d", "e", 4)]

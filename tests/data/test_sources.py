@@ -137,7 +137,9 @@ def test_two_text_columns(tmp_path, streaming):
     )
     assert pairs(load_source(arguments)["train"]) == [("Go", "Va"), ("Run", "Cours")]
     with pytest.raises(GlossaError, match=r"its columns are \['english', 'french', 'id'\]"):
-        load_source(DataArguments(dataset=str(tmp_path), streaming=streaming))
+        load_source(DataArguments(dataset=str(tmp_path), streaming=streaming, target_language="de"))
+    by_language = load_source(DataArguments(dataset=str(tmp_path), streaming=streaming))
+    assert pairs(by_language["train"]) == [("Go", "Va"), ("Run", "Cours")]
 
 
 def test_data_set_without_train_or_that_cannot_be_loaded(tmp_path, monkeypatch):

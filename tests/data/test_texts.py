@@ -43,7 +43,7 @@ def test_lines_of_several_files(tmp_path):
 def test_damaged_lines_and_lines_with_tabs_are_counted(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"good\nGo.\tVa !\nbroken \xff\n")
-    texts, report = texts_of(path)
+    texts, report = texts_of(path, trust_data=True)
     assert texts == {"train": ["good"]} and report.splits["train"]["malformed"] == 2
     assert "tab" in report.malformed_rows[0]["reason"] and "not UTF-8" in report.malformed_rows[1]["reason"]
     with pytest.raises(GlossaError, match=r"a.txt, line 2: a tab .* named .tsv"):

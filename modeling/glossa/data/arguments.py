@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..errors import GlossaError
+from .languages import settled_code
 
 NORMALIZATION_STEPS = ("nfkc", "lowercase", "hyphens_to_spaces", "strip_punctuation")
 
@@ -35,7 +36,7 @@ class DataArguments:
     data_path: list[str] = field(
         default_factory=list,
         metadata={
-            "help": "Local pairs instead of a download: one file (.tsv .txt .csv .jsonl .parquet, also .gz, or an "
+            "help": "Local pairs instead of a download: one file (.tsv .txt .csv .jsonl, also .gz .xz, .parquet or an "
             "Anki .zip), or two line-aligned text files, source then target. For pretraining also any number of text "
             "files with one text per line, or of tables with a text_column."
         },
@@ -50,11 +51,11 @@ class DataArguments:
     )
     source_language: str = field(
         default="en",
-        metadata={"help": "Code of the source language, as in the data."},
+        metadata={"help": "Code of the source language, as in the data; names (German) are understood."},
     )
     target_language: str = field(
         default="fr",
-        metadata={"help": "Code of the target language, as in the data."},
+        metadata={"help": "Code of the target language, as in the data; names (German) are understood."},
     )
     source_column: str | None = field(
         default=None,
@@ -105,6 +106,13 @@ class DataArguments:
     strict: bool = field(
         default=False,
         metadata={"help": "Stop at the first malformed row instead of counting and dropping it."},
+    )
+    trust_data: bool = field(
+        default=False,
+        metadata={
+            "help": "Train even if the data look wrong (over one malformed row in twenty, a side in another "
+            "language, equal sides, sides of very different length), with a warning."
+        },
     )
     drop_identical: bool = field(
         default=False,
@@ -163,6 +171,7 @@ class DataArguments:
         for name in ("source_language", "target_language"):
             if not isinstance(getattr(self, name), str):
                 raise GlossaError(f"{name} is {getattr(self, name)!r}; give a code in quotes: YAML reads no as false.")
+            setattr(self, name, settled_code(getattr(self, name)))
         if self.source_language == self.target_language:
             raise GlossaError(
                 f"source_language and target_language are both {self.source_language!r}; they must differ."

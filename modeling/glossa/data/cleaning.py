@@ -10,15 +10,16 @@ from datasets import Dataset, DatasetDict, Features, Value
 from .. import pipeline_glossa
 from ..errors import GlossaError
 from ..pipeline_glossa import clean_text, split_text
-from . import splitting
+from . import plausibility, readers, splitting
 from .arguments import DataArguments
 from .caching import cached_map
+from .readers import CONTINUED, HEADER
 from .splitting import normalize_side
 
 logger = logging.getLogger(__name__)
 
-OUTCOMES = ("kept", "malformed", "empty", "identical", "kept_out")  # of a row; stored as numbers
-KEPT, MALFORMED, EMPTY, IDENTICAL, KEPT_OUT = range(5)
+OUTCOMES = ("kept", "malformed", "empty", "identical", "kept_out", "header", "continued")  # of a row, as numbers
+KEPT, MALFORMED, EMPTY, IDENTICAL, KEPT_OUT, IS_HEADER, IS_CONTINUED = range(7)
 EXAMPLES = 10
 _CHECKED = Features(
     {"source": Value("string"), "target": Value("string"), "key": Value("uint64"), "outcome": Value("uint8")}
@@ -30,11 +31,12 @@ class DataReport:
     """Counts of the data preparation; `to_dict()` is JSON-serializable.
 
     Attributes:
-        splits: Row counts by split and reason: read, malformed, empty, identical, duplicates, kept; with
-            `split_sentences` also `split` (rows added by splitting), with `keep_out` also `kept_out`. Later steps add
-            more.
+        splits: Row counts by split and outcome. `read` (every line of a file) and `split` (rows added by
+            `split_sentences`) are together malformed, empty, identical, duplicates, kept and, where there are any,
+            kept_out, header and continued (further lines of a row of several lines). Later steps add more.
         malformed_rows: The first ten, each with file, line, reason and excerpt.
         sizes: Pairs by split.
+        languages: The language of each side that most of a sample is in, by split; only of sides with a clear answer.
         overlap: Evaluation pairs that share a side with training, by split and side.
         fingerprints: A hash of the texts of each split, which a resumed run compares.
     """
@@ -42,6 +44,7 @@ class DataReport:
     splits: dict[str, dict[str, int]] = field(default_factory=dict)
     malformed_rows: list[dict] = field(default_factory=list)
     sizes: dict[str, int] = field(default_factory=dict)
+    languages: dict[str, dict[str, str]] = field(default_factory=dict)
     overlap: dict[str, dict[str, int]] = field(default_factory=dict)
     fingerprints: dict[str, str] = field(default_factory=dict)
 
@@ -49,19 +52,20 @@ class DataReport:
         return asdict(self)
 
 
-def clean(dataset: DatasetDict, arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
+def clean(dataset: DatasetDict, arguments: DataArguments, sides: bool = True) -> tuple[DatasetDict, DataReport]:
     """Clean pairs (columns `source`, `target`) in their original order, and a report of what was dropped.
 
     Drops malformed rows, rows with an empty side, pairs with a side in `keep_out` and repeated pairs of a split; with
     `drop_identical` also training pairs with equal sides. With `split_sentences`, training rows are first split into
-    pairs of sentences. Raises `GlossaError` if no pair is left, or with `strict` at the first malformed row.
+    pairs of sentences. Raises `GlossaError` if no pair is left, with `strict` at the first malformed row, and without
+    `trust_data` if the data are implausible; `sides=False` says that source and target are the same text.
     """
     report = DataReport()
-    cleaned = {split: _clean_split(split, rows, arguments, report) for split, rows in dataset.items()}
+    cleaned = {split: _clean_split(split, rows, arguments, report, sides) for split, rows in dataset.items()}
     return DatasetDict(cleaned), report
 
 
-def _clean_split(split: str, rows: Dataset, arguments: DataArguments, report: DataReport) -> Dataset:
+def _clean_split(split: str, rows: Dataset, arguments: DataArguments, report: DataReport, sides: bool) -> Dataset:
     counts = {"read": len(rows)}
     if arguments.split_sentences and split == "train":
         rows = _split_rows(rows)
@@ -74,7 +78,7 @@ def _clean_split(split: str, rows: Dataset, arguments: DataArguments, report: Da
         rows,
         _check_rows,
         sorted(rules.items()),
-        [pipeline_glossa, splitting],
+        [pipeline_glossa, readers, splitting],
         fn_kwargs=rules,
         remove_columns=rows.column_names,
         features=_CHECKED,
@@ -97,6 +101,7 @@ def _clean_split(split: str, rows: Dataset, arguments: DataArguments, report: Da
     _, earliest = numpy.unique(checked.data.column("key").to_numpy()[usable], return_index=True)
     kept = usable[numpy.sort(earliest)]
     reasons = [MALFORMED, EMPTY, IDENTICAL, *([KEPT_OUT] if arguments.keep_out else [])]
+    reasons += [number for number in (IS_HEADER, IS_CONTINUED) if (outcome == number).any()]
     counts |= {OUTCOMES[number]: int((outcome == number).sum()) for number in reasons}
     counts |= {"duplicates": len(usable) - len(kept), "kept": len(kept)}
     report.splits[split] = counts
@@ -110,7 +115,13 @@ def _clean_split(split: str, rows: Dataset, arguments: DataArguments, report: Da
             f"{counts['empty']} with an empty side, {counts['identical']} identical).{why} Check the format and "
             "the languages."
         )
-    return checked.select_columns(["source", "target"]).select(kept)
+    pairs = checked.select_columns(["source", "target"]).select(kept)
+    plausibility.check_malformed(split, counts, examples, arguments)
+    if sides:
+        sample = plausibility.sample(len(kept))
+        found = plausibility.check_sides(split, pairs.select(sample), rows.select(kept[sample])["line"][:], arguments)
+        report.languages |= {split: found} if found else {}
+    return pairs
 
 
 def _split_rows(rows: Dataset) -> Dataset:
@@ -143,7 +154,7 @@ def _check_rows(batch: dict, drop_identical: bool, keep_out: list[str]) -> dict:
         # hash with a probability of three in a million.
         keys.append(xxhash.xxh3_64_intdigest(f"{source}\n{target}".encode()))
         if problem:
-            outcomes.append(MALFORMED)
+            outcomes.append({HEADER: IS_HEADER, CONTINUED: IS_CONTINUED}.get(problem, MALFORMED))
         elif not source or not target:
             outcomes.append(EMPTY)
         elif keep_out and (normalize_side(source) in keep_out or normalize_side(target) in keep_out):

@@ -1,5 +1,7 @@
 """Data settings to clean, split sentence pairs."""
 
+from dataclasses import replace
+
 from datasets import Dataset, DatasetDict
 
 from .arguments import DataArguments
@@ -39,6 +41,6 @@ def group_references(dataset: Dataset) -> list[tuple[str, list[str]]]:
 
 
 def load_pairs(arguments: DataArguments) -> Dataset:
-    """The clean pairs that `arguments` describe, without held-out splits."""
-    dataset, _ = clean(load_source(arguments), arguments)
+    """The clean pairs that `arguments` describe, without held-out splits; implausible data give a warning only."""
+    dataset, _ = clean(load_source(arguments), replace(arguments, trust_data=True))
     return dataset["train"]

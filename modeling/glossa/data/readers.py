@@ -1,32 +1,38 @@
 """Readers of local files, one for each format.
 
-A reader yields `(source, target, line, problem)`: the two texts, the 1-based line number (row number for Parquet), and
-the reason why the row is malformed, or "". The source of a malformed row is its raw text.
+A reader yields one row for every line of a file (every row of Parquet): `(source, target, line, problem)`, the two
+texts, the 1-based number, and "" or why the line gives no pair: `HEADER`, `CONTINUED`, or why it is malformed. Its
+source is then its raw text.
 """
 
 import csv
-import gzip
 import json
 import logging
-import zipfile
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, zip_longest
+from functools import lru_cache
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 
 import pyarrow
 import pyarrow.parquet
 
 from ..errors import GlossaError
+from .files import NOT_UTF8, PACKED, damage_refused, ending, lines, wrong_encoding
+from .languages import language_code
 
 logger = logging.getLogger(__name__)
 
 Row = tuple[str, str, int, str]
-NOT_UTF8 = "not UTF-8"
-TABLES = (".tsv", ".csv", ".jsonl", ".json", ".parquet", ".zip")
-FORMATS = ".tsv .tab .txt (tab-separated), .csv, .jsonl .json (one object per line), .parquet, all also .gz, and .zip"
+HEADER = "header"
+CONTINUED = "continues the row above"
+FORMATS = (
+    ".tsv .tab .txt (tab-separated), .csv, .jsonl .json (one object per line), also .gz or .xz; .parquet and .zip"
+)
+SEPARATORS = ",;\t|"
+SAMPLED = 100  # lines that show the separator of a .csv
+QUOTED_LINES = 10  # a quoted field has at most as many lines; a quote that is open for longer is a stray one
 
 
 @dataclass(frozen=True)
@@ -45,8 +51,9 @@ class Columns:
     swapped: bool = False
     lines: bool = False
 
-    def find(self, present) -> tuple[str, str] | None:
-        return next((pair for pair in self.names if set(pair) <= set(present)), None)
+    def find(self, present: Sequence[str]) -> tuple[str, str] | None:
+        """The names of the two columns among `present`: the exact ones, or others for the same languages or roles."""
+        return _find(self, tuple(present))
 
     def missing(self, place: str, present: str) -> GlossaError:
         """The error for a table at `place` without these columns; `present` describes the columns it has."""
@@ -54,95 +61,65 @@ class Columns:
         if first == second:
             wanted, advice = f"column {first!r}", "Set text_column to one of these."
         else:
-            wanted, advice = f"columns {self.names[0]}", "Set source_column and target_column to two of these."
+            languages = "" if self.required else "source_language and target_language, or "
+            wanted = f"columns {self.names[0]}"
+            advice = f"Set {languages}source_column and target_column to two of these."
         return GlossaError(f"{place}: no {wanted}; {present}. {advice}")
 
+    def unique(self, place: str, present: Sequence[str]) -> tuple[str, str] | None:
+        """Like `find`. Raises `GlossaError` if one of the two names occurs twice."""
+        found = self.find(present)
+        for name in found or ():
+            if present.count(name) > 1:
+                raise GlossaError(f"{place}: {present.count(name)} columns are named {name!r}. Rename all but one.")
+        return found
 
-def is_table(path: str | Path) -> bool:
-    """Whether the file name is that of a table, not of plain text."""
-    return str(path).lower().removesuffix(".gz").endswith((*TABLES, ".tab"))
+
+@lru_cache(maxsize=64)  # a line of JSON may have a MiB of keys
+def _find(columns: Columns, present: tuple[str, ...]) -> tuple[str, str] | None:
+    for pair in columns.names:
+        if set(pair) <= set(present):
+            return pair
+    for pair in columns.names if not columns.required else ():
+        first, second = (_alike(name, present) for name in pair)
+        if len(first) == len(second) == 1:
+            return first[0], second[0]
+    return None
+
+
+def _alike(name: str, present: tuple[str, ...]) -> list[str]:
+    """The columns for the language or role `name`: that of just this name, or all with another name for it."""
+    return [name] if name in present else [other for other in present if _role(other) == _role(name)]
+
+
+def _role(name: str) -> str:
+    name = name.strip().casefold()
+    return {"src": "source", "tgt": "target", "trg": "target"}.get(name) or language_code(name) or name
 
 
 def read_rows(paths: tuple[Path, ...], columns: Columns, limit: int | None) -> Iterator[Row]:
-    """Rows of one file of pairs, or of two line-aligned text files; at most `limit` rows.
+    """Rows of one file of pairs, or of two line-aligned text files; at most `limit` rows besides the header.
 
     Raises `GlossaError` if a file is unusable as a whole: damaged, not UTF-8, not aligned.
     """
-    rows = _read_aligned(*paths) if len(paths) == 2 else _read_table(paths[0], columns)
-    total = undecodable = first = 0
-    for row in islice(rows, limit):
-        total += 1
-        if row[3].startswith(NOT_UTF8):
-            undecodable += 1
-            first = first or row[2]
+    total = beside = undecodable = first = 0
+    for row in _read_aligned(*paths) if len(paths) == 2 else _read_table(paths[0], columns):
         yield row
+        total += 1
+        if row[3]:
+            beside += row[3] in (HEADER, CONTINUED)
+            if row[3].startswith(NOT_UTF8):
+                undecodable += 1
+                first = first or row[2]
+        if total - beside == limit:
+            break
     # A few damaged lines are noise; many mean another encoding, in which the remaining lines are wrong too.
     if undecodable >= 10 and undecodable > total / 100:
-        _wrong_encoding(paths[0], first, f"{undecodable} of {total} lines are not UTF-8", "ISO-8859-1")
-
-
-def _wrong_encoding(path: Path, line: int, what: str, guess: str):
-    raise GlossaError(
-        f"{path}, line {line}: wrong encoding: {what}. Only UTF-8 is read. If the file is {guess}, convert it: "
-        f"iconv -f {guess} -t UTF-8 {path.name} > utf8-{path.name}"
-    )
-
-
-@contextmanager
-def open_binary(path: Path):
-    """Open a file for reading bytes, unpacking .gz and .zip. Raises `GlossaError` if an archive is damaged."""
-    try:
-        if path.suffix == ".zip":
-            with zipfile.ZipFile(path) as archive, archive.open(_text_member(path, archive)) as file:
-                yield file
-        else:
-            with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
-                yield file
-    except (OSError, EOFError, zlib.error, zipfile.BadZipFile, pyarrow.ArrowInvalid) as error:
-        raise GlossaError(
-            f"{path} cannot be read: {error}. It may be damaged or not be what its name "
-            "says; download or pack it again."
-        ) from error
-
-
-def _text_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-    members = [item for item in archive.infolist() if not item.is_dir()]
-    texts = [item for item in members if item.filename.endswith((".txt", ".tsv"))]
-    texts = [item for item in texts if not Path(item.filename).name.startswith(("_", "."))]
-    if len(texts) != 1:
-        raise GlossaError(
-            f"{path} holds {len(texts)} text files among {[item.filename for item in members]}; exactly "
-            "one .txt or .tsv beside _about.txt is allowed. Unpack the archive and give the file you mean."
-        )
-    if texts[0].flag_bits & 1:
-        raise GlossaError(f"{path} is protected by a password; unpack it and give {texts[0].filename}.")
-    return texts[0]
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    """Lines without LF or CRLF and without byte order mark. Other line separators are part of the text."""
-    with open_binary(path) as file:
-        for number, line in enumerate(file):
-            if number == 0:
-                if line.startswith((b"\xff\xfe", b"\xfe\xff")) or line[:4096].count(0) > len(line[:4096]) // 8:
-                    _wrong_encoding(path, 1, "this looks like UTF-16", "UTF-16")
-                line = line.removeprefix(b"\xef\xbb\xbf")
-            yield line.removesuffix(b"\n").removesuffix(b"\r")
-
-
-def _decode(line: bytes) -> tuple[str, str]:
-    try:
-        return line.decode(), ""
-    except UnicodeDecodeError as error:
-        column = len(line[: error.start].decode()) + 1
-        return (
-            line.decode(errors="backslashreplace"),
-            f"{NOT_UTF8}: byte 0x{line[error.start]:02x} at column {column}",
-        )
+        raise wrong_encoding(paths[0], first, f"{undecodable} of {total} lines are not UTF-8", "ISO-8859-1")
 
 
 def _read_aligned(source_path: Path, target_path: Path) -> Iterator[Row]:
-    pairs = enumerate(zip_longest(_lines(source_path), _lines(target_path)), 1)
+    pairs = enumerate(zip_longest(lines(source_path), lines(target_path)), 1)
     for number, (source, target) in pairs:
         if source is None or target is None:
             longer = number + sum(1 for _ in pairs)
@@ -151,18 +128,16 @@ def _read_aligned(source_path: Path, target_path: Path) -> Iterator[Row]:
                 f"{source_path} has {counts[0]} lines and {target_path} has {counts[1]}: they cannot be aligned. "
                 "Line n of one must translate line n of the other; find the line that is missing."
             )
-        source, problem = _decode(source)
-        target, target_problem = _decode(target)
-        yield source, target, number, problem or (target_problem and f"{target_problem} of the target file")
+        yield source[0], target[0], number, source[1] or (target[1] and f"{target[1]} of the target file")
 
 
 def _read_table(path: Path, columns: Columns) -> Iterator[Row]:
-    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+    suffix = ending(path)
     if columns.lines:
         yield from _read_text(path)
     elif suffix in (".jsonl", ".json"):
         yield from _read_json_lines(path, columns)
-    elif suffix == ".parquet":
+    elif suffix == ".parquet" and path.suffix.lower() not in PACKED:
         yield from _read_parquet(path, columns)
     elif suffix == ".csv":
         yield from _read_columns(path, columns, _csv_records(path))
@@ -170,71 +145,114 @@ def _read_table(path: Path, columns: Columns) -> Iterator[Row]:
         yield from _read_columns(path, columns, _tab_records(path))
     else:
         raise GlossaError(
-            f"{path}: no format is known for {suffix or 'a name without ending'!r}; allowed are {FORMATS}. "
-            "Two line-aligned text files of any ending are given as two paths, source then target."
+            f"{path}: no format is known for {''.join(path.suffixes) or 'a name without ending'!r}; allowed are "
+            f"{FORMATS}. Two line-aligned text files of any ending are given as two paths, source then target."
         )
 
 
 def _read_text(path: Path) -> Iterator[Row]:
-    for number, line in enumerate(_lines(path), 1):
-        text, problem = _decode(line)
+    for number, (text, problem) in enumerate(lines(path), 1):
         if "\t" in text.strip() and not problem:
             problem = "a tab within the text, as in a table; a file of pairs must be named .tsv"
         yield text, text, number, problem
 
 
-def _tab_records(path: Path) -> Iterator[tuple[int, list[str], str, str]]:
-    """`(line, fields, raw text, problem)` of each line."""
-    for number, line in enumerate(_lines(path), 1):
-        text, problem = _decode(line)
+Record = tuple[int, list[str], str, str]  # line, fields, raw text, problem
+
+
+def _tab_records(path: Path) -> Iterator[Record]:
+    for number, (text, problem) in enumerate(lines(path), 1):
         yield number, text.split("\t") if text.strip() else [], text, problem
 
 
-def _csv_records(path: Path) -> Iterator[tuple[int, list[str], str, str]]:
-    read, problems = [], []
+def _csv_records(path: Path) -> Iterator[Record]:
+    """Records of a .csv. A quote that is not closed costs its own line; reading continues with the next one.
 
-    def physical_lines():
-        for line in _lines(path):
-            text, problem = _decode(line)
-            read.append(text)
-            problems.append(problem)
-            yield text + "\n"
+    A record of several lines is followed by a `CONTINUED` record for each further line.
+    """
+    stream = lines(path)
+    sample = list(islice(stream, SAMPLED))
+    separator, width = _separator([text for text, problem in sample if not problem])
+    stream, ahead, taken = chain(sample, stream), deque[tuple[str, str]](), list[tuple[str, str]]()
 
-    reader = csv.reader(physical_lines(), strict=True)
+    def lines_of_a_record():
+        while len(taken) < QUOTED_LINES and (line := ahead.popleft() if ahead else next(stream, None)):
+            taken.append(line)
+            yield line[0] + "\n"
+
+    reader, number = _csv_reader(lines_of_a_record(), separator), 0
     while True:
-        start = reader.line_num + 1
-        read.clear()
-        problems.clear()
-        try:
-            fields, problem = next(reader), ""
-        except StopIteration:
+        taken.clear()
+        fields, problem = _next_record(reader)
+        if not taken:
             return
-        except csv.Error as error:
-            fields, problem = [], f"not CSV: {error}"
-        yield start, fields, "\n".join(read), next(filter(None, problems), problem)
+        problem = taken[0][1] or problem
+        whole = len(taken) == 1 or (len(fields) == width and not any(problem for _, problem in taken))
+        if problem or not whole:
+            problem = problem or "not CSV: a quote is opened and not closed"
+            ahead.extendleft(reversed(taken[1:]))
+            del taken[1:]
+            reader = _csv_reader(lines_of_a_record(), separator)
+        number += 1
+        raw = "\n".join(text for text, _ in taken)
+        yield number, fields if raw.strip() else [], raw, problem
+        for text, _ in taken[1:]:
+            number += 1
+            yield number, [], text, CONTINUED
 
 
-def _read_columns(path: Path, columns: Columns, records) -> Iterator[Row]:
+def _csv_reader(texts: Iterable[str], separator: str):
+    return csv.reader(texts, delimiter=separator, strict=True)
+
+
+def _next_record(reader) -> tuple[list[str], str]:
+    """The fields of the next record, and why it is malformed; no fields and "" at the end."""
+    try:
+        return next(reader, []), ""
+    except csv.Error as error:
+        reason = "a quote is opened and not closed" if str(error) == "unexpected end of data" else str(error)
+        return [], f"not CSV: {reason}"
+
+
+def _separator(sample: list[str]) -> tuple[str, int]:
+    """The separator of lines of CSV, and the number of columns, by which most lines agree.
+
+    Of several, it is the one that spaces follow less often, as they follow commas in sentences.
+    """
+    best, found = (0, 0), (",", 1)
+    for separator in SEPARATORS:
+        records = [_next_record(_csv_reader([text], separator))[0] for text in sample if text.strip()]
+        widths = Counter(len(fields) for fields in records if len(fields) > 1)
+        if widths:
+            width, agreeing = widths.most_common(1)[0]
+            spaces = sum(field.startswith(" ") for fields in records for field in fields[1:])
+            if (agreeing, -spaces) > best:
+                best, found = (agreeing, -spaces), (separator, width)
+    return found
+
+
+def _read_columns(path: Path, columns: Columns, records: Iterator[Record]) -> Iterator[Row]:
     widths: tuple[int, ...]
     source, target, widths = (1, 0, (2, 3)) if columns.swapped else (0, 1, (2, 3))
-    for index, (number, fields, raw, problem) in enumerate(records):
-        if index == 0:
+    started = False
+    for number, fields, raw, problem in records:
+        if not problem and fields and not started:
+            started = True
             header = [field.strip() for field in fields]
-            if not columns.required and not columns.find(header):
-                header = [name.lower() for name in header]
-            found = columns.find(header)
+            found = columns.unique(f"{path}, line {number}", header)
             if found:
                 source, target, widths = header.index(found[0]), header.index(found[1]), (len(header),)
+                yield raw, "", number, HEADER
                 continue
-            if columns.required:
-                raise columns.missing(f"{path}, line 1", f"the file has {header}")
+            if columns.required or _is_header(header, columns):
+                raise columns.missing(f"{path}, line {number}", f"the file has {header}")
             logger.info(
                 "%s has no header; column %d is the source, column %d the target", path, source + 1, target + 1
             )
         if not problem and fields and len(fields) not in widths:
             allowed = " or ".join(map(str, widths))
             problem = f"{len(fields)} column{'s' * (len(fields) > 1)}, where {allowed} are expected"
-            if path.suffix != ".csv" and len(fields) == 1:
+            if ending(path) != ".csv" and len(fields) == 1:
                 problem = f"no tab: {problem}"
         if problem:
             yield raw, "", number, problem
@@ -244,57 +262,117 @@ def _read_columns(path: Path, columns: Columns, records) -> Iterator[Row]:
             yield fields[source], fields[target], number, ""
 
 
+def _is_header(fields: list[str], columns: Columns) -> bool:
+    """Whether a line without the wanted columns can only be a header: different languages or roles.
+
+    Short codes are words too, such as "is" and "no", so one field must be a name or wanted.
+    """
+    roles = [_role(field) for field in fields]
+    wanted = {_role(name) for pair in columns.names for name in pair}
+    known = all(role in ("source", "target") or language_code(role) for role in roles)
+    certain = any(role in wanted or len(field) > 3 for role, field in zip(roles, fields, strict=True))
+    return known and certain and len(set(roles)) > 1
+
+
 def pair_of(record: dict, source: str, target: str) -> tuple[str, str, str]:
     """Source, target and problem of a record with the sides under the keys `source` and `target`."""
     for key in (source, target):
         text = record[key]
         if not isinstance(text, str):
-            kind = "null" if text is None else f"{type(text).__name__}, not text"
+            kind = "null" if text is None else f"{type(text).__name__}, not {'UTF-8 ' * isinstance(text, bytes)}text"
             return str(record), "", f"value of {key!r} is {kind}"
         if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
             return ascii(text), "", f"value of {key!r} holds half a surrogate pair"
+        if "\0" in text:
+            return text, "", f"value of {key!r} holds a NUL character"
     return record[source], record[target], ""
 
 
 def _read_json_lines(path: Path, columns: Columns) -> Iterator[Row]:
-    for number, line in enumerate(_lines(path), 1):
-        raw, problem = _decode(line)
+    for number, (raw, problem) in enumerate(lines(path), 1):
         if not raw.strip():
             yield "", "", number, ""
             continue
-        try:
-            record = None if problem else json.loads(raw)
-        except json.JSONDecodeError as error:
-            problem = f"not JSON: {error.msg} at column {error.colno}"
-        if not problem and not isinstance(record, dict):
-            problem = f"not a JSON object but {type(record).__name__}; one object per line is expected"
+        record = None
+        if not problem:
+            record, problem = _json_object(raw)
         if problem:
             yield raw, "", number, problem
             continue
         if isinstance(record.get("translation"), dict) and not columns.required:
             record = record["translation"]
-        found = columns.find(record)
+        found = columns.find(list(record))
         if not found:
             missing = [key for key in dict.fromkeys(columns.names[0]) if key not in record]
-            yield raw, "", number, f"no key {' or '.join(map(repr, missing))}; the keys are {list(record)}"
+            problem = f"no key {' or '.join(map(repr, missing))}; the keys are {list(record)[:10]}"
+            yield raw, "", number, problem
             continue
         source, target, problem = pair_of(record, *found)
         yield raw if problem else source, target, number, problem
 
 
+def _json_object(text: str) -> tuple[dict, str]:
+    """The object in a line of JSON, or what is wrong with the line."""
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        return {}, f"not JSON: {error.msg} at column {error.colno}"
+    except RecursionError:
+        return {}, "JSON that is nested too deeply"
+    except ValueError as error:  # a number of too many digits
+        return {}, f"JSON that cannot be read: {error}"
+    if not isinstance(value, dict):
+        return {}, f"not a JSON object but {type(value).__name__}; one object per line is expected"
+    return value, ""
+
+
 def _read_parquet(path: Path, columns: Columns) -> Iterator[Row]:
-    with open_binary(path) as stream:
-        file = pyarrow.parquet.ParquetFile(stream)
+    with damage_refused(path), pyarrow.parquet.ParquetFile(path) as file:
         schema = file.schema_arrow
         nested = "translation" in schema.names and not columns.required
-        present = [item.name for item in schema.field("translation").type] if nested else schema.names
-        found = columns.find(present)
+        nested = nested and pyarrow.types.is_struct(schema.field("translation").type)
+        fields = list(schema.field("translation").type) if nested else list(schema)
+        present = [field.name for field in fields]
+        found = columns.unique(str(path), present)
         if not found:
             raise columns.missing(str(path), f"the file has {present}")
+        places = [present.index(name) for name in found]
+        for place in places:
+            if not _is_text(fields[place].type):
+                raise GlossaError(
+                    f"{path}: column {present[place]!r} holds {fields[place].type}, not text. Give the file a text "
+                    "column, or set source_column and target_column to two of "
+                    f"{[field.name for field in fields if _is_text(field.type)]}."
+                )
         number = 0
         for batch in file.iter_batches(columns=["translation"] if nested else sorted(set(found))):
-            for record in batch.to_pylist():
+            sides = batch.column("translation").flatten() if nested else batch
+            texts = [_texts(sides[place] if nested else batch.column(present[place])) for place in places]
+            for source, target in zip(*texts, strict=True):
                 number += 1
-                record = record["translation"] if nested else record
-                source, target, problem = pair_of(record or dict.fromkeys(found), *found)
-                yield source, target, number, problem
+                first, second, problem = pair_of({found[0]: source, found[1]: target}, *found)
+                yield first, second, number, problem
+
+
+def _is_text(kind: pyarrow.DataType) -> bool:
+    if pyarrow.types.is_dictionary(kind):
+        kind = kind.value_type
+    types = pyarrow.types
+    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind) or types.is_null(kind)
+
+
+def _texts(column: pyarrow.Array) -> list[str | bytes | None]:
+    """The texts of a column; bytes where one is not UTF-8."""
+    try:
+        return column.to_pylist()
+    except UnicodeDecodeError:
+        if pyarrow.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        return [_decoded(value) for value in column.cast(pyarrow.large_binary()).to_pylist()]
+
+
+def _decoded(value: bytes | None) -> str | bytes | None:
+    try:
+        return value if value is None else value.decode()
+    except UnicodeDecodeError:
+        return value

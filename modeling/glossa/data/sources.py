@@ -20,7 +20,7 @@ from datasets import (
 from datasets.exceptions import DatasetGenerationError, DatasetsError
 
 from ..errors import GlossaError, http_errors
-from . import anki, readers
+from . import anki, files, languages, readers
 from .arguments import DataArguments, check_paths
 from .caching import cached_map, cached_rows
 from .readers import Columns, pair_of, read_rows
@@ -32,19 +32,20 @@ FEATURES = Features(
         "source": Value("string"),
         "target": Value("string"),
         "line": Value("int64"),  # 1-based, in the file
-        "problem": Value("string"),  # why the row is malformed, or ""
-        "file": Value("string"),  # of malformed rows, else ""
+        "problem": Value("string"),  # "", or why the row is no pair: malformed, or `HEADER` or `CONTINUED` of readers
+        "file": Value("string"),  # of rows with a problem, else ""
     }
 )
 SPLITS = ("train", "validation", "test")
+_READING = (files, languages, readers)
 
 
 def load_source(arguments: DataArguments) -> DatasetDict:
     """Raw rows of every split: "train", and "validation" and "test" if they are predefined.
 
-    A row has `source` and `target` (unchanged text), `line` (1-based), `problem` (why the row is malformed, or "";
-    `source` is then the raw text) and `file` (of malformed rows, else ""). Rows are cached, so an unchanged file is
-    read once. Raises `GlossaError` if the data is missing, damaged or empty, or lacks a language.
+    Every line of a file is a row of `FEATURES`: `source` and `target` (unchanged text; `source` is the raw text if
+    there is a problem), `line` (1-based), `problem` and `file`. Rows are cached, so an unchanged file is read once.
+    Raises `GlossaError` if the data is missing, damaged or empty, or lacks a language.
     """
     limits = {name: getattr(arguments, f"max_{name}_samples") for name in SPLITS}
     if arguments.data_path:
@@ -87,7 +88,7 @@ def read_files(paths, columns: Columns, limit: int | None) -> Dataset:
     for path in paths:
         if path.is_dir():
             raise GlossaError(f"{path} is a folder; give a file in it. Formats: {readers.FORMATS}.")
-        if len(paths) == 2 and path.name.removesuffix(".gz").endswith(readers.TABLES):
+        if len(paths) == 2 and files.is_table(path):
             raise GlossaError(f"{path} is a table; two paths are two line-aligned text files. Give one table only.")
     stamps = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths]
     arguments = {"paths": paths, "columns": columns, "limit": limit}
@@ -95,10 +96,11 @@ def read_files(paths, columns: Columns, limit: int | None) -> Dataset:
 
 
 def _file_rows(paths: tuple[Path, ...], columns: Columns, limit: int | None) -> Iterator[dict]:
-    name, line = " and ".join(map(str, paths)), 0
+    name, rows = " and ".join(map(str, paths)), 0
     for source, target, line, problem in read_rows(paths, columns, limit):
+        rows += problem != readers.HEADER
         yield _row(source, target, line, problem, name)
-    if not line:
+    if not rows:
         raise GlossaError(f"{name} is empty: it has no rows. Give a file with at least one pair.")
 
 
@@ -114,7 +116,7 @@ def _row(source: str, target: str, line: int, problem: str, file: str) -> dict:
 
 def _generated(generate, arguments: dict, settings: tuple) -> Dataset:
     try:
-        return cached_rows(generate, arguments, FEATURES, settings, [readers])
+        return cached_rows(generate, arguments, FEATURES, settings, _READING)
     except DatasetGenerationError as error:
         if isinstance(error.__cause__, GlossaError):
             raise error.__cause__ from None
@@ -165,7 +167,7 @@ def _from_splits(splits, arguments: DataArguments, limits, name: str, version: s
                 rows,
                 _batch_rows,
                 sorted(keys.items()),
-                [readers],
+                _READING,
                 with_indices=True,
                 fn_kwargs=keys,
                 remove_columns=rows.column_names,
@@ -180,14 +182,15 @@ def _find_columns(features: Features | dict, columns: Columns, name: str) -> tup
     translation = features.get("translation")
     if not columns.required and isinstance(translation, Translation | dict):
         present = translation.languages if isinstance(translation, Translation) else list(translation)
-        missing = [repr(key) for key in columns.names[0] if key not in present]
-        if missing:
+        found = columns.find(present)
+        if not found:
+            missing = [repr(key) for key in columns.names[0] if key not in present]
             raise GlossaError(
                 f"{name} lacks {' or '.join(missing)}; its languages are "
                 f"{sorted(present)}. Set source_language and target_language to two of these."
             )
-        return "translation", *columns.names[0]
-    found = columns.find(features)
+        return "translation", *found
+    found = columns.find(list(features))
     if not found:
         raise columns.missing(name, f"its columns are {sorted(features)}")
     return None, *found

@@ -14,8 +14,9 @@ from .arguments import DataArguments
 from .caching import cached_map
 from .cleaning import DataReport, clean
 from .corruption import PretrainingCollator
+from .files import is_table
 from .pairs import prepare_pairs
-from .readers import Columns, is_table
+from .readers import Columns
 from .sources import load_source, read_files
 from .splitting import check_overlap, split_by_component
 
@@ -40,7 +41,7 @@ def prepare_texts(arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
         texts = DatasetDict({split: _sides(rows) for split, rows in pairs.items() if split != "test"})
     else:
         # A text becomes a pair with itself, so that the cleaning and splitting of pairs apply.
-        rows, report = clean(load_texts(arguments), replace(arguments, drop_identical=False))
+        rows, report = clean(load_texts(arguments), replace(arguments, drop_identical=False), sides=False)
         if "validation" not in rows and arguments.validation_size:
             rows |= split_by_component(rows["train"], arguments.validation_size, 0, arguments.split_seed)
         elif "validation" in rows and arguments.max_validation_samples:

@@ -1,0 +1,130 @@
+"""Lines of local files, plain or packed. Memory is bounded, whatever the file holds."""
+
+import gzip
+import io
+import lzma
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+import pyarrow
+
+from ..errors import GlossaError
+
+PACKED: dict[str, Callable] = {".gz": gzip.open, ".xz": lzma.open}
+TABLES = (".tsv", ".tab", ".csv", ".jsonl", ".json", ".parquet", ".zip")
+MAX_LINE = 1 << 20  # bytes; the longest sentences of real corpora have some thousands
+BOM = b"\xef\xbb\xbf"
+NOT_UTF8 = "not UTF-8"
+# What the libraries raise for damaged files.
+DAMAGE = (
+    OSError, EOFError, ValueError, RuntimeError, MemoryError, OverflowError, struct.error, zlib.error, lzma.LZMAError,
+    zipfile.BadZipFile, pyarrow.ArrowException,
+)  # fmt: skip
+
+
+def ending(path: str | Path) -> str:
+    """The lower-case ending of a file name without that of its packing: ".tsv" of "A.TSV.gz"."""
+    path = Path(str(path).lower())
+    return Path(path.stem if path.suffix in PACKED else path.name).suffix
+
+
+def is_table(path: str | Path) -> bool:
+    """Whether the file name is that of a table, not of plain text."""
+    return ending(path) in TABLES
+
+
+@contextmanager
+def damage_refused(path: Path):
+    """Turn what the libraries raise for a damaged file into `GlossaError`."""
+    try:
+        yield
+    except DAMAGE as error:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise GlossaError(
+            f"{path} cannot be read: {reason}. It may be damaged or not be what its name says; download or pack it "
+            "again."
+        ) from error
+
+
+@contextmanager
+def open_binary(path: Path):
+    """Open a file for reading bytes, unpacking .gz, .xz and .zip. Raises `GlossaError` if it is damaged."""
+    with damage_refused(path):
+        suffix = path.suffix.lower()
+        if suffix == ".zip":
+            with zipfile.ZipFile(path) as archive, archive.open(_text_member(path, archive)) as file:
+                yield io.BufferedReader(file)
+        elif suffix in PACKED:
+            with PACKED[suffix](path, "rb") as file:
+                yield io.BufferedReader(file)  # its readline is several times faster
+        else:
+            with open(path, "rb") as file:
+                yield file
+
+
+def _text_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+    members = [item for item in archive.infolist() if not item.is_dir()]
+    texts = [item for item in members if item.filename.lower().endswith((".txt", ".tsv"))]
+    texts = [item for item in texts if not Path(item.filename).name.startswith(("_", "."))]
+    if len(texts) != 1:
+        raise GlossaError(
+            f"{path} holds {len(texts)} text files among {[item.filename for item in members[:10]]}; exactly "
+            "one .txt or .tsv beside _about.txt is allowed. Unpack the archive and give the file you mean."
+        )
+    if texts[0].flag_bits & 1:
+        raise GlossaError(f"{path} is protected by a password; unpack it and give {texts[0].filename!r}.")
+    return texts[0]
+
+
+def lines(path: Path) -> Iterator[tuple[str, str]]:
+    """`(text, problem)` of every line, without LF or CRLF and without byte order mark.
+
+    Other line separators are part of the text. A line with a problem is not to be used: it is not UTF-8, holds a NUL
+    or has `MAX_LINE` bytes or more. Raises `GlossaError` for a damaged file, for UTF-16 and for lines that end with CR
+    alone.
+    """
+    with open_binary(path) as file:
+        raw = iter(partial(file.readline, MAX_LINE), b"")
+        first = next(raw, b"")
+        _check_start(path, first)
+        for line in chain([first.removeprefix(BOM)] if first else [], raw):
+            if len(line) >= MAX_LINE - len(BOM) and not line.endswith(b"\n"):
+                while (rest := file.readline(MAX_LINE)) and not rest.endswith(b"\n"):
+                    pass
+                yield line[:80].decode(errors="backslashreplace"), f"over {MAX_LINE} bytes in one line"
+            else:
+                yield _decode(line.removesuffix(b"\n").removesuffix(b"\r"))
+
+
+def _decode(line: bytes) -> tuple[str, str]:
+    try:
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        column = len(line[: error.start].decode()) + 1
+        problem = f"{NOT_UTF8}: byte 0x{line[error.start]:02x} at column {column}"
+        return line.decode(errors="backslashreplace"), problem
+    return text, "a NUL character" if "\0" in text else ""
+
+
+def _check_start(path: Path, line: bytes) -> None:
+    start = line[:4096]
+    if line.startswith((b"\xff\xfe", b"\xfe\xff")) or start.count(0) > max(1, len(start) // 8):
+        raise wrong_encoding(path, 1, "this looks like UTF-16", "UTF-16")
+    if not line.endswith(b"\n") and b"\r" in line.rstrip(b"\r"):
+        raise GlossaError(
+            f"{path}, line 1: lines end with CR alone, as on old Macs. Only LF and CRLF are read; convert it: "
+            f"tr '\\r' '\\n' < {path.name} > lf-{path.name}"
+        )
+
+
+def wrong_encoding(path: Path, line: int, what: str, guess: str) -> GlossaError:
+    return GlossaError(
+        f"{path}, line {line}: wrong encoding: {what}. Only UTF-8 is read. If the file is {guess}, convert it: "
+        f"iconv -f {guess} -t UTF-8 {path.name} > utf8-{path.name}"
+    )

@@ -1,0 +1,49 @@
+"""Names and codes of languages. This module imports no library, so that settings are checked quickly."""
+
+import re
+
+# By the code that Glossa uses (ISO 639-1 where there is one): codes of ISO 639-2 and 639-3, and names.
+LANGUAGES = {
+    "af": "afr afrikaans", "am": "amh amharic", "an": "arg aragonese", "ar": "ara arb arabic", "as": "asm assamese",
+    "az": "aze azj azerbaijani", "ba": "bak bashkir", "be": "bel belarusian", "bg": "bul bulgarian",
+    "bn": "ben bengali bangla", "br": "bre breton", "bs": "bos bosnian", "ca": "cat catalan valencian",
+    "cs": "ces cze czech", "cy": "cym wel welsh", "da": "dan danish", "de": "deu ger german deutsch",
+    "el": "ell gre greek", "en": "eng english englisch anglais", "eo": "epo esperanto",
+    "es": "spa spanish español espanol", "et": "est ekk estonian", "eu": "eus baq basque",
+    "fa": "fas per pes persian farsi", "fi": "fin finnish", "fo": "fao faroese",
+    "fr": "fra fre french français francais", "fy": "fry frisian", "ga": "gle irish", "gd": "gla gaelic",
+    "gl": "glg galician", "gu": "guj gujarati", "ha": "hau hausa", "he": "heb iw hebrew", "hi": "hin hindi",
+    "hr": "hrv croatian", "ht": "hat haitian", "hu": "hun hungarian", "hy": "hye arm armenian",
+    "id": "ind indonesian", "ig": "ibo igbo", "is": "isl ice icelandic", "it": "ita italian italiano",
+    "ja": "jpn japanese", "jv": "jav javanese", "ka": "kat geo georgian", "kk": "kaz kazakh", "km": "khm khmer",
+    "kn": "kan kannada", "ko": "kor korean", "ku": "kur kmr kurdish", "ky": "kir kyrgyz", "la": "lat latin",
+    "lb": "ltz luxembourgish", "ln": "lin lingala", "lo": "lao", "lt": "lit lithuanian", "lv": "lav lvs latvian",
+    "mg": "mlg malagasy", "mi": "mri mao maori", "mk": "mkd mac macedonian", "ml": "mal malayalam",
+    "mn": "mon khk mongolian", "mr": "mar marathi", "ms": "msa may zsm malay", "mt": "mlt maltese",
+    "my": "mya bur burmese", "nb": "nob bokmål", "ne": "nep nepali", "nl": "nld dut dutch flemish nederlands",
+    "nn": "nno nynorsk", "no": "nor norwegian", "oc": "oci occitan", "or": "ori ory odia oriya", "pa": "pan punjabi",
+    "pl": "pol polish polski", "ps": "pus pashto", "pt": "por portuguese português portugues", "qu": "que quechua",
+    "ro": "ron rum romanian", "ru": "rus russian", "rw": "kin kinyarwanda", "sd": "snd sindhi", "si": "sin sinhala",
+    "sk": "slk slo slovak", "sl": "slv slovenian", "so": "som somali", "sq": "sqi alb albanian", "sr": "srp serbian",
+    "sv": "swe swedish", "sw": "swa swh swahili", "ta": "tam tamil", "te": "tel telugu", "tg": "tgk tajik",
+    "th": "tha thai", "tk": "tuk turkmen", "tl": "tgl fil tagalog filipino", "tr": "tur turkish", "tt": "tat tatar",
+    "ug": "uig uyghur", "uk": "ukr ukrainian", "ur": "urd urdu", "uz": "uzb uzn uzbek", "vi": "vie vietnamese",
+    "wo": "wol wolof", "xh": "xho xhosa", "yi": "yid yiddish", "yo": "yor yoruba",
+    "zh": "zho chi cmn chinese mandarin", "zu": "zul zulu",
+}  # fmt: skip
+_CODES = {name: code for code, names in LANGUAGES.items() for name in (code, *names.split())}
+
+
+def language_code(name: str) -> str | None:
+    """The code of a language given by name or code; None for an unknown one.
+
+    "German", "ger", "deu_Latn" and "de-AT" are all "de".
+    """
+    name = name.strip().casefold()
+    plain = re.fullmatch(r"([a-z]{2,3})([-_]([a-z]{2}|[a-z]{4}|\d{3}))+", name)
+    return _CODES.get(plain[1] if plain else name)
+
+
+def settled_code(name: str) -> str:
+    """`name`, or the code of the language that it names; a script or region stays, as in "pt_BR"."""
+    return _CODES.get(name.strip().casefold(), name)

@@ -1,0 +1,32 @@
+import pytest
+
+from glossa.data.languages import LANGUAGES, language_code, settled_code
+
+
+@pytest.mark.parametrize("name", ["de", "DE", " German ", "ger", "deu", "deu_Latn", "de-AT", "de_Latn_AT", "Deutsch"])
+def test_names_of_one_language(name):
+    assert language_code(name) == "de"
+
+
+@pytest.mark.parametrize("name", ["", "xx", "germ", "de_", "de fr", "id_column", "source", "deutsche"])
+def test_other_words_are_no_language(name):
+    assert language_code(name) is None
+
+
+def test_a_setting_becomes_a_code_but_keeps_a_region_and_what_is_unknown():
+    names = {
+        "eng": "en",
+        "Chinese": "zh",
+        "cmn": "zh",
+        "pt_BR": "pt_BR",
+        "fr": "fr",
+        "xx": "xx",
+        "bairisch": "bairisch",
+    }
+    assert {name: settled_code(name) for name in names} == names
+
+
+def test_no_name_stands_for_two_languages():
+    names = [name for code, others in LANGUAGES.items() for name in {code, *others.split()}]
+    doubled = {name for name in names if names.count(name) > 1}
+    assert doubled == set()
