@@ -52,7 +52,7 @@ def test_sources_that_cannot_be_translated_are_counted_and_left_out(caplog, docu
     model = translator([])
     model.split_sentences = False
     model.tokenizer.model_max_length = 20
-    pairs = Dataset.from_dict({"source": ["word " * 50, *PAIRS["source"]], "target": ["mot " * 50, *PAIRS["target"]]})
+    pairs = Dataset.from_dict({"source": ["word " * 50, *PAIRS["source"]], "target": ["le " * 50, *PAIRS["target"]]})
     (result,) = score_translators([model], pairs, n_bootstrap=0).values()
     assert result["sources"] == ["One cat sees two dogs.", "One bird sees ten cats!"]
     assert len(result["references"]) == len(result["translations"]) == 2

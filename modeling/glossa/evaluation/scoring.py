@@ -76,7 +76,8 @@ def score_translator(translator: Translator, pairs: Dataset, tokenize: str = "13
     translated = [row for row, translation in enumerate(found) if not translation.failed]
     if len(translated) < len(found):
         logger.warning("%d of %d sources are too long and left out.", len(found) - len(translated), len(found))
-        sources, references, found = ([column[row] for row in translated] for column in (sources, references, found))
+        sources, references = [sources[row] for row in translated], [references[row] for row in translated]
+        found = [found[row] for row in translated]
     if not found:
         raise GlossaError("Every source has more tokens than the model takes; there is nothing to score.")
     translations = [translation.text for translation in found]
