@@ -56,7 +56,7 @@ class EndpointHandler:
             "translation", model=str(path), trust_remote_code=True, device=device, model_kwargs=model_kwargs
         )
         self.turn = threading.Lock()
-        self.deadline = float("inf")  # of the request that is translated
+        self.request = threading.local()  # its `deadline`, in the thread that translates it
         # A translation of many batches has many calls of `generate`, and all of them many calls of the model.
         self.translate.model.register_forward_pre_hook(self._check_time)
 
@@ -67,10 +67,10 @@ class EndpointHandler:
             if not self.turn.acquire(timeout=MAX_SECONDS):
                 raise BadRequest(f"The server is busy: no turn within {MAX_SECONDS} seconds. Send the request again.")
             try:
-                self.deadline = deadline
+                self.request.deadline = deadline
                 return self._answer(texts, settings)
             finally:
-                self.deadline = float("inf")
+                del self.request.deadline
                 self.turn.release()
         except BadRequest as error:
             return {"error": str(error)}
@@ -92,7 +92,8 @@ class EndpointHandler:
         return self.translate(texts, split_sentences=True, batch_size=size, **settings)
 
     def _check_time(self, *_) -> None:
-        if time.monotonic() > self.deadline:
+        deadline = getattr(self.request, "deadline", None)
+        if deadline is not None and time.monotonic() > deadline:
             raise BadRequest(f"The request took more than {MAX_SECONDS} seconds. Send less text, or take fewer beams.")
 
 
