@@ -171,7 +171,7 @@ class TranslationPipeline(Pipeline):
             check_beams(self._setting("num_return_sequences", forward), self._setting("num_beams", forward))
 
     def _fits(self, text: str) -> bool:
-        return len(self.tokenizer(text, verbose=False)["input_ids"]) <= self.tokenizer.model_max_length
+        return len(self.tokenizer(clean_text(text), verbose=False)["input_ids"]) <= self.tokenizer.model_max_length
 
     def _scores(self, output) -> torch.Tensor:
         beam_indices = output.get("beam_indices")

@@ -45,6 +45,14 @@ def test_long_text_is_translated_sentence_by_sentence(answer):
     assert answer({"inputs": "a k. " * 1000, "parameters": {"max_new_tokens": 2}})[0]["translation_text"] is not None
 
 
+def test_text_that_is_longer_after_its_cleaning_is_cut_to_fit(answer):
+    """U+FB2C is one letter of three bytes; its NFC form has three letters of two bytes."""
+    longest = answer.translate.tokenizer.model_max_length
+    for letters in (longest // 6, longest // 5, longest // 4):
+        (found,) = answer({"inputs": "\ufb2c" * letters, "parameters": {"max_new_tokens": 1, "num_beams": 1}})
+        assert found.keys() == {"translation_text"}
+
+
 def test_parameters_of_the_hubs_clients(answer):
     plain = answer({"inputs": "a k."})
     widget = {"src_lang": "en", "tgt_lang": "fr", "clean_up_tokenization_spaces": True, "truncation": "only_first"}

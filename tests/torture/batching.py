@@ -12,8 +12,8 @@ from glossa.pipeline_glossa import clean_text
 POOL = 150  # texts; each is translated alone once for each of the settings
 # Among them words whose NFC form has fewer or more characters.
 WORDS = [
-    "the", "cat", "sat", "on", "a", "mat", "le", "chat", "dort", "e\u0301te\u0301", "\u0958\u0958", "नमस्ते", "42",
-    "3.5", "где", "кошка", "спит", "猫は眠る", "猫", "在", "哪里", "القطة", "😀",
+    "the", "cat", "sat", "on", "a", "mat", "le", "chat", "dort", "e\u0301te\u0301", "\u0958\u0958", "\ufb2c" * 3,
+    "नमस्ते", "42", "3.5", "где", "кошка", "спит", "猫は眠る", "猫", "在", "哪里", "القطة", "😀",
 ]  # fmt: skip
 ENDS = [".", "?", " !", "...", "…", "。", "！", "؟", "।", ".”", ""]
 BLANKS = ["", " ", "\n", "\t \n", "\u00a0", "\u2028", "\ufeff", "\u200b"]
