@@ -2,7 +2,6 @@
 
 import gc
 import importlib.util
-import logging
 import random
 import reprlib
 import tempfile
@@ -37,8 +36,6 @@ def torture(count: int, seed: int) -> dict:
     Returns the numbers of requests, of hostile ones, of those that raised and of late ones, the memory that the
     process gained after a warm-up, in MiB, and the median and the 99th percentile of the time of an answer, in ms.
     """
-    logger = logging.getLogger("handler")
-    logger.disabled = True  # the faults are counted here
     with tempfile.TemporaryDirectory() as folder:
         handler = _handler(Path(folder))
         with ThreadPoolExecutor(THREADS) as threads:
