@@ -101,7 +101,7 @@ def _answer(handler, seed: int, number: int) -> Answer:
 
 
 def _fits(data: dict, found: list) -> bool:
-    """Whether an answer has a translation for each text, and none is blank if its text is not."""
+    """Whether an answer has as many translations for each text as were asked for, in the form asked for."""
     texts = data["inputs"] if isinstance(data["inputs"], list) else [data["inputs"]]
     settings = data.get("parameters") or {}
     settings = settings | (settings.get("generate_parameters") or {})
