@@ -28,6 +28,15 @@ def test_what_is_written_is_read(tmp_path):
         again.load_held_out("validation")
 
 
+def test_a_setting_that_names_a_folder_is_recorded(tmp_path, monkeypatch):
+    """`ann/corpus` is also a name on the Hub; later, from another folder, nobody can tell."""
+    (tmp_path / "ann" / "corpus").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    recipe = {"dataset": "ann/corpus", "init_from": "someone/base"}
+    RunFolder("run").write_setup(recipe, {"sizes": {}}, DatasetDict())
+    assert RunFolder("run").data_report == {"sizes": {}, "local": ["dataset"]}
+
+
 def test_an_empty_folder_has_nothing(tmp_path):
     run = RunFolder(tmp_path / "nothing")
     assert not any([run.recipe, run.versions, run.data_report, run.history, run.metrics, run.samples])
@@ -44,6 +53,8 @@ def test_samples_are_json_and_a_table_of_them(tmp_path):
         "| a\\|b | c | d |",
         "| e | f | g |",
     ]
+    RunFolder(tmp_path).write_samples([rows[0] | {"chrf": 12.5}])
+    assert (tmp_path / "samples.md").read_text().splitlines()[2] == "| a\\|b | c | d | 12.5 |"
 
 
 @pytest.mark.parametrize(
@@ -74,3 +85,4 @@ def test_what_is_published(tmp_path):
     for name in ("metrics.json", "recipe.yaml", "samples.md", "samples.json", "curves.png"):
         (tmp_path / name).write_text("x")
     assert {path.name for path in RunFolder(tmp_path).published()} == {"metrics.json", "samples.md", "curves.png"}
+    assert {path.name for path in RunFolder(tmp_path).published(samples=False)} == {"metrics.json", "curves.png"}

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import gradio as gr
 import torch
-from transformers import pipeline
+from handler import BadRequest, EndpointHandler, check_texts
 
 SETTINGS = json.loads(Path(__file__).with_name("settings.json").read_text(encoding="utf-8"))
 MODEL = os.environ.get("MODEL_ID", SETTINGS["model"])
-MAX_CHARACTERS = 10_000
-MAX_TOKENS = 60  # in text or translation for an attention table; larger tables do not fit on a screen
+WAITING = 32  # requests in the queue; more are refused
+MAX_ATTENTION = 60  # in text or translation for an attention table; larger tables do not fit on a screen
 
-# Only eager attention returns its weights.
-translate = pipeline("translation", model=MODEL, trust_remote_code=True, model_kwargs={"attn_implementation": "eager"})
+# The handler of the endpoints checks requests and limits their time. Only eager attention returns its weights.
+answer = EndpointHandler(MODEL, {"attn_implementation": "eager"})
 
 CSS = """
 .attention {overflow-x: auto}
@@ -30,34 +30,45 @@ CSS = """
 
 def run(text: str, beams: float, count: float):
     """Updates of the page: the translations with the best one selected, its text, its attention and a message."""
-    text = text or ""
-    if not text.strip():
+    if not text or (isinstance(text, str) and not text.strip()):
         return gr.update(choices=[], value=None), "", "", "Type some text first."
-    if len(text) > MAX_CHARACTERS:
-        message = f"The text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are allowed."
-        return gr.update(choices=[], value=None), "", "", message
-    count = min(int(count), int(beams))
-    settings = {"num_beams": int(beams), "num_return_sequences": count, "return_scores": True}
-    found = translate(text, split_sentences=True, **settings)
+    beams, count = map(whole, (beams, count))
+    if isinstance(beams, int) and isinstance(count, int):
+        count = min(count, beams)
+    settings = {"num_beams": beams, "num_return_sequences": count, "return_scores": True}
+    found = answer({"inputs": text, "parameters": settings})
+    if isinstance(found, dict):
+        return gr.update(choices=[], value=None), "", "", found["error"]
     best = found[0]["translation_text"]
     choices = [(f"{one['score']:.2f}  {one['translation_text']}", one["translation_text"]) for one in found]
     choices = list({value: (label, value) for label, value in reversed(choices)}.values())[::-1]
     return gr.update(choices=choices, value=best), best, attention(text, best), ""
 
 
+def whole(value):
+    """The integer that a slider gives as a float; anything else unchanged, for the handler to refuse."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def choose(text: str, translation: str | None):
     """The selected translation and its attention."""
-    return (translation, attention(text, translation)) if translation else ("", "")
+    if not translation:
+        return "", ""
+    try:
+        check_texts([text, translation])  # both come from the browser
+    except BadRequest as error:
+        return "", f"<p>{error}</p>"
+    return translation, attention(text, translation)
 
 
 @torch.no_grad()
 def attention(text: str, translation: str) -> str:
     """An HTML table of cross-attention by translation token and text token, averaged over layers and heads."""
-    tokenizer, model = translate.tokenizer, translate.model
+    tokenizer, model = answer.translate.tokenizer, answer.translate.model
     source = tokenizer(" ".join(text.split()), return_tensors="pt").to(model.device)
     target = tokenizer(text_target=translation, return_tensors="pt")["input_ids"].to(model.device)
-    if max(source["input_ids"].shape[1], target.shape[1]) > MAX_TOKENS:
-        return f"<p>Attention is shown for text of up to {MAX_TOKENS} tokens.</p>"
+    if max(source["input_ids"].shape[1], target.shape[1]) > MAX_ATTENTION:
+        return f"<p>Attention is shown for text of up to {MAX_ATTENTION} tokens.</p>"
     decoder_input_ids = model.prepare_decoder_input_ids_from_labels(target)
     layers = model(**source, decoder_input_ids=decoder_input_ids, output_attentions=True).cross_attentions
     weights = torch.stack(layers).mean(dim=(0, 2))[0].tolist()  # [layers, 1, heads, T, S] -> [T, S]
@@ -81,7 +92,7 @@ def attention(text: str, translation: str) -> str:
 
 def words(vocabulary, ids: list[int]) -> list[str]:
     """Readable tokens; the end-of-sentence token is shown as a square."""
-    end = translate.tokenizer.eos_token_id
+    end = answer.translate.tokenizer.eos_token_id
     return ["■" if one == end else html.escape(vocabulary.decode([one])) or "·" for one in ids]
 
 
@@ -100,7 +111,8 @@ def page() -> gr.Blocks:
                     beams = gr.Slider(1, 8, value=4, step=1, label="Beams", elem_id="beams")
                     count = gr.Slider(1, 8, value=3, step=1, label="Translations", elem_id="count")
                 button = gr.Button("Translate", variant="primary", elem_id="translate")
-                gr.Examples([[example] for example in SETTINGS["examples"]], inputs=[text])
+                if SETTINGS["examples"]:
+                    gr.Examples([[example] for example in SETTINGS["examples"]], inputs=[text])
             with gr.Column(min_width=280):
                 message = gr.Markdown(elem_id="message")
                 result = gr.Textbox(label="Translation", lines=4, max_lines=12, elem_id="result", buttons=["copy"])
@@ -113,4 +125,4 @@ def page() -> gr.Blocks:
 
 
 if __name__ == "__main__":
-    page().launch(css=CSS)
+    page().queue(max_size=WAITING).launch(css=CSS)

@@ -191,7 +191,7 @@ class TranslationPipeline(Pipeline):
             check_beams(self._setting("num_return_sequences", forward), self._setting("num_beams", forward))
 
     def _fits(self, text: str) -> bool:
-        limit = self.tokenizer.model_max_length
+        text, limit = clean_text(text), self.tokenizer.model_max_length
         # No vocabulary has more tokens for a text than the text has bytes, beside two special tokens.
         return len(text.encode()) + 2 <= limit or len(self.tokenizer(text, verbose=False)["input_ids"]) <= limit
 

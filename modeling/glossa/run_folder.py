@@ -76,7 +76,9 @@ class RunFolder:
         (self.path / RECIPE).write_text(yaml.safe_dump(recipe, allow_unicode=True), encoding="utf-8")
         versions = {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES}
         self._write_json(VERSIONS, versions)
-        self._write_json(DATA_REPORT, report)
+        # A path such as data/pairs looks like a name on the Hub, so whether it was one is known only now.
+        local = [name for name in ("dataset", "init_from") if recipe.get(name) and Path(recipe[name]).exists()]
+        self._write_json(DATA_REPORT, report | ({"local": local} if local else {}))
         for split in ("validation", "test"):
             if split in pairs:
                 pairs[split].to_json(self.held_out_file(split), force_ascii=False)
@@ -94,7 +96,7 @@ class RunFolder:
 
     @property
     def data_report(self) -> dict:
-        """What [`DataReport.to_dict`] gave."""
+        """What [`DataReport.to_dict`] gave, and as `local` the settings that name a folder rather than the Hub."""
         return self._read_json(DATA_REPORT, {})
 
     def held_out_file(self, split: str) -> Path:
@@ -153,22 +155,26 @@ class RunFolder:
         """What the run measured."""
         return self._read_json(METRICS, {})
 
-    def write_samples(self, rows: list[dict[str, str]]) -> None:
+    def write_samples(self, rows: list[dict[str, Any]]) -> None:
         """Write source, reference and translations of some pairs, as JSON and as a Markdown table."""
         self._write_json(SAMPLES, rows)
         lines = [list(rows[0]), ["---"] * len(rows[0])]
-        lines += [[table_cell(text) for text in row.values()] for row in rows]
+        lines += [[table_cell(str(value)) for value in row.values()] for row in rows]
         table = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
         (self.path / SAMPLES_TABLE).write_text(table, encoding="utf-8")
 
     @property
-    def samples(self) -> list[dict[str, str]]:
-        """Rows of `source`, `reference` and one translation for each way of decoding."""
+    def samples(self) -> list[dict[str, Any]]:
+        """Rows of `source`, `reference` and one translation for each way of decoding.
+
+        If the rows were chosen among all held-out pairs, `chrf` is the chrF++ of the last translation.
+        """
         return self._read_json(SAMPLES, [])
 
-    def published(self) -> list[Path]:
-        """The files that go to the Hub beside the model."""
-        return [self.path / name for name in PUBLISHED if (self.path / name).is_file()]
+    def published(self, samples: bool = True) -> list[Path]:
+        """The files that go to the Hub beside the model, with or without those that hold sentences of the data."""
+        names = [name for name in PUBLISHED if samples or name != SAMPLES_TABLE]
+        return [self.path / name for name in names if (self.path / name).is_file()]
 
     def _write_json(self, name: str, value: Any) -> None:
         text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"

@@ -1,5 +1,6 @@
 """A tokenizer with separate source and target vocabularies; saved with models that have them."""
 
+import copy
 import os
 from typing import Any
 
@@ -17,6 +18,8 @@ class GlossaTokenizer(PreTrainedTokenizerFast):
 
     All other methods, such as `get_vocab`, `len` and `convert_ids_to_tokens`, use the source vocabulary;
     `target_tokenizer` is the target's tokenizer. Special tokens have the same ids in both.
+
+    Threads may share it. As with every fast tokenizer, calls that pad or truncate differently may not overlap.
 
     Args:
         tokenizer_object (`tokenizers.Tokenizer`), or tokenizer_file (`str`): The source's.
@@ -41,12 +44,11 @@ class GlossaTokenizer(PreTrainedTokenizerFast):
         # A copy, as transformers makes for the source: padding and truncation change it.
         self.target_tokenizer = Tokenizer.from_file(file) if given is None else Tokenizer.from_str(given.to_str())
         super().__init__(*args, **kwargs)
-        self._source_tokenizer = self._tokenizer
         self.target_tokenizer.encode_special_tokens = self.split_special_tokens
         self.target_tokenizer.no_padding()
         self.target_tokenizer.no_truncation()
         for token in self.all_special_tokens:
-            ids = self._source_tokenizer.token_to_id(token), self.target_tokenizer.token_to_id(token)
+            ids = self._tokenizer.token_to_id(token), self.target_tokenizer.token_to_id(token)
             if ids[0] != ids[1]:
                 raise ValueError(
                     f"{token} is {ids[0]} in the source's vocabulary and {ids[1]} in the target's; give it one id."
@@ -63,18 +65,31 @@ class GlossaTokenizer(PreTrainedTokenizerFast):
         """Size of the target vocabulary, special tokens included."""
         return self.target_tokenizer.get_vocab_size()
 
-    def _switch_to_target_mode(self) -> None:
-        self._tokenizer = self.target_tokenizer
+    def __call__(self, text=None, text_pair=None, text_target=None, text_pair_target=None, **settings):
+        """As in transformers, with the vocabulary of the target for `text_target`; its ids are `labels` beside a text.
 
-    def _switch_to_input_mode(self) -> None:
-        self._tokenizer = self._source_tokenizer
+        `max_target_length` is the `max_length` of the target.
+        """
+        if text_target is None:
+            return super().__call__(text, text_pair, **settings)
+        longest = settings.pop("max_target_length", None)
+        limit = {} if longest is None else {"max_length": longest}
+        target = self._target_view()
+        labels = super(GlossaTokenizer, target).__call__(text_target, text_pair_target, **settings | limit)
+        if text is None:
+            return labels
+        encoded = super().__call__(text, text_pair, **settings)
+        encoded["labels"] = labels["input_ids"]
+        return encoded
 
     def _decode(self, *args, **kwargs) -> str:
-        self._switch_to_target_mode()
-        try:
-            return super()._decode(*args, **kwargs)
-        finally:
-            self._switch_to_input_mode()
+        return super(GlossaTokenizer, self._target_view())._decode(*args, **kwargs)
+
+    def _target_view(self) -> "GlossaTokenizer":
+        """This tokenizer with the target's vocabulary. Not a switch: another thread may encode a source meanwhile."""
+        view = copy.copy(self)
+        view._tokenizer = self.target_tokenizer
+        return view
 
     def convert_tokens_to_string(self, tokens: list[str]) -> str:
         """The text of target tokens, as `decode` would return it."""

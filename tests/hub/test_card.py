@@ -27,7 +27,7 @@ NUMBER = re.compile(r"(?<![\w.\-])\d[\d,]*(?:\.\d+)?(?:e-?\d+)?(?![\w])")
 
 @pytest.fixture(scope="module")
 def card(tiny_run):
-    return build_card(tiny_run, NAME)
+    return build_card(tiny_run, NAME, license="apache-2.0", publish_samples=True)
 
 
 def read(run, name):
@@ -163,6 +163,20 @@ def test_samples_are_the_best_and_the_worst(card, tiny_run):
         assert any(row[:3] == [sample[0], sample[1], sample[-1]] for sample in samples)
 
 
+def test_samples_of_the_whole_split_keep_their_scores(tiny_run, tmp_path):
+    """Where the run chose them among all held-out pairs, it wrote the scores of the last translation."""
+    run = change(tiny_run, tmp_path / "run")
+    rows = [
+        {"source": f"s{score}", "reference": "r", "greedy": "g", "beam 2": f"t{score}", "chrf": score}
+        for score in (40.04, 99.96, 0.0, 70.0)
+    ]
+    (run / "samples.json").write_text(json.dumps(rows))
+    card = build_card(run, NAME, publish_samples=True)
+    assert "The highest and the lowest chrF++ among all held-out pairs, decoded with *beam 2*." in card.text
+    assert table_after(card.text, "Good:")[1:] == [["s99.96", "r", "t99.96", "100.0"], ["s70.0", "r", "t70.0", "70.0"]]
+    assert table_after(card.text, "Bad:")[1:] == [["s0.0", "r", "t0.0", "0.0"], ["s40.04", "r", "t40.04", "40.0"]]
+
+
 def test_hub_client_reads_the_metadata(card, tiny_run, tmp_path):
     card.save(tmp_path / "README.md")
     data = ModelCard.load(tmp_path / "README.md").data.to_dict()  # raises if names or model-index are invalid
@@ -191,7 +205,7 @@ def test_hub_dataset_and_base_model_are_linked(tiny_run, tmp_path):
         tiny_run, tmp_path / "run", dataset="wmt/wmt14", dataset_config="de-en", data_path=None,
         source_language="de", target_language="pt_BR", init_from="someone/base",
     )  # fmt: skip
-    card = build_card(run, NAME, license="cc-by-4.0")
+    card = build_card(run, NAME, license="cc-by-4.0", publish_samples=False)
     data = card.data.to_dict()
     assert (data["datasets"], data["base_model"]) == (["wmt/wmt14"], "someone/base")
     assert (data["language"], data["license"]) == (["de", "pt"], "cc-by-4.0")
@@ -221,7 +235,7 @@ def test_measured_energy_is_reported(tiny_run, tmp_path):
 
 def test_snippets_run_as_printed(tiny_run, tmp_path):
     shutil.copytree(tiny_run, tmp_path / NAME, ignore=shutil.ignore_patterns("checkpoint-*"))
-    card = build_card(tiny_run, NAME)
+    card = build_card(tiny_run, NAME, publish_samples=True)
     snippets = re.findall(r"```python\n(.*?)```", card.text, flags=re.S)
     assert len(snippets) == 3
     environment = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}

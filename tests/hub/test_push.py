@@ -89,7 +89,7 @@ def python_without_glossa(request, tmp_path_factory):
 
 
 def test_pushed_run_loads_by_name_without_glossa(hub, tiny_run, tmp_path, python_without_glossa):
-    process = run_script(hub, tiny_run, tmp_path)
+    process = run_script(hub, tiny_run, tmp_path, "--publish_samples")
     assert process.returncode == 0, process.stderr
     files = hub.files(NAME)
     assert set(files) == FILES | {".gitattributes"}
@@ -236,7 +236,7 @@ def test_private_branch_and_pull_request(hub, folder):
 
 
 def test_dry_run_prints_files_and_card_without_hub_requests(hub, tiny_run, tmp_path):
-    process = run_script(hub, tiny_run, tmp_path, "--dry_run", token=None)
+    process = run_script(hub, tiny_run, tmp_path, "--dry_run", "--publish_samples", token=None)
     assert process.returncode == 0, process.stderr
     assert not hub.requests
     assert set(re.findall(r"^ +[\d,]+  (\S+)$", process.stdout, flags=re.M)) == FILES
@@ -277,10 +277,10 @@ def test_server_checksums_match_git():
 
 
 def test_space_is_pushed_with_model_and_examples(hub, tiny_run, tmp_path):
-    stage_space(NAME, tiny_run, tmp_path / "space")
+    stage_space(NAME, tiny_run, tmp_path / "space", publish_samples=True)
     push(tmp_path / "space", NAME, repo_type="space", api=HfApi(endpoint=hub.url, token=TOKEN))
     files = hub.files(NAME, kind="spaces")
-    assert set(files) == {"app.py", "requirements.txt", "README.md", "settings.json", ".gitattributes"}
+    assert set(files) == {"app.py", "handler.py", "requirements.txt", "README.md", "settings.json", ".gitattributes"}
     settings = json.loads(files["settings.json"])
     assert (settings["model"], settings["direction"], len(settings["examples"])) == (NAME, "en to fr", 5)
     card = RepoCard(files["README.md"].decode())

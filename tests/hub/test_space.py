@@ -56,7 +56,7 @@ def url(run, tmp_path_factory):
     """The address of the Space, staged as for a push and running in its own process."""
     folder = tmp_path_factory.mktemp("space")
     stage(run, "someone/en-fr", folder / "model")
-    stage_space("someone/en-fr", run, folder / "space")
+    stage_space("someone/en-fr", run, folder / "space", publish_samples=True)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -166,11 +166,11 @@ def test_empty_and_very_long_input(page):
     translate(page, "   ")
     page.wait_for_selector("#message >> text=Type some text first.")
     assert page.input_value("#result textarea") == ""
-    translate(page, ("word " * 2000)[:10_000])
+    translate(page, "word " * 1000)
     page.wait_for_function("document.querySelector('#result textarea').value.length > 0")
     page.wait_for_selector("#heat >> text=Attention is shown for text of up to 60 tokens.")
-    translate(page, "x" * 10_001)
-    page.wait_for_selector("#message >> text=The text has 10,001 characters; at most 10,000 are allowed.")
+    translate(page, "x" * 20_001)
+    page.wait_for_selector("#message >> text=inputs have 20,001 characters in total; at most 20,000 are allowed.")
     assert page.input_value("#result textarea") == ""
 
 

@@ -110,7 +110,6 @@ PRIVATE = {
         "_sanitize_parameters", "_forward", "_forward_params", "_preprocess_params", "_batch_size", "_load_tokenizer",
         "_load_processor", "_load_image_processor", "_load_video_processor", "_load_feature_extractor",
     },
-    "transformers.tokenization_utils_base": {"_switch_to_input_mode", "_switch_to_target_mode"},
     "transformers.tokenization_utils_tokenizers": {"_tokenizer"},
     "transformers.hf_argparser": {"_argument_group_name"},
     "datasets.arrow_dataset": {"_fingerprint"},

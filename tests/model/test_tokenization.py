@@ -6,11 +6,12 @@ import os
 import pickle
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
 from tokenizers import Tokenizer, models
-from transformers import AutoTokenizer, DataCollatorForSeq2Seq
+from transformers import AutoTokenizer, DataCollatorForSeq2Seq, PreTrainedTokenizerFast
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration, GlossaTokenizer
 from glossa.data.arguments import TokenizerArguments
@@ -102,6 +103,66 @@ def test_collating_and_copies(tokenizer):
     for same in (copy.deepcopy(tokenizer), pickle.loads(pickle.dumps(tokenizer))):
         assert same(SOURCES, text_target=TARGETS) == tokenizer(SOURCES, text_target=TARGETS)
         assert same.decode(rows[0]["labels"]) == tokenizer.decode(rows[0]["labels"])
+
+
+class Meanwhile:
+    """A target vocabulary that calls `act` in the middle of each call, as another thread may."""
+
+    def __init__(self, vocabulary, act):
+        self.vocabulary, self.act = vocabulary, act
+
+    def __getattr__(self, name):
+        if name in ("decode", "encode_batch"):
+            self.act()
+        return getattr(self.vocabulary, name)
+
+
+def test_a_source_encoded_during_a_call_on_the_target_has_source_ids(tokenizer):
+    shared, seen = copy.deepcopy(tokenizer), []
+    wanted, labels = tokenizer(SOURCES[0])["input_ids"], tokenizer(text_target=TARGETS[0])["input_ids"]
+    vocabulary = shared.target_tokenizer
+    shared.target_tokenizer = Meanwhile(vocabulary, lambda: seen.append(shared(SOURCES[0])["input_ids"]))
+    assert shared.decode(labels, skip_special_tokens=True) == TARGETS[0]
+    assert shared(SOURCES[0], text_target=TARGETS[0])["labels"] == labels
+    shared.target_tokenizer = Meanwhile(vocabulary, lambda: seen.append(shared.convert_ids_to_tokens(wanted)[1:-1]))
+    assert shared.decode(labels, skip_special_tokens=True) == TARGETS[0]
+    assert seen == [wanted, wanted, ["Il", "vit", "au", "Japon", "."]]
+
+
+def test_an_error_in_a_target_leaves_the_source_as_it_was(tokenizer):
+    wanted = tokenizer.convert_tokens_to_ids("Japon")
+    with pytest.raises(ValueError, match="text input must be of type"):
+        tokenizer(text_target=5)
+    assert tokenizer.convert_tokens_to_ids("Japon") == wanted
+
+
+def test_eight_threads_share_a_tokenizer(tokenizer):
+    ids, labels = tokenizer(SOURCES[0])["input_ids"], tokenizer(text_target=TARGETS[0])["input_ids"]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+
+    def use(_):
+        return (
+            tokenizer.decode(labels, skip_special_tokens=True) == TARGETS[0]
+            and tokenizer(SOURCES[0])["input_ids"] == ids
+            and tokenizer(text_target=TARGETS[0])["input_ids"] == labels
+        )
+
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            assert all(threads.map(use, range(4000)))
+    finally:
+        sys.setswitchinterval(before)
+
+
+@pytest.mark.parametrize("skip", [False, True])
+@pytest.mark.parametrize("tidy", [None, False, True])
+def test_decoding_honors_the_settings_of_fast_tokenizers(tokenizer, skip, tidy):
+    plain = PreTrainedTokenizerFast(tokenizer_object=tokenizer.target_tokenizer)
+    ids = tokenizer(text_target="She lives in Rome , does n't she ?")["input_ids"]
+    settings = {"skip_special_tokens": skip, "clean_up_tokenization_spaces": tidy}
+    assert tokenizer.decode(ids, **settings) == plain.decode(ids, **settings)
+    assert tokenizer.batch_decode([ids], **settings) == plain.batch_decode([ids], **settings)
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece", "word"])

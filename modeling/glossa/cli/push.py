@@ -19,7 +19,12 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--private", action="store_true", help="make the repository private, if it is new")
     parser.add_argument("--revision", help="branch to push to (default: main); created if it is new")
     parser.add_argument("--create_pr", action="store_true", help="open a pull request instead")
-    parser.add_argument("--license", help="license of the weights, as the Hub names it (default: the package's)")
+    parser.add_argument("--license", help="license of the weights, as the Hub names it (default: none is named)")
+    parser.add_argument(
+        "--publish_samples", action="store_const", const=True,
+        help="publish some sentences of the held-out pairs and their translations, on the card and in the Space, also "
+        "if the data is not public (default: only if it is embedded, anki or an open data set of the Hub)",
+    )  # fmt: skip
     parser.add_argument("--message", default="Push the translator", help="commit message")
     parser.add_argument("--space", action="store_true", help="push a Space of the same name as well, to try the model")
     parser.add_argument("--dry_run", action="store_true", help="print the files and the card, and push nothing")
@@ -35,9 +40,13 @@ def main(argv: list[str]) -> None:
     check_repo_id(arguments.repo_id)
     with tempfile.TemporaryDirectory() as temporary:
         folder, space = Path(temporary) / "model", Path(temporary) / "space"
-        stage(arguments.run, arguments.repo_id, folder, arguments.license, handler=True)
+        samples = arguments.publish_samples
+        left_out = stage(
+            arguments.run, arguments.repo_id, folder, arguments.license, handler=True, publish_samples=samples
+        )
+        print("".join(f"{line}\n" for line in left_out), end="")
         if arguments.space:
-            stage_space(arguments.repo_id, arguments.run, space)
+            stage_space(arguments.repo_id, arguments.run, space, samples)
         print(f"It translates in a fresh process: {check(folder, arguments.run)}")
         if arguments.card_to:
             copy_card(folder, arguments.card_to)

@@ -3,13 +3,15 @@
 import json
 import re
 from datetime import UTC, datetime
-from importlib.metadata import metadata
 from pathlib import Path
+from typing import Any
 
-from huggingface_hub import EvalResult, ModelCard, ModelCardData
+from huggingface_hub import EvalResult, HfApi, ModelCard, ModelCardData
+from huggingface_hub.errors import HFValidationError
+from huggingface_hub.utils import validate_repo_id
 from sacrebleu.metrics import CHRF
 
-from ..errors import GlossaError
+from ..errors import GlossaError, http_errors
 from ..evaluation.scoring import METRICS, REFERENCES, distinct
 from ..run_folder import RunFolder, table_cell
 
@@ -19,12 +21,22 @@ OWN_DATA = {
     "embedded": "the corpus embedded in Glossa",
     "anki": "Anki's sentence pairs (manythings.org/anki, from Tatoeba)",
     "files": "local files",
+    "folder": "a local folder",
 }
+PUBLIC = ("embedded", "anki")
+_NO_ANSWER: tuple[type[Exception], ...] = (OSError, RuntimeError, ValueError, *http_errors())
+HELD_OUT_PATHS = ("data_path", "validation_path", "test_path")  # settings whose pairs may be held out
 EXAMPLES = 3  # number of widget examples, of good samples and of bad samples
 EVALUATIONS = 20  # maximum rows in the validation table
 
 
-def build_card(run: Path, repo_id: str, license: str | None = None, model: Path | None = None) -> ModelCard:
+def build_card(
+    run: Path,
+    repo_id: str,
+    license: str | None = None,
+    model: Path | None = None,
+    publish_samples: bool | None = None,
+) -> ModelCard:
     """Build the card of the run in the folder `run`.
 
     The card leaves out facts that the folder does not contain.
@@ -32,13 +44,15 @@ def build_card(run: Path, repo_id: str, license: str | None = None, model: Path 
     Args:
         run: The folder of a run.
         repo_id: The repository that the card is for, "user/name".
-        license: A license identifier of the Hub. Defaults to the license of this package.
+        license: A license identifier of the Hub. By default the card names no license.
         model: The folder of the model if it is not `run`, for example a checkpoint.
+        publish_samples: Whether the card has sentences of the held-out pairs. By default only if the data is public.
 
     Raises:
         GlossaError: if the model folder has no config.json, or the model is pretrained but not yet a translator.
     """
     facts = Run(run, model)
+    facts.shows_samples = facts.may_show_samples(publish_samples)
     objective = facts.recipe.get("objective", "translation")
     if objective != "translation":
         raise GlossaError(
@@ -47,7 +61,7 @@ def build_card(run: Path, repo_id: str, license: str | None = None, model: Path 
         )
     data = ModelCardData(
         language=facts.languages,
-        license=license or _package_license(),
+        license=license,
         library_name="transformers",
         pipeline_tag="translation",
         tags=["glossa", "custom_code"],
@@ -81,6 +95,7 @@ class Run:
         self.history, self.recipe = self.run.history, self.run.recipe
         self.has_curves = self.run.curves.is_file()
         self.samples = self._samples()
+        self.shows_samples = True
 
     # -- model ------------------------------------------------------------------------------------------------------
 
@@ -101,15 +116,34 @@ class Run:
     def hub_dataset(self) -> str | None:
         """The name of the dataset on the Hub; None for other datasets."""
         name = self.recipe.get("dataset")
-        if not name or name in OWN_DATA or self.recipe.get("data_path") or Path(name).exists() or name[0] in "./~":
+        return None if name in OWN_DATA or self.recipe.get("data_path") else self._hub_name("dataset")
+
+    def _hub_name(self, setting: str) -> str | None:
+        """The value of `setting` if it is a name on the Hub; None for a local path, which stays private."""
+        name = self.recipe.get(setting)
+        if not name or setting in self.report.get("local", []) or Path(name).exists():
+            return None
+        try:
+            validate_repo_id(name)
+        except HFValidationError:
             return None
         return name
 
+    def may_show_samples(self, asked: bool | None = None) -> bool:
+        """Whether sentences of the held-out pairs are published: as `asked`, or only if everyone can read the data."""
+        if asked is not None:
+            return asked
+        if any(self.recipe.get(name) for name in HELD_OUT_PATHS):
+            return False
+        return self.recipe.get("dataset") in PUBLIC or (self.hub_dataset is not None and is_open(self.hub_dataset))
+
     @property
     def _data_key(self) -> str | None:
-        """The dataset name in the recipe; "files" if the recipe has a path, unless it is a copy of Anki's pairs."""
+        """The key in `OWN_DATA` or the name on the Hub; a copy of Anki's pairs is "anki", not "files"."""
         name = self.recipe.get("dataset")
-        return "files" if self.recipe.get("data_path") and name != "anki" else name
+        if self.recipe.get("data_path") and name != "anki":
+            return "files"
+        return name if not name or name in OWN_DATA else self.hub_dataset or "folder"
 
     @property
     def data_name(self) -> str | None:
@@ -119,13 +153,13 @@ class Run:
             config = self.recipe.get("dataset_config")
             link = f"[{name}](https://huggingface.co/datasets/{name})"
             return f"{link}, configuration {config}" if config else link
-        return OWN_DATA.get(name, "a local folder" if name else None)
+        return OWN_DATA.get(name)
 
     @property
     def base_model(self) -> str | None:
         """The Hub name of the model that training started from; None if it is not on the Hub."""
-        name = self.recipe.get("init_from")
-        return name if name and name.count("/") == 1 and name[0] not in "./~" and not Path(name).exists() else None
+        name = self._hub_name("init_from")
+        return name if name and "/" in name else None
 
     @property
     def year(self) -> int:
@@ -257,7 +291,7 @@ class Run:
                 task_name=f"Translation {self.direction}".strip(),
                 dataset_type=self.hub_dataset or name,
                 dataset_name=name,
-                dataset_config=self.recipe.get("dataset_config"),
+                dataset_config=self.recipe.get("dataset_config") if self.hub_dataset else None,
                 dataset_split=row["split"],
                 metric_type=metric,
                 metric_name=f"{METRICS[metric]}, {row['decoding']}, {row['references']} reference"
@@ -271,41 +305,65 @@ class Run:
 
     # -- samples ----------------------------------------------------------------------------------------------------
 
-    def _samples(self) -> list[dict[str, str]]:
+    def _samples(self) -> list[dict[str, Any]]:
         """The samples with the chrF++ of their last translation as `chrf`, best first."""
-        rows = self.run.samples
-        metric = CHRF(word_order=2)
-        for row in rows:
-            *_, (decoding, translation) = row.items()
-            row |= {"decoding": decoding, "translation": translation}
-            row["chrf"] = f"{metric.sentence_score(translation, [row['reference']]).score:.1f}"
-        return sorted(rows, key=lambda row: -float(row["chrf"]))
+        rows, metric = [], CHRF(word_order=2)
+        for sample in self.run.samples:
+            found = dict(sample)
+            chrf = found.pop("chrf", None)
+            *_, (decoding, translation) = found.items()
+            if chrf is None:
+                chrf = metric.sentence_score(translation, [found["reference"]]).score
+            rows.append(found | {"decoding": decoding, "translation": translation, "chrf": chrf})
+        return sorted(rows, key=lambda row: -row["chrf"])
+
+    @property
+    def samples_are_of_all(self) -> bool:
+        """Whether the samples were chosen among all held-out pairs, not among the samples."""
+        return all("chrf" in row for row in self.run.samples)
 
     def sample_rows(self, good: bool) -> list[list[str]]:
         """The best or the worst samples; no sample is in both."""
         half = self.samples[: len(self.samples) // 2] if good else self.samples[len(self.samples) // 2 :][::-1]
         return [
-            [table_cell(row[name]) for name in ("source", "reference", "translation", "chrf")]
+            [*(table_cell(row[name]) for name in ("source", "reference", "translation")), f"{row['chrf']:.1f}"]
             for row in half[:EXAMPLES]
         ]
 
     def sources(self, count: int = EXAMPLES) -> list[str]:
-        """The first distinct sources of the test split, or of the validation split."""
+        """The first distinct sources of the test split, or of the validation split, each on one line."""
         for split in ("test", "validation"):
             file = self.run.held_out_file(split)
             if file.is_file():
                 rows = (json.loads(line)["source"] for line in file.read_text(encoding="utf-8").split("\n") if line)
-                return list(dict.fromkeys(rows))[:count]
+                return list(dict.fromkeys(map(_one_line, rows)))[:count]
         return []
+
+    def examples(self, count: int = EXAMPLES) -> list[str]:
+        """`sources` if the card may show them; a placeholder otherwise."""
+        return (self.sources(count) if self.shows_samples else []) or ["..."]
 
     def widget(self) -> list[dict]:
         """Widget examples from the held-out pairs, with the model's translation if it is among the samples."""
-        translations = {row["source"]: row["translation"] for row in self.samples}
+        translations = {_one_line(row["source"]): _one_line(row["translation"]) for row in self.samples}
         return [
             {"text": text, "example_title": f"Example {number}"}
             | ({"output": {"text": translations[text]}} if text in translations else {})
-            for number, text in enumerate(self.sources(), 1)
+            for number, text in enumerate(self.sources() if self.shows_samples else [], 1)
         ]
+
+
+def is_open(dataset: str) -> bool:
+    """Whether everyone can read the data set `dataset` of the Hub: it is there, and neither private nor gated."""
+    try:
+        return not HfApi().dataset_info(dataset, token=False, timeout=10).gated
+    except _NO_ANSWER:  # then it is not known to be open
+        return False
+
+
+def _one_line(text: str) -> str:
+    # Readers of YAML disagree about U+0085, U+2028 and U+2029.
+    return " ".join(text.splitlines()).strip()
 
 
 def _both(values: dict, first: str, second: str) -> str | None:
@@ -319,8 +377,3 @@ def _number(value: float | None) -> str | None:
 def _interval(score: dict) -> str:
     interval = f" [{score['low']:.2f}, {score['high']:.2f}]" if "low" in score else ""
     return f"{score['score']:.2f}{interval}"
-
-
-def _package_license() -> str | None:
-    license = metadata("glossa").get("License-Expression")  # type: ignore[attr-defined]
-    return license and license.lower()

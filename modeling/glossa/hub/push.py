@@ -54,12 +54,13 @@ def stage(
     license: str | None = None,
     handler: bool = False,
     model: Path | None = None,
-) -> None:
-    """Write the files to push to `repo_id` into the empty `folder`.
+    publish_samples: bool | None = None,
+) -> list[str]:
+    """Write the files to push to `repo_id` into the empty `folder`, and return what is left out, a line each.
 
     The model is loaded and saved again, so that weights, code and config match this version of the package. It is the
-    model of the run, or the one in the folder `model`. `handler` adds the handler for Inference Endpoints. Raises
-    `GlossaError` if there is no model.
+    model of the run, or the one in the folder `model`. `handler` adds the handler for Inference Endpoints. `license`
+    and `publish_samples` are those of [`build_card`]. Raises `GlossaError` if there is no model.
     """
     model = model or run
     if model.is_dir() and not any(model.glob("*.safetensors")):
@@ -68,11 +69,20 @@ def stage(
     for file in load_tokenizer(str(model)).save_pretrained(folder):
         if (model / Path(file).name).is_file():  # a tokenizer saved again records the folder it was loaded from
             shutil.copyfile(model / Path(file).name, file)
-    for measured in RunFolder(run).published():
+    facts = Run(run, model)
+    samples = facts.may_show_samples(publish_samples)
+    for measured in RunFolder(run).published(samples):
         shutil.copyfile(measured, folder / measured.name)
     if handler:
         shutil.copyfile(EXTRAS / "handler.py", folder / "handler.py")
-    build_card(run, repo_id, license, model).save(folder / "README.md")
+    build_card(run, repo_id, license, model, samples).save(folder / "README.md")
+    left_out = [] if license else ["The card names no license. --license names one."]
+    if not samples and (facts.samples or facts.sources()):
+        left_out.append(
+            "Sentences of the held-out pairs are left out: the data is not known to be public. --publish_samples "
+            "publishes some."
+        )
+    return left_out
 
 
 def check(folder: Path, run: Path) -> str:
@@ -166,15 +176,20 @@ def operations(folder: Path, there: list[str]) -> list[CommitOperation]:
     return changes + [CommitOperationDelete(name, is_folder=False) for name in stale]
 
 
-def stage_space(repo_id: str, run: Path, folder: Path) -> None:
-    """Write a Space for the model `repo_id`, with examples from the run's held-out pairs, into `folder`."""
+def stage_space(repo_id: str, run: Path, folder: Path, publish_samples: bool | None = None) -> None:
+    """Write a Space for the model `repo_id` into `folder`.
+
+    Its examples are from the run's held-out pairs; `publish_samples` is that of [`build_card`].
+    """
     shutil.copytree(EXTRAS / "space", folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copyfile(EXTRAS / "handler.py", folder / "handler.py")
     facts = Run(run)
     card = RepoCard.load(folder / "README.md")
     card.data.title = repo_id.split("/")[-1]
     card.data.models = [repo_id]
     card.save(folder / "README.md")
-    settings = {"model": repo_id, "direction": facts.direction, "examples": facts.sources(5)}
+    examples = facts.sources(5) if facts.may_show_samples(publish_samples) else []
+    settings = {"model": repo_id, "direction": facts.direction, "examples": examples}
     (folder / "settings.json").write_text(json.dumps(settings, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

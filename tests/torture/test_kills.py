@@ -1,0 +1,21 @@
+"""A short run of the kills: one in each set-up."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+
+
+@pytest.mark.slow
+def test_killed_runs_end_with_equal_weights():
+    # In a process of its own, since it forks, and torch cannot be set up again in a process that has trained.
+    subprocess.run(
+        [sys.executable, "-m", "torture", "kills", "--count", "5"],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])},
+        check=True,
+        timeout=900,
+    )
