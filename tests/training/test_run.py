@@ -26,7 +26,7 @@ from glossa.inference.translator import Translator
 from glossa.run_folder import RunFolder
 from glossa.training.arguments import parse_settings
 from glossa.training.averaging import average_into, choose_checkpoints
-from glossa.training.run import build_tokenizer, train
+from glossa.training.run import build_tokenizer, choose_samples, train
 from glossa.training.trainer import GlossaTrainer
 
 
@@ -276,3 +276,23 @@ def test_validation_pairs_that_are_all_too_long(tmp_path, tiny_settings, documen
     with pytest.raises(GlossaError, match="Every validation pair is longer") as error:
         train(parse_settings(tiny_settings(tmp_path / "run", max_source_positions=60, **changes)))
     documented("Training", error.value)
+
+
+def test_samples_are_spread_and_have_the_best_and_the_worst(capsys):
+    count = 40
+    texts = [f"sentence number {row}" for row in range(count)]
+    found = {
+        "sources": texts,
+        "references": [[text] for text in texts],
+        "translations": [f"x{row}" for row in range(count)],
+    }
+    best, worst = dict(found), dict(found)
+    best["translations"] = [text.replace("sentence", "sentense") for text in texts]
+    best["translations"][3] = texts[3]
+    best["translations"][7] = "zzz"
+    rows = choose_samples({"greedy": worst, "beam 4": best, "beam 4, normalized references": worst})
+    scores = {row["source"]: row["chrf"] for row in rows}
+    assert scores[texts[3]] == 100 and scores[texts[7]] == 0
+    assert {texts[row] for row in range(0, count, 4)} <= scores.keys(), "ten at even distances"
+    assert list(rows[0]) == ["source", "reference", "greedy", "beam 4", "chrf"]
+    assert texts[3] not in capsys.readouterr().out, "only the spread rows are printed"

@@ -12,7 +12,7 @@ from huggingface_hub.utils import validate_repo_id
 from sacrebleu.metrics import CHRF
 
 from ..errors import GlossaError, http_errors
-from ..evaluation.scoring import METRICS, REFERENCES, distinct
+from ..evaluation.scoring import METRICS, NORMALIZED, REFERENCES, distinct
 from ..run_folder import RunFolder, table_cell
 
 # Inside the package, because the Trainer writes cards where only the package is installed.
@@ -273,6 +273,19 @@ class Run:
             [row["split"], row["decoding"], row["references"]]
             + [_interval(row["scores"][name]) if name in row["scores"] else "" for name in METRICS]
             for row in self.results
+        ]
+
+    def implausible(self) -> list[str]:
+        """For each decoding of the test split, the share of translations that cannot be right."""
+        rates = {
+            name: found["implausible"]
+            for name, found in self.metrics.get("test", {}).items()
+            if "implausible" in found
+        }
+        return [
+            f"{name} {sum(kinds.values()):.2%}" + "".join(f", {kind} {rate:.2%}" for kind, rate in kinds.items())
+            for name, kinds in rates.items()
+            if not name.endswith(NORMALIZED)
         ]
 
     def signatures(self) -> list[str]:

@@ -97,6 +97,12 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
     logging_steps: float = _setting(50, "Steps between log lines; a value below 1 is a fraction of all steps.")
     report_to: str = _setting("tensorboard", "Where to report curves: tensorboard, trackio, wandb, none.")
     seed: int = _setting(1, "Seed of weights, dropout and batch order.")
+    publish_samples: bool | None = _setting(
+        None, "With push_to_hub: publish some held-out sentences on the card. Default: only if the data is public."
+    )
+    hub_license: str | None = _setting(
+        None, "With push_to_hub: the license that the card names, such as apache-2.0. Default: none."
+    )
     cpu_threads: int | None = _setting(
         None,
         "Threads for training on the CPU. Default: the number that is fastest in a short trial at the start, or the "

@@ -52,6 +52,7 @@ from .trainer import GlossaTrainer, by_length
 logger = logging.getLogger(__name__)
 
 SAMPLES = 10
+EXTREMES = 3  # best and worst translations among the samples
 
 
 def train(settings: Settings) -> Path:
@@ -277,16 +278,30 @@ def _score_split(run: RunFolder, split: str, model, tokenizer, pairs: Dataset, t
     results = score_translators(translators, pairs, tokenize)
     print(f"\n{split}, {len(pairs)} pairs\n{score_table(results)}\n")
     if split == "test" or not run.held_out_file("test").exists():
-        first, *_ = results.values()
-        rows = [
-            {"source": first["sources"][i], "reference": first["references"][i][0]}
-            | {name: found["translations"][i] for name, found in results.items() if not name.endswith(NORMALIZED)}
-            for i in _spread(len(first["sources"]), SAMPLES)
-        ]
-        run.write_samples(rows)
-        _print_samples(rows)
+        run.write_samples(choose_samples(results))
     texts = {"sources", "references", "translations"}
     return {name: {k: v for k, v in result.items() if k not in texts} for name, result in results.items()}
+
+
+def choose_samples(results: dict[str, dict]) -> list[dict]:
+    """Print some rows of the split; return them with the best and the worst of all, each with its `chrf`."""
+    decodings = {name: result["translations"] for name, result in results.items() if not name.endswith(NORMALIZED)}
+    first, *_ = results.values()
+    *_, last = decodings.values()
+    metric = CHRF(word_order=2)
+    scores = [
+        metric.sentence_score(translation, targets[:1]).score
+        for translation, targets in zip(last, first["references"], strict=True)
+    ]
+    rows = [
+        {"source": source, "reference": targets[0]} | {name: texts[row] for name, texts in decodings.items()}
+        for row, (source, targets) in enumerate(zip(first["sources"], first["references"], strict=True))
+    ]
+    spread = _spread(len(rows), SAMPLES)
+    _print_samples(rows[row] for row in spread)
+    ranked = sorted(range(len(rows)), key=scores.__getitem__)
+    chosen = sorted({*spread, *ranked[:EXTREMES], *ranked[-EXTREMES:]})
+    return [rows[row] | {"chrf": round(scores[row], 2)} for row in chosen]
 
 
 def _spread(rows: int, samples: int) -> range:

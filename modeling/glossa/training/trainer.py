@@ -63,6 +63,7 @@ class GlossaTrainer(Seq2SeqTrainer):
         self._clock = time.perf_counter()
         self._step_batches: list[dict[str, torch.Tensor]] = []
         self._skipped_in_a_row = 0
+        self._pushed = False
 
     def _build_batch_sampler(self) -> TokenBatchSampler:
         return TokenBatchSampler(
@@ -198,7 +199,17 @@ class GlossaTrainer(Seq2SeqTrainer):
 
     def _push(self, model: Path, message: str) -> CommitInfo:
         with tempfile.TemporaryDirectory() as folder:
-            stage(Path(self.args.output_dir), self.hub_model_id, Path(folder), model=model)
+            left_out = stage(
+                Path(self.args.output_dir),
+                self.hub_model_id,
+                Path(folder),
+                license=self.args.hub_license,  # type: ignore[attr-defined]
+                model=model,
+                publish_samples=self.args.publish_samples,  # type: ignore[attr-defined]
+            )
+            for line in left_out if not self._pushed else ():
+                logger.warning(line)
+            self._pushed = True
             api = HfApi(token=self.args.hub_token)
             return push(Path(folder), self.hub_model_id, revision=self.args.hub_revision, message=message, api=api)
 
