@@ -153,6 +153,8 @@ class GlossaTrainer(Seq2SeqTrainer):
 
     def evaluation_loop(self, *args, **kwargs) -> EvalLoopOutput:
         started = time.perf_counter()
+        # Seq2SeqTrainer also gathers the rows that Accelerate repeats so that all processes have equal batches.
+        self.gather_function = self.accelerator.gather_for_metrics
         self._evaluation_sums = torch.zeros(3, dtype=torch.float64)
         output = super().evaluation_loop(*args, **kwargs)
         loss, right, tokens = self.accelerator.reduce(self._evaluation_sums.to(self.args.device)).tolist()
@@ -167,7 +169,7 @@ class GlossaTrainer(Seq2SeqTrainer):
     def prediction_step(self, model, inputs, prediction_loss_only, ignore_keys=None, **gen_kwargs):
         """Loss, translations [B, T] (None without `predict_with_generate`) and labels [B, T] of one batch."""
         inputs = self._prepare_inputs(inputs)
-        labels = inputs["labels"]
+        inputs["labels"] = labels = self._without_repeated(inputs["labels"])
         with self.compute_loss_context_manager():
             outputs = model(**inputs)
         self._count(outputs, labels)
@@ -216,11 +218,21 @@ class GlossaTrainer(Seq2SeqTrainer):
     def _generation_settings(self) -> dict[str, Any]:
         return {name: value for name, value in getattr(self, "_gen_kwargs", {}).items() if value is not None}
 
+    def _without_repeated(self, labels: torch.Tensor) -> torch.Tensor:
+        """Labels [B, T] without those of rows that the last batch repeats."""
+        state = self.accelerator.gradient_state
+        if self.accelerator.num_processes == 1 or not state.end_of_dataloader or state.remainder <= 0:
+            return labels
+        kept = state.remainder - self.accelerator.process_index * labels.shape[0]
+        rows = torch.arange(labels.shape[0], device=labels.device)
+        return labels.masked_fill((rows >= kept)[:, None], -100)
+
     def _count(self, outputs, labels: torch.Tensor):
         real = labels != -100
         right = (outputs.logits.argmax(-1) == labels) & real
         tokens = real.sum()
-        self._evaluation_sums += torch.stack([outputs.loss * tokens, right.sum(), tokens]).double().cpu()
+        loss = torch.where(tokens > 0, outputs.loss * tokens, 0.0)  # a batch of repeated rows has none
+        self._evaluation_sums += torch.stack([loss, right.sum(), tokens]).double().cpu()
 
 
 class _EpochOrder(TrainerCallback):
