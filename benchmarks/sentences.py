@@ -1,15 +1,25 @@
-"""How many paragraphs are split into the right sentences: Glossa's rules, sentencex and pysbd, by language.
+"""How many paragraphs are split into the right sentences, and what splitting is worth in BLEU.
 
-The paragraphs in `texts/paragraphs.txt` were split by hand. Rules for abbreviations, dates and quotes were added to
-Glossa after looking at them. A library that is not installed (`pip install sentencex pysbd`) has no row.
+The paragraphs in `texts/paragraphs.txt` were split by hand; Glossa's rules, sentencex and pysbd are compared by
+language. Rules for abbreviations, dates and quotes were added to Glossa after looking at these paragraphs. A library
+that is not installed (`pip install sentencex pysbd`) has no row.
+
+With `--model RUN`, the run's test sentences are translated with and without splitting, each on a line of its own, and
+two on a line.
 """
 
 import argparse
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 
+from glossa.data.pairs import group_references
+from glossa.evaluation.metrics import score
+from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.translator import Translator
 from glossa.pipeline_glossa import split_text
+from glossa.run_folder import RunFolder
 
 from .timing import table
 
@@ -20,7 +30,9 @@ Splitter = Callable[[str, str], list[str]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """No options."""
+    parser.add_argument("--model", metavar="RUN", help="also compare translations of this run")
+    parser.add_argument("--lines", type=int, default=500, help="lines of two sentences (default: 500)")
+    parser.add_argument("--num_beams", type=int, help="default: the model's own")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -32,6 +44,28 @@ def run(arguments: argparse.Namespace) -> None:
         cells = {language: str(right[language]) for language in languages}
         rows.append({"": name} | cells | {f"of {len(paragraphs)}": str(sum(right.values()))})
     print(table(rows))
+    if arguments.model:
+        print(f"\n{table(compare_translations(arguments.model, arguments.lines, arguments.num_beams))}")
+
+
+def compare_translations(name: str, lines: int, num_beams: int | None) -> list[dict[str, str]]:
+    """BLEU of the run's test sentences alone and in lines of two, with and without splitting."""
+    model, tokenizer = load_model(name, "auto"), load_tokenizer(name)
+    single = [(source, targets[0]) for source, targets in group_references(RunFolder(name).load_held_out("test"))]
+    whole = [pair for pair in single if all(len(split_text(side)[0]) == 1 for side in pair)]
+    ended = [pair for pair in whole if all(side.endswith((".", "!", "?")) for side in pair)]
+    double = [(f"{a} {c}", f"{b} {d}") for (a, b), (c, d) in pairwise(ended)][:lines]
+    rows = []
+    for title, pairs in (("single sentences", whole), ("two sentences a line", double)):
+        found = {}
+        for split in (False, True):
+            translator = Translator(model, tokenizer, num_beams=num_beams, split_sentences=split)
+            found[split] = translator.best([source for source, _ in pairs], progress=True)
+        equal = sum(one == other for one, other in zip(found[False], found[True], strict=True))
+        scores = [score(found[split], [[target] for _, target in pairs])["bleu"]["score"] for split in (False, True)]
+        row = {"": title, "lines": str(len(pairs)), "BLEU, not split": f"{scores[0]:.2f}", "split": f"{scores[1]:.2f}"}
+        rows.append(row | {"equal translations": f"{equal / len(pairs):.1%}"})
+    return rows
 
 
 def read_paragraphs() -> Iterator[tuple[str, list[str]]]:
