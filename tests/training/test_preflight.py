@@ -86,3 +86,17 @@ def test_greedy_decoding_with_a_length_penalty_can_be_saved(tmp_path, tiny_setti
     changes = {"num_beams": 1, "length_penalty": 0.6, "max_steps": 2, "eval_strategy": "no", "save_steps": 1}
     folder = train(parse_settings(tiny_settings(tmp_path / "run", load_best_model_at_end=False, **changes)))
     assert (folder / "generation_config.json").is_file()
+
+
+def test_a_model_of_other_languages(refused, tiny_run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "french").symlink_to(tiny_run)
+    message = refused(init_from="french", target_language="de")
+    assert "which translates from en to fr; the data are en to de" in message
+
+
+def test_a_model_of_other_languages_that_is_meant_so(tiny_run, tiny_settings, tmp_path, caplog):
+    changes = {"init_from": tiny_run, "target_language": "de", "trust_data": True, "max_steps": 1}
+    changes |= {"eval_strategy": "no", "load_best_model_at_end": False}
+    train(parse_settings(tiny_settings(tmp_path / "run", **changes)))
+    assert "which translates from en to fr; the data are en to de" in caplog.text

@@ -1,5 +1,6 @@
 """Checks before any data is read: what would otherwise end a run after hours."""
 
+import logging
 import shutil
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,10 @@ from ..evaluation.metrics import bleu_tokenizer
 from ..hub.push import check_account
 from ..inference.loading import check_name
 from ..modeling_glossa import GlossaForConditionalGeneration
+from ..run_folder import RunFolder
 from .arguments import GlossaTrainingArguments, Settings
+
+logger = logging.getLogger(__name__)
 
 METRICS = ("bleu", "chrf", "loss", "token_accuracy")  # of an evaluation
 GIB = 2**30
@@ -31,6 +35,7 @@ def check_before_data(settings: Settings) -> None:
         bleu_tokenizer(settings.data.target_language, settings.translator.bleu_tokenizer)
     if settings.translator.init_from:
         check_name(settings.translator.init_from)
+        _check_languages(settings.translator.init_from, settings)
     model = _outline(settings)
     _check_optimizer(training, model)
     if training.push_to_hub:
@@ -46,6 +51,22 @@ def _outline(settings: Settings) -> GlossaForConditionalGeneration:
             return GlossaForConditionalGeneration(GlossaConfig(**settings.model_settings() | sizes))
     except StrictDataclassError as error:
         raise GlossaError(str(error.__cause__ or error)) from error
+
+
+def _check_languages(start: str, settings: Settings) -> None:
+    recipe = RunFolder(start).recipe or RunFolder(Path(start).parent).recipe  # of a run, or of a checkpoint's run
+    if recipe.get("objective") != "translation":
+        return
+    theirs = [recipe.get("source_language"), recipe.get("target_language")]
+    ours = [settings.data.source_language, settings.data.target_language]
+    if theirs == ours:
+        return
+    message = (
+        f"init_from is {start}, which translates from {theirs[0]} to {theirs[1]}; the data are {ours[0]} to {ours[1]}"
+    )
+    if not settings.data.trust_data:
+        raise GlossaError(f"{message}. Give a model of these languages. If it is meant so, set trust_data to true.")
+    logger.warning("%s.", message)
 
 
 def _check_metric(training: GlossaTrainingArguments) -> None:
