@@ -148,6 +148,11 @@ def test_stop_names_the_text(model, tokenizer):
         list(Translator(model, tokenizer).stream(["cat", NOT_UTF8]))
 
 
+def test_the_number_of_a_line_counts_all_chunks(model, tokenizer):
+    with pytest.raises(GlossaError, match="Line 5: not UTF-8"):
+        list(Translator(model, tokenizer).stream(["cat"] * 4 + [NOT_UTF8], chunk=2))
+
+
 class Scripted(Engine):
     """Gives the texts in `answers`, one list for each call, and keeps the settings of the calls."""
 

@@ -14,6 +14,7 @@ import yaml
 from datasets import Dataset, load_dataset
 from safetensors.torch import load_file, save_file
 from transformers import AutoTokenizer, DataCollatorForSeq2Seq
+from transformers.trainer_utils import EvalLoopOutput
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.data.pairs import prepare_pairs
@@ -159,14 +160,16 @@ def test_init_from_keeps_the_tokenizer(tmp_path, tiny_run, tiny_settings):
     other = tmp_path / "other.tsv"
     other.write_text("".join(f"{a}{b}.\t{b}{a}?\n" for a in "klmnopqrst" for b in "abcdefghij"))
     arguments = tiny_settings(
-        tmp_path / "run", init_from=tiny_run, data_path=other, max_steps=3, learning_rate=0.0, vocab_size=9999
-    )
+        tmp_path / "run", init_from=tiny_run, data_path=other, max_steps=3, learning_rate=0.0, vocab_size=9999,
+        label_smoothing_factor=0.3,
+    )  # fmt: skip
     run = train(parse_settings(arguments))
     assert (run / "tokenizer.json").read_text() == (tiny_run / "tokenizer.json").read_text()
     before, after = load_file(tiny_run / "model.safetensors"), load_file(run / "model.safetensors")
     assert all(torch.equal(before[name], after[name]) for name in before), "a learning rate of 0 changes no weight"
     recipe = yaml.safe_load((run / "recipe.yaml").read_text())
     assert recipe["init_from"] == str(tiny_run)
+    assert json.loads((run / "config.json").read_text())["label_smoothing"] == 0.3
 
 
 def checkpoint(run, step, value, bleu):
@@ -189,6 +192,47 @@ def test_average_of_the_last_and_of_the_best_checkpoints(tmp_path):
     model = torch.nn.Linear(2, 2, bias=False)
     average_into(model, [first, third])
     np.testing.assert_array_equal(model.weight.detach(), np.full((2, 2), 3.5))
+
+
+def test_the_best_checkpoints_by_a_loss_are_the_lowest(tmp_path):
+    folders = [checkpoint(tmp_path, step, 1.0, {}) for step in (10, 20, 30)]
+    log = [{"step": step, "eval_loss": loss} for step, loss in ((10, 2.0), (20, 1.0), (30, 3.0))]
+    (folders[-1] / "trainer_state.json").write_text(json.dumps({"log_history": log}))
+    assert choose_checkpoints(tmp_path, 2, "best", "loss", False) == folders[:2]
+
+
+def test_averages_are_summed_in_double_precision(tmp_path):
+    # In float32, 1 + 2^-24 is 1, so the small weights would be lost.
+    folders = [checkpoint(tmp_path, step, value, {}) for step, value in ((1, 1.0), (2, 2.0**-24), (3, 2.0**-24))]
+    model = torch.nn.Linear(2, 2, bias=False)
+    average_into(model, folders)
+    expected = np.float32((1 + 2.0**-23) / 3)
+    assert expected != np.float32(1 / 3)
+    np.testing.assert_array_equal(model.weight.detach(), np.full((2, 2), expected))
+
+
+def test_the_speed_leaves_out_the_time_of_evaluations(tmp_path, tiny_settings, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("glossa.training.trainer.time.perf_counter", lambda: now[0])
+    model = GlossaForConditionalGeneration(
+        GlossaConfig(vocab_size=300, d_model=16, encoder_layers=1, decoder_layers=1)
+    )
+    argv = tiny_settings(tmp_path / "run", eval_strategy="no", load_best_model_at_end=False)
+    trainer = GlossaTrainer(model=model, args=parse_settings(argv).training)
+
+    def evaluate(*args, **kwargs):
+        now[0] += 100
+        return EvalLoopOutput(predictions=None, label_ids=None, metrics={}, num_samples=0)
+
+    monkeypatch.setattr("transformers.Seq2SeqTrainer.evaluation_loop", evaluate)
+    trainer.callback_handler.callbacks = []
+    trainer._target_tokens = 50
+    now[0] += 4
+    trainer.evaluation_loop()
+    now[0] += 6
+    logs = {"loss": 1.0}
+    trainer.log(logs)
+    assert logs["target_tokens_per_second"] == 5
 
 
 @pytest.mark.slow
