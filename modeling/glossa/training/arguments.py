@@ -69,6 +69,11 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
         None, "Stop after this many evaluations without a better metric. Default: never."
     )
     learning_rate: float = _setting(1e-3, "Highest learning rate.")
+    muon_learning_rate: float | None = _setting(
+        None,
+        "Train the matrices of the layers with Muon, at most at this rate; the other weights keep optim and "
+        "learning_rate. Default: no Muon.",
+    )
     learning_rate_factor: float | None = _setting(
         None,
         "Factor of the schedule of Vaswani et al. 2017 (section 5.3), instead of learning_rate: the rate is "
@@ -117,6 +122,8 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
         if not sys.stderr.isatty():
             self.disable_tqdm = True  # a progress bar would fill a log file
         super().__post_init__()
+        if self.muon_learning_rate is not None and self.muon_learning_rate <= 0:
+            raise GlossaError(f"muon_learning_rate is {self.muon_learning_rate}; it must be above 0.")
         for name in ("batch_tokens", "cpu_threads"):
             value = getattr(self, name)
             if value is not None and value < 1:

@@ -22,6 +22,7 @@ from ..run_folder import RunFolder
 from .cpu import StepWatch
 from .energy import EnergyMeter
 from .interrupts import SaveOnSignal
+from .muon import put_beside
 from .progress import ProgressLines
 
 logger = logging.getLogger(__name__)
@@ -73,6 +74,14 @@ class GlossaTrainer(Seq2SeqTrainer):
             seed=self.args.data_seed if self.args.data_seed is not None else self.args.seed,
             batches_a_step=self.args.world_size * self.args.gradient_accumulation_steps,
         )
+
+    def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
+        """That of the Trainer, with Muon beside it if `muon_learning_rate` is set."""
+        rate = self.args.muon_learning_rate  # type: ignore[attr-defined]
+        if self.optimizer is None and rate is not None:
+            whole: Any = self.model if model is None else model
+            self.optimizer = put_beside(super().create_optimizer(model), whole, rate, self.args.weight_decay)
+        return super().create_optimizer(model)
 
     def get_train_dataloader(self) -> DataLoader:
         """Batches within the token budget; Accelerate distributes them over the processes."""

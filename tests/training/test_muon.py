@@ -1,0 +1,74 @@
+"""Muon beside another optimizer: which weights it has, its steps, schedules, and resuming."""
+
+import copy
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from glossa.errors import GlossaError
+from glossa.training.arguments import parse_settings
+from glossa.training.muon import layer_matrices, put_beside
+from glossa.training.run import train
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_muon_has_the_matrices_of_the_layers(tiny_model, tied):
+    model = tiny_model(tie_word_embeddings=tied, share_encoder_decoder_embeddings=tied, feed_forward_bias=True)
+    names = {id(weight): name for name, weight in model.named_parameters()}
+    chosen = {names[id(weight)] for weight in layer_matrices(model)}
+    assert chosen == {name for name, weight in model.named_parameters() if ".layers." in name and weight.ndim == 2}
+    optimizer = put_beside(torch.optim.AdamW(model.parameters()), model, 0.1, 0.0)
+    held = [names[id(weight)] for group in optimizer.param_groups for weight in group["params"]]
+    assert sorted(held) == sorted(names.values()), "every weight once"
+
+
+def test_a_step_is_that_of_both_optimizers(tiny_model):
+    model = tiny_model()
+    alone = copy.deepcopy(model)
+    optimizer = put_beside(torch.optim.AdamW(model.parameters(), lr=0.01), model, 0.2, 0.1)
+    matrices = layer_matrices(alone)
+    others = [weight for weight in alone.parameters() if all(weight is not matrix for matrix in matrices)]
+    parts = [torch.optim.AdamW(others, lr=0.01), torch.optim.Muon(matrices, lr=0.2, weight_decay=0.1, momentum=0.95)]
+    for seed in range(3):
+        for each in (model, alone):
+            torch.manual_seed(seed)
+            for weight in each.parameters():
+                weight.grad = torch.randn_like(weight)
+        optimizer.step()
+        for part in parts:
+            part.step()
+    for (name, weight), other in zip(model.named_parameters(), alone.parameters(), strict=True):
+        torch.testing.assert_close(weight, other, rtol=0, atol=0, msg=name)
+
+
+def test_schedules_scale_both_rates_also_after_loading(tiny_model):
+    model = tiny_model()
+    optimizer = put_beside(torch.optim.AdamW(model.parameters(), lr=0.01), model, 0.2, 0.0)
+    state = optimizer.state_dict()
+    optimizer.load_state_dict(state)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.5**step)
+    optimizer.step()
+    scheduler.step()
+    rates = [part.param_groups[0]["lr"] for part in optimizer.parts.values()]
+    assert rates == [0.005, 0.1] and scheduler.get_last_lr()[0] == 0.005
+
+
+def test_a_resumed_run_is_exact(tmp_path, tiny_settings):
+    changes = {"muon_learning_rate": 0.02, "eval_strategy": "no", "load_best_model_at_end": False, "save_steps": 3}
+    whole = train(parse_settings(tiny_settings(tmp_path / "whole", max_steps=7, **changes)))
+    train(parse_settings(tiny_settings(tmp_path / "part", max_steps=3, **changes)))
+    changes["resume_from_checkpoint"] = "true"
+    part = train(parse_settings(tiny_settings(tmp_path / "part", max_steps=7, **changes)))
+    first, second = load_file(whole / "model.safetensors"), load_file(part / "model.safetensors")
+    assert all(first[name].equal(second[name]) for name in first)
+    del changes["muon_learning_rate"], changes["resume_from_checkpoint"]
+    plain = train(parse_settings(tiny_settings(tmp_path / "plain", max_steps=7, **changes)))
+    third = load_file(plain / "model.safetensors")
+    assert any(not first[name].equal(third[name]) for name in first if "layers" in name)
+
+
+def test_the_rate_must_be_positive(tmp_path, tiny_settings, documented):
+    with pytest.raises(GlossaError, match=r"muon_learning_rate is 0\.0; it must be above 0") as error:
+        parse_settings(tiny_settings(tmp_path / "run", muon_learning_rate=0))
+    documented("Settings", error.value)
