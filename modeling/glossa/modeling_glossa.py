@@ -113,7 +113,7 @@ class GlossaAttention(nn.Module):
         self.layer_idx = layer_idx
         self.is_causal = is_causal
         self.head_dim = config.head_dim or config.d_model // heads
-        key_value_heads = config.key_value_heads or heads
+        key_value_heads = config.num_key_value_heads or heads
         self.num_key_value_groups = heads // key_value_heads
         self.scaling = self.head_dim**-0.5
         bias = config.query_key_value_bias
