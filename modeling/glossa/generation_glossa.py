@@ -35,7 +35,15 @@ class GlossaGenerationMixin(GenerationMixin):
     def _expand_inputs_for_generation(  # type: ignore[override]
         self, expand_size: int = 1, is_encoder_decoder: bool = False, input_ids=None, **model_kwargs
     ) -> tuple[torch.LongTensor, dict]:
-        """As in transformers, `expand_size` rows per source, but one copy of its encoder output."""
+        """As in transformers, `expand_size` rows per source, but one copy of its encoder output.
+
+        A cache that the caller fills has keys and values for each row, so each row then needs its own copy.
+        """
+        cache = model_kwargs.get("past_key_values")
+        if cache is not None and cache.get_seq_length() > 0:
+            return super()._expand_inputs_for_generation(  # type: ignore[misc]
+                expand_size=expand_size, is_encoder_decoder=is_encoder_decoder, input_ids=input_ids, **model_kwargs
+            )
         shared = {name: model_kwargs.pop(name, None) for name in ("encoder_outputs", "attention_mask")}
         # With `is_encoder_decoder` set, transformers would require the `encoder_outputs` that were just removed.
         input_ids, expanded = super()._expand_inputs_for_generation(  # type: ignore[misc]
@@ -75,7 +83,7 @@ class GlossaGenerationMixin(GenerationMixin):
                 _BeamSearch(input_ids, generation_config), input_ids, stopping_criteria, **model_kwargs
             )
         # The oldest supported transformers reads the vocabulary size from the config, the newest from the logits.
-        return GenerationMixin._beam_search(
+        output = GenerationMixin._beam_search(
             self._with_target_vocabulary(),  # type: ignore[arg-type]
             input_ids,
             logits_processor=logits_processor,
@@ -84,6 +92,8 @@ class GlossaGenerationMixin(GenerationMixin):
             synced_gpus=synced_gpus,
             **model_kwargs,
         )
+        _unshare(model_kwargs.get("past_key_values"), len(input_ids), generation_config)
+        return output
 
     def _sample(
         self,
@@ -97,11 +107,12 @@ class GlossaGenerationMixin(GenerationMixin):
     ):
         """As in transformers, but with `_search` if decoding is greedy and only sequences are requested."""
         special = logits_processor or synced_gpus or streamer is not None
-        special = special or generation_config._pad_token_tensor is None
+        # Without an end token, transformers does not pad sequences that another criterion has stopped.
+        special = special or generation_config._pad_token_tensor is None or generation_config._eos_token_tensor is None
         if not special and _is_plain(input_ids, generation_config, model_kwargs):
             search = _GreedySearch(input_ids, generation_config)
             return self._search(search, input_ids, stopping_criteria, **model_kwargs)
-        return super()._sample(  # type: ignore[misc]
+        output = super()._sample(  # type: ignore[misc]
             input_ids,
             logits_processor=logits_processor,
             stopping_criteria=stopping_criteria,
@@ -110,6 +121,8 @@ class GlossaGenerationMixin(GenerationMixin):
             streamer=streamer,
             **model_kwargs,
         )
+        _unshare(model_kwargs.get("past_key_values"), len(input_ids), generation_config)
+        return output
 
     def _search(
         self,
@@ -282,6 +295,21 @@ class _BeamSearch:
 def gather_beams(values: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
     """Select beams by number: `values` [N, K, T] and `indices` [N, M] to [N, M, T]."""
     return values.gather(1, indices.unsqueeze(-1).expand(-1, -1, values.shape[-1]))
+
+
+def _unshare(cache, rows: int, generation_config: GenerationConfig) -> None:
+    """In a cache that the caller gets, give each of `rows` rows its keys and values of the source.
+
+    During the search the beams of a source share them.
+    """
+    returned = generation_config.return_dict_in_generate or getattr(cache, "_is_user_defined", False)
+    if not returned or not isinstance(cache, EncoderDecoderCache):
+        return
+    for layer in cache.cross_attention_cache.layers:
+        sources = layer.keys.shape[0]
+        if sources < rows:
+            # Static layers have no `batch_repeat_interleave`.
+            layer.reorder_cache(torch.arange(sources).repeat_interleave(rows // sources))
 
 
 def _is_plain(input_ids: torch.Tensor, generation_config: GenerationConfig, model_kwargs: dict) -> bool:
