@@ -309,7 +309,8 @@ def _unshare(cache, rows: int, generation_config: GenerationConfig) -> None:
         sources = layer.keys.shape[0]
         if sources < rows:
             # Static layers have no `batch_repeat_interleave`.
-            layer.reorder_cache(torch.arange(sources).repeat_interleave(rows // sources))
+            copies = torch.arange(sources).repeat_interleave(rows // sources)
+            layer.reorder_cache(copies)  # type: ignore[arg-type]
 
 
 def _is_plain(input_ids: torch.Tensor, generation_config: GenerationConfig, model_kwargs: dict) -> bool:

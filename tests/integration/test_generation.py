@@ -175,7 +175,11 @@ def test_a_text_streamer_yields_the_text(tiny_config):
     model = GlossaForConditionalGeneration(tiny_config(vocab_size=len(tokenizer), max_target_positions=64)).eval()
     streamer = TextIteratorStreamer(tokenizer, timeout=30, skip_special_tokens=True)
     batch = tokenizer("the cat", return_tensors="pt")
-    written = model.generate(**batch, max_new_tokens=10, min_new_tokens=10, streamer=streamer)
+    model.generation_config.update(num_beams=4, length_penalty=0.6, max_length=129)  # as training saves them
+    options = {"num_beams": 1, "max_new_tokens": 10, "min_new_tokens": 10}
+    with pytest.raises(ValueError, match="Make sure that `num_beams` is set to 1"):
+        model.generate(**batch, streamer=streamer)
+    written = model.generate(**batch, streamer=streamer, **options)
     assert "".join(streamer) == tokenizer.decode(written[0], skip_special_tokens=True)
 
 
@@ -249,9 +253,7 @@ def test_a_returned_cache_has_the_source_of_every_row(tiny_model, architecture, 
     found = ids(model, return_dict_in_generate=True, **settings).past_key_values
     single = model(SOURCE, attention_mask=MASK, decoder_input_ids=PREFIX[:, -1:]).past_key_values
     assert found.self_attention_cache.layers[0].keys.shape[0] == 6
-    for layer, expected in zip(
-        found.cross_attention_cache.layers, single.cross_attention_cache.layers, strict=True
-    ):
+    for layer, expected in zip(found.cross_attention_cache.layers, single.cross_attention_cache.layers, strict=True):
         torch.testing.assert_close(layer.keys, expected.keys.repeat_interleave(3, 0))
         torch.testing.assert_close(layer.values, expected.values.repeat_interleave(3, 0))
 
