@@ -67,6 +67,10 @@ class GlossaGenerationMixin(GenerationMixin):
         view = self._with_target_vocabulary()
         return GenerationMixin.compute_transition_scores(view, *args, **kwargs)  # type: ignore[arg-type]
 
+    def _is_adapted(self) -> bool:
+        """Whether this instance has another method to prepare inputs, such as that of PEFT's prefix tuning."""
+        return "prepare_inputs_for_generation" in vars(self)
+
     def _beam_search(
         self,
         input_ids: torch.LongTensor,
@@ -77,7 +81,7 @@ class GlossaGenerationMixin(GenerationMixin):
         **model_kwargs,
     ):
         """As in transformers, but with `_search` if only sequences are requested."""
-        special = logits_processor or synced_gpus or generation_config._eos_token_tensor is None
+        special = logits_processor or synced_gpus or self._is_adapted()
         if not special and _is_plain(input_ids, generation_config, model_kwargs):
             return self._search(
                 _BeamSearch(input_ids, generation_config), input_ids, stopping_criteria, **model_kwargs
@@ -92,7 +96,7 @@ class GlossaGenerationMixin(GenerationMixin):
             synced_gpus=synced_gpus,
             **model_kwargs,
         )
-        _unshare(model_kwargs.get("past_key_values"), len(input_ids), generation_config)
+        _unshare(output, model_kwargs.get("past_key_values"), len(input_ids))
         return output
 
     def _sample(
@@ -106,9 +110,8 @@ class GlossaGenerationMixin(GenerationMixin):
         **model_kwargs,
     ):
         """As in transformers, but with `_search` if decoding is greedy and only sequences are requested."""
-        special = logits_processor or synced_gpus or streamer is not None
-        # Without an end token, transformers does not pad sequences that another criterion has stopped.
-        special = special or generation_config._pad_token_tensor is None or generation_config._eos_token_tensor is None
+        special = logits_processor or synced_gpus or self._is_adapted() or streamer is not None
+        special = special or generation_config._pad_token_tensor is None
         if not special and _is_plain(input_ids, generation_config, model_kwargs):
             search = _GreedySearch(input_ids, generation_config)
             return self._search(search, input_ids, stopping_criteria, **model_kwargs)
@@ -121,7 +124,7 @@ class GlossaGenerationMixin(GenerationMixin):
             streamer=streamer,
             **model_kwargs,
         )
-        _unshare(model_kwargs.get("past_key_values"), len(input_ids), generation_config)
+        _unshare(output, model_kwargs.get("past_key_values"), len(input_ids))
         return output
 
     def _search(
@@ -297,13 +300,13 @@ def gather_beams(values: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
     return values.gather(1, indices.unsqueeze(-1).expand(-1, -1, values.shape[-1]))
 
 
-def _unshare(cache, rows: int, generation_config: GenerationConfig) -> None:
-    """In a cache that the caller gets, give each of `rows` rows its keys and values of the source.
+def _unshare(output, given, rows: int) -> None:
+    """In the cache of `output`, or that the caller has `given`, let each of `rows` rows have its source.
 
-    During the search the beams of a source share them.
+    During the search the beams of a source share its keys and values.
     """
-    returned = generation_config.return_dict_in_generate or getattr(cache, "_is_user_defined", False)
-    if not returned or not isinstance(cache, EncoderDecoderCache):
+    cache = given if getattr(given, "_is_user_defined", False) else getattr(output, "past_key_values", None)
+    if not isinstance(cache, EncoderDecoderCache):
         return
     for layer in cache.cross_attention_cache.layers:
         sources = layer.keys.shape[0]
@@ -319,6 +322,8 @@ def _is_plain(input_ids: torch.Tensor, generation_config: GenerationConfig, mode
     cache = model_kwargs.get("past_key_values")
     return (
         input_ids.device.type == "cpu"
+        # Without an end token, transformers does not pad sequences that another criterion has stopped.
+        and generation_config._eos_token_tensor is not None
         and not generation_config.do_sample
         and not generation_config.return_dict_in_generate
         and all(name in supported for name, value in model_kwargs.items() if value is not None and value is not False)
