@@ -575,8 +575,8 @@ class GlossaModel(GlossaPreTrainedModel):
         """
         source, target = self.encoder.embed_tokens, self.decoder.embed_tokens
         if decoder_new_num_tokens is None:
-            rows = target.num_embeddings
-            if new_num_tokens is not None and source.num_embeddings != rows > new_num_tokens:
+            rows, shared = target.num_embeddings, target.weight is source.weight
+            if new_num_tokens is not None and not shared and source.num_embeddings != rows > new_num_tokens:
                 raise ValueError(
                     f"new_num_tokens is {new_num_tokens}, and the target vocabulary has {rows} rows, which would be "
                     f"cut. Give its size too: decoder_new_num_tokens={rows} keeps it."
