@@ -124,6 +124,9 @@ class TranslationPipeline(Pipeline):
         limits = torch.tensor([max_target_length(n, positions) for n in lengths.tolist()], device=lengths.device)
         if not generate_kwargs.keys() & {"max_length", "max_new_tokens", "generation_config"}:
             generate_kwargs["max_new_tokens"] = int(limits.max())
+        for given, other in (("max_length", "max_new_tokens"), ("max_new_tokens", "max_length")):
+            if given in generate_kwargs:  # it replaces the model's default, in whichever form that is
+                generate_kwargs.setdefault(other, None)
         criteria = [LengthLimit(limits), *generate_kwargs.pop("stopping_criteria", ())]
         settings = generate_kwargs | dict.fromkeys(OUTPUT_SETTINGS, False)
         settings |= dict.fromkeys(("return_dict_in_generate", "output_logits"), return_scores)

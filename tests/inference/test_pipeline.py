@@ -1,6 +1,8 @@
 """The translation pipeline: inputs, outputs, errors, and that it is saved with the model."""
 
+import copy
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -313,6 +315,27 @@ def test_a_length_that_the_caller_gives_wins_over_that_of_the_run(tiny_run):
     ids = tokenizer("a k.", return_tensors="pt")
     for settings, length in (({}, 13), ({"max_length": 5}, 5), ({"max_new_tokens": 20}, 21)):  # the run's is 12
         assert model.generate(**ids, **settings, suppress_tokens=[tokenizer.eos_token_id]).shape[1] == length
+
+
+@pytest.mark.parametrize("default", [{"max_length": 13}, {"max_new_tokens": 12}], ids=str)
+def test_a_given_length_replaces_the_default_without_a_warning(parts, translate, default, caplog):
+    model, tokenizer = parts
+    transformers_logger = logging.getLogger("transformers")
+    transformers_logger.addHandler(caplog.handler)  # it does not propagate
+    lengths = []
+    decode, translate.tokenizer = tokenizer.batch_decode, copy.copy(tokenizer)
+    translate.tokenizer.batch_decode = lambda ids, **kwargs: lengths.append(ids.shape[1]) or decode(ids, **kwargs)
+    model.generation_config.update(**default)
+    try:
+        for settings in ({"max_length": 5}, {"max_new_tokens": 20}, {}):
+            translate(TEXTS[0], suppress_tokens=[tokenizer.eos_token_id], **settings)
+    finally:
+        model.generation_config.update(**dict.fromkeys(default))
+        translate.tokenizer = tokenizer
+        transformers_logger.removeHandler(caplog.handler)
+    longest = 2 * len(tokenizer(TEXTS[0])["input_ids"]) + 50
+    assert lengths == [5, 21, longest + 1]
+    assert not caplog.records
 
 
 def test_checkpoints_of_a_run_include_the_pipeline(tiny_run):
