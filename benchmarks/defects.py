@@ -18,7 +18,7 @@ from glossa.training.run import train
 
 RECIPE = Path(__file__).parents[1] / "configuration/anki-en-fr-modern.yaml"
 # Keys and values of full width, so no grouped-query attention; and no final norm.
-DEFECTIVE_SETTINGS = ["--key_value_heads", "8", "--final_norm", "false"]
+DEFECTIVE_SETTINGS = ["--num_key_value_heads", "8", "--final_norm", "false"]
 
 
 def rotate_by_head(states: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:

@@ -22,7 +22,7 @@ def glossa_config(size: str, tokenizer: PreTrainedTokenizerBase, architecture: s
         settings |= PUBLISHED_2017
     else:
         ffn = -(-ffn * 2 // 3 // 64) * 64
-        settings["key_value_heads"] = heads // 2
+        settings["num_key_value_heads"] = heads // 2
     return GlossaConfig(
         vocab_size=len(tokenizer),
         d_model=d_model,
@@ -84,7 +84,7 @@ def forward_flops(config: GlossaConfig, rows: int, source: int, target: int) -> 
 def _attention(config: GlossaConfig, heads: int, queries: int, keys: int) -> int:
     """Attention with `heads` query heads, from `queries` tokens to `keys` tokens."""
     head_dim = config.head_dim or config.d_model // heads
-    query_width, key_width = heads * head_dim, (config.key_value_heads or heads) * head_dim
+    query_width, key_width = heads * head_dim, (config.num_key_value_heads or heads) * head_dim
     # Query and output projections; key and value projections; scores, and the sums weighted by them.
     projections = 4 * queries * config.d_model * query_width + 4 * keys * config.d_model * key_width
     return projections + 4 * queries * keys * query_width

@@ -27,7 +27,12 @@ ARCHITECTURES = {
         "embedding_norm": True,
         "decoder_layers": 1,
     },
-    "multi-query": {"key_value_heads": 1, "head_dim": 6, "decoder_attention_heads": 2, "tie_word_embeddings": False},
+    "multi-query": {
+        "num_key_value_heads": 1,
+        "head_dim": 6,
+        "decoder_attention_heads": 2,
+        "tie_word_embeddings": False,
+    },
 }
 SPECIAL = ["<pad>", "</s>", "<s>", "<unk>"]
 SMALL = {

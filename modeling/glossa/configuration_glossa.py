@@ -1,6 +1,6 @@
 """The configuration of a Glossa model: its architecture and loss, but not decoding or training."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from huggingface_hub.dataclasses import strict
 from transformers.activations import ACT2FN
@@ -16,7 +16,7 @@ PUBLISHED_2017 = {
     "norm_type": "layer",
     "norm_eps": 1e-5,
     "final_norm": False,
-    "key_value_heads": None,
+    "num_key_value_heads": None,
     "gated_feed_forward": False,
     "activation_function": "relu",
     "query_key_value_bias": True,
@@ -41,9 +41,10 @@ class GlossaConfig(PreTrainedConfig):
         decoder_layers (`int`, defaults to 4): Layers of the decoder.
         encoder_attention_heads (`int`, defaults to 4): Query heads of each encoder layer.
         decoder_attention_heads (`int`, defaults to 4): Query heads of each decoder layer.
-        key_value_heads (`int`, *optional*, defaults to 2): Key and value heads of every attention; must divide the
+        num_key_value_heads (`int`, *optional*, defaults to 2): Key and value heads of every attention; must divide the
             number of query heads (Ainslie et al. 2023). 1 is multi-query attention, `None` one for each query head.
-        head_dim (`int`, *optional*): Width of a head; `d_model` divided by the number of heads if not given.
+        head_dim (`int`, *optional*): Width of a head; `d_model` divided by the number of heads if not given. It and
+            `num_key_value_heads` are filled in where they are the same for encoder and decoder.
         encoder_ffn_dim (`int`, defaults to 704): Inner width of the encoder's feed-forward. 704 is two thirds of
             4 x 256, rounded up to a multiple of 64: three gated matrices then have as many parameters as two plain
             ones (Shazeer 2020, section 2).
@@ -106,6 +107,7 @@ class GlossaConfig(PreTrainedConfig):
         "hidden_size": "d_model",
         "num_attention_heads": "encoder_attention_heads",
         "num_hidden_layers": "encoder_layers",
+        "key_value_heads": "num_key_value_heads",  # the name in older folders
     }
 
     vocab_size: int = 8000
@@ -115,7 +117,7 @@ class GlossaConfig(PreTrainedConfig):
     decoder_layers: int = 4
     encoder_attention_heads: int = 4
     decoder_attention_heads: int = 4
-    key_value_heads: int | None = 2
+    num_key_value_heads: int | None = 2
     head_dim: int | None = None
     encoder_ffn_dim: int = 704
     decoder_ffn_dim: int = 704
@@ -152,10 +154,32 @@ class GlossaConfig(PreTrainedConfig):
     bos_token_id: int | None = 2
     decoder_start_token_id: int | None = 2
 
+    @classmethod
+    def from_dict(cls, config_dict: dict[str, Any], **kwargs):
+        """As in transformers, but fields in `kwargs` are checked with the others; transformers would only set them."""
+        given = {name: kwargs.pop(name) for name in list(kwargs) if cls._current(name) in cls.__annotations__}
+        settings = {cls._current(name): value for name, value in [*config_dict.items(), *given.items()]}
+        return super().from_dict(settings, **kwargs)
+
+    @classmethod
+    def _current(cls, name: str) -> str:
+        return cls.attribute_map.get(name, name)
+
     def __post_init__(self, **kwargs):
+        for name in self.attribute_map.keys() & kwargs.keys():
+            setattr(self, self._current(name), kwargs.pop(name))
         if self.decoder_vocab_size is None:
             self.decoder_vocab_size = self.vocab_size
+        if self.encoder_attention_heads == self.decoder_attention_heads:
+            self._fill_heads(self.encoder_attention_heads)
         super().__post_init__(**kwargs)
+
+    def _fill_heads(self, heads: int):
+        """Fill in the shape of cached keys and values, which transformers and PEFT read from the configuration."""
+        if self.num_key_value_heads is None:
+            self.num_key_value_heads = heads
+        if self.head_dim is None and heads > 0 and self.d_model % heads == 0:
+            self.head_dim = self.d_model // heads
 
     def validate_architecture(self):
         """Check that the sizes fit together; `@strict` calls it."""
@@ -165,7 +189,7 @@ class GlossaConfig(PreTrainedConfig):
         for field in positive:
             if getattr(self, field) < 1:
                 raise ValueError(f"{field} is {getattr(self, field)}; it must be at least 1.")
-        for field in ("key_value_heads", "head_dim"):
+        for field in ("num_key_value_heads", "head_dim"):
             if getattr(self, field) is not None and getattr(self, field) < 1:
                 raise ValueError(f"{field} is {getattr(self, field)}; it must be at least 1, or None.")
         for field in ("dropout", "attention_dropout", "activation_dropout", "label_smoothing"):
@@ -192,8 +216,8 @@ class GlossaConfig(PreTrainedConfig):
         heads = getattr(self, field)
         if self.head_dim is None and self.d_model % heads:
             raise ValueError(f"{field} is {heads}; it must divide d_model ({self.d_model}) unless head_dim is given.")
-        if self.key_value_heads is not None and heads % self.key_value_heads:
-            raise ValueError(f"key_value_heads is {self.key_value_heads}; it must divide {field} ({heads}).")
+        if self.num_key_value_heads is not None and heads % self.num_key_value_heads:
+            raise ValueError(f"num_key_value_heads is {self.num_key_value_heads}; it must divide {field} ({heads}).")
         head_dim = self.head_dim or self.d_model // heads
         if self.position_embedding_type == "rotary" and head_dim % 2:
             raise ValueError(f"The head size is {head_dim} ({field} {heads}); rotary positions need an even number.")

@@ -35,7 +35,15 @@ class GlossaGenerationMixin(GenerationMixin):
     def _expand_inputs_for_generation(  # type: ignore[override]
         self, expand_size: int = 1, is_encoder_decoder: bool = False, input_ids=None, **model_kwargs
     ) -> tuple[torch.LongTensor, dict]:
-        """As in transformers, `expand_size` rows per source, but one copy of its encoder output."""
+        """As in transformers, `expand_size` rows per source, but one copy of its encoder output.
+
+        A cache that the caller fills has keys and values for each row, so each row then needs its own copy.
+        """
+        cache = model_kwargs.get("past_key_values")
+        if cache is not None and cache.get_seq_length() > 0:
+            return super()._expand_inputs_for_generation(  # type: ignore[misc]
+                expand_size=expand_size, is_encoder_decoder=is_encoder_decoder, input_ids=input_ids, **model_kwargs
+            )
         shared = {name: model_kwargs.pop(name, None) for name in ("encoder_outputs", "attention_mask")}
         # With `is_encoder_decoder` set, transformers would require the `encoder_outputs` that were just removed.
         input_ids, expanded = super()._expand_inputs_for_generation(  # type: ignore[misc]
@@ -59,6 +67,10 @@ class GlossaGenerationMixin(GenerationMixin):
         view = self._with_target_vocabulary()
         return GenerationMixin.compute_transition_scores(view, *args, **kwargs)  # type: ignore[arg-type]
 
+    def _is_adapted(self) -> bool:
+        """Whether this instance has another method to prepare inputs, such as that of PEFT's prefix tuning."""
+        return "prepare_inputs_for_generation" in vars(self)
+
     def _beam_search(
         self,
         input_ids: torch.LongTensor,
@@ -69,13 +81,13 @@ class GlossaGenerationMixin(GenerationMixin):
         **model_kwargs,
     ):
         """As in transformers, but with `_search` if only sequences are requested."""
-        special = logits_processor or synced_gpus or generation_config._eos_token_tensor is None
+        special = logits_processor or synced_gpus or self._is_adapted()
         if not special and _is_plain(input_ids, generation_config, model_kwargs):
             return self._search(
                 _BeamSearch(input_ids, generation_config), input_ids, stopping_criteria, **model_kwargs
             )
         # The oldest supported transformers reads the vocabulary size from the config, the newest from the logits.
-        return GenerationMixin._beam_search(
+        output = GenerationMixin._beam_search(
             self._with_target_vocabulary(),  # type: ignore[arg-type]
             input_ids,
             logits_processor=logits_processor,
@@ -84,6 +96,8 @@ class GlossaGenerationMixin(GenerationMixin):
             synced_gpus=synced_gpus,
             **model_kwargs,
         )
+        _unshare(output, model_kwargs.get("past_key_values"), len(input_ids))
+        return output
 
     def _sample(
         self,
@@ -96,12 +110,12 @@ class GlossaGenerationMixin(GenerationMixin):
         **model_kwargs,
     ):
         """As in transformers, but with `_search` if decoding is greedy and only sequences are requested."""
-        special = logits_processor or synced_gpus or streamer is not None
+        special = logits_processor or synced_gpus or self._is_adapted() or streamer is not None
         special = special or generation_config._pad_token_tensor is None
         if not special and _is_plain(input_ids, generation_config, model_kwargs):
             search = _GreedySearch(input_ids, generation_config)
             return self._search(search, input_ids, stopping_criteria, **model_kwargs)
-        return super()._sample(  # type: ignore[misc]
+        output = super()._sample(  # type: ignore[misc]
             input_ids,
             logits_processor=logits_processor,
             stopping_criteria=stopping_criteria,
@@ -110,6 +124,8 @@ class GlossaGenerationMixin(GenerationMixin):
             streamer=streamer,
             **model_kwargs,
         )
+        _unshare(output, model_kwargs.get("past_key_values"), len(input_ids))
+        return output
 
     def _search(
         self,
@@ -284,12 +300,30 @@ def gather_beams(values: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
     return values.gather(1, indices.unsqueeze(-1).expand(-1, -1, values.shape[-1]))
 
 
+def _unshare(output, given, rows: int) -> None:
+    """In the cache of `output`, or that the caller has `given`, let each of `rows` rows have its source.
+
+    During the search the beams of a source share its keys and values.
+    """
+    cache = given if getattr(given, "_is_user_defined", False) else getattr(output, "past_key_values", None)
+    if not isinstance(cache, EncoderDecoderCache):
+        return
+    for layer in cache.cross_attention_cache.layers:
+        sources = layer.keys.shape[0]
+        if sources < rows:
+            # Static layers have no `batch_repeat_interleave`.
+            copies = torch.arange(sources).repeat_interleave(rows // sources)
+            layer.reorder_cache(copies)  # type: ignore[arg-type]
+
+
 def _is_plain(input_ids: torch.Tensor, generation_config: GenerationConfig, model_kwargs: dict) -> bool:
     """Whether `_search` supports this call: on the CPU, with a fresh dynamic cache and no inputs but the source."""
     supported = {"encoder_outputs", "attention_mask", "past_key_values", "use_cache", "logits_to_keep"}
     cache = model_kwargs.get("past_key_values")
     return (
         input_ids.device.type == "cpu"
+        # Without an end token, transformers does not pad sequences that another criterion has stopped.
+        and generation_config._eos_token_tensor is not None
         and not generation_config.do_sample
         and not generation_config.return_dict_in_generate
         and all(name in supported for name, value in model_kwargs.items() if value is not None and value is not False)

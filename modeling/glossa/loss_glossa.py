@@ -4,7 +4,6 @@ Shapes in comments: N positions, D width of the states, V vocabulary size.
 """
 
 import torch
-from torch.autograd.function import once_differentiable
 
 CHUNKS = {"cpu": 256, "cuda": 4096}  # labels: as many as fit a CPU's cache; as many as keep a GPU busy
 
@@ -46,6 +45,8 @@ def chunked_cross_entropy(
 
     Logits, their softmax and its gradient exist for one chunk of labels at a time (`CHUNKS`). This saves memory, and
     on a CPU time, since a chunk stays in the cache. Positions without a label are skipped.
+
+    Raises `RuntimeError` in the backward pass with `create_graph=True`: there is no second derivative.
     """
     labels = labels.to(states.device)
     real = labels != -100
@@ -101,7 +102,9 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         scores = logits if mixed == precision else torch.empty_like(logits, dtype=precision)
         total = states.new_zeros((), dtype=precision)
         state_gradient = torch.empty_like(states) if ctx.needs_input_grad[0] else None
-        weight_gradient = torch.zeros_like(weight) if ctx.needs_input_grad[1] else None
+        # In bfloat16, the sum of many chunks would lose bits.
+        sums = torch.promote_types(weight.dtype, torch.float32)
+        weight_gradient = torch.zeros_like(weight, dtype=sums) if ctx.needs_input_grad[1] else None
         with torch.autocast(device, enabled=False):
             for start in range(0, len(labels), rows):
                 chunk = slice(start, start + rows)
@@ -124,11 +127,15 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
                     weight_gradient.addmm_(gradient.t(), inputs)
                 elif weight_gradient is not None:
                     weight_gradient += gradient.t() @ inputs
-        ctx.save_for_backward(state_gradient, weight_gradient)
+        ctx.save_for_backward(state_gradient, None if weight_gradient is None else weight_gradient.to(weight.dtype))
         return total
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, total_gradient):
+        if torch.is_grad_enabled():  # the saved gradients are constants, so their own gradient would be wrong
+            raise RuntimeError(
+                "The training loss has no second derivative. Take that of the loss after model.eval(), with "
+                'attn_implementation="eager".'
+            )
         gradients = (None if saved is None else saved * total_gradient for saved in ctx.saved_tensors)
         return *gradients, None, None

@@ -113,7 +113,7 @@ class GlossaAttention(nn.Module):
         self.layer_idx = layer_idx
         self.is_causal = is_causal
         self.head_dim = config.head_dim or config.d_model // heads
-        key_value_heads = config.key_value_heads or heads
+        key_value_heads = config.num_key_value_heads or heads
         self.num_key_value_groups = heads // key_value_heads
         self.scaling = self.head_dim**-0.5
         bias = config.query_key_value_bias
@@ -570,10 +570,17 @@ class GlossaModel(GlossaPreTrainedModel):
             decoder_new_num_tokens: Rows of the target embedding; `new_num_tokens` if not given.
 
         Raises:
-            ValueError: if source and target share one matrix but the sizes differ.
+            ValueError: if source and target share one matrix but the sizes differ; or if the sizes differ and
+                `new_num_tokens` alone would cut the target vocabulary.
         """
         source, target = self.encoder.embed_tokens, self.decoder.embed_tokens
         if decoder_new_num_tokens is None:
+            rows, shared = target.num_embeddings, target.weight is source.weight
+            if new_num_tokens is not None and not shared and source.num_embeddings != rows > new_num_tokens:
+                raise ValueError(
+                    f"new_num_tokens is {new_num_tokens}, and the target vocabulary has {rows} rows, which would be "
+                    f"cut. Give its size too: decoder_new_num_tokens={rows} keeps it."
+                )
             decoder_new_num_tokens = new_num_tokens
         if target.weight is source.weight and decoder_new_num_tokens != new_num_tokens:
             raise ValueError(
@@ -753,10 +760,10 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         excludes_padding = self.config.label_smoothing_type == "exclude_padding"
         smoothing = self.config.label_smoothing if self.training else 0.0
         excluded = self.config.pad_token_id if excludes_padding else None
-        # Adapters and quantized layers compute more than states times weight; a compiler fuses on its own.
-        if self.training and type(self.lm_head) is nn.Linear and not is_torchdynamo_compiling():
-            weight = self.lm_head.weight
-            return None, chunked_cross_entropy(states, weight, labels, smoothing, excluded, num_items_in_batch)
+        # Adapters, quantized layers and biases are more than states times weight; a compiler fuses on its own.
+        head = self.lm_head
+        if self.training and type(head) is nn.Linear and head.bias is None and not is_torchdynamo_compiling():
+            return None, chunked_cross_entropy(states, head.weight, labels, smoothing, excluded, num_items_in_batch)
         logits = self.lm_head(states)
         return logits, smoothed_cross_entropy(logits, labels, smoothing, excluded, num_items_in_batch)
 

@@ -11,6 +11,8 @@ import torch
 from transformers import Pipeline, StoppingCriteria
 
 SPARE_TARGET_TOKENS = 50
+# Arguments of `generate` that add to its output, which the pipeline does not return.
+OUTPUT_SETTINGS = ("output_scores", "output_attentions", "output_hidden_states")
 LOWEST_SCORE = -1e9  # of a blank translation that fills up a list
 WINDOW = 32  # batches that a stream reads ahead to group texts of similar length
 
@@ -51,11 +53,11 @@ class TranslationPipeline(Pipeline):
         batch_size (`int`, defaults to 32): Texts per batch, or sentences per batch with `split_sentences`.
         split_sentences (`bool`, *optional*): Translate text sentence by sentence and join the translations with the
             original whitespace. Defaults to `split_sentences` of the model's config, or `True`.
-        return_scores (`bool`, defaults to `False`): Return the log-probability of each translation (natural
-            logarithm, summed over its tokens) as `score`.
+        return_scores (`bool`, defaults to `False`): Return the model's log-probability of each translation (natural
+            logarithm, summed over its tokens) as `score`; settings that change the search do not change it.
         key (`str`, *optional*): The column to translate if rows are dictionaries.
         num_beams, num_return_sequences and other arguments of `generate`: Defaults come from the model's generation
-            config.
+            config. Those about its output (`return_dict_in_generate`, `output_scores` and so on) have no effect.
 
     Raises:
         ValueError: if a text has more tokens than the model takes, or settings contradict each other.
@@ -77,8 +79,9 @@ class TranslationPipeline(Pipeline):
             self.model.config.custom_pipelines = custom_pipelines()
 
     def _sanitize_parameters(self, split_sentences=None, key=None, return_scores=None, **generate_kwargs):
-        # transformers' translation pipelines took these arguments; a model for one direction does not need them.
-        for name in ("src_lang", "tgt_lang", "clean_up_tokenization_spaces"):
+        # transformers' translation pipelines took these arguments. A model for one direction needs no languages, and
+        # a long text is split, not truncated.
+        for name in ("src_lang", "tgt_lang", "clean_up_tokenization_spaces", "truncation"):
             generate_kwargs.pop(name, None)
         preprocess = {"split_sentences": split_sentences, "key": key}
         forward = {"return_scores": return_scores, **generate_kwargs}
@@ -121,13 +124,13 @@ class TranslationPipeline(Pipeline):
         limits = torch.tensor([max_target_length(n, positions) for n in lengths.tolist()], device=lengths.device)
         if not generate_kwargs.keys() & {"max_length", "max_new_tokens", "generation_config"}:
             generate_kwargs["max_new_tokens"] = int(limits.max())
-        output = self.model.generate(
-            **inputs,
-            **generate_kwargs,
-            stopping_criteria=[LengthLimit(limits)],
-            return_dict_in_generate=return_scores,
-            output_scores=return_scores,
-        )
+        for given, other in (("max_length", "max_new_tokens"), ("max_new_tokens", "max_length")):
+            if given in generate_kwargs:  # it replaces the model's default, in whichever form that is
+                generate_kwargs.setdefault(other, None)
+        criteria = [LengthLimit(limits), *generate_kwargs.pop("stopping_criteria", ())]
+        settings = generate_kwargs | dict.fromkeys(OUTPUT_SETTINGS, False)
+        settings |= dict.fromkeys(("return_dict_in_generate", "output_logits"), return_scores)
+        output = self.model.generate(**inputs, **settings, stopping_criteria=criteria)
         if not return_scores:
             return {"sequences": output, "scores": None}
         return {"sequences": output.sequences, "scores": self._scores(output)}
@@ -196,9 +199,9 @@ class TranslationPipeline(Pipeline):
         return len(text.encode()) + 2 <= limit or len(self.tokenizer(text, verbose=False)["input_ids"]) <= limit
 
     def _scores(self, output) -> torch.Tensor:
-        beam_indices = output.get("beam_indices")
+        # From the logits: what processors of the search make of them is not the model's probability.
         steps = self.model.compute_transition_scores(
-            output.sequences, output.scores, beam_indices, normalize_logits=beam_indices is None
+            output.sequences, output.logits, output.get("beam_indices"), normalize_logits=True
         )  # [B * returned, T]
         padding = output.sequences[:, -steps.shape[1] :] == self.tokenizer.pad_token_id
         return steps.masked_fill(padding, 0).sum(-1)

@@ -1,6 +1,8 @@
-"""Glossa's classes, registered with transformers' Auto classes by the import of this module."""
+"""Glossa's classes, registered with transformers' Auto classes and pipelines by the import of this module."""
 
-from transformers import AutoConfig, AutoModel, AutoModelForSeq2SeqLM, AutoTokenizer
+import re
+
+from transformers import AutoConfig, AutoModel, AutoModelForSeq2SeqLM, AutoTokenizer, pipelines
 
 from .configuration_glossa import GlossaConfig
 from .modeling_glossa import GlossaForConditionalGeneration, GlossaModel
@@ -19,3 +21,21 @@ GlossaConfig.register_for_auto_class()
 GlossaModel.register_for_auto_class("AutoModel")
 GlossaForConditionalGeneration.register_for_auto_class("AutoModelForSeq2SeqLM")
 GlossaTokenizer.register_for_auto_class()
+
+
+def _register_task() -> None:
+    """Make `pipeline("translation", ...)` and `pipeline("translation_en_to_fr", ...)` give Glossa's pipeline."""
+    # transformers 5 removed both tasks; its newer releases refuse the removed ones before they look at the registry.
+    getattr(pipelines, "REMOVED_TASKS", {}).pop("translation", None)
+    registry = pipelines.PIPELINE_REGISTRY
+    registry.register_pipeline("translation", TranslationPipeline, pt_model=AutoModelForSeq2SeqLM)
+    check_task = registry.check_task
+
+    def check(task: str):
+        # A model translates in its own direction only, so the languages are not needed.
+        return check_task(re.sub(r"^translation_\w+_to_\w+$", "translation", task))
+
+    registry.check_task = check  # type: ignore[method-assign]
+
+
+_register_task()

@@ -79,10 +79,10 @@ def test_operations_counted_by_hand():
     "settings",
     [
         PUBLISHED_2017,
-        {"key_value_heads": 1},
-        {"key_value_heads": 2, "head_dim": 6},
-        {"key_value_heads": 2, "decoder_attention_heads": 2},
-        {"key_value_heads": 1, "encoder_attention_heads": 2, "head_dim": 4},
+        {"num_key_value_heads": 1},
+        {"num_key_value_heads": 2, "head_dim": 6},
+        {"num_key_value_heads": 2, "decoder_attention_heads": 2},
+        {"num_key_value_heads": 1, "encoder_attention_heads": 2, "head_dim": 4},
     ],
 )
 def test_operations_equal_those_that_torch_counts(settings):

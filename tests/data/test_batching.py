@@ -38,6 +38,12 @@ def test_a_row_longer_than_the_budget_is_a_batch_of_its_own():
     assert sorted(row for batch in batches for row in batch) == [0, 1, 2]
 
 
+@pytest.mark.parametrize("batches", [1, 4])
+def test_no_rows_make_no_batches(batches):
+    sampler = TokenBatchSampler([], [], batch_tokens=10, batches_a_step=batches)
+    assert (list(sampler), len(sampler), sampler.padding()) == ([], 0, 0.0)
+
+
 def test_batches_by_hand():
     # Budget 12: three rows of length 4 fill a batch; the fourth and the row of 6 make 2 x 6 = 12.
     sampler = TokenBatchSampler([4, 4, 4, 4, 6], [4, 4, 4, 4, 6], batch_tokens=12)

@@ -22,7 +22,7 @@ PLAIN = PUBLISHED_2017 | {
     "encoder_ffn_dim": 24,
     "decoder_ffn_dim": 20,
     "decoder_attention_heads": 2,
-    "key_value_heads": 2,
+    "num_key_value_heads": 2,
     "max_source_positions": 40,
     "max_target_positions": 30,
 }

@@ -13,6 +13,7 @@ from onnxruntime import InferenceSession
 from small_models import ARCHITECTURES, build, special, words
 from transformers import PreTrainedTokenizerFast
 
+from glossa.export import onnx_model
 from glossa.export.ctranslate2_model import export_ctranslate2
 from glossa.export.onnx_model import export_onnx
 from glossa.inference.loading import load_model, load_tokenizer
@@ -51,6 +52,17 @@ def test_logits_are_equal_for_any_batch_and_length(tmp_path, case):
         if source_length > 1:
             other = steps(tmp_path, source, torch.ones_like(mask), target)
             assert (other[0] - expected[0]).abs().max() > 1e-3, "the mask has an effect"
+
+
+def test_the_model_of_the_caller_is_unchanged(tmp_path, monkeypatch):
+    monkeypatch.setattr(onnx_model, "_export", lambda *_: None)
+    model = build().bfloat16().train()
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    attention = model.config._attn_implementation
+    export_onnx(model, PreTrainedTokenizerFast(tokenizer_object=words(37), **special()), tmp_path)
+    assert model.training and model.config._attn_implementation == attention != "eager"
+    for name, weight in model.state_dict().items():
+        assert weight.dtype == torch.bfloat16 and weight.equal(before[name])
 
 
 def run_documented(name, folder, texts):

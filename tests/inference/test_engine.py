@@ -23,7 +23,7 @@ from glossa.inference.translator import Translator
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 CASES = ARCHITECTURES | {
-    "published, grouped heads": PUBLISHED_2017 | {"key_value_heads": 2},
+    "published, grouped heads": PUBLISHED_2017 | {"num_key_value_heads": 2},
     "bart": PUBLISHED_2017 | {"embedding_norm": True, "position_embedding_type": "learned"},
     "post-norm with final norms": {"norm_position": "post"},
     "pre-norm without final norms": {"final_norm": False},
@@ -32,7 +32,7 @@ CASES = ARCHITECTURES | {
     "sinusoidal, not scaled": {"position_embedding_type": "sinusoidal", "scale_embedding": False},
     "learned, some biases": {"position_embedding_type": "learned", "query_key_value_bias": True},
     "rotary of another base": {"rotary_base": 500},
-    "wide heads": {"head_dim": 6, "key_value_heads": None},
+    "wide heads": {"head_dim": 6, "num_key_value_heads": None},
     "heads of each side": {"encoder_attention_heads": 2, "decoder_attention_heads": 8},
     "two vocabularies": {"decoder_vocab_size": 37, "share_encoder_decoder_embeddings": False},
     "all matrices separate": {"tie_word_embeddings": False},

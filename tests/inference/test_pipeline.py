@@ -1,16 +1,19 @@
 """The translation pipeline: inputs, outputs, errors, and that it is saved with the model."""
 
+import copy
 import json
+import logging
 import os
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import evaluate
 import pytest
 import torch
-from datasets import Dataset
-from transformers import AutoModelForSeq2SeqLM
+from datasets import Dataset, Features, Value
+from transformers import AutoModelForSeq2SeqLM, GenerationConfig, StoppingCriteria, pipeline
 from transformers.pipelines.pt_utils import KeyDataset
 
 import glossa
@@ -122,6 +125,72 @@ def test_scores_are_log_probabilities_of_the_model(parts, translate):
             log_probs = model(**ids, decoder_input_ids=output[:, :-1]).logits.log_softmax(-1)
         expected = log_probs[0, torch.arange(output.shape[1] - 1), output[0, 1:]].sum().item()
         assert found["score"] == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_scores_are_those_of_the_model_whatever_changes_the_search(parts, translate, beams):
+    model, tokenizer = parts
+    ids = tokenizer(TEXTS[0], return_tensors="pt")
+    options = {"num_beams": beams, "repetition_penalty": 1.2, "max_new_tokens": 9}
+    (found,) = translate(TEXTS[0], return_scores=True, **options)
+    output = model.generate(**ids, **options)
+    with torch.no_grad():
+        log_probs = model(**ids, decoder_input_ids=output[:, :-1]).logits.log_softmax(-1)
+    expected = log_probs[0, torch.arange(output.shape[1] - 1), output[0, 1:]].sum().item()
+    assert found["score"] == pytest.approx(expected, abs=1e-4)
+
+
+class AfterTwo(StoppingCriteria):
+    def __call__(self, input_ids, scores, **_):
+        return torch.full(input_ids.shape[:1], input_ids.shape[1] > 2)
+
+
+@pytest.mark.parametrize("scores", [False, True])
+def test_what_generate_takes_is_taken(parts, translate, scores):
+    model, tokenizer = parts
+    output = model.generate(**tokenizer(TEXTS[0], return_tensors="pt"), max_new_tokens=2)
+    expected = tokenizer.decode(output[0], skip_special_tokens=True)
+    outputs = (
+        "return_dict_in_generate",
+        "output_scores",
+        "output_logits",
+        "output_attentions",
+        "output_hidden_states",
+    )
+    options = dict.fromkeys(outputs, True) | {"stopping_criteria": [AfterTwo()], "return_scores": scores}
+    (found,) = translate(TEXTS[0], **options)
+    assert found["translation_text"] == expected != translate(TEXTS[0])[0]["translation_text"]
+    configured = GenerationConfig.from_dict(model.generation_config.to_dict() | {"return_dict_in_generate": True})
+    configured.max_new_tokens = 2
+    assert translate(TEXTS[0], generation_config=configured)[0]["translation_text"] == expected
+
+
+class Equal(evaluate.Metric):
+    """The share of predictions that equal the reference; metrics of the library need the network."""
+
+    def _info(self):
+        features = Features({"predictions": Value("string"), "references": Value("string")})
+        return evaluate.MetricInfo(description="", citation="", features=features)
+
+    def _compute(self, predictions, references):
+        return {"equal": sum(map(str.__eq__, predictions, references)) / len(references)}
+
+
+def test_the_task_names_of_transformers_4_give_this_pipeline(parts, alone):
+    model, tokenizer = parts
+    for task in ("translation", "translation_en_to_fr"):
+        translate = pipeline(task, model=model, tokenizer=tokenizer)
+        assert type(translate) is TranslationPipeline
+        assert translate(TEXTS[:2]) == [{"translation_text": text} for text in alone[:2]]
+    with pytest.raises(KeyError, match="translate"):
+        pipeline("translate", model=model, tokenizer=tokenizer)
+
+
+def test_the_evaluator_of_evaluate_takes_a_model(parts, alone):
+    model, tokenizer = parts
+    rows = Dataset.from_dict({"text": TEXTS[:2], "label": [alone[0], "other"]})
+    found = evaluate.evaluator("translation").compute(model, rows, metric=Equal(), tokenizer=tokenizer)
+    assert found["equal"] == 0.5
 
 
 def test_call_settings_override_pipeline_settings(parts):
@@ -239,6 +308,34 @@ def test_every_save_method_includes_the_pipeline(parts, alone, tmp_path):
         assert (folder / "pipeline_glossa.py").read_text() == code
         entry = json.loads((folder / "config.json").read_text())["custom_pipelines"]["translation"]
         assert entry == {"impl": "pipeline_glossa.TranslationPipeline", "pt": ["AutoModelForSeq2SeqLM"]}
+
+
+def test_a_length_that_the_caller_gives_wins_over_that_of_the_run(tiny_run):
+    model, tokenizer = load_model(str(tiny_run)), load_tokenizer(str(tiny_run))
+    ids = tokenizer("a k.", return_tensors="pt")
+    for settings, length in (({}, 13), ({"max_length": 5}, 5), ({"max_new_tokens": 20}, 21)):  # the run's is 12
+        assert model.generate(**ids, **settings, suppress_tokens=[tokenizer.eos_token_id]).shape[1] == length
+
+
+@pytest.mark.parametrize("default", [{"max_length": 13}, {"max_new_tokens": 12}], ids=str)
+def test_a_given_length_replaces_the_default_without_a_warning(parts, translate, default, caplog):
+    model, tokenizer = parts
+    transformers_logger = logging.getLogger("transformers")
+    transformers_logger.addHandler(caplog.handler)  # it does not propagate
+    lengths = []
+    decode, translate.tokenizer = tokenizer.batch_decode, copy.copy(tokenizer)
+    translate.tokenizer.batch_decode = lambda ids, **kwargs: lengths.append(ids.shape[1]) or decode(ids, **kwargs)
+    model.generation_config.update(**default)
+    try:
+        for settings in ({"max_length": 5}, {"max_new_tokens": 20}, {}):
+            translate(TEXTS[0], suppress_tokens=[tokenizer.eos_token_id], **settings)
+    finally:
+        model.generation_config.update(**dict.fromkeys(default))
+        translate.tokenizer = tokenizer
+        transformers_logger.removeHandler(caplog.handler)
+    longest = 2 * len(tokenizer(TEXTS[0])["input_ids"]) + 50
+    assert lengths == [5, 21, longest + 1]
+    assert not caplog.records
 
 
 def test_checkpoints_of_a_run_include_the_pipeline(tiny_run):

@@ -2,7 +2,15 @@
 
 import pytest
 import torch
-from peft import LoraConfig, PeftModel, get_peft_model
+from peft import (
+    IA3Config,
+    LoraConfig,
+    PeftModel,
+    PrefixTuningConfig,
+    PromptEncoderConfig,
+    PromptTuningConfig,
+    get_peft_model,
+)
 from transformers import TorchAoConfig
 
 from glossa import GlossaForConditionalGeneration
@@ -67,6 +75,46 @@ def test_an_adapter_trains_saves_loads_and_merges(tiny_model, architecture, tmp_
     merged.save_pretrained(tmp_path / "merged")
     again = GlossaForConditionalGeneration.from_pretrained(tmp_path / "merged", dtype=torch.float64)
     torch.testing.assert_close(logits_of(again), expected)
+
+
+METHODS = {
+    "lora": lambda: LoraConfig(r=4, target_modules="all-linear"),
+    "ia3": lambda: IA3Config(target_modules=["k_proj", "v_proj", "down_proj"], feedforward_modules=["down_proj"]),
+    "prefix": lambda: PrefixTuningConfig(num_virtual_tokens=3),
+    "prompt": lambda: PromptTuningConfig(num_virtual_tokens=3),
+    "p-tuning": lambda: PromptEncoderConfig(num_virtual_tokens=3, encoder_hidden_size=16),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_trains_and_generates_what_its_logits_say(tiny_model, architecture, method, tmp_path):
+    config = METHODS[method]()
+    config.task_type = "SEQ_2_SEQ_LM"
+    adapted = get_peft_model(tiny_model(**architecture), config).double()
+    plain = logits_of(tiny_model(**architecture))
+    losses = trained(adapted)
+    assert losses[-1] < 0.95 * losses[0]
+    options = {"attention_mask": MASK, "max_new_tokens": 5, "min_new_tokens": 5}
+    greedy = adapted.generate(input_ids=SOURCE, **options)
+    with torch.no_grad():
+        logits = adapted(input_ids=SOURCE, attention_mask=MASK, decoder_input_ids=greedy[:, :-1]).logits
+    logits[:, :, 1] = -torch.inf
+    assert logits.argmax(-1).equal(greedy[:, 1:])
+    assert (logits_of(adapted) - plain).abs().max() > 0.05
+    for beams in (1, 3):
+        options = {"input_ids": SOURCE, "attention_mask": MASK, "max_new_tokens": 5, "num_beams": beams}
+        listed = adapted.generate(**options, return_dict_in_generate=True)  # by transformers' own search
+        assert adapted.generate(**options).equal(listed.sequences)
+        assert listed.past_key_values.cross_attention_cache.layers[0].keys.shape[0] == 2 * beams
+    adapted.save_pretrained(tmp_path)
+    loaded = PeftModel.from_pretrained(tiny_model(**architecture), tmp_path).double().eval()
+    torch.testing.assert_close(logits_of(loaded), logits_of(adapted), rtol=0, atol=1e-5)
+
+
+def test_peft_asks_for_the_modules_of_an_architecture_that_it_does_not_know(tiny_model):
+    for config in (LoraConfig(task_type="SEQ_2_SEQ_LM"), IA3Config(task_type="SEQ_2_SEQ_LM")):
+        with pytest.raises(ValueError, match="specify `target_modules`"):
+            get_peft_model(tiny_model(), config)
 
 
 def test_the_adapter_methods_of_transformers(tiny_model, tmp_path):

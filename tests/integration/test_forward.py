@@ -169,9 +169,9 @@ def test_half_precision_is_close_and_keeps_its_dtype(tiny_model, architecture, d
 
 
 VARIANTS = {
-    "all heads": {"key_value_heads": None},
-    "grouped": {"key_value_heads": 2},
-    "one": {"key_value_heads": 1, "tie_word_embeddings": False},
+    "all heads": {"num_key_value_heads": None},
+    "grouped": {"num_key_value_heads": 2},
+    "one": {"num_key_value_heads": 1, "tie_word_embeddings": False},
 }
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from transformers import GenerationConfig, TextIteratorStreamer
+from transformers import DynamicCache, EncoderDecoderCache, GenerationConfig, StoppingCriteria, TextIteratorStreamer
 from transformers.generation.streamers import BaseStreamer
 
 PAD, EOS, START = 0, 1, 2
@@ -175,7 +175,11 @@ def test_a_text_streamer_yields_the_text(tiny_config):
     model = GlossaForConditionalGeneration(tiny_config(vocab_size=len(tokenizer), max_target_positions=64)).eval()
     streamer = TextIteratorStreamer(tokenizer, timeout=30, skip_special_tokens=True)
     batch = tokenizer("the cat", return_tensors="pt")
-    written = model.generate(**batch, max_new_tokens=10, min_new_tokens=10, streamer=streamer)
+    model.generation_config.update(num_beams=4, length_penalty=0.6, max_length=129)  # as training saves them
+    options = {"num_beams": 1, "max_new_tokens": 10, "min_new_tokens": 10}
+    with pytest.raises(ValueError, match="Make sure that `num_beams` is set to 1"):
+        model.generate(**batch, streamer=streamer)
+    written = model.generate(**batch, streamer=streamer, **options)
     assert "".join(streamer) == tokenizer.decode(written[0], skip_special_tokens=True)
 
 
@@ -228,11 +232,61 @@ def test_generation_continues_from_a_returned_cache(tiny_model, architecture):
     later = model.generate(
         encoder_outputs=encoded,
         decoder_input_ids=first.sequences,
+        decoder_attention_mask=torch.ones_like(first.sequences),
         past_key_values=first.past_key_values,
         max_new_tokens=4,
         min_new_tokens=4,
     )
     assert later.equal(whole)
+
+
+SEVERAL = {
+    "beams": {"num_beams": 3},
+    "static": {"num_beams": 3, "cache_implementation": "static"},
+    "sampling": {"do_sample": True, "num_return_sequences": 3},
+}
+
+
+@pytest.mark.parametrize("settings", SEVERAL.values(), ids=SEVERAL)
+def test_a_returned_cache_has_the_source_of_every_row(tiny_model, architecture, settings):
+    model = tiny_model(**architecture)
+    found = ids(model, return_dict_in_generate=True, **settings).past_key_values
+    single = model(SOURCE, attention_mask=MASK, decoder_input_ids=PREFIX[:, -1:]).past_key_values
+    assert found.self_attention_cache.layers[0].keys.shape[0] == 6
+    for layer, expected in zip(found.cross_attention_cache.layers, single.cross_attention_cache.layers, strict=True):
+        torch.testing.assert_close(layer.keys, expected.keys.repeat_interleave(3, 0))
+        torch.testing.assert_close(layer.values, expected.values.repeat_interleave(3, 0))
+
+
+def test_beams_continue_from_a_cache_with_a_row_for_each(tiny_model, architecture):
+    model = tiny_model(**architecture)
+    prefix = PREFIX[:, 2:]
+    expected = ids(model, num_beams=3, decoder_input_ids=prefix, min_new_tokens=8)
+    sources, masks, prefixes = (rows.repeat_interleave(3, 0) for rows in (SOURCE, MASK, prefix))
+    cache = model(sources, attention_mask=masks, decoder_input_ids=prefixes[:, :-1]).past_key_values
+    options = {"num_beams": 3, "decoder_input_ids": prefix, "min_new_tokens": 8}
+    # The mask tells transformers that the prefix is whole, with the cached tokens.
+    whole = torch.ones_like(prefix)
+    assert ids(model, **options, past_key_values=cache, decoder_attention_mask=whole).equal(expected)
+    empty = EncoderDecoderCache(DynamicCache(), DynamicCache())
+    assert ids(model, **options, past_key_values=empty).equal(expected)
+    assert empty.cross_attention_cache.layers[0].keys.shape[0] == 6
+
+
+def test_rows_that_a_criterion_stops_are_padded_only_with_an_end_token(tiny_model):
+    """As in transformers: without an end token, every row is written until the last one stops."""
+    model = tiny_model()
+
+    class First(StoppingCriteria):
+        def __call__(self, input_ids, scores, **_):
+            return torch.tensor([input_ids.shape[1] >= 4, input_ids.shape[1] >= 7])
+
+    free = ids(model, max_new_tokens=6, eos_token_id=None)
+    assert ids(model, eos_token_id=None, stopping_criteria=[First()]).equal(free)
+    never = sorted(set(range(50)) - set(free.flatten().tolist()))[-1]
+    stopped = ids(model, eos_token_id=never, stopping_criteria=[First()])
+    assert stopped[1].equal(free[1])
+    assert stopped[0].tolist() == free[0, :4].tolist() + [PAD] * 3
 
 
 def test_decoding_defaults_are_saved_in_the_generation_configuration(tiny_model, tmp_path):

@@ -83,7 +83,7 @@ def test_bad_data(call, tmp_path, kind):
     [
         (["--vocab_size", "5000"], ["vocab_size is 5000", "supports only"]),
         (["--vocab_size", "100"], ["vocab_size is 100", "at least 260"]),
-        (["--vocab_size", "265", "--key_value_heads", "3"], ["key_value_heads is 3", "divide"]),
+        (["--vocab_size", "265", "--num_key_value_heads", "3"], ["num_key_value_heads is 3", "divide"]),
         (["--init_from", "nowhere/at/all"], ["nowhere/at/all"]),
     ],
 )

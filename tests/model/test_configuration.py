@@ -1,7 +1,9 @@
 import json
+import re
 
 import pytest
 import torch
+from transformers import AutoConfig
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.configuration_glossa import PUBLISHED_2017
@@ -17,7 +19,7 @@ UNUSUAL = {
     "decoder_layers": 1,
     "encoder_attention_heads": 6,
     "decoder_attention_heads": 3,
-    "key_value_heads": 1,
+    "num_key_value_heads": 1,
     "head_dim": 10,
     "encoder_ffn_dim": 40,
     "decoder_ffn_dim": 56,
@@ -89,6 +91,70 @@ def test_decoder_vocab_size_defaults_to_vocab_size():
     assert GlossaConfig(**SMALL).decoder_vocab_size == 60
 
 
+def saved(folder, **settings):
+    """A folder with the default configuration and these settings."""
+    (folder / "config.json").write_text(json.dumps({"model_type": "glossa"} | settings))
+    return folder
+
+
+@pytest.mark.parametrize(("heads", "expected"), [(1, 1), (None, 4)])
+def test_a_folder_with_the_old_name_of_the_heads_loads(tmp_path, heads, expected):
+    loaded = GlossaConfig.from_pretrained(saved(tmp_path, key_value_heads=heads))
+    assert loaded.num_key_value_heads == loaded.key_value_heads == expected
+    assert GlossaConfig.from_pretrained(tmp_path, num_key_value_heads=2).num_key_value_heads == 2
+    loaded.save_pretrained(tmp_path / "new")
+    settings = json.loads((tmp_path / "new" / "config.json").read_text())
+    assert settings["num_key_value_heads"] == expected and "key_value_heads" not in settings
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ({"key_value_heads": 3}, r"num_key_value_heads is 3; it must divide encoder_attention_heads \(4\)"),
+        ({"num_key_value_heads": 3}, r"num_key_value_heads is 3; it must divide encoder_attention_heads \(4\)"),
+        ({"vocab_size": 50}, "decoder_vocab_size is 8000 and vocab_size 50"),
+        (
+            {"num_attention_heads": 6, "head_dim": None},
+            r"encoder_attention_heads is 6; it must divide d_model \(256\)",
+        ),
+    ],
+    ids=lambda value: ",".join(value) if isinstance(value, dict) else "",
+)
+@pytest.mark.parametrize("auto", [AutoConfig, GlossaConfig])
+def test_a_setting_given_while_loading_is_checked(tmp_path, auto, override, message):
+    GlossaConfig().save_pretrained(tmp_path)
+    with pytest.raises(Exception, match="validate_architecture") as refusal:
+        auto.from_pretrained(tmp_path, **override)
+    assert re.search(message, str(refusal.value.__cause__))
+    config, rest = auto.from_pretrained(tmp_path, dropout=0.3, foo=1, return_unused_kwargs=True)
+    assert config.dropout == 0.3 and rest == {"foo": 1}
+
+
+@pytest.mark.parametrize(
+    ("settings", "shape"),
+    [
+        ({}, (2, 64)),
+        ({"num_key_value_heads": None}, (4, 64)),
+        ({"head_dim": 6, "encoder_attention_heads": 2}, (2, 6)),
+        ({"decoder_attention_heads": 2, "num_key_value_heads": None}, (2, 128)),
+        ({"decoder_attention_heads": 8, "num_key_value_heads": 1}, (1, 32)),
+    ],
+    ids=str,
+)
+def test_the_configuration_has_the_shape_of_the_cache(settings, shape, tmp_path):
+    config = GlossaConfig(vocab_size=20, encoder_layers=1, decoder_layers=1, **settings)
+    config.save_pretrained(tmp_path)
+    config = GlossaConfig.from_pretrained(tmp_path)
+    if config.encoder_attention_heads == config.decoder_attention_heads:
+        assert (config.num_key_value_heads, config.head_dim) == shape
+    side = config.get_text_config(decoder=True)  # as transformers reads it
+    heads = side.num_key_value_heads or side.num_attention_heads
+    assert (heads, side.head_dim or side.hidden_size // side.num_attention_heads) == shape
+    outputs = GlossaForConditionalGeneration(config)(torch.tensor([[5, 1]]), decoder_input_ids=torch.tensor([[2, 6]]))
+    for cache in (outputs.past_key_values.self_attention_cache, outputs.past_key_values.cross_attention_cache):
+        assert cache.layers[0].keys.shape == (1, shape[0], 2, shape[1])
+
+
 def test_common_names_of_transformers_map_to_fields():
     config = GlossaConfig(hidden_size=32, num_hidden_layers=5, num_attention_heads=8)
     assert (config.d_model, config.encoder_layers, config.encoder_attention_heads) == (32, 5, 8)
@@ -112,7 +178,7 @@ def test_common_names_of_transformers_map_to_fields():
         ({"max_target_positions": 0}, "max_target_positions", "0", "at least 1"),
         ({"encoder_attention_heads": 0}, "encoder_attention_heads", "0", "at least 1"),
         ({"decoder_attention_heads": 0}, "decoder_attention_heads", "0", "at least 1"),
-        ({"key_value_heads": 0}, "key_value_heads", "0", "at least 1, or None"),
+        ({"num_key_value_heads": 0}, "num_key_value_heads", "0", "at least 1, or None"),
         ({"head_dim": -2}, "head_dim", "-2", "at least 1, or None"),
         ({"dropout": 1.0}, "dropout", "1.0", "at least 0 and below 1"),
         ({"attention_dropout": -0.1}, "attention_dropout", "-0.1", "at least 0 and below 1"),
@@ -120,8 +186,8 @@ def test_common_names_of_transformers_map_to_fields():
         ({"label_smoothing": 1}, "label_smoothing", "1", "at least 0 and below 1"),
         ({"encoder_attention_heads": 6}, "encoder_attention_heads", "6", "divide d_model (256)"),
         ({"decoder_attention_heads": 6}, "decoder_attention_heads", "6", "divide d_model (256)"),
-        ({"key_value_heads": 3}, "key_value_heads", "3", "divide encoder_attention_heads (4)"),
-        ({"decoder_attention_heads": 1}, "key_value_heads", "2", "divide decoder_attention_heads (1)"),
+        ({"num_key_value_heads": 3}, "num_key_value_heads", "3", "divide encoder_attention_heads (4)"),
+        ({"decoder_attention_heads": 1}, "num_key_value_heads", "2", "divide decoder_attention_heads (1)"),
         ({"activation_function": "sliu"}, "activation_function", "'sliu'", "silu"),
         ({"d_model": 36, "head_dim": 9}, "head size", "9", "even"),
         ({"d_model": 12, "decoder_attention_heads": 4}, "decoder_attention_heads 4", "3", "even"),
@@ -179,7 +245,7 @@ def test_separate_vocabularies_need_no_shared_embeddings():
                 "encoder_layers": 1,
                 "decoder_layers": 2,
                 "encoder_attention_heads": 2,
-                "key_value_heads": 1,
+                "num_key_value_heads": 1,
                 "head_dim": 6,
                 "encoder_ffn_dim": 10,
                 "decoder_ffn_dim": 12,
@@ -198,7 +264,7 @@ def test_separate_vocabularies_need_no_shared_embeddings():
             | {
                 "encoder_layers": 1,
                 "decoder_layers": 1,
-                "key_value_heads": None,
+                "num_key_value_heads": None,
                 "encoder_ffn_dim": 16,
                 "decoder_ffn_dim": 16,
                 "gated_feed_forward": False,

@@ -131,6 +131,56 @@ def test_chunked_loss_under_autocast_is_as_exact_as_that_of_whole_logits():
         assert (ours - right).abs().max() < 2 * (theirs - right).abs().max() + 1e-3
 
 
+def test_chunked_gradients_in_bfloat16_are_as_exact_as_those_of_whole_logits():
+    states, weight, labels = states_and_labels(1300, torch.bfloat16)  # 22 chunks
+    whole = smoothed_cross_entropy(states @ weight.t(), labels, num_items_in_batch=1)
+    chunked = chunked_cross_entropy(states, weight, labels, num_items_in_batch=1)
+    whole, chunked = (torch.autograd.grad(loss, (states, weight)) for loss in (whole, chunked))
+    exact = [tensor.detach().double().requires_grad_() for tensor in (states, weight)]
+    exact_loss = smoothed_cross_entropy(exact[0] @ exact[1].t(), labels, num_items_in_batch=1)
+    for ours, theirs, right in zip(chunked, whole, torch.autograd.grad(exact_loss, exact), strict=True):
+        assert ours.dtype == theirs.dtype == torch.bfloat16
+        assert (ours - right).norm() < 1.2 * (theirs - right).norm()
+
+
+def test_a_second_derivative_is_refused_in_training_and_right_in_evaluation(tiny_model, documented):
+    model = tiny_model(tie_word_embeddings=False)
+    model.set_attn_implementation("eager")
+
+    def penalty():
+        states = model.get_encoder().embed_tokens(SOURCE).detach().requires_grad_()
+        loss = model(inputs_embeds=states, labels=LABELS).loss
+        (gradient,) = torch.autograd.grad(loss, states, create_graph=True)
+        return (gradient**2).sum()
+
+    output = model.lm_head.weight
+    (slope,) = torch.autograd.grad(penalty(), output)
+    step = torch.zeros_like(output)
+    step[20, 3] = 1e-5
+    values = []
+    with torch.no_grad():
+        for sign in (1, -1):
+            output.add_(sign * step)
+            with torch.enable_grad():
+                values.append(penalty().item())
+            output.sub_(sign * step)
+    assert slope[20, 3].item() == pytest.approx((values[0] - values[1]) / 2e-5, rel=1e-4)
+    model.train()
+    with pytest.raises(RuntimeError, match="no second derivative") as refusal:
+        penalty()
+    documented("Training", refusal.value)
+
+
+def test_the_training_loss_has_the_bias_of_a_replaced_output_layer(tiny_model):
+    model = tiny_model()
+    model.lm_head = nn.Linear(16, 50).double()
+    expected = model(SOURCE, labels=LABELS).loss
+    same(model.train()(SOURCE, labels=LABELS).loss, expected)
+    with torch.no_grad():
+        model.lm_head.bias[20] += 3
+    assert (model(SOURCE, labels=LABELS).loss - expected).abs() > 0.1
+
+
 def test_chunked_loss_never_holds_all_logits():
     largest = 0
 

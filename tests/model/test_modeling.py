@@ -192,9 +192,9 @@ def test_dropout_is_on_in_training_and_off_in_evaluation(tiny_model, field):
     assert (first - second).abs().max() > 1e-3 and (first - reference).abs().max() > 1e-3
 
 
-@pytest.mark.parametrize(("key_value_heads", "width"), [(None, 16), (4, 16), (2, 8), (1, 4)])
-def test_grouped_heads_narrow_projections_and_cache(tiny_model, key_value_heads, width):
-    model = tiny_model(key_value_heads=key_value_heads)
+@pytest.mark.parametrize(("num_key_value_heads", "width"), [(None, 16), (4, 16), (2, 8), (1, 4)])
+def test_grouped_heads_narrow_projections_and_cache(tiny_model, num_key_value_heads, width):
+    model = tiny_model(num_key_value_heads=num_key_value_heads)
     for layer in model.model.decoder.layers:
         for attention in (layer.self_attn, layer.encoder_attn):
             assert attention.k_proj.weight.shape == attention.v_proj.weight.shape == (width, 16)
@@ -207,7 +207,7 @@ def test_grouped_heads_narrow_projections_and_cache(tiny_model, key_value_heads,
 @torch.no_grad()
 def test_grouped_heads_equal_full_heads_with_repeated_weights(tiny_model):
     """Query heads 0 and 1 share the first key-value head, 2 and 3 the second (Ainslie et al. 2023, figure 2)."""
-    grouped, full = tiny_model(key_value_heads=2), tiny_model(key_value_heads=4)
+    grouped, full = tiny_model(num_key_value_heads=2), tiny_model(num_key_value_heads=4)
     weights = grouped.state_dict()
     for name, weight in weights.items():
         if "k_proj" in name or "v_proj" in name:

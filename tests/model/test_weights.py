@@ -196,6 +196,17 @@ def test_a_single_new_size_applies_to_both_vocabularies(tiny_model):
     assert logits_of(model).shape[-1] == 60
 
 
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_larger_target_vocabulary_is_not_cut_in_silence(tiny_model, documented, tied):
+    model = tiny_model(decoder_vocab_size=70, share_encoder_decoder_embeddings=False, tie_word_embeddings=tied)
+    with pytest.raises(ValueError, match="has 70 rows, which would be cut") as refusal:
+        model.resize_token_embeddings(60)
+    documented("Training", refusal.value)
+    assert (model.config.vocab_size, model.config.decoder_vocab_size) == (50, 70)
+    model.resize_token_embeddings(60, decoder_new_num_tokens=65)
+    assert (model.config.vocab_size, model.config.decoder_vocab_size) == (60, 65)
+
+
 def test_a_shared_matrix_refuses_two_sizes(tiny_model):
     model = tiny_model()
     with pytest.raises(ValueError, match=r"37 .* 60"):

@@ -31,7 +31,7 @@ def test_recipe_values_are_parsed_as_written(tmp_path):
     assert settings.training.learning_rate == 0.0001  # plain YAML reads 1e-4 as a string
     assert settings.training.eval_strategy.value == "no"  # ... and no as false
     assert settings.training.load_best_model_at_end is False
-    assert settings.model.key_value_heads is None
+    assert settings.model.num_key_value_heads is None
     assert settings.data.data_path == ["a.en", "b.fr"]
     assert settings.training.lr_scheduler_kwargs == {"num_cycles": 0.25}
 
@@ -124,6 +124,10 @@ def test_old_setting_names_are_read_and_new_names_written(tmp_path):
         saved = settings.recipe()
         assert saved["source_special_tokens"] == "start_end" and "source_framing" not in saved
     assert parse_settings([recipe, "--source_special_tokens", "none"]).tokenizer.source_special_tokens == "none"
+    for argv in ([write(tmp_path, "key_value_heads: 1\n")], ["--key_value_heads", "1"]):
+        settings = parse_settings(argv)
+        assert settings.model.num_key_value_heads == 1
+        assert "key_value_heads" not in settings.recipe()
 
 
 def test_unknown_recipe_key_is_refused(tmp_path):
@@ -139,7 +143,7 @@ def test_invalid_recipe_file_is_refused(tmp_path, text):
 
 def test_saved_recipe_gives_the_same_settings(tmp_path):
     settings = parse_settings(
-        ["--d_model", "64", "--key_value_heads", "1", "--learning_rate", "3e-5", "--dataset", "anki"]
+        ["--d_model", "64", "--num_key_value_heads", "1", "--learning_rate", "3e-5", "--dataset", "anki"]
     )
     again = parse_settings([write(tmp_path, yaml.safe_dump(settings.recipe()))])
     assert again.recipe() == settings.recipe()
@@ -152,9 +156,8 @@ def test_every_architecture_setting_has_default_and_help(capsys):
     assert end.value.code == 0
     text = capsys.readouterr().out
     settings = parse_settings([])
-    config = GlossaConfig()
     for name, value in vars(settings.model).items():
-        assert value == getattr(config, name)
+        assert value == getattr(GlossaConfig, name)
         assert f"--{name}" in text
     assert "Width of the residual stream. (default: 256)" in " ".join(text.split())
 

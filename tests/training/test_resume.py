@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import yaml
 from datasets import Dataset, DatasetDict
 from safetensors.torch import load_file
 
@@ -10,7 +11,7 @@ from glossa.errors import GlossaError
 from glossa.run_folder import RunFolder, find_damage
 from glossa.training import run as training_run
 from glossa.training.arguments import parse_settings
-from glossa.training.resume import fingerprints
+from glossa.training.resume import check_settings, fingerprints
 from glossa.training.run import train
 
 QUICK = {"eval_strategy": "no", "load_best_model_at_end": False, "save_steps": 2, "logging_steps": 1}
@@ -38,6 +39,14 @@ def test_every_setting_that_differs_is_listed(resume):
     assert "vocab_size was 280 and is 300" in message and "learning_rate was 0.001 and is 0.5" in message
     assert "d_model was 16 and is 32" in message
     assert "num_train_epochs" not in message and "logging_steps" not in message
+
+
+def test_a_recipe_with_the_old_name_of_a_setting_is_the_same(tmp_path, tiny_settings):
+    settings = parse_settings(tiny_settings(tmp_path))
+    saved = settings.recipe()
+    saved["key_value_heads"] = saved.pop("num_key_value_heads")
+    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(saved))
+    check_settings(tmp_path / "checkpoint-2", settings)
 
 
 @pytest.mark.parametrize("changes", [{"split_seed": 7}, {"max_train_samples": 100}, {"test_size": 10}])

@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -154,6 +155,15 @@ def test_every_step_of_an_epoch_has_all_batches(tmp_path, tiny_settings):
         )
         trainer = GlossaTrainer(model=model, args=parse_settings(argv).training, train_dataset=rows)
         assert len(trainer.batch_sampler) == batches
+
+
+def test_the_batches_of_a_step_count_every_process():
+    rows = Dataset.from_dict({"source_length": [4] * 60, "target_length": [4] * 60})
+    settings = {"batch_tokens": 8, "data_seed": None, "seed": 0, "gradient_accumulation_steps": 2, "world_size": 4}
+    trainer = SimpleNamespace(train_dataset=rows, args=SimpleNamespace(**settings))
+    sampler = GlossaTrainer._build_batch_sampler(trainer)
+    assert sampler.batches_a_step == 8
+    assert len(sampler) == 32  # 30 batches of two rows, and two cuts to a multiple of 8
 
 
 def test_init_from_keeps_the_tokenizer(tmp_path, tiny_run, tiny_settings):

@@ -63,7 +63,7 @@ class TokenBatchSampler(Sampler[list[int]]):
             for lengths in (self.source_lengths[rows], self.target_lengths[rows]):
                 real += lengths.sum()
                 padded += lengths.max() * len(rows)
-        return float(1 - real / padded)
+        return float(1 - real / padded) if padded else 0.0
 
     def _sorted(self, rows: np.ndarray) -> np.ndarray:
         """`rows` by target length in steps of two, then by source length; ties keep their order."""
@@ -74,6 +74,8 @@ class TokenBatchSampler(Sampler[list[int]]):
 
     def _bounds(self) -> np.ndarray:
         """The cuts of the sorted rows: batch i holds rows bounds[i] to bounds[i + 1] - 1."""
+        if not len(self.source_lengths):
+            return np.zeros(1, dtype=int)  # no rows, no batches
         order = self._sorted(np.arange(len(self.source_lengths)))
         # Rows that the shuffle may swap count as the longest of them.
         kinds = (self.source_lengths * 2**32 + self.target_lengths // 2)[order]

@@ -172,7 +172,7 @@ def _build(spec_class, config: GlossaConfig, layers: int, heads: int):
         layernorm_embedding=config.embedding_norm,
         ffn_glu=config.gated_feed_forward,
         rms_norm=config.norm_type == "rms",
-        num_heads_kv=config.key_value_heads,
+        num_heads_kv=config.num_key_value_heads,
         head_dim=config.head_dim,
         rotary_dim=0 if config.position_embedding_type == "rotary" else None,  # 0 means the whole head
         rotary_interleave=False,

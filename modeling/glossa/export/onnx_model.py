@@ -7,6 +7,7 @@
 [layers, 2, B, G, T, E] holds those of the target so far: T is 0 at the start and grows by one at every step.
 """
 
+import copy
 import logging
 import warnings
 from pathlib import Path
@@ -72,20 +73,17 @@ def export_onnx(model: GlossaForConditionalGeneration, tokenizer: PreTrainedToke
         logging.getLogger(chatty).setLevel(logging.ERROR)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    model, attention = model.float().eval(), model.config._attn_implementation
-    model.set_attn_implementation("eager")
-    try:
-        ids = torch.zeros((2, 5), dtype=torch.long)
-        mask = torch.ones_like(ids)
-        source = SourceGraph(model)(ids, mask)
-        inputs = {"input_ids": (ids, {0: BATCH, 1: SOURCE}), "attention_mask": (mask, {0: BATCH, 1: SOURCE})}
-        _export(SourceGraph(model), inputs, ["source"], folder / "encoder.onnx")
-        inputs["input_ids"] = (ids[:, :1], {0: BATCH})
-        inputs["source"] = (source, {2: BATCH, 4: SOURCE})
-        inputs["target"] = (source[..., :3, :].clone(), {2: BATCH, 4: WRITTEN})
-        _export(StepGraph(model), inputs, ["logits", "new_target"], folder / "decoder.onnx")
-    finally:
-        model.set_attn_implementation(attention)
+    exported = copy.deepcopy(model).float().eval()
+    exported.set_attn_implementation("eager")
+    ids = torch.zeros((2, 5), dtype=torch.long)
+    mask = torch.ones_like(ids)
+    source = SourceGraph(exported)(ids, mask)
+    inputs = {"input_ids": (ids, {0: BATCH, 1: SOURCE}), "attention_mask": (mask, {0: BATCH, 1: SOURCE})}
+    _export(SourceGraph(exported), inputs, ["source"], folder / "encoder.onnx")
+    inputs["input_ids"] = (ids[:, :1], {0: BATCH})
+    inputs["source"] = (source, {2: BATCH, 4: SOURCE})
+    inputs["target"] = (source[..., :3, :].clone(), {2: BATCH, 4: WRITTEN})
+    _export(StepGraph(exported), inputs, ["logits", "new_target"], folder / "decoder.onnx")
     save_tokenizer(tokenizer, folder)
     model.generation_config.save_pretrained(folder)
 

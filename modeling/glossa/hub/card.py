@@ -176,7 +176,7 @@ class Run:
             ("Layers, encoder and decoder", _both(config, "encoder_layers", "decoder_layers")),
             ("Width", config.get("d_model")),
             ("Heads, encoder and decoder", _both(config, "encoder_attention_heads", "decoder_attention_heads")),
-            ("Key and value heads", config.get("key_value_heads")),
+            ("Key and value heads", config.get("num_key_value_heads", config.get("key_value_heads"))),
             ("Feed-forward, encoder and decoder", _both(config, "encoder_ffn_dim", "decoder_ffn_dim")),
             ("Activation", f"{config.get('activation_function')}{', gated' * bool(config.get('gated_feed_forward'))}"),
             ("Positions", config.get("position_embedding_type")),

@@ -35,7 +35,8 @@ BASES = {
     "Seq2SeqTrainingArguments": "training_args_seq2seq.py",
     "TrainingArguments": "training_args.py",
 }
-RENAMED = {"source_framing": "source_special_tokens"}  # names that recipes of earlier versions use
+# Names that recipes of earlier versions use.
+RENAMED = {"source_framing": "source_special_tokens", "key_value_heads": "num_key_value_heads"}
 EMPTY = ("", "null", "~")  # how YAML writes None
 FORMS = {
     "bool": (r"true|t|yes|y|1|false|f|no|n|0", "true or false"),

@@ -94,6 +94,7 @@ def _same_length(run: RunFolder, settings: Settings) -> bool:
 def check_settings(checkpoint: Path, settings: Settings) -> None:
     """Raise `GlossaError`, with each difference, where the run of `checkpoint` had other settings that must stay."""
     saved, current = RunFolder(checkpoint.parent).recipe, settings.recipe()
+    saved = {catalog.RENAMED.get(name, name): value for name, value in saved.items()}
     if not saved:
         logger.warning("%s has no recipe to compare the settings with.", checkpoint.parent)
         return

@@ -158,7 +158,9 @@ def build_model(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> PreTr
         num_beams=beams,
         # Greedy search has none, and transformers refuses to save one.
         length_penalty=settings.translator.length_penalty if beams > 1 else 1.0,
-        max_new_tokens=settings.translator.max_new_tokens,
+        # Saved as `max_length`, with the start token: a caller's `max_length` would lose against `max_new_tokens`.
+        max_length=settings.translator.max_new_tokens + 1,
+        max_new_tokens=None,
     )
     return model
 
