@@ -33,7 +33,7 @@ def _register_task() -> None:
 
     def check(task: str):
         # A model translates in its own direction only, so the languages are not needed.
-        return check_task(re.sub(r"^translation_\w+_to_\w+$", "translation", task))
+        return check_task(re.sub(r"^translation_.+_to_.+$", "translation", task))
 
     registry.check_task = check  # type: ignore[method-assign]
 

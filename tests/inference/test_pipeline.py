@@ -178,7 +178,7 @@ class Equal(evaluate.Metric):
 
 def test_the_task_names_of_transformers_4_give_this_pipeline(parts, alone):
     model, tokenizer = parts
-    for task in ("translation", "translation_en_to_fr"):
+    for task in ("translation", "translation_en_to_fr", "translation_zh-Hans_to_pt-BR"):
         translate = pipeline(task, model=model, tokenizer=tokenizer)
         assert type(translate) is TranslationPipeline
         assert translate(TEXTS[:2]) == [{"translation_text": text} for text in alone[:2]]
