@@ -363,7 +363,7 @@ def test_samples_are_spread_and_have_the_best_and_the_worst(capsys):
         "translations": [f"x{row}" for row in range(count)],
     }
     best, worst = dict(found), dict(found)
-    best["translations"] = [text.replace("sentence", "sentense") for text in texts]
+    best["translations"] = [text.replace("sentence", "sequence") for text in texts]
     best["translations"][3] = texts[3]
     best["translations"][7] = "zzz"
     rows = choose_samples({"greedy": worst, "beam 4": best, "beam 4, normalized references": worst})
