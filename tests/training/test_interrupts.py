@@ -17,6 +17,7 @@ from glossa.training import run as training_run
 from glossa.training.arguments import parse_settings
 from glossa.training.interrupts import Interrupted
 from glossa.training.run import train
+from glossa.training.trainer import GlossaTrainer
 
 SHORT = {"max_steps": 9, "save_steps": 100, "eval_strategy": "no", "load_best_model_at_end": False}
 
@@ -122,3 +123,14 @@ def test_the_launcher_ends_with_the_status_of_its_processes(monkeypatch, error, 
     with pytest.raises(SystemExit) as end:
         launch(["quickstart"], 2)
     assert end.value.code == status
+
+
+def test_checkpoints_never_exceed_their_limit_by_more_than_the_one_being_written(tmp_path, tiny_settings, monkeypatch):
+    run, counts = RunFolder(tmp_path / "run"), []
+    monkeypatch.setattr(
+        GlossaTrainer, "_save_rng_state", lambda *_: counts.append(len(run.checkpoints())), raising=True
+    )
+    changes = {"max_steps": 16, "save_steps": 2, "eval_steps": 2, "save_total_limit": 2}
+    train(parse_settings(tiny_settings(run.path, **changes)))
+    assert max(counts) == 3 and len(counts) == 8
+    assert len(run.checkpoints()) == 2
