@@ -107,6 +107,9 @@ def test_every_number_in_the_text_is_in_the_run_files(card, tiny_run):
     known += numbers_in(yaml.safe_load((tiny_run / "recipe.yaml").read_text()))
     metrics = read(tiny_run, "metrics.json")
     known += [metrics["training_seconds"] / 3600, metrics["padding"] * 100, 95, 10]  # intervals; samples
+    for result in metrics["test"].values():
+        rates = [100 * rate for rate in result["implausible"].values()]
+        known += [*rates, sum(rates)]
     text = re.sub(r"```.*?```", "", card.text, flags=re.S).replace("UTF-8", "")
     before, after = text.split("## Samples")
     text = before + after[after.index("## Limits") :]  # sentences and their scores are tested separately
@@ -155,12 +158,13 @@ def test_docs_card_has_cost_and_curves_of_its_run():
 def test_samples_are_the_best_and_the_worst(card, tiny_run):
     lines = (tiny_run / "samples.md").read_text().splitlines()[2:]
     samples = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
-    scores = sorted(CHRF(word_order=2).sentence_score(row[-1], [row[1]]).score for row in samples)
+    scores = sorted(CHRF(word_order=2).sentence_score(row[-2], [row[1]]).score for row in samples)
+    assert sorted(float(row[-1]) for row in samples) == pytest.approx(scores, abs=0.006)
     good, bad = table_after(card.text, "Good:"), table_after(card.text, "Bad:")
     assert [float(row[-1]) for row in good[1:]] == [pytest.approx(score, abs=0.06) for score in scores[:-4:-1]]
     assert [float(row[-1]) for row in bad[1:]] == [pytest.approx(score, abs=0.06) for score in scores[:3]]
     for row in good[1:] + bad[1:]:
-        assert any(row[:3] == [sample[0], sample[1], sample[-1]] for sample in samples)
+        assert any(row[:3] == [sample[0], sample[1], sample[-2]] for sample in samples)
 
 
 def test_samples_of_the_whole_split_keep_their_scores(tiny_run, tmp_path):

@@ -85,6 +85,8 @@ def test_every_recipe_trains(recipe, tmp_path):
     metrics = json.loads((run / "metrics.json").read_text())
     assert metrics["steps"] == 5
     beams = settings.translator.num_beams
-    assert list(metrics["test"]) == ["greedy", *([f"beam {beams}"] if beams > 1 else [])]
+    decodings = ["greedy", *([f"beam {beams}"] if beams > 1 else [])]
+    kinds = ["", ", normalized references"] if settings.tokenizer.normalization else [""]
+    assert list(metrics["test"]) == [name + kind for name in decodings for kind in kinds]
     losses = [entry["eval_loss"] for entry in json.loads((run / "history.json").read_text()) if "eval_loss" in entry]
     assert losses and all(loss < 10 for loss in losses)

@@ -98,6 +98,6 @@ def _describe(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}. Check that it is there and that you may read and write it."
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if _PACKAGE in frame.filename] or frames
+    own = [frame for frame in frames if _PACKAGE in frame.filename and frame.filename != __file__] or frames
     place = f"{Path(own[-1].filename).name}, line {own[-1].lineno}" if own else ""
     return f"{type(error).__name__}: {text} ({place}). --debug shows the traceback."
