@@ -112,9 +112,10 @@ def test_a_length_ratio_of_no_language_pair_stops(prepare, pairs, documented):
 
 
 def test_artificial_and_few_pairs_are_not_judged(prepare, tiny_pairs):
-    prepare([line.split("\t") for line in tiny_pairs.read_text().splitlines()])
-    prepare([(f"s{n} s{n + 1}", f"t{n}") for n in range(4000)])
-    prepare([(str(n), str(n)) for n in range(FEWEST - 1)])
+    tiny = [line.split("\t") for line in tiny_pairs.read_text().splitlines()]
+    numbered = [(f"s{n} s{n + 1}", f"t{n}") for n in range(4000)]
+    for rows in (tiny, numbered, [(str(n), str(n)) for n in range(FEWEST - 1)]):
+        assert prepare(rows)[1].languages == {}
 
 
 def test_every_split_is_judged(prepare, pairs, tmp_path):

@@ -39,11 +39,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--num_return_sequences", type=int, default=1, help="translations a line (default: 1)")
     parser.add_argument("--batch_tokens", type=int, default=4096, help="source tokens a batch (default: 4096)")
     parser.add_argument("--no_split_sentences", action="store_true", help="for models that were trained on paragraphs")
-    choices, meaning = (
-        ("blank", "copy", "stop"),
-        "a line that cannot be translated: blank (default), the source, or stop",
-    )
-    parser.add_argument("--on_error", choices=choices, default="blank", help=meaning)
+    meaning = "for a line that cannot be translated: a blank line (default), the source, or stop"
+    parser.add_argument("--on_error", choices=("blank", "copy", "stop"), default="blank", help=meaning)
     meaning = "search again, with twice the beams, where a translation cannot be right"
     parser.add_argument("--retry_implausible", action="store_true", help=meaning)
     parser.add_argument("--report", metavar="FILE.jsonl", help="write line number, problem and texts of such lines")

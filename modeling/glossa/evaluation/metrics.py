@@ -1,6 +1,5 @@
 """BLEU, chrF++ and TER by sacreBLEU, as a metric of the `evaluate` library."""
 
-import re
 from collections.abc import Sequence
 
 import datasets
@@ -9,15 +8,12 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.metrics.base import Metric
 from sacrebleu.significance import PairedTest
 
+from ..data.languages import language_code
 from ..errors import GlossaError
 
 # By code of the target language: words of Chinese, Japanese and Korean, characters where words are not separated.
-BLEU_TOKENIZERS = (
-    dict.fromkeys(("zh", "zho", "cmn", "yue"), "zh")
-    | dict.fromkeys(("ja", "jpn"), "ja-mecab")
-    | dict.fromkeys(("ko", "kor"), "ko-mecab")
-    | dict.fromkeys(("th", "tha", "lo", "lao", "km", "khm", "my", "mya", "bo", "bod", "dz", "dzo"), "char")
-)
+BLEU_TOKENIZERS = {"zh": "zh", "yue": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
+BLEU_TOKENIZERS |= dict.fromkeys(("th", "lo", "km", "my", "bo", "dz"), "char")
 
 
 def bleu_tokenizer(language: str, choice: str = "auto") -> str:
@@ -25,8 +21,7 @@ def bleu_tokenizer(language: str, choice: str = "auto") -> str:
 
     It is 13a for most languages. Raises `GlossaError` if the tokenizer needs a library that is not installed.
     """
-    code = re.split(r"[-_]", language)[0].lower()
-    name = BLEU_TOKENIZERS.get(code, "13a") if choice == "auto" else choice
+    name = BLEU_TOKENIZERS.get(language_code(language) or language, "13a") if choice == "auto" else choice
     try:
         BLEU(tokenize=name)
     except (ImportError, RuntimeError) as error:

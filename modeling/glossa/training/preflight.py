@@ -65,7 +65,7 @@ def _check_languages(start: str, settings: Settings) -> None:
         f"init_from is {start}, which translates from {theirs[0]} to {theirs[1]}; the data are {ours[0]} to {ours[1]}"
     )
     if not settings.data.trust_data:
-        raise GlossaError(f"{message}. Give a model of these languages. If it is meant so, set trust_data to true.")
+        raise GlossaError(f"{message}. Give a model of these languages. To train anyway, set trust_data to true.")
     logger.warning("%s.", message)
 
 
