@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: quickstart test fast lint docs notebook errors torture compat clean
+.PHONY: quickstart test fast lint docs notebook errors torture compat common clean
 
 quickstart: $(VENV)/.package
 	rm -rf runs/quickstart
@@ -39,6 +39,14 @@ errors: $(VENV)/.installed
 # Temporary environments with the oldest and the newest transformers; takes minutes, and downloads.
 compat: $(VENV)/.installed
 	$(RUN)/python tests/compatibility.py
+
+# transformers' own tests of models and generation; TRANSFORMERS is a folder that contains its folder `tests`.
+common: $(VENV)/.installed
+	$(RUN)/pip install --quiet parameterized
+	mkdir -p $(TRANSFORMERS)/tests/models/glossa
+	touch $(TRANSFORMERS)/tests/models/glossa/__init__.py
+	cp tests/transformers_common.py $(TRANSFORMERS)/tests/models/glossa/test_modeling_glossa.py
+	cd $(TRANSFORMERS) && $(CURDIR)/$(RUN)/pytest -c /dev/null --rootdir . -p no:randomly -q -W ignore tests/models/glossa
 
 # Thousands of damaged files and hostile requests, a hundred killed runs. `make torture PARTS=readers` runs one part.
 torture: $(VENV)/.installed

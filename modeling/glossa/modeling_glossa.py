@@ -708,6 +708,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         use_cache: bool | None = None,
         logits_to_keep: int | torch.Tensor = 0,
         num_items_in_batch: torch.Tensor | int | None = None,
+        r_drop_alpha: float = 0.0,
         **kwargs: Unpack[TransformersKwargs],
     ) -> tuple | Seq2SeqLMOutput:
         """Logits [B, T, V] and, with `labels` [B, T], the loss; in training the loss only (`chunked_cross_entropy`).
@@ -721,7 +722,24 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
             labels: [B, T], not shifted; -100 is ignored.
             logits_to_keep: Compute logits only for this many last positions, or for these positions; 0 means all.
             num_items_in_batch: Number of labels in all batches of one optimizer step; the loss is divided by it.
+            r_drop_alpha: In training with labels, run the batch twice and add the divergence of the two predictions
+                with this weight (R-Drop, Liang et al. 2021; they use 5 for translation). 0: run it once.
+
+        Raises:
+            ValueError: for R-Drop with `encoder_outputs`, in which both passes would have the same dropout.
         """
+        r_drop_alpha = r_drop_alpha if self.training and labels is not None else 0.0
+        if r_drop_alpha:
+            if encoder_outputs is not None:
+                raise ValueError("r_drop_alpha needs input_ids instead of encoder_outputs: the encoder runs twice.")
+            given = (input_ids, attention_mask, inputs_embeds, decoder_input_ids, decoder_attention_mask, labels)
+            input_ids, attention_mask, inputs_embeds, decoder_input_ids, decoder_attention_mask, labels = (
+                None if tensor is None else torch.cat((tensor, tensor)) for tensor in given
+            )
+            if decoder_inputs_embeds is not None:
+                decoder_inputs_embeds = torch.cat((decoder_inputs_embeds, decoder_inputs_embeds))
+            if decoder_position_ids is not None and decoder_position_ids.shape[0] > 1:
+                decoder_position_ids = torch.cat((decoder_position_ids, decoder_position_ids))
         if labels is not None:
             use_cache = False
             if decoder_input_ids is None and decoder_inputs_embeds is None:
@@ -741,7 +759,8 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
             **kwargs,
         )
         kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
-        logits, loss = self._logits_and_loss(outputs.last_hidden_state[:, kept], labels, num_items_in_batch)
+        states = outputs.last_hidden_state[:, kept]
+        logits, loss = self._logits_and_loss(states, labels, num_items_in_batch, r_drop_alpha)
         return Seq2SeqLMOutput(
             loss=loss,
             logits=logits,
@@ -754,7 +773,9 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
             encoder_attentions=outputs.encoder_attentions,
         )
 
-    def _logits_and_loss(self, states, labels, num_items_in_batch) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+    def _logits_and_loss(
+        self, states: torch.Tensor, labels: torch.Tensor | None, items: torch.Tensor | int | None, r_drop_alpha: float
+    ) -> tuple[torch.Tensor | None, torch.Tensor | None]:
         if labels is None:
             return self.lm_head(states), None
         excludes_padding = self.config.label_smoothing_type == "exclude_padding"
@@ -763,9 +784,11 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         # Adapters, quantized layers and biases are more than states times weight; a compiler fuses on its own.
         head = self.lm_head
         if self.training and type(head) is nn.Linear and head.bias is None and not is_torchdynamo_compiling():
-            return None, chunked_cross_entropy(states, head.weight, labels, smoothing, excluded, num_items_in_batch)
+            return None, chunked_cross_entropy(
+                states, head.weight, labels, smoothing, excluded, items, r_drop_alpha
+            )
         logits = self.lm_head(states)
-        return logits, smoothed_cross_entropy(logits, labels, smoothing, excluded, num_items_in_batch)
+        return logits, smoothed_cross_entropy(logits, labels, smoothing, excluded, items, r_drop_alpha)
 
 
 __all__ = ["GlossaForConditionalGeneration", "GlossaModel", "GlossaPreTrainedModel"]

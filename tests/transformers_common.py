@@ -1,0 +1,76 @@
+"""transformers' own tests of models and generation, for small Glossa models of every architecture.
+
+These tests are not in transformers' package. Take the folder `tests` of its repository, at the installed version, and
+run `make common TRANSFORMERS=FOLDER`, where FOLDER contains `tests`. It copies this file there and prints the counts.
+`pip install parameterized` is needed too.
+"""
+
+import unittest
+from typing import Any, ClassVar
+
+from transformers.models.auto import modeling_auto
+
+from glossa import GlossaConfig, GlossaForConditionalGeneration, GlossaModel
+from glossa.configuration_glossa import PUBLISHED_2017
+
+from ...generation.test_utils import GenerationTesterMixin  # type: ignore[import-not-found]
+from ...test_configuration_common import ConfigTester  # type: ignore[import-not-found]
+from ...test_modeling_common import ModelTesterMixin, ids_tensor  # type: ignore[import-not-found]
+
+# The tests learn from the tables of built-in models which class takes labels.
+modeling_auto.MODEL_MAPPING_NAMES["glossa"] = "GlossaModel"
+modeling_auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES["glossa"] = "GlossaForConditionalGeneration"
+
+VOCABULARY = 99
+ARCHITECTURES: dict[str, dict[str, Any]] = {
+    "Default": {},
+    "Published": PUBLISHED_2017,
+    "Learned": {"position_embedding_type": "learned", "norm_position": "post", "norm_type": "layer"},
+    "MultiQuery": {"num_key_value_heads": 1},
+    "Separate": {"decoder_vocab_size": 90, "tie_word_embeddings": False, "share_encoder_decoder_embeddings": False},
+}
+SIZES = {"vocab_size": VOCABULARY, "d_model": 32, "encoder_layers": 2, "decoder_layers": 2}
+SIZES |= {"encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
+SIZES |= {"max_source_positions": 100, "max_target_positions": 100}
+
+
+class Tester:
+    """What the common tests ask of a model: a configuration and inputs."""
+
+    batch_size, seq_length, num_hidden_layers = 3, 7, 2
+    hidden_size, num_attention_heads, is_training = 32, 4, True
+
+    def __init__(self, parent: unittest.TestCase, settings: dict[str, Any]):
+        self.parent, self.settings = parent, settings
+
+    def get_config(self) -> GlossaConfig:
+        return GlossaConfig(**(SIZES | self.settings))
+
+    def prepare_config_and_inputs_for_common(self) -> tuple[GlossaConfig, dict[str, Any]]:
+        config = self.get_config()
+        smallest = min(VOCABULARY, self.settings.get("decoder_vocab_size", VOCABULARY))
+        shape = [self.batch_size, self.seq_length]
+        inputs = {"input_ids": ids_tensor(shape, smallest), "decoder_input_ids": ids_tensor(shape, smallest)}
+        inputs = {name: ids.clamp(min=4) for name, ids in inputs.items()}  # no special tokens
+        masks = {"attention_mask": inputs["input_ids"].ne(0).long()}
+        return config, inputs | masks | {"decoder_attention_mask": inputs["decoder_input_ids"].ne(0).long()}
+
+    prepare_config_and_inputs = prepare_config_and_inputs_for_common
+
+
+class _CommonTests:
+    all_model_classes = (GlossaModel, GlossaForConditionalGeneration)
+    is_encoder_decoder = True
+    settings: ClassVar[dict[str, Any]]
+
+    def setUp(self):
+        self.model_tester = Tester(self, self.settings)
+        self.config_tester = ConfigTester(self, config_class=GlossaConfig)
+
+    def test_config(self):
+        self.config_tester.run_common_tests()
+
+
+for name, settings in ARCHITECTURES.items():
+    bases = (_CommonTests, ModelTesterMixin, GenerationTesterMixin, unittest.TestCase)
+    globals()[f"Glossa{name}Test"] = type(f"Glossa{name}Test", bases, {"settings": settings})
