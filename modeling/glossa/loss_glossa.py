@@ -100,8 +100,8 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
     """Sum of the smoothed costs of states [P, N, D], weight [V, D] and labels [N] without -100.
 
     There is one pass (P = 1), or R-Drop's two, whose costs are averaged. The forward pass also computes the gradient,
-    from the softmax of each chunk; the backward pass scales it. All chunks share one buffer: on a CPU, allocating a new
-    one takes as long as the softmax.
+    from the softmax of each chunk; the backward pass scales it. All chunks share one buffer: on a CPU, allocating a
+    new one takes as long as the softmax.
     """
 
     @staticmethod

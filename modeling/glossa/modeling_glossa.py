@@ -4,6 +4,8 @@ Shapes in comments: B sequences, S source tokens, T target tokens, L queries, K 
 H query heads, G key-value heads, E width of a head, V vocabulary size.
 """
 
+from typing import Any
+
 import torch
 from torch import nn
 from transformers import initialization as init
@@ -34,6 +36,11 @@ def shift_tokens_right(labels: torch.Tensor, pad_token_id: int, decoder_start_to
     shifted = labels.new_full(labels.shape, decoder_start_token_id)
     shifted[:, 1:] = labels[:, :-1]
     return shifted.masked_fill_(shifted == -100, pad_token_id)
+
+
+def twice(tensor: Any) -> Any:
+    """[B, ...] to [2B, ...]: all rows, then all rows again; None stays None."""
+    return None if tensor is None else torch.cat((tensor, tensor))
 
 
 def sinusoids(
@@ -732,14 +739,11 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         if r_drop_alpha:
             if encoder_outputs is not None:
                 raise ValueError("r_drop_alpha needs input_ids instead of encoder_outputs: the encoder runs twice.")
-            given = (input_ids, attention_mask, inputs_embeds, decoder_input_ids, decoder_attention_mask, labels)
-            input_ids, attention_mask, inputs_embeds, decoder_input_ids, decoder_attention_mask, labels = (
-                None if tensor is None else torch.cat((tensor, tensor)) for tensor in given
-            )
-            if decoder_inputs_embeds is not None:
-                decoder_inputs_embeds = torch.cat((decoder_inputs_embeds, decoder_inputs_embeds))
+            input_ids, attention_mask, inputs_embeds = twice(input_ids), twice(attention_mask), twice(inputs_embeds)
+            decoder_input_ids, decoder_inputs_embeds = twice(decoder_input_ids), twice(decoder_inputs_embeds)
+            decoder_attention_mask, labels = twice(decoder_attention_mask), twice(labels)
             if decoder_position_ids is not None and decoder_position_ids.shape[0] > 1:
-                decoder_position_ids = torch.cat((decoder_position_ids, decoder_position_ids))
+                decoder_position_ids = twice(decoder_position_ids)
         if labels is not None:
             use_cache = False
             if decoder_input_ids is None and decoder_inputs_embeds is None:
@@ -784,9 +788,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         # Adapters, quantized layers and biases are more than states times weight; a compiler fuses on its own.
         head = self.lm_head
         if self.training and type(head) is nn.Linear and head.bias is None and not is_torchdynamo_compiling():
-            return None, chunked_cross_entropy(
-                states, head.weight, labels, smoothing, excluded, items, r_drop_alpha
-            )
+            return None, chunked_cross_entropy(states, head.weight, labels, smoothing, excluded, items, r_drop_alpha)
         logits = self.lm_head(states)
         return logits, smoothed_cross_entropy(logits, labels, smoothing, excluded, items, r_drop_alpha)
 

@@ -29,6 +29,7 @@ PUBLISHED = (METRICS, HISTORY, VERSIONS, SAMPLES_TABLE, CURVES)
 # Written last in a checkpoint, so a checkpoint without it was cut short.
 CHECKPOINT_STATE = "trainer_state.json"
 CHECKPOINT_PARTS = ("config.json", "tokenizer.json", CHECKPOINT_STATE, "optimizer.pt", "scheduler.pt")
+UNAVERAGED = "unaveraged.safetensors"  # beside the averaged weights of a checkpoint: those that training goes on with
 LOCK = ".lock"
 
 

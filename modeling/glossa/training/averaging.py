@@ -44,7 +44,7 @@ def average_into(model: nn.Module, checkpoints: list[Path]) -> None:
     """Set the weights of `model` to the mean of the checkpoints' weights, summed in float64."""
     sums: dict[str, torch.Tensor] = {}
     for checkpoint in checkpoints:
-        for file in sorted(checkpoint.glob("*.safetensors")):
+        for file in sorted(checkpoint.glob("model*.safetensors")):
             for name, weight in load_file(file).items():
                 sums[name] = sums.get(name, 0) + weight.double()
     parameters = model.state_dict()

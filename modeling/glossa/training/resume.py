@@ -21,7 +21,8 @@ FIXED = (
     "max_train_samples", "max_length", "max_length_ratio", "drop_identical", "split_sentences", "keep_out",
     "batch_tokens", "gradient_accumulation_steps", "learning_rate", "muon_learning_rate", "learning_rate_factor",
     "lr_scheduler_type", "lr_scheduler_kwargs", "warmup_steps", "weight_decay", "adam_beta1", "adam_beta2",
-    "adam_epsilon", "optim", "optim_args", "max_grad_norm", "label_smoothing_factor", "seed", "data_seed",
+    "adam_epsilon", "optim", "optim_args", "max_grad_norm", "label_smoothing_factor", "r_drop_alpha",
+    "ema_decay", "seed", "data_seed",
 )  # fmt: skip
 
 

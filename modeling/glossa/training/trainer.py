@@ -4,6 +4,7 @@ import logging
 import math
 import tempfile
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from ..errors import GlossaError
 from ..hub.push import hub_errors, push, stage
 from ..run_folder import RunFolder
 from .cpu import StepWatch
+from .ema import WeightAverage
 from .energy import EnergyMeter
 from .interrupts import SaveOnSignal
 from .muon import put_beside
@@ -36,12 +38,13 @@ class GlossaTrainer(Seq2SeqTrainer):
 
     Rows for pretraining have no `labels`; the collator creates them.
 
-    It differs from its parent in four ways:
+    It differs from its parent in five ways:
 
     - Batches hold up to `batch_tokens` tokens.
     - The evaluation loss is the mean over all target tokens, in nats, not the mean of batch means. `token_accuracy`
       is the fraction of target tokens that are predicted correctly from the true previous tokens.
     - The log has target tokens per second, without padding.
+    - With `ema_decay`, an average of the weights is evaluated, saved and, after `train`, in the model.
     - Pushes to the Hub have the files of `glossa push`: with model code and Glossa's card, without pickles.
     """
 
@@ -55,7 +58,11 @@ class GlossaTrainer(Seq2SeqTrainer):
         if self.args.device.type == "cpu":
             self.add_callback(StepWatch())
         self.batch_sampler = self._build_batch_sampler() if self.train_dataset is not None else None
+        decay = self.args.ema_decay  # type: ignore[attr-defined]
+        self.average = None if decay is None else WeightAverage(self.model, decay)
         self.add_callback(_EpochOrder(self))
+        if self.average is not None:
+            self.add_callback(_UpdateAverage(self.average))
         self.add_callback(SaveOnSignal(self))
         self.energy = EnergyMeter()
         self.add_callback(self.energy)
@@ -113,6 +120,29 @@ class GlossaTrainer(Seq2SeqTrainer):
             if original.__func__ is not type(model).forward:  # in pretraining, the instance has its own forward
                 model.forward = original
 
+    def compute_loss(self, model, inputs, *args, **kwargs):
+        """As in the Trainer; with `r_drop_alpha`, R-Drop's loss in training."""
+        alpha = self.args.r_drop_alpha  # type: ignore[attr-defined]
+        if alpha and model.training:
+            inputs = {**inputs, "r_drop_alpha": alpha}
+        return super().compute_loss(model, inputs, *args, **kwargs)
+
+    def train(self, *args, **kwargs):
+        output = super().train(*args, **kwargs)
+        loaded_best = self.args.load_best_model_at_end and self.state.best_model_checkpoint is not None
+        if self.average is not None and not loaded_best:  # a checkpoint has averaged weights already
+            self.average.exchange()
+        return output
+
+    def _maybe_log_save_evaluate(self, *args, **kwargs) -> None:
+        with nullcontext() if self.average is None else self.average.applied():
+            super()._maybe_log_save_evaluate(*args, **kwargs)
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model=None) -> None:
+        super()._load_from_checkpoint(resume_from_checkpoint, model)
+        if self.average is not None:
+            self.average.load(Path(resume_from_checkpoint))
+
     def get_batch_samples(self, *args, **kwargs):
         batches, items = super().get_batch_samples(*args, **kwargs)
         self._step_batches = batches
@@ -150,6 +180,8 @@ class GlossaTrainer(Seq2SeqTrainer):
         folder = output_dir or self.args.output_dir
         model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
         model.save_pretrained(folder, state_dict=state_dict, is_main_process=self.args.should_save)
+        if self.average is not None and self.args.should_save:
+            self.average.save_beside(Path(folder))
         if self.args.should_save and self.processing_class is not None:
             self.processing_class.save_pretrained(folder)
 
@@ -242,6 +274,16 @@ class GlossaTrainer(Seq2SeqTrainer):
         tokens = real.sum()
         loss = torch.where(tokens > 0, outputs.loss * tokens, 0.0)  # a batch of repeated rows has none
         self._evaluation_sums += torch.stack([loss, right.sum(), tokens]).double().cpu()
+
+
+class _UpdateAverage(TrainerCallback):
+    """Adds the weights to the moving average after every step."""
+
+    def __init__(self, average: WeightAverage):
+        self.average = average
+
+    def on_step_end(self, args, state, control, **kwargs):
+        self.average.update(state.global_step)
 
 
 class _EpochOrder(TrainerCallback):
