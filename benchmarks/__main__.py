@@ -16,6 +16,7 @@ BENCHMARKS = {
     "sentences": ("sentences", "paragraphs in eight languages split right, beside sentencex and pysbd"),
     "steps": ("steps", "quality and time with random batches and with batches of similar lengths"),
     "defects": ("defects", "what the defects of a published tutorial system cost in BLEU"),
+    "reproduce": ("reproduce", "the tables of docs/results.md, from recipes; finished runs are not repeated"),
     "pretraining": ("pretraining", "what pretraining on texts is worth where pairs are few"),
 }
 
