@@ -71,6 +71,16 @@ class _CommonTests:
         self.config_tester.run_common_tests()
 
 
+# These tests give the decoder the source's vocabulary or embedding.
+ONE_VOCABULARY = (
+    "test_forward_with_logits_to_keep",
+    "test_inputs_embeds_matches_input_ids",
+    "test_resize_tokens_embeddings",
+)
+
 for name, settings in ARCHITECTURES.items():
     bases = (_CommonTests, ModelTesterMixin, GenerationTesterMixin, unittest.TestCase)
-    globals()[f"Glossa{name}Test"] = type(f"Glossa{name}Test", bases, {"settings": settings})
+    members: dict[str, Any] = {"settings": settings}
+    if name == "Separate":
+        members |= dict.fromkeys(ONE_VOCABULARY, unittest.skip("assumes one vocabulary")(lambda self: None))
+    globals()[f"Glossa{name}Test"] = type(f"Glossa{name}Test", bases, members)
