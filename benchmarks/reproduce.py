@@ -51,7 +51,10 @@ def data_settings(folder: Path, source: str, target: str) -> list[str]:
     files = {"data": "train", "validation": "val", "test": "test_2016_flickr"}
     settings = ["--dataset", "files", "--source_language", source, "--target_language", target]
     for setting, name in files.items():
-        settings += [f"--{setting}_path", *(str(folder / f"{name}.lc.norm.tok.{side}.gz") for side in (source, target))]
+        settings += [
+            f"--{setting}_path",
+            *(str(folder / f"{name}.lc.norm.tok.{side}.gz") for side in (source, target)),
+        ]
     return [*settings, "--bleu_tokenizer", "none", "--report_to", "none"]
 
 

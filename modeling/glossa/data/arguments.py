@@ -223,6 +223,11 @@ class TokenizerArguments:
         default_factory=list,
         metadata={"help": "Normalization steps, in order: nfkc, lowercase, hyphens_to_spaces, strip_punctuation."},
     )
+    bpe_dropout: float = _setting(
+        0.0,
+        "Split training words differently in every epoch: the probability that a BPE merge is left out (Provilkov et "
+        "al. 2020; they use 0.1). 0: off.",
+    )
     split_punctuation: bool = _setting(True, "wordpiece and word: punctuation marks are separate words.")
     source_special_tokens: Literal["none", "end", "start_end"] = _setting(
         "end", "Special tokens of a source: none, end (</s> after it) or start_end (also <s> before it)."
@@ -232,6 +237,13 @@ class TokenizerArguments:
         for step in self.normalization:
             if step not in NORMALIZATION_STEPS:
                 raise GlossaError(f"normalization has {step!r}; its steps are {', '.join(NORMALIZATION_STEPS)}.")
+        if not 0 <= self.bpe_dropout < 1:
+            raise GlossaError(f"bpe_dropout is {self.bpe_dropout}; it must be at least 0 and below 1, such as 0.1.")
+        if self.bpe_dropout and self.tokenizer_model != "bpe":
+            raise GlossaError(
+                f"bpe_dropout is {self.bpe_dropout}, but tokenizer_model is {self.tokenizer_model}. Set "
+                "tokenizer_model to bpe, or leave bpe_dropout out."
+            )
         for name in ("vocab_size", "target_vocab_size", "min_frequency"):
             value = getattr(self, name)
             if value is not None and value < 1:

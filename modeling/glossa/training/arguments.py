@@ -150,6 +150,11 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
                 f"Set save_total_limit to {needed} or more: the best checkpoint is kept too."
             )
 
+    @property
+    def order_seed(self) -> int:
+        """Seed of the order of batches, of BPE dropout and of the corruption of texts."""
+        return self.seed if self.data_seed is None else self.data_seed
+
 
 def _model_arguments() -> type:
     """A dataclass of the GlossaConfig fields that a recipe can set; tokenizer and data determine the other fields."""
@@ -218,11 +223,12 @@ class Settings:
                 f"target_vocab_size is {self.tokenizer.target_vocab_size}, but objective is "
                 f"{self.translator.objective}, which uses one vocabulary for both languages. Leave it out."
             )
-        if training.r_drop_alpha:
-            raise GlossaError(
-                f"r_drop_alpha is {training.r_drop_alpha}, but objective is {self.translator.objective}: R-Drop is "
-                "for translation. Leave it out."
-            )
+        for name, value in (("r_drop_alpha", training.r_drop_alpha), ("bpe_dropout", self.tokenizer.bpe_dropout)):
+            if value:
+                raise GlossaError(
+                    f"{name} is {value}, but objective is {self.translator.objective}: it is for translation. Leave "
+                    "it out."
+                )
         training.predict_with_generate = False
         if (training.metric_for_best_model or "").removeprefix("eval_") not in ("loss", "token_accuracy"):
             training.metric_for_best_model = "loss"

@@ -16,8 +16,7 @@ from .trainer import GlossaTrainer, by_length
 
 def pretraining_collator(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> PretrainingCollator:
     """The collator of the objective, with the seed of the batch order."""
-    training = settings.training
-    seed = training.data_seed if training.data_seed is not None else training.seed
+    seed = settings.training.order_seed
     return PretrainingCollator(settings.translator.objective, tokenizer, settings.data.max_length, seed)
 
 

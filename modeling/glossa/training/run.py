@@ -26,6 +26,7 @@ from transformers import (
 from transformers.trainer_callback import TrainerState
 
 from ..configuration_glossa import GlossaConfig
+from ..data.bpe_dropout import DropoutCollator
 from ..data.corruption import special_tokens
 from ..data.encoding import tokenize_pairs
 from ..data.pairs import group_references, prepare_pairs
@@ -188,6 +189,8 @@ def build_trainer(
             metrics = _metrics(tokenizer, sources, references, arguments.eval_samples, tokenize)
         else:
             validation = tokenized["validation"].select(by_length(tokenized["validation"]))
+    rate, length = settings.tokenizer.bpe_dropout, settings.data.max_length
+    dropout = DropoutCollator(tokenizer, collator, rate, length, arguments.order_seed) if rate else None
     patience = arguments.early_stopping_patience
     return GlossaTrainer(
         model=model,
@@ -197,6 +200,7 @@ def build_trainer(
         processing_class=tokenizer,
         data_collator=collator,
         compute_metrics=metrics,
+        train_collator=dropout,
         callbacks=[EarlyStoppingCallback(patience)] if patience else None,
     )
 

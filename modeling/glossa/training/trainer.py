@@ -16,6 +16,7 @@ from transformers import PrinterCallback, Seq2SeqTrainer, TrainerCallback
 from transformers.trainer_utils import EvalLoopOutput
 
 from ..data.batching import TokenBatchSampler
+from ..data.bpe_dropout import DropoutCollator
 from ..data.corruption import PretrainingCollator
 from ..errors import GlossaError
 from ..hub.push import hub_errors, push, stage
@@ -31,6 +32,7 @@ logger = logging.getLogger(__name__)
 
 MOST_SKIPPED = 3  # steps in a row without finite gradients that end a run
 SHOWN_ROWS = 3
+GROWTH_ROWS = 1000  # to measure how much longer BPE dropout makes sentences
 
 
 class GlossaTrainer(Seq2SeqTrainer):
@@ -38,9 +40,11 @@ class GlossaTrainer(Seq2SeqTrainer):
 
     Rows for pretraining have no `labels`; the collator creates them.
 
+    With BPE dropout, `train_collator` collates the training batches, `data_collator` those of evaluation.
+
     It differs from its parent in five ways:
 
-    - Batches hold up to `batch_tokens` tokens.
+    - Batches hold up to `batch_tokens` tokens, with BPE dropout on average.
     - The evaluation loss is the mean over all target tokens, in nats, not the mean of batch means. `token_accuracy`
       is the fraction of target tokens that are predicted correctly from the true previous tokens.
     - The log has target tokens per second, without padding.
@@ -48,8 +52,9 @@ class GlossaTrainer(Seq2SeqTrainer):
     - Pushes to the Hub have the files of `glossa push`: with model code and Glossa's card, without pickles.
     """
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args, train_collator: DropoutCollator | None = None, **kwargs):
         super().__init__(*args, **kwargs)
+        self.train_collator = train_collator or self.data_collator
         # The model's own loss smooths the labels; the Trainer's smoother would remove them from its inputs.
         self.label_smoother = None
         if self.args.disable_tqdm:
@@ -74,11 +79,17 @@ class GlossaTrainer(Seq2SeqTrainer):
         self._pushed = False
 
     def _build_batch_sampler(self) -> TokenBatchSampler:
+        tokens = self.args.batch_tokens  # type: ignore[attr-defined]
+        if isinstance(self.train_collator, DropoutCollator):
+            rows = self.train_dataset.take(min(self.train_dataset.num_rows, GROWTH_ROWS))
+            growth = self.train_collator.growth(rows)
+            logger.info("bpe_dropout makes sentences %.0f%% longer; batches have fewer rows.", 100 * (growth - 1))
+            tokens = int(tokens / growth)
         return TokenBatchSampler(
             self.train_dataset["source_length"],
             self.train_dataset["target_length"],
-            self.args.batch_tokens,  # type: ignore[attr-defined]
-            seed=self.args.data_seed if self.args.data_seed is not None else self.args.seed,
+            tokens,
+            seed=self.args.order_seed,  # type: ignore[attr-defined]
             batches_a_step=self.args.world_size * self.args.gradient_accumulation_steps,
         )
 
@@ -95,7 +106,7 @@ class GlossaTrainer(Seq2SeqTrainer):
         loader = DataLoader(
             self.train_dataset.remove_columns(["source_length", "target_length"]),
             batch_sampler=self.batch_sampler,
-            collate_fn=self.data_collator,
+            collate_fn=self.train_collator,
             num_workers=self.args.dataloader_num_workers,
             pin_memory=self.args.dataloader_pin_memory,
             persistent_workers=self.args.dataloader_persistent_workers,
@@ -106,7 +117,7 @@ class GlossaTrainer(Seq2SeqTrainer):
     def example_batch(self) -> dict[str, torch.Tensor]:
         """A batch of the first epoch."""
         rows = self.train_dataset.remove_columns(["source_length", "target_length"])
-        return self.data_collator([rows[row] for row in next(iter(self.batch_sampler))])
+        return self.train_collator([rows[row] for row in next(iter(self.batch_sampler))])
 
     def remove_autocast(self) -> None:
         """Restore the `forward` that mixed precision wrapped, so that the model scores as it will after loading.
@@ -296,8 +307,8 @@ class _EpochOrder(TrainerCallback):
         # After e whole epochs, state.epoch is e up to rounding; in the middle of an epoch it is larger.
         epoch = int((state.epoch or 0) + 1e-6)
         self.trainer.batch_sampler.set_epoch(epoch)
-        if isinstance(self.trainer.data_collator, PretrainingCollator):
-            self.trainer.data_collator.set_epoch(epoch)
+        if isinstance(self.trainer.train_collator, PretrainingCollator | DropoutCollator):
+            self.trainer.train_collator.set_epoch(epoch)
 
 
 def by_length(rows: Dataset) -> list[int]:
