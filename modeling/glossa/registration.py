@@ -1,6 +1,7 @@
 """Glossa's classes, registered with transformers' Auto classes and pipelines by the import of this module."""
 
 import re
+from importlib.util import find_spec
 
 from transformers import AutoConfig, AutoModel, AutoModelForSeq2SeqLM, AutoTokenizer, pipelines
 
@@ -38,4 +39,17 @@ def _register_task() -> None:
     registry.check_task = check  # type: ignore[method-assign]
 
 
+def _register_adapters() -> None:
+    """Tell PEFT which matrices LoRA and IA3 adapt if the caller names none, as for transformers' own models."""
+    if find_spec("peft") is None:
+        return
+    from peft.utils import constants
+
+    constants.TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING[GlossaConfig.model_type] = ["q_proj", "v_proj"]
+    ia3 = ["k_proj", "v_proj", "down_proj"]
+    constants.TRANSFORMERS_MODELS_TO_IA3_TARGET_MODULES_MAPPING[GlossaConfig.model_type] = ia3
+    constants.TRANSFORMERS_MODELS_TO_IA3_FEEDFORWARD_MODULES_MAPPING[GlossaConfig.model_type] = ["down_proj"]
+
+
 _register_task()
+_register_adapters()

@@ -30,6 +30,8 @@ PUBLISHED = (METRICS, HISTORY, VERSIONS, SAMPLES_TABLE, CURVES)
 CHECKPOINT_STATE = "trainer_state.json"
 CHECKPOINT_PARTS = ("config.json", "tokenizer.json", CHECKPOINT_STATE, "optimizer.pt", "scheduler.pt")
 UNAVERAGED = "unaveraged.safetensors"  # beside the averaged weights of a checkpoint: those that training goes on with
+ADAPTER_WEIGHTS = "lora.safetensors"  # beside the merged weights of a checkpoint
+ADAPTER = "adapter"  # a folder in PEFT's format
 LOCK = ".lock"
 
 

@@ -111,10 +111,14 @@ def test_every_method_trains_and_generates_what_its_logits_say(tiny_model, archi
     torch.testing.assert_close(logits_of(loaded), logits_of(adapted), rtol=0, atol=1e-5)
 
 
-def test_peft_asks_for_the_modules_of_an_architecture_that_it_does_not_know(tiny_model):
-    for config in (LoraConfig(task_type="SEQ_2_SEQ_LM"), IA3Config(task_type="SEQ_2_SEQ_LM")):
-        with pytest.raises(ValueError, match="specify `target_modules`"):
-            get_peft_model(tiny_model(), config)
+@pytest.mark.parametrize(
+    ("config", "adapted"),
+    [(LoraConfig, {"q_proj", "v_proj"}), (IA3Config, {"k_proj", "v_proj", "down_proj"})],
+)
+def test_peft_knows_the_matrices_to_adapt(tiny_model, config, adapted):
+    model = get_peft_model(tiny_model(), config(task_type="SEQ_2_SEQ_LM"))
+    trained = {name for name, weight in model.named_parameters() if weight.requires_grad}
+    assert {part for name in trained for part in name.split(".") if part.endswith("_proj")} == adapted
 
 
 def test_the_adapter_methods_of_transformers(tiny_model, tmp_path):

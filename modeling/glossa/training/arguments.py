@@ -112,6 +112,11 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
     logging_steps: float = _setting(50, "Steps between log lines; a value below 1 is a fraction of all steps.")
     report_to: str = _setting("tensorboard", "Where to report curves: tensorboard, trackio, wandb, none.")
     seed: int = _setting(1, "Seed of weights, dropout and batch order.")
+    lora_rank: int = _setting(
+        0,
+        "With init_from: train LoRA adapters of this rank (Hu et al. 2021), such as 16, instead of all weights. The "
+        "finished model has them merged in; they are also saved alone. 0: train all weights.",
+    )
     publish_samples: bool | None = _setting(
         None, "With push_to_hub: publish some held-out sentences on the card. Default: only if the data is public."
     )
@@ -138,6 +143,8 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
             raise GlossaError(f"r_drop_alpha is {self.r_drop_alpha}; it must be at least 0.")
         if self.ema_decay is not None and not 0 < self.ema_decay < 1:
             raise GlossaError(f"ema_decay is {self.ema_decay}; it must be between 0 and 1, such as 0.999.")
+        if self.lora_rank < 0:
+            raise GlossaError(f"lora_rank is {self.lora_rank}; it must be at least 0.")
         for name in ("batch_tokens", "cpu_threads"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -196,6 +203,7 @@ class Settings:
 
     def __post_init__(self):
         self._set_peak()
+        self._check_adapters()
         if self.translator.objective != "translation":
             self._set_pretraining()
         elif self.data.text_column is not None:
@@ -233,6 +241,17 @@ class Settings:
         if (training.metric_for_best_model or "").removeprefix("eval_") not in ("loss", "token_accuracy"):
             training.metric_for_best_model = "loss"
         training.greater_is_better = not training.metric_for_best_model.endswith("loss")
+
+    def _check_adapters(self) -> None:
+        rank = self.training.lora_rank
+        if rank and not self.translator.init_from:
+            raise GlossaError(f"lora_rank is {rank}, but init_from is empty: adapters need a trained model to adapt.")
+        if rank and self.training.ema_decay is not None:
+            raise GlossaError(f"lora_rank is {rank} and ema_decay {self.training.ema_decay}; set only one of them.")
+        if rank and self.translator.objective != "translation":
+            raise GlossaError(
+                f"lora_rank is {rank}, but objective is {self.translator.objective}: adapters are for translation."
+            )
 
     def _set_peak(self) -> None:
         training = self.training

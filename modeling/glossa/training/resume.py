@@ -22,7 +22,7 @@ FIXED = (
     "batch_tokens", "gradient_accumulation_steps", "learning_rate", "muon_learning_rate", "learning_rate_factor",
     "lr_scheduler_type", "lr_scheduler_kwargs", "warmup_steps", "weight_decay", "adam_beta1", "adam_beta2",
     "adam_epsilon", "optim", "optim_args", "max_grad_norm", "label_smoothing_factor", "r_drop_alpha",
-    "ema_decay", "seed", "data_seed",
+    "ema_decay", "lora_rank", "seed", "data_seed",
 )  # fmt: skip
 
 

@@ -221,7 +221,7 @@ def fit(
     if checkpoint is not None and ended is not None:
         trainer.state = ended
         best = ended.best_model_checkpoint if arguments.load_best_model_at_end else None
-        average_into(trainer.model, [Path(best) if best and Path(best).is_dir() else checkpoint])
+        trainer.load_weights(Path(best) if best and Path(best).is_dir() else checkpoint)
     else:
         trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     seconds = time.perf_counter() - started

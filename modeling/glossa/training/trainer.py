@@ -12,7 +12,7 @@ import torch
 from datasets import Dataset
 from huggingface_hub import CommitInfo, HfApi
 from torch.utils.data import DataLoader
-from transformers import PrinterCallback, Seq2SeqTrainer, TrainerCallback
+from transformers import PreTrainedModel, PrinterCallback, Seq2SeqTrainer, TrainerCallback
 from transformers.trainer_utils import EvalLoopOutput
 
 from ..data.batching import TokenBatchSampler
@@ -21,6 +21,8 @@ from ..data.corruption import PretrainingCollator
 from ..errors import GlossaError
 from ..hub.push import hub_errors, push, stage
 from ..run_folder import RunFolder
+from .adapters import Adapters
+from .averaging import average_into
 from .cpu import StepWatch
 from .ema import WeightAverage
 from .energy import EnergyMeter
@@ -52,8 +54,9 @@ class GlossaTrainer(Seq2SeqTrainer):
     - Pushes to the Hub have the files of `glossa push`: with model code and Glossa's card, without pickles.
     """
 
-    def __init__(self, *args, train_collator: DropoutCollator | None = None, **kwargs):
-        super().__init__(*args, **kwargs)
+    def __init__(self, model: PreTrainedModel, args: Any, train_collator: DropoutCollator | None = None, **kwargs):
+        self.adapters = Adapters(model, args.lora_rank) if args.lora_rank else None
+        super().__init__(model, args, **kwargs)
         self.train_collator = train_collator or self.data_collator
         # The model's own loss smooths the labels; the Trainer's smoother would remove them from its inputs.
         self.label_smoother = None
@@ -140,16 +143,41 @@ class GlossaTrainer(Seq2SeqTrainer):
 
     def train(self, *args, **kwargs):
         output = super().train(*args, **kwargs)
-        loaded_best = self.args.load_best_model_at_end and self.state.best_model_checkpoint is not None
-        if self.average is not None and not loaded_best:  # a checkpoint has averaged weights already
+        if self.args.load_best_model_at_end and self.state.best_model_checkpoint is not None:
+            return output  # the checkpoint's weights are averaged or merged already
+        if self.average is not None:
             self.average.exchange()
+        if self.adapters is not None:
+            self._merge_adapters()
         return output
+
+    def load_weights(self, checkpoint: Path) -> None:
+        """Set the weights to those of `checkpoint`, with adapters merged in, as `train` leaves them."""
+        if self.adapters is None:
+            average_into(self.model, [checkpoint])
+        else:
+            self.adapters.load(checkpoint)
+            self._merge_adapters()
+
+    def _merge_adapters(self) -> None:
+        if self.args.should_save:
+            self.adapters.export(Path(self.args.output_dir))
+        self.adapters.merge()
+
+    def _load_best_model(self) -> None:
+        if self.adapters is None:
+            super()._load_best_model()
+        else:
+            self.load_weights(Path(self.state.best_model_checkpoint))
 
     def _maybe_log_save_evaluate(self, *args, **kwargs) -> None:
         with nullcontext() if self.average is None else self.average.applied():
             super()._maybe_log_save_evaluate(*args, **kwargs)
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model=None) -> None:
+        if self.adapters is not None:
+            self.adapters.load(Path(resume_from_checkpoint))
+            return
         super()._load_from_checkpoint(resume_from_checkpoint, model)
         if self.average is not None:
             self.average.load(Path(resume_from_checkpoint))
@@ -190,9 +218,13 @@ class GlossaTrainer(Seq2SeqTrainer):
         """As in the Trainer, without the pickled settings, which hold the token of the Hub."""
         folder = output_dir or self.args.output_dir
         model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
+        if self.adapters is not None:
+            state_dict = self.adapters.merged_weights()
         model.save_pretrained(folder, state_dict=state_dict, is_main_process=self.args.should_save)
         if self.average is not None and self.args.should_save:
             self.average.save_beside(Path(folder))
+        if self.adapters is not None and self.args.should_save:
+            self.adapters.save_beside(Path(folder))
         if self.args.should_save and self.processing_class is not None:
             self.processing_class.save_pretrained(folder)
 

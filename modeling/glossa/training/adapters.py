@@ -1,0 +1,70 @@
+"""LoRA adapters (Hu et al. 2021) for training a finished model further; PEFT provides them."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+from transformers import PreTrainedModel
+
+from ..errors import GlossaError
+from ..run_folder import ADAPTER, ADAPTER_WEIGHTS
+
+
+class Adapters:
+    """LoRA on every matrix of the model's layers; all other weights are frozen.
+
+    A checkpoint has the weights with the adapters merged in, so that it loads like any other, and the adapters' own
+    weights beside it, with which training continues exactly.
+
+    Args:
+        model: Gets the adapters, in place.
+        rank: Of the adapters. The scaling, `lora_alpha`, is twice the rank.
+
+    Raises:
+        GlossaError: if PEFT is not installed.
+    """
+
+    def __init__(self, model: PreTrainedModel, rank: int):
+        try:
+            from peft import LoraConfig, get_peft_model
+        except ImportError as error:
+            raise GlossaError(
+                f"lora_rank is {rank}, which needs PEFT. Install it with `pip install glossa[adapters]`."
+            ) from error
+        self.model = model
+        names = [
+            name for name, module in model.named_modules() if isinstance(module, nn.Linear) and ".layers." in name
+        ]
+        settings = LoraConfig(task_type="SEQ_2_SEQ_LM", r=rank, lora_alpha=2 * rank, target_modules=names)
+        self.adapted: Any = get_peft_model(model, settings)
+
+    def merged_weights(self) -> dict[str, torch.Tensor]:
+        """The weights of the model, under its usual names, with the adapters merged in."""
+        weights = {}
+        for name, weight in self.model.state_dict().items():
+            if ".lora_" not in name:
+                weights[name.replace(".base_layer.", ".")] = weight
+        for name, module in self.model.named_modules():
+            if hasattr(module, "get_delta_weight"):
+                weights[f"{name}.weight"] = module.base_layer.weight + module.get_delta_weight("default")
+        return weights
+
+    def save_beside(self, checkpoint: Path) -> None:
+        """Write the adapters' weights."""
+        weights = {name: weight for name, weight in self.model.state_dict().items() if ".lora_" in name}
+        save_file(weights, checkpoint / ADAPTER_WEIGHTS)
+
+    def load(self, checkpoint: Path) -> None:
+        """Set the adapters' weights to those of `checkpoint`."""
+        self.model.load_state_dict(load_file(checkpoint / ADAPTER_WEIGHTS), strict=False)
+
+    def export(self, run: Path) -> None:
+        """Save the adapters in PEFT's format, for `PeftModel.from_pretrained` with the model that was adapted."""
+        self.adapted.save_pretrained(run / ADAPTER)
+
+    def merge(self) -> None:
+        """Merge the adapters into the model's weights and remove them; the model is as it was built."""
+        self.adapted.merge_and_unload()
+        self.model.requires_grad_(True)

@@ -1,0 +1,102 @@
+"""LoRA in a run: what is trained, what is saved, and resuming."""
+
+import sys
+
+import pytest
+import torch
+from peft import PeftModel
+from safetensors.torch import load_file
+
+from glossa.errors import GlossaError
+from glossa.inference.loading import load_model
+from glossa.training.arguments import parse_settings
+from glossa.training.run import train
+
+SOURCE, TARGET = torch.tensor([[5, 6, 7, 1]]), torch.tensor([[2, 8, 9]])
+
+
+@pytest.fixture
+def settings(tiny_run, tiny_settings):
+    def parse(output_dir, **changes):
+        common = {"init_from": tiny_run, "lora_rank": 2, "eval_strategy": "no", "load_best_model_at_end": False}
+        common |= {"learning_rate": 0.05, "save_steps": 3}
+        return parse_settings(tiny_settings(output_dir, **common | changes))
+
+    return parse
+
+
+def weights(folder):
+    return load_file(folder / "model.safetensors")
+
+
+def logits(model):
+    with torch.no_grad():
+        return model.eval()(input_ids=SOURCE, decoder_input_ids=TARGET).logits
+
+
+def test_only_the_layers_change_and_the_adapter_is_saved_too(tmp_path, tiny_run, settings):
+    run = train(settings(tmp_path / "run", max_steps=4))
+    before, after = weights(tiny_run), weights(run)
+    assert before.keys() == after.keys()
+    changed = {name for name in before if not before[name].equal(after[name])}
+    assert changed and all(".layers." in name and before[name].ndim == 2 for name in changed)
+    for name in changed:
+        assert torch.linalg.matrix_rank(after[name] - before[name], atol=1e-4) <= 2
+    adapted = PeftModel.from_pretrained(load_model(str(tiny_run)), run / "adapter")
+    torch.testing.assert_close(logits(adapted), logits(load_model(str(run))), rtol=0, atol=1e-5)
+
+
+def test_a_checkpoint_is_a_usable_model(tmp_path, settings):
+    run = train(settings(tmp_path / "run", max_steps=3))
+    first, last = weights(run / "checkpoint-3"), weights(run)
+    for name, weight in last.items():
+        torch.testing.assert_close(first[name], weight)
+
+
+def test_the_best_checkpoint_is_loaded(tmp_path, settings):
+    changes = {"eval_strategy": "steps", "eval_steps": 2, "save_steps": 2, "metric_for_best_model": "loss"}
+    changes |= {"load_best_model_at_end": True, "learning_rate": 1.0}  # so high that the first evaluation is the best
+    run = train(settings(tmp_path / "run", max_steps=6, **changes))
+    best, last, final = weights(run / "checkpoint-2"), weights(run / "checkpoint-6"), weights(run)
+    for name, weight in final.items():
+        torch.testing.assert_close(best[name], weight)
+    assert any((last[name] - final[name]).abs().max() > 0.01 for name in final)
+
+
+def test_a_resumed_run_is_exact(tmp_path, settings):
+    whole = train(settings(tmp_path / "whole", max_steps=5))
+    train(settings(tmp_path / "part", max_steps=3))
+    part = train(settings(tmp_path / "part", max_steps=5, resume_from_checkpoint="true"))
+    first, second = weights(whole), weights(part)
+    assert all(first[name].equal(second[name]) for name in first)
+
+
+def test_a_finished_training_that_was_cut_short_before_saving(tmp_path, settings):
+    whole = train(settings(tmp_path / "whole", max_steps=3))
+    expected = weights(whole)
+    for name in ("metrics.json", "model.safetensors"):
+        (whole / name).unlink()
+    again = train(settings(tmp_path / "whole", max_steps=3, resume_from_checkpoint="true"))
+    assert all(weights(again)[name].equal(expected[name]) for name in expected)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"init_from": ""}, "lora_rank is 2, but init_from is empty"),
+        ({"ema_decay": 0.9}, r"lora_rank is 2 and ema_decay 0\.9; set only one"),
+        ({"lora_rank": -1}, "lora_rank is -1; it must be at least 0"),
+        ({"objective": "causal_lm", "text_column": "text"}, "lora_rank is 2, but objective is causal_lm"),
+    ],
+)
+def test_settings_are_checked(tmp_path, settings, documented, changes, message):
+    with pytest.raises(GlossaError, match=message) as error:
+        settings(tmp_path / "run", **changes)
+    documented("Settings", error.value)
+
+
+def test_peft_may_be_missing(tmp_path, settings, monkeypatch, documented):
+    monkeypatch.setitem(sys.modules, "peft", None)
+    with pytest.raises(GlossaError, match=r"pip install glossa\[adapters\]") as error:
+        train(settings(tmp_path / "run", max_steps=1))
+    documented("Settings", error.value)
