@@ -16,11 +16,15 @@ from .errors import GlossaError
 
 
 def draw_curves(histories: dict[str, list[dict]], file: Path) -> None:
-    """Training and validation loss (dashed), and validation BLEU, by step; one color per run."""
+    """Training and validation loss (dashed), and validation BLEU, by step; one color per run.
+
+    The training loss is the plain one where the log has it: with smoothing and dropout it would be much higher.
+    """
     figure, (loss_axes, bleu_axes) = pyplot.subplots(1, 2, figsize=(11, 4), layout="constrained")
     for number, (name, history) in enumerate(histories.items()):
         color = f"C{number}"
-        for key, label, style in (("loss", "training", "-"), ("eval_loss", "validation", "--")):
+        training = "plain_loss" if any("plain_loss" in entry for entry in history) else "loss"
+        for key, label, style in ((training, "training", "-"), ("eval_loss", "validation", "--")):
             steps, values = _points(history, key)
             loss_axes.plot(steps, values, style, color=color, label=f"{name}, {label}".lstrip(", "))
         bleu_axes.plot(*_points(history, "eval_bleu"), "o-", color=color, label=name)

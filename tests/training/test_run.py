@@ -28,6 +28,7 @@ from glossa.inference.translator import Translator
 from glossa.run_folder import RunFolder
 from glossa.training.arguments import parse_settings
 from glossa.training.averaging import average_into, choose_checkpoints
+from glossa.training.monitoring import Speedometer
 from glossa.training.run import build_tokenizer, choose_samples, train
 from glossa.training.trainer import GlossaTrainer
 
@@ -159,8 +160,8 @@ def test_every_step_of_an_epoch_has_all_batches(tmp_path, tiny_settings):
 
 def test_the_batches_of_a_step_count_every_process():
     rows = Dataset.from_dict({"source_length": [4] * 60, "target_length": [4] * 60})
-    settings = {"batch_tokens": 8, "data_seed": None, "seed": 0, "gradient_accumulation_steps": 2, "world_size": 4}
-    trainer = SimpleNamespace(train_dataset=rows, args=SimpleNamespace(**settings))
+    settings = {"batch_tokens": 8, "order_seed": 0, "gradient_accumulation_steps": 2, "world_size": 4}
+    trainer = SimpleNamespace(train_dataset=rows, args=SimpleNamespace(**settings), train_collator=None)
     sampler = GlossaTrainer._build_batch_sampler(trainer)
     assert sampler.batches_a_step == 8
     assert len(sampler) == 32  # 30 batches of two rows, and two cuts to a multiple of 8
@@ -223,7 +224,6 @@ def test_averages_are_summed_in_double_precision(tmp_path):
 
 def test_the_speed_leaves_out_the_time_of_evaluations(tmp_path, tiny_settings, monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("glossa.training.trainer.time.perf_counter", lambda: now[0])
     model = GlossaForConditionalGeneration(
         GlossaConfig(vocab_size=300, d_model=16, encoder_layers=1, decoder_layers=1)
     )
@@ -236,7 +236,8 @@ def test_the_speed_leaves_out_the_time_of_evaluations(tmp_path, tiny_settings, m
 
     monkeypatch.setattr("transformers.Seq2SeqTrainer.evaluation_loop", evaluate)
     trainer.callback_handler.callbacks = []
-    trainer._target_tokens = 50
+    trainer.speedometer = Speedometer(torch.device("cpu"), clock=lambda: now[0])
+    trainer.speedometer.add(50)
     now[0] += 4
     trainer.evaluation_loop()
     now[0] += 6

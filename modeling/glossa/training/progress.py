@@ -26,12 +26,16 @@ class ProgressLines(TrainerCallback):
 
 
 def training_line(logs: dict, step: int, steps: int, seconds_left: float) -> str:
-    """`step 50/1,200  epoch 0.42  loss 5.123  rate 0.0004  6,512 tokens/s  3 min left`"""
+    """`step 50/1,200  epoch 0.42  loss 5.123  accuracy 23%  rate 0.0004  6,512 tokens/s  98% busy  3 min left`"""
     parts = [f"step {step:,}/{steps:,}", f"epoch {logs.get('epoch', 0):.2f}", f"loss {logs['loss']:.3f}"]
+    if "token_accuracy" in logs:
+        parts.append(f"accuracy {logs['token_accuracy']:.0%}")
     if "learning_rate" in logs:
         parts.append(f"rate {logs['learning_rate']:.2g}")
     if "target_tokens_per_second" in logs:
         parts.append(f"{logs['target_tokens_per_second']:,.0f} tokens/s")
+    if "utilization" in logs:
+        parts.append(f"{logs['utilization']:.0%} busy")
     return "  ".join([*parts, f"{duration(seconds_left)} left"])
 
 

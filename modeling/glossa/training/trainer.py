@@ -3,7 +3,6 @@
 import logging
 import math
 import tempfile
-import time
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from .cpu import StepWatch
 from .ema import WeightAverage
 from .energy import EnergyMeter
 from .interrupts import SaveOnSignal
+from .monitoring import Speedometer, measure_fit
 from .muon import put_beside
 from .progress import ProgressLines
 
@@ -49,7 +49,8 @@ class GlossaTrainer(Seq2SeqTrainer):
     - Batches hold up to `batch_tokens` tokens, with BPE dropout on average.
     - The evaluation loss is the mean over all target tokens, in nats, not the mean of batch means. `token_accuracy`
       is the fraction of target tokens that are predicted correctly from the true previous tokens.
-    - The log has target tokens per second, without padding.
+    - The log has target tokens per second, without padding, the device's utilization, and of the step's batches the
+      loss without smoothing and dropout (`plain_loss`) and the share of right tokens (`token_accuracy`).
     - With `ema_decay`, an average of the weights is evaluated, saved and, after `train`, in the model.
     - Pushes to the Hub have the files of `glossa push`: with model code and Glossa's card, without pickles.
     """
@@ -75,8 +76,7 @@ class GlossaTrainer(Seq2SeqTrainer):
         self.energy = EnergyMeter()
         self.add_callback(self.energy)
         self._evaluation_sums: torch.Tensor | None = None
-        self._target_tokens = 0
-        self._clock = time.perf_counter()
+        self.speedometer = Speedometer(self.args.device)
         self._step_batches: list[dict[str, torch.Tensor]] = []
         self._skipped_in_a_row = 0
         self._pushed = False
@@ -185,7 +185,7 @@ class GlossaTrainer(Seq2SeqTrainer):
     def get_batch_samples(self, *args, **kwargs):
         batches, items = super().get_batch_samples(*args, **kwargs)
         self._step_batches = batches
-        self._target_tokens += int(items) if items is not None else 0
+        self.speedometer.add(int(items) if items is not None else 0)
         return batches, items
 
     def _get_grad_norm(self, model, grad_norm=None):
@@ -230,13 +230,17 @@ class GlossaTrainer(Seq2SeqTrainer):
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         if "loss" in logs:
-            now = time.perf_counter()
-            logs["target_tokens_per_second"] = round(self._target_tokens / (now - self._clock), 1)
-            self._target_tokens, self._clock = 0, now
+            logs |= self.speedometer.read()
+            with self.speedometer.paused(), self.compute_loss_context_manager():
+                batches = [self._prepare_inputs(batch) for batch in self._step_batches]
+                logs |= {name: round(value, 4) for name, value in measure_fit(self.model, batches).items()}
         super().log(logs, start_time)
 
     def evaluation_loop(self, *args, **kwargs) -> EvalLoopOutput:
-        started = time.perf_counter()
+        with self.speedometer.paused():
+            return self._exact_evaluation(*args, **kwargs)
+
+    def _exact_evaluation(self, *args, **kwargs) -> EvalLoopOutput:
         # Seq2SeqTrainer also gathers the rows that Accelerate repeats so that all processes have equal batches.
         self.gather_function = self.accelerator.gather_for_metrics
         self._evaluation_sums = torch.zeros(3, dtype=torch.float64)
@@ -246,7 +250,6 @@ class GlossaTrainer(Seq2SeqTrainer):
         if tokens:
             output.metrics[f"{prefix}_loss"] = loss / tokens
             output.metrics[f"{prefix}_token_accuracy"] = right / tokens
-        self._clock += time.perf_counter() - started  # the training speed excludes evaluation time
         return output
 
     @torch.no_grad()
