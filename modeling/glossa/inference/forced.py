@@ -1,0 +1,62 @@
+"""Forced decoding: how probable a model finds given translations."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from transformers import DataCollatorForSeq2Seq, PreTrainedModel, PreTrainedTokenizerBase
+
+from ..data.batching import TokenBatchSampler
+from ..modeling_glossa import shift_tokens_right
+from ..pipeline_glossa import clean_text
+
+
+@dataclass(frozen=True)
+class ForcedScore:
+    """A given translation under a model.
+
+    Attributes:
+        log_probability: Natural logarithm, summed over its tokens and the end of sentence.
+        tokens: Their number.
+    """
+
+    log_probability: float
+    tokens: int
+
+
+@torch.no_grad()
+def force(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    sources: list[str],
+    targets: list[str],
+    batch_tokens: int = 4096,
+) -> list[ForcedScore]:
+    """The score of each target as the translation of its source, by `model` in evaluation mode.
+
+    Args:
+        model: Any sequence-to-sequence model, or an ensemble.
+        tokenizer: Its tokenizer.
+        sources: Texts.
+        targets: Their translations; a blank one costs its end of sentence.
+        batch_tokens: Most tokens of a batch on either side, padding included.
+    """
+    inputs = tokenizer([clean_text(source) for source in sources])["input_ids"]
+    labels = tokenizer(text_target=[clean_text(target) for target in targets])["input_ids"]
+    collate = DataCollatorForSeq2Seq(tokenizer)
+    pad, start = model.config.pad_token_id, model.config.decoder_start_token_id
+    scores: list[ForcedScore] = [ForcedScore(0.0, 0)] * len(sources)
+    for rows in TokenBatchSampler([len(ids) for ids in inputs], [len(ids) for ids in labels], batch_tokens):
+        batch = collate([{"input_ids": inputs[row], "labels": labels[row]} for row in rows]).to(model.device)
+        expected = batch.pop("labels")  # [B, T]
+        logits = model(**batch, decoder_input_ids=shift_tokens_right(expected, pad, start)).logits
+        costs = torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), expected.flatten(), reduction="none")
+        totals = -costs.view(expected.shape).sum(1, dtype=torch.float64)
+        for row, total, tokens in zip(rows, totals.tolist(), (expected != -100).sum(1).tolist(), strict=True):
+            scores[row] = ForcedScore(total, tokens)
+    return scores
+
+
+def perplexity(scores: list[ForcedScore]) -> float:
+    """The perplexity per token of all translations together."""
+    return math.exp(-sum(score.log_probability for score in scores) / max(sum(score.tokens for score in scores), 1))
