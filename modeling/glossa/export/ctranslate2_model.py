@@ -14,15 +14,8 @@ from transformers import GenerationConfig, PreTrainedTokenizerBase
 from ..configuration_glossa import GlossaConfig
 from ..data.vocabulary import target_vocabulary
 from ..errors import GlossaError
-from ..modeling_glossa import (
-    GlossaAttention,
-    GlossaDecoder,
-    GlossaEncoder,
-    GlossaFeedForward,
-    GlossaForConditionalGeneration,
-    GlossaLearnedPositions,
-    GlossaResidual,
-)
+from ..layers_glossa import GlossaAttention, GlossaFeedForward, GlossaLearnedPositions, GlossaResidual
+from ..modeling_glossa import GlossaDecoder, GlossaEncoder, GlossaForConditionalGeneration
 from ..pipeline_glossa import max_target_length
 from . import require
 from .families import save_tokenizer
