@@ -15,6 +15,8 @@ from transformers.utils.import_utils import is_torchdynamo_compiling
 
 from .configuration_glossa import GlossaConfig
 
+Rotary = tuple[torch.Tensor, torch.Tensor]  # cosines and sines, [1 or B, 1, L, E/2] each
+
 
 def sinusoids(
     position_ids: torch.Tensor, dim: int, base: float, dtype: torch.dtype
@@ -61,9 +63,9 @@ def eager_attention_forward(
     return output.transpose(1, 2).contiguous(), weights
 
 
-def build_norm(config: GlossaConfig) -> nn.Module:
+def build_norm(config: GlossaConfig, width: int | None = None) -> nn.Module:
     norm = nn.RMSNorm if config.norm_type == "rms" else nn.LayerNorm
-    return norm(config.d_model, eps=config.norm_eps)
+    return norm(width or config.d_model, eps=config.norm_eps)
 
 
 class GlossaDropout(nn.Dropout):
@@ -87,47 +89,57 @@ class GlossaDropout(nn.Dropout):
 class GlossaAttention(nn.Module):
     """Attention with H query heads and G key-value heads: self-attention, or cross-attention to the source."""
 
-    def __init__(self, config: GlossaConfig, heads: int, is_causal: bool = False, layer_idx: int = 0):
+    def __init__(
+        self,
+        config: GlossaConfig,
+        heads: int,
+        is_causal: bool = False,
+        is_cross: bool = False,
+        layer_idx: int = 0,
+    ):
         super().__init__()
         self.config = config
         self.layer_idx = layer_idx
         self.is_causal = is_causal
+        self.is_rotary = config.rotary_cross_attention if is_cross else _is_rotary(config)
         self.head_dim = config.head_dim or config.d_model // heads
         key_value_heads = config.num_key_value_heads or heads
         self.num_key_value_groups = heads // key_value_heads
         self.scaling = self.head_dim**-0.5
+        self._build_projections(config, heads, key_value_heads)
+        self.out_proj = nn.Linear(heads * self.head_dim, config.d_model, bias=config.attention_output_bias)
+
+    def _build_projections(self, config: GlossaConfig, heads: int, key_value_heads: int) -> None:
         bias = config.query_key_value_bias
         self.q_proj = nn.Linear(config.d_model, heads * self.head_dim, bias=bias)
         self.k_proj = nn.Linear(config.d_model, key_value_heads * self.head_dim, bias=bias)
         self.v_proj = nn.Linear(config.d_model, key_value_heads * self.head_dim, bias=bias)
-        self.out_proj = nn.Linear(heads * self.head_dim, config.d_model, bias=config.attention_output_bias)
 
     def forward(
         self,
         hidden_states: torch.Tensor,
         attention_mask: torch.Tensor | None = None,
-        position_embeddings: tuple[torch.Tensor, torch.Tensor] | None = None,
+        position_embeddings: Rotary | None = None,
         encoder_hidden_states: torch.Tensor | None = None,
+        source_position_embeddings: Rotary | None = None,
         past_key_values: EncoderDecoderCache | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """[B, L, D] to [B, L, D]; with `encoder_hidden_states` [B / k, S, D], keys and values come from the source.
 
         Cross-attention ignores target order, so the k targets of one source (its beams) are read as one target of k
-        times the length and share keys and values.
+        times the length and share keys and values. `position_embeddings` are those of that joined target.
         """
         rows, length, _ = hidden_states.shape
-        if encoder_hidden_states is not None:
-            hidden_states = hidden_states.reshape(encoder_hidden_states.shape[0], -1, hidden_states.shape[-1])
-        query = self._split_heads(self.q_proj(hidden_states))
         if encoder_hidden_states is None:
-            key, value = self._key_value(hidden_states)
-            if position_embeddings is not None:
-                query, key = rotate(query, *position_embeddings), rotate(key, *position_embeddings)
+            cached = self._to_cache(hidden_states, position_embeddings)
             if past_key_values is not None:
-                key, value = past_key_values.self_attention_cache.update(key, value, self.layer_idx)
+                cached = past_key_values.self_attention_cache.update(*cached, self.layer_idx)
         else:
-            key, value = self._source_key_value(encoder_hidden_states, past_key_values)
+            hidden_states = hidden_states.reshape(encoder_hidden_states.shape[0], -1, hidden_states.shape[-1])
+            cached = self._source_to_cache(encoder_hidden_states, source_position_embeddings, past_key_values)
+        query = self._query(hidden_states, position_embeddings)
+        key, value = self._from_cache(*cached)
 
         attend = ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, eager_attention_forward)
         output, weights = attend(
@@ -144,23 +156,90 @@ class GlossaAttention(nn.Module):
             weights = weights.unflatten(2, (-1, length)).transpose(1, 2).flatten(0, 1)  # [B, H, L, K] again
         return self.out_proj(output.reshape(rows, length, -1)), weights  # [B, L, H, E] to [B, L, D]
 
-    def _split_heads(self, states: torch.Tensor) -> torch.Tensor:
-        return states.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)  # [B, L, H * E] to [B, H, L, E]
+    def _split_heads(self, states: torch.Tensor, width: int) -> torch.Tensor:
+        return states.unflatten(-1, (-1, width)).transpose(1, 2)  # [B, L, H * E] to [B, H, L, E]
 
-    def _key_value(self, states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return self._split_heads(self.k_proj(states)), self._split_heads(self.v_proj(states))  # [B, G, K, E] each
+    def _query(self, states: torch.Tensor, rotary: Rotary | None) -> torch.Tensor:
+        query = self._split_heads(self.q_proj(states), self.head_dim)
+        return query if rotary is None else rotate(query, *rotary)
 
-    def _source_key_value(self, source: torch.Tensor, past_key_values: EncoderDecoderCache | None):
-        """Keys and values of the source, computed at the first step and cached for the others."""
+    def _to_cache(self, states: torch.Tensor, rotary: Rotary | None) -> tuple[torch.Tensor, torch.Tensor]:
+        """What the cache holds of `states` [B, K, D]: keys and values, [B, G, K, E] each."""
+        key = self._split_heads(self.k_proj(states), self.head_dim)
+        value = self._split_heads(self.v_proj(states), self.head_dim)
+        return key if rotary is None else rotate(key, *rotary), value
+
+    def _from_cache(self, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return key, value
+
+    def _source_to_cache(
+        self, source: torch.Tensor, rotary: Rotary | None, past_key_values: EncoderDecoderCache | None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """As `_to_cache`, for the source: computed at the first step and cached for the others."""
         if past_key_values is None:
-            return self._key_value(source)
+            return self._to_cache(source, rotary)
         cache = past_key_values.cross_attention_cache
         if past_key_values.is_updated.get(self.layer_idx):
             layer = cache.layers[self.layer_idx]
             return layer.keys, layer.values  # type: ignore[union-attr]  # layers of linear attention have neither
-        key, value = cache.update(*self._key_value(source), self.layer_idx)
+        cached = cache.update(*self._to_cache(source, rotary), self.layer_idx)
         past_key_values.is_updated[self.layer_idx] = True
-        return key, value
+        return cached
+
+
+class GlossaLatentAttention(GlossaAttention):
+    """Multi-head latent attention (DeepSeek-AI 2024, arXiv 2405.04434, section 2.1).
+
+    Keys and values of all heads are projections of one latent [B, K, R], and a rotary part [B, K, P] of the keys is
+    shared by all heads. The cache holds these two; keys and values are projected from them at every step, as in
+    transformers. The other form in the paper, which multiplies that projection into the query, would bypass adapters.
+    """
+
+    def _build_projections(self, config: GlossaConfig, heads: int, key_value_heads: int) -> None:
+        rank: int = config.kv_lora_rank  # type: ignore[assignment]  # this class is used only where it is set
+        self.rank = rank
+        self.rotary_dim = rotary_width(config, heads) if self.is_rotary else 0
+        self.scaling = (self.head_dim + self.rotary_dim) ** -0.5
+        bias, query_width = config.query_key_value_bias, heads * (self.head_dim + self.rotary_dim)
+        self.compresses_queries = config.q_lora_rank is not None
+        if config.q_lora_rank is None:
+            self.q_proj = nn.Linear(config.d_model, query_width, bias=bias)
+        else:
+            self.q_a_proj = nn.Linear(config.d_model, config.q_lora_rank, bias=bias)
+            self.q_norm = build_norm(config, config.q_lora_rank)
+            self.q_b_proj = nn.Linear(config.q_lora_rank, query_width, bias=False)
+        self.kv_a_proj = nn.Linear(config.d_model, rank + self.rotary_dim, bias=bias)
+        self.kv_norm = build_norm(config, rank)
+        self.kv_b_proj = nn.Linear(rank, heads * 2 * self.head_dim, bias=False)
+
+    def _query(self, states: torch.Tensor, rotary: Rotary | None) -> torch.Tensor:
+        compressed = self.compresses_queries
+        projected = self.q_b_proj(self.q_norm(self.q_a_proj(states))) if compressed else self.q_proj(states)
+        query = self._split_heads(projected, self.head_dim + self.rotary_dim)
+        if rotary is None:
+            return query
+        plain, turned = query.split([self.head_dim, self.rotary_dim], dim=-1)
+        return torch.cat((plain, rotate(turned, *rotary)), dim=-1)  # [B, H, L, E + P]
+
+    def _to_cache(self, states: torch.Tensor, rotary: Rotary | None) -> tuple[torch.Tensor, torch.Tensor]:
+        """What the cache holds of `states` [B, K, D]: the latent [B, 1, K, R] and the rotary key [B, 1, K, P].
+
+        Without rotary positions P is 0.
+        """
+        latent, key = self.kv_a_proj(states).unsqueeze(1).split([self.rank, self.rotary_dim], dim=-1)
+        return self.kv_norm(latent), key if rotary is None else rotate(key, *rotary)
+
+    def _from_cache(self, latent: torch.Tensor, rotary_key: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Keys [B, H, K, E + P] and values [B, H, K, E]."""
+        key, value = self._split_heads(self.kv_b_proj(latent).squeeze(1), 2 * self.head_dim).chunk(2, dim=-1)
+        return torch.cat((key, rotary_key.expand(-1, key.shape[1], -1, -1)), dim=-1), value
+
+
+def build_attention(
+    config: GlossaConfig, heads: int, is_causal: bool = False, is_cross: bool = False, layer_idx: int = 0
+) -> GlossaAttention:
+    kind = GlossaAttention if config.kv_lora_rank is None else GlossaLatentAttention
+    return kind(config, heads, is_causal, is_cross, layer_idx)
 
 
 class GlossaFeedForward(nn.Module):
@@ -231,7 +310,7 @@ class GlossaEmbeddings(nn.Module):
         super().__init__()
         self.scale = config.d_model**0.5 if config.scale_embedding else 1.0
         self.rotary_base = config.rotary_base
-        self.rotary_dim = (config.head_dim or config.d_model // heads) if _is_rotary(config) else None
+        self.rotary_dim = rotary_width(config, heads) if _is_rotary(config) else None
         self.embed_positions: GlossaLearnedPositions | GlossaSinusoidalPositions | None = None
         if config.position_embedding_type == "learned":
             self.embed_positions = GlossaLearnedPositions(max_positions, config.d_model)
@@ -245,15 +324,27 @@ class GlossaEmbeddings(nn.Module):
         hidden_states = inputs_embeds * self.scale
         if self.embed_positions is not None:
             hidden_states = hidden_states + self.embed_positions(position_ids, hidden_states.dtype)
-        rotary = None
-        if self.rotary_dim is not None:
-            cos, sin = sinusoids(position_ids, self.rotary_dim, self.rotary_base, hidden_states.dtype)
-            rotary = cos.unsqueeze(1), sin.unsqueeze(1)
+        rotary = self.rotary(position_ids, hidden_states.dtype)
         return self.dropout(self.norm(hidden_states)), rotary
+
+    def rotary(self, position_ids: torch.Tensor, dtype: torch.dtype) -> Rotary | None:
+        """Cosines and sines [1 or B, 1, L, E/2] of `position_ids` [1 or B, L]; None for other positions."""
+        if self.rotary_dim is None:
+            return None
+        cos, sin = sinusoids(position_ids, self.rotary_dim, self.rotary_base, dtype)
+        return cos.unsqueeze(1), sin.unsqueeze(1)
 
 
 def _is_rotary(config: GlossaConfig) -> bool:
     return config.position_embedding_type == "rotary"
+
+
+def rotary_width(config: GlossaConfig, heads: int) -> int:
+    """Elements of each head that rotary positions turn: all of them, or the rotary part of latent attention."""
+    head_dim = config.head_dim or config.d_model // heads
+    if config.kv_lora_rank is None:
+        return head_dim
+    return config.qk_rope_head_dim or head_dim // 2
 
 
 def positions_of(

@@ -3,6 +3,8 @@
 Shapes in comments: B sequences, S source tokens, T target tokens, D width of the residual stream, V vocabulary size.
 """
 
+from dataclasses import dataclass
+
 import torch
 from torch import nn
 from transformers import initialization as init
@@ -23,12 +25,14 @@ from transformers.utils.import_utils import is_torchdynamo_compiling
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .configuration_glossa import GlossaConfig
+from .experts_glossa import GlossaRouter, apply_feed_forward, build_feed_forward, load_balancing_loss
 from .generation_glossa import GlossaGenerationMixin
 from .layers_glossa import (
     GlossaAttention,
     GlossaEmbeddings,
-    GlossaFeedForward,
     GlossaResidual,
+    Rotary,
+    build_attention,
     build_norm,
     positions_of,
 )
@@ -42,29 +46,57 @@ def shift_tokens_right(labels: torch.Tensor, pad_token_id: int, decoder_start_to
     return shifted.masked_fill_(shifted == -100, pad_token_id)
 
 
+@dataclass
+class GlossaEncoderOutput(BaseModelOutput):
+    """With the logits of each layer's router, [B * S, experts], if there are experts."""
+
+    router_logits: tuple[torch.Tensor, ...] | None = None
+
+
+@dataclass
+class GlossaDecoderOutput(BaseModelOutputWithPastAndCrossAttentions):
+    """With the logits of each layer's router, [B * T, experts], if there are experts."""
+
+    router_logits: tuple[torch.Tensor, ...] | None = None
+
+
+@dataclass
+class GlossaModelOutput(Seq2SeqModelOutput):
+    """With the logits of each layer's router, [B * S, experts] and [B * T, experts], if there are experts."""
+
+    encoder_router_logits: tuple[torch.Tensor, ...] | None = None
+    decoder_router_logits: tuple[torch.Tensor, ...] | None = None
+
+
+def _given(routed: list[torch.Tensor | None]) -> tuple[torch.Tensor, ...] | None:
+    return tuple(logits for logits in routed if logits is not None) or None
+
+
 class GlossaEncoderLayer(GradientCheckpointingLayer):
     """Self-attention over the source, then the feed-forward."""
 
     def __init__(self, config: GlossaConfig):
         super().__init__()
-        self.self_attn = GlossaAttention(config, config.encoder_attention_heads)
+        self.self_attn = build_attention(config, config.encoder_attention_heads)
         self.self_attn_residual = GlossaResidual(config)
-        self.feed_forward = GlossaFeedForward(config, config.encoder_ffn_dim)
+        self.feed_forward = build_feed_forward(config, config.encoder_ffn_dim)
         self.feed_forward_residual = GlossaResidual(config)
 
     def forward(
         self,
         hidden_states: torch.Tensor,
         attention_mask: torch.Tensor | None,
-        position_embeddings: tuple[torch.Tensor, torch.Tensor] | None,
+        position_embeddings: Rotary | None,
         **kwargs: Unpack[TransformersKwargs],
-    ) -> torch.Tensor:
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """[B, S, D] to [B, S, D], and the logits of the router, if any, [B * S, experts]."""
         normed = self.self_attn_residual.norm_before(hidden_states)
         output, _ = self.self_attn(normed, attention_mask, position_embeddings, **kwargs)
         hidden_states = self.self_attn_residual(hidden_states, output)
 
-        output = self.feed_forward(self.feed_forward_residual.norm_before(hidden_states))
-        return self.feed_forward_residual(hidden_states, output)
+        normed = self.feed_forward_residual.norm_before(hidden_states)
+        output, router_logits = apply_feed_forward(self.feed_forward, normed)
+        return self.feed_forward_residual(hidden_states, output), router_logits
 
 
 class GlossaDecoderLayer(GradientCheckpointingLayer):
@@ -73,23 +105,28 @@ class GlossaDecoderLayer(GradientCheckpointingLayer):
     def __init__(self, config: GlossaConfig, layer_idx: int):
         super().__init__()
         heads = config.decoder_attention_heads
-        self.self_attn = GlossaAttention(config, heads, is_causal=True, layer_idx=layer_idx)
+        self.self_attn = build_attention(config, heads, is_causal=True, layer_idx=layer_idx)
         self.self_attn_residual = GlossaResidual(config)
-        self.encoder_attn = GlossaAttention(config, heads, layer_idx=layer_idx)
+        self.encoder_attn = build_attention(config, heads, is_cross=True, layer_idx=layer_idx)
         self.encoder_attn_residual = GlossaResidual(config)
-        self.feed_forward = GlossaFeedForward(config, config.decoder_ffn_dim)
+        self.feed_forward = build_feed_forward(config, config.decoder_ffn_dim)
         self.feed_forward_residual = GlossaResidual(config)
 
     def forward(
         self,
         hidden_states: torch.Tensor,
         attention_mask: torch.Tensor | None,
-        position_embeddings: tuple[torch.Tensor, torch.Tensor] | None,
+        position_embeddings: Rotary | None,
         encoder_hidden_states: torch.Tensor | None,
         encoder_attention_mask: torch.Tensor | None,
+        cross_position_embeddings: tuple[Rotary | None, Rotary | None] = (None, None),
         past_key_values: EncoderDecoderCache | None = None,
         **kwargs: Unpack[TransformersKwargs],
-    ) -> torch.Tensor:
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """[B, T, D] to [B, T, D], and the logits of the router, if any, [B * T, experts].
+
+        `cross_position_embeddings` are those of target and source for cross-attention.
+        """
         normed = self.self_attn_residual.norm_before(hidden_states)
         output, _ = self.self_attn(
             normed, attention_mask, position_embeddings, past_key_values=past_key_values, **kwargs
@@ -101,14 +138,17 @@ class GlossaDecoderLayer(GradientCheckpointingLayer):
             output, _ = self.encoder_attn(
                 normed,
                 encoder_attention_mask,
+                cross_position_embeddings[0],
                 encoder_hidden_states=encoder_hidden_states,
+                source_position_embeddings=cross_position_embeddings[1],
                 past_key_values=past_key_values,
                 **kwargs,
             )
             hidden_states = self.encoder_attn_residual(hidden_states, output)
 
-        output = self.feed_forward(self.feed_forward_residual.norm_before(hidden_states))
-        return self.feed_forward_residual(hidden_states, output)
+        normed = self.feed_forward_residual.norm_before(hidden_states)
+        output, router_logits = apply_feed_forward(self.feed_forward, normed)
+        return self.feed_forward_residual(hidden_states, output), router_logits
 
 
 class GlossaPreTrainedModel(PreTrainedModel):
@@ -127,16 +167,20 @@ class GlossaPreTrainedModel(PreTrainedModel):
     _supports_attention_backend = True
     _can_compile_fullgraph = True
 
+    def __init__(self, config: GlossaConfig):
+        super().__init__(config)
+        config.validate_architecture()  # fields may have been set since it was built
+
     @torch.no_grad()
     def _init_weights(self, module: nn.Module):
         config = self.config
         xavier = config.initialization == "xavier_uniform"
-        if isinstance(module, nn.Linear):
+        if isinstance(module, nn.Linear | GlossaRouter):
             if xavier:
                 init.xavier_uniform_(module.weight)
             else:
                 init.normal_(module.weight, mean=0.0, std=config.init_std)
-            if module.bias is not None:
+            if isinstance(module, nn.Linear) and module.bias is not None:
                 init.zeros_(module.bias)
         elif isinstance(module, nn.Embedding):
             # Token embeddings enter the first layer with variance 1, like positions. A matrix that is also the output
@@ -193,7 +237,7 @@ class GlossaEncoder(GlossaPreTrainedModel):
         attention_mask: torch.Tensor | None = None,
         inputs_embeds: torch.FloatTensor | None = None,
         **kwargs: Unpack[TransformersKwargs],
-    ) -> tuple | BaseModelOutput:
+    ) -> tuple | GlossaEncoderOutput:
         """`input_ids` [B, S] or `inputs_embeds` [B, S, D] to [B, S, D]; `attention_mask` [B, S] is 0 at padding."""
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("Give the encoder either input_ids or inputs_embeds.")
@@ -204,9 +248,11 @@ class GlossaEncoder(GlossaPreTrainedModel):
         mask = create_bidirectional_mask(
             config=self.config, inputs_embeds=inputs_embeds, attention_mask=attention_mask
         )
+        routed = []
         for layer in self.layers:
-            hidden_states = layer(hidden_states, mask, rotary, **kwargs)
-        return BaseModelOutput(last_hidden_state=self.final_norm(hidden_states))
+            hidden_states, router_logits = layer(hidden_states, mask, rotary, **kwargs)
+            routed.append(router_logits)
+        return GlossaEncoderOutput(last_hidden_state=self.final_norm(hidden_states), router_logits=_given(routed))
 
 
 class GlossaDecoder(GlossaPreTrainedModel):
@@ -241,7 +287,7 @@ class GlossaDecoder(GlossaPreTrainedModel):
         position_ids: torch.Tensor | None = None,
         use_cache: bool | None = None,
         **kwargs: Unpack[TransformersKwargs],
-    ) -> tuple | BaseModelOutputWithPastAndCrossAttentions:
+    ) -> tuple | GlossaDecoderOutput:
         """Decode `input_ids` [B, T] after the cached tokens; `attention_mask` [B, cached + T] is 0 at padding.
 
         `encoder_hidden_states` have B rows, or B / k rows, each the source of k consecutive targets. Without them the
@@ -266,8 +312,10 @@ class GlossaDecoder(GlossaPreTrainedModel):
             past_key_values=self_cache,
         )
         encoder_mask = None
+        cross_rotary: tuple[Rotary | None, Rotary | None] = (None, None)
         if encoder_hidden_states is not None:
-            # The mask has the shape that cross-attention sees: the targets of one source joined into one.
+            # Mask and positions have the shape that cross-attention sees: the targets of one source joined into one.
+            cross_rotary = self._cross_rotary(rotary, inputs_embeds, encoder_hidden_states, encoder_attention_mask)
             grouped = inputs_embeds.reshape(encoder_hidden_states.shape[0], -1, inputs_embeds.shape[-1])
             encoder_mask = create_bidirectional_mask(
                 config=self.config,
@@ -275,20 +323,44 @@ class GlossaDecoder(GlossaPreTrainedModel):
                 attention_mask=encoder_attention_mask,
                 encoder_hidden_states=encoder_hidden_states,
             )
+        routed = []
         for layer in self.layers:
             # Positional arguments: re-entrant checkpointing passes gradients to no keyword argument.
-            hidden_states = layer(
+            hidden_states, router_logits = layer(
                 hidden_states,
                 mask,
                 rotary,
                 encoder_hidden_states,
                 encoder_mask,
+                cross_rotary,
                 past_key_values=past_key_values,
                 **kwargs,
             )
-        return BaseModelOutputWithPastAndCrossAttentions(
-            last_hidden_state=self.final_norm(hidden_states), past_key_values=past_key_values
+            routed.append(router_logits)
+        return GlossaDecoderOutput(
+            last_hidden_state=self.final_norm(hidden_states),
+            past_key_values=past_key_values,
+            router_logits=_given(routed),
         )
+
+    def source_rotary(self, states: torch.Tensor, attention_mask: torch.Tensor | None) -> Rotary | None:
+        """Cosines and sines for the keys of the source `states` [B, S, D]; None without rotary cross-attention."""
+        if not self.config.rotary_cross_attention:
+            return None
+        return self.embeddings.rotary(positions_of(states.shape[1], states.device, attention_mask), states.dtype)
+
+    def _cross_rotary(
+        self, rotary: Rotary | None, target: torch.Tensor, source: torch.Tensor, source_mask: torch.Tensor | None
+    ) -> tuple[Rotary | None, Rotary | None]:
+        """Rotary positions of the joined targets and of the source in cross-attention; both None without them."""
+        of_source = self.source_rotary(source, source_mask)
+        if rotary is None or of_source is None:
+            return None, None
+        cos, sin = (
+            table.expand(target.shape[0], -1, -1, -1).reshape(source.shape[0], 1, -1, table.shape[-1])
+            for table in rotary
+        )  # [B, 1, T, E/2] to [B / k, 1, k * T, E/2]
+        return (cos, sin), of_source
 
 
 class GlossaModel(GlossaPreTrainedModel):
@@ -363,7 +435,7 @@ class GlossaModel(GlossaPreTrainedModel):
         decoder_position_ids: torch.Tensor | None = None,
         use_cache: bool | None = None,
         **kwargs: Unpack[TransformersKwargs],
-    ) -> tuple | Seq2SeqModelOutput:
+    ) -> tuple | GlossaModelOutput:
         """Source [B, S] and target [B, T] to hidden states of the decoder [B, T, D]; masks are 0 at padding."""
         if encoder_outputs is None:
             encoded = self.encoder(
@@ -389,7 +461,7 @@ class GlossaModel(GlossaPreTrainedModel):
             return_dict=True,
             **kwargs,
         )
-        return Seq2SeqModelOutput(
+        return GlossaModelOutput(
             last_hidden_state=decoder_outputs.last_hidden_state,
             past_key_values=decoder_outputs.past_key_values,
             decoder_hidden_states=decoder_outputs.hidden_states,
@@ -398,6 +470,8 @@ class GlossaModel(GlossaPreTrainedModel):
             encoder_last_hidden_state=encoded.last_hidden_state,
             encoder_hidden_states=encoded.hidden_states,
             encoder_attentions=encoded.attentions,
+            encoder_router_logits=getattr(encoded, "router_logits", None),
+            decoder_router_logits=decoder_outputs.router_logits,
         )
 
 
@@ -498,6 +572,9 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         )
         kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
         logits, loss = self._logits_and_loss(outputs.last_hidden_state[:, kept], labels, num_items_in_batch)
+        if labels is not None and self.training:
+            loss = loss + self.balance_loss(outputs.encoder_router_logits, attention_mask, labels, num_items_in_batch)
+            loss = loss + self.balance_loss(outputs.decoder_router_logits, labels != -100, labels, num_items_in_batch)
         return Seq2SeqLMOutput(
             loss=loss,
             logits=logits,
@@ -509,6 +586,32 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
             encoder_hidden_states=outputs.encoder_hidden_states,
             encoder_attentions=outputs.encoder_attentions,
         )
+
+    def balance_loss(
+        self,
+        router_logits: tuple[torch.Tensor, ...] | None,
+        mask: torch.Tensor | None,
+        labels: torch.Tensor,
+        num_items_in_batch: torch.Tensor | int | None = None,
+    ) -> torch.Tensor | float:
+        """What the training loss gets for the load of the experts of one side, summed over its layers; 0 without them.
+
+        It is multiplied by `router_aux_loss_coef`, and by the batch's share of the labels of all batches of an
+        optimizer step.
+
+        Args:
+            router_logits: [N, experts] of each layer.
+            mask: [B, L], 0 at padding, which does not count.
+            labels: [B, T], -100 where there is none.
+            num_items_in_batch: Number of labels in all batches of one optimizer step.
+        """
+        if router_logits is None:
+            return 0.0
+        each = [load_balancing_loss(logits, self.config.num_experts_per_tok, mask) for logits in router_logits]
+        total = self.config.router_aux_loss_coef * torch.stack(each).sum()
+        if num_items_in_batch is None:
+            return total
+        return total * (labels != -100).sum() / num_items_in_batch
 
     def _logits_and_loss(self, states, labels, num_items_in_batch) -> tuple[torch.Tensor | None, torch.Tensor | None]:
         if labels is None:

@@ -19,7 +19,7 @@ from glossa.inference.translator import Translator
 
 ROOT = Path(__file__).parents[2]
 NAME, TOKEN = "someone/tiny-en-fr", "hf_secretsecretsecret"
-CODE = {f"{name}_glossa.py" for name in ("configuration", "generation", "layers", "loss", "modeling")}
+CODE = {f"{name}_glossa.py" for name in ("configuration", "experts", "generation", "layers", "loss", "modeling")}
 CODE |= {"pipeline_glossa.py"}
 FILES = CODE | {
     "config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",
