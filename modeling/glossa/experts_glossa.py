@@ -72,12 +72,12 @@ class GlossaExperts(nn.Module):
         order = chosen.flatten().argsort(stable=True)  # [N * k], the choices sorted by expert
         counts = chosen.flatten().bincount(minlength=len(self.experts)).tolist()
         rows = order // self.experts_per_token
-        # In training an expert without tokens runs too: distributed training needs a gradient of every weight.
+        # With gradients an expert without tokens runs too: distributed training needs a gradient of every weight.
         outputs = torch.cat(
             [
                 expert(states)
                 for expert, states in zip(self.experts, tokens[rows].split(counts), strict=True)
-                if len(states) or self.training
+                if len(states) or torch.is_grad_enabled()
             ]
         )
         weighted = outputs * weights.flatten()[order].unsqueeze(-1)  # [N * k, D]

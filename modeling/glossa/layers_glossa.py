@@ -132,7 +132,7 @@ class GlossaAttention(nn.Module):
         """
         rows, length, _ = hidden_states.shape
         if encoder_hidden_states is None:
-            cached = self._to_cache(hidden_states, position_embeddings)
+            cached = self.to_cache(hidden_states, position_embeddings)
             if past_key_values is not None:
                 cached = past_key_values.self_attention_cache.update(*cached, self.layer_idx)
         else:
@@ -163,7 +163,7 @@ class GlossaAttention(nn.Module):
         query = self._split_heads(self.q_proj(states), self.head_dim)
         return query if rotary is None else rotate(query, *rotary)
 
-    def _to_cache(self, states: torch.Tensor, rotary: Rotary | None) -> tuple[torch.Tensor, torch.Tensor]:
+    def to_cache(self, states: torch.Tensor, rotary: Rotary | None) -> tuple[torch.Tensor, torch.Tensor]:
         """What the cache holds of `states` [B, K, D]: keys and values, [B, G, K, E] each."""
         key = self._split_heads(self.k_proj(states), self.head_dim)
         value = self._split_heads(self.v_proj(states), self.head_dim)
@@ -175,14 +175,14 @@ class GlossaAttention(nn.Module):
     def _source_to_cache(
         self, source: torch.Tensor, rotary: Rotary | None, past_key_values: EncoderDecoderCache | None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """As `_to_cache`, for the source: computed at the first step and cached for the others."""
+        """As `to_cache`, for the source: computed at the first step and cached for the others."""
         if past_key_values is None:
-            return self._to_cache(source, rotary)
+            return self.to_cache(source, rotary)
         cache = past_key_values.cross_attention_cache
         if past_key_values.is_updated.get(self.layer_idx):
             layer = cache.layers[self.layer_idx]
             return layer.keys, layer.values  # type: ignore[union-attr]  # layers of linear attention have neither
-        cached = cache.update(*self._to_cache(source, rotary), self.layer_idx)
+        cached = cache.update(*self.to_cache(source, rotary), self.layer_idx)
         past_key_values.is_updated[self.layer_idx] = True
         return cached
 
@@ -221,7 +221,7 @@ class GlossaLatentAttention(GlossaAttention):
         plain, turned = query.split([self.head_dim, self.rotary_dim], dim=-1)
         return torch.cat((plain, rotate(turned, *rotary)), dim=-1)  # [B, H, L, E + P]
 
-    def _to_cache(self, states: torch.Tensor, rotary: Rotary | None) -> tuple[torch.Tensor, torch.Tensor]:
+    def to_cache(self, states: torch.Tensor, rotary: Rotary | None) -> tuple[torch.Tensor, torch.Tensor]:
         """What the cache holds of `states` [B, K, D]: the latent [B, 1, K, R] and the rotary key [B, 1, K, P].
 
         Without rotary positions P is 0.

@@ -170,6 +170,8 @@ class GlossaPreTrainedModel(PreTrainedModel):
     def __init__(self, config: GlossaConfig):
         super().__init__(config)
         config.validate_architecture()  # fields may have been set since it was built
+        # How many tokens an expert gets depends on the data, so `torch.compile` breaks the graph there.
+        self._can_compile_fullgraph = config.num_local_experts is None
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module):
@@ -255,6 +257,18 @@ class GlossaEncoder(GlossaPreTrainedModel):
         return GlossaEncoderOutput(last_hidden_state=self.final_norm(hidden_states), router_logits=_given(routed))
 
 
+def _check_latent_cache(past_key_values: EncoderDecoderCache, rank: int) -> None:
+    """Refuse keys of heads, which PEFT's prefix tuning puts in the cache; torch would only say that sizes differ."""
+    for layer in past_key_values.self_attention_cache.layers[:1]:
+        keys = getattr(layer, "keys", None)
+        if keys is not None and (keys.shape[1], keys.shape[3]) != (1, rank):
+            raise ValueError(
+                f"past_key_values hold {keys.shape[1]} keys of {keys.shape[3]} elements for each token; latent "
+                f"attention (kv_lora_rank) caches one latent of {rank}. Give a cache that this model filled, and LoRA "
+                "instead of prefix tuning."
+            )
+
+
 class GlossaDecoder(GlossaPreTrainedModel):
     """Target tokens [B, T] and encoder states [B, S, D] to hidden states [B, T, D]."""
 
@@ -298,6 +312,8 @@ class GlossaDecoder(GlossaPreTrainedModel):
             raise ValueError("Give the decoder either decoder_input_ids or decoder_inputs_embeds.")
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(input_ids)
+        if past_key_values is not None and self.config.kv_lora_rank is not None:
+            _check_latent_cache(past_key_values, self.config.kv_lora_rank)
         if use_cache and past_key_values is None:
             past_key_values = EncoderDecoderCache(DynamicCache(config=self.config), DynamicCache(config=self.config))
         self_cache = None if past_key_values is None else past_key_values.self_attention_cache

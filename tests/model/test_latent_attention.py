@@ -30,7 +30,7 @@ def same(left, right, tolerance=1e-10):
 
 
 def interleaved(weight, heads, plain, turned):
-    """Rows of `heads` queries with their rotary part as DeepSeek has it: pairs (2i, 2i + 1) instead of (i, i + P/2)."""
+    """Rows of `heads` queries with the rotary part as DeepSeek has it: pairs (2i, 2i + 1), not (i, i + P/2)."""
     rows = weight.unflatten(0, (heads, plain + turned))
     rotary = rows[:, plain:].unflatten(1, (2, turned // 2)).transpose(1, 2).flatten(1, 2)
     return torch.cat((rows[:, :plain], rotary), dim=1).flatten(0, 1)
