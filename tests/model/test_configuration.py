@@ -218,6 +218,22 @@ def test_common_names_of_transformers_map_to_fields():
         ({"initialization": "he"}, "initialization", "got he", "'normal'"),
         ({"label_smoothing_type": "unigram"}, "label_smoothing_type", "unigram", "'exclude_padding'"),
         ({"d_model": "256"}, "d_model", "256", "int"),
+    ],
+    ids=lambda value: ",".join(value) if isinstance(value, dict) else "",
+)
+def test_an_invalid_setting_raises_with_field_value_and_what_is_allowed(settings, field, value, allowed):
+    if settings.get("d_model") == 12:
+        settings = settings | {"encoder_attention_heads": 2}
+    with pytest.raises(Exception) as refusal:
+        GlossaConfig(**settings)
+    message = str(refusal.value)
+    for part in (field, value, allowed):
+        assert part in message
+
+
+@pytest.mark.parametrize(
+    ("settings", "field", "value", "allowed"),
+    [
         ({"kv_lora_rank": 0}, "kv_lora_rank", "0", "at least 1, or None"),
         ({"kv_lora_rank": 8}, "num_key_value_heads", "2", "to None"),
         (LATENT | {"q_lora_rank": -1}, "q_lora_rank", "-1", "at least 1, or None"),
@@ -241,14 +257,13 @@ def test_common_names_of_transformers_map_to_fields():
     ],
     ids=lambda value: ",".join(value) if isinstance(value, dict) else "",
 )
-def test_an_invalid_setting_raises_with_field_value_and_what_is_allowed(settings, field, value, allowed):
-    if settings.get("d_model") == 12:
-        settings = settings | {"encoder_attention_heads": 2}
-    with pytest.raises(Exception) as refusal:
+def test_latents_experts_and_ids_that_do_not_fit_are_refused(settings, field, value, allowed, documented):
+    with pytest.raises(Exception, match="validate_architecture") as refusal:
         GlossaConfig(**settings)
-    message = str(refusal.value)
+    message = str(refusal.value.__cause__)
     for part in (field, value, allowed):
         assert part in message
+    documented("Settings", message)
 
 
 @pytest.mark.parametrize(
