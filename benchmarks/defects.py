@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from glossa import modeling_glossa
+from glossa import layers_glossa, modeling_glossa
 from glossa.run_folder import RunFolder
 from glossa.training.arguments import parse_settings
 from glossa.training.run import train
@@ -24,13 +24,13 @@ DEFECTIVE_SETTINGS = ["--num_key_value_heads", "8", "--final_norm", "false"]
 def rotate_by_head(states: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
     """The rotation of [B, heads, L, E] by the number of the head instead of the position."""
     heads = torch.arange(states.shape[1], device=states.device)
-    cos, sin = modeling_glossa.sinusoids(heads, states.shape[-1], 10000.0, states.dtype)  # [heads, E/2] each
+    cos, sin = layers_glossa.sinusoids(heads, states.shape[-1], 10000.0, states.dtype)  # [heads, E/2] each
     first, second = states.chunk(2, dim=-1)
     cos, sin = cos[None, :, None], sin[None, :, None]
     return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
 
 
-class DoubledResidual(modeling_glossa.GlossaResidual):
+class DoubledResidual(layers_glossa.GlossaResidual):
     """The residual of cross-attention, added twice."""
 
     def forward(self, hidden_states: torch.Tensor, sublayer_output: torch.Tensor) -> torch.Tensor:
@@ -44,9 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_defects() -> None:
     """Patch the published defects into the classes of this process."""
-    modeling_glossa.rotate = rotate_by_head
+    layers_glossa.rotate = rotate_by_head
     attention, layer, decoder = (
-        modeling_glossa.GlossaAttention,
+        layers_glossa.GlossaAttention,
         modeling_glossa.GlossaDecoderLayer,
         modeling_glossa.GlossaDecoder,
     )

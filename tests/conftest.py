@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from small_models import ARCHITECTURES, TINY
+from small_models import ARCHITECTURES, TINY, UNEXPORTED
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 
@@ -36,9 +36,9 @@ def tiny_model(tiny_config):
     return build
 
 
-@pytest.fixture(params=ARCHITECTURES)
+@pytest.fixture(params=ARCHITECTURES | UNEXPORTED)
 def architecture(request):
-    return ARCHITECTURES[request.param]
+    return (ARCHITECTURES | UNEXPORTED)[request.param]
 
 
 @pytest.fixture(scope="session")

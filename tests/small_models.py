@@ -34,6 +34,17 @@ ARCHITECTURES = {
         "tie_word_embeddings": False,
     },
 }
+# Those that no export can express.
+UNEXPORTED = {
+    "latent": {"num_key_value_heads": None, "kv_lora_rank": 6, "q_lora_rank": 10},
+    "experts": {
+        "num_local_experts": 4,
+        "num_shared_experts": 1,
+        "rotary_cross_attention": True,
+        "encoder_layers": 1,
+        "decoder_layers": 1,
+    },
+}
 SPECIAL = ["<pad>", "</s>", "<s>", "<unk>"]
 SMALL = {
     "vocab_size": 40,

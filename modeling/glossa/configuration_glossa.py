@@ -45,6 +45,14 @@ class GlossaConfig(PreTrainedConfig):
             number of query heads (Ainslie et al. 2023). 1 is multi-query attention, `None` one for each query head.
         head_dim (`int`, *optional*): Width of a head; `d_model` divided by the number of heads if not given. It and
             `num_key_value_heads` are filled in where they are the same for encoder and decoder.
+        kv_lora_rank (`int`, *optional*): Width of the latent that keys and values of all heads are projected from, in
+            self-attention and cross-attention; the cache holds the latent (multi-head latent attention, DeepSeek-AI
+            2024, arXiv 2405.04434, section 2.1). It needs `num_key_value_heads` `None`, or the number of query heads.
+            The latents are normalized as all states (`norm_type`).
+        q_lora_rank (`int`, *optional*): Width of the latent of the queries in latent attention; `None` projects
+            queries from the states.
+        qk_rope_head_dim (`int`, *optional*): Elements of each query, and of one key for all heads, that latent
+            attention adds for rotary positions; half of `head_dim` if not given (section 3.1.2 of the same).
         encoder_ffn_dim (`int`, defaults to 704): Inner width of the encoder's feed-forward. 704 is two thirds of
             4 x 256, rounded up to a multiple of 64: three gated matrices then have as many parameters as two plain
             ones (Shazeer 2020, section 2).
@@ -52,9 +60,19 @@ class GlossaConfig(PreTrainedConfig):
         activation_function (`str`, defaults to `"silu"`): Name of any activation in transformers.
         gated_feed_forward (`bool`, defaults to `True`): `down(act(gate(x)) * up(x))` instead of
             `down(act(up(x)))`; with `silu` this is SwiGLU (Shazeer 2020).
+        num_local_experts (`int`, *optional*): Networks in every feed-forward, each with the inner width of the
+            feed-forward; a router chooses among them for each token (mixture of experts). `None` is one network.
+        num_experts_per_tok (`int`, defaults to 2): Experts that the router chooses for each token: 1 as in Fedus et
+            al. 2021 (Switch), 2 as in Jiang et al. 2024 (Mixtral).
+        num_shared_experts (`int`, defaults to 0): Experts that read every token beside those that the router chooses
+            (Dai et al. 2024, section 3.2).
+        router_aux_loss_coef (`float`, defaults to 0.01): Factor of the loss that balances the load of the experts
+            (Fedus et al. 2021, section 2.2). The training loss has it, the evaluation loss has not.
         position_embedding_type (`str`, defaults to `"rotary"`): `"rotary"` (Su et al. 2021; in self-attention),
             `"sinusoidal"` (Vaswani et al. 2017, section 3.5; all sines, then all cosines) or `"learned"`.
         rotary_base (`float`, defaults to 10000.0): Base of the rotary wavelengths (Su et al. 2021, section 3.2.2).
+        rotary_cross_attention (`bool`, defaults to `False`): Rotary positions in cross-attention too: queries are
+            turned by their position in the target, keys by theirs in the source.
         max_source_positions (`int`, defaults to 512): Longest source in tokens. Only learned positions
             enforce it; rotary and sinusoidal positions have no limit.
         max_target_positions (`int`, defaults to 512): Longest target in tokens, likewise.
@@ -119,12 +137,20 @@ class GlossaConfig(PreTrainedConfig):
     decoder_attention_heads: int = 4
     num_key_value_heads: int | None = 2
     head_dim: int | None = None
+    kv_lora_rank: int | None = None
+    q_lora_rank: int | None = None
+    qk_rope_head_dim: int | None = None
     encoder_ffn_dim: int = 704
     decoder_ffn_dim: int = 704
     activation_function: str = "silu"
     gated_feed_forward: bool = True
+    num_local_experts: int | None = None
+    num_experts_per_tok: int = 2
+    num_shared_experts: int = 0
+    router_aux_loss_coef: float | int = 0.01
     position_embedding_type: Literal["rotary", "sinusoidal", "learned"] = "rotary"
     rotary_base: float | int = 10000.0
+    rotary_cross_attention: bool = False
     max_source_positions: int = 512
     max_target_positions: int = 512
     dropout: float | int = 0.1
@@ -189,7 +215,7 @@ class GlossaConfig(PreTrainedConfig):
         for field in positive:
             if getattr(self, field) < 1:
                 raise ValueError(f"{field} is {getattr(self, field)}; it must be at least 1.")
-        for field in ("num_key_value_heads", "head_dim"):
+        for field in ("num_key_value_heads", "head_dim", "kv_lora_rank", "q_lora_rank", "qk_rope_head_dim"):
             if getattr(self, field) is not None and getattr(self, field) < 1:
                 raise ValueError(f"{field} is {getattr(self, field)}; it must be at least 1, or None.")
         for field in ("dropout", "attention_dropout", "activation_dropout", "label_smoothing"):
@@ -197,11 +223,13 @@ class GlossaConfig(PreTrainedConfig):
                 raise ValueError(f"{field} is {getattr(self, field)}; it must be at least 0 and below 1.")
         for field in ("encoder_attention_heads", "decoder_attention_heads"):
             self._validate_heads(field)
+        self._validate_positions()
+        self._validate_latents()
+        self._validate_experts()
+        self._validate_token_ids()
         if self.activation_function not in ACT2FN:
             names = ", ".join(sorted(ACT2FN))
             raise ValueError(f"activation_function is {self.activation_function!r}; it must be one of {names}.")
-        if self.position_embedding_type == "sinusoidal" and self.d_model % 2:
-            raise ValueError(f"d_model is {self.d_model}; sinusoidal positions need an even number.")
         if self._shares_embeddings and self.vocab_size != self.decoder_vocab_size:
             raise ValueError(
                 f"decoder_vocab_size is {self.decoder_vocab_size} and vocab_size {self.vocab_size}; shared "
@@ -219,8 +247,90 @@ class GlossaConfig(PreTrainedConfig):
         if self.num_key_value_heads is not None and heads % self.num_key_value_heads:
             raise ValueError(f"num_key_value_heads is {self.num_key_value_heads}; it must divide {field} ({heads}).")
         head_dim = self.head_dim or self.d_model // heads
-        if self.position_embedding_type == "rotary" and head_dim % 2:
+        if self.position_embedding_type != "rotary":
+            return
+        if self.kv_lora_rank is None and head_dim % 2:
             raise ValueError(f"The head size is {head_dim} ({field} {heads}); rotary positions need an even number.")
+        if self.kv_lora_rank is not None and self.qk_rope_head_dim is None and head_dim % 4:
+            raise ValueError(
+                f"The head size is {head_dim} ({field} {heads}), and half of it is no even number, which the rotary "
+                "part of latent attention needs. Give qk_rope_head_dim."
+            )
+
+    def _validate_positions(self):
+        if self.position_embedding_type == "sinusoidal" and self.d_model % 2:
+            raise ValueError(f"d_model is {self.d_model}; sinusoidal positions need an even number.")
+        if self.rotary_cross_attention and self.position_embedding_type != "rotary":
+            raise ValueError(
+                f"rotary_cross_attention is True and position_embedding_type {self.position_embedding_type!r}; it "
+                "must be 'rotary', or rotary_cross_attention False."
+            )
+
+    def _validate_latents(self):
+        if self.kv_lora_rank is None:
+            for field in ("q_lora_rank", "qk_rope_head_dim"):
+                if getattr(self, field) is not None:
+                    raise ValueError(
+                        f"{field} is {getattr(self, field)} and kv_lora_rank None; {field} is a setting of latent "
+                        "attention. Set kv_lora_rank too, or neither."
+                    )
+            return
+        for field in ("encoder_attention_heads", "decoder_attention_heads"):
+            if self.num_key_value_heads not in (None, getattr(self, field)):
+                raise ValueError(
+                    f"num_key_value_heads is {self.num_key_value_heads} and {field} {getattr(self, field)}; latent "
+                    "attention (kv_lora_rank) has a key and a value for every query head. Set num_key_value_heads to "
+                    "None."
+                )
+        if self.qk_rope_head_dim is not None and self.position_embedding_type != "rotary":
+            raise ValueError(
+                f"qk_rope_head_dim is {self.qk_rope_head_dim} and position_embedding_type "
+                f"{self.position_embedding_type!r}; it must be None without rotary positions."
+            )
+        if self.qk_rope_head_dim is not None and self.qk_rope_head_dim % 2:
+            raise ValueError(f"qk_rope_head_dim is {self.qk_rope_head_dim}; rotary positions need an even number.")
+
+    def _validate_experts(self):
+        if self.router_aux_loss_coef < 0:
+            raise ValueError(f"router_aux_loss_coef is {self.router_aux_loss_coef}; it must be at least 0.")
+        if self.num_shared_experts < 0:
+            raise ValueError(f"num_shared_experts is {self.num_shared_experts}; it must be at least 0.")
+        if self.num_local_experts is None:
+            if self.num_shared_experts:
+                raise ValueError(
+                    f"num_shared_experts is {self.num_shared_experts} and num_local_experts None; shared experts "
+                    "stand beside others. Set num_local_experts too, or num_shared_experts to 0."
+                )
+            return
+        if self.num_local_experts < 2:
+            raise ValueError(f"num_local_experts is {self.num_local_experts}; it must be at least 2, or None.")
+        if not 1 <= self.num_experts_per_tok <= self.num_local_experts:
+            raise ValueError(
+                f"num_experts_per_tok is {self.num_experts_per_tok}; it must be at least 1 and at most "
+                f"num_local_experts ({self.num_local_experts})."
+            )
+
+    def _validate_token_ids(self):
+        rows = {"pad_token_id": min(self.vocab_size, self.decoder_vocab_size)}
+        rows |= dict.fromkeys(("eos_token_id", "decoder_start_token_id"), self.decoder_vocab_size)
+        for field, size in rows.items():
+            value = getattr(self, field)
+            for token in value if isinstance(value, list) else [value]:
+                if token is not None and token >= size:
+                    raise ValueError(
+                        f"{field} is {token}; it must be below the number of embeddings ({size}, the size of the "
+                        "vocabulary)."
+                    )
+
+    @property
+    def qk_head_dim(self) -> int | None:
+        """Width of queries and keys in latent attention; transformers reads it to recognize such models."""
+        if self.kv_lora_rank is None:
+            return None
+        head_dim = self.head_dim or self.d_model // self.decoder_attention_heads
+        if self.position_embedding_type != "rotary":
+            return head_dim
+        return head_dim + (self.qk_rope_head_dim or head_dim // 2)
 
 
 __all__ = ["PUBLISHED_2017", "GlossaConfig"]

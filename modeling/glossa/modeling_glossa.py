@@ -1,15 +1,14 @@
 """The Glossa encoder-decoder Transformer.
 
-Shapes in comments: B sequences, S source tokens, T target tokens, L queries, K keys, D width of the residual stream,
-H query heads, G key-value heads, E width of a head, V vocabulary size.
+Shapes in comments: B sequences, S source tokens, T target tokens, D width of the residual stream, V vocabulary size.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
 from transformers import initialization as init
-from transformers.activations import ACT2FN
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 from transformers.masking_utils import create_bidirectional_mask, create_causal_mask
 from transformers.modeling_layers import GradientCheckpointingLayer
@@ -19,7 +18,7 @@ from transformers.modeling_outputs import (
     Seq2SeqLMOutput,
     Seq2SeqModelOutput,
 )
-from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS, PreTrainedModel
+from transformers.modeling_utils import PreTrainedModel
 from transformers.processing_utils import Unpack
 from transformers.utils import TransformersKwargs, can_return_tuple
 from transformers.utils.generic import merge_with_config_defaults
@@ -27,7 +26,17 @@ from transformers.utils.import_utils import is_torchdynamo_compiling
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .configuration_glossa import GlossaConfig
+from .experts_glossa import GlossaRouter, apply_feed_forward, build_feed_forward, load_balancing_loss
 from .generation_glossa import GlossaGenerationMixin
+from .layers_glossa import (
+    GlossaAttention,
+    GlossaEmbeddings,
+    GlossaResidual,
+    Rotary,
+    build_attention,
+    build_norm,
+    positions_of,
+)
 from .loss_glossa import chunked_cross_entropy, smoothed_cross_entropy
 
 
@@ -43,188 +52,30 @@ def twice(tensor: Any) -> Any:
     return None if tensor is None else torch.cat((tensor, tensor))
 
 
-def sinusoids(
-    position_ids: torch.Tensor, dim: int, base: float, dtype: torch.dtype
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Cosines and sines of position x base^(-2i / dim), i < dim / 2: two tensors [*position_ids.shape, dim / 2].
+@dataclass
+class GlossaEncoderOutput(BaseModelOutput):
+    """With the logits of each layer's router, [B * S, experts], if there are experts."""
 
-    Computed on every call, in float32 or wider: no table limits the length, takes memory or is cast to half precision.
-    """
-    precision = torch.promote_types(dtype, torch.float32)
-    exponents = torch.arange(0, dim, 2, device=position_ids.device, dtype=precision) / dim
-    angles = position_ids.unsqueeze(-1).to(precision) * base**-exponents
-    return angles.cos().to(dtype), angles.sin().to(dtype)
+    router_logits: tuple[torch.Tensor, ...] | None = None
 
 
-def rotate(states: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """Rotate each pair (i, i + E/2) of `states` [B, heads, L, E]; `cos` and `sin` are [1 or B, 1, L, E/2]."""
-    first, second = states.chunk(2, dim=-1)
-    return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
+@dataclass
+class GlossaDecoderOutput(BaseModelOutputWithPastAndCrossAttentions):
+    """With the logits of each layer's router, [B * T, experts], if there are experts."""
+
+    router_logits: tuple[torch.Tensor, ...] | None = None
 
 
-def repeat_heads(states: torch.Tensor, repeats: int) -> torch.Tensor:
-    """[B, G, K, E] to [B, G * repeats, K, E]; each key-value head serves `repeats` neighboring query heads."""
-    return states if repeats == 1 else states.repeat_interleave(repeats, dim=1)
+@dataclass
+class GlossaModelOutput(Seq2SeqModelOutput):
+    """With the logits of each layer's router, [B * S, experts] and [B * T, experts], if there are experts."""
+
+    encoder_router_logits: tuple[torch.Tensor, ...] | None = None
+    decoder_router_logits: tuple[torch.Tensor, ...] | None = None
 
 
-def eager_attention_forward(
-    module: "GlossaAttention",
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    attention_mask: torch.Tensor | None,
-    scaling: float,
-    dropout: float = 0.0,
-    **kwargs,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Scaled dot-product attention (Vaswani et al. 2017, equation 1); also returns its weights [B, H, L, K]."""
-    scores = query @ repeat_heads(key, module.num_key_value_groups).transpose(2, 3) * scaling  # [B, H, L, K]
-    if attention_mask is not None:
-        scores = scores + attention_mask
-    weights = scores.softmax(dim=-1, dtype=torch.promote_types(scores.dtype, torch.float32)).to(query.dtype)
-    if dropout:
-        weights = nn.functional.dropout(weights, p=dropout)
-    output = weights @ repeat_heads(value, module.num_key_value_groups)  # [B, H, L, E]
-    return output.transpose(1, 2).contiguous(), weights
-
-
-def build_norm(config: GlossaConfig) -> nn.Module:
-    norm = nn.RMSNorm if config.norm_type == "rms" else nn.LayerNorm
-    return norm(config.d_model, eps=config.norm_eps)
-
-
-class GlossaDropout(nn.Dropout):
-    """Dropout (Srivastava et al. 2014) in half the time of torch's on a CPU.
-
-    One 64-bit draw serves four elements, so `p` is rounded to a multiple of 1/65536. Kept elements are divided by the
-    probability of being kept. On other devices and when compiled, this is torch's dropout.
-    """
-
-    def forward(self, input: torch.Tensor) -> torch.Tensor:
-        if not self.training:
-            return input
-        dropped = round(self.p * 2**16)
-        if dropped in (0, 2**16) or input.device.type != "cpu" or is_torchdynamo_compiling():
-            return super().forward(input)
-        numbers = torch.empty(-(-input.numel() // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
-        kept = numbers[: input.numel()].view(input.shape) >= dropped - 2**15
-        return input * kept.to(input.dtype).mul_(2**16 / (2**16 - dropped))
-
-
-class GlossaAttention(nn.Module):
-    """Attention with H query heads and G key-value heads: self-attention, or cross-attention to the source."""
-
-    def __init__(self, config: GlossaConfig, heads: int, is_causal: bool = False, layer_idx: int = 0):
-        super().__init__()
-        self.config = config
-        self.layer_idx = layer_idx
-        self.is_causal = is_causal
-        self.head_dim = config.head_dim or config.d_model // heads
-        key_value_heads = config.num_key_value_heads or heads
-        self.num_key_value_groups = heads // key_value_heads
-        self.scaling = self.head_dim**-0.5
-        bias = config.query_key_value_bias
-        self.q_proj = nn.Linear(config.d_model, heads * self.head_dim, bias=bias)
-        self.k_proj = nn.Linear(config.d_model, key_value_heads * self.head_dim, bias=bias)
-        self.v_proj = nn.Linear(config.d_model, key_value_heads * self.head_dim, bias=bias)
-        self.out_proj = nn.Linear(heads * self.head_dim, config.d_model, bias=config.attention_output_bias)
-
-    def forward(
-        self,
-        hidden_states: torch.Tensor,
-        attention_mask: torch.Tensor | None = None,
-        position_embeddings: tuple[torch.Tensor, torch.Tensor] | None = None,
-        encoder_hidden_states: torch.Tensor | None = None,
-        past_key_values: EncoderDecoderCache | None = None,
-        **kwargs: Unpack[TransformersKwargs],
-    ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """[B, L, D] to [B, L, D]; with `encoder_hidden_states` [B / k, S, D], keys and values come from the source.
-
-        Cross-attention ignores target order, so the k targets of one source (its beams) are read as one target of k
-        times the length and share keys and values.
-        """
-        rows, length, _ = hidden_states.shape
-        if encoder_hidden_states is not None:
-            hidden_states = hidden_states.reshape(encoder_hidden_states.shape[0], -1, hidden_states.shape[-1])
-        query = self._split_heads(self.q_proj(hidden_states))
-        if encoder_hidden_states is None:
-            key, value = self._key_value(hidden_states)
-            if position_embeddings is not None:
-                query, key = rotate(query, *position_embeddings), rotate(key, *position_embeddings)
-            if past_key_values is not None:
-                key, value = past_key_values.self_attention_cache.update(key, value, self.layer_idx)
-        else:
-            key, value = self._source_key_value(encoder_hidden_states, past_key_values)
-
-        attend = ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, eager_attention_forward)
-        output, weights = attend(
-            self,
-            query,
-            key,
-            value,
-            attention_mask,
-            dropout=self.config.attention_dropout if self.training else 0.0,
-            scaling=self.scaling,
-            **kwargs,
-        )
-        if weights is not None and weights.shape[0] != rows:
-            weights = weights.unflatten(2, (-1, length)).transpose(1, 2).flatten(0, 1)  # [B, H, L, K] again
-        return self.out_proj(output.reshape(rows, length, -1)), weights  # [B, L, H, E] to [B, L, D]
-
-    def _split_heads(self, states: torch.Tensor) -> torch.Tensor:
-        return states.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)  # [B, L, H * E] to [B, H, L, E]
-
-    def _key_value(self, states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return self._split_heads(self.k_proj(states)), self._split_heads(self.v_proj(states))  # [B, G, K, E] each
-
-    def _source_key_value(self, source: torch.Tensor, past_key_values: EncoderDecoderCache | None):
-        """Keys and values of the source, computed at the first step and cached for the others."""
-        if past_key_values is None:
-            return self._key_value(source)
-        cache = past_key_values.cross_attention_cache
-        if past_key_values.is_updated.get(self.layer_idx):
-            layer = cache.layers[self.layer_idx]
-            return layer.keys, layer.values  # type: ignore[union-attr]  # layers of linear attention have neither
-        key, value = cache.update(*self._key_value(source), self.layer_idx)
-        past_key_values.is_updated[self.layer_idx] = True
-        return key, value
-
-
-class GlossaFeedForward(nn.Module):
-    """The position-wise feed-forward network, [B, L, D] to [B, L, D], plain or gated."""
-
-    def __init__(self, config: GlossaConfig, inner_dim: int):
-        super().__init__()
-        bias = config.feed_forward_bias
-        self.gate_proj = nn.Linear(config.d_model, inner_dim, bias=bias) if config.gated_feed_forward else None
-        self.up_proj = nn.Linear(config.d_model, inner_dim, bias=bias)
-        self.down_proj = nn.Linear(inner_dim, config.d_model, bias=bias)
-        # In place: on a CPU, allocating memory for the result takes longer than the ReLU itself.
-        relu = config.activation_function == "relu"
-        self.activation = nn.ReLU(inplace=True) if relu else ACT2FN[config.activation_function]
-        self.dropout = GlossaDropout(config.activation_dropout)
-
-    def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
-        inner = self.up_proj(hidden_states)
-        if self.gate_proj is None:
-            inner = self.activation(inner)
-        else:
-            inner = self.activation(self.gate_proj(hidden_states)) * inner
-        return self.down_proj(self.dropout(inner))
-
-
-class GlossaResidual(nn.Module):
-    """The residual connection around a sublayer: norm before or after, dropout, addition."""
-
-    def __init__(self, config: GlossaConfig):
-        super().__init__()
-        pre = config.norm_position == "pre"
-        self.norm_before = build_norm(config) if pre else nn.Identity()
-        self.norm_after = nn.Identity() if pre else build_norm(config)
-        self.dropout = GlossaDropout(config.dropout)
-
-    def forward(self, hidden_states: torch.Tensor, sublayer_output: torch.Tensor) -> torch.Tensor:
-        return self.norm_after(hidden_states + self.dropout(sublayer_output))
+def _given(routed: list[torch.Tensor | None]) -> tuple[torch.Tensor, ...] | None:
+    return tuple(logits for logits in routed if logits is not None) or None
 
 
 class GlossaEncoderLayer(GradientCheckpointingLayer):
@@ -232,24 +83,26 @@ class GlossaEncoderLayer(GradientCheckpointingLayer):
 
     def __init__(self, config: GlossaConfig):
         super().__init__()
-        self.self_attn = GlossaAttention(config, config.encoder_attention_heads)
+        self.self_attn = build_attention(config, config.encoder_attention_heads)
         self.self_attn_residual = GlossaResidual(config)
-        self.feed_forward = GlossaFeedForward(config, config.encoder_ffn_dim)
+        self.feed_forward = build_feed_forward(config, config.encoder_ffn_dim)
         self.feed_forward_residual = GlossaResidual(config)
 
     def forward(
         self,
         hidden_states: torch.Tensor,
         attention_mask: torch.Tensor | None,
-        position_embeddings: tuple[torch.Tensor, torch.Tensor] | None,
+        position_embeddings: Rotary | None,
         **kwargs: Unpack[TransformersKwargs],
-    ) -> torch.Tensor:
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """[B, S, D] to [B, S, D], and the logits of the router, if any, [B * S, experts]."""
         normed = self.self_attn_residual.norm_before(hidden_states)
         output, _ = self.self_attn(normed, attention_mask, position_embeddings, **kwargs)
         hidden_states = self.self_attn_residual(hidden_states, output)
 
-        output = self.feed_forward(self.feed_forward_residual.norm_before(hidden_states))
-        return self.feed_forward_residual(hidden_states, output)
+        normed = self.feed_forward_residual.norm_before(hidden_states)
+        output, router_logits = apply_feed_forward(self.feed_forward, normed)
+        return self.feed_forward_residual(hidden_states, output), router_logits
 
 
 class GlossaDecoderLayer(GradientCheckpointingLayer):
@@ -258,23 +111,28 @@ class GlossaDecoderLayer(GradientCheckpointingLayer):
     def __init__(self, config: GlossaConfig, layer_idx: int):
         super().__init__()
         heads = config.decoder_attention_heads
-        self.self_attn = GlossaAttention(config, heads, is_causal=True, layer_idx=layer_idx)
+        self.self_attn = build_attention(config, heads, is_causal=True, layer_idx=layer_idx)
         self.self_attn_residual = GlossaResidual(config)
-        self.encoder_attn = GlossaAttention(config, heads, layer_idx=layer_idx)
+        self.encoder_attn = build_attention(config, heads, is_cross=True, layer_idx=layer_idx)
         self.encoder_attn_residual = GlossaResidual(config)
-        self.feed_forward = GlossaFeedForward(config, config.decoder_ffn_dim)
+        self.feed_forward = build_feed_forward(config, config.decoder_ffn_dim)
         self.feed_forward_residual = GlossaResidual(config)
 
     def forward(
         self,
         hidden_states: torch.Tensor,
         attention_mask: torch.Tensor | None,
-        position_embeddings: tuple[torch.Tensor, torch.Tensor] | None,
+        position_embeddings: Rotary | None,
         encoder_hidden_states: torch.Tensor | None,
         encoder_attention_mask: torch.Tensor | None,
+        cross_position_embeddings: tuple[Rotary | None, Rotary | None] = (None, None),
         past_key_values: EncoderDecoderCache | None = None,
         **kwargs: Unpack[TransformersKwargs],
-    ) -> torch.Tensor:
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """[B, T, D] to [B, T, D], and the logits of the router, if any, [B * T, experts].
+
+        `cross_position_embeddings` are those of target and source for cross-attention.
+        """
         normed = self.self_attn_residual.norm_before(hidden_states)
         output, _ = self.self_attn(
             normed, attention_mask, position_embeddings, past_key_values=past_key_values, **kwargs
@@ -286,80 +144,17 @@ class GlossaDecoderLayer(GradientCheckpointingLayer):
             output, _ = self.encoder_attn(
                 normed,
                 encoder_attention_mask,
+                cross_position_embeddings[0],
                 encoder_hidden_states=encoder_hidden_states,
+                source_position_embeddings=cross_position_embeddings[1],
                 past_key_values=past_key_values,
                 **kwargs,
             )
             hidden_states = self.encoder_attn_residual(hidden_states, output)
 
-        output = self.feed_forward(self.feed_forward_residual.norm_before(hidden_states))
-        return self.feed_forward_residual(hidden_states, output)
-
-
-class GlossaSinusoidalPositions(nn.Module):
-    """Fixed position embeddings, [1 or B, L] to [1 or B, L, D]: all sines, then all cosines. No weights."""
-
-    def __init__(self, config: GlossaConfig):
-        super().__init__()
-        self.d_model = config.d_model
-
-    def forward(self, position_ids: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-        cos, sin = sinusoids(position_ids, self.d_model, 10000.0, dtype)
-        return torch.cat((sin, cos), dim=-1)
-
-
-class GlossaLearnedPositions(nn.Embedding):
-    """Learned position embeddings, [1 or B, L] to [1 or B, L, D], for `num_embeddings` positions."""
-
-    def forward(self, position_ids: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:  # type: ignore[override]
-        if not is_torchdynamo_compiling() and position_ids.max() >= self.num_embeddings:
-            raise ValueError(
-                f"A sequence has {int(position_ids.max()) + 1} tokens; learned positions hold {self.num_embeddings} "
-                "(max_source_positions, max_target_positions). Truncate it, or use rotary or sinusoidal positions."
-            )
-        return super().forward(position_ids)
-
-
-class GlossaEmbeddings(nn.Module):
-    """Token embeddings to the input of the first layer: scale, add positions, norm, dropout."""
-
-    def __init__(self, config: GlossaConfig, heads: int, max_positions: int):
-        super().__init__()
-        self.scale = config.d_model**0.5 if config.scale_embedding else 1.0
-        self.rotary_base = config.rotary_base
-        self.rotary_dim = (config.head_dim or config.d_model // heads) if _is_rotary(config) else None
-        self.embed_positions: GlossaLearnedPositions | GlossaSinusoidalPositions | None = None
-        if config.position_embedding_type == "learned":
-            self.embed_positions = GlossaLearnedPositions(max_positions, config.d_model)
-        elif config.position_embedding_type == "sinusoidal":
-            self.embed_positions = GlossaSinusoidalPositions(config)
-        self.norm = build_norm(config) if config.embedding_norm else nn.Identity()
-        self.dropout = GlossaDropout(config.dropout)
-
-    def forward(self, inputs_embeds: torch.Tensor, position_ids: torch.Tensor):
-        """Hidden states [B, L, D] and, for rotary positions, cosines and sines [1 or B, 1, L, E/2]."""
-        hidden_states = inputs_embeds * self.scale
-        if self.embed_positions is not None:
-            hidden_states = hidden_states + self.embed_positions(position_ids, hidden_states.dtype)
-        rotary = None
-        if self.rotary_dim is not None:
-            cos, sin = sinusoids(position_ids, self.rotary_dim, self.rotary_base, hidden_states.dtype)
-            rotary = cos.unsqueeze(1), sin.unsqueeze(1)
-        return self.dropout(self.norm(hidden_states)), rotary
-
-
-def _is_rotary(config: GlossaConfig) -> bool:
-    return config.position_embedding_type == "rotary"
-
-
-def positions_of(
-    length: int, device: torch.device, attention_mask: torch.Tensor | None, past_length: int = 0
-) -> torch.Tensor:
-    """Positions [1 or B, L], counted from the first token that is not padding on the left."""
-    if attention_mask is None or attention_mask.dim() != 2:
-        return (torch.arange(length, device=device) + past_length).unsqueeze(0)
-    counts = attention_mask.to(device).long().cumsum(-1) - 1
-    return counts.clamp(min=0)[:, -length:]
+        normed = self.feed_forward_residual.norm_before(hidden_states)
+        output, router_logits = apply_feed_forward(self.feed_forward, normed)
+        return self.feed_forward_residual(hidden_states, output), router_logits
 
 
 class GlossaPreTrainedModel(PreTrainedModel):
@@ -378,16 +173,22 @@ class GlossaPreTrainedModel(PreTrainedModel):
     _supports_attention_backend = True
     _can_compile_fullgraph = True
 
+    def __init__(self, config: GlossaConfig):
+        super().__init__(config)
+        config.validate_architecture()  # fields may have been set since it was built
+        # How many tokens an expert gets depends on the data, so `torch.compile` breaks the graph there.
+        self._can_compile_fullgraph = config.num_local_experts is None
+
     @torch.no_grad()
     def _init_weights(self, module: nn.Module):
         config = self.config
         xavier = config.initialization == "xavier_uniform"
-        if isinstance(module, nn.Linear):
+        if isinstance(module, nn.Linear | GlossaRouter):
             if xavier:
                 init.xavier_uniform_(module.weight)
             else:
                 init.normal_(module.weight, mean=0.0, std=config.init_std)
-            if module.bias is not None:
+            if isinstance(module, nn.Linear) and module.bias is not None:
                 init.zeros_(module.bias)
         elif isinstance(module, nn.Embedding):
             # Token embeddings enter the first layer with variance 1, like positions. A matrix that is also the output
@@ -444,7 +245,7 @@ class GlossaEncoder(GlossaPreTrainedModel):
         attention_mask: torch.Tensor | None = None,
         inputs_embeds: torch.FloatTensor | None = None,
         **kwargs: Unpack[TransformersKwargs],
-    ) -> tuple | BaseModelOutput:
+    ) -> tuple | GlossaEncoderOutput:
         """`input_ids` [B, S] or `inputs_embeds` [B, S, D] to [B, S, D]; `attention_mask` [B, S] is 0 at padding."""
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("Give the encoder either input_ids or inputs_embeds.")
@@ -455,9 +256,23 @@ class GlossaEncoder(GlossaPreTrainedModel):
         mask = create_bidirectional_mask(
             config=self.config, inputs_embeds=inputs_embeds, attention_mask=attention_mask
         )
+        routed = []
         for layer in self.layers:
-            hidden_states = layer(hidden_states, mask, rotary, **kwargs)
-        return BaseModelOutput(last_hidden_state=self.final_norm(hidden_states))
+            hidden_states, router_logits = layer(hidden_states, mask, rotary, **kwargs)
+            routed.append(router_logits)
+        return GlossaEncoderOutput(last_hidden_state=self.final_norm(hidden_states), router_logits=_given(routed))
+
+
+def _check_latent_cache(past_key_values: EncoderDecoderCache, rank: int) -> None:
+    """Refuse keys of heads, which PEFT's prefix tuning puts in the cache; torch would only say that sizes differ."""
+    for layer in past_key_values.self_attention_cache.layers[:1]:
+        keys = getattr(layer, "keys", None)
+        if keys is not None and (keys.shape[1], keys.shape[3]) != (1, rank):
+            raise ValueError(
+                f"past_key_values hold {keys.shape[1]} keys of {keys.shape[3]} elements for each token; latent "
+                f"attention (kv_lora_rank) caches one latent of {rank}. Give a cache that this model filled, and LoRA "
+                "instead of prefix tuning."
+            )
 
 
 class GlossaDecoder(GlossaPreTrainedModel):
@@ -492,7 +307,7 @@ class GlossaDecoder(GlossaPreTrainedModel):
         position_ids: torch.Tensor | None = None,
         use_cache: bool | None = None,
         **kwargs: Unpack[TransformersKwargs],
-    ) -> tuple | BaseModelOutputWithPastAndCrossAttentions:
+    ) -> tuple | GlossaDecoderOutput:
         """Decode `input_ids` [B, T] after the cached tokens; `attention_mask` [B, cached + T] is 0 at padding.
 
         `encoder_hidden_states` have B rows, or B / k rows, each the source of k consecutive targets. Without them the
@@ -503,6 +318,8 @@ class GlossaDecoder(GlossaPreTrainedModel):
             raise ValueError("Give the decoder either decoder_input_ids or decoder_inputs_embeds.")
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(input_ids)
+        if past_key_values is not None and self.config.kv_lora_rank is not None:
+            _check_latent_cache(past_key_values, self.config.kv_lora_rank)
         if use_cache and past_key_values is None:
             past_key_values = EncoderDecoderCache(DynamicCache(config=self.config), DynamicCache(config=self.config))
         self_cache = None if past_key_values is None else past_key_values.self_attention_cache
@@ -517,8 +334,10 @@ class GlossaDecoder(GlossaPreTrainedModel):
             past_key_values=self_cache,
         )
         encoder_mask = None
+        cross_rotary: tuple[Rotary | None, Rotary | None] = (None, None)
         if encoder_hidden_states is not None:
-            # The mask has the shape that cross-attention sees: the targets of one source joined into one.
+            # Mask and positions have the shape that cross-attention sees: the targets of one source joined into one.
+            cross_rotary = self._cross_rotary(rotary, inputs_embeds, encoder_hidden_states, encoder_attention_mask)
             grouped = inputs_embeds.reshape(encoder_hidden_states.shape[0], -1, inputs_embeds.shape[-1])
             encoder_mask = create_bidirectional_mask(
                 config=self.config,
@@ -526,20 +345,44 @@ class GlossaDecoder(GlossaPreTrainedModel):
                 attention_mask=encoder_attention_mask,
                 encoder_hidden_states=encoder_hidden_states,
             )
+        routed = []
         for layer in self.layers:
             # Positional arguments: re-entrant checkpointing passes gradients to no keyword argument.
-            hidden_states = layer(
+            hidden_states, router_logits = layer(
                 hidden_states,
                 mask,
                 rotary,
                 encoder_hidden_states,
                 encoder_mask,
+                cross_rotary,
                 past_key_values=past_key_values,
                 **kwargs,
             )
-        return BaseModelOutputWithPastAndCrossAttentions(
-            last_hidden_state=self.final_norm(hidden_states), past_key_values=past_key_values
+            routed.append(router_logits)
+        return GlossaDecoderOutput(
+            last_hidden_state=self.final_norm(hidden_states),
+            past_key_values=past_key_values,
+            router_logits=_given(routed),
         )
+
+    def source_rotary(self, states: torch.Tensor, attention_mask: torch.Tensor | None) -> Rotary | None:
+        """Cosines and sines for the keys of the source `states` [B, S, D]; None without rotary cross-attention."""
+        if not self.config.rotary_cross_attention:
+            return None
+        return self.embeddings.rotary(positions_of(states.shape[1], states.device, attention_mask), states.dtype)
+
+    def _cross_rotary(
+        self, rotary: Rotary | None, target: torch.Tensor, source: torch.Tensor, source_mask: torch.Tensor | None
+    ) -> tuple[Rotary | None, Rotary | None]:
+        """Rotary positions of the joined targets and of the source in cross-attention; both None without them."""
+        of_source = self.source_rotary(source, source_mask)
+        if rotary is None or of_source is None:
+            return None, None
+        cos, sin = (
+            table.expand(target.shape[0], -1, -1, -1).reshape(source.shape[0], 1, -1, table.shape[-1])
+            for table in rotary
+        )  # [B, 1, T, E/2] to [B / k, 1, k * T, E/2]
+        return (cos, sin), of_source
 
 
 class GlossaModel(GlossaPreTrainedModel):
@@ -614,7 +457,7 @@ class GlossaModel(GlossaPreTrainedModel):
         decoder_position_ids: torch.Tensor | None = None,
         use_cache: bool | None = None,
         **kwargs: Unpack[TransformersKwargs],
-    ) -> tuple | Seq2SeqModelOutput:
+    ) -> tuple | GlossaModelOutput:
         """Source [B, S] and target [B, T] to hidden states of the decoder [B, T, D]; masks are 0 at padding."""
         if encoder_outputs is None:
             encoded = self.encoder(
@@ -640,7 +483,7 @@ class GlossaModel(GlossaPreTrainedModel):
             return_dict=True,
             **kwargs,
         )
-        return Seq2SeqModelOutput(
+        return GlossaModelOutput(
             last_hidden_state=decoder_outputs.last_hidden_state,
             past_key_values=decoder_outputs.past_key_values,
             decoder_hidden_states=decoder_outputs.hidden_states,
@@ -649,6 +492,8 @@ class GlossaModel(GlossaPreTrainedModel):
             encoder_last_hidden_state=encoded.last_hidden_state,
             encoder_hidden_states=encoded.hidden_states,
             encoder_attentions=encoded.attentions,
+            encoder_router_logits=getattr(encoded, "router_logits", None),
+            decoder_router_logits=decoder_outputs.router_logits,
         )
 
 
@@ -765,6 +610,13 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
         states = outputs.last_hidden_state[:, kept]
         logits, loss = self._logits_and_loss(states, labels, num_items_in_batch, r_drop_alpha)
+        if labels is not None and self.training:
+            counted = labels[: len(labels) // 2] if r_drop_alpha else labels  # those of one pass
+            for routed, mask in (
+                (outputs.encoder_router_logits, attention_mask),
+                (outputs.decoder_router_logits, labels != -100),
+            ):
+                loss = loss + self.balance_loss(routed, mask, counted, num_items_in_batch)
         return Seq2SeqLMOutput(
             loss=loss,
             logits=logits,
@@ -776,6 +628,32 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
             encoder_hidden_states=outputs.encoder_hidden_states,
             encoder_attentions=outputs.encoder_attentions,
         )
+
+    def balance_loss(
+        self,
+        router_logits: tuple[torch.Tensor, ...] | None,
+        mask: torch.Tensor | None,
+        labels: torch.Tensor,
+        num_items_in_batch: torch.Tensor | int | None = None,
+    ) -> torch.Tensor | float:
+        """What the training loss gets for the load of the experts of one side, summed over its layers; 0 without them.
+
+        It is multiplied by `router_aux_loss_coef`, and by the batch's share of the labels of all batches of an
+        optimizer step.
+
+        Args:
+            router_logits: [N, experts] of each layer.
+            mask: [B, L], 0 at padding, which does not count.
+            labels: [B, T], -100 where there is none.
+            num_items_in_batch: Number of labels in all batches of one optimizer step.
+        """
+        if router_logits is None:
+            return 0.0
+        each = [load_balancing_loss(logits, self.config.num_experts_per_tok, mask) for logits in router_logits]
+        total = self.config.router_aux_loss_coef * torch.stack(each).sum()
+        if num_items_in_batch is None:
+            return total
+        return total * (labels != -100).sum() / num_items_in_batch
 
     def _logits_and_loss(
         self, states: torch.Tensor, labels: torch.Tensor | None, items: torch.Tensor | int | None, r_drop_alpha: float

@@ -13,7 +13,7 @@ from benchmarks.sizes import glossa_config
 from benchmarks.steps import COMPOSITIONS, NO_EVALUATION, build_trainer, measure_quality, quality_rows
 from glossa import GlossaForConditionalGeneration
 from glossa.data.batching import TokenBatchSampler
-from glossa.modeling_glossa import GlossaDropout
+from glossa.layers_glossa import GlossaDropout
 from glossa.training.arguments import parse_settings
 
 SEEDS = (1, 2, 3)

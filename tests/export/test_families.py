@@ -96,6 +96,12 @@ def test_marian_takes_separate_vocabularies():
         ({"position_embedding_type": "rotary"}, ["position_embedding_type is 'rotary'", "'sinusoidal'"]),
         ({"norm_position": "pre", "final_norm": True}, ["norm_position is 'pre'", "final_norm is True"]),
         ({"head_dim": 6}, ["head_dim is 6"]),
+        ({"kv_lora_rank": 6, "decoder_attention_heads": 4, "num_key_value_heads": 4}, ["kv_lora_rank is 6", "None"]),
+        ({"num_local_experts": 4}, ["num_local_experts is 4", "None"]),
+        (
+            {"position_embedding_type": "rotary", "rotary_cross_attention": True},
+            ["rotary_cross_attention is True, it must be False"],
+        ),
     ],
 )
 def test_unsupported_settings_are_named(changes, words):

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import torch
 from onnxruntime import InferenceSession
-from small_models import ARCHITECTURES, build, special, words
+from small_models import ARCHITECTURES, UNEXPORTED, build, special, words
 from transformers import PreTrainedTokenizerFast
 
+from glossa.errors import GlossaError
 from glossa.export import onnx_model
 from glossa.export.ctranslate2_model import export_ctranslate2
 from glossa.export.onnx_model import export_onnx
@@ -34,10 +35,13 @@ def steps(folder, source, mask, target):
     return torch.from_numpy(np.stack(logits, 1))
 
 
+CASES = ARCHITECTURES | {"rotary cross-attention": {"rotary_cross_attention": True}}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("case", ARCHITECTURES)
+@pytest.mark.parametrize("case", CASES)
 def test_logits_are_equal_for_any_batch_and_length(tmp_path, case):
-    model = build(**ARCHITECTURES[case])
+    model = build(**CASES[case])
     export_onnx(model, PreTrainedTokenizerFast(tokenizer_object=words(37), **special()), tmp_path)
     assert model.config._attn_implementation != "eager", "the model is unchanged"
     generator = torch.Generator().manual_seed(2)
@@ -52,6 +56,18 @@ def test_logits_are_equal_for_any_batch_and_length(tmp_path, case):
         if source_length > 1:
             other = steps(tmp_path, source, torch.ones_like(mask), target)
             assert (other[0] - expected[0]).abs().max() > 1e-3, "the mask has an effect"
+
+
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [("latent", "kv_lora_rank is 6, it must be None"), ("experts", "num_local_experts is 4, it must be None")],
+)
+def test_what_the_graphs_cannot_express_is_refused(tmp_path, documented, case, message):
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words(37), **special())
+    with pytest.raises(GlossaError, match=f"cannot be exported to onnx: {message}") as refusal:
+        export_onnx(build(**UNEXPORTED[case]), tokenizer, tmp_path / "graphs")
+    documented("Sharing", refusal.value)
+    assert not (tmp_path / "graphs").exists()
 
 
 def test_the_model_of_the_caller_is_unchanged(tmp_path, monkeypatch):

@@ -19,7 +19,7 @@ from glossa.inference.translator import Translator
 
 ROOT = Path(__file__).parents[2]
 NAME, TOKEN = "someone/tiny-en-fr", "hf_secretsecretsecret"
-CODE = {"configuration_glossa.py", "generation_glossa.py", "loss_glossa.py", "modeling_glossa.py"}
+CODE = {f"{name}_glossa.py" for name in ("configuration", "experts", "generation", "layers", "loss", "modeling")}
 CODE |= {"pipeline_glossa.py"}
 FILES = CODE | {
     "config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from small_models import ARCHITECTURES, SPECIAL, build, special, words
+from small_models import ARCHITECTURES, SPECIAL, UNEXPORTED, build, special, words
 from transformers import PreTrainedTokenizerFast
 
 from glossa import GlossaTokenizer
@@ -130,6 +130,12 @@ def test_two_vocabularies_in_one_tokenizer(tmp_path):
             {"activation_function": "relu2"},
             {"min_length": 3},
             ["activation_function is 'relu2'", "min_length in generation_config.json is 3"],
+        ),
+        (UNEXPORTED["latent"], {}, ["kv_lora_rank is 6, it must be None"]),
+        (
+            UNEXPORTED["experts"],
+            {},
+            ["num_local_experts is 4, it must be None", "rotary_cross_attention is True, it must be False"],
         ),
     ],
 )

@@ -25,6 +25,10 @@ UNUSUAL = {
     "decoder_ffn_dim": 56,
     "activation_function": "gelu",
     "gated_feed_forward": False,
+    "num_local_experts": 5,
+    "num_experts_per_tok": 1,
+    "num_shared_experts": 2,
+    "router_aux_loss_coef": 0.3,
     "position_embedding_type": "learned",
     "rotary_base": 500.5,
     "max_source_positions": 33,
@@ -53,6 +57,14 @@ UNUSUAL = {
     "bos_token_id": 6,
     "decoder_start_token_id": 7,
 }
+# The fields that do not go with those.
+ROTARY = {
+    "rotary_cross_attention": True,
+    "kv_lora_rank": 12,
+    "q_lora_rank": 20,
+    "qk_rope_head_dim": 6,
+    "num_key_value_heads": 4,
+}
 # Vaswani et al. 2017, table 3, "base", with the shared vocabulary of 37,000 tokens.
 PAPER_BASE = PUBLISHED_2017 | {
     "vocab_size": 37000,
@@ -64,17 +76,19 @@ PAPER_BASE = PUBLISHED_2017 | {
     "encoder_ffn_dim": 2048,
     "decoder_ffn_dim": 2048,
 }
+LATENT = {"num_key_value_heads": None, "kv_lora_rank": 8}
+LEARNED = {"position_embedding_type": "learned"}
 SMALL = {"vocab_size": 100, "decoder_vocab_size": 60, "d_model": 8, "share_encoder_decoder_embeddings": False}
 
 
 def test_unusual_covers_every_field():
     inherited = {"is_encoder_decoder", *GlossaConfig.__mro__[1]().to_dict()}
     own = set(GlossaConfig.__annotations__) - inherited
-    assert own - set(UNUSUAL) == set()
-    assert all(getattr(GlossaConfig(), field) != value for field, value in UNUSUAL.items())
+    assert own - set(UNUSUAL) - set(ROTARY) == set()
+    assert all(getattr(GlossaConfig(), field) != value for field, value in [*UNUSUAL.items(), *ROTARY.items()])
 
 
-@pytest.mark.parametrize("settings", [{}, UNUSUAL], ids=["default", "unusual"])
+@pytest.mark.parametrize("settings", [{}, UNUSUAL, ROTARY], ids=["default", "unusual", "rotary"])
 def test_json_round_trip_is_exact(settings, tmp_path):
     config = GlossaConfig(**settings)
     config.save_pretrained(tmp_path)
@@ -217,6 +231,68 @@ def test_an_invalid_setting_raises_with_field_value_and_what_is_allowed(settings
         assert part in message
 
 
+@pytest.mark.parametrize(
+    ("settings", "field", "value", "allowed"),
+    [
+        ({"kv_lora_rank": 0}, "kv_lora_rank", "0", "at least 1, or None"),
+        ({"kv_lora_rank": 8}, "num_key_value_heads", "2", "to None"),
+        (LATENT | {"q_lora_rank": -1}, "q_lora_rank", "-1", "at least 1, or None"),
+        (LATENT | {"qk_rope_head_dim": 7}, "qk_rope_head_dim", "7", "even"),
+        (LATENT | {"head_dim": 6}, "head size", "6", "Give qk_rope_head_dim"),
+        (LATENT | LEARNED | {"qk_rope_head_dim": 8}, "qk_rope_head_dim", "8", "None without rotary positions"),
+        (LATENT | {"num_key_value_heads": 4, "decoder_attention_heads": 8}, "decoder_attention_heads", "8", "to None"),
+        ({"q_lora_rank": 8}, "q_lora_rank", "8", "Set kv_lora_rank too"),
+        ({"qk_rope_head_dim": 8}, "qk_rope_head_dim", "8", "Set kv_lora_rank too"),
+        (LEARNED | {"rotary_cross_attention": True}, "position_embedding_type", "'learned'", "'rotary'"),
+        ({"num_local_experts": 1}, "num_local_experts", "1", "at least 2, or None"),
+        ({"num_local_experts": 4, "num_experts_per_tok": 5}, "num_experts_per_tok", "5", "at most num_local_experts"),
+        ({"num_local_experts": 4, "num_experts_per_tok": 0}, "num_experts_per_tok", "0", "at least 1"),
+        ({"num_shared_experts": 1}, "num_shared_experts", "1", "Set num_local_experts too"),
+        ({"num_shared_experts": -1}, "num_shared_experts", "-1", "at least 0"),
+        ({"router_aux_loss_coef": -0.1}, "router_aux_loss_coef", "-0.1", "at least 0"),
+        ({"pad_token_id": 8000}, "pad_token_id", "8000", "below the number of embeddings (8000"),
+        (SMALL | {"pad_token_id": 60}, "pad_token_id", "60", "below the number of embeddings (60"),
+        (SMALL | {"eos_token_id": [1, 77]}, "eos_token_id", "77", "below the number of embeddings (60"),
+        (SMALL | {"decoder_start_token_id": 60}, "decoder_start_token_id", "60", "(60"),
+    ],
+    ids=lambda value: ",".join(value) if isinstance(value, dict) else "",
+)
+def test_latents_experts_and_ids_that_do_not_fit_are_refused(settings, field, value, allowed, documented):
+    with pytest.raises(Exception, match="validate_architecture") as refusal:
+        GlossaConfig(**settings)
+    message = str(refusal.value.__cause__)
+    for part in (field, value, allowed):
+        assert part in message
+    documented("Settings", message)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"vocab_size": 50}, "decoder_vocab_size is 8000 and vocab_size 50"),
+        ({"num_key_value_heads": 3}, "num_key_value_heads is 3; it must divide"),
+        ({"eos_token_id": 9000}, "eos_token_id is 9000; it must be below the number of embeddings"),
+        ({"pad_token_id": 8000}, "pad_token_id is 8000; it must be below the number of embeddings"),
+    ],
+    ids=lambda value: ",".join(value) if isinstance(value, dict) else "",
+)
+def test_fields_that_are_set_later_are_checked_when_a_model_is_built(changes, message, documented):
+    config = GlossaConfig()
+    for field, value in changes.items():
+        setattr(config, field, value)
+    with torch.device("meta"), pytest.raises(ValueError, match=message) as refusal:
+        GlossaForConditionalGeneration(config)
+    documented("Settings", refusal.value)
+
+
+def test_ids_are_checked_when_a_saved_model_is_loaded_with_fewer_rows(tmp_path):
+    config = GlossaConfig(**SMALL | {"eos_token_id": 55, "encoder_layers": 1, "decoder_layers": 1})
+    GlossaForConditionalGeneration(config).save_pretrained(tmp_path)
+    with pytest.raises(Exception, match="validate_architecture") as refusal:
+        GlossaForConditionalGeneration.from_pretrained(tmp_path, decoder_vocab_size=50)
+    assert "eos_token_id is 55; it must be below the number of embeddings (50" in str(refusal.value.__cause__)
+
+
 def test_separate_vocabularies_need_no_shared_embeddings():
     assert GlossaConfig(vocab_size=90, decoder_vocab_size=60, tie_word_embeddings=False).decoder_vocab_size == 60
 
@@ -272,8 +348,27 @@ def test_separate_vocabularies_need_no_shared_embeddings():
             },
             800 + 480 + (256 + 256 + 2 * 8) + (2 * 256 + 256 + 3 * 8),
         ),
+        # As the first, with a latent of 100 for keys and values and one of 90 for queries, heads of 64 with 32
+        # elements for rotary positions. Self-attention: queries 256 x 90 + 90 + 90 x 4 x 96; latent
+        # 256 x (100 + 32) + 100; keys and values 100 x 4 x 128; output 256 x 256: 208,318. Cross-attention has no
+        # rotary part: 64 instead of 96, and 100 instead of 132, so 11,520 + 8,192 fewer.
+        (
+            LATENT | {"kv_lora_rank": 100, "q_lora_rank": 90},
+            8000 * 256
+            + 4 * (208_318 + 3 * 256 * 704 + 2 * 256)
+            + 4 * (208_318 + 188_606 + 3 * 256 * 704 + 3 * 256)
+            + 2 * 256,
+        ),
+        # As the first, with five experts, one of them shared, and routers of 256 x 4.
+        (
+            {"num_local_experts": 4, "num_shared_experts": 1},
+            8000 * 256
+            + 4 * (196_608 + 5 * 3 * 256 * 704 + 1024 + 2 * 256)
+            + 4 * (2 * 196_608 + 5 * 3 * 256 * 704 + 1024 + 3 * 256)
+            + 2 * 256,
+        ),
     ],
-    ids=["default", "paper", "untied", "target-tied"],
+    ids=["default", "paper", "untied", "target-tied", "latent", "experts"],
 )
 def test_number_of_parameters_by_hand(settings, parameters):
     with torch.device("meta"):

@@ -220,6 +220,19 @@ def test_only_trained_weights_get_a_gradient(tiny_model, architecture, objective
         assert (weight.grad is not None) == weight.requires_grad, name
 
 
+@pytest.mark.parametrize("objective", ["masked_lm", "causal_lm"])
+def test_the_loss_balances_the_experts_of_the_trained_side_in_training_only(tiny_model, objective, part):
+    tokens, found = torch.arange(4, 50).reshape(2, 23), []
+    for factor in (0.0, 0.5):
+        model = tiny_model(num_local_experts=4, router_aux_loss_coef=factor)
+        part(model, objective)
+        evaluated = model(input_ids=tokens, labels=tokens).loss
+        found.append((evaluated, model.train()(input_ids=tokens, labels=tokens).loss))
+    assert found[0][0] == found[1][0]
+    # About two choices per token in each of two layers, times the factor.
+    assert (found[1][1] - found[0][1]).item() == pytest.approx(0.5 * 2 * 2, rel=0.3)
+
+
 def test_settings_that_contradict_the_objective_are_refused(tmp_path, tiny_settings):
     with pytest.raises(GlossaError, match="text_column is 'body', but the objective is translation"):
         parse_settings(tiny_settings(tmp_path, text_column="body"))

@@ -1,7 +1,7 @@
 """Export to CTranslate2: the same translations, computed faster in C++.
 
-CTranslate2 supports every architecture of a Glossa model, and most activation functions. This module only maps the
-weights to CTranslate2's model specification.
+CTranslate2 supports every architecture of a Glossa model except latent attention, experts and rotary positions in
+cross-attention, and most activation functions. This module only maps the weights to CTranslate2's model specification.
 """
 
 from pathlib import Path
@@ -14,18 +14,11 @@ from transformers import GenerationConfig, PreTrainedTokenizerBase
 from ..configuration_glossa import GlossaConfig
 from ..data.vocabulary import target_vocabulary
 from ..errors import GlossaError
-from ..modeling_glossa import (
-    GlossaAttention,
-    GlossaDecoder,
-    GlossaEncoder,
-    GlossaFeedForward,
-    GlossaForConditionalGeneration,
-    GlossaLearnedPositions,
-    GlossaResidual,
-)
+from ..layers_glossa import GlossaAttention, GlossaFeedForward, GlossaLearnedPositions, GlossaResidual
+from ..modeling_glossa import GlossaDecoder, GlossaEncoder, GlossaForConditionalGeneration
 from ..pipeline_glossa import max_target_length
 from . import require
-from .families import save_tokenizer
+from .families import save_tokenizer, unsupported
 
 ctranslate2 = require("ctranslate2")
 specs = ctranslate2.specs
@@ -65,7 +58,7 @@ def export_ctranslate2(
     """Write a folder for CTranslate2: model, vocabularies, tokenizer and decoding defaults.
 
     Args:
-        model: Any Glossa model.
+        model: A Glossa model without latent attention, experts and rotary cross-attention.
         tokenizer: Its tokenizer.
         folder: Its previous content is deleted.
         quantization: Type of the stored weights: int8, int8_float32, int8_float16, int8_bfloat16, int16, float16,
@@ -119,7 +112,7 @@ class GlossaConverter(ctranslate2.converters.Converter):  # type: ignore[name-de
 
 
 def _problems(config: GlossaConfig, decoding: GenerationConfig, tokenizer: PreTrainedTokenizerBase) -> list[str]:
-    problems = []
+    problems = unsupported(config, kv_lora_rank=None, num_local_experts=None, rotary_cross_attention=False)
     if config.activation_function not in ACTIVATIONS:
         names = ", ".join(ACTIVATIONS)
         problems.append(f"activation_function is {config.activation_function!r}, it must be one of {names}")

@@ -8,7 +8,8 @@
 | mbart | pre | learned | yes | yes |
 
 All four have layer norms with epsilon 1e-5, plain feed-forwards and heads that divide `d_model`. Missing biases become
-zeros and grouped key-value heads are repeated, so the exported model computes exactly the same function.
+zeros and grouped key-value heads are repeated, so the exported model computes exactly the same function. None has
+latent attention or experts.
 """
 
 import re
@@ -126,6 +127,15 @@ def save_tokenizer(tokenizer, folder: Path) -> None:
     )
 
 
+def unsupported(config: GlossaConfig, **required) -> list[str]:
+    """Every setting of `config` that is not as `required`, with its value and the required one."""
+    return [
+        f"{name} is {getattr(config, name)!r}, it must be {value!r}"
+        for name, value in required.items()
+        if getattr(config, name) != value
+    ]
+
+
 def _shares(config: GlossaConfig) -> bool:
     return config.tie_word_embeddings and config.share_encoder_decoder_embeddings
 
@@ -139,12 +149,11 @@ def _problems(config: GlossaConfig, family: Target) -> list[str]:
         "norm_type": "layer",
         "norm_eps": nn.LayerNorm(1).eps,
         "gated_feed_forward": False,
+        "kv_lora_rank": None,
+        "num_local_experts": None,
+        "rotary_cross_attention": False,
     }
-    problems = [
-        f"{name} is {getattr(config, name)!r}, it must be {value!r}"
-        for name, value in required.items()
-        if getattr(config, name) != value
-    ]
+    problems = unsupported(config, **required)
     for heads in ("encoder_attention_heads", "decoder_attention_heads"):
         if config.head_dim is not None and config.head_dim * getattr(config, heads) != config.d_model:
             problems.append(f"head_dim is {config.head_dim}, it must be d_model divided by {heads}")

@@ -17,9 +17,10 @@ from torch import nn
 from transformers import PreTrainedTokenizerBase
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 
+from ..errors import GlossaError
 from ..modeling_glossa import GlossaForConditionalGeneration
 from . import require
-from .families import save_tokenizer
+from .families import save_tokenizer, unsupported
 
 OPSET = 18
 BATCH, SOURCE, WRITTEN = "batch", "source_length", "target_length"  # axes of any length
@@ -34,8 +35,10 @@ class SourceGraph(nn.Module):
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
         states = self.model.get_encoder()(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
-        layers = [layer.encoder_attn for layer in self.model.model.decoder.layers]
-        return torch.stack([torch.stack(attention._key_value(states)) for attention in layers])
+        decoder = self.model.get_decoder()
+        rotary = decoder.source_rotary(states, attention_mask)
+        layers = [layer.encoder_attn for layer in decoder.layers]
+        return torch.stack([torch.stack(attention.to_cache(states, rotary)) for attention in layers])
 
 
 class StepGraph(nn.Module):
@@ -66,8 +69,11 @@ class StepGraph(nn.Module):
 def export_onnx(model: GlossaForConditionalGeneration, tokenizer: PreTrainedTokenizerBase, folder: str | Path) -> None:
     """Write encoder.onnx and decoder.onnx in float32, the tokenizer and generation_config.json.
 
-    Raises `GlossaError` if the packages for it are missing.
+    Raises `GlossaError` if the packages for it are missing, and for latent attention, whose two cached tensors differ
+    in width, and experts, whose number of tokens depends on the data.
     """
+    if problems := unsupported(model.config, kv_lora_rank=None, num_local_experts=None):
+        raise GlossaError(f"This model cannot be exported to onnx: {'; '.join(problems)}.")
     require("onnxscript")  # torch.onnx needs it
     for chatty in ("onnxscript", "onnx_ir", "torch.onnx"):
         logging.getLogger(chatty).setLevel(logging.ERROR)

@@ -170,6 +170,7 @@ class Run:
     def architecture(self) -> list[tuple[str, str]]:
         """Rows of the architecture table: a property and its value."""
         config = self.config
+        experts = config.get("num_local_experts")
         norm = {"rms": "RMSNorm", "layer": "LayerNorm"}.get(config.get("norm_type"))
         pairs = [
             ("Parameters", self.metrics.get("parameters") and f"{self.metrics['parameters']:,}"),
@@ -177,8 +178,10 @@ class Run:
             ("Width", config.get("d_model")),
             ("Heads, encoder and decoder", _both(config, "encoder_attention_heads", "decoder_attention_heads")),
             ("Key and value heads", config.get("num_key_value_heads", config.get("key_value_heads"))),
+            ("Latent of keys and values", config.get("kv_lora_rank")),
             ("Feed-forward, encoder and decoder", _both(config, "encoder_ffn_dim", "decoder_ffn_dim")),
             ("Activation", f"{config.get('activation_function')}{', gated' * bool(config.get('gated_feed_forward'))}"),
+            ("Experts, and experts per token", experts and f"{experts}, {config.get('num_experts_per_tok')}"),
             ("Positions", config.get("position_embedding_type")),
             ("Norm", norm and f"{norm}, {config.get('norm_position')}"),
             ("Vocabulary", self._vocabulary()),

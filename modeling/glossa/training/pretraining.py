@@ -69,7 +69,7 @@ def _encoder_forward(
     """Logits [B, S, V] at every token of `input_ids` [B, S] from the bidirectional encoder."""
     labels, items = kwargs.pop("labels", None), kwargs.pop("num_items_in_batch", None)
     encoded = self.model.encoder(input_ids=input_ids, attention_mask=attention_mask, return_dict=True, **kwargs)
-    return _output(self, encoded.last_hidden_state, labels, items)
+    return _output(self, encoded, attention_mask, labels, items)
 
 
 def _decoder_forward(
@@ -79,9 +79,12 @@ def _decoder_forward(
     items = kwargs.pop("num_items_in_batch", None)
     before = self.prepare_decoder_input_ids_from_labels(labels)
     decoded = self.model.decoder(input_ids=before, use_cache=False, return_dict=True, **kwargs)
-    return _output(self, decoded.last_hidden_state, labels, items)
+    return _output(self, decoded, labels != -100, labels, items)
 
 
-def _output(model, states: torch.Tensor, labels: torch.Tensor | None, items) -> Seq2SeqLMOutput:
-    logits, loss = model._logits_and_loss(states, labels, items)
+def _output(model, side, mask: torch.Tensor | None, labels: torch.Tensor | None, items) -> Seq2SeqLMOutput:
+    """Loss and logits of the output of one `side`; `mask` is 0 at its padding."""
+    logits, loss = model._logits_and_loss(side.last_hidden_state, labels, items)
+    if labels is not None and model.training:
+        loss = loss + model.balance_loss(side.router_logits, mask, labels, items)
     return Seq2SeqLMOutput(loss=loss, logits=logits)
