@@ -15,7 +15,7 @@ from glossa.data.vocabulary import train_tokenizer
 
 PACKAGE = Path(__file__).parents[2] / "modeling/glossa"
 TRAVELLERS = ["configuration_glossa", "generation_glossa", "loss_glossa", "modeling_glossa", "pipeline_glossa"]
-TRAVELLERS += ["tokenization_glossa"]
+TRAVELLERS += ["sentences_glossa", "tokenization_glossa"]
 ALLOWED = {"torch", "transformers", "huggingface_hub", "tokenizers"} | set(sys.stdlib_module_names)
 SENTENCES = ["The cat sleeps on the mat.", "Où est-ce qu’il l'a posé ?"]
 # Users who load the folder may lack the package and its dependencies other than torch and transformers.

@@ -21,7 +21,7 @@ from glossa import GlossaConfig, GlossaForConditionalGeneration, TranslationPipe
 from glossa.data.vocabulary import train_tokenizer
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
-from glossa.pipeline_glossa import split_text
+from glossa.sentences_glossa import split_text
 
 TEXTS = ["Where is the cat?", "a b.", "", "The cat sleeps on the mat, and the dog does not.", "  \n", "Yes.", "a b."]
 
@@ -184,6 +184,21 @@ def test_the_task_names_of_transformers_4_give_this_pipeline(parts, alone):
         assert translate(TEXTS[:2]) == [{"translation_text": text} for text in alone[:2]]
     with pytest.raises(KeyError, match="translate"):
         pipeline("translate", model=model, tokenizer=tokenizer)
+
+
+def test_a_task_with_other_languages_than_the_model_is_refused(parts, alone, monkeypatch, documented):
+    model, tokenizer = parts
+    monkeypatch.setattr(model.config, "source_language", "en")
+    monkeypatch.setattr(model.config, "target_language", "pt_BR")
+    for task in ("translation", "translation_en_to_pt_BR", "translation_EN-GB_to_pt"):
+        translate = pipeline(task, model=model, tokenizer=tokenizer)
+        assert translate(TEXTS[0]) == [{"translation_text": alone[0]}]
+    for task in ("translation_pt_to_en", "translation_en_to_fr", "translation_de_to_pt"):
+        with pytest.raises(
+            ValueError, match=f"The task is {task}, but the model translates from en to pt_BR"
+        ) as error:
+            pipeline(task, model=model, tokenizer=tokenizer)
+    documented("Translating and scoring", error.value)
 
 
 def test_the_evaluator_of_evaluate_takes_a_model(parts, alone):

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 
 from ..errors import GlossaError
-from ..inference.loading import check_name, load_model, load_tokenizer
+from ..inference.loading import check_name, load_languages, load_model, load_tokenizer
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
@@ -42,7 +42,9 @@ def main(argv: list[str]) -> None:
     from ..run_folder import RunFolder
 
     recipe = RunFolder(arguments.model).recipe
-    languages = {name: getattr(arguments, name) or recipe.get(name) for name in ("source_language", "target_language")}
+    names = ("source_language", "target_language")
+    own = dict(zip(names, load_languages(arguments.model), strict=True))
+    languages: dict = {name: getattr(arguments, name) or own[name] for name in names}
     if arguments.data_path and None in languages.values():
         raise GlossaError(
             f"{arguments.model} does not say its languages: give --source_language and --target_language."

@@ -35,7 +35,7 @@ from ..data.vocabulary import target_vocabulary, train_tokenizer, train_tokenize
 from ..errors import GlossaError
 from ..evaluation.metrics import bleu_tokenizer
 from ..evaluation.scoring import NORMALIZED, score_table, score_translators
-from ..inference.loading import load_model, load_tokenizer
+from ..inference.loading import load_model, load_tokenizer, set_languages
 from ..inference.translator import Translator
 from ..modeling_glossa import GlossaForConditionalGeneration
 from ..plots import draw_curves
@@ -91,6 +91,7 @@ def _train(run: RunFolder, settings: Settings) -> None:
     if not pretrains:
         model.config.split_sentences = not has_paragraphs(data["train"])
         model.config.length_ratio = length_ratio(data["train"])
+        set_languages(model, tokenizer, settings.data.source_language, settings.data.target_language)
     collator: Callable
     with settings.training.main_process_first():
         if pretrains:
