@@ -13,7 +13,7 @@ import evaluate
 import pytest
 import torch
 from datasets import Dataset, Features, Value
-from transformers import AutoModelForSeq2SeqLM, GenerationConfig, StoppingCriteria, pipeline
+from transformers import AutoModelForSeq2SeqLM, GenerationConfig, StoppingCriteria, TextIteratorStreamer, pipeline
 from transformers.pipelines.pt_utils import KeyDataset
 
 import glossa
@@ -330,6 +330,16 @@ def test_a_length_that_the_caller_gives_wins_over_that_of_the_run(tiny_run):
     ids = tokenizer("a k.", return_tensors="pt")
     for settings, length in (({}, 13), ({"max_length": 5}, 5), ({"max_new_tokens": 20}, 21)):  # the run's is 12
         assert model.generate(**ids, **settings, suppress_tokens=[tokenizer.eos_token_id]).shape[1] == length
+
+
+def test_a_streamer_takes_the_defaults_of_a_run_but_for_its_beams(tiny_run):
+    model, tokenizer = load_model(str(tiny_run)), load_tokenizer(str(tiny_run))
+    ids = tokenizer("a k.", return_tensors="pt")
+    streamer = TextIteratorStreamer(tokenizer, skip_special_tokens=True, timeout=10)
+    with pytest.raises(ValueError, match="Make sure that `num_beams` is set to 1"):
+        model.generate(**ids, streamer=streamer)
+    written = model.generate(**ids, streamer=streamer, num_beams=1, suppress_tokens=[0, 1, 2, 3])
+    assert "".join(streamer) == tokenizer.decode(written[0], skip_special_tokens=True) != ""
 
 
 @pytest.mark.parametrize("default", [{"max_length": 13}, {"max_new_tokens": 12}], ids=str)

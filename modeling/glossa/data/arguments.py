@@ -82,11 +82,11 @@ class DataArguments:
     )
     max_validation_samples: int | None = field(
         default=None,
-        metadata={"help": "Keep the first N validation pairs. Default: all."},
+        metadata={"help": "Keep N validation pairs, drawn with split_seed, in their order. Default: all."},
     )
     max_test_samples: int | None = field(
         default=None,
-        metadata={"help": "Keep the first N test pairs. Default: all."},
+        metadata={"help": "Keep N test pairs, drawn likewise. Default: all."},
     )
     validation_size: float = field(
         default=0.01,
@@ -101,7 +101,7 @@ class DataArguments:
     )
     split_seed: int = field(
         default=1,
-        metadata={"help": "Seed of the random choice of held-out pairs."},
+        metadata={"help": "Seed of the random choices of held-out pairs."},
     )
     strict: bool = field(
         default=False,
