@@ -30,8 +30,12 @@ def load_model(name: str, device: str = "cpu") -> "PreTrainedModel":
 
 
 def load_tokenizer(name: str) -> "PreTrainedTokenizerBase":
-    """Load the tokenizer from the folder or Hub repository of a model. Raises `GlossaError` if it does not load."""
-    check_name(name)
+    """Load a tokenizer from its own folder or from the folder or Hub repository of a model.
+
+    Raises `GlossaError` if it does not load.
+    """
+    if not (Path(name) / "tokenizer.json").is_file():
+        check_name(name)
     from transformers import AutoTokenizer
 
     return _load(AutoTokenizer, name)

@@ -12,12 +12,14 @@ from transformers.integrations import get_reporting_integration_callbacks
 from transformers.training_args import OptimizerNames
 
 from ..configuration_glossa import GlossaConfig
+from ..data.vocabulary import target_vocabulary
 from ..errors import GlossaError
 from ..evaluation.metrics import bleu_tokenizer
 from ..hub.push import check_account
 from ..inference.loading import load_languages
 from ..modeling_glossa import GlossaForConditionalGeneration
 from .arguments import GlossaTrainingArguments, Settings
+from .reuse import reused_tokenizer
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +46,10 @@ def check_before_data(settings: Settings) -> None:
 def _outline(settings: Settings) -> GlossaForConditionalGeneration:
     """The model without weights; about the right size where it starts from another one."""
     sizes = {"vocab_size": settings.tokenizer.vocab_size, "decoder_vocab_size": settings.tokenizer.target_vocab_size}
+    if settings.tokenizer.tokenizer:
+        tokenizer = reused_tokenizer(settings)
+        target = target_vocabulary(tokenizer)
+        sizes = {"vocab_size": len(tokenizer), "decoder_vocab_size": target.get_vocab_size()}
     try:
         with torch.device("meta"):
             return GlossaForConditionalGeneration(GlossaConfig(**settings.model_settings() | sizes))

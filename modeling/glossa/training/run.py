@@ -47,6 +47,7 @@ from .preflight import check_before_data
 from .pretraining import pretraining_collator, train_part, validation_loss
 from .progress import duration
 from .resume import check_data, check_settings, final_state, fingerprints, is_finished, starting_point
+from .reuse import reused_tokenizer
 from .trainer import GlossaTrainer, by_length
 
 logger = logging.getLogger(__name__)
@@ -112,9 +113,11 @@ def _train(run: RunFolder, settings: Settings) -> None:
 
 
 def build_tokenizer(settings: Settings, data: DatasetDict) -> PreTrainedTokenizerBase:
-    """The tokenizer of `init_from`, or a new one trained only on the training split."""
+    """The tokenizer of `init_from`, the saved one of the settings, or a new one of the training split only."""
     if settings.translator.init_from:
         return load_tokenizer(settings.translator.init_from)
+    if settings.tokenizer.tokenizer:
+        return reused_tokenizer(settings)
     trained: list[PreTrainedTokenizerBase | None] = [None]
     if PartialState().is_main_process:
         columns = [_texts(data["train"], name) for name in data["train"].column_names]  # source and target, or text
