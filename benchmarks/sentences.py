@@ -18,8 +18,8 @@ from glossa.data.pairs import group_references
 from glossa.evaluation.metrics import score
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
-from glossa.pipeline_glossa import split_text
 from glossa.run_folder import RunFolder
+from glossa.sentences_glossa import split_text
 
 from .timing import table
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import pipeline
+from transformers import Pipeline, pipeline
 
 logger = logging.getLogger(__name__)
 
@@ -48,13 +48,16 @@ class EndpointHandler:
     Args:
         path (`str` or `Path`): The folder, or the name on the Hub, of the model.
         model_kwargs (`dict`, *optional*): For `from_pretrained` of the model.
+        translate (`Pipeline`, *optional*): A translation pipeline, instead of the one in `path`.
     """
 
-    def __init__(self, path: str | Path = "", model_kwargs: dict[str, Any] | None = None):
-        device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else torch.device("cpu")
-        self.translate = pipeline(
-            "translation", model=str(path), trust_remote_code=True, device=device, model_kwargs=model_kwargs
-        )
+    def __init__(
+        self,
+        path: str | Path = "",
+        model_kwargs: dict[str, Any] | None = None,
+        translate: Pipeline | None = None,
+    ):
+        self.translate = _load(path, model_kwargs) if translate is None else translate
         self.turn = threading.Lock()
         self.request = threading.local()  # its `deadline`, in the thread that translates it
         # A translation of many batches has many calls of `generate`, and all of them many calls of the model.
@@ -95,6 +98,11 @@ class EndpointHandler:
         deadline = getattr(self.request, "deadline", None)
         if deadline is not None and time.monotonic() > deadline:
             raise BadRequest(f"The request took more than {MAX_SECONDS} seconds. Send less text, or take fewer beams.")
+
+
+def _load(path: str | Path, model_kwargs: dict[str, Any] | None) -> Pipeline:
+    device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else torch.device("cpu")
+    return pipeline("translation", model=str(path), trust_remote_code=True, device=device, model_kwargs=model_kwargs)
 
 
 def check(data: Any) -> tuple[str | list[str], dict[str, Any]]:

@@ -1,4 +1,7 @@
-"""A demo page: translations with beam search and their scores, and the attention of the selected translation."""
+"""A demo page: translations with beam search and their scores, and the attention of the selected translation.
+
+A Space runs this file; `glossa demo` shows its page for a local model.
+"""
 
 import html
 import json
@@ -9,13 +12,9 @@ import gradio as gr
 import torch
 from handler import BadRequest, EndpointHandler, check_texts
 
-SETTINGS = json.loads(Path(__file__).with_name("settings.json").read_text(encoding="utf-8"))
-MODEL = os.environ.get("MODEL_ID", SETTINGS["model"])
 WAITING = 32  # requests in the queue; more are refused
 MAX_ATTENTION = 60  # in text or translation for an attention table; larger tables do not fit on a screen
-
-# The handler of the endpoints checks requests and limits their time. Only eager attention returns its weights.
-answer = EndpointHandler(MODEL, {"attn_implementation": "eager"})
+EAGER = {"attn_implementation": "eager"}  # only eager attention returns its weights
 
 CSS = """
 .attention {overflow-x: auto}
@@ -28,21 +27,104 @@ CSS = """
 """
 
 
-def run(text: str, beams: float, count: float):
-    """Updates of the page: the translations with the best one selected, its text, its attention and a message."""
-    if not text or (isinstance(text, str) and not text.strip()):
-        return gr.update(choices=[], value=None), "", "", "Type some text first."
-    beams, count = map(whole, (beams, count))
-    if isinstance(beams, int) and isinstance(count, int):
-        count = min(count, beams)
-    settings = {"num_beams": beams, "num_return_sequences": count, "return_scores": True}
-    found = answer({"inputs": text, "parameters": settings})
-    if isinstance(found, dict):
-        return gr.update(choices=[], value=None), "", "", found["error"]
-    best = found[0]["translation_text"]
-    choices = [(f"{one['score']:.2f}  {one['translation_text']}", one["translation_text"]) for one in found]
-    choices = list({value: (label, value) for label, value in reversed(choices)}.values())[::-1]
-    return gr.update(choices=choices, value=best), best, attention(text, best), ""
+class Page:
+    """The page of a model; its methods are what the page and its API call.
+
+    Args:
+        answer: The handler, which checks requests and limits their time. Its model has eager attention.
+        direction: Such as "English to French", or "".
+        about: Markdown below the title.
+        examples: Texts to try.
+    """
+
+    def __init__(self, answer: EndpointHandler, direction: str, about: str, examples: list[str]):
+        self.answer, self.direction, self.about, self.examples = answer, direction, about, examples
+
+    def run(self, text: str, beams: float, count: float):
+        """Updates of the page: the translations with the best one selected, its text, its attention and a message."""
+        if not text or (isinstance(text, str) and not text.strip()):
+            return gr.update(choices=[], value=None), "", "", "Type some text first."
+        beams, count = map(whole, (beams, count))
+        if isinstance(beams, int) and isinstance(count, int):
+            count = min(count, beams)
+        settings = {"num_beams": beams, "num_return_sequences": count, "return_scores": True}
+        found = self.answer({"inputs": text, "parameters": settings})
+        if isinstance(found, dict):
+            return gr.update(choices=[], value=None), "", "", found["error"]
+        best = found[0]["translation_text"]
+        choices = [(f"{one['score']:.2f}  {one['translation_text']}", one["translation_text"]) for one in found]
+        choices = list({value: (label, value) for label, value in reversed(choices)}.values())[::-1]
+        return gr.update(choices=choices, value=best), best, self.attention(text, best), ""
+
+    def choose(self, text: str, translation: str | None):
+        """The selected translation and its attention."""
+        if not translation:
+            return "", ""
+        try:
+            check_texts([text, translation])  # both come from the browser
+        except BadRequest as error:
+            return "", f"<p>{error}</p>"
+        return translation, self.attention(text, translation)
+
+    @torch.no_grad()
+    def attention(self, text: str, translation: str) -> str:
+        """An HTML table of cross-attention by translation token and text token, averaged over layers and heads."""
+        tokenizer, model = self.answer.translate.tokenizer, self.answer.translate.model
+        source = tokenizer(" ".join(text.split()), return_tensors="pt").to(model.device)
+        target = tokenizer(text_target=translation, return_tensors="pt")["input_ids"].to(model.device)
+        if max(source["input_ids"].shape[1], target.shape[1]) > MAX_ATTENTION:
+            return f"<p>Attention is shown for text of up to {MAX_ATTENTION} tokens.</p>"
+        decoder_input_ids = model.prepare_decoder_input_ids_from_labels(target)
+        layers = model(**source, decoder_input_ids=decoder_input_ids, output_attentions=True).cross_attentions
+        weights = torch.stack(layers).mean(dim=(0, 2))[0].tolist()  # [layers, 1, heads, T, S] -> [T, S]
+        sources = tokenizer.backend_tokenizer
+        columns = self.words(sources, source["input_ids"][0].tolist())
+        rows = self.words(getattr(tokenizer, "target_tokenizer", sources), target[0].tolist())
+        head = "".join(f'<th scope="col">{word}</th>' for word in columns)
+        body = "".join(
+            f'<tr><th scope="row">{row}</th>'
+            + "".join(
+                f'<td title="{row} → {column}: {weight:.0%}" style="background: rgba(249, 115, 22, {weight:.2f})">'
+                "</td>"
+                for column, weight in zip(columns, line, strict=True)
+            )
+            + "</tr>"
+            for row, line in zip(rows, weights, strict=True)
+        )
+        caption = "<p>Rows: the translation. Columns: the text. A stronger color means more attention.</p>"
+        table = f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f'{caption}<div class="attention" tabindex="0" role="region" aria-label="Attention">{table}</div>'
+
+    def words(self, vocabulary, ids: list[int]) -> list[str]:
+        """Readable tokens; the end-of-sentence token is shown as a square."""
+        end = self.answer.translate.tokenizer.eos_token_id
+        return ["■" if one == end else html.escape(vocabulary.decode([one])) or "·" for one in ids]
+
+    def blocks(self) -> gr.Blocks:
+        title = f"Translate {self.direction}".strip()
+        with gr.Blocks(title=title) as blocks:
+            gr.Markdown(f"# {title}\n{self.about}")
+            with gr.Row():
+                with gr.Column(min_width=280):
+                    text = gr.Textbox(
+                        label="Text", lines=4, max_lines=12, autofocus=True, placeholder="Shift+Enter translates",
+                        elem_id="text",
+                    )  # fmt: skip
+                    with gr.Row():
+                        beams = gr.Slider(1, 8, value=4, step=1, label="Beams", elem_id="beams")
+                        count = gr.Slider(1, 8, value=3, step=1, label="Translations", elem_id="count")
+                    button = gr.Button("Translate", variant="primary", elem_id="translate")
+                    if self.examples:
+                        gr.Examples([[example] for example in self.examples], inputs=[text])
+                with gr.Column(min_width=280):
+                    message = gr.Markdown(elem_id="message")
+                    result = gr.Textbox(label="Translation", lines=4, max_lines=12, elem_id="result", buttons=["copy"])
+                    choices = gr.Radio([], label="All translations, with their log-probability", elem_id="choices")
+            heat = gr.HTML(elem_id="heat")
+            outputs = [choices, result, heat, message]
+            gr.on([button.click, text.submit], self.run, [text, beams, count], outputs, api_name="translate")
+            choices.input(self.choose, [text, choices], [result, heat], api_name=False)
+        return blocks
 
 
 def whole(value):
@@ -50,79 +132,18 @@ def whole(value):
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def choose(text: str, translation: str | None):
-    """The selected translation and its attention."""
-    if not translation:
-        return "", ""
-    try:
-        check_texts([text, translation])  # both come from the browser
-    except BadRequest as error:
-        return "", f"<p>{error}</p>"
-    return translation, attention(text, translation)
+def space_page() -> Page:
+    """The page of a Space, from the file beside this one."""
+    settings = json.loads(Path(__file__).with_name("settings.json").read_text(encoding="utf-8"))
+    name = settings["model"]
+    answer = EndpointHandler(os.environ.get("MODEL_ID", name), EAGER)
+    return Page(answer, settings["direction"], f"[{name}](https://huggingface.co/{name})", settings["examples"])
 
 
-@torch.no_grad()
-def attention(text: str, translation: str) -> str:
-    """An HTML table of cross-attention by translation token and text token, averaged over layers and heads."""
-    tokenizer, model = answer.translate.tokenizer, answer.translate.model
-    source = tokenizer(" ".join(text.split()), return_tensors="pt").to(model.device)
-    target = tokenizer(text_target=translation, return_tensors="pt")["input_ids"].to(model.device)
-    if max(source["input_ids"].shape[1], target.shape[1]) > MAX_ATTENTION:
-        return f"<p>Attention is shown for text of up to {MAX_ATTENTION} tokens.</p>"
-    decoder_input_ids = model.prepare_decoder_input_ids_from_labels(target)
-    layers = model(**source, decoder_input_ids=decoder_input_ids, output_attentions=True).cross_attentions
-    weights = torch.stack(layers).mean(dim=(0, 2))[0].tolist()  # [layers, 1, heads, T, S] -> [T, S]
-    sources = tokenizer.backend_tokenizer
-    columns = words(sources, source["input_ids"][0].tolist())
-    rows = words(getattr(tokenizer, "target_tokenizer", sources), target[0].tolist())
-    head = "".join(f'<th scope="col">{word}</th>' for word in columns)
-    body = "".join(
-        f'<tr><th scope="row">{row}</th>'
-        + "".join(
-            f'<td title="{row} → {column}: {weight:.0%}" style="background: rgba(249, 115, 22, {weight:.2f})"></td>'
-            for column, weight in zip(columns, line, strict=True)
-        )
-        + "</tr>"
-        for row, line in zip(rows, weights, strict=True)
-    )
-    caption = "Rows: the translation. Columns: the text. A stronger color means more attention."
-    table = f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f'<p>{caption}</p><div class="attention" tabindex="0" role="region" aria-label="Attention">{table}</div>'
-
-
-def words(vocabulary, ids: list[int]) -> list[str]:
-    """Readable tokens; the end-of-sentence token is shown as a square."""
-    end = answer.translate.tokenizer.eos_token_id
-    return ["■" if one == end else html.escape(vocabulary.decode([one])) or "·" for one in ids]
-
-
-def page() -> gr.Blocks:
-    with gr.Blocks(title=f"Translate {SETTINGS['direction']}".strip()) as blocks:
-        gr.Markdown(
-            f"# Translate {SETTINGS['direction']}\n[{SETTINGS['model']}](https://huggingface.co/{SETTINGS['model']})"
-        )
-        with gr.Row():
-            with gr.Column(min_width=280):
-                text = gr.Textbox(
-                    label="Text", lines=4, max_lines=12, autofocus=True, placeholder="Shift+Enter translates",
-                    elem_id="text",
-                )  # fmt: skip
-                with gr.Row():
-                    beams = gr.Slider(1, 8, value=4, step=1, label="Beams", elem_id="beams")
-                    count = gr.Slider(1, 8, value=3, step=1, label="Translations", elem_id="count")
-                button = gr.Button("Translate", variant="primary", elem_id="translate")
-                if SETTINGS["examples"]:
-                    gr.Examples([[example] for example in SETTINGS["examples"]], inputs=[text])
-            with gr.Column(min_width=280):
-                message = gr.Markdown(elem_id="message")
-                result = gr.Textbox(label="Translation", lines=4, max_lines=12, elem_id="result", buttons=["copy"])
-                choices = gr.Radio([], label="All translations, with their log-probability", elem_id="choices")
-        heat = gr.HTML(elem_id="heat")
-        outputs = [choices, result, heat, message]
-        gr.on([button.click, text.submit], run, [text, beams, count], outputs, api_name="translate")
-        choices.input(choose, [text, choices], [result, heat], api_name=False)
-    return blocks
+def launch(page: Page, **options) -> None:
+    """Serve the page until the process is interrupted; `options` are those of gradio's `launch`."""
+    page.blocks().queue(max_size=WAITING).launch(css=CSS, **options)
 
 
 if __name__ == "__main__":
-    page().queue(max_size=WAITING).launch(css=CSS)
+    launch(space_page())

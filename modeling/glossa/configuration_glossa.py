@@ -108,6 +108,8 @@ class GlossaConfig(PreTrainedConfig):
             `False` where most rows of the training data have several sentences on both sides.
         length_ratio (`float`, *optional*): Characters of a target for each character of its source in the training
             data. Translations that are much shorter or longer are reported.
+        source_language (`str`, *optional*): Code of the language that it translates, such as `"en"`. Training sets it.
+        target_language (`str`, *optional*): Code of the language that it translates into.
         use_cache (`bool`, defaults to `True`): Return keys and values, so that a decoding step reads only the
             new token.
         pad_token_id (`int`, defaults to 0): Padding.
@@ -173,6 +175,8 @@ class GlossaConfig(PreTrainedConfig):
     label_smoothing_type: Literal["uniform", "exclude_padding"] = "uniform"
     split_sentences: bool = True
     length_ratio: float | int | None = None
+    source_language: str | None = None
+    target_language: str | None = None
     use_cache: bool = True
     is_encoder_decoder: bool = True
     pad_token_id: int | None = 0

@@ -1,7 +1,6 @@
 """The translation pipeline, which transformers 5 no longer provides. It is saved with the model."""
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import itemgetter
@@ -10,29 +9,13 @@ from typing import Any
 import torch
 from transformers import Pipeline, StoppingCriteria
 
+from .sentences_glossa import clean_text, split_text
+
 SPARE_TARGET_TOKENS = 50
 # Arguments of `generate` that add to its output, which the pipeline does not return.
 OUTPUT_SETTINGS = ("output_scores", "output_attentions", "output_hidden_states")
 LOWEST_SCORE = -1e9  # of a blank translation that fills up a list
 WINDOW = 32  # batches that a stream reads ahead to group texts of similar length
-
-_WHITE_SPACE = re.compile(r"[ \t\n\r\f\v]+")
-# A sentence ends at a newline, at . ! ? … if white space and a possible sentence start follow, or at an end mark of a
-# script without capital letters. Closing quotes belong to it. A quoted question or exclamation does not end a
-# Chinese or Japanese sentence. Possessive quantifiers and the lookbehind keep the time linear in the text's length.
-_SENTENCE_END = re.compile(
-    r"""(?<![.!?…])[.!?…]++[)\]"'“”’»]*+(?:\s*+»)?(?=\s++[-–—("'“‘«¿¡]*+\s*+[^\W_a-zà-öø-ÿ])|\n"""
-    r"""|[。॥।؟۔！？]++(?:(?<![！？])[」』”"'’»]*+(?!と)|(?![」』”])|[」』”]++(?=[\s「『“]))"""
-)
-# Single letters, but not units after a number; titles and other words that a sentence rarely ends with.
-_ABBREVIATION = re.compile(
-    r"(?<![^\s(«.-])(?:(?<!\d\s)[^\W\d_]|MM|Mr|Mrs|Ms|Mme|Mlle|Dr|Dra|Pr|Prof|St|Ste|vs|cf|Jr|Sr|Sra|Srta|Hr|Fr|Fa"
-    r"|ca|bzw|EE|ดร|डॉ|प्रो)\.$"
-)
-_BEFORE_NUMBER = re.compile(r"(?:(?<!\w)(?:n[or]|p[áa]gs?|pp|art|abb|fig|vol|ch)|str)\.$", re.I)
-_GERMAN_MONTH = re.compile(r"\s(?:Jan|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)")
-_LONGEST_ABBREVIATION = 6
-_CLAUSE_END = re.compile(r"[,;:]\s+")
 
 
 class TranslationPipeline(Pipeline):
@@ -60,7 +43,8 @@ class TranslationPipeline(Pipeline):
             config. Those about its output (`return_dict_in_generate`, `output_scores` and so on) have no effect.
 
     Raises:
-        ValueError: if a text has more tokens than the model takes, or settings contradict each other.
+        ValueError: if a text has more tokens than the model takes, settings contradict each other, or a task such as
+            `"translation_en_to_fr"` names other languages than the model's.
     """
 
     _load_tokenizer = True
@@ -73,6 +57,7 @@ class TranslationPipeline(Pipeline):
         if tokenizer is None:
             raise ValueError("tokenizer is None; give the model's tokenizer: TranslationPipeline(model, tokenizer).")
         super().__init__(model=model, tokenizer=tokenizer, **kwargs)
+        check_task(self.task, self.model.config)
         self.model.eval()
         if getattr(self.model.config, "custom_pipelines", None):
             # Loading by name leaves classes in this field, which prevent printing and saving the configuration.
@@ -287,6 +272,21 @@ def max_target_length(source_length: int, positions: int | None = None) -> int:
     return limit if positions is None else min(limit, positions)
 
 
+def check_task(task: str | None, config) -> None:
+    """Raise `ValueError` if a task `translation_xx_to_yy` names other languages than those of the model's config."""
+    wanted = re.fullmatch("translation_(.+)_to_(.+)", task or "")
+    source, target = (getattr(config, name, None) for name in ("source_language", "target_language"))
+    if wanted is None or source is None or target is None:
+        return
+    # The script or region may differ, as in "pt" and "pt-BR".
+    first, second, *own = (re.split("[-_]", code)[0].casefold() for code in (*wanted.groups(), source, target))
+    if [first, second] != own:
+        raise ValueError(
+            f"The task is {task}, but the model translates from {source} to {target}. Give the task "
+            f"translation_{source}_to_{target}, or another model."
+        )
+
+
 def check_beams(num_return_sequences: int, num_beams: int) -> None:
     """Raise `ValueError` if beam search cannot return that many translations."""
     if num_return_sequences > num_beams:
@@ -305,57 +305,6 @@ class LengthLimit(StoppingCriteria):
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor, **kwargs) -> torch.Tensor:
         limits = self.limits.repeat_interleave(input_ids.shape[0] // len(self.limits))  # [B * beams]
         return input_ids.shape[1] > limits  # the start token is not counted
-
-
-def clean_text(text: str) -> str:
-    """Normalize to NFC, collapse ASCII whitespace to single spaces, strip the ends and remove byte order marks.
-
-    Training text is cleaned the same way. The no-break spaces U+00A0 and U+202F are kept inside the text, where
-    French puts them before `?` and `!`, and stripped at the ends.
-    """
-    text = unicodedata.normalize("NFC", text.replace("\ufeff", ""))
-    return _WHITE_SPACE.sub(" ", text).strip()
-
-
-def split_text(text: str, fits=lambda piece: True) -> tuple[list[str], list[str]]:
-    """Sentences of `text` and the whitespace after each. A sentence that does not fit is split at clauses or words."""
-    pieces, start = [], 0
-    for end in _SENTENCE_END.finditer(text):
-        if not _is_abbreviation(text, max(start, end.end() - _LONGEST_ABBREVIATION), end.end()):
-            pieces.append(text[start : end.end()])
-            start = end.end()
-    pieces = [part for piece in [*pieces, text[start:]] for part in _shorten(piece, fits)]
-    # Whitespace before a piece is kept as whitespace after the previous one.
-    sentences, between = [""], [""]
-    for piece in pieces:
-        body = piece.strip()
-        lead = piece[: len(piece) - len(piece.lstrip())] if body else piece
-        between[-1] += lead
-        if body:
-            sentences.append(body)
-            between.append(piece[len(lead) + len(body) :])
-    if len(sentences) == 1:
-        return [""], [""]
-    return sentences[1:], [*between[1:-1], ""]
-
-
-def _is_abbreviation(text: str, start: int, end: int) -> bool:
-    """Whether the period before `end` belongs to an abbreviation or a German date; `start` limits the search."""
-    if _ABBREVIATION.search(text, start, end):
-        return True
-    if text[end : end + 2].strip().isdigit():
-        return bool(_BEFORE_NUMBER.search(text, start, end))
-    return text[start : end - 1][-1:].isdigit() and bool(_GERMAN_MONTH.match(text, end))
-
-
-def _shorten(piece: str, fits) -> list[str]:
-    if fits(piece):
-        return [piece]
-    middle = len(piece) // 2
-    places = [end.end() for end in _CLAUSE_END.finditer(piece)] or [end.end() for end in re.finditer(r"\s+", piece)]
-    places = [place for place in places if 0 < place < len(piece)]
-    cut = min(places, key=lambda place: abs(place - middle)) if places else middle
-    return [part for half in (piece[:cut], piece[cut:]) for part in _shorten(half, fits)] if cut else [piece]
 
 
 def _text_of(row, key: str | None) -> str:

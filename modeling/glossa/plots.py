@@ -38,8 +38,11 @@ def draw_curves(histories: dict[str, list[dict]], file: Path) -> None:
     _save(figure, file)
 
 
-def draw_attention(weights, rows: list[str], columns: list[str], title: str, file: Path) -> None:
-    """Heat maps of `weights` [heads, rows, columns], one per head, with the tokens as labels."""
+def draw_attention(weights, rows: list[str], columns: list[str], title: str, file: Path, first_head: int = 0) -> None:
+    """Heat maps of `weights` [heads, rows, columns], one per head, with the tokens as labels.
+
+    `first_head` is the number of the first of these heads.
+    """
     wide = min(len(weights), 4)
     high = -(-len(weights) // wide)
     size = (max(3.0, 0.35 * len(columns)) * wide + 1, max(3.0, 0.3 * len(rows)) * high + 0.6)
@@ -48,11 +51,37 @@ def draw_attention(weights, rows: list[str], columns: list[str], title: str, fil
         if head >= len(weights):
             axes.axis("off")
             continue
-        image = axes.imshow(weights[head], vmin=0, vmax=1, cmap="viridis", aspect="auto")
-        # Without this, matplotlib would read dollar signs in tokens as formulas.
-        axes.set_xticks(range(len(columns)), columns, rotation=90, parse_math=False)
-        axes.set_yticks(range(len(rows)), rows, parse_math=False)
-        axes.set_title(f"head {head}", fontsize="small")
+        image = _heat_map(axes, weights[head], rows, columns, f"head {first_head + head}")
+    _finish_attention(figure, grid, image, title, file)
+
+
+def draw_all_attention(
+    weights, rows: list[str], columns: list[str], title: str, file: Path, first_head: int = 0
+) -> None:
+    """Heat maps of `weights` [layers, heads, rows, columns]: a row of the grid per layer, a column per head.
+
+    Only the maps at the left and lower sides have the tokens as labels. `first_head` is as above.
+    """
+    layers, heads = weights.shape[:2]
+    size = (max(1.5, 0.16 * len(columns)) * heads + 1.5, max(1.5, 0.16 * len(rows)) * layers + 1)
+    figure, grid = pyplot.subplots(layers, heads, figsize=size, squeeze=False, layout="constrained")
+    for (layer, head), axes in numpy.ndenumerate(grid):
+        title_of_map = f"layer {layer}, head {first_head + head}"
+        image = _heat_map(axes, weights[layer, head], rows, columns, title_of_map, "x-small")
+        axes.label_outer()
+    _finish_attention(figure, grid, image, title, file)
+
+
+def _heat_map(axes, weights, rows: list[str], columns: list[str], title: str, font: str = "medium"):
+    image = axes.imshow(weights, vmin=0, vmax=1, cmap="viridis", aspect="auto")
+    # Without this, matplotlib would read dollar signs in tokens as formulas.
+    axes.set_xticks(range(len(columns)), columns, rotation=90, parse_math=False, fontsize=font)
+    axes.set_yticks(range(len(rows)), rows, parse_math=False, fontsize=font)
+    axes.set_title(title, fontsize="small" if font == "medium" else font)
+    return image
+
+
+def _finish_attention(figure, grid, image, title: str, file: Path) -> None:
     figure.suptitle(title)
     figure.colorbar(image, ax=grid, shrink=0.6, label="weight")
     _save(figure, file)

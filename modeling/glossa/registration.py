@@ -33,7 +33,7 @@ def _register_task() -> None:
     check_task = registry.check_task
 
     def check(task: str):
-        # A model translates in its own direction only, so the languages are not needed.
+        # The pipeline compares the languages with those of its model.
         return check_task(re.sub(r"^translation_.+_to_.+$", "translation", task))
 
     registry.check_task = check  # type: ignore[method-assign]

@@ -17,16 +17,18 @@ class GlossaTokenizer(PreTrainedTokenizerFast):
         tokenizer.decode(encoded["labels"])              # the target's text
 
     All other methods, such as `get_vocab`, `len` and `convert_ids_to_tokens`, use the source vocabulary;
-    `target_tokenizer` is the target's tokenizer. Special tokens have the same ids in both.
+    `target_tokenizer` is the target's tokenizer. The tokens for padding, start, end and the unknown have the same ids
+    in both.
 
     Threads may share it. As with every fast tokenizer, calls that pad or truncate differently may not overlap.
 
     Args:
         tokenizer_object (`tokenizers.Tokenizer`), or tokenizer_file (`str`): The source's.
         target_tokenizer_object (`tokenizers.Tokenizer`), or target_tokenizer_file (`str`): The target's.
+        src_lang, tgt_lang (`str`, *optional*): Codes of the two languages; attributes of the same names.
 
     Raises:
-        ValueError: if the target's is missing, or a special token has different ids in the two vocabularies.
+        ValueError: if the target's is missing, or one of those four has different ids in the two vocabularies.
     """
 
     vocab_files_names = {"tokenizer_file": "tokenizer.json", "target_tokenizer_file": TARGET_TOKENIZER_FILE}
@@ -44,10 +46,14 @@ class GlossaTokenizer(PreTrainedTokenizerFast):
         # A copy, as transformers makes for the source: padding and truncation change it.
         self.target_tokenizer = Tokenizer.from_file(file) if given is None else Tokenizer.from_str(given.to_str())
         super().__init__(*args, **kwargs)
+        self.src_lang, self.tgt_lang = kwargs.get("src_lang"), kwargs.get("tgt_lang")
         self.target_tokenizer.encode_special_tokens = self.split_special_tokens
         self.target_tokenizer.no_padding()
         self.target_tokenizer.no_truncation()
-        for token in self.all_special_tokens:
+        # A further special token has an id of its own in each vocabulary, as every token that is added later.
+        for token in self.special_tokens_map.values():
+            if isinstance(token, list):
+                continue
             ids = self._tokenizer.token_to_id(token), self.target_tokenizer.token_to_id(token)
             if ids[0] != ids[1]:
                 raise ValueError(

@@ -1,7 +1,7 @@
 """Splitting of a hundred paragraphs in eight languages, split by hand."""
 
 from benchmarks.sentences import count_right, read_paragraphs
-from glossa.pipeline_glossa import split_text
+from glossa.sentences_glossa import split_text
 
 
 def test_paragraphs_that_were_split_by_hand():

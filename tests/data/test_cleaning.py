@@ -8,7 +8,7 @@ from glossa.data.arguments import DataArguments
 from glossa.data.cleaning import clean
 from glossa.data.sources import FEATURES, load_source
 from glossa.errors import GlossaError
-from glossa.pipeline_glossa import clean_text
+from glossa.sentences_glossa import clean_text
 
 TRUSTED = DataArguments(trust_data=True)  # few rows, of which many are malformed
 
@@ -37,6 +37,11 @@ def pairs(dataset):
         ("\u2028a\u2009b\u3000", "a\u2009b"),
         ("½ ﬁ", "½ ﬁ"),
         (" \ufeff ", ""),
+        ("\u200b", ""),
+        ("\0", ""),
+        (" \u200b\u200f \u2060\x07", ""),
+        ("a\u200bb", "a\u200bb"),
+        ("\u200d.", "\u200d."),
     ],
 )
 def test_clean_text(text, cleaned):
@@ -46,6 +51,8 @@ def test_clean_text(text, cleaned):
 def test_reasons_are_counted_and_order_is_kept():
     train = raw(
         ("z", "Z"),
+        ("\u200b", "x"),
+        ("x", "\0"),
         ("a\tb", "", "no tab"),
         (" \u00a0", "x"),
         ("z ", " Z"),
@@ -57,11 +64,11 @@ def test_reasons_are_counted_and_order_is_kept():
     dataset, report = clean(DatasetDict(train=train), TRUSTED)
     assert dataset["train"].column_names == ["source", "target"]
     assert pairs(dataset["train"]) == [("z", "Z"), ("same", "same"), ("a", "Z")]
-    counts = {"read": 8, "malformed": 2, "empty": 1, "identical": 0, "duplicates": 2, "kept": 3}
+    counts = {"read": 10, "malformed": 2, "empty": 3, "identical": 0, "duplicates": 2, "kept": 3}
     assert report.splits == {"train": counts}
     assert report.malformed_rows == [
-        {"file": "a.tsv", "line": 2, "reason": "no tab", "excerpt": "a\tb"},
-        {"file": "a.tsv", "line": 7, "reason": "not UTF-8: byte 0xe9 at column 1", "excerpt": ""},
+        {"file": "a.tsv", "line": 4, "reason": "no tab", "excerpt": "a\tb"},
+        {"file": "a.tsv", "line": 9, "reason": "not UTF-8: byte 0xe9 at column 1", "excerpt": ""},
     ]
     assert json.loads(json.dumps(report.to_dict()))["splits"]["train"] == counts
 

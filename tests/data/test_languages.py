@@ -1,6 +1,6 @@
 import pytest
 
-from glossa.data.languages import LANGUAGES, language_code, settled_code
+from glossa.data.languages import LANGUAGES, language_code, language_name, settled_code
 
 
 @pytest.mark.parametrize("name", ["de", "DE", " German ", "ger", "deu", "deu_Latn", "de-AT", "de_Latn_AT", "Deutsch"])
@@ -30,3 +30,12 @@ def test_no_name_stands_for_two_languages():
     names = [name for code, others in LANGUAGES.items() for name in {code, *others.split()}]
     doubled = {name for name in names if names.count(name) > 1}
     assert doubled == set()
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [("en", "English"), ("pt_BR", "Portuguese (BR)"), ("zh-Hans-CN", "Chinese (Hans-CN)"), ("lo", "Lao"),
+     ("deu", "German"), ("tlh", "tlh"), ("xx_YY", "xx_YY")],
+)  # fmt: skip
+def test_the_name_of_a_code(code, name):
+    assert language_name(code) == name

@@ -47,6 +47,31 @@ def test_only_missing_splits_are_held_out(tmp_path):
     assert report.overlap == {"validation": {"source": 0, "target": 0}, "test": {"source": held_out, "target": 0}}
 
 
+def test_limits_draw_from_the_whole_split_by_seed_and_keep_the_order(tmp_path):
+    """In a file sorted by length, the first pairs would be the shortest."""
+    (tmp_path / "a.tsv").write_text("train\tzug\n")
+    for name in ("v", "t"):
+        rows = (f"{name}{'a' * length}\t{name}{'b' * length}\n" for length in range(1, 101))
+        (tmp_path / f"{name}.tsv").write_text("".join(rows))
+
+    def lengths(**settings):
+        splits, report = prepare_pairs(
+            DataArguments(
+                data_path=[str(tmp_path / "a.tsv")], validation_path=[str(tmp_path / "v.tsv")],
+                test_path=[str(tmp_path / "t.tsv")], trust_data=True, **settings,
+            )
+        )  # fmt: skip
+        assert report.splits["validation"]["read"] == report.splits["test"]["read"] == 100
+        return [[len(text) - 1 for text in splits[name]["source"]] for name in ("validation", "test")]
+
+    limits = {"max_validation_samples": 20, "max_test_samples": 30}
+    for found, size in zip(drawn := lengths(**limits), (20, 30), strict=True):
+        assert len(found) == size and found == sorted(set(found)), "in the order of the file, each once"
+        assert max(found) > 80 and 35 < sum(found) / size < 66
+    assert lengths(**limits) == drawn != lengths(**limits, split_seed=2)
+    assert lengths(max_test_samples=500) == [list(range(1, 101))] * 2
+
+
 def test_one_pair_is_too_few(tmp_path):
     (tmp_path / "a.tsv").write_text("a\tb\na\tb\n")
     with pytest.raises(GlossaError, match="1 pairs are too few"):

@@ -91,12 +91,11 @@ def test_predefined_splits_from_aligned_files_and_limits(tmp_path):
         data_path=[str(tmp_path / "a.en"), str(tmp_path / "a.fr")],
         validation_path=[str(tmp_path / "v.tsv")],
         max_train_samples=2,
-        max_validation_samples=1,
     )
     dataset = load_source(arguments)
     assert {name: pairs(part) for name, part in dataset.items()} == {
         "train": [("1", "un"), ("2", "deux")],
-        "validation": [("4", "quatre")],
+        "validation": [("4", "quatre"), ("5", "cinq")],
     }
 
 

@@ -165,6 +165,22 @@ def test_punctuation_is_decoded_without_extra_spaces(name, text):
     assert tokenizer.decode(tokenizer(text)["input_ids"], skip_special_tokens=True) == text
 
 
+@pytest.mark.parametrize("text", [text for text in HARD if text])
+def test_characters_are_decoded_exactly(text):
+    tokenizer = kind("character", [text, "é 🎉"], vocab_size=300)
+    assert set(tokenizer.get_vocab()) == {*SPECIAL_TOKENS, *text, *"é 🎉"}
+    found = tokenizer(text)["input_ids"]
+    assert tokens(tokenizer, text) == [*text, "</s>"]
+    assert tokenizer.decode(found, skip_special_tokens=True) == text
+
+
+def test_rare_characters_are_unknown_and_the_vocabulary_has_its_limit():
+    options = TokenizerArguments(tokenizer_model="character", min_frequency=3)
+    assert set(train_tokenizer(["aaa bb  "], 50, options=options).get_vocab()) == {*SPECIAL_TOKENS, "a", " "}
+    assert set(kind("character", ["aaabbc"], vocab_size=6).get_vocab()) == {*SPECIAL_TOKENS, "a", "b"}
+    assert tokens(kind("character", ["ab"]), "a?") == ["a", "<unk>", "</s>"]
+
+
 def test_wordpiece_marks_subwords_that_continue_a_word():
     tokenizer = kind("wordpiece", ["lower lowest low slow"] * 3, vocab_size=16)
     pieces = tokens(tokenizer, "slowest")[:-1]

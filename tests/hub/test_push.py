@@ -20,7 +20,7 @@ from glossa.inference.translator import Translator
 ROOT = Path(__file__).parents[2]
 NAME, TOKEN = "someone/tiny-en-fr", "hf_secretsecretsecret"
 CODE = {f"{name}_glossa.py" for name in ("configuration", "experts", "generation", "layers", "loss", "modeling")}
-CODE |= {"pipeline_glossa.py"}
+CODE |= {"pipeline_glossa.py", "sentences_glossa.py"}
 FILES = CODE | {
     "config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",
     "README.md", "metrics.json", "history.json", "versions.json", "samples.md", "curves.png", "handler.py",
@@ -282,7 +282,7 @@ def test_space_is_pushed_with_model_and_examples(hub, tiny_run, tmp_path):
     files = hub.files(NAME, kind="spaces")
     assert set(files) == {"app.py", "handler.py", "requirements.txt", "README.md", "settings.json", ".gitattributes"}
     settings = json.loads(files["settings.json"])
-    assert (settings["model"], settings["direction"], len(settings["examples"])) == (NAME, "en to fr", 5)
+    assert (settings["model"], settings["direction"], len(settings["examples"])) == (NAME, "English to French", 5)
     card = RepoCard(files["README.md"].decode())
     assert (card.data.sdk, card.data.app_file, card.data.models) == ("gradio", "app.py", [NAME])
 

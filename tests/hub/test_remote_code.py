@@ -14,8 +14,8 @@ from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.data.vocabulary import train_tokenizer
 
 PACKAGE = Path(__file__).parents[2] / "modeling/glossa"
-TRAVELLERS = ["configuration", "experts", "generation", "layers", "loss", "modeling", "pipeline", "tokenization"]
-TRAVELLERS = [f"{name}_glossa" for name in TRAVELLERS]
+TRAVELLERS = ["configuration", "experts", "generation", "layers", "loss", "modeling", "pipeline", "sentences"]
+TRAVELLERS = [f"{name}_glossa" for name in [*TRAVELLERS, "tokenization"]]
 ALLOWED = {"torch", "transformers", "huggingface_hub", "tokenizers"} | set(sys.stdlib_module_names)
 SENTENCES = ["The cat sleeps on the mat.", "Où est-ce qu’il l'a posé ?"]
 # Users who load the folder may lack the package and its dependencies other than torch and transformers.

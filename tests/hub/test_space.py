@@ -128,7 +128,7 @@ def shown(page):
 
 
 def test_translates_with_the_selected_beams(page, sentence, translations, images):
-    assert page.title() == "Translate en to fr"
+    assert page.title() == "Translate English to French"
     page.locator("#component-0, button", has_text=sentence).first.wait_for(state="attached")  # among the examples
     translate(page, sentence)
     page.wait_for_selector("#heat table")

@@ -13,7 +13,7 @@ pytest.importorskip("gradio", reason="the Space needs gradio: pip install -e .[d
 
 @pytest.fixture(scope="module")
 def app(tiny_run, tmp_path_factory):
-    """The module of the Space, staged as for a push."""
+    """The page of the Space, staged as for a push."""
     folder = tmp_path_factory.mktemp("space")
     stage(tiny_run, "someone/en-fr", folder / "model")
     stage_space("someone/en-fr", tiny_run, folder / "space")
@@ -26,7 +26,7 @@ def app(tiny_run, tmp_path_factory):
         spec = importlib.util.spec_from_file_location("app", folder / "space/app.py")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        yield module
+        yield module.space_page()
 
 
 def test_a_translation_with_its_attention(app):
@@ -34,7 +34,7 @@ def test_a_translation_with_its_attention(app):
     assert message == "" and ("<table>" in heat or "up to 60 tokens" in heat)
     assert choices["value"] == best and 1 <= len(choices["choices"]) <= 2
     assert app.choose("a k.", best)[0] == best
-    assert app.page() is not None, "a page without examples"
+    assert app.blocks() is not None, "a page without examples"
 
 
 @pytest.mark.parametrize(

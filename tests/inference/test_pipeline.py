@@ -13,7 +13,7 @@ import evaluate
 import pytest
 import torch
 from datasets import Dataset, Features, Value
-from transformers import AutoModelForSeq2SeqLM, GenerationConfig, StoppingCriteria, pipeline
+from transformers import AutoModelForSeq2SeqLM, GenerationConfig, StoppingCriteria, TextIteratorStreamer, pipeline
 from transformers.pipelines.pt_utils import KeyDataset
 
 import glossa
@@ -21,7 +21,7 @@ from glossa import GlossaConfig, GlossaForConditionalGeneration, TranslationPipe
 from glossa.data.vocabulary import train_tokenizer
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
-from glossa.pipeline_glossa import split_text
+from glossa.sentences_glossa import split_text
 
 TEXTS = ["Where is the cat?", "a b.", "", "The cat sleeps on the mat, and the dog does not.", "  \n", "Yes.", "a b."]
 
@@ -186,6 +186,21 @@ def test_the_task_names_of_transformers_4_give_this_pipeline(parts, alone):
         pipeline("translate", model=model, tokenizer=tokenizer)
 
 
+def test_a_task_with_other_languages_than_the_model_is_refused(parts, alone, monkeypatch, documented):
+    model, tokenizer = parts
+    monkeypatch.setattr(model.config, "source_language", "en")
+    monkeypatch.setattr(model.config, "target_language", "pt_BR")
+    for task in ("translation", "translation_en_to_pt_BR", "translation_EN-GB_to_pt"):
+        translate = pipeline(task, model=model, tokenizer=tokenizer)
+        assert translate(TEXTS[0]) == [{"translation_text": alone[0]}]
+    for task in ("translation_pt_to_en", "translation_en_to_fr", "translation_de_to_pt"):
+        with pytest.raises(
+            ValueError, match=f"The task is {task}, but the model translates from en to pt_BR"
+        ) as error:
+            pipeline(task, model=model, tokenizer=tokenizer)
+    documented("Translating and scoring", error.value)
+
+
 def test_the_evaluator_of_evaluate_takes_a_model(parts, alone):
     model, tokenizer = parts
     rows = Dataset.from_dict({"text": TEXTS[:2], "label": [alone[0], "other"]})
@@ -315,6 +330,16 @@ def test_a_length_that_the_caller_gives_wins_over_that_of_the_run(tiny_run):
     ids = tokenizer("a k.", return_tensors="pt")
     for settings, length in (({}, 13), ({"max_length": 5}, 5), ({"max_new_tokens": 20}, 21)):  # the run's is 12
         assert model.generate(**ids, **settings, suppress_tokens=[tokenizer.eos_token_id]).shape[1] == length
+
+
+def test_a_streamer_takes_the_defaults_of_a_run_but_for_its_beams(tiny_run):
+    model, tokenizer = load_model(str(tiny_run)), load_tokenizer(str(tiny_run))
+    ids = tokenizer("a k.", return_tensors="pt")
+    streamer = TextIteratorStreamer(tokenizer, skip_special_tokens=True, timeout=10)
+    with pytest.raises(ValueError, match="Make sure that `num_beams` is set to 1"):
+        model.generate(**ids, streamer=streamer)
+    written = model.generate(**ids, streamer=streamer, num_beams=1, suppress_tokens=[0, 1, 2, 3])
+    assert "".join(streamer) == tokenizer.decode(written[0], skip_special_tokens=True) != ""
 
 
 @pytest.mark.parametrize("default", [{"max_length": 13}, {"max_new_tokens": 12}], ids=str)

@@ -7,7 +7,8 @@ from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.data.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
 from glossa.inference.translator import Engine, Translation, Translator
-from glossa.pipeline_glossa import LOWEST_SCORE, clean_text, search_distinct, split_text
+from glossa.pipeline_glossa import LOWEST_SCORE, TranslationPipeline, search_distinct
+from glossa.sentences_glossa import clean_text, split_text
 
 TEXT = [
     f"The {noun} {verb} a {other}."
@@ -56,6 +57,15 @@ def test_blank_lines_have_blank_translations(model, tokenizer):
     results = Translator(model, tokenizer, num_beams=3, num_return_sequences=3).translate(SENTENCES)
     assert [len(translations) for translations in results] == [3] * len(SENTENCES)
     assert [t.text for t in results[2] + results[4]] == [""] * 6
+
+
+def test_text_of_invisible_characters_is_blank(model, tokenizer):
+    invisible = ["\u200b", "\0", " \u2060\u200d"]
+    assert Translator(model, tokenizer).best([*invisible, SENTENCES[0]])[:3] == [""] * 3
+    translate = TranslationPipeline(model, tokenizer)
+    for split_sentences in (True, False):
+        found = translate(invisible, split_sentences=split_sentences)
+        assert found == [{"translation_text": ""}] * 3
 
 
 def test_scores_are_log_probabilities_best_first(model, tokenizer):

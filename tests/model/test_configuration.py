@@ -12,6 +12,8 @@ from glossa.configuration_glossa import PUBLISHED_2017
 UNUSUAL = {
     "split_sentences": False,
     "length_ratio": 1.25,
+    "source_language": "de",
+    "target_language": "pt_BR",
     "vocab_size": 90,
     "decoder_vocab_size": 70,
     "d_model": 24,

@@ -96,6 +96,28 @@ def test_special_tokens_as_text_and_new_ones(tokenizer):
     assert grown.decode(encoded["labels"], skip_special_tokens=True) == "He lives in Kyoto"
 
 
+def test_languages_are_saved(tokenizer, tmp_path):
+    named = copy.deepcopy(tokenizer)
+    assert named.src_lang is named.tgt_lang is None
+    GlossaTokenizer(
+        tokenizer_object=named.backend_tokenizer, target_tokenizer_object=named.target_tokenizer, src_lang="fr",
+        tgt_lang="en",
+    ).save_pretrained(tmp_path)  # fmt: skip
+    loaded = GlossaTokenizer.from_pretrained(tmp_path)
+    assert (loaded.src_lang, loaded.tgt_lang) == ("fr", "en")
+
+
+def test_an_added_special_token_has_an_id_in_each_vocabulary(tokenizer, tmp_path):
+    grown = copy.deepcopy(tokenizer)
+    assert len(grown) != grown.target_vocab_size
+    grown.add_special_tokens({"extra_special_tokens": ["<de>"]})
+    grown.save_pretrained(tmp_path)
+    loaded = GlossaTokenizer.from_pretrained(tmp_path)
+    assert loaded("Il vit", text_target="He lives") == tokenizer("Il vit", text_target="He lives")
+    assert loaded.convert_tokens_to_ids("<de>") == len(tokenizer)
+    assert loaded.target_tokenizer.token_to_id("<de>") == tokenizer.target_vocab_size
+
+
 def test_collating_and_copies(tokenizer):
     rows = [tokenizer(s, text_target=t) for s, t in zip(SOURCES, TARGETS, strict=True)]
     batch = DataCollatorForSeq2Seq(tokenizer)([dict(row) for row in rows])

@@ -1,7 +1,8 @@
 """Draw what a model attends to, or the curves of runs.
 
 `glossa plot attention MODEL --source "..." [--target "..."] --output attention.png` draws every head of a layer
-against the tokens and prints the word alignment (Pharaoh format, source-target).
+against the tokens and prints the word alignment (Pharaoh format, source-target). `--layer all` draws all layers in one
+grid, a row for each.
 `glossa plot curves RUN [RUN ...] --output curves.png` overlays loss and BLEU of several runs.
 """
 
@@ -10,6 +11,8 @@ from pathlib import Path
 
 from ..errors import GlossaError
 from ..inference.loading import check_name, load_model, load_tokenizer
+
+ALL = "all"
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
@@ -22,7 +25,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     attention.add_argument("--source", required=True, help="the source sentence")
     attention.add_argument("--target", help="the target sentence (default: the model's translation)")
     attention.add_argument("--part", choices=("encoder", "decoder", "cross"), default="cross", help="default: cross")
-    attention.add_argument("--layer", type=int, default=-1, help="from 0, or from the end: -1 (default) is the last")
+    meaning = "from 0, or from the end: -1 (default) is the last; all: every layer"
+    attention.add_argument("--layer", type=layer_number, default=-1, metavar="N|all", help=meaning)
     attention.add_argument("--head", type=int, help="one head, from 0 (default: all of the layer)")
     attention.add_argument("--output", default="attention.png", help=".png, .svg or .pdf (default: attention.png)")
     curves = commands.add_parser("curves", help="loss and BLEU of one or more runs in one picture")
@@ -42,20 +46,32 @@ def main(argv: list[str]) -> None:
 def plot_attention(arguments: argparse.Namespace) -> None:
     check_name(arguments.model)
     from ..evaluation.attention import align_words, attention_maps
-    from ..plots import draw_attention
+    from ..plots import draw_all_attention, draw_attention
 
     model, tokenizer = load_model(arguments.model), load_tokenizer(arguments.model)
     maps = attention_maps(model, tokenizer, arguments.source, arguments.target)
     weights = getattr(maps, arguments.part)  # [layers, heads, rows, columns]
-    layer = choose("layer", arguments.layer, len(weights))
-    heads = weights[layer]
+    head = 0 if arguments.head is None else choose("head", arguments.head, weights.shape[1])
     if arguments.head is not None:
-        head = choose("head", arguments.head, len(heads))
-        heads = heads[head : head + 1]
+        weights = weights[:, head : head + 1]
     rows = maps.source if arguments.part == "encoder" else maps.target
     columns = maps.target_inputs if arguments.part == "decoder" else maps.source
-    draw_attention(heads, rows, columns, f"{arguments.part}, layer {layer}", Path(arguments.output))
+    if arguments.layer == ALL:
+        draw_all_attention(weights, rows, columns, arguments.part, Path(arguments.output), head)
+    else:
+        layer = choose("layer", arguments.layer, len(weights))
+        title = f"{arguments.part}, layer {layer}"
+        draw_attention(weights[layer], rows, columns, title, Path(arguments.output), head)
     print(align_words(maps))
+
+
+def layer_number(text: str) -> int | str:
+    if text == ALL:
+        return text
+    try:
+        return int(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor {ALL}") from error
 
 
 def choose(name: str, value: int, count: int) -> int:

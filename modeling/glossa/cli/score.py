@@ -2,7 +2,7 @@
 
 Prints BLEU, chrF++ and TER with 95% bootstrap intervals and sacreBLEU's signatures, greedy and with beams, against
 the first reference of each source, and against all of them where some source has several. `--baseline OTHER` also
-tests whether the difference to another model could be chance, by paired bootstrap.
+tests whether the difference to another model could be chance, by paired bootstrap of BLEU, chrF++ and TER.
 """
 
 import argparse
@@ -10,7 +10,9 @@ import json
 from pathlib import Path
 
 from ..errors import GlossaError
-from ..inference.loading import check_name, load_model, load_tokenizer
+from ..inference.loading import check_name, load_languages, load_model, load_tokenizer
+
+METRICS = ("bleu", "chrf", "ter", "rouge", "cer", "wer")
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
@@ -26,6 +28,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--num_beams", type=int, nargs="+", help="beams (default: 1 and the model's own)")
     parser.add_argument("--batch_tokens", type=int, default=4096, help="source tokens a batch (default: 4096)")
     parser.add_argument("--n_bootstrap", type=int, default=1000, help="resamples for intervals (default: 1000)")
+    meaning = "bleu chrf ter (the default), rouge, cer (character error rate), wer (word error rate)"
+    parser.add_argument("--metrics", nargs="+", choices=METRICS, default=METRICS[:3], metavar="NAME", help=meaning)
     parser.add_argument("--baseline", help="another model: test whether the difference could be chance")
     parser.add_argument("--output", help="write scores and translations to this JSON file")
     return parser.parse_args(argv)
@@ -37,17 +41,21 @@ def main(argv: list[str]) -> None:
 
     from ..data.arguments import DataArguments
     from ..data.pairs import load_pairs
+    from ..evaluation.further_metrics import check_packages, choose_scores
     from ..evaluation.metrics import bleu_tokenizer, paired_bootstrap
     from ..evaluation.scoring import comparison_table, score_table, score_translators
     from ..run_folder import RunFolder
 
     recipe = RunFolder(arguments.model).recipe
-    languages = {name: getattr(arguments, name) or recipe.get(name) for name in ("source_language", "target_language")}
+    names = ("source_language", "target_language")
+    own = dict(zip(names, load_languages(arguments.model), strict=True))
+    languages: dict = {name: getattr(arguments, name) or own[name] for name in names}
     if arguments.data_path and None in languages.values():
         raise GlossaError(
             f"{arguments.model} does not say its languages: give --source_language and --target_language."
         )
     choice = arguments.bleu_tokenizer or recipe.get("bleu_tokenizer", "auto")
+    check_packages(arguments.metrics)
     tokenize = bleu_tokenizer(languages["target_language"] or "", choice)
     systems = load(arguments.model, arguments)
     if arguments.data_path:
@@ -55,6 +63,7 @@ def main(argv: list[str]) -> None:
     else:
         pairs = RunFolder(arguments.model).load_held_out(arguments.split)
     results = score_translators(systems, pairs, tokenize, arguments.n_bootstrap)
+    results = choose_scores(results, arguments.metrics, tokenize, arguments.n_bootstrap)
     print(score_table(results))
     report: dict = {"model": arguments.model, "results": results}
     if arguments.baseline:

@@ -82,11 +82,11 @@ class DataArguments:
     )
     max_validation_samples: int | None = field(
         default=None,
-        metadata={"help": "Keep the first N validation pairs. Default: all."},
+        metadata={"help": "Keep N validation pairs, drawn with split_seed, in their order. Default: all."},
     )
     max_test_samples: int | None = field(
         default=None,
-        metadata={"help": "Keep the first N test pairs. Default: all."},
+        metadata={"help": "Keep N test pairs, drawn likewise. Default: all."},
     )
     validation_size: float = field(
         default=0.01,
@@ -101,7 +101,7 @@ class DataArguments:
     )
     split_seed: int = field(
         default=1,
-        metadata={"help": "Seed of the random choice of held-out pairs."},
+        metadata={"help": "Seed of the random choices of held-out pairs."},
     )
     strict: bool = field(
         default=False,
@@ -209,16 +209,19 @@ class TokenizerArguments:
 
     _argument_group_name = "tokenizer"
 
+    tokenizer: str | None = _setting(
+        None, "Folder or Hub name of a saved tokenizer, or of a model that has one, to use instead of learning one."
+    )
     vocab_size: int = _setting(
         8000, "Size of the shared vocabulary; with target_vocab_size, of the source vocabulary."
     )
     target_vocab_size: int | None = _setting(
         None, "Size of the target vocabulary. If given, source and target have separate vocabularies."
     )
-    tokenizer_model: Literal["bpe", "unigram", "wordpiece", "word"] = _setting(
-        "bpe", "Subwords (byte-level BPE, Unigram, WordPiece) or whole words."
+    tokenizer_model: Literal["bpe", "unigram", "wordpiece", "word", "character"] = _setting(
+        "bpe", "Subwords (byte-level BPE, Unigram, WordPiece), whole words or characters."
     )
-    min_frequency: int = _setting(2, "Leave out subwords and words that are rarer than this in the training text.")
+    min_frequency: int = _setting(2, "Leave out subwords, words or characters that are rarer than this in the text.")
     normalization: list[str] = field(
         default_factory=list,
         metadata={"help": "Normalization steps, in order: nfkc, lowercase, hyphens_to_spaces, strip_punctuation."},
@@ -234,6 +237,8 @@ class TokenizerArguments:
     )
 
     def __post_init__(self):
+        if self.tokenizer is not None:
+            self._refuse_ignored()
         for step in self.normalization:
             if step not in NORMALIZATION_STEPS:
                 raise GlossaError(f"normalization has {step!r}; its steps are {', '.join(NORMALIZATION_STEPS)}.")
@@ -248,3 +253,14 @@ class TokenizerArguments:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise GlossaError(f"{name} is {value}; it must be at least 1.")
+
+    def _refuse_ignored(self) -> None:
+        """A saved tokenizer is used as it is; settings of a new one would be ignored."""
+        new = TokenizerArguments()
+        for setting in fields(self):
+            value = getattr(self, setting.name)
+            if setting.name != "tokenizer" and value != getattr(new, setting.name):
+                raise GlossaError(
+                    f"{setting.name} is {value}, but tokenizer is {self.tokenizer}, which is used as it is. Leave one "
+                    "of the two out."
+                )

@@ -7,9 +7,9 @@ import numpy
 import xxhash
 from datasets import Dataset, DatasetDict, Features, Value
 
-from .. import pipeline_glossa
+from .. import sentences_glossa
 from ..errors import GlossaError
-from ..pipeline_glossa import clean_text, split_text
+from ..sentences_glossa import clean_text, split_text
 from . import plausibility, readers, splitting
 from .arguments import DataArguments
 from .caching import cached_map
@@ -78,7 +78,7 @@ def _clean_split(split: str, rows: Dataset, arguments: DataArguments, report: Da
         rows,
         _check_rows,
         sorted(rules.items()),
-        [pipeline_glossa, readers, splitting],
+        [sentences_glossa, readers, splitting],
         fn_kwargs=rules,
         remove_columns=rows.column_names,
         features=_CHECKED,
@@ -134,7 +134,7 @@ def _split_rows(rows: Dataset) -> Dataset:
                     columns[name].append(value)
         return columns
 
-    return cached_map(rows, split, code=[pipeline_glossa], features=rows.features, desc="splitting rows")
+    return cached_map(rows, split, code=[sentences_glossa], features=rows.features, desc="splitting rows")
 
 
 def _sentences(record: dict) -> list[tuple[str, str]]:

@@ -44,6 +44,16 @@ def language_code(name: str) -> str | None:
     return _CODES.get(plain[1] if plain else name)
 
 
+def language_name(code: str) -> str:
+    """The English name of the language with this code, "Portuguese (BR)" for "pt_BR"; the code of an unknown one."""
+    plain, *region = re.split(r"[-_]", code.strip(), maxsplit=1)
+    known = LANGUAGES.get(_CODES.get(plain.casefold(), ""), "").split()
+    if not known:
+        return code
+    name = next((name for name in known if len(name) > 3), known[-1]).capitalize()
+    return f"{name} ({region[0]})" if region else name
+
+
 def settled_code(name: str) -> str:
     """`name`, or the code of the language that it names; a script or region stays, as in "pt_BR"."""
     return _CODES.get(name.strip().casefold(), name)

@@ -7,14 +7,15 @@ from datasets import Dataset, DatasetDict
 from .arguments import DataArguments
 from .cleaning import DataReport, clean
 from .sources import SPLITS, load_source
-from .splitting import check_overlap, split_by_component
+from .splitting import check_overlap, sample_rows, split_by_component
 
 
 def prepare_pairs(arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
     """Pairs (columns `source`, `target`) in "train", "validation" and "test", and a report of the preparation.
 
     Predefined splits are kept. Missing splits are held out of the training pairs by connected components, unless their
-    size is 0. Raises `GlossaError` if the settings or the data are invalid.
+    size is 0. `max_validation_samples` and `max_test_samples` draw pairs with `split_seed`. Raises `GlossaError` if
+    the settings or the data are invalid.
     """
     dataset, report = clean(load_source(arguments), arguments)
     missing = {
@@ -23,9 +24,9 @@ def prepare_pairs(arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
     if any(missing.values()):
         dataset |= split_by_component(dataset["train"], **missing, seed=arguments.split_seed)
     for name in ("validation", "test"):
-        limit = getattr(arguments, f"max_{name}_samples")
-        if name in dataset and limit is not None:
-            dataset[name] = dataset[name].select(range(min(limit, len(dataset[name]))))
+        if name in dataset:
+            limit = getattr(arguments, f"max_{name}_samples")
+            dataset[name] = sample_rows(dataset[name], limit, arguments.split_seed)
     dataset = DatasetDict({name: dataset[name] for name in SPLITS if name in dataset})
     report.sizes = {name: len(part) for name, part in dataset.items()}
     report.overlap = check_overlap(dataset)

@@ -47,22 +47,22 @@ def load_source(arguments: DataArguments) -> DatasetDict:
     there is a problem), `line` (1-based), `problem` and `file`. Rows are cached, so an unchanged file is read once.
     Raises `GlossaError` if the data is missing, damaged or empty, or lacks a language.
     """
-    limits = {name: getattr(arguments, f"max_{name}_samples") for name in SPLITS}
+    limit = arguments.max_train_samples
     if arguments.data_path:
-        loaded = {"train": read_files(arguments.data_path, _columns(arguments), limits["train"])}
+        loaded = {"train": read_files(arguments.data_path, _columns(arguments), limit)}
     elif arguments.dataset == "anki":
         language = anki.other_language(arguments.source_language, arguments.target_language)
-        loaded = {"train": read_files([anki.download_anki(language)], _columns(arguments), limits["train"])}
+        loaded = {"train": read_files([anki.download_anki(language)], _columns(arguments), limit)}
     elif arguments.dataset == "embedded":
         from .embedded.corpus import embedded_corpus
 
-        loaded = _from_splits(embedded_corpus(), arguments, limits, "the embedded corpus", "embedded")
+        loaded = _from_splits(embedded_corpus(), arguments, "the embedded corpus", "embedded")
     else:
-        loaded = _from_hub(arguments, limits)
+        loaded = _from_hub(arguments)
     for name in ("validation", "test"):
         paths = getattr(arguments, f"{name}_path")
         if paths:
-            loaded[name] = read_files(paths, _columns(arguments), limits[name])
+            loaded[name] = read_files(paths, _columns(arguments), None)
     return DatasetDict({name: loaded[name] for name in SPLITS if name in loaded})
 
 
@@ -123,7 +123,7 @@ def _generated(generate, arguments: dict, settings: tuple) -> Dataset:
         raise
 
 
-def _from_hub(arguments: DataArguments, limits: dict[str, int | None]) -> dict[str, Dataset]:
+def _from_hub(arguments: DataArguments) -> dict[str, Dataset]:
     name = arguments.dataset + (f" ({arguments.dataset_config})" if arguments.dataset_config else "")
     try:
         builder = load_dataset_builder(arguments.dataset, arguments.dataset_config)
@@ -132,7 +132,7 @@ def _from_hub(arguments: DataArguments, limits: dict[str, int | None]) -> dict[s
         else:
             builder.download_and_prepare()
             splits = builder.as_dataset()
-        return _from_splits(splits, arguments, limits, name, builder.cache_dir)
+        return _from_splits(splits, arguments, name, builder.cache_dir)
     except (OSError, ValueError, RuntimeError, DatasetsError, *http_errors()) as error:
         reason = (isinstance(error, DatasetGenerationError) and error.__cause__) or error
         raise GlossaError(
@@ -142,7 +142,7 @@ def _from_hub(arguments: DataArguments, limits: dict[str, int | None]) -> dict[s
         ) from error
 
 
-def _from_splits(splits, arguments: DataArguments, limits, name: str, version: str) -> dict[str, Dataset]:
+def _from_splits(splits, arguments: DataArguments, name: str, version: str) -> dict[str, Dataset]:
     """Raw rows of the splits of a loaded data set; `version` must change with its content."""
     if "train" not in splits:
         raise GlossaError(f"{name} has no 'train' split but {sorted(splits)}; choose another data set.")
@@ -150,7 +150,8 @@ def _from_splits(splits, arguments: DataArguments, limits, name: str, version: s
     for split in SPLITS:
         if split not in splits:
             continue
-        rows, limit = splits[split], limits[split]
+        # Held-out rows are limited after cleaning, by a random choice among all.
+        rows, limit = splits[split], arguments.max_train_samples if split == "train" else None
         # Streams of JSON or CSV have no features until the first row is read.
         example = rows.features or next(iter(rows), None)
         if example is None:

@@ -78,6 +78,14 @@ def split_by_component(dataset: Dataset, validation_size: float, test_size: floa
     return DatasetDict(splits)
 
 
+def sample_rows(rows: Dataset, count: int | None, seed: int) -> Dataset:
+    """`count` random rows in their order, or all of them: the first ones are the shortest in a sorted file."""
+    if count is None or count >= len(rows):
+        return rows
+    chosen = numpy.random.default_rng(seed).choice(len(rows), count, replace=False)
+    return rows.select(numpy.sort(chosen))
+
+
 def _count(size: float, total: int) -> int:
     return int(size) if size >= 1 else max(1, round(size * total)) if size else 0
 

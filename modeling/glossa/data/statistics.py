@@ -4,7 +4,7 @@ from itertools import islice
 
 from datasets import Dataset
 
-from ..pipeline_glossa import split_text
+from ..sentences_glossa import split_text
 
 SAMPLE = 10_000  # pairs that are looked at; their order is that of the data
 

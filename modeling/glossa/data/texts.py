@@ -18,7 +18,7 @@ from .files import is_table
 from .pairs import prepare_pairs
 from .readers import Columns
 from .sources import load_source, read_files
-from .splitting import check_overlap, split_by_component
+from .splitting import check_overlap, sample_rows, split_by_component
 
 _TOKENIZED = Features(
     {"input_ids": List(Value("int32")), "source_length": Value("int32"), "target_length": Value("int32")}
@@ -44,9 +44,10 @@ def prepare_texts(arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
         rows, report = clean(load_texts(arguments), replace(arguments, drop_identical=False), sides=False)
         if "validation" not in rows and arguments.validation_size:
             rows |= split_by_component(rows["train"], arguments.validation_size, 0, arguments.split_seed)
-        elif "validation" in rows and arguments.max_validation_samples:
-            kept = min(arguments.max_validation_samples, len(rows["validation"]))
-            rows["validation"] = rows["validation"].select(range(kept))
+        elif "validation" in rows:
+            rows["validation"] = sample_rows(
+                rows["validation"], arguments.max_validation_samples, arguments.split_seed
+            )
         report.overlap = check_overlap(DatasetDict(rows))
         texts = DatasetDict(
             {split: part.select_columns(["source"]).rename_column("source", "text") for split, part in rows.items()}
@@ -65,7 +66,7 @@ def load_texts(arguments: DataArguments) -> DatasetDict:
         sides = replace(arguments, source_column=column, target_column=column, validation_path=[], test_path=[])
         loaded = {split: rows for split, rows in load_source(sides).items() if split != "test"}
     for split, paths in (("train", arguments.data_path), ("validation", arguments.validation_path)):
-        limit = getattr(arguments, f"max_{split}_samples")
+        limit = arguments.max_train_samples if split == "train" else None
         plain = [path for path in paths if not is_table(path)]
         if plain and column:
             raise GlossaError(

@@ -1,4 +1,4 @@
-"""Tokenizer training: byte-level BPE, Unigram, WordPiece or whole words, with a shared or with two vocabularies."""
+"""Tokenizer training: byte-level BPE, Unigram, WordPiece, words or characters, with one or with two vocabularies."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -46,8 +46,8 @@ def train_tokenizer(
 
     Args:
         texts: Sentences, or batches of them.
-        vocab_size: Size of the vocabulary, special tokens included (for byte-level BPE also the 256 bytes). Unigram
-            and whole words give fewer tokens if the text has fewer.
+        vocab_size: Size of the vocabulary, special tokens included (for byte-level BPE also the 256 bytes). Unigram,
+            whole words and characters give fewer tokens if the text has fewer.
         max_length: Saved as `model_max_length`, which `truncation=True` uses.
         options: All other settings; its vocabulary sizes are ignored.
         extra_special_tokens: Further special tokens; their ids follow the four that every Glossa tokenizer has.
@@ -186,6 +186,16 @@ def _whole_words(vocab_size: int, special: list[str], options: TokenizerArgument
     )
 
 
+def _characters(vocab_size: int, special: list[str], options: TokenizerArguments, name: str):
+    """Every character (Unicode code point) is a token, spaces too."""
+    tokenizer = Tokenizer(models.WordLevel(unk_token=UNKNOWN))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
+    tokenizer.decoder = decoders.Fuse()
+    return tokenizer, trainers.WordLevelTrainer(
+        vocab_size=vocab_size, min_frequency=options.min_frequency, special_tokens=special, show_progress=False
+    )
+
+
 def _words(options: TokenizerArguments):
     return pre_tokenizers.Whitespace() if options.split_punctuation else pre_tokenizers.WhitespaceSplit()
 
@@ -198,3 +208,4 @@ def _spaced(decoder, options: TokenizerArguments):
 
 
 _BUILD = {"bpe": _byte_level_bpe, "unigram": _unigram, "wordpiece": _wordpiece, "word": _whole_words}
+_BUILD |= {"character": _characters}

@@ -8,7 +8,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ..data.vocabulary import target_vocabulary
 from ..inference.translator import Translator
-from ..pipeline_glossa import clean_text
+from ..sentences_glossa import clean_text
 
 
 @dataclass

@@ -12,6 +12,7 @@ from ..data.vocabulary import target_vocabulary
 from ..errors import GlossaError
 from ..inference.plausibility import rates
 from ..inference.translator import Translator
+from .further_metrics import FURTHER
 from .metrics import TranslationMetric
 
 logger = logging.getLogger(__name__)
@@ -103,7 +104,8 @@ def score_table(results: dict[str, dict]) -> str:
     `results` maps row labels to results of [`score_translator`]. Scores against all references have a row only if
     they differ from the scores against the first reference.
     """
-    rows, signatures = [], {name: {} for name in METRICS}  # type: ignore[var-annotated]
+    rows: list[list[str]] = []
+    signatures: dict[str, dict[str, None]] = {}
     for name, result in results.items():
         kinds = distinct(result["scores"])
         for kind in kinds:
@@ -111,9 +113,10 @@ def score_table(results: dict[str, dict]) -> str:
             label = name if len(kinds) == 1 else f"{name}, {REFERENCES[kind]}"
             rows.append([label, *(f"{s['score']:.2f} [{s['low']:.1f}, {s['high']:.1f}]" for s in scores.values())])
             for metric, found in scores.items():
-                signatures[metric][found["signature"]] = None
-    lines = _aligned([["", *METRICS.values()], *rows])
-    return "\n".join([*lines, *(f"{METRICS[name]}: {text}" for name, texts in signatures.items() for text in texts)])
+                signatures.setdefault(metric, {})[found["signature"]] = None
+    names = METRICS | FURTHER
+    lines = _aligned([["", *(names[metric] for metric in signatures)], *rows])
+    return "\n".join([*lines, *(f"{names[name]}: {text}" for name, texts in signatures.items() for text in texts)])
 
 
 def comparison_table(tests: dict[str, dict]) -> str:

@@ -6,9 +6,13 @@ from types import ModuleType
 from ..errors import GlossaError
 
 
-def require(package: str) -> ModuleType:
-    """Import an optional package. Raises `GlossaError` with installation instructions if it is missing."""
+def require(package: str, extra: str = "engine") -> ModuleType:
+    """Import a module of an optional package, which Glossa's `extra` installs.
+
+    Raises `GlossaError` with installation instructions if it is missing.
+    """
     try:
         return importlib.import_module(package)
     except ImportError as error:
-        raise GlossaError(f'The package {package} is missing. Install it: pip install "glossa[engine]".') from error
+        name = package.split(".")[0]
+        raise GlossaError(f'The package {name} is missing. Install it: pip install "glossa[{extra}]".') from error

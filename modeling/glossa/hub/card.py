@@ -11,6 +11,7 @@ from huggingface_hub.errors import HFValidationError
 from huggingface_hub.utils import validate_repo_id
 from sacrebleu.metrics import CHRF
 
+from ..data.languages import language_name
 from ..errors import GlossaError, http_errors
 from ..evaluation.scoring import METRICS, NORMALIZED, REFERENCES, distinct
 from ..run_folder import RunFolder, table_cell
@@ -100,17 +101,22 @@ class Run:
     # -- model ------------------------------------------------------------------------------------------------------
 
     @property
+    def sides(self) -> list[str | None]:
+        """The codes of source and target language: of the config, or of the recipe of an older run."""
+        names = ("source_language", "target_language")
+        return [self.config.get(name) or self.recipe.get(name) for name in names]
+
+    @property
     def languages(self) -> list[str] | None:
         """Language codes of source and target as the Hub expects them: two or three letters."""
-        codes = [self.recipe.get(f"{side}_language", "") for side in ("source", "target")]
-        codes = [re.split(r"[-_]", code)[0].lower() for code in codes]
+        codes = [re.split(r"[-_]", code or "")[0].lower() for code in self.sides]
         return codes if all(re.fullmatch(r"[a-z]{2,3}", code) for code in codes) else None
 
     @property
     def direction(self) -> str:
-        """The direction, such as "en to fr"; "" if the recipe does not name both languages."""
-        sides = [self.recipe.get("source_language"), self.recipe.get("target_language")]
-        return " to ".join(sides) if all(sides) else ""
+        """The direction, such as "English to French"; "" if the languages are not known."""
+        names = [language_name(code) for code in self.sides if code]
+        return " to ".join(names) if len(names) == 2 else ""
 
     @property
     def hub_dataset(self) -> str | None:

@@ -30,11 +30,48 @@ def load_model(name: str, device: str = "cpu") -> "PreTrainedModel":
 
 
 def load_tokenizer(name: str) -> "PreTrainedTokenizerBase":
-    """Load the tokenizer from the folder or Hub repository of a model. Raises `GlossaError` if it does not load."""
-    check_name(name)
+    """Load a tokenizer from its own folder or from the folder or Hub repository of a model.
+
+    Raises `GlossaError` if it does not load.
+    """
+    if not (Path(name) / "tokenizer.json").is_file():
+        check_name(name)
     from transformers import AutoTokenizer
 
     return _load(AutoTokenizer, name)
+
+
+def load_languages(name: str) -> tuple[str | None, str | None]:
+    """The codes of source and target language of a model; None where it does not say them.
+
+    They are in its config, and for runs of earlier versions in their recipe. Raises `GlossaError` if the config does
+    not load.
+    """
+    check_name(name)
+    from transformers import AutoConfig
+
+    from ..run_folder import RunFolder
+
+    config = _load(AutoConfig, name)
+    if getattr(config, "source_language", None) is not None:
+        return config.source_language, config.target_language
+    recipe = RunFolder(name).recipe or RunFolder(Path(name).parent).recipe  # of a run, or of a checkpoint's run
+    if recipe.get("objective", "translation") != "translation":
+        return None, None
+    return recipe.get("source_language"), recipe.get("target_language")
+
+
+def set_languages(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", source: str, target: str) -> None:
+    """Write the languages into the config of a Glossa model and into its tokenizer, which save them.
+
+    A tokenizer of another family has its own names of languages, or none, and stays as it is.
+    """
+    if model.config.model_type != "glossa":
+        return
+    model.config.source_language, model.config.target_language = source, target
+    for name, code in (("src_lang", source), ("tgt_lang", target)):
+        setattr(tokenizer, name, code)
+        tokenizer.init_kwargs[name] = code  # a plain fast tokenizer saves only what it was made with
 
 
 def check_name(name: str) -> None:

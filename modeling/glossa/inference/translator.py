@@ -11,14 +11,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ..data.batching import TokenBatchSampler
 from ..errors import GlossaError
-from ..pipeline_glossa import (
-    TranslationPipeline,
-    check_beams,
-    clean_text,
-    encode_texts,
-    split_text,
-    translate_in_batches,
-)
+from ..pipeline_glossa import TranslationPipeline, check_beams, encode_texts, translate_in_batches
+from ..sentences_glossa import clean_text, split_text
 from .plausibility import find_problem
 
 OnError = Literal["stop", "blank", "copy"]

@@ -204,6 +204,11 @@ class Settings:
     def __post_init__(self):
         self._set_peak()
         self._check_adapters()
+        if self.translator.init_from and self.tokenizer.tokenizer:
+            raise GlossaError(
+                f"tokenizer is {self.tokenizer.tokenizer}, but init_from keeps the tokenizer of its model. Leave "
+                "tokenizer out."
+            )
         if self.translator.objective != "translation":
             self._set_pretraining()
         elif self.data.text_column is not None:

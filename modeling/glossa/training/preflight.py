@@ -12,13 +12,14 @@ from transformers.integrations import get_reporting_integration_callbacks
 from transformers.training_args import OptimizerNames
 
 from ..configuration_glossa import GlossaConfig
+from ..data.vocabulary import target_vocabulary
 from ..errors import GlossaError
 from ..evaluation.metrics import bleu_tokenizer
 from ..hub.push import check_account
-from ..inference.loading import check_name
+from ..inference.loading import load_languages
 from ..modeling_glossa import GlossaForConditionalGeneration
-from ..run_folder import RunFolder
 from .arguments import GlossaTrainingArguments, Settings
+from .reuse import reused_tokenizer
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +35,6 @@ def check_before_data(settings: Settings) -> None:
     if settings.translator.objective == "translation":
         bleu_tokenizer(settings.data.target_language, settings.translator.bleu_tokenizer)
     if settings.translator.init_from:
-        check_name(settings.translator.init_from)
         _check_languages(settings.translator.init_from, settings)
     model = _outline(settings)
     _check_optimizer(training, model)
@@ -46,6 +46,10 @@ def check_before_data(settings: Settings) -> None:
 def _outline(settings: Settings) -> GlossaForConditionalGeneration:
     """The model without weights; about the right size where it starts from another one."""
     sizes = {"vocab_size": settings.tokenizer.vocab_size, "decoder_vocab_size": settings.tokenizer.target_vocab_size}
+    if settings.tokenizer.tokenizer:
+        tokenizer = reused_tokenizer(settings)
+        target = target_vocabulary(tokenizer)
+        sizes = {"vocab_size": len(tokenizer), "decoder_vocab_size": target.get_vocab_size()}
     try:
         with torch.device("meta"):
             return GlossaForConditionalGeneration(GlossaConfig(**settings.model_settings() | sizes))
@@ -54,12 +58,9 @@ def _outline(settings: Settings) -> GlossaForConditionalGeneration:
 
 
 def _check_languages(start: str, settings: Settings) -> None:
-    recipe = RunFolder(start).recipe or RunFolder(Path(start).parent).recipe  # of a run, or of a checkpoint's run
-    if recipe.get("objective") != "translation":
-        return
-    theirs = [recipe.get("source_language"), recipe.get("target_language")]
-    ours = [settings.data.source_language, settings.data.target_language]
-    if theirs == ours:
+    theirs = load_languages(start)
+    ours = (settings.data.source_language, settings.data.target_language)
+    if theirs in (ours, (None, None)):
         return
     message = (
         f"init_from is {start}, which translates from {theirs[0]} to {theirs[1]}; the data are {ours[0]} to {ours[1]}"

@@ -36,7 +36,7 @@ from ..data.vocabulary import target_vocabulary, train_tokenizer, train_tokenize
 from ..errors import GlossaError
 from ..evaluation.metrics import bleu_tokenizer
 from ..evaluation.scoring import NORMALIZED, score_table, score_translators
-from ..inference.loading import load_model, load_tokenizer
+from ..inference.loading import load_model, load_tokenizer, set_languages
 from ..inference.translator import Translator
 from ..modeling_glossa import GlossaForConditionalGeneration
 from ..plots import draw_curves
@@ -48,6 +48,7 @@ from .preflight import check_before_data
 from .pretraining import pretraining_collator, train_part, validation_loss
 from .progress import duration
 from .resume import check_data, check_settings, final_state, fingerprints, is_finished, starting_point
+from .reuse import reused_tokenizer
 from .trainer import GlossaTrainer, by_length
 
 logger = logging.getLogger(__name__)
@@ -92,6 +93,7 @@ def _train(run: RunFolder, settings: Settings) -> None:
     if not pretrains:
         model.config.split_sentences = not has_paragraphs(data["train"])
         model.config.length_ratio = length_ratio(data["train"])
+        set_languages(model, tokenizer, settings.data.source_language, settings.data.target_language)
     collator: Callable
     with settings.training.main_process_first():
         if pretrains:
@@ -112,9 +114,11 @@ def _train(run: RunFolder, settings: Settings) -> None:
 
 
 def build_tokenizer(settings: Settings, data: DatasetDict) -> PreTrainedTokenizerBase:
-    """The tokenizer of `init_from`, or a new one trained only on the training split."""
+    """The tokenizer of `init_from`, the saved one of the settings, or a new one of the training split only."""
     if settings.translator.init_from:
         return load_tokenizer(settings.translator.init_from)
+    if settings.tokenizer.tokenizer:
+        return reused_tokenizer(settings)
     trained: list[PreTrainedTokenizerBase | None] = [None]
     if PartialState().is_main_process:
         columns = [_texts(data["train"], name) for name in data["train"].column_names]  # source and target, or text

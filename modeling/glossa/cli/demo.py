@@ -1,0 +1,66 @@
+"""Try a model in a browser: `glossa demo MODEL`.
+
+The page is that of the Space: beams, several translations, and the attention of the selected one. It has the limits of
+the Space, and only this machine reaches it unless --host is given. Ctrl-C ends it.
+"""
+
+import argparse
+import importlib
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import GlossaError
+from ..inference.loading import check_name, load_languages, load_model, load_tokenizer
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+def parse(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="glossa demo", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("model", help="folder of a run or of a saved model, or Hub name")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine)")
+    parser.add_argument("--port", type=int, help="default: the first free one from 7860")
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str]) -> None:
+    arguments = parse(argv)
+    check_name(arguments.model)
+    app = load_app()
+    app.launch(build_page(app, arguments.model), server_name=arguments.host, server_port=arguments.port)
+
+
+def load_app() -> "ModuleType":
+    """The module of the Space's page. Raises `GlossaError` without gradio."""
+    from ..hub.push import EXTRAS
+
+    os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # read when gradio is imported
+    for folder in (EXTRAS, EXTRAS / "space"):  # the handler, and the page that imports it
+        if str(folder) not in sys.path:
+            sys.path.append(str(folder))
+    try:
+        return importlib.import_module("app")
+    except ModuleNotFoundError as error:
+        if error.name != "gradio":
+            raise
+        raise GlossaError("glossa demo needs gradio, which is not installed: pip install 'glossa[demo]'.") from error
+
+
+def build_page(app: "ModuleType", name: str) -> Any:
+    """The page for the model in a folder or on the Hub. Code in the folder is not run."""
+    from ..data.languages import language_name
+    from ..hub.card import Run
+    from ..pipeline_glossa import TranslationPipeline
+
+    model, tokenizer = load_model(name, "auto"), load_tokenizer(name)
+    model.set_attn_implementation(app.EAGER["attn_implementation"])
+    answer = app.EndpointHandler(translate=TranslationPipeline(model, tokenizer, device=model.device))
+    languages = [language_name(code) for code in load_languages(name) if code]
+    # The page stays on this machine, so held-out sentences of any run may be examples.
+    examples = Run(Path(name)).sources(5) if Path(name).is_dir() else []
+    return app.Page(answer, " to ".join(languages), f"`{name}`", examples)

@@ -1,0 +1,96 @@
+"""A character vocabulary in a recipe, and a new model with the saved tokenizer of another."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tokenizers import Tokenizer, models
+from transformers import PreTrainedTokenizerFast
+
+from glossa.data.arguments import TokenizerArguments
+from glossa.data.vocabulary import train_tokenizer, train_tokenizer_pair
+from glossa.errors import GlossaError
+from glossa.inference.loading import load_model, load_tokenizer
+from glossa.training.arguments import parse_settings
+from glossa.training.reuse import reused_tokenizer
+from glossa.training.run import train
+
+FEW = {"max_steps": 1, "eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False, "num_beams": 1}
+PLAIN = {"vocab_size": 8000}  # the default, instead of that of the fixture
+LETTERS = len("abcdefghijklmnopqrstuvwxyzABCD .!")
+
+
+@pytest.fixture
+def recipe(tiny_settings, tmp_path):
+    """Settings of a recipe file with these lines, and of the command line."""
+
+    def parse(text, name="run", **changes):
+        (tmp_path / "recipe.yaml").write_text(text)
+        return parse_settings([str(tmp_path / "recipe.yaml"), *tiny_settings(tmp_path / name, **FEW | changes)])
+
+    return parse
+
+
+def test_a_run_on_characters_and_one_with_its_tokenizer(recipe):
+    first = train(recipe("tokenizer_model: character\nmin_frequency: 1\n", "first"))
+    tokenizer, model = load_tokenizer(str(first)), load_model(str(first))
+    assert len(tokenizer) == model.config.vocab_size == 4 + LETTERS
+    assert tokenizer.convert_ids_to_tokens(tokenizer("b A.")["input_ids"]) == ["b", " ", "A", ".", "</s>"]
+    reused = recipe(f"tokenizer: {first}\n", "second", max_source_positions=40, max_target_positions=30, **PLAIN)
+    second = train(reused)
+    assert load_model(str(second)).config.vocab_size == 4 + LETTERS
+    assert json.loads((second / "tokenizer.json").read_text()) == json.loads((first / "tokenizer.json").read_text())
+    assert load_tokenizer(str(second)).model_max_length == 40
+
+
+def test_a_tokenizer_alone_with_two_vocabularies(recipe, tmp_path):
+    words = TokenizerArguments(vocab_size=9, target_vocab_size=7, tokenizer_model="word", min_frequency=1)
+    train_tokenizer_pair(["a b c d e"], ["k l m"], words).save_pretrained(tmp_path / "words")
+    assert not (tmp_path / "words" / "config.json").exists()
+    text = f"tokenizer: {tmp_path / 'words'}\nshare_encoder_decoder_embeddings: false\n"
+    model = load_model(str(train(recipe(text, **PLAIN))))
+    assert (model.config.vocab_size, model.config.decoder_vocab_size) == (9, 7)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("vocab_size", 300), ("target_vocab_size", 300), ("tokenizer_model", "word"), ("min_frequency", 1),
+     ("normalization", ["nfkc"]), ("split_punctuation", False), ("source_special_tokens", "none")],
+)  # fmt: skip
+def test_settings_that_would_be_ignored_are_refused(setting, value, documented):
+    with pytest.raises(GlossaError, match=f"{setting} is .*, but tokenizer is runs/other, which is used") as error:
+        TokenizerArguments(tokenizer="runs/other", **{setting: value})
+    documented("Settings", error.value)
+
+
+@pytest.fixture
+def refused(recipe, tmp_path, monkeypatch, documented):
+    monkeypatch.chdir(tmp_path)
+
+    def message(name="saved", **changes):
+        with pytest.raises(GlossaError) as error:
+            reused_tokenizer(recipe(f"tokenizer: {name}\n", **PLAIN | changes))
+        documented("Settings", error.value)
+        return str(error.value)
+
+    return message
+
+
+def test_what_a_new_model_cannot_use_is_refused(refused, recipe, tmp_path, documented):
+    Path("empty").mkdir()
+    assert "holds no tokenizer.json" in refused("empty")
+    assert "There is no folder missing" in refused("missing")
+    plain = Tokenizer(models.WordLevel({"<unk>": 0, "a": 1, "</s>": 2, "<s>": 3, "<pad>": 4}, unk_token="<unk>"))
+    PreTrainedTokenizerFast(tokenizer_object=plain, eos_token="</s>").save_pretrained("saved")
+    assert "has no pad_token and no bos_token" in refused()
+    roles = {"eos_token": "</s>", "pad_token": "<pad>", "bos_token": "<s>"}
+    PreTrainedTokenizerFast(tokenizer_object=plain, **roles).save_pretrained("saved")
+    assert "does not put </s> after a target" in refused()
+    train_tokenizer(["a b"], 260).save_pretrained("saved")
+    assert "lacks <mask>; objective masked_lm with max_length 128" in refused(objective="masked_lm")
+    words = TokenizerArguments(vocab_size=9, target_vocab_size=9, tokenizer_model="word", min_frequency=1)
+    train_tokenizer_pair(["a b"], ["a b"], words).save_pretrained("saved")
+    assert "Set share_encoder_decoder_embeddings to false" in refused()
+    with pytest.raises(GlossaError, match="init_from keeps the tokenizer of its model") as error:
+        recipe("tokenizer: saved\n", init_from="runs/other", **PLAIN)
+    documented("Settings", error.value)
