@@ -1,13 +1,19 @@
 """Forced decoding against the model's loss and a calculation by hand."""
 
+import json
 import math
+import shutil
 
 import pytest
 import torch
 
+from glossa.cli import score as score_command
+from glossa.cli import translate
 from glossa.data.vocabulary import train_tokenizer
+from glossa.errors import GlossaError
 from glossa.inference.ensemble import Ensemble
-from glossa.inference.forced import ForcedScore, force, perplexity
+from glossa.inference.forced import ForcedScore, Reranker, force, perplexity
+from glossa.inference.translator import Engine, Translation, Translator
 
 TEXTS = ["a k.", "b l. c m. d n.", "e", "f o."]
 TARGETS = ["k a!", "l b!", "", "o f! o f! o f!"]
@@ -44,3 +50,81 @@ def test_an_ensemble_scores_by_the_mean(model, tokenizer):
 def test_perplexity_by_hand():
     assert perplexity([ForcedScore(-4.0, 2), ForcedScore(-2.0, 4)]) == pytest.approx(math.e)
     assert perplexity([]) == 1.0
+
+
+class FixedReranker:
+    """Gives each pair a log-probability by its translation."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def log_probabilities(self, sources, targets, batch_tokens):
+        return [self.values[target] for target in targets]
+
+
+class Lists(Engine):
+    num_beams, split_sentences = 3, False
+
+    def translate(self, sources, num_beams, num_return_sequences=1, scores=False, no_repeat_ngram_size=0):
+        assert scores and num_return_sequences == 3
+        return [Translation("x", -1.0), Translation("y", -2.0), Translation("", 0.0)] * len(sources)
+
+
+def test_reranking_adds_both_log_probabilities(tokenizer):
+    for values, order in (
+        ({"x": -5.0, "y": -1.0, "": 0.0}, ["y", "x", ""]),
+        ({"x": 0, "y": 0, "": 9}, ["x", "y", ""]),
+    ):
+        translator = Translator(Lists(), tokenizer, num_return_sequences=3, reranker=FixedReranker(values))
+        assert [translation.text for translation in translator.translate(["a k."])[0]] == order
+
+
+def test_a_reversed_model_scores_the_source(model, tokenizer):
+    forward = Reranker(model, tokenizer).log_probabilities(TEXTS, TARGETS)
+    backward = Reranker(model, tokenizer, reverse=True).log_probabilities(TARGETS, TEXTS)
+    assert forward == backward == [score.log_probability for score in force(model, tokenizer, TEXTS, TARGETS)]
+
+
+def command(module, *arguments):
+    module.main([str(argument) for argument in arguments])
+
+
+def test_the_commands_take_several_models(tiny_run, tmp_path, capsys, documented):
+    (tmp_path / "in.txt").write_text("a k.\nb l.\n")
+    files = ("--input", tmp_path / "in.txt", "--output")
+    command(translate, tiny_run, *files, tmp_path / "one.txt")
+    command(translate, tiny_run, tiny_run, *files, tmp_path / "two.txt")
+    assert (tmp_path / "one.txt").read_text() == (tmp_path / "two.txt").read_text()
+    reranked = ("--num_return_sequences", 2, "--rerank", tiny_run)
+    command(translate, tiny_run, *files, tmp_path / "reranked.txt", *reranked)
+    assert (tmp_path / "reranked.txt").read_text().count("\n") == 2
+    capsys.readouterr()
+    command(score_command, tiny_run, tiny_run, "--force", "--output", tmp_path / "forced.json")
+    report = json.loads((tmp_path / "forced.json").read_text())
+    assert len(report["pairs"]) == 20
+    total = sum(pair["log_probability"] for pair in report["pairs"])
+    tokens = sum(pair["tokens"] for pair in report["pairs"])
+    assert report["perplexity"] == pytest.approx(math.exp(-total / tokens))
+    assert f"perplexity {report['perplexity']:.3f}" in capsys.readouterr().out
+    for refused in (
+        (tiny_run, tiny_run, "--engine", "ctranslate2", *files, tmp_path / "no.txt"),
+        (tiny_run, "--rerank", tiny_run, *files, tmp_path / "no.txt"),
+    ):
+        with pytest.raises(GlossaError) as error:
+            command(translate, *refused)
+        documented("Translating and scoring", error.value)
+
+
+def test_a_reranker_needs_the_same_languages(tiny_run, tmp_path, documented):
+    other = tmp_path / "other"
+    shutil.copytree(tiny_run, other, ignore=shutil.ignore_patterns("checkpoint-*"))
+    config = json.loads((other / "config.json").read_text())
+    (other / "config.json").write_text(json.dumps(config | {"source_language": "fr", "target_language": "en"}))
+    assert translate.load_reranker(str(tiny_run), str(other)).reverse
+    assert not translate.load_reranker(str(tiny_run), str(tiny_run)).reverse
+    (other / "config.json").write_text(json.dumps(config | {"source_language": "en", "target_language": "de"}))
+    with pytest.raises(GlossaError, match="translates from en to de") as error:
+        translate.load_reranker(str(tiny_run), str(other))
+    documented(
+        "Translating and scoring", str(error.value).replace(str(tiny_run), "MODEL").replace(str(other), "OTHER")
+    )

@@ -3,14 +3,21 @@
 Prints BLEU, chrF++ and TER with 95% bootstrap intervals and sacreBLEU's signatures, greedy and with beams, against
 the first reference of each source, and against all of them where some source has several. `--baseline OTHER` also
 tests whether the difference to another model could be chance, by paired bootstrap of BLEU, chrF++ and TER.
+
+Several models translate together: each token is chosen by the mean of their log-probabilities. `--force` translates
+nothing; it prints how probable the models find the references.
 """
 
 import argparse
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import GlossaError
-from ..inference.loading import check_name, load_languages, load_model, load_tokenizer
+from ..inference.loading import check_name, load_languages
+
+if TYPE_CHECKING:
+    from datasets import Dataset
 
 METRICS = ("bleu", "chrf", "ter", "rouge", "cer", "wer")
 
@@ -19,7 +26,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="glossa score", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("model", help="folder of a run, or Hub name")
+    parser.add_argument("models", nargs="+", metavar="MODEL", help="folder of a run, or Hub name")
     parser.add_argument("--split", choices=("validation", "test"), default="test", help="of the run (default: test)")
     parser.add_argument("--data_path", nargs="+", help="score these pairs instead (any format that training reads)")
     parser.add_argument("--source_language", help="of --data_path (default: that of the run)")
@@ -31,13 +38,16 @@ def parse(argv: list[str]) -> argparse.Namespace:
     meaning = "bleu chrf ter (the default), rouge, cer (character error rate), wer (word error rate)"
     parser.add_argument("--metrics", nargs="+", choices=METRICS, default=METRICS[:3], metavar="NAME", help=meaning)
     parser.add_argument("--baseline", help="another model: test whether the difference could be chance")
+    meaning = "print the perplexity of the references instead of translating; --output has each log-probability"
+    parser.add_argument("--force", action="store_true", help=meaning)
     parser.add_argument("--output", help="write scores and translations to this JSON file")
     return parser.parse_args(argv)
 
 
 def main(argv: list[str]) -> None:
     arguments = parse(argv)
-    check_name(arguments.model)
+    for name in arguments.models:
+        check_name(name)
 
     from ..data.arguments import DataArguments
     from ..data.pairs import load_pairs
@@ -46,28 +56,29 @@ def main(argv: list[str]) -> None:
     from ..evaluation.scoring import comparison_table, score_table, score_translators
     from ..run_folder import RunFolder
 
-    recipe = RunFolder(arguments.model).recipe
+    first = arguments.models[0]
+    recipe = RunFolder(first).recipe
     names = ("source_language", "target_language")
-    own = dict(zip(names, load_languages(arguments.model), strict=True))
+    own = dict(zip(names, load_languages(first), strict=True))
     languages: dict = {name: getattr(arguments, name) or own[name] for name in names}
     if arguments.data_path and None in languages.values():
-        raise GlossaError(
-            f"{arguments.model} does not say its languages: give --source_language and --target_language."
-        )
+        raise GlossaError(f"{first} does not say its languages: give --source_language and --target_language.")
     choice = arguments.bleu_tokenizer or recipe.get("bleu_tokenizer", "auto")
     check_packages(arguments.metrics)
     tokenize = bleu_tokenizer(languages["target_language"] or "", choice)
-    systems = load(arguments.model, arguments)
     if arguments.data_path:
         pairs = load_pairs(DataArguments(dataset="files", data_path=arguments.data_path, **languages))
     else:
-        pairs = RunFolder(arguments.model).load_held_out(arguments.split)
-    results = score_translators(systems, pairs, tokenize, arguments.n_bootstrap)
+        pairs = RunFolder(first).load_held_out(arguments.split)
+    if arguments.force:
+        write(arguments.output, force_references(arguments, pairs))
+        return
+    results = score_translators(load(arguments.models, arguments), pairs, tokenize, arguments.n_bootstrap)
     results = choose_scores(results, arguments.metrics, tokenize, arguments.n_bootstrap)
     print(score_table(results))
-    report: dict = {"model": arguments.model, "results": results}
+    report: dict = {"model": " ".join(arguments.models), "results": results}
     if arguments.baseline:
-        others = score_translators(load(arguments.baseline, arguments), pairs, tokenize, arguments.n_bootstrap)
+        others = score_translators(load([arguments.baseline], arguments), pairs, tokenize, arguments.n_bootstrap)
         tests = {
             name: paired_bootstrap(
                 others[name]["translations"], result["translations"], result["references"], tokenize=tokenize
@@ -77,14 +88,38 @@ def main(argv: list[str]) -> None:
         }
         report |= {"baseline": {"model": arguments.baseline, "results": others}, "paired_bootstrap": tests}
         print(f"\n{comparison_table(tests)}")
-    if arguments.output:
-        Path(arguments.output).write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write(arguments.output, report)
 
 
-def load(name: str, arguments: argparse.Namespace) -> list:
+def write(file: str | None, report: dict) -> None:
+    if file:
+        Path(file).write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def force_references(arguments: argparse.Namespace, pairs: "Dataset") -> dict:
+    """Print the perplexity of the targets of `pairs`, and return the log-probability of each."""
+    from ..inference.ensemble import load_models
+    from ..inference.forced import force, perplexity
+
+    model, tokenizer = load_models(arguments.models, "auto")
+    scores = force(model, tokenizer, list(pairs["source"]), list(pairs["target"]), arguments.batch_tokens)
+    tokens = sum(score.tokens for score in scores)
+    total = sum(score.log_probability for score in scores)
+    print(f"{len(scores):,} pairs, {tokens:,} target tokens with the ends of sentences")
+    print(f"log-probability {total:.2f}, {total / tokens:.4f} a token; perplexity {perplexity(scores):.3f}")
+    rows = [
+        {"source": source, "target": target, "log_probability": score.log_probability, "tokens": score.tokens}
+        for source, target, score in zip(pairs["source"], pairs["target"], scores, strict=True)
+    ]
+    summary = {"log_probability": total, "tokens": tokens, "perplexity": perplexity(scores)}
+    return {"model": " ".join(arguments.models), **summary, "pairs": rows}
+
+
+def load(names: list[str], arguments: argparse.Namespace) -> list:
     """A translator for each number of beams."""
+    from ..inference.ensemble import load_models
     from ..inference.translator import Translator
 
-    model, tokenizer = load_model(name, "auto"), load_tokenizer(name)
+    model, tokenizer = load_models(names, "auto")
     beams = arguments.num_beams or sorted({1, model.generation_config.num_beams or 1})
     return [Translator(model, tokenizer, beam, batch_tokens=arguments.batch_tokens) for beam in beams]

@@ -3,7 +3,11 @@
 One line in, one line out, in order; a blank line gives a blank line. A line of several sentences is translated
 sentence by sentence. With --num_return_sequences N every line gives N lines, best first; with --scores each begins
 with its log-probability and a tab. With --engine ctranslate2 MODEL is a folder that `glossa export --to ctranslate2`
-wrote, and translation is faster.
+wrote, and translation is faster. Several models translate together: each token is chosen by the mean of their
+log-probabilities.
+
+--rerank OTHER sorts the translations of each sentence (give --num_return_sequences, such as 10) by the sum of the
+log-probabilities of MODEL and OTHER, and prints the best one. OTHER may be a model of the opposite direction.
 
 A line that cannot be translated (not UTF-8, or too long) gives a blank line, and the exit status is 1 at the end.
 Translations that cannot be right (empty, copied, repetitive, much too short or too long) are counted. --report writes
@@ -18,9 +22,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
 from ..errors import GlossaError
-from ..inference.loading import check_name, load_model, load_tokenizer
+from ..inference.loading import check_name, load_languages, load_model, load_tokenizer
 
 if TYPE_CHECKING:
+    from ..inference.forced import Reranker
     from ..inference.translator import Translation
 
 UNDECODABLE = "surrogateescape"  # bytes that are not UTF-8 come out as they came in
@@ -31,7 +36,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="glossa translate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("model", help="folder of a run, or Hub name")
+    parser.add_argument("models", nargs="+", metavar="MODEL", help="folder of a run, or Hub name")
     parser.add_argument("--engine", choices=("torch", "ctranslate2"), default="torch", help="default: torch")
     parser.add_argument("--input", help="text file to translate (default: standard input)")
     parser.add_argument("--output", help="file to write (default: standard output)")
@@ -44,13 +49,20 @@ def parse(argv: list[str]) -> argparse.Namespace:
     meaning = "search again, with twice the beams, where a translation cannot be right"
     parser.add_argument("--retry_implausible", action="store_true", help=meaning)
     parser.add_argument("--report", metavar="FILE.jsonl", help="write line number, problem and texts of such lines")
+    parser.add_argument("--rerank", metavar="OTHER", help="print the translation that this model too finds probable")
     parser.add_argument("--scores", action="store_true", help="print each translation's log-probability before it")
     return parser.parse_args(argv)
 
 
 def main(argv: list[str]) -> None:
     arguments = parse(argv)
-    check_name(arguments.model)
+    for name in [*arguments.models, *([arguments.rerank] if arguments.rerank else [])]:
+        check_name(name)
+    if arguments.rerank and arguments.num_return_sequences < 2:
+        raise GlossaError(
+            f"--rerank chooses among several translations, but --num_return_sequences is "
+            f"{arguments.num_return_sequences}. Give 10, say, and at least as many --num_beams."
+        )
     with contextlib.ExitStack() as files:
         source = files.enter_context(open_file(arguments.input, "rb")) if arguments.input else sys.stdin.buffer
         target = files.enter_context(open_file(arguments.output, "w")) if arguments.output else sys.stdout
@@ -64,7 +76,7 @@ def main(argv: list[str]) -> None:
 
         from ..inference.translator import Translator
 
-        model, tokenizer = load(arguments.model, arguments.engine)
+        model, tokenizer = load(arguments.models, arguments.engine)
         translator = Translator(
             model,
             tokenizer,
@@ -72,6 +84,7 @@ def main(argv: list[str]) -> None:
             num_return_sequences=arguments.num_return_sequences,
             batch_tokens=arguments.batch_tokens,
             scores=arguments.scores,
+            reranker=load_reranker(arguments.models[0], arguments.rerank) if arguments.rerank else None,
             split_sentences=False if arguments.no_split_sentences else None,
             on_error=arguments.on_error,
             retry_implausible=arguments.retry_implausible,
@@ -83,7 +96,7 @@ def main(argv: list[str]) -> None:
         progress = tqdm(translator.stream(read_lines(source), 1 if typed else 4096), unit=" lines", disable=not shown)
         problems = Problems(report)
         for text, translations in progress:
-            for translation in translations:
+            for translation in translations[:1] if arguments.rerank else translations:
                 print(format_line(translation, arguments.scores), file=target, flush=typed)
             problems.add(text, translations[0])
     problems.finish()
@@ -144,10 +157,29 @@ def format_line(translation: "Translation", scores: bool) -> str:
     return f"{translation.score:.4f}\t{text}" if scores else text
 
 
-def load(name: str, engine: str) -> tuple:
-    """The model, or the engine, and its tokenizer."""
+def load(names: list[str], engine: str) -> tuple:
+    """The model, the ensemble or the engine, and its tokenizer."""
     if engine == "ctranslate2":
+        if len(names) > 1:
+            raise GlossaError("--engine ctranslate2 takes one model. For several models, leave --engine out.")
         from ..inference.ctranslate2_engine import load_engine
 
-        return load_engine(name)
-    return load_model(name, "auto"), load_tokenizer(name)
+        return load_engine(names[0])
+    from ..inference.ensemble import load_models
+
+    return load_models(names, "auto")
+
+
+def load_reranker(model: str, other: str) -> "Reranker":
+    """`other`, to rerank the translations of `model`; of the same direction unless it says the opposite one."""
+    from ..inference.forced import Reranker
+
+    languages = load_languages(model)
+    other_languages = load_languages(other)
+    if None not in (*languages, *other_languages) and sorted(languages) != sorted(other_languages):  # type: ignore
+        raise GlossaError(
+            f"{other} translates from {other_languages[0]} to {other_languages[1]}, {model} from {languages[0]} to "
+            f"{languages[1]}. Give a model of the same two languages."
+        )
+    reverse = other_languages == languages[::-1] and None not in languages
+    return Reranker(load_model(other, "auto"), load_tokenizer(other), reverse)

@@ -60,3 +60,23 @@ def force(
 def perplexity(scores: list[ForcedScore]) -> float:
     """The perplexity per token of all translations together."""
     return math.exp(-sum(score.log_probability for score in scores) / max(sum(score.tokens for score in scores), 1))
+
+
+class Reranker:
+    """A second opinion on translations.
+
+    Args:
+        model: Any sequence-to-sequence model.
+        tokenizer: Its tokenizer.
+        reverse: Whether it translates in the opposite direction: it then says how probable the source is given the
+            translation (Li et al. 2016, section 4.2).
+    """
+
+    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, reverse: bool = False):
+        self.model, self.tokenizer, self.reverse = model, tokenizer, reverse
+
+    def log_probabilities(self, sources: list[str], targets: list[str], batch_tokens: int = 4096) -> list[float]:
+        """Of each pair, in nats."""
+        given, scored = (targets, sources) if self.reverse else (sources, targets)
+        scores = force(self.model, self.tokenizer, given, scored, batch_tokens)
+        return [score.log_probability for score in scores]

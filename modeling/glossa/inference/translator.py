@@ -13,6 +13,7 @@ from ..data.batching import TokenBatchSampler
 from ..errors import GlossaError
 from ..pipeline_glossa import TranslationPipeline, check_beams, encode_texts, translate_in_batches
 from ..sentences_glossa import clean_text, split_text
+from .forced import Reranker
 from .plausibility import find_problem
 
 OnError = Literal["stop", "blank", "copy"]
@@ -104,6 +105,7 @@ class Translator:
             The default is that of the model's config.
         on_error: What a text gets that cannot be translated (not UTF-8, or too long even after splitting): "stop"
             raises an error; "blank" gives a blank translation, "copy" the source, with the reason as its `problem`.
+        reranker: Sorts the translations of each sentence by the sum of the model's log-probability and this one's.
         retry_implausible: Translate sentences whose translation cannot be right (see [`find_problem`]) once more, with
             twice the beams and without repeated sequences of three tokens; what is right then is taken.
     """
@@ -119,13 +121,15 @@ class Translator:
         split_sentences: bool | None = None,
         on_error: OnError = "stop",
         retry_implausible: bool = False,
+        reranker: Reranker | None = None,
     ):
         self.engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer)
         self.tokenizer = tokenizer
         self.num_beams = num_beams or self.engine.num_beams
         self.num_return_sequences = num_return_sequences
         self.batch_tokens = batch_tokens
-        self.scores = scores
+        self.scores = scores or reranker is not None
+        self.reranker = reranker
         self.split_sentences = self.engine.split_sentences if split_sentences is None else split_sentences
         self.on_error = on_error
         self.retry_implausible = retry_implausible
@@ -180,6 +184,8 @@ class Translator:
 
     def _translate_pieces(self, pieces: list[str], progress: bool) -> list[list[Translation]]:
         found = self._search(pieces, progress, self.num_beams)
+        if self.reranker is not None:
+            found = self._rerank(pieces, found, self.reranker)
         for text, translations in zip(pieces, found, strict=True):
             self._check(text, translations)
         if self.retry_implausible:
@@ -190,6 +196,20 @@ class Translator:
                 if not translations[0].problem:
                     found[index] = translations
         return found
+
+    def _rerank(
+        self, pieces: list[str], found: list[list[Translation]], reranker: Reranker
+    ) -> list[list[Translation]]:
+        """`found` with each list sorted by both models; blank translations, which fill up a list, stay last."""
+        sources = [piece for piece, translations in zip(pieces, found, strict=True) for _ in translations]
+        targets = [translation.text for translations in found for translation in translations]
+        second = iter(reranker.log_probabilities(sources, targets, self.batch_tokens))
+        ranked = []
+        for translations in found:
+            keys = [(bool(each.text), (each.score or 0.0) + next(second)) for each in translations]
+            order = sorted(range(len(translations)), key=keys.__getitem__, reverse=True)
+            ranked.append([translations[index] for index in order])
+        return ranked
 
     def _check(self, source: str, translations: list[Translation]) -> None:
         for translation in translations[:1]:
