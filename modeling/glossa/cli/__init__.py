@@ -21,6 +21,7 @@ COMMANDS = {
     "score": "score it on held-out pairs: BLEU, chrF++, TER",
     "translate": "translate lines of text",
     "demo": "try it in a browser on this machine",
+    "distill": "make training pairs with trained models",
     "plot": "draw attention, or the curves of runs",
     "export": "write it for Marian, CTranslate2, ONNX and others",
     "push": "put it on the Hub, with its model card",

@@ -63,9 +63,10 @@ class Engine(ABC):
 
 
 class GenerateEngine(Engine):
-    """A sequence-to-sequence model of transformers that translates with `generate`."""
+    """A sequence-to-sequence model of transformers that translates with `generate`, which takes `options`."""
 
-    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase):
+    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, **options):
+        self.options = options
         self.pipeline = TranslationPipeline(model, tokenizer, device=model.device)
         self.num_beams = model.generation_config.num_beams or 1
         self.split_sentences = getattr(model.config, "split_sentences", True)
@@ -84,6 +85,7 @@ class GenerateEngine(Engine):
             num_beams=num_beams,
             num_return_sequences=num_return_sequences,
             return_scores=scores,
+            **self.options,
             **({"no_repeat_ngram_size": no_repeat_ngram_size} if no_repeat_ngram_size else {}),
         )
         return [Translation(entry["translation_text"], entry.get("score")) for entry in found]

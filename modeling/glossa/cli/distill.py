@@ -1,0 +1,197 @@
+"""Make training pairs with trained models: `glossa distill TEACHER [TEACHER ...] --output pairs.jsonl`.
+
+Each teacher translates the training pairs of the first teacher's run, or those of --data_path. A teacher of the same
+direction makes new targets: knowledge distillation, or with several teachers data diversification. A teacher of the
+opposite direction makes new sources: back-translation. Held-out pairs are never translated.
+
+With --text, the teachers translate text in one language: sources, or for teachers of the opposite direction targets.
+Say the direction of the model that will be trained by --source_language and --target_language.
+
+Translations that cannot be right are dropped and counted. An interrupted job continues with the same command.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import GlossaError
+from ..inference.loading import check_name, load_languages
+from .translate import load
+
+if TYPE_CHECKING:
+    from ..inference.distillation import Counts, Teacher
+    from ..inference.translator import Translator
+
+LANGUAGES = ("source_language", "target_language")
+Rows = list[tuple[str, str | None]]
+
+
+def parse(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="glossa distill", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("teachers", nargs="+", metavar="TEACHER", help="folder of a run, or Hub name")
+    parser.add_argument("--output", required=True, metavar="FILE.jsonl", help="file to write")
+    parser.add_argument("--data_path", nargs="+", help="pairs to translate (default: what the first run trained on)")
+    parser.add_argument("--text", nargs="+", metavar="FILE", help="text in one language to translate instead")
+    parser.add_argument("--source_language", help="of the pairs (default: that of the first teacher)")
+    parser.add_argument("--target_language", help="of the pairs (default: that of the first teacher)")
+    parser.add_argument("--engine", choices=("torch", "ctranslate2"), default="torch", help="default: torch")
+    parser.add_argument("--ensemble", action="store_true", help="the teachers translate together, not one by one")
+    parser.add_argument("--num_beams", type=int, help="beams (default: the model's own)")
+    parser.add_argument("--num_return_sequences", type=int, default=1, help="translations a text (default: 1)")
+    parser.add_argument("--sample", action="store_true", help="draw translations at random instead of searching")
+    parser.add_argument("--closest", action="store_true", help="keep the translation most similar to the reference")
+    parser.add_argument("--tag", default="", help='put before sources that are translations, such as "<bt> "')
+    parser.add_argument("--with_original", action="store_true", help="write the pairs themselves too")
+    parser.add_argument("--batch_tokens", type=int, default=4096, help="source tokens a batch (default: 4096)")
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str]) -> None:
+    arguments = parse(argv)
+    for name in arguments.teachers:
+        check_name(name)
+    check(arguments)
+
+    from ..inference.distillation import Job
+
+    job = Job(Path(arguments.output), settings(arguments))
+    rows, languages = load_rows(arguments)
+    teachers = load_teachers(arguments, languages)
+    counts = job.run(chunks(arguments, rows, teachers))
+    dropped = ", ".join(f"{number:,} {problem}" for problem, number in sorted(counts.dropped.items())) or "none"
+    print(f"{counts.texts:,} texts gave {counts.pairs:,} new pairs. Translations dropped: {dropped}.")
+    print(f"Train on them: glossa train --data_path {arguments.output} {held_out(arguments, languages)}...")
+
+
+def check(arguments: argparse.Namespace) -> None:
+    """Raise `GlossaError` for options that contradict each other."""
+    if arguments.text and arguments.data_path:
+        raise GlossaError("--text and --data_path are both given; give one of them.")
+    if arguments.text and None in (arguments.source_language, arguments.target_language):
+        raise GlossaError("--text needs --source_language and --target_language of the model that will be trained.")
+    if arguments.text and (arguments.closest or arguments.with_original):
+        raise GlossaError("--closest and --with_original need pairs, but --text is text in one language.")
+    if arguments.sample and (arguments.num_beams or arguments.engine == "ctranslate2"):
+        raise GlossaError("--sample takes neither --num_beams nor --engine ctranslate2.")
+
+
+def settings(arguments: argparse.Namespace) -> dict:
+    """What decides the pairs of a job."""
+    return {name: value for name, value in vars(arguments).items() if name != "output"}
+
+
+def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
+    """The rows to translate, and their languages."""
+    from dataclasses import fields
+
+    from ..data.arguments import DataArguments
+    from ..data.pairs import load_pairs, prepare_pairs
+    from ..data.texts import prepare_texts
+    from ..run_folder import RunFolder
+
+    first = arguments.teachers[0]
+    own = load_languages(first)
+    source, target = (getattr(arguments, name) or code for name, code in zip(LANGUAGES, own, strict=True))
+    if source is None or target is None:
+        raise GlossaError(f"{first} does not say its languages: give --source_language and --target_language.")
+    common: dict = {"dataset": "files", "source_language": source, "target_language": target, "trust_data": True}
+    if arguments.text:
+        texts, _ = prepare_texts(DataArguments(**common, data_path=arguments.text, validation_size=0, test_size=0))
+        # Which side a text is depends on the teachers.
+        return [(text, text) for text in texts["train"]["text"]], (source, target)
+    if arguments.data_path:
+        pairs = load_pairs(DataArguments(**common, data_path=arguments.data_path))
+    else:
+        recipe = RunFolder(first).recipe
+        if not recipe:
+            raise GlossaError(f"{first} does not say what it was trained on. Give --data_path.")
+        names = {entry.name for entry in fields(DataArguments)}
+        chosen = {name: value for name, value in recipe.items() if name in names} | {"trust_data": True}
+        pairs = prepare_pairs(DataArguments(**chosen))[0]["train"]
+    return list(zip(pairs["source"], pairs["target"], strict=True)), (source, target)
+
+
+def load_teachers(arguments: argparse.Namespace, languages: tuple[str, str]) -> list["Teacher"]:
+    """The teachers with their directions. Raises `GlossaError` if one has other languages than the pairs."""
+    from ..inference.distillation import Teacher
+
+    teachers = []
+    groups = [arguments.teachers] if arguments.ensemble else [[name] for name in arguments.teachers]
+    for group in groups:
+        directions = {direction(name, languages) for name in group}
+        if len(directions) > 1:
+            raise GlossaError("--ensemble needs teachers of one direction.")
+        teachers.append(Teacher(" + ".join(group), translator(arguments, group), directions.pop()))
+    if arguments.text and len({teacher.reverse for teacher in teachers}) > 1:
+        raise GlossaError("--text needs teachers of one direction: they translate the same text.")
+    return teachers
+
+
+def direction(name: str, languages: tuple[str, str]) -> bool:
+    """Whether a teacher translates in the opposite direction of `languages`."""
+    from ..inference.loading import load_tokenizer
+
+    tokenizer = load_tokenizer(name)  # an exported model says its languages there only
+    own = (getattr(tokenizer, "src_lang", None), getattr(tokenizer, "tgt_lang", None))
+    if None in own:
+        own = load_languages(name)
+    if own not in (languages, languages[::-1]):
+        raise GlossaError(
+            f"{name} translates from {own[0]} to {own[1]}, but the pairs are {languages[0]} and {languages[1]}. Give "
+            "teachers of these languages."
+        )
+    return own != languages
+
+
+def translator(arguments: argparse.Namespace, names: list[str]) -> "Translator":
+    """The teacher's translator, with the wanted number of translations."""
+    from ..inference.translator import Engine, GenerateEngine, Translator
+
+    model, tokenizer = load(names, arguments.engine)
+    engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer, do_sample=arguments.sample)
+    count = arguments.num_return_sequences
+    beams = 1 if arguments.sample else arguments.num_beams or engine.num_beams
+    return Translator(
+        engine,
+        tokenizer,
+        max(beams, count),
+        count,
+        arguments.batch_tokens,
+        split_sentences=False,
+        on_error="blank",
+    )
+
+
+def chunks(
+    arguments: argparse.Namespace, rows: Rows, teachers: list["Teacher"]
+) -> Iterator[tuple[int, Callable[["Counts"], Iterator[dict]]]]:
+    """The work of the job in pieces, in a fixed order."""
+    from ..inference.distillation import CHUNK, new_pairs
+
+    work: list[Callable] = []
+    if arguments.with_original:
+        work.append(lambda counts: ({"source": s, "target": t, "origin": "original"} for s, t in rows))
+    for teacher in teachers:
+        for first in range(0, len(rows), CHUNK):
+
+            def make(counts: "Counts", teacher: "Teacher" = teacher, first: int = first) -> Iterator[dict]:
+                print(f"{teacher.name}: {first:,} of {len(rows):,}", flush=True)
+                return new_pairs(teacher, rows[first : first + CHUNK], counts, arguments.closest, arguments.tag)
+
+            work.append(make)
+    yield from enumerate(work)
+
+
+def held_out(arguments: argparse.Namespace, languages: tuple[str, str]) -> str:
+    """The settings that keep the held-out pairs of the first teacher's run."""
+    from ..run_folder import RunFolder
+
+    found = [f"--source_language {languages[0]} --target_language {languages[1]} "]
+    for split in ("validation", "test"):
+        file = RunFolder(arguments.teachers[0]).held_out_file(split)
+        if file.is_file() and not arguments.data_path and not arguments.text:
+            found.append(f"--{split}_path {file} ")
+    return "".join(found)

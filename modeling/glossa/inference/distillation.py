@@ -1,0 +1,135 @@
+"""New training pairs from trained models: distillation, data diversification and back-translation."""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from sacrebleu.metrics import CHRF
+
+from ..errors import GlossaError
+from .translator import Translator
+
+CHUNK = 2000  # rows between two points from which an interrupted job continues
+
+
+@dataclass
+class Teacher:
+    """A translator that makes new pairs.
+
+    Attributes:
+        name: For the pairs' `origin`.
+        translator: With as many translations a text as wanted.
+        reverse: Whether it translates the targets of the pairs to new sources (back-translation, Sennrich et al.
+            2016) instead of the sources to new targets (Kim and Rush 2016).
+    """
+
+    name: str
+    translator: Translator
+    reverse: bool = False
+
+
+@dataclass
+class Counts:
+    """What a job has done."""
+
+    texts: int = 0
+    pairs: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)  # translations, by what is wrong with them
+
+    def drop(self, problem: str) -> None:
+        self.dropped[problem] = self.dropped.get(problem, 0) + 1
+
+
+def new_pairs(
+    teacher: Teacher, rows: Sequence[tuple[str, str | None]], counts: Counts, closest: bool = False, tag: str = ""
+) -> Iterator[dict[str, str]]:
+    """`source`, `target` and `origin` of the pairs that `teacher` makes of `rows`.
+
+    Translations that cannot be right (see `find_problem`) are dropped and counted.
+
+    Args:
+        teacher: Translates.
+        rows: Source and target. The side that is not translated may be None, which is text in one language.
+        counts: What happens to the rows is added.
+        closest: Of several translations, keep only the one most similar to the reference, by chrF++.
+        tag: Put before sources that are translations (Caswell et al. 2019).
+    """
+    texts = [str(target if teacher.reverse else source) for source, target in rows]
+    references = [source if teacher.reverse else target for source, target in rows]
+    metric = CHRF(word_order=2)
+    for text, reference, translations in zip(texts, references, teacher.translator.translate(texts), strict=True):
+        counts.texts += 1
+        found = []
+        for translation in translations:
+            if translation.problem or not translation.text:
+                counts.drop(translation.problem or "empty")
+            elif translation.text not in found:
+                found.append(translation.text)
+        if closest and found:
+            found = [max(found, key=lambda text: metric.sentence_score(text, [str(reference)]).score)]
+        for new in found:
+            counts.pairs += 1
+            source, target = (f"{tag}{new}", text) if teacher.reverse else (text, new)
+            yield {"source": source, "target": target, "origin": teacher.name}
+
+
+class Job:
+    """Writes the pairs of several teachers to a file of JSON lines; an interrupted job continues where it was.
+
+    Until the job is finished the pairs are in `FILE.partial`, and `FILE.progress` says how much of it is whole.
+
+    Args:
+        output: The file.
+        settings: Of plain types; a job continues only with those it began with.
+
+    Raises:
+        GlossaError: if the file exists already, or an interrupted job had other settings.
+    """
+
+    def __init__(self, output: Path, settings: dict[str, Any]):
+        self.output = output
+        self.partial, self.progress = (Path(f"{output}.{name}") for name in ("partial", "progress"))
+        self.settings = settings
+        self.done, self.size, self.counts = 0, 0, Counts()
+        if output.exists():
+            raise GlossaError(f"{output} exists. Give another --output, or remove it.")
+        if self.progress.is_file():
+            self._continue(json.loads(self.progress.read_text(encoding="utf-8")))
+
+    def _continue(self, saved: dict) -> None:
+        changed = [name for name in self.settings if saved["settings"].get(name) != self.settings[name]]
+        if changed:
+            raise GlossaError(
+                f"{self.progress} is of a job with another {', '.join(changed)}. Give the same settings to continue "
+                f"it, or remove {self.partial.name} and {self.progress.name}."
+            )
+        self.done, self.size, self.counts = saved["done"], saved["size"], Counts(**saved["counts"])
+
+    def run(self, chunks: Iterator[tuple[int, Callable[[Counts], Iterator[dict]]]]) -> Counts:
+        """Write the pairs of all `chunks`, each a number (from 0, in order) and a function that makes its pairs."""
+        self.output.parent.mkdir(parents=True, exist_ok=True)
+        with open(self.partial, "r+b" if self.done else "wb") as file:
+            file.truncate(self.size)
+            file.seek(self.size)
+            for number, make in chunks:
+                if number < self.done:
+                    continue
+                torch.manual_seed(number)  # so that sampling does not depend on interruptions
+                for pair in make(self.counts):
+                    file.write(json.dumps(pair, ensure_ascii=False).encode() + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+                self._save(number + 1, file.tell())
+        self.partial.replace(self.output)
+        self.progress.unlink(missing_ok=True)
+        return self.counts
+
+    def _save(self, done: int, size: int) -> None:
+        state = {"settings": self.settings, "done": done, "size": size, "counts": asdict(self.counts)}
+        new = Path(f"{self.progress}.new")
+        new.write_text(json.dumps(state), encoding="utf-8")
+        new.replace(self.progress)

@@ -1,0 +1,143 @@
+"""New pairs from teachers: by hand with a fixed teacher, and by the command with a trained one."""
+
+import json
+import shutil
+
+import pytest
+
+from glossa.cli import distill
+from glossa.errors import GlossaError
+from glossa.inference.distillation import Counts, Job, Teacher, new_pairs
+from glossa.inference.translator import Translation
+from glossa.run_folder import RunFolder
+
+
+class Fixed:
+    """A translator that knows its translations by heart."""
+
+    def __init__(self, translations):
+        self.translations = translations
+
+    def translate(self, texts):
+        return [self.translations[text] for text in texts]
+
+
+FORWARD = {
+    "one": [Translation("un"), Translation("une")],
+    "two": [Translation("deux deux", problem="repetitive"), Translation("deux")],
+    "three": [Translation(""), Translation("trois"), Translation("trois")],
+}
+ROWS = [("one", "une"), ("two", "deux"), ("three", "trois.")]
+
+
+def pairs(*arguments, **options):
+    counts = Counts()
+    made = [(pair["source"], pair["target"]) for pair in new_pairs(*arguments, counts, **options)]
+    return made, counts
+
+
+def test_forward_pairs_by_hand():
+    made, counts = pairs(Teacher("t", Fixed(FORWARD)), ROWS)
+    assert made == [("one", "un"), ("one", "une"), ("two", "deux"), ("three", "trois")]
+    assert (counts.texts, counts.pairs, counts.dropped) == (3, 4, {"repetitive": 1, "empty": 1})
+    made, _ = pairs(Teacher("t", Fixed(FORWARD)), ROWS, closest=True)
+    assert made == [("one", "une"), ("two", "deux"), ("three", "trois")]
+
+
+def test_back_translations_are_tagged_sources():
+    back = {target: [Translation(f"{target} in English")] for _, target in ROWS}
+    made, _ = pairs(Teacher("t", Fixed(back), reverse=True), ROWS, tag="<bt> ")
+    assert made == [(f"<bt> {target} in English", target) for _, target in ROWS]
+
+
+def test_an_interrupted_job_continues_where_it_was(tmp_path):
+    def chunks(failing=None):
+        def make(number):
+            def pairs(counts):
+                for row in range(3):
+                    if number == failing and row == 1:
+                        raise KeyboardInterrupt
+                    counts.pairs += 1
+                    yield {"source": f"{number} {row}", "target": "é"}
+
+            return pairs
+
+        return ((number, make(number)) for number in range(4))
+
+    whole = Job(tmp_path / "whole.jsonl", {"beams": 1}).run(chunks())
+    with pytest.raises(KeyboardInterrupt):
+        Job(tmp_path / "part.jsonl", {"beams": 1}).run(chunks(failing=2))
+    assert not (tmp_path / "part.jsonl").exists()
+    with pytest.raises(GlossaError, match=r"is of a job with another beams"):
+        Job(tmp_path / "part.jsonl", {"beams": 2})
+    assert Job(tmp_path / "part.jsonl", {"beams": 1}).run(chunks()) == whole
+    assert (tmp_path / "part.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["part.jsonl", "whole.jsonl"]
+    with pytest.raises(GlossaError, match=r"part\.jsonl exists"):
+        Job(tmp_path / "part.jsonl", {"beams": 1})
+
+
+def test_a_message_for_each_refusal(tmp_path, documented):
+    Job(tmp_path / "pairs.jsonl", {"num_beams": 1}).run(iter([]))
+    with pytest.raises(GlossaError) as error:
+        Job(tmp_path / "pairs.jsonl", {})
+    documented("Translating and scoring", error.value)
+
+
+def written(file):
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def reversed_copy(run, folder):
+    """A copy of `run` that says it translates in the opposite direction."""
+    shutil.copytree(run, folder, ignore=shutil.ignore_patterns("checkpoint-*"))
+    for name, (first, second) in {
+        "config.json": ("source_language", "target_language"),
+        "tokenizer_config.json": ("src_lang", "tgt_lang"),
+    }.items():
+        values = json.loads((folder / name).read_text())
+        (folder / name).write_text(json.dumps(values | {first: "fr", second: "en"}))
+    return folder
+
+
+def test_the_command_translates_what_the_teacher_was_trained_on(tiny_run, tmp_path, capsys):
+    output = tmp_path / "pairs.jsonl"
+    distill.main([str(tiny_run), "--output", str(output), "--with_original", "--num_beams", "1"])
+    rows = written(output)
+    original = {(row["source"], row["target"]) for row in rows if row["origin"] == "original"}
+    assert len(original) == 160
+    held_out = {row["source"] for split in ("validation", "test") for row in RunFolder(tiny_run).load_held_out(split)}
+    assert not held_out & {row["source"] for row in rows}
+    assert {row["source"] for row in rows} <= {source for source, _ in original}
+    assert "160 texts gave" in capsys.readouterr().out
+
+
+def test_a_teacher_of_the_opposite_direction_makes_sources(tiny_run, tmp_path):
+    back = reversed_copy(tiny_run, tmp_path / "back")
+    text = tmp_path / "text.txt"
+    text.write_text("a k.\nb l.\n")
+    languages = ["--source_language", "en", "--target_language", "fr"]
+    output = tmp_path / "pairs.jsonl"
+    distill.main([str(back), "--text", str(text), *languages, "--output", str(output), "--sample", "--tag", "<bt> "])
+    for row in written(output):
+        assert row["source"].startswith("<bt> ") and row["target"] in ("a k.", "b l.")
+
+
+def test_options_are_checked(tiny_run, tmp_path, documented):
+    back = reversed_copy(tiny_run, tmp_path / "back")
+    out = ["--output", str(tmp_path / "o.jsonl")]
+    text = tmp_path / "text.txt"
+    text.write_text("a k.\n")
+    both = ["--text", str(text), "--source_language", "en", "--target_language", "fr"]
+    for argv in (
+        ["--text", str(text), "--data_path", "pairs.tsv"],
+        ["--text", str(text)],
+        [*both, "--closest"],
+        ["--sample", "--num_beams", "4"],
+        [str(back), "--ensemble"],
+        [str(back), *both],
+        ["--source_language", "en", "--target_language", "de"],
+    ):
+        with pytest.raises(GlossaError) as error:
+            distill.main([str(tiny_run), *argv, *out])
+        documented("Translating and scoring", str(error.value).replace(str(tiny_run), "TEACHER"))
