@@ -210,6 +210,9 @@ class GlossaConfig(PreTrainedConfig):
             self.num_key_value_heads = heads
         if self.head_dim is None and heads > 0 and self.d_model % heads == 0:
             self.head_dim = self.d_model // heads
+        rotary = self.kv_lora_rank is not None and self.position_embedding_type == "rotary"
+        if rotary and self.qk_rope_head_dim is None and self.head_dim is not None and self.head_dim % 4 == 0:
+            self.qk_rope_head_dim = self.head_dim // 2
 
     def validate_architecture(self):
         """Check that the sizes fit together; `@strict` calls it."""
@@ -234,14 +237,15 @@ class GlossaConfig(PreTrainedConfig):
         if self.activation_function not in ACT2FN:
             names = ", ".join(sorted(ACT2FN))
             raise ValueError(f"activation_function is {self.activation_function!r}; it must be one of {names}.")
-        if self._shares_embeddings and self.vocab_size != self.decoder_vocab_size:
+        if self.shares_embeddings and self.vocab_size != self.decoder_vocab_size:
             raise ValueError(
                 f"decoder_vocab_size is {self.decoder_vocab_size} and vocab_size {self.vocab_size}; shared "
                 "embeddings need one size. Set share_encoder_decoder_embeddings to False."
             )
 
     @property
-    def _shares_embeddings(self) -> bool:
+    def shares_embeddings(self) -> bool:
+        """Whether source, target and output have one embedding matrix."""
         return self.tie_word_embeddings and self.share_encoder_decoder_embeddings
 
     def _validate_heads(self, field: str):

@@ -20,7 +20,7 @@ from transformers.modeling_outputs import (
 )
 from transformers.modeling_utils import PreTrainedModel
 from transformers.processing_utils import Unpack
-from transformers.utils import TransformersKwargs, can_return_tuple
+from transformers.utils import TransformersKwargs, can_return_tuple, logging
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.import_utils import is_torchdynamo_compiling
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
@@ -40,6 +40,9 @@ from .layers_glossa import (
 from .loss_glossa import chunked_cross_entropy, smoothed_cross_entropy
 
 
+logger = logging.get_logger(__name__)
+
+
 def shift_tokens_right(labels: torch.Tensor, pad_token_id: int, decoder_start_token_id: int) -> torch.Tensor:
     """The decoder's input [B, T] for `labels` [B, T]: the start token and all labels but the last, -100 as padding."""
     shifted = labels.new_full(labels.shape, decoder_start_token_id)
@@ -54,21 +57,21 @@ def twice(tensor: Any) -> Any:
 
 @dataclass
 class GlossaEncoderOutput(BaseModelOutput):
-    """With the logits of each layer's router, [B * S, experts], if there are experts."""
+    """In training with experts, also the logits of each layer's router, [B * S, experts]."""
 
     router_logits: tuple[torch.Tensor, ...] | None = None
 
 
 @dataclass
 class GlossaDecoderOutput(BaseModelOutputWithPastAndCrossAttentions):
-    """With the logits of each layer's router, [B * T, experts], if there are experts."""
+    """In training with experts, also the logits of each layer's router, [B * T, experts]."""
 
     router_logits: tuple[torch.Tensor, ...] | None = None
 
 
 @dataclass
 class GlossaModelOutput(Seq2SeqModelOutput):
-    """With the logits of each layer's router, [B * S, experts] and [B * T, experts], if there are experts."""
+    """In training with experts, also the logits of each layer's router, [B * S, experts] and [B * T, experts]."""
 
     encoder_router_logits: tuple[torch.Tensor, ...] | None = None
     decoder_router_logits: tuple[torch.Tensor, ...] | None = None
@@ -175,7 +178,15 @@ class GlossaPreTrainedModel(PreTrainedModel):
 
     def __init__(self, config: GlossaConfig):
         super().__init__(config)
-        config.validate_architecture()  # fields may have been set since it was built
+        # Fields may have been set since the configuration was built, most often `vocab_size` alone.
+        rows, target_rows = config.vocab_size, config.decoder_vocab_size
+        if config.shares_embeddings and rows != target_rows:
+            logger.warning(
+                f"decoder_vocab_size was {target_rows} and vocab_size {rows}; shared embeddings have one size, so "
+                f"both are now {rows}. Set share_encoder_decoder_embeddings to False for two sizes."
+            )
+            config.decoder_vocab_size = rows
+        config.validate_architecture()
         # How many tokens an expert gets depends on the data, so `torch.compile` breaks the graph there.
         self._can_compile_fullgraph = config.num_local_experts is None
 
@@ -260,7 +271,9 @@ class GlossaEncoder(GlossaPreTrainedModel):
         for layer in self.layers:
             hidden_states, router_logits = layer(hidden_states, mask, rotary, **kwargs)
             routed.append(router_logits)
-        return GlossaEncoderOutput(last_hidden_state=self.final_norm(hidden_states), router_logits=_given(routed))
+        return GlossaEncoderOutput(
+            last_hidden_state=self.final_norm(hidden_states), router_logits=_given(routed) if self.training else None
+        )
 
 
 def _check_latent_cache(past_key_values: EncoderDecoderCache, rank: int) -> None:
@@ -362,7 +375,7 @@ class GlossaDecoder(GlossaPreTrainedModel):
         return GlossaDecoderOutput(
             last_hidden_state=self.final_norm(hidden_states),
             past_key_values=past_key_values,
-            router_logits=_given(routed),
+            router_logits=_given(routed) if self.training else None,
         )
 
     def source_rotary(self, states: torch.Tensor, attention_mask: torch.Tensor | None) -> Rotary | None:

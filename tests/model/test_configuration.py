@@ -1,4 +1,5 @@
 import json
+import logging
 import re
 
 import pytest
@@ -271,8 +272,8 @@ def test_latents_experts_and_ids_that_do_not_fit_are_refused(settings, field, va
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"vocab_size": 50}, "decoder_vocab_size is 8000 and vocab_size 50"),
         ({"num_key_value_heads": 3}, "num_key_value_heads is 3; it must divide"),
+        ({"vocab_size": 2}, "decoder_start_token_id is 2; it must be below the number of embeddings"),
         ({"eos_token_id": 9000}, "eos_token_id is 9000; it must be below the number of embeddings"),
         ({"pad_token_id": 8000}, "pad_token_id is 8000; it must be below the number of embeddings"),
     ],
@@ -285,6 +286,17 @@ def test_fields_that_are_set_later_are_checked_when_a_model_is_built(changes, me
     with torch.device("meta"), pytest.raises(ValueError, match=message) as refusal:
         GlossaForConditionalGeneration(config)
     documented("Settings", refusal.value)
+
+
+def test_a_new_size_of_shared_embeddings_is_that_of_both(caplog, monkeypatch):
+    monkeypatch.setattr(logging.getLogger("transformers"), "propagate", True)
+    config = GlossaConfig()
+    config.vocab_size = 50
+    with torch.device("meta"):
+        model = GlossaForConditionalGeneration(config)
+    assert model.lm_head.out_features == config.decoder_vocab_size == 50
+    assert model.get_input_embeddings().num_embeddings == 50
+    assert "decoder_vocab_size was 8000 and vocab_size 50; shared embeddings have one size" in caplog.text
 
 
 def test_ids_are_checked_when_a_saved_model_is_loaded_with_fewer_rows(tmp_path):

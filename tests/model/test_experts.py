@@ -95,14 +95,15 @@ def losses(model, **given):
 def test_only_the_training_loss_balances_the_load_of_both_sides(tiny_model):
     plain, balanced = (tiny_model(**EXPERTS, router_aux_loss_coef=factor) for factor in (0.0, 0.5))
     same(losses(balanced), losses(plain))
-    outputs = balanced.model(
-        SOURCE, attention_mask=MASK, decoder_input_ids=balanced.prepare_decoder_input_ids_from_labels(LABELS)
-    )
+    targets = balanced.prepare_decoder_input_ids_from_labels(LABELS)
+    outputs = balanced.model(SOURCE, attention_mask=MASK, decoder_input_ids=targets)
+    assert outputs.encoder_router_logits is outputs.decoder_router_logits is None
+    outputs = balanced.train().model(SOURCE, attention_mask=MASK, decoder_input_ids=targets)
     assert len(outputs.encoder_router_logits) == len(outputs.decoder_router_logits) == 2
     # Each layer of each side on its own, without padding.
     sides = ((outputs.encoder_router_logits, MASK), (outputs.decoder_router_logits, (LABELS != -100).long()))
     expected = sum(load_balancing_loss_func((each,), 4, 2, mask) for logits, mask in sides for each in logits)
-    added = losses(balanced.train()) - losses(plain.train())
+    added = losses(balanced) - losses(plain.train())
     same(added, 0.5 * expected.double(), 1e-6)
     assert added > 0.5 * 4 * 2 * 0.9  # about k in each of four layers
 
