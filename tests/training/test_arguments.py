@@ -36,6 +36,17 @@ def test_recipe_values_are_parsed_as_written(tmp_path):
     assert settings.training.lr_scheduler_kwargs == {"num_cycles": 0.25}
 
 
+def test_null_on_the_command_line(tmp_path):
+    recipe = write(tmp_path, "head_dim: 8\nmax_train_samples: 5\nmuon_learning_rate: 0.1\ntarget_vocab_size: 300\n")
+    assert parse_settings([]).training.save_total_limit == 3
+    nulls = "--save_total_limit null --head_dim=null --max_train_samples null --target_vocab_size null"
+    settings = parse_settings([recipe, *nulls.split(), "--muon-learning-rate", "null"])
+    assert settings.training.save_total_limit is settings.model.head_dim is settings.data.max_train_samples is None
+    assert settings.training.muon_learning_rate is settings.tokenizer.target_vocab_size is None
+    with pytest.raises(GlossaError, match="vocab_size"):
+        parse_settings(["--vocab_size", "null"])
+
+
 def rates(arguments, steps, *recipe):
     """The learning rate of each optimizer step, from the schedule that the Trainer creates for the settings."""
     given = [text for name, value in arguments.items() for text in (f"--{name}", str(value))]

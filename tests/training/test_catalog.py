@@ -87,6 +87,20 @@ def test_values_are_converted_and_the_command_line_overrides_the_recipe(tmp_path
     assert type(given["dropout"]) is float and catalog.check(["--bf16", "False"]) == {"bf16": False}
 
 
+def test_null_on_the_command_line_is_none_where_a_setting_can_be(tmp_path):
+    argv = ["--save_total_limit", "null", "--dataset", "null", "--seed=null", "--head-dim=null", "--dropout", "0"]
+    rest = ["--dataset", "null", "--seed=null", "--dropout", "0"]
+    assert catalog.take_nulls(argv) == (rest, ["save_total_limit", "head_dim"])
+    assert catalog.take_nulls(["--head_dim", "8", "--head_dim", "null"]) == ([], ["head_dim"])
+    assert catalog.take_nulls(["--head_dim", "null", "--head_dim", "8"]) == (["--head_dim", "8"], [])
+    assert catalog.take_nulls(["stray", "--head_dim", "8"]) == (["stray", "--head_dim", "8"], [])
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text("max_train_samples: 7\n")
+    assert catalog.check([str(recipe), "--max_train_samples", "null"]) == {"max_train_samples": None}
+    with pytest.raises(GlossaError, match="Command line: vocab_size is 'null'; it must be a whole number"):
+        catalog.check(["--vocab_size", "null"])
+
+
 def test_old_setting_names_are_accepted():
     assert catalog.current_flag("--source_framing") == "--source_special_tokens"
     assert catalog.current_flag("--source-framing=end") == "--source_special_tokens=end"

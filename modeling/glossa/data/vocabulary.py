@@ -84,6 +84,11 @@ def target_vocabulary(tokenizer: PreTrainedTokenizerBase) -> Tokenizer:
     return getattr(tokenizer, "target_tokenizer", tokenizer.backend_tokenizer)
 
 
+def readable_tokens(vocabulary: Tokenizer, ids: list[int]) -> list[str]:
+    """The text of each token, or the name of a special token."""
+    return [vocabulary.decode([i]).strip(" ") or vocabulary.id_to_token(i) for i in ids]
+
+
 def _settings(max_length: int, extra_special_tokens: Sequence[str]) -> dict:
     return {
         "pad_token": PAD,

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 import torch
-from tokenizers import Tokenizer
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from ..data.vocabulary import target_vocabulary
+from ..data.vocabulary import readable_tokens, target_vocabulary
 from ..inference.translator import Translator
 from ..sentences_glossa import clean_text
 
@@ -53,9 +52,9 @@ def attention_maps(
         model.set_attn_implementation(before)
     start, end = model.config.decoder_start_token_id, inputs["labels"][0, :-1].tolist()
     return AttentionMaps(
-        source=_tokens(tokenizer.backend_tokenizer, inputs["input_ids"][0].tolist()),
-        target=_tokens(target_vocabulary(tokenizer), inputs["labels"][0].tolist()),
-        target_inputs=_tokens(target_vocabulary(tokenizer), [start, *end]),
+        source=readable_tokens(tokenizer.backend_tokenizer, inputs["input_ids"][0].tolist()),
+        target=readable_tokens(target_vocabulary(tokenizer), inputs["labels"][0].tolist()),
+        target_inputs=readable_tokens(target_vocabulary(tokenizer), [start, *end]),
         source_words=_words(tokenizer, source),
         target_words=_words(tokenizer, target, side="text_target"),
         encoder=torch.cat(outputs.encoder_attentions),
@@ -87,11 +86,6 @@ def align_words(maps: AttentionMaps, layer: int = -2) -> str:
 
 def _count(words: list[int | None]) -> int:
     return 1 + max((word for word in words if word is not None), default=-1)
-
-
-def _tokens(vocabulary: Tokenizer, ids: list[int]) -> list[str]:
-    """Readable tokens: their text, or the name of a special token."""
-    return [vocabulary.decode([i]).strip(" ") or vocabulary.id_to_token(i) for i in ids]
 
 
 def _words(tokenizer: PreTrainedTokenizerBase, text: str, side: str = "text") -> list[int | None]:

@@ -297,6 +297,8 @@ def parse_settings(argv: list[str], description: str = "") -> Settings:
     argv = [catalog.current_flag(argument) for argument in argv]
     recipe = argv.pop(0) if argv and not argv[0].startswith("-") else None
     values = {} if recipe is None else catalog.read_recipe(recipe)
+    argv, nulls = catalog.take_nulls(argv)
+    values |= dict.fromkeys(nulls, catalog.NULL)
     parser.set_defaults(**{name: None for name, value in values.items() if value in catalog.EMPTY})
     try:
         *groups, unknown = parser.parse_args_into_dataclasses(

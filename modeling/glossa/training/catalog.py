@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,8 @@ BASES = {
 }
 # Names that recipes of earlier versions use.
 RENAMED = {"source_framing": "source_special_tokens", "key_value_heads": "num_key_value_heads"}
-EMPTY = ("", "null", "~")  # how YAML writes None
+NULL = "null"  # None on the command line
+EMPTY = ("", NULL, "~")  # how YAML writes None
 FORMS = {
     "bool": (r"true|t|yes|y|1|false|f|no|n|0", "true or false"),
     "int": (r"[+-]?\d[\d_]*", "a whole number"),
@@ -55,12 +57,19 @@ class Setting:
     default: Any
     meaning: str
 
+    @property
+    def optional(self) -> bool:
+        """Whether it can be None."""
+        return "None" in {kind.strip() for kind in self.type.split("|")}
+
     def problem(self, value: str) -> str | None:
         """What is wrong with the text `value`; None if it is valid or only the real parser can check it."""
         if choices := re.fullmatch(r"Literal\[(.*)\]", self.type):
             allowed = [choice.strip(" '\"") for choice in choices[1].split(",")]
             return None if value in allowed else f"it must be one of {', '.join(allowed)}"
         kinds = {kind.strip() for kind in self.type.split("|")} - {"None"}
+        if value == NULL and self.optional:
+            return None
         if not kinds <= FORMS.keys() or any(re.fullmatch(FORMS[kind][0], value, re.I) for kind in kinds):
             return None
         return f"it must be {' or '.join(FORMS[kind][1] for kind in sorted(kinds))}"
@@ -197,12 +206,40 @@ def _convert(where: str, name: str, values: list[str]) -> Any:
         return values
     if not values:
         return True  # a flag without a value
+    if values == [NULL] and setting.optional:
+        return None
     if problem := setting.problem(values[0]):
         raise GlossaError(f"{where}: {name} is {values[0]!r}; {problem}.")
     kinds = {kind.strip() for kind in setting.type.split("|")}
     if "int" in kinds or "float" in kinds:
         return float(values[0]) if "float" in kinds else int(values[0])
     return values[0].lower()[0] in "ty1" if kinds == {"bool"} else values[0]
+
+
+def take_nulls(argv: list[str]) -> tuple[list[str], list[str]]:
+    """`argv` without every `--name null` of a setting that can be None, and the names whose last value it is."""
+    kept: list[tuple[str, list[str]]] = []  # name and words of each setting
+    nulls: list[str] = []
+    for name, values, words in _grouped(argv):
+        if values == [NULL] and name in settings() and settings()[name].optional:
+            kept = [group for group in kept if group[0] != name]
+            nulls.append(name)
+        else:
+            kept.append((name, words))
+            nulls = [other for other in nulls if other != name]
+    return [word for _, words in kept for word in words], nulls
+
+
+def _grouped(argv: list[str]) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Name, values and words of each setting in `argv`; the name is "" for words before the first setting."""
+    bounds = [0, *(index for index, word in enumerate(argv) if word.startswith("--")), len(argv)]
+    for start, end in pairwise(bounds):
+        words = argv[start:end]
+        if words and words[0].startswith("--"):
+            name, *value = words[0][2:].split("=", 1)
+            yield name.replace("-", "_"), [*value, *words[1:]], words
+        elif words:
+            yield "", [], words
 
 
 def origin(message: str, argv: list[str]) -> str:

@@ -46,6 +46,7 @@ from .averaging import average_into, choose_checkpoints
 from .cpu import available_cores, choose_threads, describe_bf16, trial_step
 from .preflight import check_before_data
 from .pretraining import pretraining_collator, train_part, validation_loss
+from .preview import preview
 from .progress import duration
 from .resume import check_data, check_settings, final_state, fingerprints, is_finished, starting_point
 from .reuse import reused_tokenizer
@@ -107,6 +108,7 @@ def _train(run: RunFolder, settings: Settings) -> None:
         _set_threads(settings, trainer, checkpoint)
         if settings.training.should_save:
             run.write_setup(settings.recipe(), data_report.to_dict(), data)
+            print(preview(model, tokenizer, trainer.example_batch()), flush=True)
         seconds = fit(settings, trainer, checkpoint, ended)
         losses = validation_loss(trainer, tokenized) if pretrains else {}
     if settings.training.should_save:

@@ -1,0 +1,29 @@
+"""What is about to be trained: the parameters of the model, and pairs as it reads them."""
+
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from ..data.vocabulary import readable_tokens, target_vocabulary
+
+PAIRS = 2
+TOKENS = 30  # of each side
+
+
+def preview(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, batch: dict[str, torch.Tensor]) -> str:
+    """The number of parameters, and the first pairs of `batch` (`input_ids` [B, S], `labels` [B, T]) as tokens."""
+    embeddings = {
+        weight
+        for part in (model.get_encoder(), model.get_decoder())
+        for weight in part.get_input_embeddings().parameters()
+    }
+    embeddings.update(model.get_output_embeddings().parameters())
+    count = sum(weight.numel() for weight in embeddings)
+    lines = [f"Parameters: {model.num_parameters():,}, of these {count:,} in token embeddings and output layer"]
+    padding = {tokenizer.pad_token_id, -100}
+    sides = (("source", tokenizer.backend_tokenizer, "input_ids"), ("target", target_vocabulary(tokenizer), "labels"))
+    for row in range(min(PAIRS, len(batch["labels"]))):
+        for name, vocabulary, column in sides:
+            ids = [index for index in batch[column][row].tolist() if index not in padding]
+            more = " ..." if len(ids) > TOKENS else ""
+            lines.append(f"{name:>10}: {' | '.join(readable_tokens(vocabulary, ids[:TOKENS]))}{more}")
+    return "\n".join(lines)
