@@ -31,6 +31,23 @@ TABLES: dict[str, dict[str, tuple[str, str]]] = {
         "vocabulary-10k": ("multi30k-en-de", f"{SHORT} --vocab_size 10000"),
         "dropout-0.2": ("multi30k-en-de", f"{SHORT} --dropout 0.2"),
     },
+    # Latent attention and experts at the parameters or at the operations of the recipe, in six passes.
+    "architectures": {
+        "dense": ("multi30k-en-de", "--num_train_epochs 6"),
+        "latent-attention": (
+            "multi30k-en-de",
+            "--num_train_epochs 6 --num_key_value_heads null --kv_lora_rank 64 --qk_rope_head_dim 16",
+        ),
+        "experts-equal-operations": (
+            "multi30k-en-de",
+            "--num_train_epochs 6 --num_local_experts 4 --num_experts_per_tok 1",
+        ),
+        "experts-equal-parameters": (
+            "multi30k-en-de",
+            "--num_train_epochs 6 --num_local_experts 4 --num_experts_per_tok 1 --encoder_ffn_dim 64 "
+            "--decoder_ffn_dim 64",
+        ),
+    },
     "multi30k": {
         "published-recipe": ("multi30k-en-de-tiny", ""),
         "glossa": ("multi30k-en-de", ""),

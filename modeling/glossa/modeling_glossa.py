@@ -39,7 +39,6 @@ from .layers_glossa import (
 )
 from .loss_glossa import chunked_cross_entropy, smoothed_cross_entropy
 
-
 logger = logging.get_logger(__name__)
 
 
