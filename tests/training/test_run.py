@@ -22,6 +22,7 @@ from glossa.data.pairs import prepare_pairs
 from glossa.data.splitting import normalize_side
 from glossa.errors import GlossaError
 from glossa.evaluation.attention import attention_maps
+from glossa.evaluation.samples import choose_samples
 from glossa.hub.push import check, stage
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
@@ -29,7 +30,7 @@ from glossa.run_folder import RunFolder
 from glossa.training.arguments import parse_settings
 from glossa.training.averaging import average_into, choose_checkpoints
 from glossa.training.monitoring import Speedometer
-from glossa.training.run import build_tokenizer, choose_samples, train
+from glossa.training.run import build_tokenizer, train
 from glossa.training.trainer import GlossaTrainer
 
 

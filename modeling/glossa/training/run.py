@@ -2,10 +2,11 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,12 +36,14 @@ from ..data.texts import prepare_texts, tokenize_texts
 from ..data.vocabulary import target_vocabulary, train_tokenizer, train_tokenizer_pair
 from ..errors import GlossaError
 from ..evaluation.metrics import bleu_tokenizer
-from ..evaluation.scoring import NORMALIZED, score_table, score_translators
+from ..evaluation.samples import choose_samples, print_samples, spread
+from ..evaluation.scoring import score_table, score_translators
 from ..inference.loading import load_model, load_tokenizer, set_languages
 from ..inference.translator import Translator
 from ..modeling_glossa import GlossaForConditionalGeneration
 from ..plots import draw_curves
 from ..run_folder import RunFolder
+from .advice import advise, count_tokens, judge_vocabulary
 from .arguments import Settings
 from .averaging import average_into, choose_checkpoints
 from .cpu import available_cores, choose_threads, describe_bf16, trial_step
@@ -53,9 +56,6 @@ from .reuse import reused_tokenizer
 from .trainer import GlossaTrainer, by_length
 
 logger = logging.getLogger(__name__)
-
-SAMPLES = 10
-EXTREMES = 3  # best and worst translations among the samples
 
 
 def train(settings: Settings) -> Path:
@@ -278,9 +278,25 @@ def finish(
     run.write_metrics(metrics)
     if settings.training.push_to_hub:
         trainer.push_to_hub()
+    for line in _advice(settings, trainer, metrics):
+        print(f"Advice: {line}")
     print(f"Padding: {metrics['padding']:.1%}. Training time: {duration(seconds)}. Saved in {run.path}")
     if pairs:
         print(f"Try it: echo 'A sentence.' | glossa translate {run.path}")
+
+
+def _advice(settings: Settings, trainer: GlossaTrainer, metrics: dict) -> list[str]:
+    """What to change next time, from the log, the scores and the training data."""
+    averaged = settings.training.average_checkpoints > 0 and "validation" in metrics
+    lines = advise(
+        trainer.state.log_history,
+        metrics["validation"]["greedy"]["scores"]["single"]["bleu"]["score"] if averaged else None,
+    )
+    learned = settings.translator.init_from is None and settings.tokenizer.tokenizer is None
+    if learned and settings.tokenizer.tokenizer_model == "bpe" and "labels" in trainer.train_dataset.column_names:
+        config: Any = trainer.model.config
+        lines.append(judge_vocabulary(count_tokens(trainer.train_dataset, config)))
+    return [line for line in lines if line]
 
 
 def _score_split(run: RunFolder, split: str, model, tokenizer, pairs: Dataset, tokenize: str) -> dict:
@@ -293,37 +309,6 @@ def _score_split(run: RunFolder, split: str, model, tokenizer, pairs: Dataset, t
         run.write_samples(choose_samples(results))
     texts = {"sources", "references", "translations"}
     return {name: {k: v for k, v in result.items() if k not in texts} for name, result in results.items()}
-
-
-def choose_samples(results: dict[str, dict]) -> list[dict]:
-    """Print some rows of the split; return them with the best and the worst of all, each with its `chrf`."""
-    decodings = {name: result["translations"] for name, result in results.items() if not name.endswith(NORMALIZED)}
-    first, *_ = results.values()
-    *_, last = decodings.values()
-    metric = CHRF(word_order=2)
-    scores = [
-        metric.sentence_score(translation, targets[:1]).score
-        for translation, targets in zip(last, first["references"], strict=True)
-    ]
-    rows = [
-        {"source": source, "reference": targets[0]} | {name: texts[row] for name, texts in decodings.items()}
-        for row, (source, targets) in enumerate(zip(first["sources"], first["references"], strict=True))
-    ]
-    spread = _spread(len(rows), SAMPLES)
-    _print_samples(rows[row] for row in spread)
-    ranked = sorted(range(len(rows)), key=scores.__getitem__)
-    chosen = sorted({*spread, *ranked[:EXTREMES], *ranked[-EXTREMES:]})
-    return [rows[row] | {"chrf": round(scores[row], 2)} for row in chosen]
-
-
-def _spread(rows: int, samples: int) -> range:
-    """Indices of at most `samples` rows at even distances."""
-    return range(0, rows, max(rows // max(samples, 1), 1))[:samples]
-
-
-def _print_samples(rows: Iterable[dict[str, str]]) -> None:
-    for row in rows:
-        print("\n".join(f"{name:>10}: {text}" for name, text in row.items()), end="\n\n")
 
 
 def _within_positions(tokenized: Dataset, config: PreTrainedConfig) -> np.ndarray:
@@ -373,9 +358,9 @@ def _metrics(
         ids[ids == -100] = tokenizer.pad_token_id
         texts = tokenizer.batch_decode(ids, skip_special_tokens=True)
         if PartialState().is_main_process:
-            _print_samples(
+            print_samples(
                 {"source": sources[row], "reference": references[row][0], "prediction": texts[row]}
-                for row in _spread(len(texts), samples)
+                for row in spread(len(texts), samples)
             )
         return {
             "bleu": BLEU(tokenize=tokenize).corpus_score(texts, streams).score,

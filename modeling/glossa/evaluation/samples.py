@@ -1,0 +1,42 @@
+"""Held-out sentences with their translations, to look at."""
+
+from collections.abc import Iterable
+
+from sacrebleu.metrics import CHRF
+
+from .scoring import NORMALIZED
+
+SAMPLES = 10
+EXTREMES = 3  # best and worst translations among the samples
+
+
+def choose_samples(results: dict[str, dict]) -> list[dict]:
+    """Print some rows of the split; return them with the best and the worst of all, each with its `chrf`."""
+    decodings = {name: result["translations"] for name, result in results.items() if not name.endswith(NORMALIZED)}
+    first, *_ = results.values()
+    *_, last = decodings.values()
+    metric = CHRF(word_order=2)
+    scores = [
+        metric.sentence_score(translation, targets[:1]).score
+        for translation, targets in zip(last, first["references"], strict=True)
+    ]
+    rows = [
+        {"source": source, "reference": targets[0]} | {name: texts[row] for name, texts in decodings.items()}
+        for row, (source, targets) in enumerate(zip(first["sources"], first["references"], strict=True))
+    ]
+    shown = spread(len(rows), SAMPLES)
+    print_samples(rows[row] for row in shown)
+    ranked = sorted(range(len(rows)), key=scores.__getitem__)
+    chosen = sorted({*shown, *ranked[:EXTREMES], *ranked[-EXTREMES:]})
+    return [rows[row] | {"chrf": round(scores[row], 2)} for row in chosen]
+
+
+def spread(rows: int, samples: int) -> range:
+    """Indices of at most `samples` rows at even distances."""
+    return range(0, rows, max(rows // max(samples, 1), 1))[:samples]
+
+
+def print_samples(rows: Iterable[dict[str, str]]) -> None:
+    """Print each row, a line for each of its texts."""
+    for row in rows:
+        print("\n".join(f"{name:>10}: {text}" for name, text in row.items()), end="\n\n")

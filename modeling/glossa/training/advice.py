@@ -1,0 +1,101 @@
+"""What the log of a finished training says about its settings, in one line each, with the setting to change."""
+
+from collections.abc import Sequence
+
+import numpy
+from datasets import Dataset
+from transformers import PreTrainedConfig
+
+SPIKE = 1.25  # times the lowest training loss so far
+OVERFITTING = 1.02  # times the lowest validation loss
+RARE = 100  # occurrences of a token that training needs (Gowda and May 2020, section 4.2)
+UNLEARNED = 260  # tokens of every byte-level BPE: four special ones and 256 bytes
+COMMON_SHARE = 0.95  # share of the vocabulary that should occur as often
+
+
+def advise(history: list[dict], average_bleu: float | None = None) -> list[str]:
+    """Advice from the log of a training.
+
+    Args:
+        history: The Trainer's log.
+        average_bleu: Validation BLEU, greedy, of averaged checkpoints; None if nothing was averaged.
+    """
+    losses = [entry["loss"] for entry in history if "loss" in entry]
+    validation = [entry["eval_loss"] for entry in history if "eval_loss" in entry]
+    bleu = [entry["eval_bleu"] for entry in history if "eval_bleu" in entry]
+    found = [
+        _divergence(losses),
+        _progress(bleu),
+        _overfitting(validation, bleu),
+        _average(bleu, average_bleu),
+    ]
+    return [line for line in found if line]
+
+
+def _divergence(losses: Sequence[float]) -> str:
+    lowest = float("inf")
+    for loss in losses:
+        if not loss <= SPIKE * lowest:
+            return (
+                f"The training loss rose from {lowest:.2f} to {loss:.2f}: the learning rate may be too high. Try half "
+                "of --learning_rate (and of --muon_learning_rate), or twice --warmup_steps."
+            )
+        lowest = min(lowest, loss)
+    return ""
+
+
+def _progress(bleu: Sequence[float]) -> str:
+    if len(bleu) > 1 and bleu[-1] == max(bleu) and bleu[-1] - bleu[-2] >= 0.1:
+        return (
+            f"Validation BLEU was still rising at the end ({bleu[-2]:.2f} to {bleu[-1]:.2f}): train longer, with "
+            "twice --num_train_epochs."
+        )
+    return ""
+
+
+def _overfitting(validation: Sequence[float], bleu: Sequence[float]) -> str:
+    fell = bool(bleu) and bleu[-1] < max(bleu)
+    if validation and validation[-1] > OVERFITTING * min(validation) and (fell or not bleu):
+        return (
+            f"The validation loss rose from {min(validation):.3f} to {validation[-1]:.3f}: the model overfits. Raise "
+            "--dropout, or set --r_drop_alpha 5, or stop with --early_stopping_patience 3."
+        )
+    return ""
+
+
+def _average(bleu: Sequence[float], average: float | None) -> str:
+    if average is not None and bleu and average < max(bleu) - 0.1:
+        return (
+            f"The averaged checkpoints have {average:.2f} validation BLEU, the best one alone {max(bleu):.2f}: set "
+            "--average_by best, or --average_checkpoints 0."
+        )
+    return ""
+
+
+def count_tokens(rows: Dataset, config: PreTrainedConfig) -> numpy.ndarray:
+    """How often each token of the target vocabulary occurs in tokenized pairs, [V]; in both sides if they share it."""
+    size = config.decoder_vocab_size or config.vocab_size
+    sides = ["labels"] if size != config.vocab_size else ["input_ids", "labels"]
+    counts = numpy.zeros(size, dtype=numpy.int64)
+    for batch in rows.select_columns(sides).with_format("arrow").iter(10_000):
+        for side in sides:
+            ids = batch[side].combine_chunks().flatten().to_numpy()
+            counts += numpy.bincount(ids, minlength=size)
+    return counts
+
+
+def judge_vocabulary(counts: numpy.ndarray) -> str:
+    """Advice if many of the pieces that BPE has learned are too rare in training; "" if not.
+
+    Args:
+        counts: How often each token occurs in training, [V]: special tokens, the 256 bytes, then the learned pieces.
+    """
+    pieces = counts[UNLEARNED:]
+    common = int((pieces >= RARE).sum())
+    if common >= COMMON_SHARE * len(pieces):
+        return ""
+    smaller = (UNLEARNED + common) // 100 * 100
+    return (
+        f"{len(pieces) - common:,} of {len(pieces):,} pieces occur fewer than {RARE} times in training: a smaller "
+        f"--vocab_size, such as {max(smaller, 300)}, may translate better."
+    )

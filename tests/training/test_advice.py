@@ -1,0 +1,61 @@
+"""Advice after a training, from logs and counts made by hand."""
+
+import numpy
+import pytest
+from datasets import Dataset
+
+from glossa import GlossaConfig
+from glossa.training.advice import advise, count_tokens, judge_vocabulary
+from glossa.training.arguments import parse_settings
+from glossa.training.run import train
+
+
+def log(losses=(), validation=(), bleu=()):
+    entries = [{"loss": loss} for loss in losses]
+    entries += [{"eval_loss": loss} for loss in validation]
+    return entries + [{"eval_bleu": score} for score in bleu]
+
+
+@pytest.mark.parametrize(
+    ("history", "average", "words"),
+    [
+        (log([5, 4, 3, 3.2, 2.5], [3, 2, 2.01], [10, 20, 20.05]), 20.0, []),
+        (log([5, 4, 3, 4.5, 4]), None, ["rose from 3.00 to 4.50", "--learning_rate"]),
+        (log([5, float("nan")]), None, ["rose from 5.00 to nan", "--learning_rate"]),
+        (log(bleu=[10, 20]), None, ["still rising at the end (10.00 to 20.00)", "--num_train_epochs"]),
+        (log(validation=[3, 2, 2.1], bleu=[10, 20, 19]), None, ["rose from 2.000 to 2.100", "--dropout"]),
+        (log(validation=[3, 2, 2.1], bleu=[10, 20, 20.05]), None, []),  # a higher loss, but better translations
+        (log(bleu=[10, 20, 20]), 19.5, ["averaged checkpoints have 19.50", "--average_by best"]),
+        (log(), None, []),
+    ],
+)
+def test_each_advice_has_its_sign(history, average, words):
+    lines = advise(history, average)
+    assert len(lines) == bool(words)
+    assert all(word in lines[0] for word in words)
+
+
+def test_the_vocabulary_is_judged_by_the_pieces_that_are_learned():
+    counts = numpy.array([0] * 260 + [100] * 95 + [99] * 5)
+    assert judge_vocabulary(counts) == ""
+    counts[-6] = 99
+    assert judge_vocabulary(counts) == (
+        "6 of 100 pieces occur fewer than 100 times in training: a smaller --vocab_size, such as 300, may translate "
+        "better."
+    )
+    large = numpy.array([0] * 260 + [100] * 1000 + [3] * 1000)
+    assert "1,000 of 2,000 pieces" in judge_vocabulary(large) and "such as 1200" in judge_vocabulary(large)
+
+
+def test_tokens_are_counted_on_both_sides_of_a_shared_vocabulary():
+    rows = Dataset.from_dict({"input_ids": [[4, 5, 1], [9, 9, 1]], "labels": [[4, 1], [5, 1]]}).select([0])
+    sizes = {"d_model": 8, "encoder_layers": 1, "decoder_layers": 1}
+    shared = GlossaConfig(vocab_size=6, decoder_vocab_size=6, **sizes)
+    assert count_tokens(rows, shared).tolist() == [0, 2, 0, 0, 2, 1]
+    separate = GlossaConfig(vocab_size=12, decoder_vocab_size=6, tie_word_embeddings=False, **sizes)
+    assert count_tokens(rows, separate).tolist() == [0, 1, 0, 0, 1, 0]
+
+
+def test_a_run_ends_with_its_advice(tmp_path, tiny_settings, capsys):
+    train(parse_settings(tiny_settings(tmp_path / "run", max_steps=5)))
+    assert "Advice: " in capsys.readouterr().out  # of 160 sentences, pieces are rare
