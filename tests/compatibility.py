@@ -1,7 +1,11 @@
-"""Test saved models with the oldest and the newest supported transformers, each in a temporary environment.
+"""Test saved models with the supported versions of transformers, in a temporary environment.
 
     make compat                                  # 5.17.0 and the newest below 6
     python tests/compatibility.py 5.20.0 newest       # these versions
+    python tests/compatibility.py minors development --write docs    # the newest of every minor release, and main
+
+`--write FOLDER` writes compatibility.md, a table of the versions, and compatibility.json for a badge of shields.io.
+`development` is the main branch on GitHub; where that cannot be reached, the table says so.
 
 An environment has torch and that version of transformers with its dependencies, but not Glossa. The code of the saved
 folder is loaded in it, and its logits, generated tokens and tokenization are compared with those of this environment.
@@ -10,7 +14,7 @@ folder is loaded in it, and its logits, generated tokens and tokenization are co
 import argparse
 import json
 import os
-import shutil
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,6 +22,8 @@ import venv
 from pathlib import Path
 
 TORCH = "torch==2.13.0"
+OLDEST = (5, 17)
+DEVELOPMENT = "https://github.com/huggingface/transformers/archive/refs/heads/main.zip"
 SENTENCES = ["The cat sleeps on the mat.", "Où est-ce qu’il l'a posé ?", "</s> is text"]
 SIZES = {"vocab_size": 300, "d_model": 32, "encoder_layers": 2, "decoder_layers": 2}
 SIZES |= {"encoder_ffn_dim": 48, "decoder_ffn_dim": 48, "max_source_positions": 64, "max_target_positions": 64}
@@ -31,6 +37,8 @@ def architectures() -> dict[str, dict]:
         "published": PUBLISHED_2017,
         "separate": {"decoder_vocab_size": 310, "tie_word_embeddings": False},
         "learned": {"position_embedding_type": "learned", "norm_position": "post"},
+        "latent": {"num_key_value_heads": None, "kv_lora_rank": 12, "rotary_cross_attention": True},
+        "experts": {"num_local_experts": 3, "num_experts_per_tok": 2, "num_shared_experts": 1},
     }
 
 
@@ -96,15 +104,26 @@ def probe_in(python: Path, folder: Path, home: Path) -> dict | str:
     return json.loads(process.stdout.splitlines()[-1])
 
 
-def install(folder: Path, version: str) -> tuple[Path, str]:
-    """Create an environment with that version of transformers; return its interpreter and the installed versions."""
-    venv.create(folder, with_pip=True)
-    python = folder / "bin" / "python"
-    transformers = "transformers>=5.17,<6" if version == "newest" else f"transformers=={version}"
-    subprocess.run([python, "-m", "pip", "install", "--quiet", TORCH, transformers], check=True)
+def minors() -> list[str]:
+    """The newest version of every minor release that pyproject.toml allows, oldest first."""
+    command = [sys.executable, "-m", "pip", "index", "versions", "transformers"]
+    listed = subprocess.check_output(command, text=True, stderr=subprocess.DEVNULL)
+    versions = re.search(r"Available versions: (.*)", listed)[1].split(", ")  # type: ignore[index]
+    newest: dict[int, str] = {}
+    for version in versions:  # the newest comes first
+        major, minor = (int(part) for part in version.split(".")[:2])
+        if (major, minor) >= OLDEST and major < 6:
+            newest.setdefault(minor, version)
+    return [newest[minor] for minor in sorted(newest)]
+
+
+def install(python: Path, version: str) -> str:
+    """Install that version of transformers; return the installed versions. Raises `CalledProcessError`."""
+    wanted = {"newest": "transformers>=5.17,<6", "development": DEVELOPMENT}.get(version, f"transformers=={version}")
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "--upgrade", TORCH, wanted], check=True)
     code = "import sys, importlib.metadata as m; print(', '.join(f'{n} {m.version(n)}' for n in sys.argv[1:]))"
     names = ["torch", "transformers", "huggingface_hub", "tokenizers"]
-    return python, subprocess.check_output([python, "-I", "-c", code, *names], text=True).strip()
+    return subprocess.check_output([python, "-I", "-c", code, *names], text=True).strip()
 
 
 def compare(found: dict | str, expected: dict) -> list[str]:
@@ -121,24 +140,67 @@ def compare(found: dict | str, expected: dict) -> list[str]:
     return cells
 
 
-def main(versions: list[str]) -> int:
-    """Print the table; return 1 if anything differs, else 0."""
-    faults = 0
-    with tempfile.TemporaryDirectory() as scratch:
+def test_version(python: Path, version: str, scratch: Path, expected: dict[str, dict]) -> list[str]:
+    """Print a table of all models with this version; return the cells that differ."""
+    print(f"\n{install(python, version)}\n| model | " + " | ".join(expected["default"]) + " |")
+    print("|" + " --- |" * (len(expected["default"]) + 1))
+    faults = []
+    for name, values in expected.items():
+        cells = compare(probe_in(python, scratch / name, scratch / f"home-{version}"), values)
+        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+        faults += [f"{name}: {cell}" for cell in cells if not cell.startswith(("same", "near"))]
+    return faults
+
+
+def write(folder: Path, results: dict[str, list[str] | None]) -> None:
+    """Write the table of versions and the badge."""
+    models = ", ".join(architectures())
+    rows = [
+        f"| {version} | {'not reachable' if faults is None else 'equal' if not faults else '; '.join(faults)} |"
+        for version, faults in results.items()
+    ]
+    text = f"""# Compatibility
+
+Small models of six architectures ({models}) are saved with Glossa and loaded by `trust_remote_code=True`, where Glossa
+is not installed, with every minor release of transformers. Configuration, tokens, logits, states, loss, greedy search,
+beam search and generation with a static cache are compared with those of the development environment. *equal* means:
+tokens and texts are the same, numbers differ by less than 1e-5.
+
+`python tests/compatibility.py minors development --write docs` writes this page.
+
+| transformers | result |
+| --- | --- |
+"""
+    (folder / "compatibility.md").write_text(text + "\n".join(rows) + "\n", encoding="utf-8")
+    tested = [version for version, faults in results.items() if faults is not None]
+    good = all(not results[version] for version in tested)
+    badge = {"schemaVersion": 1, "label": "transformers", "message": f"{tested[0]} to {tested[-1]}"}
+    badge |= {"color": "brightgreen" if good else "red"}
+    (folder / "compatibility.json").write_text(json.dumps(badge, indent=2) + "\n", encoding="utf-8")
+
+
+def main(versions: list[str], folder: Path | None) -> int:
+    """Print the tables; return 1 if anything differs, else 0."""
+    versions = [each for version in versions for each in (minors() if version == "minors" else [version])]
+    results: dict[str, list[str] | None] = {}
+    with tempfile.TemporaryDirectory() as name:
+        scratch = Path(name)
         models = architectures()
-        for name, settings in models.items():
-            save(Path(scratch, name), settings)
-        expected = {name: json.loads(json.dumps(probe(str(Path(scratch, name))))) for name in models}
+        for model, settings in models.items():
+            save(scratch / model, settings)
+        expected = {model: json.loads(json.dumps(probe(str(scratch / model)))) for model in models}
+        venv.create(scratch / "environment", with_pip=True)
         for version in versions:
-            python, installed = install(Path(scratch, f"environment-{version}"), version)
-            print(f"\n{installed}\n| model | " + " | ".join(expected["default"]) + " |")
-            print("|" + " --- |" * (len(expected["default"]) + 1))
-            for name in models:
-                found = probe_in(python, Path(scratch, name), Path(scratch, f"home-{version}"))
-                cells = compare(found, expected[name])
-                print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
-                faults += sum(not cell.startswith(("same", "near")) for cell in cells)
-            shutil.rmtree(Path(scratch, f"environment-{version}"))
+            try:
+                results[version] = test_version(scratch / "environment/bin/python", version, scratch, expected)
+            except subprocess.CalledProcessError:
+                if version != "development":
+                    raise
+                print("\ndevelopment: not reachable")
+                results[version] = None
+    if folder is not None:
+        write(folder, results)
+    faults = sum(len(each or []) for each in results.values())
     print("\n" + (f"{faults} differences" if faults else "no differences"))
     return int(faults > 0)
 
@@ -146,9 +208,10 @@ def main(versions: list[str]) -> int:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("versions", nargs="*", default=["5.17.0", "newest"], help="of transformers")
+    parser.add_argument("--write", type=Path, metavar="FOLDER", help="write compatibility.md and .json there")
     parser.add_argument("--probe", metavar="FOLDER", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.probe:
         print(json.dumps(probe(arguments.probe)))
     else:
-        sys.exit(main(arguments.versions))
+        sys.exit(main(arguments.versions, arguments.write))
