@@ -241,7 +241,7 @@ def test_an_invalid_setting_raises_with_field_value_and_what_is_allowed(settings
         (LATENT | {"qk_rope_head_dim": 7}, "qk_rope_head_dim", "7", "even"),
         (LATENT | {"head_dim": 6}, "head size", "6", "Give qk_rope_head_dim"),
         (LATENT | LEARNED | {"qk_rope_head_dim": 8}, "qk_rope_head_dim", "8", "None without rotary positions"),
-        (LATENT | {"num_key_value_heads": 4, "decoder_attention_heads": 8}, "decoder_attention_heads", "8", "to None where"),
+        (LATENT | {"num_key_value_heads": 4, "decoder_attention_heads": 8}, "decoder_attention_heads", "8", "to None"),
         ({"q_lora_rank": 8}, "q_lora_rank", "8", "Set kv_lora_rank too"),
         ({"qk_rope_head_dim": 8}, "qk_rope_head_dim", "8", "Set kv_lora_rank too"),
         (LEARNED | {"rotary_cross_attention": True}, "position_embedding_type", "'learned'", "'rotary'"),
