@@ -140,7 +140,7 @@ def compare(found: dict | str, expected: dict) -> list[str]:
     return cells
 
 
-def test_version(python: Path, version: str, scratch: Path, expected: dict[str, dict]) -> list[str]:
+def check_version(python: Path, version: str, scratch: Path, expected: dict[str, dict]) -> list[str]:
     """Print a table of all models with this version; return the cells that differ."""
     print(f"\n{install(python, version)}\n| model | " + " | ".join(expected["default"]) + " |")
     print("|" + " --- |" * (len(expected["default"]) + 1))
@@ -192,7 +192,7 @@ def main(versions: list[str], folder: Path | None) -> int:
         venv.create(scratch / "environment", with_pip=True)
         for version in versions:
             try:
-                results[version] = test_version(scratch / "environment/bin/python", version, scratch, expected)
+                results[version] = check_version(scratch / "environment/bin/python", version, scratch, expected)
             except subprocess.CalledProcessError:
                 if version != "development":
                     raise

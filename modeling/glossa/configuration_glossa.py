@@ -288,7 +288,7 @@ class GlossaConfig(PreTrainedConfig):
                 raise ValueError(
                     f"num_key_value_heads is {self.num_key_value_heads} and {field} {getattr(self, field)}; latent "
                     "attention (kv_lora_rank) has a key and a value for every query head. Set num_key_value_heads to "
-                    "None."
+                    "the number of heads, or to None where encoder and decoder differ in it."
                 )
         if self.qk_rope_head_dim is not None and self.position_embedding_type != "rotary":
             raise ValueError(

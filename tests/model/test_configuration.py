@@ -238,7 +238,7 @@ def test_an_invalid_setting_raises_with_field_value_and_what_is_allowed(settings
     ("settings", "field", "value", "allowed"),
     [
         ({"kv_lora_rank": 0}, "kv_lora_rank", "0", "at least 1, or None"),
-        ({"kv_lora_rank": 8}, "num_key_value_heads", "2", "to None"),
+        ({"kv_lora_rank": 8}, "num_key_value_heads", "2", "to the number of heads"),
         (LATENT | {"q_lora_rank": -1}, "q_lora_rank", "-1", "at least 1, or None"),
         (LATENT | {"qk_rope_head_dim": 7}, "qk_rope_head_dim", "7", "even"),
         (LATENT | {"head_dim": 6}, "head size", "6", "Give qk_rope_head_dim"),
