@@ -194,13 +194,16 @@ def test_hub_client_reads_the_metadata(card, tiny_run, tmp_path):
 
 
 def change(run, folder, **settings):
-    """A copy of `run` with other settings in its recipe."""
+    """A copy of `run` with other settings in its recipe, and in its config where that has them."""
     shutil.copytree(run, folder, ignore=shutil.ignore_patterns("checkpoint-*"))
     recipe = yaml.safe_load((folder / "recipe.yaml").read_text())
     for name in [name for name, value in settings.items() if value is None]:
         recipe.pop(name)
         settings.pop(name)
     (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe | settings))
+    config = json.loads((folder / "config.json").read_text())
+    config |= {name: value for name, value in settings.items() if name in config}
+    (folder / "config.json").write_text(json.dumps(config))
     return folder
 
 

@@ -18,7 +18,7 @@ from glossa.export import require
 from glossa.export.ctranslate2_model import ACTIVATIONS, export_ctranslate2
 from glossa.export.families import export_model
 from glossa.inference.ctranslate2_engine import load_engine
-from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.loading import load_model, load_tokenizer, set_languages
 from glossa.inference.translator import Translator
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
@@ -70,6 +70,14 @@ def test_log_probabilities_and_translations_are_equal(tmp_path, tokenizer, case)
             assert [found.text for found in mine] == [found.text for found in other]
             assert [found.score for found in mine] == pytest.approx([found.score for found in other], abs=1e-3)
     assert len({found.text for translations in actual for found in translations}) > 4
+
+
+def test_an_exported_model_keeps_its_languages(tmp_path, tokenizer):
+    model = build()
+    set_languages(model, tokenizer, "en", "pt_BR")
+    export_ctranslate2(model, tokenizer, tmp_path / "engine")
+    _, there = load_engine(str(tmp_path / "engine"))
+    assert (there.init_kwargs["src_lang"], there.init_kwargs["tgt_lang"]) == ("en", "pt_BR")
 
 
 def test_length_limit_of_a_sentence_does_not_depend_on_its_batch(tmp_path, tokenizer):
