@@ -18,12 +18,8 @@ from ..run_folder import RunFolder, table_cell
 
 # Inside the package, because the Trainer writes cards where only the package is installed.
 TEMPLATE = Path(__file__).with_name("card_template.jinja")
-OWN_DATA = {
-    "embedded": "the corpus embedded in Glossa",
-    "anki": "Anki's sentence pairs (manythings.org/anki, from Tatoeba)",
-    "files": "local files",
-    "folder": "a local folder",
-}
+OWN_DATA = {"embedded": "the corpus embedded in Glossa", "files": "local files", "folder": "a local folder"}
+OWN_DATA |= {"anki": "Anki's sentence pairs (manythings.org/anki, from Tatoeba)"}
 PUBLIC = ("embedded", "anki")
 _NO_ANSWER: tuple[type[Exception], ...] = (OSError, RuntimeError, ValueError, *http_errors())
 HELD_OUT_PATHS = ("data_path", "validation_path", "test_path")  # settings whose pairs may be held out
