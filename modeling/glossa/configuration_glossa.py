@@ -261,8 +261,8 @@ class GlossaConfig(PreTrainedConfig):
             raise ValueError(f"The head size is {head_dim} ({field} {heads}); rotary positions need an even number.")
         if self.kv_lora_rank is not None and self.qk_rope_head_dim is None and head_dim % 4:
             raise ValueError(
-                f"The head size is {head_dim} ({field} {heads}), and half of it is no even number, which the rotary "
-                "part of latent attention needs. Give qk_rope_head_dim."
+                f"The head size is {head_dim} ({field} {heads}), and half of it is odd; the rotary part "
+                "of latent attention needs an even number. Give qk_rope_head_dim."
             )
 
     def _validate_positions(self):
