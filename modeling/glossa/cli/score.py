@@ -37,6 +37,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--n_bootstrap", type=int, default=1000, help="resamples for intervals (default: 1000)")
     meaning = "bleu chrf ter (the default), rouge, cer (character error rate), wer (word error rate)"
     parser.add_argument("--metrics", nargs="+", choices=METRICS, default=METRICS[:3], metavar="NAME", help=meaning)
+    meaning = "print COMET too, if its command comet-score is installed"
+    parser.add_argument("--comet", action="store_true", help=meaning)
     parser.add_argument("--baseline", help="another model: test whether the difference could be chance")
     meaning = "print the perplexity of the references instead of translating; --output has each log-probability"
     parser.add_argument("--force", action="store_true", help=meaning)
@@ -76,6 +78,8 @@ def main(argv: list[str]) -> None:
     results = score_translators(load(arguments.models, arguments), pairs, tokenize, arguments.n_bootstrap)
     results = choose_scores(results, arguments.metrics, tokenize, arguments.n_bootstrap)
     print(score_table(results))
+    if arguments.comet:
+        add_comet(results)
     report: dict = {"model": " ".join(arguments.models), "results": results}
     if arguments.baseline:
         others = score_translators(load([arguments.baseline], arguments), pairs, tokenize, arguments.n_bootstrap)
@@ -89,6 +93,24 @@ def main(argv: list[str]) -> None:
         report |= {"baseline": {"model": arguments.baseline, "results": others}, "paired_bootstrap": tests}
         print(f"\n{comparison_table(tests)}")
     write(arguments.output, report)
+
+
+def add_comet(results: dict) -> None:
+    """Print the COMET score of each way of decoding and add it to its entry."""
+    from ..evaluation.comet import COMMAND, HOW_TO_INSTALL, MODEL, comet_score, find_command
+
+    command = find_command()
+    if command is None:
+        print(f"\nCOMET is left out: {COMMAND} is not installed. {HOW_TO_INSTALL}")
+        return
+    print(f"\nCOMET, {MODEL}, first reference:")
+    for name, result in results.items():
+        references = [targets[0] for targets in result["references"]]
+        result["comet"] = {
+            "model": MODEL,
+            "score": comet_score(command, result["sources"], result["translations"], references),
+        }
+        print(f"{name}: {result['comet']['score']:.4f}")
 
 
 def write(file: str | None, report: dict) -> None:
