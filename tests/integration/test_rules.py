@@ -105,7 +105,11 @@ PRIVATE = {
     },
     "transformers.configuration_utils": {"_attn_implementation"},
     "transformers.trainer_seq2seq": {"_gen_kwargs"},
-    "transformers.trainer": {"_prepare_inputs", "_push_from_checkpoint"},
+    # Most of these are overridden, which would have no effect if they had another name.
+    "transformers.trainer": {
+        "_prepare_inputs", "_push_from_checkpoint", "_maybe_log_save_evaluate", "_load_from_checkpoint",
+        "_load_best_model", "_get_grad_norm", "_save",
+    },
     "transformers.pipelines.base": {
         "_sanitize_parameters", "_forward", "_forward_params", "_preprocess_params", "_batch_size", "_load_tokenizer",
         "_load_processor", "_load_image_processor", "_load_video_processor", "_load_feature_extractor",
