@@ -16,6 +16,7 @@ import argparse
 import ast
 import contextlib
 import copy
+import itertools
 import json
 import os
 import random
@@ -44,6 +45,8 @@ TESTS = [
     "tests/inference/test_pipeline.py",
     "tests/data/test_batching.py",
     "tests/data/test_splitting.py",
+    "tests/data/test_cleaning.py",
+    "tests/benchmarks/test_sentences.py",
     "tests/evaluation/test_metrics.py",
     "tests/training/test_run.py::test_average_of_the_last_and_of_the_best_checkpoints",
     "tests/training/test_run.py::test_averages_are_summed_in_double_precision",
@@ -142,6 +145,20 @@ def mutants(path: Path) -> list[Mutant]:
         lines = range(line, old.end_lineno + 1)
         found.append(Mutant(f"{path.name}#{len(found)}", path.relative_to(ROOT), lines, before, after, mutant))
     return found
+
+
+def common(one: str, other: str) -> int:
+    """Characters at their beginnings that are equal."""
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def difference(mutant: Mutant) -> str:
+    """What the fault changes, with a little of what is around it."""
+    before, after = mutant.before, mutant.after
+    same = common(before, after)
+    end = common(before[same:][::-1], after[same:][::-1])
+    first, last = max(0, same - 30), max(0, end - 30)
+    return f"{before[first : len(before) - last]} -> {after[first : len(after) - last]}"
 
 
 def drawn(files: list[Path], sample: int, seed: int) -> list[Mutant]:
@@ -353,8 +370,7 @@ def main() -> None:
         for mutant in chosen:
             verdict = judge(mutant, folder, recorded, arguments.tests, arguments.seconds)
             verdicts[verdict.split()[0]] += 1
-            text = f"{mutant.before} -> {mutant.after}"
-            print(f"{verdict}: {mutant.name}, line {mutant.lines[-1]}: {text[:200]}", flush=True)
+            print(f"{verdict}: {mutant.name}, line {mutant.lines[-1]}: {difference(mutant)}", flush=True)
     print(", ".join(f"{verdict} {count}" for verdict, count in sorted(verdicts.items())))
 
 
