@@ -215,6 +215,27 @@ def test_call_settings_override_pipeline_settings(parts):
 
 
 @pytest.mark.parametrize(
+    ("settings", "asked"),
+    [
+        ({"num_beams": 3}, [(3, None)]),
+        ({"num_beams": 3, "num_return_sequences": 2}, [(3, 3)]),
+        ({"num_beams": 1, "num_return_sequences": 2, "do_sample": True}, [(1, 2)]),
+    ],
+    ids=["best", "n-best", "samples"],
+)
+def test_only_n_best_lists_of_beam_search_ask_for_every_beam(parts, translate, monkeypatch, settings, asked):
+    found, generate = [], parts[0].generate
+
+    def watched(**given):
+        found.append((given["num_beams"], given.get("num_return_sequences")))
+        return generate(**given)
+
+    monkeypatch.setattr(parts[0], "generate", watched)
+    translate(TEXTS[:1], **settings)
+    assert found == asked
+
+
+@pytest.mark.parametrize(
     ("inputs", "settings", "message"),
     [
         ("x", {"num_return_sequences": 3}, "num_return_sequences is 3 and num_beams 2"),

@@ -325,3 +325,13 @@ def test_r_drop_is_for_training_only(tiny_model):
     states = model.model.encoder(input_ids=SOURCE)
     with pytest.raises(ValueError, match="needs input_ids instead of encoder_outputs"):
         model.train()(encoder_outputs=states, labels=LABELS, r_drop_alpha=2.0)
+
+
+def test_r_drop_takes_positions_of_every_row_or_of_all(tiny_model):
+    model = tiny_model().train()
+    expected = model(SOURCE, labels=LABELS, r_drop_alpha=2.0).loss
+    for positions in (torch.arange(5)[None], torch.arange(5).repeat(3, 1)):
+        same(model(SOURCE, labels=LABELS, r_drop_alpha=2.0, decoder_position_ids=positions).loss, expected)
+    # Other positions give another loss.
+    later = 3 * torch.arange(5)[None]
+    assert (model(SOURCE, labels=LABELS, r_drop_alpha=2.0, decoder_position_ids=later).loss - expected).abs() > 1e-4
