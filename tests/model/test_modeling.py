@@ -169,6 +169,11 @@ def test_logits_to_keep_keeps_the_last(tiny_model):
     same(kept, logits[:, [0, 3]])
 
 
+def test_no_keys_and_values_are_kept_for_labels(tiny_model):
+    outputs = tiny_model()(SOURCE, labels=TARGET)
+    assert outputs.past_key_values is None and outputs.loss is not None
+
+
 def test_embeddings_can_replace_tokens(tiny_model):
     model = tiny_model()
     embeds = {

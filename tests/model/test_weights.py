@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from glossa import GlossaForConditionalGeneration
+from glossa import GlossaForConditionalGeneration, GlossaModel
 
 SOURCE = torch.tensor([[9, 8, 7, 6, 5, 1], [11, 12, 13, 14, 15, 16]])
 LABELS = torch.tensor([[20, 21, 22, 23, 1], [30, 31, 1, -100, -100]])
@@ -220,3 +220,12 @@ def test_frozen_matrices_stay_frozen_when_resized(tiny_model):
         parameter.requires_grad_(False)
     model.resize_token_embeddings(60)
     assert not any(parameter.requires_grad for parameter in model.parameters())
+
+
+@pytest.mark.parametrize(("tied", "shared"), [(True, True), (True, False), (False, True), (False, False)])
+def test_new_input_embeddings_are_those_of_the_target_if_the_two_share(tiny_config, tied, shared):
+    model = GlossaModel(tiny_config(tie_word_embeddings=tied, share_encoder_decoder_embeddings=shared))
+    old, new = model.decoder.embed_tokens, nn.Embedding(50, 16)
+    model.set_input_embeddings(new)
+    assert model.get_input_embeddings() is new
+    assert model.decoder.embed_tokens is (new if tied and shared else old)
