@@ -181,7 +181,9 @@ def test_the_training_loss_has_the_bias_of_a_replaced_output_layer(tiny_model):
     assert (model(SOURCE, labels=LABELS).loss - expected).abs() > 0.1
 
 
-def test_chunked_loss_never_holds_all_logits():
+@pytest.mark.parametrize(("labels", "r_drop_alpha"), [(2048, 0.0), (256, 0.0), (2048, 5.0)])
+def test_chunked_loss_never_holds_all_logits(labels, r_drop_alpha):
+    """It holds those of 256 labels, in R-Drop 128 of each pass; 256 labels are one chunk."""
     largest = 0
 
     class Watch(TorchDispatchMode):
@@ -192,12 +194,12 @@ def test_chunked_loss_never_holds_all_logits():
                 largest = max(largest, result.numel())
             return result
 
-    states, weight, labels = torch.randn(2048, 4), torch.randn(500, 4), torch.randint(500, (2048,))
+    states, weight, targets = torch.randn(labels, 4), torch.randn(500, 4), torch.randint(500, (labels,))
     with Watch():
-        chunked_cross_entropy(states, weight, labels)
+        chunked_cross_entropy(states, weight, targets, r_drop_alpha=r_drop_alpha)
         assert largest == 256 * 500
-        smoothed_cross_entropy(states @ weight.t(), labels)
-        assert largest == 2048 * 500
+        smoothed_cross_entropy(states @ weight.t(), targets, r_drop_alpha=r_drop_alpha)
+        assert largest == labels * 500
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
