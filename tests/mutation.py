@@ -43,6 +43,7 @@ FILES = [
 TESTS = [
     "tests/model",
     "tests/inference/test_pipeline.py",
+    "tests/inference/test_n_best.py",
     "tests/data/test_batching.py",
     "tests/data/test_splitting.py",
     "tests/data/test_cleaning.py",

@@ -214,25 +214,9 @@ def test_call_settings_override_pipeline_settings(parts):
     assert len(translate(TEXTS[0], num_return_sequences=1)) == 1
 
 
-@pytest.mark.parametrize(
-    ("settings", "asked"),
-    [
-        ({"num_beams": 3}, [(3, None)]),
-        ({"num_beams": 3, "num_return_sequences": 2}, [(3, 3)]),
-        ({"num_beams": 1, "num_return_sequences": 2, "do_sample": True}, [(1, 2)]),
-    ],
-    ids=["best", "n-best", "samples"],
-)
-def test_only_n_best_lists_of_beam_search_ask_for_every_beam(parts, translate, monkeypatch, settings, asked):
-    found, generate = [], parts[0].generate
-
-    def watched(**given):
-        found.append((given["num_beams"], given.get("num_return_sequences")))
-        return generate(**given)
-
-    monkeypatch.setattr(parts[0], "generate", watched)
-    translate(TEXTS[:1], **settings)
-    assert found == asked
+def test_arguments_of_the_pipelines_of_transformers_4_have_no_effect(translate):
+    arguments = {"src_lang": "en", "tgt_lang": "fr", "clean_up_tokenization_spaces": True, "truncation": True}
+    assert translate(TEXTS[0], **arguments) == translate(TEXTS[0])
 
 
 @pytest.mark.parametrize(

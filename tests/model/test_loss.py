@@ -337,3 +337,14 @@ def test_r_drop_takes_positions_of_every_row_or_of_all(tiny_model):
     # Other positions give another loss.
     later = 3 * torch.arange(5)[None]
     assert (model(SOURCE, labels=LABELS, r_drop_alpha=2.0, decoder_position_ids=later).loss - expected).abs() > 1e-4
+
+
+@pytest.mark.parametrize("field", ["pad_token_id", "decoder_start_token_id"])
+def test_labels_need_padding_and_a_start_token(tiny_model, documented, field):
+    model = tiny_model()
+    setattr(model.config, field, None)
+    with pytest.raises(ValueError, match="labels need both") as refusal:
+        model(SOURCE, labels=LABELS)
+    documented("Training", refusal.value)
+    # With the decoder's input there is nothing to make from them.
+    assert model(SOURCE, decoder_input_ids=LABELS.clamp(min=0), labels=LABELS).loss > 0

@@ -174,6 +174,14 @@ def test_no_keys_and_values_are_kept_for_labels(tiny_model):
     assert outputs.past_key_values is None and outputs.loss is not None
 
 
+def test_outputs_may_be_tuples(tiny_model):
+    model = tiny_model()
+    logits = model(SOURCE, decoder_input_ids=TARGET).logits
+    same(model(SOURCE, decoder_input_ids=TARGET, return_dict=False)[0], logits)
+    model.config.return_dict = False
+    same(model(SOURCE, decoder_input_ids=TARGET)[0], logits)
+
+
 def test_embeddings_can_replace_tokens(tiny_model):
     model = tiny_model()
     embeds = {
