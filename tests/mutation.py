@@ -49,6 +49,7 @@ TESTS = [
     "tests/data/test_cleaning.py",
     "tests/benchmarks/test_sentences.py",
     "tests/evaluation/test_metrics.py",
+    "tests/hub/test_remote_code.py::test_folder_has_its_code_and_auto_map",
     "tests/training/test_run.py::test_average_of_the_last_and_of_the_best_checkpoints",
     "tests/training/test_run.py::test_the_best_checkpoints_by_a_loss_are_the_lowest",
     "tests/training/test_run.py::test_averages_are_summed_in_double_precision",

@@ -89,7 +89,9 @@ def test_a_perfect_thai_system_has_a_bleu_of_100():
 
 
 @pytest.mark.parametrize(
-    ("language", "expected"), [("fr", "13a"), ("", "13a"), ("zh-CN", "zh"), ("zho", "zh"), ("TH", "char")]
+    ("language", "expected"),
+    [("fr", "13a"), ("", "13a"), ("zh-CN", "zh"), ("zho", "zh"), ("yue", "zh"), ("TH", "char")]
+    + [(language, "char") for language in ("lo", "km", "my", "bo", "dz")],
 )
 def test_the_tokenizer_follows_the_target_language(language, expected):
     assert bleu_tokenizer(language) == expected
