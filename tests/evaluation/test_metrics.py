@@ -65,6 +65,12 @@ def test_paired_bootstrap_detects_only_real_differences():
     assert paired_bootstrap(half, other_half, references, n_samples=200)["ter"]["p_value"] > 0.05
 
 
+def test_the_paired_test_draws_a_thousand_samples():
+    # No sample is as different by chance: p is (0 + 1) / (samples + 1).
+    result = paired_bootstrap(["the dog"] * 9, ["a cat sat here"] * 9, [["a cat sat here"]] * 9)
+    assert result["bleu"]["p_value"] == pytest.approx(1 / 1001)
+
+
 def test_scores_of_zero_have_an_interval():
     result = score(["x"] * 8, [["a b c d e"]] * 8, n_bootstrap=20)
     assert result["bleu"]["score"] == result["bleu"]["low"] == result["bleu"]["high"] == 0

@@ -241,21 +241,6 @@ def test_targets_that_share_a_source_equal_targets_with_separate_sources(tiny_mo
     assert (shared[0].logits[0] - shared[0].logits[1]).abs().max() > 1e-3
 
 
-@torch.no_grad()
-def test_each_target_of_a_shared_source_has_its_own_attention_weights(tiny_model):
-    model = tiny_model()
-    model.set_attn_implementation("eager")
-    states = model.get_encoder()(SOURCE, attention_mask=MASK).last_hidden_state
-    # As many targets as heads: the rows of the weights must be told from their heads.
-    given = {"decoder_input_ids": TARGETS[:4], "output_attentions": True}
-    shared = model(encoder_outputs=(states,), attention_mask=MASK, **given).cross_attentions
-    own = model(
-        encoder_outputs=(states.repeat_interleave(2, 0),), attention_mask=MASK.repeat_interleave(2, 0), **given
-    ).cross_attentions
-    for weights, expected in zip(shared, own, strict=True):
-        torch.testing.assert_close(weights, expected, rtol=1e-9, atol=1e-9)
-
-
 @pytest.mark.parametrize(
     "settings",
     [
@@ -364,15 +349,6 @@ def test_beam_search_drops_finished_rows_and_equals_that_of_transformers(
     # No row continues beyond its limit.
     assert rows == sorted(rows, reverse=True)
     assert all(computed <= beams * (limits > step).sum() for step, computed in enumerate(rows))
-
-
-@pytest.mark.parametrize("beams", [1, 3])
-def test_a_search_computes_the_logits_of_the_last_position_only(tiny_model, beams):
-    model, positions = tiny_model(), []
-    model.lm_head.register_forward_hook(lambda module, given, logits: positions.append(logits.shape[1]))
-    prompt = torch.tensor([[2, 9, 9]] * 16)
-    model.generate(MANY, decoder_input_ids=prompt, max_new_tokens=4, num_beams=beams, eos_token_id=-1)
-    assert positions == [1] * 4
 
 
 def test_beam_search_with_fewer_tokens_than_candidates(tiny_model, monkeypatch):

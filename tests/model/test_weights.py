@@ -171,6 +171,20 @@ def test_resizing_pads_to_a_multiple_and_without_a_size_changes_nothing(tiny_mod
     assert logits_of(model).shape[-1] == 56
 
 
+@pytest.mark.parametrize(("around_the_mean", "expected"), [(True, 100), (False, 0)])
+def test_new_rows_are_drawn_around_the_mean_of_the_old_ones_or_around_zero(tiny_config, around_the_mean, expected):
+    model = build(tiny_config(tie_word_embeddings=False))
+    matrices = {name: weight for name, weight in model.named_parameters() if len(weight) == 50}
+    with torch.no_grad():
+        for matrix in matrices.values():
+            matrix.fill_(100.0)
+    model.resize_token_embeddings(60, mean_resizing=around_the_mean)
+    assert len(matrices) == 3
+    for name in matrices:
+        new = model.get_parameter(name)[50:]
+        assert len(new) == 10 and (new - expected).abs().max() < 10, name
+
+
 @pytest.mark.parametrize("tied", [True, False])
 def test_two_vocabularies_are_resized_separately(tiny_model, tmp_path, tied):
     model = tiny_model(decoder_vocab_size=37, share_encoder_decoder_embeddings=False, tie_word_embeddings=tied)
