@@ -81,6 +81,7 @@ def test_the_score_is_the_same_with_and_without_an_interval():
     resampled = score(HYPOTHESES, REFERENCES, n_bootstrap=10)
     for name in ("bleu", "chrf", "ter"):
         assert resampled[name]["score"] == pytest.approx(plain[name]["score"])
+        assert resampled[name].keys() - plain[name].keys() == {"low", "high"}
     assert "|bs:10|seed:12345|" in resampled["bleu"]["signature"]
 
 

@@ -150,6 +150,7 @@ def test_attention_weights_sum_to_one_and_respect_masks(tiny_model):
     assert (len(outputs.encoder_attentions), len(outputs.encoder_hidden_states)) == (3, 4)
     assert (len(outputs.decoder_attentions), len(outputs.decoder_hidden_states)) == (2, 3)
     assert len(outputs.cross_attentions) == 2
+    same(outputs.encoder_last_hidden_state, model.get_encoder()(**batch).last_hidden_state)
     assert outputs.encoder_attentions[0].shape == (2, 4, 8, 8)
     assert outputs.decoder_attentions[0].shape == (2, 4, 5, 5)
     assert outputs.cross_attentions[0].shape == (2, 4, 5, 8)
