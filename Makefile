@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: quickstart test fast lint docs notebook errors torture compat common clean
+.PHONY: quickstart test fast lint docs notebook errors torture mutation compat common clean
 
 quickstart: $(VENV)/.package
 	rm -rf runs/quickstart
@@ -51,6 +51,10 @@ common: $(VENV)/.installed
 # Thousands of damaged files and hostile requests, a hundred killed runs. `make torture PARTS=readers` runs one part.
 torture: $(VENV)/.installed
 	PYTHONPATH=tests $(RUN)/python -m torture $(PARTS)
+
+# Faults put into the code, one at a time: which does no test notice? FILES, SAMPLE, SEED, ONLY: see tests/mutation.py.
+mutation: $(VENV)/.installed
+	$(RUN)/python tests/mutation.py $(FILES) --sample $(or $(SAMPLE),200) --seed $(or $(SEED),1) --only $(ONLY)
 
 $(VENV)/.package: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -52,6 +52,8 @@ def test_batches_by_hand():
     assert sampler.padding() == pytest.approx(4 / 48)
     # Rows with targets of 4 and 5 may be swapped, so each counts as 5: two make 10, three would make 15.
     assert sorted(map(len, TokenBatchSampler([4] * 5, [4, 4, 5, 4, 4], batch_tokens=14))) == [1, 2, 2]
+    # So do rows that stand before the longest: three of 4 fill the budget, but the fourth may take the place of one.
+    assert sorted(map(len, TokenBatchSampler([2] * 4, [4, 4, 4, 5], batch_tokens=12))) == [2, 2]
 
 
 def test_a_batch_mixes_two_target_lengths():

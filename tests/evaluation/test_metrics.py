@@ -65,6 +65,12 @@ def test_paired_bootstrap_detects_only_real_differences():
     assert paired_bootstrap(half, other_half, references, n_samples=200)["ter"]["p_value"] > 0.05
 
 
+def test_the_paired_test_draws_a_thousand_samples():
+    # No sample is as different by chance: p is (0 + 1) / (samples + 1).
+    result = paired_bootstrap(["the dog"] * 9, ["a cat sat here"] * 9, [["a cat sat here"]] * 9)
+    assert result["bleu"]["p_value"] == pytest.approx(1 / 1001)
+
+
 def test_scores_of_zero_have_an_interval():
     result = score(["x"] * 8, [["a b c d e"]] * 8, n_bootstrap=20)
     assert result["bleu"]["score"] == result["bleu"]["low"] == result["bleu"]["high"] == 0
@@ -75,6 +81,7 @@ def test_the_score_is_the_same_with_and_without_an_interval():
     resampled = score(HYPOTHESES, REFERENCES, n_bootstrap=10)
     for name in ("bleu", "chrf", "ter"):
         assert resampled[name]["score"] == pytest.approx(plain[name]["score"])
+        assert resampled[name].keys() - plain[name].keys() == {"low", "high"}
     assert "|bs:10|seed:12345|" in resampled["bleu"]["signature"]
 
 
@@ -89,7 +96,9 @@ def test_a_perfect_thai_system_has_a_bleu_of_100():
 
 
 @pytest.mark.parametrize(
-    ("language", "expected"), [("fr", "13a"), ("", "13a"), ("zh-CN", "zh"), ("zho", "zh"), ("TH", "char")]
+    ("language", "expected"),
+    [("fr", "13a"), ("", "13a"), ("zh-CN", "zh"), ("zho", "zh"), ("yue", "zh"), ("TH", "char")]
+    + [(language, "char") for language in ("lo", "km", "my", "bo", "dz")],
 )
 def test_the_tokenizer_follows_the_target_language(language, expected):
     assert bleu_tokenizer(language) == expected

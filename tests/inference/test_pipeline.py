@@ -21,6 +21,7 @@ from glossa import GlossaConfig, GlossaForConditionalGeneration, TranslationPipe
 from glossa.data.vocabulary import train_tokenizer
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
+from glossa.pipeline_glossa import max_target_length
 from glossa.sentences_glossa import split_text
 
 TEXTS = ["Where is the cat?", "a b.", "", "The cat sleeps on the mat, and the dog does not.", "  \n", "Yes.", "a b."]
@@ -212,6 +213,16 @@ def test_call_settings_override_pipeline_settings(parts):
     translate = TranslationPipeline(*parts, num_beams=3, num_return_sequences=3)
     assert len(translate(TEXTS[0])) == 3
     assert len(translate(TEXTS[0], num_return_sequences=1)) == 1
+
+
+def test_a_translation_has_at_most_twice_the_tokens_of_its_source_and_fifty():
+    assert [max_target_length(length) for length in (0, 1, 20)] == [50, 52, 90]
+    assert [max_target_length(20, positions) for positions in (89, 90, 91)] == [89, 90, 90]
+
+
+def test_arguments_of_the_pipelines_of_transformers_4_have_no_effect(translate):
+    arguments = {"src_lang": "en", "tgt_lang": "fr", "clean_up_tokenization_spaces": True, "truncation": True}
+    assert translate(TEXTS[0], **arguments) == translate(TEXTS[0])
 
 
 @pytest.mark.parametrize(

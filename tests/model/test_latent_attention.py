@@ -213,3 +213,23 @@ def test_only_latent_attention_is_latent(tiny_model):
     for settings, kind in (({}, GlossaAttention), (LATENT, GlossaLatentAttention)):
         layers = tiny_model(**settings).model.decoder.layers
         assert type(layers[0].self_attn) is type(layers[0].encoder_attn) is kind
+
+
+@pytest.mark.parametrize(
+    ("settings", "width", "rotary"),
+    [
+        ({}, None, None),
+        (LATENT, 64 + 32, 32),
+        (LATENT | {"qk_rope_head_dim": 6}, 64 + 6, 6),
+        (LATENT | {"head_dim": 20}, 20 + 10, 10),
+        (LATENT | {"position_embedding_type": "learned"}, 64, None),
+        (LATENT | {"decoder_attention_heads": 2}, 128 + 64, None),  # the encoder's is another
+    ],
+    ids=str,
+)
+def test_the_configuration_has_the_width_of_queries_and_keys(settings, width, rotary):
+    config = GlossaConfig(**settings)
+    assert (config.qk_head_dim, config.qk_rope_head_dim) == (width, rotary)
+    if width is not None:
+        attention = GlossaLatentAttention(config, config.decoder_attention_heads, is_causal=True)
+        assert attention.q_proj.out_features == config.decoder_attention_heads * width

@@ -181,7 +181,9 @@ def test_the_training_loss_has_the_bias_of_a_replaced_output_layer(tiny_model):
     assert (model(SOURCE, labels=LABELS).loss - expected).abs() > 0.1
 
 
-def test_chunked_loss_never_holds_all_logits():
+@pytest.mark.parametrize(("labels", "r_drop_alpha"), [(2048, 0.0), (256, 0.0), (2048, 5.0)])
+def test_chunked_loss_never_holds_all_logits(labels, r_drop_alpha):
+    """It holds those of 256 labels, in R-Drop 128 of each pass; 256 labels are one chunk."""
     largest = 0
 
     class Watch(TorchDispatchMode):
@@ -192,12 +194,12 @@ def test_chunked_loss_never_holds_all_logits():
                 largest = max(largest, result.numel())
             return result
 
-    states, weight, labels = torch.randn(2048, 4), torch.randn(500, 4), torch.randint(500, (2048,))
+    states, weight, targets = torch.randn(labels, 4), torch.randn(500, 4), torch.randint(500, (labels,))
     with Watch():
-        chunked_cross_entropy(states, weight, labels)
+        chunked_cross_entropy(states, weight, targets, r_drop_alpha=r_drop_alpha)
         assert largest == 256 * 500
-        smoothed_cross_entropy(states @ weight.t(), labels)
-        assert largest == 2048 * 500
+        smoothed_cross_entropy(states @ weight.t(), targets, r_drop_alpha=r_drop_alpha)
+        assert largest == labels * 500
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -325,3 +327,24 @@ def test_r_drop_is_for_training_only(tiny_model):
     states = model.model.encoder(input_ids=SOURCE)
     with pytest.raises(ValueError, match="needs input_ids instead of encoder_outputs"):
         model.train()(encoder_outputs=states, labels=LABELS, r_drop_alpha=2.0)
+
+
+def test_r_drop_takes_positions_of_every_row_or_of_all(tiny_model):
+    model = tiny_model().train()
+    expected = model(SOURCE, labels=LABELS, r_drop_alpha=2.0).loss
+    for positions in (torch.arange(5)[None], torch.arange(5).repeat(3, 1)):
+        same(model(SOURCE, labels=LABELS, r_drop_alpha=2.0, decoder_position_ids=positions).loss, expected)
+    # Other positions give another loss.
+    later = 3 * torch.arange(5)[None]
+    assert (model(SOURCE, labels=LABELS, r_drop_alpha=2.0, decoder_position_ids=later).loss - expected).abs() > 1e-4
+
+
+@pytest.mark.parametrize("field", ["pad_token_id", "decoder_start_token_id"])
+def test_labels_need_padding_and_a_start_token(tiny_model, documented, field):
+    model = tiny_model()
+    setattr(model.config, field, None)
+    with pytest.raises(ValueError, match="labels need both") as refusal:
+        model(SOURCE, labels=LABELS)
+    documented("Training", refusal.value)
+    # With the decoder's input there is nothing to make from them.
+    assert model(SOURCE, decoder_input_ids=LABELS.clamp(min=0), labels=LABELS).loss > 0

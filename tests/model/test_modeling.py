@@ -150,6 +150,7 @@ def test_attention_weights_sum_to_one_and_respect_masks(tiny_model):
     assert (len(outputs.encoder_attentions), len(outputs.encoder_hidden_states)) == (3, 4)
     assert (len(outputs.decoder_attentions), len(outputs.decoder_hidden_states)) == (2, 3)
     assert len(outputs.cross_attentions) == 2
+    same(outputs.encoder_last_hidden_state, model.get_encoder()(**batch).last_hidden_state)
     assert outputs.encoder_attentions[0].shape == (2, 4, 8, 8)
     assert outputs.decoder_attentions[0].shape == (2, 4, 5, 5)
     assert outputs.cross_attentions[0].shape == (2, 4, 5, 8)
@@ -167,6 +168,19 @@ def test_logits_to_keep_keeps_the_last(tiny_model):
     same(model(SOURCE, decoder_input_ids=TARGET, logits_to_keep=2).logits, logits[:, -2:])
     kept = model(SOURCE, decoder_input_ids=TARGET, logits_to_keep=torch.tensor([0, 3])).logits
     same(kept, logits[:, [0, 3]])
+
+
+def test_no_keys_and_values_are_kept_for_labels(tiny_model):
+    outputs = tiny_model()(SOURCE, labels=TARGET)
+    assert outputs.past_key_values is None and outputs.loss is not None
+
+
+def test_outputs_may_be_tuples(tiny_model):
+    model = tiny_model()
+    logits = model(SOURCE, decoder_input_ids=TARGET).logits
+    same(model(SOURCE, decoder_input_ids=TARGET, return_dict=False)[0], logits)
+    model.config.return_dict = False
+    same(model(SOURCE, decoder_input_ids=TARGET)[0], logits)
 
 
 def test_embeddings_can_replace_tokens(tiny_model):

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from glossa import GlossaForConditionalGeneration
+from glossa import GlossaForConditionalGeneration, GlossaModel
 
 SOURCE = torch.tensor([[9, 8, 7, 6, 5, 1], [11, 12, 13, 14, 15, 16]])
 LABELS = torch.tensor([[20, 21, 22, 23, 1], [30, 31, 1, -100, -100]])
@@ -171,6 +171,20 @@ def test_resizing_pads_to_a_multiple_and_without_a_size_changes_nothing(tiny_mod
     assert logits_of(model).shape[-1] == 56
 
 
+@pytest.mark.parametrize(("around_the_mean", "expected"), [(True, 100), (False, 0)])
+def test_new_rows_are_drawn_around_the_mean_of_the_old_ones_or_around_zero(tiny_config, around_the_mean, expected):
+    model = build(tiny_config(tie_word_embeddings=False))
+    matrices = {name: weight for name, weight in model.named_parameters() if len(weight) == 50}
+    with torch.no_grad():
+        for matrix in matrices.values():
+            matrix.fill_(100.0)
+    model.resize_token_embeddings(60, mean_resizing=around_the_mean)
+    assert len(matrices) == 3
+    for name in matrices:
+        new = model.get_parameter(name)[50:]
+        assert len(new) == 10 and (new - expected).abs().max() < 10, name
+
+
 @pytest.mark.parametrize("tied", [True, False])
 def test_two_vocabularies_are_resized_separately(tiny_model, tmp_path, tied):
     model = tiny_model(decoder_vocab_size=37, share_encoder_decoder_embeddings=False, tie_word_embeddings=tied)
@@ -220,3 +234,12 @@ def test_frozen_matrices_stay_frozen_when_resized(tiny_model):
         parameter.requires_grad_(False)
     model.resize_token_embeddings(60)
     assert not any(parameter.requires_grad for parameter in model.parameters())
+
+
+@pytest.mark.parametrize(("tied", "shared"), [(True, True), (True, False), (False, True), (False, False)])
+def test_new_input_embeddings_are_those_of_the_target_if_the_two_share(tiny_config, tied, shared):
+    model = GlossaModel(tiny_config(tie_word_embeddings=tied, share_encoder_decoder_embeddings=shared))
+    old, new = model.decoder.embed_tokens, nn.Embedding(50, 16)
+    model.set_input_embeddings(new)
+    assert model.get_input_embeddings() is new
+    assert model.decoder.embed_tokens is (new if tied and shared else old)

@@ -1,0 +1,58 @@
+"""What the beams of a source share during a search, and what the caller gets back."""
+
+import pytest
+import torch
+from transformers import DynamicCache, EncoderDecoderCache
+
+SOURCE = torch.tensor([[9, 8, 7, 1, 0, 0], [11, 12, 13, 14, 15, 1]])
+MASK = (SOURCE != 0).long()
+TARGETS = torch.tensor([[2, 20, 21], [2, 30, 31], [2, 22, 23], [2, 32, 33]])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(("filled", "rows"), [(False, 2), (True, 6)])
+def test_a_cache_that_the_caller_filled_needs_a_source_for_each_row(tiny_model, filled, rows):
+    model = tiny_model()
+    cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
+    if filled:
+        cache.self_attention_cache.update(torch.zeros(6, 2, 1, 4), torch.zeros(6, 2, 1, 4), 0)
+    encoded = model.get_encoder()(SOURCE, attention_mask=MASK)
+    given = {"encoder_outputs": encoded, "attention_mask": MASK, "past_key_values": cache}
+    tokens, expanded = model._expand_inputs_for_generation(3, True, torch.tensor([[2], [3]]), **given)
+    assert tokens.flatten().tolist() == [2, 2, 2, 3, 3, 3]
+    assert len(expanded["encoder_outputs"].last_hidden_state) == len(expanded["attention_mask"]) == rows
+
+
+@torch.no_grad()
+def test_each_target_of_a_shared_source_has_its_own_attention_weights(tiny_model):
+    model = tiny_model()
+    model.set_attn_implementation("eager")
+    states = model.get_encoder()(SOURCE, attention_mask=MASK).last_hidden_state
+    # As many targets as heads: the rows of the weights must be told from their heads.
+    given = {"decoder_input_ids": TARGETS, "output_attentions": True}
+    shared = model(encoder_outputs=(states,), attention_mask=MASK, **given).cross_attentions
+    own = model(
+        encoder_outputs=(states.repeat_interleave(2, 0),), attention_mask=MASK.repeat_interleave(2, 0), **given
+    ).cross_attentions
+    for weights, expected in zip(shared, own, strict=True):
+        torch.testing.assert_close(weights, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_a_search_computes_the_logits_of_the_last_position_only(tiny_model, beams):
+    model, positions = tiny_model(), []
+    model.lm_head.register_forward_hook(lambda module, given, logits: positions.append(logits.shape[1]))
+    prompt = torch.tensor([[2, 9, 9]] * 2)
+    model.generate(SOURCE, decoder_input_ids=prompt, max_new_tokens=4, num_beams=beams, eos_token_id=-1)
+    assert positions == [1] * 4
+
+
+@pytest.mark.parametrize("settings", [{"num_beams": 3}, {"num_return_sequences": 3, "do_sample": True}], ids=str)
+def test_in_the_cache_that_is_returned_every_row_has_its_source(tiny_model, settings):
+    settings = settings | {"attention_mask": MASK, "max_new_tokens": 4, "return_dict_in_generate": True}
+    cache = tiny_model().generate(SOURCE, **settings).past_key_values
+    for layer in cache.cross_attention_cache.layers:
+        assert layer.keys.shape[0] == layer.values.shape[0] == 6
+        for row in (1, 2):
+            assert layer.keys[row].equal(layer.keys[0]) and layer.keys[3 + row].equal(layer.keys[3])
+        assert not layer.keys[3].equal(layer.keys[0])
