@@ -16,8 +16,6 @@ import pyarrow
 
 from ..errors import GlossaError
 
-PACKED: dict[str, Callable] = {".gz": gzip.open, ".xz": lzma.open}
-TABLES = (".tsv", ".tab", ".csv", ".jsonl", ".json", ".parquet", ".zip")
 MAX_LINE = 1 << 20  # bytes; the longest sentences of real corpora have some thousands
 BOM = b"\xef\xbb\xbf"
 NOT_UTF8 = "not UTF-8"
@@ -28,15 +26,11 @@ DAMAGE = (
 )  # fmt: skip
 
 
-def ending(path: str | Path) -> str:
-    """The lower-case ending of a file name without that of its packing: ".tsv" of "A.TSV.gz"."""
-    path = Path(str(path).lower())
-    return Path(path.stem if path.suffix in PACKED else path.name).suffix
+def _open_zst(path: Path, mode: str) -> pyarrow.NativeFile:
+    return pyarrow.CompressedInputStream(pyarrow.OSFile(str(path), mode), "zstd")
 
 
-def is_table(path: str | Path) -> bool:
-    """Whether the file name is that of a table, not of plain text."""
-    return ending(path) in TABLES
+OPENERS: dict[str, Callable] = {".gz": gzip.open, ".xz": lzma.open, ".zst": _open_zst}
 
 
 @contextmanager
@@ -54,14 +48,14 @@ def damage_refused(path: Path):
 
 @contextmanager
 def open_binary(path: Path):
-    """Open a file for reading bytes, unpacking .gz, .xz and .zip. Raises `GlossaError` if it is damaged."""
+    """Open a file for reading bytes, unpacking .gz, .xz, .zst and .zip. Raises `GlossaError` if it is damaged."""
     with damage_refused(path):
         suffix = path.suffix.lower()
         if suffix == ".zip":
             with zipfile.ZipFile(path) as archive, archive.open(_text_member(path, archive)) as file:
                 yield io.BufferedReader(file)
-        elif suffix in PACKED:
-            with PACKED[suffix](path, "rb") as file:
+        elif suffix in OPENERS:
+            with OPENERS[suffix](path, "rb") as file:
                 yield io.BufferedReader(file)  # its readline is several times faster
         else:
             with open(path, "rb") as file:

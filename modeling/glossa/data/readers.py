@@ -19,8 +19,9 @@ import pyarrow
 import pyarrow.parquet
 
 from ..errors import GlossaError
-from .files import NOT_UTF8, PACKED, damage_refused, ending, lines, wrong_encoding
+from .files import NOT_UTF8, damage_refused, lines, wrong_encoding
 from .languages import language_code
+from .paths import PACKED, ending
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +29,7 @@ Row = tuple[str, str, int, str]
 HEADER = "header"
 CONTINUED = "continues the row above"
 FORMATS = (
-    ".tsv .tab .txt (tab-separated), .csv, .jsonl .json (one object per line), also .gz or .xz; .parquet and .zip"
+    ".tsv .tab .txt (tab-separated), .csv, .jsonl .json (one object per line), also .gz .xz .zst; .parquet and .zip"
 )
 SEPARATORS = ",;\t|"
 SAMPLED = 100  # lines that show the separator of a .csv
