@@ -33,8 +33,8 @@ class DataArguments:
     data_path: list[str] = field(
         default_factory=list,
         metadata={
-            "help": "Local pairs instead of a download: any number of tables (.tsv .txt .csv .jsonl, also .gz .xz "
-            ".zst, .parquet or an Anki .zip), folders or patterns (data/*.tsv), or two line-aligned text files, source then "
+            "help": "Local pairs instead of a download: any number of tables (.tsv .txt .csv .jsonl, .tmx .xlsx and "
+            "more, see docs/data.md), folders or patterns (data/*.tsv), or two line-aligned text files, source then "
             "target. For pretraining also text files with one text per line, or tables with a text_column."
         },
     )
@@ -56,11 +56,17 @@ class DataArguments:
     )
     source_column: str | None = field(
         default=None,
-        metadata={"help": "Column (or JSON key) of the source text, if it is neither the language code nor 'source'."},
+        metadata={
+            "help": "Column (its name, its number from 1, or JSON key) of the source text, if its name is neither the "
+            "language code nor 'source'."
+        },
     )
     target_column: str | None = field(
         default=None,
-        metadata={"help": "Column (or JSON key) of the target text, if it is neither the language code nor 'target'."},
+        metadata={
+            "help": "Column (its name, its number from 1, or JSON key) of the target text, if its name is neither the "
+            "language code nor 'target'."
+        },
     )
     text_column: str | None = field(
         default=None,
@@ -143,6 +149,10 @@ class DataArguments:
             # In YAML, a single path is often written without list brackets.
             if isinstance(getattr(self, name), str):
                 setattr(self, name, [getattr(self, name)])
+        for name in ("source_column", "target_column", "text_column"):
+            # In YAML, the number of a column is no text.
+            if type(getattr(self, name)) is int:
+                setattr(self, name, str(getattr(self, name)))
         minimum = {
             "max_train_samples": 1,
             "max_validation_samples": 1,

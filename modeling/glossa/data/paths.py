@@ -8,7 +8,9 @@ from pathlib import Path
 from ..errors import GlossaError
 
 PACKED = (".gz", ".xz", ".zst")
-TABLES = (".tsv", ".tab", ".csv", ".jsonl", ".json", ".parquet", ".zip")
+TABLES = (
+    ".tsv", ".tab", ".csv", ".jsonl", ".json", ".parquet", ".xlsx", ".tmx", ".xlf", ".xliff", ".po", ".zip",
+)  # fmt: skip
 
 
 def ending(path: str | Path) -> str:
@@ -57,7 +59,8 @@ def _files(path: Path) -> list[Path]:
         names = ", ".join(file.name for file in found[:10]) + (", ..." if len(found) > 10 else "")
         raise GlossaError(
             f"{path} is a {what} of {len(found)} entries that are not all of one known format: {names}. Allowed is "
-            f"one of {' '.join(TABLES)} .txt (also packed). Give a pattern such as data/*.tsv, or the paths of the files."
+            f"one of {' '.join(TABLES)} .txt (also packed). Give a pattern such as data/*.tsv, or the paths of the "
+            "files."
         )
     for file in found:
         _check(file)

@@ -20,7 +20,7 @@ from datasets import (
 from datasets.exceptions import DatasetGenerationError, DatasetsError
 
 from ..errors import GlossaError, http_errors
-from . import anki, files, languages, paths, readers
+from . import anki, columns, files, formats, languages, paths, readers
 from .arguments import DataArguments
 from .caching import cached_map, cached_rows
 from .paths import file_groups
@@ -38,7 +38,7 @@ FEATURES = Features(
     }
 )
 SPLITS = ("train", "validation", "test")
-_READING = (files, languages, paths, readers)
+_READING = (columns, files, formats, languages, paths, readers)
 
 
 def load_source(arguments: DataArguments) -> DatasetDict:
