@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from ..errors import GlossaError
 from .languages import language_code
@@ -110,7 +111,7 @@ def pair_of(record: dict, source: str, target: str) -> tuple[str, str, str]:
     return record[source], record[target], ""
 
 
-def keyed_pair(record: object, columns: Columns) -> tuple[str, str, str]:
+def keyed_pair(record: Any, columns: Columns) -> tuple[str, str, str]:
     """Source, target and problem of a JSON object, which may hold the two sides in its "translation"."""
     if not isinstance(record, dict):
         return "", "", f"not a JSON object but {type(record).__name__}; an object for each pair is expected"

@@ -83,7 +83,8 @@ def _items(path: Path, file: TextIO) -> Iterator[object]:
         try:
             item, start = decoder.raw_decode(text, start)
         except (ValueError, RecursionError) as error:
-            raise broken(getattr(error, "msg", str(error))) from error
+            deep = isinstance(error, RecursionError)
+            raise broken("nested too deeply" if deep else getattr(error, "msg", str(error))) from error
         yield item
         if (mark := following()) not in (",", "]") or not mark:
             raise broken(f"expected , or ] but found {mark!r}")
@@ -110,8 +111,8 @@ def excel_records(path: Path) -> Iterator[Record]:
         try:
             book = openpyxl.load_workbook(path, read_only=True, data_only=True)
             yield from _sheet_records(path, book)
-        except (KeyError, SyntaxError) as error:  # a part is missing, or not XML
-            raise ValueError(f"not a workbook: {error}") from error
+        except (KeyError, SyntaxError, ValueError) as error:  # a part is missing, not XML or has entities
+            raise ValueError(f"not a workbook: {error.__context__ or error}") from error
 
 
 def _sheet_records(path: Path, book) -> Iterator[Record]:
@@ -160,7 +161,7 @@ def read_xml(path: Path, columns: Columns) -> Iterator[Row]:
                         yield _unit_row(*sides, number, columns)
                     _forget(element)
         except etree.XMLSyntaxError as error:
-            reason = " ".join(str(error).split())
+            reason = " ".join(error.msg.split())
             raise GlossaError(f"{path} is not XML: {reason}. Correct it, or export it again.") from error
 
 

@@ -56,14 +56,15 @@ def read_rows(paths: tuple[Path, ...], columns: Columns, limit: int | None) -> I
 
 def _read_aligned(source_path: Path, target_path: Path, *members: str) -> Iterator[Row]:
     """Rows of two text files, or of two `members` of a .zip."""
-    sides = [lines(path, *member) for path, *member in zip_longest((source_path, target_path), members)]
-    pairs = enumerate(zip_longest(*sides), 1)
+    first, second = members or (None, None)
+    names = [", ".join(map(str, filter(None, side))) for side in ((source_path, first), (target_path, second))]
+    pairs = enumerate(zip_longest(lines(source_path, first), lines(target_path, second)), 1)
     for number, (source, target) in pairs:
         if source is None or target is None:
             longer = number + sum(1 for _ in pairs)
             counts = (number - 1, longer) if source is None else (longer, number - 1)
             raise GlossaError(
-                f"{source_path} has {counts[0]} lines and {target_path} has {counts[1]}: they cannot be aligned. "
+                f"{names[0]} has {counts[0]} lines and {names[1]} has {counts[1]}: they cannot be aligned. "
                 "Line n of one must translate line n of the other; find the line that is missing."
             )
         yield source[0], target[0], number, source[1] or (target[1] and f"{target[1]} of the target file")
