@@ -6,10 +6,17 @@ import lzma
 import tracemalloc
 import zipfile
 
+import pyarrow
 import pytest
 
-from glossa.data.files import MAX_LINE, ending, is_table, lines
+from glossa.data.files import MAX_LINE, OPENERS, lines
+from glossa.data.paths import PACKED, ending, is_table
 from glossa.errors import GlossaError
+
+
+def zst(content):
+    """Two frames, as from `zstd -c a b`."""
+    return b"".join(pyarrow.compress(part, "zstd", asbytes=True) for part in (content[:3], content[3:]))
 
 
 def written(path, content):
@@ -28,7 +35,9 @@ def test_endings_of_any_case_and_packing():
     assert is_table("A.Tab") and is_table("a.parquet") and not is_table("train.en.gz")
 
 
-@pytest.mark.parametrize(("name", "pack"), [("a.tsv.xz", lzma.compress), ("A.TXT.GZ", gzip.compress)])
+@pytest.mark.parametrize(
+    ("name", "pack"), [("a.tsv.xz", lzma.compress), ("A.TXT.GZ", gzip.compress), ("a.txt.zst", zst)]
+)
 def test_packed_lines(tmp_path, name, pack):
     assert list(lines(written(tmp_path / name, pack("\ufeffé\r\nb".encode())))) == [("é", ""), ("b", "")]
 
@@ -78,7 +87,14 @@ def test_a_zip_that_cannot_be_read(tmp_path, documented, make, message):
     documented("Data", error.value)
 
 
-def test_damaged_packing(tmp_path):
+def test_every_packing_has_an_opener():
+    assert tuple(OPENERS) == PACKED
+
+
+def test_damaged_packing(tmp_path, documented):
+    with pytest.raises(GlossaError, match=r"a.tsv.zst cannot be read: Truncated compressed stream") as error:
+        list(lines(written(tmp_path / "a.tsv.zst", zst(b"Go\tVa\n" * 1000)[:-5])))
+    documented("Data", error.value)
     with pytest.raises(GlossaError, match="cannot be read"):
         list(lines(written(tmp_path / "a.tsv.xz", bz2.compress(b"x"))))
     patched(zipped("a.txt", b"Go" * 99, zipfile.ZIP_LZMA), b"\x5d\x00", b"\xff\xff")(tmp_path / "a.zip")

@@ -169,10 +169,9 @@ def test_a_damaged_hub_file_is_a_user_error(tmp_path):
     ("names", "message"),
     [
         (["missing.tsv"], "missing.tsv does not exist. Did you mean missed.tsv"),
-        (["folder"], "folder is a folder; give a file"),
+        (["folder"], "folder is a folder without files"),
         (["empty.tsv"], r"empty.tsv is empty \(0 bytes\)"),
-        (["missed.tsv", "missed.tsv"], "missed.tsv is a table"),
-        (["a", "b", "c"], "3 files are given"),
+        (["missed.tsv", "a.en"], r"no format is known for '.en'; .* are given as two paths"),
         (["header.tsv"], r"header.tsv is empty: it has no rows"),
         (["utf16.tsv"], "wrong encoding"),
     ],
@@ -181,6 +180,7 @@ def test_unusable_paths(tmp_path, names, message):
     (tmp_path / "folder").mkdir()
     (tmp_path / "empty.tsv").touch()
     (tmp_path / "missed.tsv").write_text("a\tb\n")
+    (tmp_path / "a.en").write_text("a\n")
     (tmp_path / "header.tsv").write_text("en\tfr\n")
     (tmp_path / "utf16.tsv").write_text("a\tb\n", encoding="utf-16")
     with pytest.raises(GlossaError, match=message):

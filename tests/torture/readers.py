@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 
-from glossa.data.files import ending
+from glossa.data.paths import ending
 from glossa.data.readers import Columns, read_rows
 from glossa.errors import GlossaError
 

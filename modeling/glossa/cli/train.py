@@ -10,7 +10,8 @@ import os
 import sys
 import textwrap
 
-from ..data.arguments import DataArguments, TokenizerArguments, check_paths
+from ..data.arguments import DataArguments, TokenizerArguments
+from ..data.paths import file_groups
 from ..errors import GlossaError
 from ..training import catalog
 
@@ -47,7 +48,7 @@ def check(argv: list[str]) -> None:
         names = {field.name for field in dataclasses.fields(kind)}
         settings = kind(**{name: value for name, value in given.items() if name in names})
         for name in ("data_path", "validation_path", "test_path"):
-            check_paths(getattr(settings, name, []))
+            file_groups(getattr(settings, name, []))
 
 
 def local_devices() -> int:

@@ -1,9 +1,6 @@
 """The data and tokenizer settings of a recipe. This module imports no library, so their checks are quick."""
 
-import difflib
-from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import Literal
 
 from ..errors import GlossaError
@@ -36,9 +33,9 @@ class DataArguments:
     data_path: list[str] = field(
         default_factory=list,
         metadata={
-            "help": "Local pairs instead of a download: one file (.tsv .txt .csv .jsonl, also .gz .xz, .parquet or an "
-            "Anki .zip), or two line-aligned text files, source then target. For pretraining also any number of text "
-            "files with one text per line, or of tables with a text_column."
+            "help": "Local pairs instead of a download: any number of tables (.tsv .txt .csv .jsonl, .tmx .xlsx and "
+            "more, see docs/data.md), folders or patterns (data/*.tsv), or two line-aligned text files, source then "
+            "target. For pretraining also text files with one text per line, or tables with a text_column."
         },
     )
     validation_path: list[str] = field(
@@ -59,11 +56,17 @@ class DataArguments:
     )
     source_column: str | None = field(
         default=None,
-        metadata={"help": "Column (or JSON key) of the source text, if it is neither the language code nor 'source'."},
+        metadata={
+            "help": "Column (its name, its number from 1, or JSON key) of the source text, if its name is neither the "
+            "language code nor 'source'."
+        },
     )
     target_column: str | None = field(
         default=None,
-        metadata={"help": "Column (or JSON key) of the target text, if it is neither the language code nor 'target'."},
+        metadata={
+            "help": "Column (its name, its number from 1, or JSON key) of the target text, if its name is neither the "
+            "language code nor 'target'."
+        },
     )
     text_column: str | None = field(
         default=None,
@@ -146,6 +149,10 @@ class DataArguments:
             # In YAML, a single path is often written without list brackets.
             if isinstance(getattr(self, name), str):
                 setattr(self, name, [getattr(self, name)])
+        for name in ("source_column", "target_column", "text_column"):
+            # In YAML, the number of a column is no text.
+            if type(getattr(self, name)) is int:
+                setattr(self, name, str(getattr(self, name)))
         minimum = {
             "max_train_samples": 1,
             "max_validation_samples": 1,
@@ -185,18 +192,6 @@ class DataArguments:
             raise GlossaError(
                 "dataset is 'files' but data_path is empty; give one file of pairs or two aligned files."
             )
-
-
-def check_paths(paths: Iterable[str | Path]) -> None:
-    """Raise `GlossaError` if one of `paths` does not exist or is empty."""
-    for path in map(Path, paths):
-        if not path.expanduser().exists():
-            names = [other.name for other in path.expanduser().absolute().parent.glob("*")]
-            near = difflib.get_close_matches(path.name, names, 1)
-            hint = f" Did you mean {near[0]}?" if near else ""
-            raise GlossaError(f"{path} does not exist.{hint} Give the path of a file of pairs.")
-        if path.expanduser().stat().st_size == 0:
-            raise GlossaError(f"{path} is empty (0 bytes); give a file with at least one pair.")
 
 
 def _setting(default, meaning: str):

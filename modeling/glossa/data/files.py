@@ -3,6 +3,7 @@
 import gzip
 import io
 import lzma
+import re
 import struct
 import zipfile
 import zlib
@@ -16,8 +17,6 @@ import pyarrow
 
 from ..errors import GlossaError
 
-PACKED: dict[str, Callable] = {".gz": gzip.open, ".xz": lzma.open}
-TABLES = (".tsv", ".tab", ".csv", ".jsonl", ".json", ".parquet", ".zip")
 MAX_LINE = 1 << 20  # bytes; the longest sentences of real corpora have some thousands
 BOM = b"\xef\xbb\xbf"
 NOT_UTF8 = "not UTF-8"
@@ -28,15 +27,11 @@ DAMAGE = (
 )  # fmt: skip
 
 
-def ending(path: str | Path) -> str:
-    """The lower-case ending of a file name without that of its packing: ".tsv" of "A.TSV.gz"."""
-    path = Path(str(path).lower())
-    return Path(path.stem if path.suffix in PACKED else path.name).suffix
+def _open_zst(path: Path, mode: str) -> pyarrow.NativeFile:
+    return pyarrow.CompressedInputStream(pyarrow.OSFile(str(path), mode), "zstd")
 
 
-def is_table(path: str | Path) -> bool:
-    """Whether the file name is that of a table, not of plain text."""
-    return ending(path) in TABLES
+OPENERS: dict[str, Callable] = {".gz": gzip.open, ".xz": lzma.open, ".zst": _open_zst}
 
 
 @contextmanager
@@ -53,19 +48,29 @@ def damage_refused(path: Path):
 
 
 @contextmanager
-def open_binary(path: Path):
-    """Open a file for reading bytes, unpacking .gz, .xz and .zip. Raises `GlossaError` if it is damaged."""
+def open_binary(path: Path, member: str | None = None):
+    """Open a file for reading bytes, unpacking .gz, .xz, .zst and `member` of a .zip (default: its one text file).
+
+    Raises `GlossaError` if it is damaged.
+    """
     with damage_refused(path):
         suffix = path.suffix.lower()
         if suffix == ".zip":
-            with zipfile.ZipFile(path) as archive, archive.open(_text_member(path, archive)) as file:
+            with zipfile.ZipFile(path) as archive, archive.open(_member(path, archive, member)) as file:
                 yield io.BufferedReader(file)
-        elif suffix in PACKED:
-            with PACKED[suffix](path, "rb") as file:
+        elif suffix in OPENERS:
+            with OPENERS[suffix](path, "rb") as file:
                 yield io.BufferedReader(file)  # its readline is several times faster
         else:
             with open(path, "rb") as file:
                 yield file
+
+
+def _member(path: Path, archive: zipfile.ZipFile, name: str | None) -> zipfile.ZipInfo:
+    member = archive.getinfo(name) if name else _text_member(path, archive)
+    if member.flag_bits & 1:
+        raise GlossaError(f"{path} is protected by a password; unpack it and give {member.filename!r}.")
+    return member
 
 
 def _text_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
@@ -77,19 +82,39 @@ def _text_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
             f"{path} holds {len(texts)} text files among {[item.filename for item in members[:10]]}; exactly "
             "one .txt or .tsv beside _about.txt is allowed. Unpack the archive and give the file you mean."
         )
-    if texts[0].flag_bits & 1:
-        raise GlossaError(f"{path} is protected by a password; unpack it and give {texts[0].filename!r}.")
     return texts[0]
 
 
-def lines(path: Path) -> Iterator[tuple[str, str]]:
-    """`(text, problem)` of every line, without LF or CRLF and without byte order mark.
+def aligned_members(path: Path) -> dict[str, str]:
+    """By language, the two members of a .zip in the Moses format of OPUS, such as `X.en-fr.en`; none in another .zip.
 
-    Other line separators are part of the text. A line with a problem is not to be used: it is not UTF-8, holds a NUL
-    or has `MAX_LINE` bytes or more. Raises `GlossaError` for a damaged file, for UTF-16 and for lines that end with CR
-    alone.
+    Raises `GlossaError` if the archive is damaged or has several such pairs.
     """
-    with open_binary(path) as file:
+    with damage_refused(path), zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+    pairs: dict[str, dict[str, str]] = {}
+    for name in names:
+        found = re.fullmatch(r"((?:.*/)?[^/]*?([^./-]+)-([^./-]+))\.(\2|\3)", name)
+        if found:
+            pairs.setdefault(found[1], {})[found[4]] = name
+    whole = [members for members in pairs.values() if len(members) == 2]
+    if len(whole) > 1:
+        names = sorted(name for pair in whole for name in pair.values())
+        raise GlossaError(
+            f"{path} holds {len(whole)} pairs of aligned files: {names[:10]}. Unpack the archive and give the two "
+            "files that you mean as two paths."
+        )
+    return whole[0] if whole else {}
+
+
+def lines(path: Path, member: str | None = None) -> Iterator[tuple[str, str]]:
+    """`(text, problem)` of every line of a file, or of `member` of a .zip.
+
+    The text is without LF or CRLF and without byte order mark; other line separators are part of it. A line with a
+    problem is not to be used: it is not UTF-8, holds a NUL or has `MAX_LINE` bytes or more. Raises `GlossaError` for a
+    damaged file, for UTF-16 and for lines that end with CR alone.
+    """
+    with open_binary(path, member) as file:
         raw = iter(partial(file.readline, MAX_LINE), b"")
         first = next(raw, b"")
         _check_start(path, first)

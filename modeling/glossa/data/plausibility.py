@@ -12,6 +12,7 @@ from datasets import Dataset
 from ..errors import GlossaError
 from .arguments import DataArguments
 from .languages import language_code
+from .paths import file_groups
 from .splitting import normalize_side
 
 logger = logging.getLogger(__name__)
@@ -57,7 +58,8 @@ def check_sides(split: str, pairs: Dataset, lines: list[int], arguments: DataArg
         return {}
     sources, targets = pairs["source"][:], pairs["target"][:]
     paths = {"train": arguments.data_path, "validation": arguments.validation_path, "test": arguments.test_path}
-    name = " and ".join(paths.get(split, [])) or f"{arguments.dataset}, {split}"
+    given = paths.get(split, [])
+    name = "one of " * (len(file_groups(given)) > 1) + " and ".join(given) or f"{arguments.dataset}, {split}"
     places = [f"{name}, line {number}" for number in lines]
     _check_equal(sources, targets, places, arguments)
     _check_lengths(sources, targets, places, arguments)

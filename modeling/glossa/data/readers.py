@@ -9,9 +9,7 @@ import csv
 import json
 import logging
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 
@@ -19,82 +17,20 @@ import pyarrow
 import pyarrow.parquet
 
 from ..errors import GlossaError
-from .files import NOT_UTF8, PACKED, damage_refused, ending, lines, wrong_encoding
-from .languages import language_code
+from .columns import CONTINUED, HEADER, Columns, Row, is_header, keyed_pair, pair_of
+from .files import NOT_UTF8, aligned_members, damage_refused, lines, wrong_encoding
+from .formats import Record, excel_records, is_json_array, read_json_array, read_po, read_xml
+from .paths import PACKED, ending
 
 logger = logging.getLogger(__name__)
 
-Row = tuple[str, str, int, str]
-HEADER = "header"
-CONTINUED = "continues the row above"
 FORMATS = (
-    ".tsv .tab .txt (tab-separated), .csv, .jsonl .json (one object per line), also .gz or .xz; .parquet and .zip"
+    ".tsv .tab .txt (tab-separated), .csv, .jsonl .json, .tmx .xlf .xliff .po, also .gz .xz .zst; .parquet, .xlsx and "
+    ".zip"
 )
 SEPARATORS = ",;\t|"
 SAMPLED = 100  # lines that show the separator of a .csv
 QUOTED_LINES = 10  # a quoted field has at most as many lines; a quote that is open for longer is a stray one
-
-
-@dataclass(frozen=True)
-class Columns:
-    """The columns that hold the two sides.
-
-    Attributes:
-        names: Pairs of column names, tried in order. A pair of equal names reads one column as both sides.
-        required: A table without these columns is an error; otherwise its first two columns are read.
-        swapped: In a table without a header, the target is the first column.
-        lines: The file has no columns; every line is a text, read as both sides.
-    """
-
-    names: tuple[tuple[str, str], ...]
-    required: bool = False
-    swapped: bool = False
-    lines: bool = False
-
-    def find(self, present: Sequence[str]) -> tuple[str, str] | None:
-        """The names of the two columns among `present`: the exact ones, or others for the same languages or roles."""
-        return _find(self, tuple(present))
-
-    def missing(self, place: str, present: str) -> GlossaError:
-        """The error for a table at `place` without these columns; `present` describes the columns it has."""
-        first, second = self.names[0]
-        if first == second:
-            wanted, advice = f"column {first!r}", "Set text_column to one of these."
-        else:
-            languages = "" if self.required else "source_language and target_language, or "
-            wanted = f"columns {self.names[0]}"
-            advice = f"Set {languages}source_column and target_column to two of these."
-        return GlossaError(f"{place}: no {wanted}; {present}. {advice}")
-
-    def unique(self, place: str, present: Sequence[str]) -> tuple[str, str] | None:
-        """Like `find`. Raises `GlossaError` if one of the two names occurs twice."""
-        found = self.find(present)
-        for name in found or ():
-            if present.count(name) > 1:
-                raise GlossaError(f"{place}: {present.count(name)} columns are named {name!r}. Rename all but one.")
-        return found
-
-
-@lru_cache(maxsize=64)  # a line of JSON may have a MiB of keys
-def _find(columns: Columns, present: tuple[str, ...]) -> tuple[str, str] | None:
-    for pair in columns.names:
-        if set(pair) <= set(present):
-            return pair
-    for pair in columns.names if not columns.required else ():
-        first, second = (_alike(name, present) for name in pair)
-        if len(first) == len(second) == 1:
-            return first[0], second[0]
-    return None
-
-
-def _alike(name: str, present: tuple[str, ...]) -> list[str]:
-    """The columns for the language or role `name`: that of just this name, or all with another name for it."""
-    return [name] if name in present else [other for other in present if _role(other) == _role(name)]
-
-
-def _role(name: str) -> str:
-    name = name.strip().casefold()
-    return {"src": "source", "tgt": "target", "trg": "target"}.get(name) or language_code(name) or name
 
 
 def read_rows(paths: tuple[Path, ...], columns: Columns, limit: int | None) -> Iterator[Row]:
@@ -118,14 +54,17 @@ def read_rows(paths: tuple[Path, ...], columns: Columns, limit: int | None) -> I
         raise wrong_encoding(paths[0], first, f"{undecodable} of {total} lines are not UTF-8", "ISO-8859-1")
 
 
-def _read_aligned(source_path: Path, target_path: Path) -> Iterator[Row]:
-    pairs = enumerate(zip_longest(lines(source_path), lines(target_path)), 1)
+def _read_aligned(source_path: Path, target_path: Path, *members: str) -> Iterator[Row]:
+    """Rows of two text files, or of two `members` of a .zip."""
+    first, second = members or (None, None)
+    names = [", ".join(map(str, filter(None, side))) for side in ((source_path, first), (target_path, second))]
+    pairs = enumerate(zip_longest(lines(source_path, first), lines(target_path, second)), 1)
     for number, (source, target) in pairs:
         if source is None or target is None:
             longer = number + sum(1 for _ in pairs)
             counts = (number - 1, longer) if source is None else (longer, number - 1)
             raise GlossaError(
-                f"{source_path} has {counts[0]} lines and {target_path} has {counts[1]}: they cannot be aligned. "
+                f"{names[0]} has {counts[0]} lines and {names[1]} has {counts[1]}: they cannot be aligned. "
                 "Line n of one must translate line n of the other; find the line that is missing."
             )
         yield source[0], target[0], number, source[1] or (target[1] and f"{target[1]} of the target file")
@@ -135,10 +74,23 @@ def _read_table(path: Path, columns: Columns) -> Iterator[Row]:
     suffix = ending(path)
     if columns.lines:
         yield from _read_text(path)
+    elif suffix == ".json" and is_json_array(path):
+        yield from read_json_array(path, columns)
     elif suffix in (".jsonl", ".json"):
         yield from _read_json_lines(path, columns)
     elif suffix == ".parquet" and path.suffix.lower() not in PACKED:
         yield from _read_parquet(path, columns)
+    elif suffix == ".xlsx" and path.suffix.lower() not in PACKED:
+        yield from _read_columns(path, columns, excel_records(path))
+    elif suffix in (".tmx", ".xlf", ".xliff"):
+        yield from read_xml(path, columns)
+    elif suffix == ".po":
+        yield from read_po(path, columns)
+    elif suffix == ".zip" and (members := aligned_members(path)):
+        found = columns.find(list(members))
+        if not found:
+            raise columns.missing(str(path), f"its languages are {list(members)}")
+        yield from _read_aligned(path, path, *(members[language] for language in found))
     elif suffix == ".csv":
         yield from _read_columns(path, columns, _csv_records(path))
     elif suffix in (".tsv", ".tab", ".txt", ".zip"):
@@ -155,9 +107,6 @@ def _read_text(path: Path) -> Iterator[Row]:
         if "\t" in text.strip() and not problem:
             problem = "a tab within the text, as in a table; a file of pairs must be named .tsv"
         yield text, text, number, problem
-
-
-Record = tuple[int, list[str], str, str]  # line, fields, raw text, problem
 
 
 def _tab_records(path: Path) -> Iterator[Record]:
@@ -244,7 +193,15 @@ def _read_columns(path: Path, columns: Columns, records: Iterator[Record]) -> It
                 source, target, widths = header.index(found[0]), header.index(found[1]), (len(header),)
                 yield raw, "", number, HEADER
                 continue
-            if columns.required or _is_header(header, columns):
+            if columns.numbers:
+                source, target = columns.numbers
+                if max(source, target) >= len(fields):
+                    raise columns.missing(f"{path}, line {number}", f"the file has columns 1 to {len(fields)}")
+                widths = (len(fields),)
+                if is_header(header, columns):
+                    yield raw, "", number, HEADER
+                    continue
+            elif columns.required or is_header(header, columns):
                 raise columns.missing(f"{path}, line {number}", f"the file has {header}")
             logger.info(
                 "%s has no header; column %d is the source, column %d the target", path, source + 1, target + 1
@@ -252,7 +209,7 @@ def _read_columns(path: Path, columns: Columns, records: Iterator[Record]) -> It
         if not problem and fields and len(fields) not in widths:
             allowed = " or ".join(map(str, widths))
             problem = f"{len(fields)} column{'s' * (len(fields) > 1)}, where {allowed} are expected"
-            if ending(path) != ".csv" and len(fields) == 1:
+            if ending(path) not in (".csv", ".xlsx") and len(fields) == 1:
                 problem = f"no tab: {problem}"
         if problem:
             yield raw, "", number, problem
@@ -260,32 +217,6 @@ def _read_columns(path: Path, columns: Columns, records: Iterator[Record]) -> It
             yield "", "", number, ""
         else:
             yield fields[source], fields[target], number, ""
-
-
-def _is_header(fields: list[str], columns: Columns) -> bool:
-    """Whether a line without the wanted columns can only be a header: different languages or roles.
-
-    Short codes are words too, such as "is" and "no", so one field must be a name or wanted.
-    """
-    roles = [_role(field) for field in fields]
-    wanted = {_role(name) for pair in columns.names for name in pair}
-    known = all(role in ("source", "target") or language_code(role) for role in roles)
-    certain = any(role in wanted or len(field) > 3 for role, field in zip(roles, fields, strict=True))
-    return known and certain and len(set(roles)) > 1
-
-
-def pair_of(record: dict, source: str, target: str) -> tuple[str, str, str]:
-    """Source, target and problem of a record with the sides under the keys `source` and `target`."""
-    for key in (source, target):
-        text = record[key]
-        if not isinstance(text, str):
-            kind = "null" if text is None else f"{type(text).__name__}, not {'UTF-8 ' * isinstance(text, bytes)}text"
-            return str(record), "", f"value of {key!r} is {kind}"
-        if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-            return ascii(text), "", f"value of {key!r} holds half a surrogate pair"
-        if "\0" in text:
-            return text, "", f"value of {key!r} holds a NUL character"
-    return record[source], record[target], ""
 
 
 def _read_json_lines(path: Path, columns: Columns) -> Iterator[Row]:
@@ -299,15 +230,7 @@ def _read_json_lines(path: Path, columns: Columns) -> Iterator[Row]:
         if problem:
             yield raw, "", number, problem
             continue
-        if isinstance(record.get("translation"), dict) and not columns.required:
-            record = record["translation"]
-        found = columns.find(list(record))
-        if not found:
-            missing = [key for key in dict.fromkeys(columns.names[0]) if key not in record]
-            problem = f"no key {' or '.join(map(repr, missing))}; the keys are {list(record)[:10]}"
-            yield raw, "", number, problem
-            continue
-        source, target, problem = pair_of(record, *found)
+        source, target, problem = keyed_pair(record, columns)
         yield raw if problem else source, target, number, problem
 
 

@@ -20,9 +20,10 @@ from datasets import (
 from datasets.exceptions import DatasetGenerationError, DatasetsError
 
 from ..errors import GlossaError, http_errors
-from . import anki, files, languages, readers
-from .arguments import DataArguments, check_paths
+from . import anki, columns, files, formats, languages, paths, readers
+from .arguments import DataArguments
 from .caching import cached_map, cached_rows
+from .paths import file_groups
 from .readers import Columns, pair_of, read_rows
 
 logger = logging.getLogger(__name__)
@@ -37,7 +38,7 @@ FEATURES = Features(
     }
 )
 SPLITS = ("train", "validation", "test")
-_READING = (files, languages, readers)
+_READING = (columns, files, formats, languages, paths, readers)
 
 
 def load_source(arguments: DataArguments) -> DatasetDict:
@@ -60,9 +61,9 @@ def load_source(arguments: DataArguments) -> DatasetDict:
     else:
         loaded = _from_hub(arguments)
     for name in ("validation", "test"):
-        paths = getattr(arguments, f"{name}_path")
-        if paths:
-            loaded[name] = read_files(paths, _columns(arguments), None)
+        given = getattr(arguments, f"{name}_path")
+        if given:
+            loaded[name] = read_files(given, _columns(arguments), None)
     return DatasetDict({name: loaded[name] for name in SPLITS if name in loaded})
 
 
@@ -76,32 +77,28 @@ def _columns(arguments: DataArguments) -> Columns:
     return Columns(names, swapped=arguments.target_language == "en")
 
 
-def read_files(paths, columns: Columns, limit: int | None) -> Dataset:
-    """Raw rows of one file, or of two line-aligned files; at most `limit` rows."""
-    paths = tuple(Path(path).expanduser().absolute() for path in paths)
-    if len(paths) > 2:
-        raise GlossaError(
-            f"{len(paths)} files are given ({', '.join(map(str, paths))}); allowed are one file of pairs, or two "
-            "line-aligned text files, source then target."
-        )
-    check_paths(paths)
-    for path in paths:
-        if path.is_dir():
-            raise GlossaError(f"{path} is a folder; give a file in it. Formats: {readers.FORMATS}.")
-        if len(paths) == 2 and files.is_table(path):
-            raise GlossaError(f"{path} is a table; two paths are two line-aligned text files. Give one table only.")
-    stamps = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths]
-    arguments = {"paths": paths, "columns": columns, "limit": limit}
-    return _generated(_file_rows, arguments, (stamps, astuple(columns), limit))
+def read_files(given, columns: Columns, limit: int | None) -> Dataset:
+    """Raw rows of the files that `given` paths, folders and patterns name; at most `limit` rows of all of them."""
+    # A tuple: `datasets` takes a list for shards.
+    groups = tuple(tuple(path.absolute() for path in group) for group in file_groups(given))
+    stamps = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for group in groups for path in group]
+    arguments = {"groups": groups, "columns": columns, "limit": limit}
+    return _generated(_file_rows, arguments, (stamps, len(groups), astuple(columns), limit))
 
 
-def _file_rows(paths: tuple[Path, ...], columns: Columns, limit: int | None) -> Iterator[dict]:
-    name, rows = " and ".join(map(str, paths)), 0
-    for source, target, line, problem in read_rows(paths, columns, limit):
-        rows += problem != readers.HEADER
-        yield _row(source, target, line, problem, name)
-    if not rows:
-        raise GlossaError(f"{name} is empty: it has no rows. Give a file with at least one pair.")
+def _file_rows(groups: tuple[tuple[Path, ...], ...], columns: Columns, limit: int | None) -> Iterator[dict]:
+    left = limit
+    for group in groups:
+        name, rows = " and ".join(map(str, group)), 0
+        for source, target, line, problem in read_rows(group, columns, left):
+            rows += problem not in (readers.HEADER, readers.CONTINUED)
+            yield _row(source, target, line, problem, name)
+        if not rows:
+            raise GlossaError(f"{name} is empty: it has no rows. Give a file with at least one pair.")
+        if left is not None:
+            left -= rows
+            if not left:
+                return
 
 
 def _row(source: str, target: str, line: int, problem: str, file: str) -> dict:

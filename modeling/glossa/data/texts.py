@@ -1,7 +1,9 @@
 """Texts for pretraining: lines of text files, a column of tables or of a data set, or both sides of pairs."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy
 import xxhash
@@ -14,8 +16,8 @@ from .arguments import DataArguments
 from .caching import cached_map
 from .cleaning import DataReport, clean
 from .corruption import PretrainingCollator
-from .files import is_table
 from .pairs import prepare_pairs
+from .paths import file_groups, is_table
 from .readers import Columns
 from .sources import load_source, read_files
 from .splitting import check_overlap, sample_rows, split_by_component
@@ -36,7 +38,7 @@ def prepare_texts(arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
     In the first two cases, `validation_size` texts are held out if there are no validation texts. `max_train_samples`
     limits the rows of each file. Raises `GlossaError` if the settings or the data are invalid.
     """
-    if arguments.text_column is None and (not arguments.data_path or any(map(is_table, arguments.data_path))):
+    if arguments.text_column is None and (not arguments.data_path or any(map(is_table, _files(arguments.data_path)))):
         pairs, report = prepare_pairs(arguments)
         texts = DatasetDict({split: _sides(rows) for split, rows in pairs.items() if split != "test"})
     else:
@@ -65,7 +67,8 @@ def load_texts(arguments: DataArguments) -> DatasetDict:
         # Validation files are read below, since they may be tables or plain text.
         sides = replace(arguments, source_column=column, target_column=column, validation_path=[], test_path=[])
         loaded = {split: rows for split, rows in load_source(sides).items() if split != "test"}
-    for split, paths in (("train", arguments.data_path), ("validation", arguments.validation_path)):
+    for split, given in (("train", arguments.data_path), ("validation", arguments.validation_path)):
+        paths = _files(given)
         limit = arguments.max_train_samples if split == "train" else None
         plain = [path for path in paths if not is_table(path)]
         if plain and column:
@@ -77,6 +80,10 @@ def load_texts(arguments: DataArguments) -> DatasetDict:
         if parts:
             loaded[split] = concatenate_datasets(parts)
     return DatasetDict(loaded)
+
+
+def _files(given: Sequence[str]) -> list[Path]:
+    return [file for group in file_groups(given) for file in group]
 
 
 def _sides(pairs: Dataset) -> Dataset:
