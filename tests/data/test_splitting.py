@@ -55,6 +55,11 @@ def test_seed_order_and_sizes():
     assert len(split_by_component(pairs, 0, 0.001, seed=1)["test"]) == 1
 
 
+def test_one_pair_is_enough_to_train_on():
+    splits = split_by_component(of(("a", "b"), ("c", "d"), ("e", "f")), 1, 1, 1)
+    assert {name: len(part) for name, part in splits.items()} == {"train": 1, "validation": 1, "test": 1}
+
+
 def test_too_few_or_too_connected():
     with pytest.raises(GlossaError, match="2 pairs are too few to hold out 1 for validation and 1 for test"):
         split_by_component(of(("a", "b"), ("c", "d")), 1, 1, 1)

@@ -59,6 +59,7 @@ def test_paired_bootstrap_detects_only_real_differences():
     good, bad = [refs[0] for refs in references], ["the dog" for _ in references]
     different = paired_bootstrap(bad, good, references, n_samples=200)["bleu"]
     assert different["system"] == pytest.approx(100)
+    assert different["baseline"] == pytest.approx(score(bad, references)["bleu"]["score"])
     assert different["p_value"] < 0.05
     half = [g if i % 2 else b for i, (g, b) in enumerate(zip(good, bad, strict=True))]
     other_half = [b if i % 2 else g for i, (g, b) in enumerate(zip(good, bad, strict=True))]

@@ -211,6 +211,9 @@ def test_the_best_checkpoints_by_a_loss_are_the_lowest(tmp_path):
     log = [{"step": step, "eval_loss": loss} for step, loss in ((10, 2.0), (20, 1.0), (30, 3.0))]
     (folders[-1] / "trainer_state.json").write_text(json.dumps({"log_history": log}))
     assert choose_checkpoints(tmp_path, 2, "best", "loss", False) == folders[:2]
+    # A checkpoint without a score is the worst.
+    (folders[-1] / "trainer_state.json").write_text(json.dumps({"log_history": log[1:]}))
+    assert choose_checkpoints(tmp_path, 2, "best", "loss", False) == folders[1:]
 
 
 def test_averages_are_summed_in_double_precision(tmp_path):
