@@ -3,6 +3,7 @@
 import gzip
 import json
 import sys
+import tracemalloc
 import zipfile
 from datetime import date
 
@@ -12,6 +13,7 @@ from translate.storage import pypo, tmx, xliff, xliff2
 
 from glossa.data import formats
 from glossa.data.arguments import DataArguments
+from glossa.data.files import MAX_LINE
 from glossa.data.readers import Columns, read_rows
 from glossa.data.sources import load_source
 from glossa.errors import GlossaError
@@ -426,6 +428,17 @@ def test_archives_of_opus_that_are_refused(tmp_path, documented):
     path = opus(tmp_path / "b.zip", **two | {"B.en-fr.en": "a\n", "B.en-fr.fr": "b\n"})
     refused(documented, path, r"b.zip holds 2 pairs of aligned files: \['A.en-fr.en', 'A.en-fr.fr', 'B.en-fr.en'")
     refused(documented, opus(tmp_path / "c.zip", **{"A.en-fr.en": "a\n"}), "c.zip holds 0 text files")
+
+
+def test_a_bomb_in_an_archive_of_opus_needs_little_memory(tmp_path):
+    path = opus(tmp_path / "a.zip", **{"A.en-fr.en": "x" * 30 * MAX_LINE + "\nGo\n", "A.en-fr.fr": "y\nVa\n"})
+    tracemalloc.start()
+    try:
+        rows = read(path)
+        assert tracemalloc.get_traced_memory()[1] < 8 * MAX_LINE
+    finally:
+        tracemalloc.stop()
+    assert rows == [("x" * 80, "y", 1, "over 1048576 bytes in one line"), ("Go", "Va", 2, "")]
 
 
 # Columns by number
