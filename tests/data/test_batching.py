@@ -112,3 +112,9 @@ def test_padding_equals_that_of_the_batches(lengths):
     padded = sum(len(batch) * (source[batch].max() + target[batch].max()) for batch in sampler)
     assert sampler.padding() == pytest.approx(1 - real / padded)
     assert sampler.padding() < 0.15
+
+
+def test_a_batch_at_the_border_of_two_target_lengths_has_similar_sources():
+    # Sources fall for targets of 2 tokens and rise for those of 4: 9, 1, then 1, 9. The short ones share a batch.
+    batches = list(TokenBatchSampler([1, 9, 1, 9], [2, 2, 4, 4], 9))
+    assert sorted(map(sorted, batches)) == [[0, 2], [1], [3]]

@@ -287,11 +287,11 @@ def finish(
 
 def _advice(settings: Settings, trainer: GlossaTrainer, metrics: dict) -> list[str]:
     """What to change next time, from the log, the scores and the training data."""
-    averaged = settings.training.average_checkpoints > 0 and "validation" in metrics
-    lines = advise(
-        trainer.state.log_history,
-        metrics["validation"]["greedy"]["scores"]["single"]["bleu"]["score"] if averaged else None,
+    greedy = metrics.get("validation", {}).get("greedy")  # pretraining gives no translations
+    averaged = (
+        greedy["scores"]["single"]["bleu"]["score"] if greedy and settings.training.average_checkpoints else None
     )
+    lines = advise(trainer.state.log_history, averaged)
     learned = settings.translator.init_from is None and settings.tokenizer.tokenizer is None
     if learned and settings.tokenizer.tokenizer_model == "bpe" and "labels" in trainer.train_dataset.column_names:
         config: Any = trainer.model.config
