@@ -668,7 +668,11 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         return total * (labels != -100).sum() / num_items_in_batch
 
     def _logits_and_loss(
-        self, states: torch.Tensor, labels: torch.Tensor | None, items: torch.Tensor | int | None, r_drop_alpha: float
+        self,
+        states: torch.Tensor,
+        labels: torch.Tensor | None,
+        items: torch.Tensor | int | None,
+        r_drop_alpha: float = 0.0,
     ) -> tuple[torch.Tensor | None, torch.Tensor | None]:
         if labels is None:
             return self.lm_head(states), None
