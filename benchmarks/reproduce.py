@@ -1,7 +1,9 @@
 """The tables of docs/results.md: `python -m benchmarks reproduce TABLE --multi30k FOLDER`.
 
-Each row is a training run, made from a recipe and a few settings. Finished runs are not repeated, and a run that was
-cut short is resumed. Prints a Markdown table of the finished runs.
+Each row is a training run, made from a recipe and a few settings. Its scores, with commit, machine and time, go to a
+file of results. Rows that are in this file with the same settings are not trained again, and a run that was cut short
+is resumed. `--results FILE` with a new file repeats them on your machine. Prints the table, and writes it into
+docs/results.md with `--write`.
 
 FOLDER has Multi30k (Elliott et al. 2016, 2017) as the literature scores it: lowercased, punctuation normalized,
 tokenized by Moses, in files such as `train.lc.norm.tok.en.gz`. BLEU is computed on this text without further
@@ -9,58 +11,125 @@ tokenization.
 """
 
 import argparse
+import json
+import re
+import subprocess
 from pathlib import Path
+from typing import Any
 
+from glossa.errors import GlossaError
 from glossa.run_folder import RunFolder
 from glossa.training.arguments import parse_settings
+from glossa.training.catalog import read_recipe
 from glossa.training.run import train
 
-SHORT = "--num_train_epochs 12"
-ADAMW = "--muon_learning_rate null"
+from .timing import machine, table
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE = DOCS / "results.md"
+SHORT = {"num_train_epochs": "12"}
+SIX = {"num_train_epochs": "6"}
+LATENT = {"num_key_value_heads": "null", "kv_lora_rank": "64", "qk_rope_head_dim": "16"}
+EXPERTS = {"num_local_experts": "4", "num_experts_per_tok": "1"}
 # Tables of rows: a name, the recipe and the settings that differ from it.
-TABLES: dict[str, dict[str, tuple[str, str]]] = {
+TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
     # Each means alone, in short runs, against the recipe.
     "means": {
-        "adamw": ("multi30k-en-de", f"{SHORT} {ADAMW}"),
-        "muon": ("multi30k-en-de", SHORT),
-        "r-drop": ("multi30k-en-de", f"{SHORT} --r_drop_alpha 5"),
-        "ema": ("multi30k-en-de", f"{SHORT} --ema_decay 0.999"),
-        "bpe-dropout": ("multi30k-en-de", f"{SHORT} --bpe_dropout 0.1"),
-        "vocabulary-1k": ("multi30k-en-de", f"{SHORT} --vocab_size 1000"),
-        "vocabulary-2k": ("multi30k-en-de", f"{SHORT} --vocab_size 2000"),
-        "vocabulary-10k": ("multi30k-en-de", f"{SHORT} --vocab_size 10000"),
-        "dropout-0.2": ("multi30k-en-de", f"{SHORT} --dropout 0.2"),
+        "recipe": ("multi30k-en-de", SHORT),
+        "adamw": ("multi30k-en-de", SHORT | {"muon_learning_rate": "null"}),
+        "r-drop": ("multi30k-en-de", SHORT | {"r_drop_alpha": "5"}),
+        "ema": ("multi30k-en-de", SHORT | {"ema_decay": "0.999"}),
+        "bpe-dropout": ("multi30k-en-de", SHORT | {"bpe_dropout": "0.1"}),
+        "vocabulary-1k": ("multi30k-en-de", SHORT | {"vocab_size": "1000"}),
+        "vocabulary-2k": ("multi30k-en-de", SHORT | {"vocab_size": "2000"}),
+        "vocabulary-10k": ("multi30k-en-de", SHORT | {"vocab_size": "10000"}),
+        "dropout-0.2": ("multi30k-en-de", SHORT | {"dropout": "0.2"}),
     },
     # Latent attention and experts at the parameters or at the operations of the recipe, in six passes.
     "architectures": {
-        "dense": ("multi30k-en-de", "--num_train_epochs 6"),
-        "latent-attention": (
-            "multi30k-en-de",
-            "--num_train_epochs 6 --num_key_value_heads null --kv_lora_rank 64 --qk_rope_head_dim 16",
-        ),
-        "experts-equal-operations": (
-            "multi30k-en-de",
-            "--num_train_epochs 6 --num_local_experts 4 --num_experts_per_tok 1",
-        ),
+        "dense": ("multi30k-en-de", SIX),
+        "latent-attention": ("multi30k-en-de", SIX | LATENT),
+        "experts-equal-operations": ("multi30k-en-de", SIX | EXPERTS),
         "experts-equal-parameters": (
             "multi30k-en-de",
-            "--num_train_epochs 6 --num_local_experts 4 --num_experts_per_tok 1 --encoder_ffn_dim 64 "
-            "--decoder_ffn_dim 64",
+            SIX | EXPERTS | {"encoder_ffn_dim": "64", "decoder_ffn_dim": "64"},
         ),
     },
     "multi30k": {
-        "published-recipe": ("multi30k-en-de-tiny", ""),
-        "glossa": ("multi30k-en-de", ""),
+        "published-recipe": ("multi30k-en-de-tiny", {}),
+        "published-recipe-fr": ("multi30k-en-de-tiny", {"target_language": "fr"}),
+        "glossa": ("multi30k-en-de", {}),
+        "glossa-fr": ("multi30k-en-de", {"target_language": "fr"}),
     },
 }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("table", choices=TABLES, help="the table to make")
-    parser.add_argument("--multi30k", type=Path, required=True, metavar="FOLDER", help="Multi30k, tokenized")
+    parser.add_argument("--multi30k", type=Path, metavar="FOLDER", help="Multi30k, tokenized; to train")
     parser.add_argument("--output_dir", type=Path, default=Path("runs/reproduce"), help="folder of the runs")
+    parser.add_argument("--results", type=Path, default=DOCS / "results.json", metavar="FILE",
+                        help="the finished rows (default: those of this repository)")  # fmt: skip
     parser.add_argument("--rows", nargs="+", metavar="NAME", help="train these rows only (default: all)")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="seeds of each row (default: 1)")
+    parser.add_argument("--cpu_threads", type=int, help="threads of training (default: as `glossa train` chooses)")
+    parser.add_argument("--write", action="store_true", help="write the table into docs/results.md; train nothing")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    rows = arguments.rows or list(TABLES[arguments.table])
+    if unknown := [name for name in rows if name not in TABLES[arguments.table]]:
+        raise GlossaError(f"--rows: there is no row {unknown[0]}. Rows: {', '.join(TABLES[arguments.table])}.")
+    if not arguments.write:
+        for seed in arguments.seeds:
+            for name in rows:
+                if not find_result(arguments, name, seed):
+                    train_row(arguments, name, seed)
+    lines = table_lines(arguments)
+    print(f"\n{lines}")
+    if arguments.write:
+        write_table(PAGE, arguments.table, lines)
+
+
+def settings_of(table_name: str, name: str) -> dict[str, Any]:
+    """The recipe of a row with its changes, as text."""
+    recipe, changes = TABLES[table_name][name]
+    return read_recipe(recipe) | changes
+
+
+def read_results(path: Path) -> list[dict]:
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+
+
+def find_result(arguments: argparse.Namespace, name: str, seed: int) -> dict | None:
+    """The result of a row, if it was trained with today's settings."""
+    wanted = {"table": arguments.table, "row": name, "seed": seed, "settings": settings_of(arguments.table, name)}
+    found = (result for result in read_results(arguments.results) if wanted.items() <= result.items())
+    return next(found, None)
+
+
+def train_row(arguments: argparse.Namespace, name: str, seed: int) -> None:
+    """Train, or resume, one row with one seed, and add its result to the file."""
+    if arguments.multi30k is None:
+        raise GlossaError(f"Row {name} is not in {arguments.results}; give --multi30k FOLDER to train it.")
+    recipe, changes = TABLES[arguments.table][name]
+    output = arguments.output_dir / arguments.table / f"{name}-{seed}"
+    settings = [recipe, *data_settings(arguments.multi30k, "en", changes.get("target_language", "de"))]
+    settings += [word for setting, value in changes.items() for word in (f"--{setting}", value)]
+    settings += ["--seed", str(seed), "--output_dir", str(output), "--resume_from_checkpoint", "true"]
+    if arguments.cpu_threads:
+        settings += ["--cpu_threads", str(arguments.cpu_threads)]
+    train(parse_settings(settings))
+    metrics = RunFolder(output).metrics
+    place = {"table": arguments.table, "row": name, "seed": seed, "settings": settings_of(arguments.table, name)}
+    conditions = {"commit": _commit(), **machine()} | {"threads": metrics["device"]}
+    result = place | conditions | {"metrics": {name: value for name, value in metrics.items() if name != "device"}}
+    rows = [
+        row
+        for row in read_results(arguments.results)
+        if any(row[key] != place[key] for key in ("table", "row", "seed"))
+    ]
+    arguments.results.write_text(json.dumps([*rows, result], indent=1) + "\n", encoding="utf-8")
 
 
 def data_settings(folder: Path, source: str, target: str) -> list[str]:
@@ -75,38 +144,45 @@ def data_settings(folder: Path, source: str, target: str) -> list[str]:
     return [*settings, "--bleu_tokenizer", "none", "--report_to", "none"]
 
 
-def train_row(name: str, arguments: argparse.Namespace, seed: int) -> None:
-    """Train, or resume, one row with one seed."""
-    recipe, changes = TABLES[arguments.table][name]
-    output = run_folder(name, arguments, seed)
-    settings = [recipe, *data_settings(arguments.multi30k, "en", "de"), *changes.split(), "--seed", str(seed)]
-    train(parse_settings([*settings, "--output_dir", str(output), "--resume_from_checkpoint", "true"]))
+def table_lines(arguments: argparse.Namespace) -> str:
+    """The table of all finished rows, in the order of [`TABLES`]."""
+    seeds = sorted({result["seed"] for result in read_results(arguments.results)})
+    results = [find_result(arguments, name, seed) for name in TABLES[arguments.table] for seed in seeds]
+    rows = [_row(result) for result in results if result]
+    return table(rows) if rows else "No row of this table is finished."
 
 
-def run_folder(name: str, arguments: argparse.Namespace, seed: int) -> Path:
-    return arguments.output_dir / arguments.table / f"{name}-{seed}"
-
-
-def row(name: str, seed: int, metrics: dict) -> str:
-    """One line of the table."""
-    cells = [name, str(seed), f"{metrics['parameters'] / 1e6:.2f}", f"{metrics['steps']:,}"]
-    cells.append(f"{metrics['training_seconds'] / 60:.0f}")
+def _row(result: dict) -> dict[str, str]:
+    metrics = result["metrics"]
+    cells = {
+        "run": result["row"],
+        "seed": str(result["seed"]),
+        "million parameters": f"{metrics['parameters'] / 1e6:.2f}",
+        "steps": f"{metrics['steps']:,}",
+        "minutes": f"{metrics['training_seconds'] / 60:.0f}",
+    }
     for split in ("validation", "test"):
-        for scores in (decoding["scores"]["single"]["bleu"] for decoding in metrics[split].values()):
-            cells.append(f"{scores['score']:.2f} [{scores['low']:.1f}, {scores['high']:.1f}]")
-    return f"| {' | '.join(cells)} |"
+        for label, decoding in zip(("greedy", "beam"), metrics[split].values(), strict=True):
+            scores = decoding["scores"]["single"]["bleu"]
+            cells[f"{split} BLEU, {label}"] = f"{scores['score']:.2f} [{scores['low']:.1f}, {scores['high']:.1f}]"
+    return cells | {"commit": result["commit"]}
 
 
-def run(arguments: argparse.Namespace) -> None:
-    names = arguments.rows or list(TABLES[arguments.table])
-    for seed in arguments.seeds:
-        for name in names:
-            train_row(name, arguments, seed)
-    columns = ["run", "seed", "million parameters", "steps", "minutes"]
-    columns += [f"{split} BLEU, {decoding}" for split in ("validation", "test") for decoding in ("greedy", "beam 5")]
-    lines = [f"| {' | '.join(columns)} |", "|" + " --- |" * len(columns)]
-    for name in TABLES[arguments.table]:
-        for folder in sorted(run_folder(name, arguments, 0).parent.glob(f"{name}-[0-9]*")):
-            if metrics := RunFolder(folder).metrics:
-                lines.append(row(name, int(folder.name.rpartition("-")[2]), metrics))
-    print("\n" + "\n".join(lines))
+def write_table(page: Path, name: str, lines: str) -> None:
+    """Replace the table between the comments `<!-- table: NAME -->` and `<!-- end -->` of `page`."""
+    text = page.read_text(encoding="utf-8")
+    pattern = rf"(<!-- table: {re.escape(name)} -->\n).*?(<!-- end -->)"
+    if not re.search(pattern, text, flags=re.S):
+        raise GlossaError(
+            f"{page} has no comments <!-- table: {name} --> and <!-- end --> to write the table between."
+        )
+    text = re.sub(pattern, lambda found: f"{found[1]}{lines}\n{found[2]}", text, flags=re.S)
+    page.write_text(text, encoding="utf-8")
+
+
+def _commit() -> str:
+    """The commit of this repository; with "+" if files differ from it."""
+    git = ["git", "-C", str(DOCS.parent)]
+    commit = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    changed = subprocess.run([*git, "status", "--porcelain", "--untracked-files=no"], capture_output=True, text=True)
+    return commit.stdout.strip() + "+" * bool(changed.stdout.strip()) if commit.returncode == 0 else "unknown"
