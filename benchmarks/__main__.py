@@ -17,6 +17,7 @@ BENCHMARKS = {
     "steps": ("steps", "quality and time with random batches and with batches of similar lengths"),
     "defects": ("defects", "what the defects of a published tutorial system cost in BLEU"),
     "reproduce": ("reproduce", "the tables of docs/results.md, from recipes; finished runs are not repeated"),
+    "race": ("race", "time to a given BLEU on Multi30k, beside MarianMT under the stock Seq2SeqTrainer"),
     "pretraining": ("pretraining", "what pretraining on texts is worth where pairs are few"),
 }
 

@@ -66,11 +66,16 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("table", choices=TABLES, help="the table to make")
-    parser.add_argument("--multi30k", type=Path, metavar="FOLDER", help="Multi30k, tokenized; to train")
+    parser.add_argument("--rows", nargs="+", metavar="NAME", help="train these rows only (default: all)")
     parser.add_argument("--output_dir", type=Path, default=Path("runs/reproduce"), help="folder of the runs")
+    add_results_arguments(parser)
+
+
+def add_results_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the benchmarks that keep their results."""
+    parser.add_argument("--multi30k", type=Path, metavar="FOLDER", help="Multi30k, tokenized; to train")
     parser.add_argument("--results", type=Path, default=DOCS / "results.json", metavar="FILE",
                         help="the finished rows (default: those of this repository)")  # fmt: skip
-    parser.add_argument("--rows", nargs="+", metavar="NAME", help="train these rows only (default: all)")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="seeds of each row (default: 1)")
     parser.add_argument("--cpu_threads", type=int, help="threads of training (default: as `glossa train` chooses)")
     parser.add_argument("--write", action="store_true", help="write the table into docs/results.md; train nothing")
@@ -120,16 +125,16 @@ def train_row(arguments: argparse.Namespace, name: str, seed: int) -> None:
     if arguments.cpu_threads:
         settings += ["--cpu_threads", str(arguments.cpu_threads)]
     train(parse_settings(settings))
-    metrics = RunFolder(output).metrics
     place = {"table": arguments.table, "row": name, "seed": seed, "settings": settings_of(arguments.table, name)}
-    conditions = {"commit": _commit(), **machine()} | {"threads": metrics["device"]}
-    result = place | conditions | {"metrics": {name: value for name, value in metrics.items() if name != "device"}}
-    rows = [
-        row
-        for row in read_results(arguments.results)
-        if any(row[key] != place[key] for key in ("table", "row", "seed"))
-    ]
-    arguments.results.write_text(json.dumps([*rows, result], indent=1) + "\n", encoding="utf-8")
+    keep_result(arguments.results, place, RunFolder(output).metrics)
+
+
+def keep_result(path: Path, place: dict, metrics: dict) -> None:
+    """Add a row with its `metrics` to the file, instead of an earlier one of the same table, name and seed."""
+    threads = {"threads": metrics["device"]}
+    result = place | {"commit": _commit(), **machine()} | threads | {"metrics": metrics}
+    others = [row for row in read_results(path) if any(row[key] != place[key] for key in ("table", "row", "seed"))]
+    path.write_text(json.dumps([*others, result], indent=1) + "\n", encoding="utf-8")
 
 
 def data_settings(folder: Path, source: str, target: str) -> list[str]:

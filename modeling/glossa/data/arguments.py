@@ -91,15 +91,15 @@ class DataArguments:
         default=None,
         metadata={"help": "Keep N test pairs, drawn likewise. Default: all."},
     )
-    validation_size: float = field(
-        default=0.01,
+    validation_size: float | None = field(
+        default=None,
         metadata={
             "help": "Size of the validation split, if the data has none: below 1 a share of the pairs (at least one), "
-            "from 1 a number of pairs, 0 for no split. For over a million pairs, prefer a number such as 2000."
+            "from 1 a number of pairs, 0 for no split. Default: one pair in a hundred, at most 2,000."
         },
     )
-    test_size: float = field(
-        default=0.01,
+    test_size: float | None = field(
+        default=None,
         metadata={"help": "Size of the test split, if the data has none; as validation_size."},
     )
     split_seed: int = field(
@@ -171,7 +171,7 @@ class DataArguments:
                 raise GlossaError(f"{setting.name} is {value}; it must be at least {minimum[setting.name]}.")
         for name in ("validation_size", "test_size"):
             value = getattr(self, name)
-            if value > 1 and value != int(value):
+            if value is not None and value > 1 and value != int(value):
                 raise GlossaError(
                     f"{name} is {value}; give a share of the pairs below 1 (0.01) or a whole number of pairs (1000)."
                 )

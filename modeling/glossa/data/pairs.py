@@ -21,7 +21,7 @@ def prepare_pairs(arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
     missing = {
         f"{name}_size": 0 if name in dataset else getattr(arguments, f"{name}_size") for name in ("validation", "test")
     }
-    if any(missing.values()):
+    if any(size != 0 for size in missing.values()):
         dataset |= split_by_component(dataset["train"], **missing, seed=arguments.split_seed)
     for name in ("validation", "test"):
         if name in dataset:

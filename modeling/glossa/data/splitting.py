@@ -20,6 +20,7 @@ from .caching import cached_map
 
 logger = logging.getLogger(__name__)
 
+LARGEST_SPLIT = 2000  # pairs, about the size of public test sets
 _KEYS = Features({"source": Value("uint64"), "target": Value("uint64")})
 
 
@@ -41,10 +42,13 @@ def normalize_side(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold().translate(_ignored()) or text
 
 
-def split_by_component(dataset: Dataset, validation_size: float, test_size: float, seed: int) -> DatasetDict:
+def split_by_component(
+    dataset: Dataset, validation_size: float | None, test_size: float | None, seed: int
+) -> DatasetDict:
     """Split pairs (columns `source`, `target`) into "train", "validation" and "test" that share no side.
 
-    A size below 1 is a share of the pairs (at least one pair), a size from 1 a number of pairs; 0 means no split.
+    A size below 1 is a share of the pairs (at least one pair), a size from 1 a number of pairs; 0 means no split, and
+    None one pair in a hundred, at most `LARGEST_SPLIT`.
     Components are drawn in an order set by `seed`; those that do not fit are skipped, so sizes are never exceeded.
     Every split keeps the order of the pairs. Raises `GlossaError` if there are too few pairs, or they are too
     connected.
@@ -86,7 +90,9 @@ def sample_rows(rows: Dataset, count: int | None, seed: int) -> Dataset:
     return rows.select(numpy.sort(chosen))
 
 
-def _count(size: float, total: int) -> int:
+def _count(size: float | None, total: int) -> int:
+    if size is None:
+        return min(_count(0.01, total), LARGEST_SPLIT)
     return int(size) if size >= 1 else max(1, round(size * total)) if size else 0
 
 

@@ -44,7 +44,7 @@ def prepare_texts(arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
     else:
         # A text becomes a pair with itself, so that the cleaning and splitting of pairs apply.
         rows, report = clean(load_texts(arguments), replace(arguments, drop_identical=False), sides=False)
-        if "validation" not in rows and arguments.validation_size:
+        if "validation" not in rows and arguments.validation_size != 0:
             rows |= split_by_component(rows["train"], arguments.validation_size, 0, arguments.split_seed)
         elif "validation" in rows:
             rows["validation"] = sample_rows(

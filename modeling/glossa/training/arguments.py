@@ -97,6 +97,11 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
         "as 0.999; in the first steps it is (1 + step) / (10 + step). Default: the weights themselves.",
     )
     num_train_epochs: float = _setting(10.0, "Passes over the training pairs.")
+    hours: float | None = _setting(
+        None,
+        "Time for training in hours: num_train_epochs is lowered to what fits, by a trial on this machine before "
+        "training. Default: no limit.",
+    )
     eval_strategy: str = _setting("epoch", "When to evaluate: no, steps or epoch.")
     save_strategy: str = _setting("epoch", "When to save a checkpoint: no, steps, epoch or best.")
     save_total_limit: int | None = _setting(3, "Number of checkpoints to keep, including the best.")
@@ -145,6 +150,10 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
             raise GlossaError(f"ema_decay is {self.ema_decay}; it must be between 0 and 1, such as 0.999.")
         if self.lora_rank < 0:
             raise GlossaError(f"lora_rank is {self.lora_rank}; it must be at least 0.")
+        if self.hours is not None and self.hours <= 0:
+            raise GlossaError(f"hours is {self.hours}; it must be above 0.")
+        if self.hours is not None and self.max_steps > 0:
+            raise GlossaError(f"hours is {self.hours} and max_steps {self.max_steps}; set only one of them.")
         for name in ("batch_tokens", "cpu_threads"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -193,13 +202,18 @@ GROUPS = (DataArguments, TokenizerArguments, ModelArguments, TranslatorArguments
 
 @dataclass
 class Settings:
-    """All settings of a run."""
+    """All settings of a run.
+
+    `given` are the names on the command line if there is no recipe: then `sizing` chooses others by the amount of
+    data. None: every setting is decided.
+    """
 
     data: DataArguments
     tokenizer: TokenizerArguments
     model: Any
     translator: TranslatorArguments
     training: GlossaTrainingArguments
+    given: frozenset[str] | None = None
 
     def __post_init__(self):
         self._set_peak()
@@ -272,6 +286,13 @@ class Settings:
         # After warm-up the formula falls with step^-0.5, as inverse_sqrt does, so the peak is enough.
         training.learning_rate = training.learning_rate_factor * (self.model.d_model * training.warmup_steps) ** -0.5
 
+    def update(self, values: dict[str, Any]) -> None:
+        """Set settings by name, to values of their types."""
+        for name, value in values.items():
+            for group in (self.data, self.tokenizer, self.model, self.translator, self.training):
+                if hasattr(group, name):
+                    setattr(group, name, value)
+
     def model_settings(self) -> dict:
         """The GlossaConfig fields that the run sets."""
         return dataclasses.asdict(self.model) | {"label_smoothing": self.training.label_smoothing_factor}
@@ -308,7 +329,10 @@ def parse_settings(argv: list[str], description: str = "") -> Settings:
         raise GlossaError(f"{recipe or 'Command line'}: {error}") from error
     if unknown:
         raise GlossaError(f"Command line: {catalog.unknown(unknown[0])}")
-    return Settings(*groups)
+    given = frozenset(catalog.names(argv)) | set(nulls)
+    data, tokenizer, model, translator, training = groups
+    chooses = recipe is None and translator.init_from is None and translator.objective == "translation"
+    return Settings(data, tokenizer, model, translator, training, given if chooses else None)
 
 
 def _as_arguments(recipe: dict[str, str | list | dict]) -> list[str]:

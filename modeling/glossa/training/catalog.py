@@ -230,6 +230,11 @@ def take_nulls(argv: list[str]) -> tuple[list[str], list[str]]:
     return [word for _, words in kept for word in words], nulls
 
 
+def names(argv: list[str]) -> list[str]:
+    """Names of the settings in `argv`."""
+    return [name for name, _, _ in _grouped(argv) if name]
+
+
 def _grouped(argv: list[str]) -> Iterator[tuple[str, list[str], list[str]]]:
     """Name, values and words of each setting in `argv`; the name is "" for words before the first setting."""
     bounds = [0, *(index for index, word in enumerate(argv) if word.startswith("--")), len(argv)]

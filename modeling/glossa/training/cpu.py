@@ -78,9 +78,10 @@ def _timed(step: Callable[[], None], threads: int) -> float:
 
 def trial_step(model: nn.Module, batch: dict[str, torch.Tensor], bf16: bool) -> Callable[[], None]:
     """Forward and backward pass of `model` on `batch`, which leave no gradients behind."""
+    device = next(model.parameters()).device.type
 
     def step() -> None:
-        with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+        with torch.autocast(device, torch.bfloat16, enabled=bf16):
             loss = model(**batch).loss
         loss.backward()
         model.zero_grad(set_to_none=True)

@@ -53,6 +53,7 @@ from .preview import preview
 from .progress import duration
 from .resume import check_data, check_settings, final_state, fingerprints, is_finished, starting_point
 from .reuse import reused_tokenizer
+from .sizing import adopt_choices, choose_settings, limit_passes
 from .trainer import GlossaTrainer, by_length
 
 logger = logging.getLogger(__name__)
@@ -64,6 +65,7 @@ def train(settings: Settings) -> Path:
     Raises `GlossaError` before training starts if settings or data are invalid.
     """
     run = RunFolder(settings.training.output_dir)
+    adopt_choices(settings)
     if is_finished(settings):
         logger.info("%s is finished; there is nothing to resume.", run.path)
         return run.path
@@ -89,6 +91,8 @@ def _train(run: RunFolder, settings: Settings) -> None:
     data_report.fingerprints = fingerprints(data)
     if checkpoint is not None:
         check_data(checkpoint, data_report.fingerprints)
+    elif settings.given is not None:
+        choose_settings(settings, len(data["train"]))
     tokenizer = load_tokenizer(str(checkpoint)) if checkpoint else build_tokenizer(settings, data)
     model = build_model(settings, tokenizer)
     if not pretrains:
@@ -106,6 +110,8 @@ def _train(run: RunFolder, settings: Settings) -> None:
     with train_part(model, settings.translator.objective):
         trainer = build_trainer(settings, model, tokenizer, data, tokenized, collator)
         _set_threads(settings, trainer, checkpoint)
+        if settings.training.hours is not None and checkpoint is None:
+            limit_passes(trainer, settings.training.hours)
         if settings.training.should_save:
             run.write_setup(settings.recipe(), data_report.to_dict(), data)
             print(preview(model, tokenizer, trainer.example_batch()), flush=True)

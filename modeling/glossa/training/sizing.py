@@ -1,0 +1,155 @@
+"""Settings by the number of training pairs, for runs without a recipe, and passes by the time allowed."""
+
+import logging
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from accelerate.utils import broadcast_object_list
+from transformers import SchedulerType
+
+from ..run_folder import RunFolder
+from .arguments import Settings
+from .cpu import trial_step
+from .trainer import GlossaTrainer
+
+logger = logging.getLogger(__name__)
+
+TRIAL_BATCHES = 8  # of the first epoch, evenly spaced
+OVERHEAD = 1.3  # of the optimizer, evaluations and checkpoints; the trial has only forward and backward passes
+# Settings that belong together: where one of a group is given, the others of the group are not chosen either. Those
+# after the bar are not chosen, but decide about the group.
+GROUPS = (
+    "vocab_size | tokenizer target_vocab_size tokenizer_model",
+    "d_model encoder_layers decoder_layers encoder_attention_heads decoder_attention_heads num_key_value_heads "
+    "encoder_ffn_dim decoder_ffn_dim | head_dim kv_lora_rank",
+    "dropout |",
+    "num_train_epochs | max_steps",
+    "learning_rate muon_learning_rate lr_scheduler_type warmup_steps | learning_rate_factor optim",
+)
+
+
+@dataclass(frozen=True)
+class Size:
+    """The settings for at most `pairs` training pairs. The schedule is a cosine with a tenth of the steps as warm-up.
+
+    Few pairs need a small vocabulary (Gowda and May 2020) and much dropout (Araabi and Monz 2020).
+    """
+
+    pairs: float
+    vocab_size: int
+    width: int
+    ffn: int
+    layers: int
+    heads: int
+    dropout: float
+    passes: float
+    learning_rate: float
+    muon_learning_rate: float | None = None
+
+    def settings(self) -> dict:
+        """The chosen settings by name."""
+        chosen: dict[str, Any] = {
+            "vocab_size": self.vocab_size,
+            "d_model": self.width,
+            "num_key_value_heads": self.heads,
+        }
+        for side in ("encoder", "decoder"):
+            chosen |= {f"{side}_layers": self.layers, f"{side}_attention_heads": self.heads}
+            chosen |= {f"{side}_ffn_dim": self.ffn}
+        chosen |= {"dropout": self.dropout, "num_train_epochs": self.passes, "learning_rate": self.learning_rate}
+        chosen |= {"muon_learning_rate": self.muon_learning_rate, "warmup_steps": 0.1}
+        return chosen | {"lr_scheduler_type": SchedulerType.COSINE}
+
+
+# The first rows are the recipes multi30k-en-de (2 million parameters) and anki-en-fr (9 million). The last two are the
+# base model of Vaswani et al. 2017, which a CPU cannot train in a day.
+SMALL = Size(20_000, 2_000, 128, 256, 4, 4, 0.3, 40, 4e-3, 1e-2)
+ON_CPU = (
+    SMALL,
+    Size(60_000, 4_000, 128, 256, 4, 4, 0.3, 30, 4e-3, 1e-2),
+    Size(300_000, 8_000, 256, 704, 4, 4, 0.15, 12, 1e-3),
+    Size(3_000_000, 16_000, 256, 704, 4, 4, 0.1, 4, 1e-3),
+    Size(math.inf, 16_000, 256, 704, 4, 4, 0.1, 1, 1e-3),
+)
+ON_GPU = (
+    *ON_CPU[:3],
+    Size(3_000_000, 16_000, 512, 1408, 6, 8, 0.1, 12, 1e-3),
+    Size(math.inf, 32_000, 512, 1408, 6, 8, 0.1, 4, 1e-3),
+)
+
+
+def choose_settings(settings: Settings, pairs: int) -> None:
+    """Set what `settings.given` leaves open, by the number of training pairs and the device."""
+    device = settings.training.device.type
+    size = next(size for size in (ON_CPU if device == "cpu" else ON_GPU) if pairs <= size.pairs)
+    chosen = {name: value for name, value in size.settings().items() if name in _open(settings)}
+    settings.update(chosen)
+    shown = " ".join(f"--{name} {_text(value)}" for name, value in chosen.items())
+    logger.info("Chosen for %s training pairs on a %s: %s", f"{pairs:,}", device.upper(), shown)
+
+
+def _text(value) -> str:
+    return "null" if value is None else str(getattr(value, "value", value))
+
+
+def adopt_choices(settings: Settings) -> None:
+    """Set what a run that is resumed chose at its start, from its recipe."""
+    wanted = str(settings.training.resume_from_checkpoint).lower()
+    recipe = RunFolder(settings.training.output_dir).recipe
+    if wanted in ("none", "false", "no") or not recipe:
+        return
+    names = _open(settings) if settings.given is not None else set()
+    if settings.training.hours is not None and recipe.get("hours") == settings.training.hours:
+        names |= {"num_train_epochs"}
+    settings.update({name: recipe.get(name) for name in names})
+
+
+def _open(settings: Settings) -> set[str]:
+    """Names of the settings that may be chosen."""
+    names: set[str] = set()
+    for group in GROUPS:
+        chosen, _, deciding = group.partition("|")
+        if settings.given is not None and settings.given.isdisjoint([*chosen.split(), *deciding.split()]):
+            names |= set(chosen.split())
+    return names
+
+
+def limit_passes(trainer: GlossaTrainer, hours: float) -> None:
+    """Lower the number of passes so that training ends after about `hours`, by a trial on this machine.
+
+    A part of a pass is possible. The learning rate falls to its end within the passes that are left.
+    """
+    arguments = trainer.args
+    seconds = [OVERHEAD * seconds_per_pass(trainer)]
+    broadcast_object_list(seconds)  # all processes must stop at the same step
+    passes = 3600 * hours / seconds[0]
+    logger.info(
+        "A pass takes about %.1f minutes: %.2f of %g passes fit into %g hours.",
+        seconds[0] / 60, min(passes, arguments.num_train_epochs), arguments.num_train_epochs, hours,
+    )  # fmt: skip
+    if passes < 1:
+        logger.warning(
+            "Only %.0f%% of the training pairs will be seen. Give more --hours, or a smaller model.", 100 * passes
+        )
+    arguments.num_train_epochs = min(arguments.num_train_epochs, passes)
+
+
+def seconds_per_pass(trainer: GlossaTrainer) -> float:
+    """Time of the forward and backward passes over all training pairs, from a few batches of different lengths."""
+    batches = list(trainer.batch_sampler)
+    rows = trainer.train_dataset.remove_columns(["source_length", "target_length"])
+    chosen = batches[:: max(len(batches) // TRIAL_BATCHES, 1)]
+    seconds = []
+    with torch.random.fork_rng():
+        for batch in [chosen[0], *chosen]:  # the first call allocates memory
+            inputs = trainer._prepare_inputs(trainer.train_collator([rows[row] for row in batch]))
+            step = trial_step(trainer.model.train(), inputs, trainer.args.bf16)
+            started = time.perf_counter()
+            step()
+            if trainer.args.device.type == "cuda":
+                torch.cuda.synchronize()
+            seconds.append(time.perf_counter() - started)
+    return sum(seconds[1:]) / len(chosen) * len(batches) / trainer.args.world_size

@@ -1,0 +1,80 @@
+"""The race to a given BLEU: its clock, its entries and its table."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+import torch
+from transformers import TrainerControl
+
+from benchmarks import race as module
+from benchmarks.__main__ import main
+from benchmarks.race import ENTRIES, Watch, race
+from glossa.training.catalog import read_recipe
+
+
+def test_the_clock_stops_during_evaluations():
+    now = [0.0]
+    watch = Watch([30.0, 35.0], limit=100, every=10, clocks=(lambda: now[0], lambda: 2 * now[0]))
+    control = TrainerControl()
+    evaluated = []
+    for step, (seconds, bleu) in enumerate([(6, 0), (6, 31), (6, 0), (6, 36.5)], 1):
+        now[0] += seconds
+        state = SimpleNamespace(global_step=step)
+        watch.on_step_end(None, state, control)
+        evaluated.append(control.should_evaluate)
+        if control.should_evaluate:
+            now[0] += 50  # the evaluation
+            watch.on_evaluate(None, state, control, metrics={"eval_bleu": bleu})
+    # Due after 10 seconds of training, and 10 seconds of training after that.
+    assert evaluated == [False, True, False, True] and control.should_training_stop
+    assert watch.report() == {
+        "marks": {
+            "30.0": {"seconds": 12.0, "cpu_seconds": 24.0, "step": 2},
+            "35.0": {"seconds": 24.0, "cpu_seconds": 48.0, "step": 4},
+        },
+        "history": [(12.0, 31), (24.0, 36.5)],
+    }
+
+
+def test_a_mark_counts_once_and_the_limit_ends_the_race():
+    now = [0.0]
+    watch = Watch([30.0, 38.0], limit=25, every=1, clocks=(lambda: now[0], lambda: now[0]))
+    control = TrainerControl()
+    for step, bleu in enumerate([31, 33, 32], 1):
+        assert not control.should_training_stop
+        now[0] += 10
+        watch.on_step_end(None, SimpleNamespace(global_step=step), control)
+        watch.on_evaluate(None, SimpleNamespace(global_step=step), control, metrics={"eval_bleu": bleu})
+    assert control.should_training_stop
+    marks = watch.report()["marks"]
+    assert marks["30.0"]["step"] == 1 and marks["38.0"] is None
+
+
+def test_finished_entries_are_shown_and_not_run_again(tmp_path, monkeypatch, capsys):
+    reached = {"seconds": 90.0, "cpu_seconds": 150.0, "step": 5}
+    metrics = {"parameters": 2_600_000, "marks": {"30.0": reached, "35.0": None}, "history": [[60, 20.5], [90, 30.25]]}
+    place = {"table": "race", "row": "Glossa", "seed": 1, "settings": read_recipe("multi30k-en-de")}
+    file = tmp_path / "results.json"
+    file.write_text(json.dumps([place | {"commit": "abc", "metrics": metrics}]))
+    monkeypatch.setattr(module, "race", lambda *options: pytest.fail("run"))
+    command = ["race", "--results", str(file), "--entries", "Glossa"]
+    main([*command, "--marks", "30", "35"])
+    assert "| Glossa | 1 | 2.60 | 1.5 (2.5) | not reached | 30.25 | abc |" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ENTRIES)
+def test_every_entry_trains_until_the_limit(name, tmp_path, monkeypatch, tiny_pairs, tiny_settings):
+    recipe = tmp_path / "tiny.yaml"
+    given = tiny_settings("unused", dataset="files", num_train_epochs=50, max_new_tokens=8)
+    recipe.write_text("".join(f"{key[2:]}: {value}\n" for key, value in zip(given[::2], given[1::2], strict=True)))
+    monkeypatch.setitem(ENTRIES, name, (str(recipe), ENTRIES[name][1]))
+    threads = torch.get_num_threads()
+    try:
+        found = race(name, 1, ["--data_path", str(tiny_pairs)], [-1.0, 200.0], 0.5, 0.2, 1)
+    finally:
+        torch.set_num_threads(threads)
+    assert found["parameters"] > 1000 and found["marks"]["200.0"] is None
+    assert found["marks"]["-1.0"]["seconds"] >= 0.2
+    assert [seconds >= 0.5 for seconds, _ in found["history"]].index(True) == len(found["history"]) - 1

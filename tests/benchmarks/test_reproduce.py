@@ -1,0 +1,89 @@
+"""Tables of results: which rows are trained, what is kept of them, and what the page shows."""
+
+import json
+import re
+from argparse import Namespace
+
+import pytest
+
+from benchmarks import reproduce
+from benchmarks.__main__ import main
+from benchmarks.reproduce import find_result, read_results, settings_of, table_lines, write_table
+from glossa.errors import GlossaError
+
+SCORES = {"single": {"bleu": {"score": 27.694, "low": 26.9, "high": 28.44}}}
+DECODINGS = {"greedy": {"scores": SCORES}, "beam 5": {"scores": SCORES}}
+
+
+def result(row, seed, settings):
+    metrics = {"parameters": 2_087_680, "steps": 1234, "training_seconds": 90.0}
+    metrics |= {"validation": DECODINGS, "test": DECODINGS}
+    return {"table": "means", "row": row, "seed": seed, "settings": settings, "commit": "abc", "metrics": metrics}
+
+
+@pytest.fixture
+def arguments(tmp_path):
+    file = tmp_path / "results.json"
+    settings = settings_of("means", "adamw")
+    file.write_text(json.dumps([result("adamw", 2, settings), result("r-drop", 1, settings)]))
+    return Namespace(table="means", results=file, multi30k=None, output_dir=tmp_path, cpu_threads=1)
+
+
+def test_settings_are_those_of_the_recipe_with_the_changes_of_the_row():
+    settings = settings_of("means", "vocabulary-1k")
+    assert (settings["vocab_size"], settings["num_train_epochs"], settings["dropout"]) == ("1000", "12", "0.3")
+
+
+def test_a_result_counts_only_with_its_seed_and_todays_settings(arguments):
+    assert find_result(arguments, "adamw", 2)["row"] == "adamw"
+    assert find_result(arguments, "adamw", 1) is None
+    assert find_result(arguments, "r-drop", 1) is None  # its settings have changed
+
+
+def test_the_table_shows_finished_rows(arguments):
+    lines = table_lines(arguments).splitlines()
+    assert len(lines) == 3
+    cells = ["adamw", "2", "2.09", "1,234", "2", "27.69 [26.9, 28.4]"]  # 90 seconds are two minutes, rounded
+    assert [cell.strip() for cell in lines[2].split("|")][1:7] == cells
+
+
+def test_the_table_is_written_between_its_comments(tmp_path):
+    page = tmp_path / "results.md"
+    page.write_text("before\n<!-- table: means -->\nold\n<!-- end -->\nafter\n<!-- table: other -->\n<!-- end -->\n")
+    write_table(page, "means", "| new |")
+    write_table(page, "means", r"| \1 |")
+    assert page.read_text().startswith("before\n<!-- table: means -->\n| \\1 |\n<!-- end -->\nafter\n")
+    with pytest.raises(GlossaError, match="has no comments <!-- table: none -->"):
+        write_table(page, "none", "")
+
+
+def test_finished_rows_are_not_trained_again(arguments, monkeypatch, capsys):
+    monkeypatch.setattr(reproduce, "train_row", lambda arguments, name, seed: pytest.fail("trained"))
+    main(["reproduce", "means", "--results", str(arguments.results), "--rows", "adamw", "--seeds", "2"])
+    assert "| adamw | 2 |" in capsys.readouterr().out
+
+
+def test_unknown_rows_and_missing_data_are_refused(arguments):
+    command = ["reproduce", "means", "--results", str(arguments.results), "--rows"]
+    with pytest.raises(GlossaError, match=r"there is no row muon\. Rows: recipe, adamw"):
+        main([*command, "muon"])
+    with pytest.raises(GlossaError, match=r"Row r-drop is not in .*; give --multi30k FOLDER"):
+        main([*command, "r-drop"])
+
+
+@pytest.mark.slow
+def test_a_row_is_trained_and_kept(tmp_path, monkeypatch, tiny_pairs, tiny_settings, capsys):
+    recipe = tmp_path / "tiny.yaml"
+    given = tiny_settings("unused")
+    pairs = zip(given[::2], given[1::2], strict=True)
+    recipe.write_text("".join(f"{name[2:]}: {value}\n" for name, value in pairs if name != "--data_path"))
+    monkeypatch.setattr(reproduce, "TABLES", {"tiny": {"one": (str(recipe), {"dropout": "0.2"})}})
+    monkeypatch.setattr(reproduce, "data_settings", lambda *given: ["--data_path", str(tiny_pairs)])
+    file = tmp_path / "results.json"
+    arguments = Namespace(table="tiny", results=file, multi30k=tmp_path, output_dir=tmp_path, cpu_threads=1)
+    reproduce.train_row(arguments, "one", 1)
+    reproduce.train_row(arguments, "one", 1)  # replaces the result
+    (found,) = read_results(file)
+    assert (found["row"], found["seed"], found["settings"]["dropout"]) == ("one", 1, "0.2")
+    assert re.fullmatch(r"[0-9a-f]{7,}\+?|unknown", found["commit"]) and found["threads"] == "cpu, 1 threads"
+    assert found["metrics"]["steps"] > 0 and "| one | 1 |" in table_lines(arguments)

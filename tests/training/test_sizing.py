@@ -1,0 +1,157 @@
+"""Settings by the amount of data, for runs without a recipe, and passes by the time allowed."""
+
+import logging
+from types import SimpleNamespace
+
+import pytest
+import torch
+import yaml
+
+from glossa.errors import GlossaError
+from glossa.run_folder import RunFolder
+from glossa.training import sizing
+from glossa.training.arguments import parse_settings
+from glossa.training.run import train
+from glossa.training.sizing import adopt_choices, choose_settings, limit_passes
+
+NAMES = ("vocab_size", "d_model", "encoder_layers", "num_train_epochs", "learning_rate", "muon_learning_rate")
+
+
+def chosen(pairs, *argv, device="cpu"):
+    settings = parse_settings(list(argv))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(settings.training), "device", property(lambda self: torch.device(device)))
+        choose_settings(settings, pairs)
+    return settings
+
+
+def values(settings, names=NAMES):
+    recipe = settings.recipe()
+    return [recipe.get(name) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "expected"),
+    [
+        (10_000, [2_000, 128, 4, 40, 4e-3, 1e-2]),
+        (20_000, [2_000, 128, 4, 40, 4e-3, 1e-2]),
+        (20_001, [4_000, 128, 4, 30, 4e-3, 1e-2]),
+        (165_000, [8_000, 256, 4, 12, 1e-3, None]),
+        (1_000_000, [16_000, 256, 4, 4, 1e-3, None]),
+        (10_000_000, [16_000, 256, 4, 1, 1e-3, None]),
+    ],
+)
+def test_size_follows_the_number_of_pairs(pairs, expected):
+    assert values(chosen(pairs)) == expected
+
+
+def test_a_gpu_trains_the_base_model_on_many_pairs():
+    assert values(chosen(29_000, device="cuda"))[:3] == [4_000, 128, 4]
+    assert values(chosen(1_000_000, device="cuda")) == [16_000, 512, 6, 12, 1e-3, None]
+    assert values(chosen(10_000_000, device="cuda")) == [32_000, 512, 6, 4, 1e-3, None]
+
+
+def test_what_is_given_stays_and_what_belongs_to_it_too():
+    settings = chosen(10_000, "--d_model", "64", "--learning_rate", "2e-3", "--dropout", "0.1")
+    fixed = parse_settings(["--d_model", "64", "--learning_rate", "2e-3", "--dropout", "0.1"])
+    names = ("d_model", "encoder_layers", "encoder_ffn_dim", "learning_rate", "warmup_steps", "dropout")
+    assert values(settings, names) == values(fixed, names)
+    assert settings.training.muon_learning_rate is None and settings.training.num_train_epochs == 40
+
+
+def test_the_choice_is_logged_as_settings_of_the_command(caplog):
+    with caplog.at_level(logging.INFO):
+        chosen(10_000, "--d_model", "64")
+    (line,) = [record.getMessage() for record in caplog.records if "Chosen" in record.getMessage()]
+    assert line.startswith("Chosen for 10,000 training pairs on a CPU: --vocab_size 2000 --dropout 0.3 ")
+    again = parse_settings(line.partition(": ")[2].split())
+    assert (again.tokenizer.vocab_size, again.training.lr_scheduler_type) == (2_000, "cosine")
+
+
+@pytest.mark.parametrize("argv", [["--init_from", "x"], ["--objective", "masked_lm"]])
+def test_a_recipe_a_trained_model_and_pretraining_decide_everything(argv, tmp_path):
+    assert parse_settings(argv).given is None
+    (tmp_path / "recipe.yaml").write_text("d_model: 64\n")
+    assert parse_settings([str(tmp_path / "recipe.yaml")]).given is None
+
+
+def test_a_resumed_run_keeps_its_choice(tmp_path):
+    (tmp_path / "recipe.yaml").write_text(
+        yaml.safe_dump({"vocab_size": 777, "dropout": 0.25, "num_train_epochs": 3.5, "seed": 9, "hours": 2.0})
+    )
+    resumed = parse_settings(["--output_dir", str(tmp_path), "--resume_from_checkpoint", "true", "--dropout", "0.2"])
+    adopt_choices(resumed)
+    assert (resumed.tokenizer.vocab_size, resumed.training.num_train_epochs) == (777, 3.5)
+    assert (resumed.model.dropout, resumed.training.seed) == (0.2, 1)  # given; not among the chosen
+    started = parse_settings(["--output_dir", str(tmp_path)])
+    adopt_choices(started)
+    assert started.tokenizer.vocab_size == 8000
+
+
+@pytest.mark.parametrize(("hours", "passes"), [(2.0, 3.5), (3.0, 6.0)])
+def test_a_resumed_recipe_keeps_its_passes_within_the_same_hours(tmp_path, hours, passes):
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text("num_train_epochs: 6\n")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "recipe.yaml").write_text("num_train_epochs: 3.5\nhours: 2.0\n")
+    argv = [str(recipe), "--output_dir", str(tmp_path / "run"), "--resume_from_checkpoint", "true"]
+    settings = parse_settings([*argv, "--hours", str(hours)])
+    adopt_choices(settings)
+    assert settings.training.num_train_epochs == passes
+
+
+@pytest.mark.parametrize(("hours", "passes"), [(0.5, 5), (0.05, 0.5), (10, 7)])
+def test_passes_are_those_that_fit(monkeypatch, caplog, hours, passes):
+    # 1.3 times 276.923 seconds a pass are 360 seconds: ten an hour.
+    monkeypatch.setattr(sizing, "seconds_per_pass", lambda trainer: 360 / 1.3)
+    trainer = SimpleNamespace(args=SimpleNamespace(num_train_epochs=7))
+    with caplog.at_level(logging.WARNING):
+        limit_passes(trainer, hours)
+    assert trainer.args.num_train_epochs == pytest.approx(passes)
+    assert ("Only 50% of the training pairs" in caplog.text) == (passes < 1)
+
+
+def test_hours_must_be_positive_and_alone(tmp_path):
+    with pytest.raises(GlossaError, match=r"hours is 0\.0; it must be above 0"):
+        parse_settings(["--hours", "0"])
+    with pytest.raises(GlossaError, match=r"hours is 1\.0 and max_steps 5; set only one"):
+        parse_settings(["--hours", "1", "--max_steps", "5"])
+
+
+def test_a_run_without_a_recipe_trains_as_chosen_and_within_its_time(tmp_path, monkeypatch, tiny_pairs):
+    tiny = sizing.Size(1_000, 290, 32, 48, 1, 2, 0.2, 3, 2e-3, 1e-2)
+    for sizes in ("ON_CPU", "ON_GPU"):
+        monkeypatch.setattr(sizing, sizes, (tiny,))
+    # 30 seconds fit 1.5 of the 3 passes.
+    monkeypatch.setattr(sizing, "seconds_per_pass", lambda trainer: 20 / 1.3)
+    run = tmp_path / "run"
+    argv = ["--dataset", "files", "--data_path", str(tiny_pairs), "--validation_size", "20", "--test_size", "20"]
+    argv += ["--trust_data", "true", "--cpu_threads", "1", "--report_to", "none", "--output_dir", str(run)]
+    argv += ["--hours", str(30 / 3600), "--batch_tokens", "100", "--gradient_accumulation_steps", "1"]
+    argv += ["--num_beams", "1", "--max_new_tokens", "12"]
+    train(parse_settings(argv))
+    recipe, metrics = RunFolder(run).recipe, RunFolder(run).metrics
+    assert [recipe[name] for name in ("vocab_size", "d_model", "dropout", "muon_learning_rate")] == [
+        290,
+        32,
+        0.2,
+        1e-2,
+    ]
+    assert recipe["num_train_epochs"] == pytest.approx(1.5) and metrics["epochs"] == pytest.approx(1.5, abs=0.1)
+    weights = (run / "model.safetensors").stat().st_mtime_ns
+    train(parse_settings([*argv, "--resume_from_checkpoint", "true"]))  # has nothing left to do
+    assert (run / "model.safetensors").stat().st_mtime_ns == weights
+
+
+def test_the_trial_extrapolates_from_a_few_batches(monkeypatch, tmp_path, tiny_settings):
+    trainers = []
+    monkeypatch.setattr("glossa.training.run.limit_passes", lambda trainer, hours: trainers.append(trainer))
+    train(parse_settings(tiny_settings(tmp_path / "run", hours=1, num_train_epochs=0.1)))
+    (trainer,) = trainers
+    before = [weight.detach().clone() for weight in trainer.model.parameters()], torch.get_rng_state()
+    ticks = iter(range(1000))
+    monkeypatch.setattr(sizing.time, "perf_counter", lambda: float(next(ticks)))  # every batch takes one second
+    assert sizing.seconds_per_pass(trainer) == pytest.approx(len(trainer.batch_sampler))
+    assert all(map(torch.equal, before[0], trainer.model.parameters())) and torch.equal(
+        before[1], torch.get_rng_state()
+    )
