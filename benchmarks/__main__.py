@@ -13,6 +13,7 @@ BENCHMARKS = {
     "growth": ("growth", "time and memory against sentence length, vocabulary, batch size and corpus size"),
     "load": ("load", "training speed beside busy programs, by number of threads and as a run chooses it"),
     "engine": ("engine", "CTranslate2 beside transformers on a run's test sentences: equality, BLEU, seconds, size"),
+    "shards": ("shards", "files of many lines with several processes and killed jobs: time, and equal output"),
     "sentences": ("sentences", "paragraphs in eight languages split right, beside sentencex and pysbd"),
     "steps": ("steps", "quality and time with random batches and with batches of similar lengths"),
     "defects": ("defects", "what the defects of a published tutorial system cost in BLEU"),

@@ -5,9 +5,10 @@ file of results. Rows that are in this file with the same settings are not train
 is resumed. `--results FILE` with a new file repeats them on your machine. Prints the table, and writes it into
 docs/results.md with `--write`.
 
-FOLDER has Multi30k (Elliott et al. 2016, 2017) as the literature scores it: lowercased, punctuation normalized,
-tokenized by Moses, in files such as `train.lc.norm.tok.en.gz`. BLEU is computed on this text without further
-tokenization.
+FOLDER has Multi30k (Elliott et al. 2016, 2017) in files such as `train.en.gz`, and in its folder `tok` as the
+literature scores it: lowercased, punctuation normalized, tokenized by Moses, in files such as
+`train.lc.norm.tok.en.gz`. BLEU of this text is computed without further tokenization. The tables named cased take the
+text as it is.
 """
 
 import argparse
@@ -61,6 +62,10 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "glossa": ("multi30k-en-de", {}),
         "glossa-fr": ("multi30k-en-de", {"target_language": "fr"}),
     },
+    "multi30k-cased": {
+        "glossa": ("multi30k-en-de", {}),
+        "glossa-fr": ("multi30k-en-de", {"target_language": "fr"}),
+    },
 }
 
 
@@ -73,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_results_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmarks that keep their results."""
-    parser.add_argument("--multi30k", type=Path, metavar="FOLDER", help="Multi30k, tokenized; to train")
+    parser.add_argument("--multi30k", type=Path, metavar="FOLDER", help="Multi30k; to train")
     parser.add_argument("--results", type=Path, default=DOCS / "results.json", metavar="FILE",
                         help="the finished rows (default: those of this repository)")  # fmt: skip
     parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="seeds of each row (default: 1)")
@@ -119,7 +124,8 @@ def train_row(arguments: argparse.Namespace, name: str, seed: int) -> None:
         raise GlossaError(f"Row {name} is not in {arguments.results}; give --multi30k FOLDER to train it.")
     recipe, changes = TABLES[arguments.table][name]
     output = arguments.output_dir / arguments.table / f"{name}-{seed}"
-    settings = [recipe, *data_settings(arguments.multi30k, "en", changes.get("target_language", "de"))]
+    target = changes.get("target_language", "de")
+    settings = [recipe, *data_settings(arguments.multi30k, "en", target, "cased" in arguments.table)]
     settings += [word for setting, value in changes.items() for word in (f"--{setting}", value)]
     settings += ["--seed", str(seed), "--output_dir", str(output), "--resume_from_checkpoint", "true"]
     if arguments.cpu_threads:
@@ -137,16 +143,14 @@ def keep_result(path: Path, place: dict, metrics: dict) -> None:
     path.write_text(json.dumps([*others, result], indent=1) + "\n", encoding="utf-8")
 
 
-def data_settings(folder: Path, source: str, target: str) -> list[str]:
-    """The settings of `glossa train` for the files of `folder`."""
-    files = {"data": "train", "validation": "val", "test": "test_2016_flickr"}
-    settings = ["--dataset", "files", "--source_language", source, "--target_language", target]
-    for setting, name in files.items():
-        settings += [
-            f"--{setting}_path",
-            *(str(folder / f"{name}.lc.norm.tok.{side}.gz") for side in (source, target)),
-        ]
-    return [*settings, "--bleu_tokenizer", "none", "--report_to", "none"]
+def data_settings(folder: Path, source: str, target: str, cased: bool = False) -> list[str]:
+    """The settings of `glossa train` for the files of `folder`: text as the literature scores it, or as it is."""
+    names = {"data": "train", "validation": "val", "test": "test_2016_flickr"}
+    settings = ["--dataset", "files", "--source_language", source, "--target_language", target, "--report_to", "none"]
+    for setting, name in names.items():
+        path = folder / name if cased else folder / "tok" / f"{name}.lc.norm.tok"
+        settings += [f"--{setting}_path", *(f"{path}.{side}.gz" for side in (source, target))]
+    return settings if cased else [*settings, "--bleu_tokenizer", "none"]
 
 
 def table_lines(arguments: argparse.Namespace) -> str:

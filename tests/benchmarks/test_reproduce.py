@@ -8,8 +8,9 @@ import pytest
 
 from benchmarks import reproduce
 from benchmarks.__main__ import main
-from benchmarks.reproduce import find_result, read_results, settings_of, table_lines, write_table
+from benchmarks.reproduce import data_settings, find_result, read_results, settings_of, table_lines, write_table
 from glossa.errors import GlossaError
+from glossa.training.arguments import parse_settings
 
 SCORES = {"single": {"bleu": {"score": 27.694, "low": 26.9, "high": 28.44}}}
 DECODINGS = {"greedy": {"scores": SCORES}, "beam 5": {"scores": SCORES}}
@@ -32,6 +33,15 @@ def arguments(tmp_path):
 def test_settings_are_those_of_the_recipe_with_the_changes_of_the_row():
     settings = settings_of("means", "vocabulary-1k")
     assert (settings["vocab_size"], settings["num_train_epochs"], settings["dropout"]) == ("1000", "12", "0.3")
+
+
+def test_text_is_tokenized_or_as_it_is(tmp_path):
+    tokenized = parse_settings(data_settings(tmp_path, "en", "fr"))
+    assert tokenized.data.validation_path == [f"{tmp_path}/tok/val.lc.norm.tok.{side}.gz" for side in ("en", "fr")]
+    assert tokenized.translator.bleu_tokenizer == "none"
+    cased = parse_settings(data_settings(tmp_path, "en", "de", cased=True))
+    assert cased.data.data_path == [f"{tmp_path}/train.{side}.gz" for side in ("en", "de")]
+    assert (cased.data.target_language, cased.translator.bleu_tokenizer) == ("de", "auto")
 
 
 def test_a_result_counts_only_with_its_seed_and_todays_settings(arguments):

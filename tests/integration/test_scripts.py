@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from glossa.cli.translate import Problems
+from glossa.cli.translate import Problems, find_problems
 from glossa.errors import GlossaError
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.plausibility import find_problem
@@ -183,9 +183,9 @@ class TestWithAModel:
 
     def test_implausible_translations_are_counted(self, tmp_path, capsys):
         problems = Problems(None)
-        for text in ("Katze", "", "", "Hund"):
+        for line, text in enumerate(("Katze", "", "", "Hund"), 1):
             problem = find_problem("cat", text)
-            problems.add("cat", Translation(text, problem=problem))
+            problems.add(1, find_problems(line, "cat", Translation(text, problem=problem)))
         problems.finish()
         assert capsys.readouterr().err == "2 of 4 translations look empty: line 2, 3\n"
 

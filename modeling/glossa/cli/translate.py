@@ -9,6 +9,9 @@ log-probabilities.
 --rerank OTHER sorts the translations of each sentence (give --num_return_sequences, such as 10) by the sum of the
 log-probabilities of MODEL and OTHER, and prints the best one. OTHER may be a model of the opposite direction.
 
+--workers N translates a large file (--input, --output) with N processes. Finished parts are in OUTPUT.parts until all
+are done: an interrupted job continues with the same command, and its output does not depend on N.
+
 A line that cannot be translated (not UTF-8, or too long) gives a blank line, and the exit status is 1 at the end.
 Translations that cannot be right (empty, copied, repetitive, much too short or too long) are counted. --report writes
 the numbers of all these lines.
@@ -18,7 +21,10 @@ import argparse
 import contextlib
 import json
 import sys
+import time
 from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from ..errors import GlossaError
@@ -26,7 +32,8 @@ from ..inference.loading import check_name, load_languages, load_model, load_tok
 
 if TYPE_CHECKING:
     from ..inference.forced import Reranker
-    from ..inference.translator import Translation
+    from ..inference.shards import Translate
+    from ..inference.translator import Translation, Translator
 
 UNDECODABLE = "surrogateescape"  # bytes that are not UTF-8 come out as they came in
 SHOWN = 5  # lines of each problem
@@ -51,6 +58,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--report", metavar="FILE.jsonl", help="write line number, problem and texts of such lines")
     parser.add_argument("--rerank", metavar="OTHER", help="print the translation that this model too finds probable")
     parser.add_argument("--scores", action="store_true", help="print each translation's log-probability before it")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes for a large file (default: none)")
     return parser.parse_args(argv)
 
 
@@ -63,43 +71,114 @@ def main(argv: list[str]) -> None:
             f"--rerank chooses among several translations, but --num_return_sequences is "
             f"{arguments.num_return_sequences}. Give 10, say, and at least as many --num_beams."
         )
+    if arguments.workers is not None:
+        translate_file(arguments)
+    else:
+        translate_lines(arguments)
+
+
+def translate_lines(arguments: argparse.Namespace) -> None:
+    """Translate in this process, in the order of the lines, until the input ends."""
     with contextlib.ExitStack() as files:
         source = files.enter_context(open_file(arguments.input, "rb")) if arguments.input else sys.stdin.buffer
         target = files.enter_context(open_file(arguments.output, "w")) if arguments.output else sys.stdout
-        report = (
-            files.enter_context(open_file(arguments.report, "w", "backslashreplace")) if arguments.report else None
-        )
+        report = files.enter_context(open_report(arguments.report)) if arguments.report else None
         if not arguments.output:
             sys.stdout.reconfigure(errors=UNDECODABLE)  # type: ignore[union-attr]
 
         from tqdm.auto import tqdm
 
-        from ..inference.translator import Translator
-
-        model, tokenizer = load(arguments.models, arguments.engine)
-        translator = Translator(
-            model,
-            tokenizer,
-            num_beams=arguments.num_beams,
-            num_return_sequences=arguments.num_return_sequences,
-            batch_tokens=arguments.batch_tokens,
-            scores=arguments.scores,
-            reranker=load_reranker(arguments.models[0], arguments.rerank) if arguments.rerank else None,
-            split_sentences=False if arguments.no_split_sentences else None,
-            on_error=arguments.on_error,
-            retry_implausible=arguments.retry_implausible,
-        )
+        translator = build_translator(arguments)
         # At a terminal every line is answered at once; otherwise many lines make full batches.
         typed = sys.stdin.isatty() and not arguments.input
         # On a terminal that shows neither lines nor translations, a bar shows how far it is.
         shown = sys.stderr.isatty() and not typed and not target.isatty()
         progress = tqdm(translator.stream(read_lines(source), 1 if typed else 4096), unit=" lines", disable=not shown)
         problems = Problems(report)
-        for text, translations in progress:
-            for translation in translations[:1] if arguments.rerank else translations:
-                print(format_line(translation, arguments.scores), file=target, flush=typed)
-            problems.add(text, translations[0])
+        for number, (text, translations) in enumerate(progress, 1):
+            write(target, translations, arguments, flush=typed)
+            problems.add(1, find_problems(number, text, translations[0]))
     problems.finish()
+
+
+def translate_file(arguments: argparse.Namespace) -> None:
+    """Translate a file in shards, in several processes."""
+    from ..inference.shards import ShardJob
+
+    if arguments.workers < 1:
+        raise GlossaError(f"--workers is {arguments.workers}; it must be at least 1.")
+    if not arguments.input or not arguments.output:
+        raise GlossaError("--workers needs files: give --input and --output.")
+    elsewhere = ("input", "output", "report", "workers")  # what does not change the translations
+    settings = {name: value for name, value in vars(arguments).items() if name not in elsewhere}
+    job = ShardJob(Path(arguments.input), Path(arguments.output), settings)
+    started = time.perf_counter()
+    done = job.run(partial(shard_translator, arguments), arguments.workers)
+    seconds = time.perf_counter() - started
+    cost = done.cpu_seconds / max(done.words, 1) * 1e6 / 3600
+    print(
+        f"{done.lines:,} lines, {done.words:,} words: {done.cpu_seconds:,.0f} CPU-seconds in all, {cost:.2f} "
+        f"CPU-hours a million words; {seconds:,.0f} seconds since this start.",
+        file=sys.stderr,
+    )
+    with open_report(arguments.report) if arguments.report else contextlib.nullcontext() as report:
+        problems = Problems(report)
+        problems.add(done.lines, done.problems)
+    problems.finish()
+
+
+def build_translator(arguments: argparse.Namespace) -> "Translator":
+    from ..inference.translator import Translator
+
+    model, tokenizer = load(arguments.models, arguments.engine)
+    return Translator(
+        model,
+        tokenizer,
+        num_beams=arguments.num_beams,
+        num_return_sequences=arguments.num_return_sequences,
+        batch_tokens=arguments.batch_tokens,
+        scores=arguments.scores,
+        reranker=load_reranker(arguments.models[0], arguments.rerank) if arguments.rerank else None,
+        split_sentences=False if arguments.no_split_sentences else None,
+        on_error=arguments.on_error,
+        retry_implausible=arguments.retry_implausible,
+    )
+
+
+def shard_translator(arguments: argparse.Namespace) -> "Translate":
+    """The function that translates a shard, for one process of a [`ShardJob`]."""
+    from ..inference.shards import Done
+
+    translator = build_translator(arguments)
+
+    def translate(lines: list[bytes], first: int, path: Path) -> Done:
+        done = Done()
+        with open_file(str(path), "w") as target:
+            stream = translator.stream(read_lines(lines), first=first)
+            for number, (text, translations) in enumerate(stream, first):
+                write(target, translations, arguments)
+                done.lines += 1
+                done.words += len(text.split())
+                done.problems += find_problems(number, text, translations[0])
+        return done
+
+    return translate
+
+
+def write(
+    target: TextIO, translations: list["Translation"], arguments: argparse.Namespace, flush: bool = False
+) -> None:
+    """Write the translations of one line."""
+    for translation in translations[:1] if arguments.rerank else translations:
+        print(format_line(translation, arguments.scores), file=target, flush=flush)
+
+
+def find_problems(line: int, source: str, translation: "Translation") -> list[dict]:
+    """The row of a report, if the line could not be translated or its translation cannot be right."""
+    if not translation.problem:
+        return []
+    row = {"line": line, "problem": translation.problem, "translated": not translation.failed}
+    return [row | {"source": source, "translation": translation.text}]
 
 
 class Problems:
@@ -115,19 +194,16 @@ class Problems:
         self.failures: list[str] = []
         self.implausible: dict[str, list[int]] = {}
 
-    def add(self, source: str, translation: "Translation") -> None:
-        """Count the next line."""
-        self.lines += 1
-        if not translation.problem:
-            return
-        if translation.failed:
-            self.failures.append(f"line {self.lines}: {translation.problem}")
-        else:
-            self.implausible.setdefault(translation.problem, []).append(self.lines)
-        if self.report is not None:
-            row = {"line": self.lines, "problem": translation.problem, "translated": not translation.failed}
-            texts = {"source": source, "translation": translation.text}
-            print(json.dumps(row | texts, ensure_ascii=False), file=self.report)
+    def add(self, lines: int, rows: list[dict]) -> None:
+        """Count further lines, and their rows of [`find_problems`], which go to the report."""
+        self.lines += lines
+        for row in rows:
+            if row["translated"]:
+                self.implausible.setdefault(row["problem"], []).append(row["line"])
+            else:
+                self.failures.append(f"line {row['line']}: {row['problem']}")
+            if self.report is not None:
+                print(json.dumps(row, ensure_ascii=False), file=self.report)
 
     def finish(self) -> None:
         """Print the counts and the first lines. Raises `GlossaError` if a line was not translated."""
@@ -146,6 +222,10 @@ def open_file(name: str, mode: str, errors: str = UNDECODABLE):
         return open(name, mode) if "b" in mode else open(name, mode, encoding="utf-8", errors=errors)
     except OSError as error:
         raise GlossaError(f"{name}: {error.strerror}.") from error
+
+
+def open_report(name: str):
+    return open_file(name, "w", "backslashreplace")
 
 
 def read_lines(stream: Iterable[bytes]) -> Iterator[str]:

@@ -236,13 +236,15 @@ class Translator:
         """The best translation of each text."""
         return [translations[0].text for translations in self.translate(texts, progress)]
 
-    def stream(self, lines: Iterable[str], chunk: int = 4096) -> Iterator[tuple[str, list[Translation]]]:
+    def stream(
+        self, lines: Iterable[str], chunk: int = 4096, first: int = 1
+    ) -> Iterator[tuple[str, list[Translation]]]:
         """Each line with its translations, in order, reading `chunk` lines at a time; the input may be endless.
 
         With `on_error="stop"`, a line that cannot be translated ends the stream with a `GlossaError` that gives its
-        number, after the translations of all lines before it.
+        number, counted from `first`, after the translations of all lines before it.
         """
-        lines, before = iter(lines), 0
+        lines, before = iter(lines), first - 1
         while texts := list(islice(lines, chunk)):
             try:
                 yield from zip(texts, self.translate(texts), strict=True)
