@@ -79,3 +79,14 @@ def test_overlap_counts_each_side(caplog):
         "test": {"source": 2, "target": 2},
     }
     assert [record.args for record in caplog.records] == [("test", 4, 2, 2)]
+
+
+@pytest.mark.parametrize(
+    ("total", "size"), [(3, 1), (40, 4), (3_000, 300), (10_000, 500), (60_000, 600), (250_000, 2_000)]
+)
+def test_default_sizes(total, size):
+    pairs = Dataset.from_dict(
+        {"source": [f"a{row}" for row in range(total)], "target": [f"b{row}" for row in range(total)]}
+    )
+    splits = split_by_component(pairs, None, 0, seed=1)
+    assert (len(splits["validation"]), set(splits)) == (size, {"train", "validation"})

@@ -95,7 +95,8 @@ class DataArguments:
         default=None,
         metadata={
             "help": "Size of the validation split, if the data has none: below 1 a share of the pairs (at least one), "
-            "from 1 a number of pairs, 0 for no split. Default: one pair in a hundred, at most 2,000."
+            "from 1 a number of pairs, 0 for no split. Default: one pair in a hundred, but at least 500 (or one in "
+            "ten, if these are fewer) and at most 2,000."
         },
     )
     test_size: float | None = field(

@@ -20,7 +20,8 @@ from .caching import cached_map
 
 logger = logging.getLogger(__name__)
 
-LARGEST_SPLIT = 2000  # pairs, about the size of public test sets
+# Pairs of a split by default: public test sets have 1,000 to 3,000, and scores of fewer than 500 pairs say little.
+SMALLEST_SPLIT, LARGEST_SPLIT = 500, 2000
 _KEYS = Features({"source": Value("uint64"), "target": Value("uint64")})
 
 
@@ -48,7 +49,7 @@ def split_by_component(
     """Split pairs (columns `source`, `target`) into "train", "validation" and "test" that share no side.
 
     A size below 1 is a share of the pairs (at least one pair), a size from 1 a number of pairs; 0 means no split, and
-    None one pair in a hundred, at most `LARGEST_SPLIT`.
+    None one pair in a hundred, but at least 500 (or one in ten, if these are fewer) and at most 2,000.
     Components are drawn in an order set by `seed`; those that do not fit are skipped, so sizes are never exceeded.
     Every split keeps the order of the pairs. Raises `GlossaError` if there are too few pairs, or they are too
     connected.
@@ -92,7 +93,7 @@ def sample_rows(rows: Dataset, count: int | None, seed: int) -> Dataset:
 
 def _count(size: float | None, total: int) -> int:
     if size is None:
-        return min(_count(0.01, total), LARGEST_SPLIT)
+        return min(max(_count(0.01, total), min(SMALLEST_SPLIT, _count(0.1, total))), LARGEST_SPLIT)
     return int(size) if size >= 1 else max(1, round(size * total)) if size else 0
 
 
