@@ -14,6 +14,7 @@ import torch
 import yaml
 from datasets import Dataset, load_dataset
 from safetensors.torch import load_file, save_file
+from torch.nn.modules.module import _IncompatibleKeys
 from transformers import AutoTokenizer, DataCollatorForSeq2Seq
 from transformers.trainer_utils import EvalLoopOutput
 
@@ -166,6 +167,19 @@ def test_the_batches_of_a_step_count_every_process():
     sampler = GlossaTrainer._build_batch_sampler(trainer)
     assert sampler.batches_a_step == 8
     assert len(sampler) == 32  # 30 batches of two rows, and two cuts to a multiple of 8
+
+
+def test_tied_weights_are_not_reported_missing(tmp_path, tiny_settings, monkeypatch):
+    reported = []
+    monkeypatch.setattr("transformers.trainer.logger.warning", reported.append)
+    settings = parse_settings(tiny_settings(tmp_path / "run"))
+    assert settings.training.load_best_model_at_end
+    train(settings)
+    assert [message for message in reported if "missing keys" in message] == []
+    plain = parse_settings(tiny_settings(tmp_path / "run", eval_strategy="no", load_best_model_at_end=False)).training
+    trainer = GlossaTrainer(model=load_model(str(tmp_path / "run")), args=plain)
+    trainer._issue_warnings_after_load(_IncompatibleKeys(["lm_head.weight", "model.decoder.norm.weight"], []))
+    assert reported[-1].endswith("loaded: ['model.decoder.norm.weight'].")
 
 
 def test_init_from_keeps_the_tokenizer(tmp_path, tiny_run, tiny_settings):

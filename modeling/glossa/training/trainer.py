@@ -182,6 +182,12 @@ class GlossaTrainer(Seq2SeqTrainer):
         if self.average is not None:
             self.average.load(Path(resume_from_checkpoint))
 
+    def _issue_warnings_after_load(self, load_result: Any) -> None:
+        """As in the Trainer, which also reports tied weights: these are stored once, under another name."""
+        missing, model = load_result.missing_keys, self.accelerator.unwrap_model(self.model)
+        missing[:] = [name for name in missing if name not in model.all_tied_weights_keys]
+        super()._issue_warnings_after_load(load_result)
+
     def get_batch_samples(self, *args, **kwargs):
         batches, items = super().get_batch_samples(*args, **kwargs)
         self._step_batches = batches
