@@ -12,8 +12,8 @@ from benchmarks.reproduce import data_settings, find_result, read_results, setti
 from glossa.errors import GlossaError
 from glossa.training.arguments import parse_settings
 
-SCORES = {"single": {"bleu": {"score": 27.694, "low": 26.9, "high": 28.44}}}
-DECODINGS = {"greedy": {"scores": SCORES}, "beam 5": {"scores": SCORES}}
+SCORES = {"bleu": {"score": 27.694, "low": 26.9, "high": 28.44}}
+DECODINGS = {"greedy": SCORES, "beam 5": SCORES}
 
 
 def result(row, seed, settings):
@@ -96,4 +96,5 @@ def test_a_row_is_trained_and_kept(tmp_path, monkeypatch, tiny_pairs, tiny_setti
     (found,) = read_results(file)
     assert (found["row"], found["seed"], found["settings"]["dropout"]) == ("one", 1, "0.2")
     assert re.fullmatch(r"[0-9a-f]{7,}\+?|unknown", found["commit"]) and found["threads"] == "cpu, 1 threads"
+    assert set(found["metrics"]["test"]["greedy"]) >= {"bleu", "chrf", "ter"}
     assert found["metrics"]["steps"] > 0 and "| one | 1 |" in table_lines(arguments)
