@@ -137,6 +137,8 @@ def test_a_run_without_a_recipe_trains_as_chosen_and_within_its_time(tmp_path, m
         0.2,
         1e-2,
     ]
+    evaluations = [entry["step"] for entry in RunFolder(run).history if "eval_bleu" in entry]
+    assert evaluations == list(range(1, metrics["steps"] + 1))  # a twentieth of so few steps is less than one
     assert recipe["num_train_epochs"] == pytest.approx(1.5) and metrics["epochs"] == pytest.approx(1.5, abs=0.1)
     weights = (run / "model.safetensors").stat().st_mtime_ns
     train(parse_settings([*argv, "--resume_from_checkpoint", "true"]))  # has nothing left to do

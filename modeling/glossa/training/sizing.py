@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from accelerate.utils import broadcast_object_list
 from transformers import SchedulerType
+from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
 from ..run_folder import RunFolder
 from .arguments import Settings
@@ -28,12 +29,16 @@ GROUPS = (
     "dropout |",
     "num_train_epochs | max_steps",
     "learning_rate muon_learning_rate lr_scheduler_type warmup_steps | learning_rate_factor optim",
+    "eval_strategy eval_steps save_strategy save_steps |",
 )
 
 
 @dataclass(frozen=True)
 class Size:
-    """The settings for at most `pairs` training pairs. The schedule is a cosine with a tenth of the steps as warm-up.
+    """The settings for at most `pairs` training pairs.
+
+    The schedule is a cosine with a tenth of the steps as warm-up. There are twenty evaluations and checkpoints, since
+    a pass over many pairs takes days.
 
     Few pairs need a small vocabulary (Gowda and May 2020) and much dropout (Araabi and Monz 2020).
     """
@@ -61,7 +66,8 @@ class Size:
             chosen |= {f"{side}_ffn_dim": self.ffn}
         chosen |= {"dropout": self.dropout, "num_train_epochs": self.passes, "learning_rate": self.learning_rate}
         chosen |= {"muon_learning_rate": self.muon_learning_rate, "warmup_steps": 0.1}
-        return chosen | {"lr_scheduler_type": SchedulerType.COSINE}
+        chosen |= {"eval_strategy": IntervalStrategy.STEPS, "save_strategy": SaveStrategy.STEPS}
+        return chosen | {"eval_steps": 0.05, "save_steps": 0.05, "lr_scheduler_type": SchedulerType.COSINE}
 
 
 # The first rows are the recipes multi30k-en-de (2 million parameters) and anki-en-fr (9 million). The last two are the
