@@ -11,7 +11,9 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from accelerate.commands.launch import _validate_launch_command, launch_command_parser
 from accelerate.data_loader import prepare_data_loader
+from accelerate.utils.launch import prepare_multi_gpu_env
 from datasets import Dataset
 from safetensors.torch import load_file
 from torch.utils.data import DataLoader
@@ -25,8 +27,8 @@ from glossa.training.run import train
 from glossa.training.trainer import GlossaTrainer
 
 ROOT = Path(__file__).parents[2]
-# `glossa train` in every process. It writes the labels of each of its batches to a file, and kills itself if it should.
-# Accelerate uses FSDP on several GPUs only, so it is told that the processes have some.
+# `glossa train` in every process. It writes the labels of each of its batches to a file, and kills itself if it
+# should. Accelerate uses FSDP on several GPUs only, so it is told that the processes have some.
 PROGRAM = """
 import json, os, signal, sys
 from accelerate import DistributedType, state
@@ -45,7 +47,8 @@ def training_step(self, model, inputs, *args, **kwargs):
 
 def with_gpus(self, *args, **kwargs):
     start(self, *args, **kwargs)
-    self._shared_state["distributed_type"] = DistributedType.MULTI_GPU
+    if self._shared_state["distributed_type"] == DistributedType.MULTI_CPU:  # later it is FSDP
+        self._shared_state["distributed_type"] = DistributedType.MULTI_GPU
 
 GlossaTrainer.training_step = training_step
 if "ACCELERATE_USE_FSDP" in os.environ:
@@ -54,9 +57,15 @@ main("train")
 with open(f"{folder}/batches-{rank}.json", "w") as file:
     json.dump(batches, file)
 """
-FSDP = {"ACCELERATE_USE_FSDP": "true", "FSDP_VERSION": "2", "FSDP_AUTO_WRAP_POLICY": "TRANSFORMER_BASED_WRAP"}
-FSDP |= {"FSDP_STATE_DICT_TYPE": "FULL_STATE_DICT", "FSDP_RESHARD_AFTER_FORWARD": "true"}
 QUIET = {"eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False, "logging_steps": 1}
+
+
+def fsdp_environment():
+    """What `accelerate launch` gives its processes with the launch file for FSDP."""
+    file = ROOT / "configuration" / "accelerate" / "fsdp.yaml"
+    arguments = launch_command_parser().parse_args(["--config_file", str(file), "scripts/train.py"])
+    environment = prepare_multi_gpu_env(_validate_launch_command(arguments)[0])
+    return {name: value for name, value in environment.items() if "FSDP" in name}
 
 
 def launch(folder, arguments, environment=None, dies=0, launcher=("--standalone",)):
@@ -66,7 +75,7 @@ def launch(folder, arguments, environment=None, dies=0, launcher=("--standalone"
     command = [sys.executable, "-m", "torch.distributed.run", *launcher, "--nproc_per_node", "2"]
     everything = os.environ | {"OMP_NUM_THREADS": "1"} | (environment or {})
     return subprocess.Popen(
-        [*command, str(program), str(folder), str(dies), *arguments, "--ddp_backend", "gloo"],
+        [*command, str(program), str(folder), str(dies), *arguments, "--ddp_backend", "gloo", "--debug"],
         env=everything, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
 
@@ -164,7 +173,7 @@ def test_a_run_goes_on_with_another_number_of_processes(tmp_path, tiny_settings)
 def test_fsdp_trains_evaluates_saves_and_resumes_as_without(tmp_path, tiny_settings):
     changes = {"max_steps": 8, "logging_steps": 1}
     together(tmp_path, tiny_settings(tmp_path / "plain", **changes))
-    together(tmp_path, tiny_settings(tmp_path / "sharded", **changes), FSDP)
+    together(tmp_path, tiny_settings(tmp_path / "sharded", **changes), fsdp_environment())
     assert_equal_training(tmp_path / "plain", tmp_path / "sharded")
     plain, sharded = (RunFolder(tmp_path / name) for name in ("plain", "sharded"))
     for one, two in zip(plain.history, sharded.history, strict=True):
@@ -180,11 +189,11 @@ def test_fsdp_trains_evaluates_saves_and_resumes_as_without(tmp_path, tiny_setti
         assert model.lm_head.weight is model.model.encoder.embed_tokens.weight
 
     changes["save_steps"] = 3
-    together(tmp_path, tiny_settings(tmp_path / "part", **changes | {"max_steps": 4}), FSDP)
+    together(tmp_path, tiny_settings(tmp_path / "part", **changes | {"max_steps": 4}), fsdp_environment())
     arguments = tiny_settings(tmp_path / "part", **changes, resume_from_checkpoint="true")
     with pytest.raises(GlossaError, match="saved by a training with FSDP and would be continued without it"):
         train(parse_settings(arguments))
-    together(tmp_path, arguments, FSDP)
+    together(tmp_path, arguments, fsdp_environment())
     assert_equal_training(tmp_path / "part", sharded.path)
 
 

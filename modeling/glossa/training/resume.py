@@ -16,8 +16,8 @@ from .sharding import is_sharded
 logger = logging.getLogger(__name__)
 
 # Of the other groups than model and tokenizer: settings that decide how the weights change, which a resumed run keeps.
-# The limits, the log, evaluation, checkpoints and hardware may change, and so may the place of the same data. The number
-# of processes may change together with gradient_accumulation_steps: see `_check_step`.
+# The limits, the log, evaluation, checkpoints and hardware may change, and so may the place of the same data. The
+# number of processes may change together with gradient_accumulation_steps: see `_check_step`.
 FIXED = (
     "objective", "source_language", "target_language", "split_seed", "validation_size", "test_size",
     "max_train_samples", "max_length", "max_length_ratio", "drop_identical", "split_sentences", "keep_out",

@@ -246,7 +246,9 @@ class GlossaTrainer(Seq2SeqTrainer):
         if self.adapters is not None:
             state_dict = self.adapters.merged_weights()
         elif state_dict is not None:  # gathered by FSDP, which repeats tied weights
-            state_dict = {name: weight for name, weight in state_dict.items() if name not in model.all_tied_weights_keys}
+            state_dict = {
+                name: weight for name, weight in state_dict.items() if name not in model.all_tied_weights_keys
+            }
         model.save_pretrained(folder, state_dict=state_dict, is_main_process=self.args.should_save)
         if self.average is not None and self.args.should_save:
             self.average.save_beside(Path(folder))
