@@ -15,6 +15,7 @@ BENCHMARKS = {
     "engine": ("engine", "CTranslate2 beside transformers on a run's test sentences: equality, BLEU, seconds, size"),
     "sentences": ("sentences", "paragraphs in eight languages split right, beside sentencex and pysbd"),
     "steps": ("steps", "quality and time with random batches and with batches of similar lengths"),
+    "devices": ("devices", "speed, memory and balance of training with several processes"),
     "defects": ("defects", "what the defects of a published tutorial system cost in BLEU"),
     "reproduce": ("reproduce", "the tables of docs/results.md, from recipes; finished runs are not repeated"),
     "pretraining": ("pretraining", "what pretraining on texts is worth where pairs are few"),

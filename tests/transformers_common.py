@@ -1,8 +1,9 @@
 """transformers' own tests of models and generation, for small Glossa models of every architecture.
 
-These tests are not in transformers' package. Take the folder `tests` of its repository, at the installed version, and
-run `make common TRANSFORMERS=FOLDER`, where FOLDER contains `tests`. It copies this file there and prints the counts.
-`pip install parameterized` is needed too.
+These tests are not in transformers' package. Take its repository at the installed version, or its source distribution
+(`pip download --no-deps --no-binary :all: transformers`) with `conftest.py`, `utils` and the folders `exporters`,
+`generation` and `utils` of `tests`, which it lacks. `make common TRANSFORMERS=FOLDER`, where FOLDER contains `tests`,
+copies this file there and prints the counts. `pip install parameterized` is needed too.
 """
 
 import re

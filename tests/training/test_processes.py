@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -42,6 +43,7 @@ step, start = GlossaTrainer.training_step, state.PartialState.__init__
 def training_step(self, model, inputs, *args, **kwargs):
     batches.append([int(self.state.epoch), [[i for i in row if i >= 0] for row in inputs["labels"].tolist()]])
     if rank == 1 and len(batches) == dies:
+        open(f"{folder}/killed", "w").close()
         os.kill(os.getpid(), signal.SIGKILL)
     return step(self, model, inputs, *args, **kwargs)
 
@@ -68,11 +70,11 @@ def fsdp_environment():
     return {name: value for name, value in environment.items() if "FSDP" in name}
 
 
-def launch(folder, arguments, environment=None, dies=0, launcher=("--standalone",)):
-    """Start two processes; the Popen of their launcher."""
+def launch(folder, arguments, environment=None, dies=0, launcher=("--standalone",), processes=2):
+    """Start processes; the Popen of their launcher. The second one kills itself at its batch number `dies`."""
     program = folder / "program.py"
     program.write_text(PROGRAM)
-    command = [sys.executable, "-m", "torch.distributed.run", *launcher, "--nproc_per_node", "2"]
+    command = [sys.executable, "-m", "torch.distributed.run", *launcher, "--nproc_per_node", str(processes)]
     everything = os.environ | {"OMP_NUM_THREADS": "1"} | (environment or {})
     return subprocess.Popen(
         [*command, str(program), str(folder), str(dies), *arguments, "--ddp_backend", "gloo", "--debug"],
@@ -188,8 +190,7 @@ def test_fsdp_trains_evaluates_saves_and_resumes_as_without(tmp_path, tiny_setti
         assert type(model).__name__ == "GlossaForConditionalGeneration"
         assert model.lm_head.weight is model.model.encoder.embed_tokens.weight
 
-    changes["save_steps"] = 3
-    together(tmp_path, tiny_settings(tmp_path / "part", **changes | {"max_steps": 4}), fsdp_environment())
+    together(tmp_path, tiny_settings(tmp_path / "part", **changes | {"max_steps": 6}), fsdp_environment())
     arguments = tiny_settings(tmp_path / "part", **changes, resume_from_checkpoint="true")
     with pytest.raises(GlossaError, match="saved by a training with FSDP and would be continued without it"):
         train(parse_settings(arguments))
@@ -197,18 +198,40 @@ def test_fsdp_trains_evaluates_saves_and_resumes_as_without(tmp_path, tiny_setti
     assert_equal_training(tmp_path / "part", sharded.path)
 
 
-@pytest.mark.slow
-def test_a_killed_process_ends_the_others(tmp_path, tiny_settings):
-    started = time.monotonic()
-    process = launch(tmp_path, tiny_settings(tmp_path / "run", **QUIET, num_train_epochs=100_000), dies=3)
+ENDLESS = QUIET | {"num_train_epochs": 100_000}
+
+
+def assert_ended_by(folder, process):
+    """The launcher `process` must end with an error within a minute of the kill; what it printed."""
     try:
         output, _ = process.communicate(timeout=300)
     finally:
         process.kill()
-    assert process.returncode == 1
-    assert "Signal 9 (SIGKILL) received by PID" in output
-    assert time.monotonic() - started < 300
-    assert not (tmp_path / "run" / "metrics.json").exists()
+    assert process.returncode == 1, output
+    assert time.time() - (folder / "killed").stat().st_mtime < 60
+    assert not (folder / "run" / "metrics.json").exists()
+    return output
+
+
+@pytest.mark.slow
+def test_a_killed_process_ends_the_others(tmp_path, tiny_settings):
+    process = launch(tmp_path, tiny_settings(tmp_path / "run", **ENDLESS), dies=3)
+    assert "Signal 9 (SIGKILL) received by PID" in assert_ended_by(tmp_path, process)
+
+
+@pytest.mark.slow
+def test_a_killed_process_ends_those_of_other_machines(tmp_path, tiny_settings):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    machines = [
+        ("--nnodes", "2", "--node_rank", str(rank), "--master_addr", "127.0.0.1", "--master_port", str(port))
+        for rank in (0, 1)
+    ]
+    arguments = tiny_settings(tmp_path / "run", **ENDLESS)
+    first, second = (launch(tmp_path, arguments, dies=3, launcher=words, processes=1) for words in machines)
+    assert "Signal 9 (SIGKILL) received by PID" in assert_ended_by(tmp_path, second)
+    assert "Connection closed by peer" in assert_ended_by(tmp_path, first)
 
 
 @pytest.mark.parametrize(("processes", "accumulated"), [(2, 1), (2, 2), (3, 1), (8, 1), (8, 2)])
