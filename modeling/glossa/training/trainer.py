@@ -94,7 +94,7 @@ class GlossaTrainer(Seq2SeqTrainer):
             growth = self.train_collator.growth(rows)
             logger.info("bpe_dropout makes sentences %.0f%% longer; batches have fewer rows.", 100 * (growth - 1))
             tokens = int(tokens / growth)
-        processes, rows = self.args.world_size, len(self.train_dataset)
+        processes, rows = self.args.world_size, self.train_dataset.num_rows
         batches = processes * self.args.gradient_accumulation_steps
         if processes > 1 and rows < batches:
             raise GlossaError(
