@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -231,9 +232,7 @@ def test_a_killed_process_ends_those_of_other_machines(tmp_path, tiny_settings):
     arguments = tiny_settings(tmp_path / "run", **ENDLESS)
     first, second = (launch(tmp_path, arguments, dies=3, launcher=words, processes=1) for words in machines)
     assert "Signal 9 (SIGKILL) received by PID" in assert_ended_by(tmp_path, second)
-    output = assert_ended_by(tmp_path, first)
-    print(output)
-    assert "Connection closed by peer" in output
+    assert re.search("Connection (closed|reset) by peer", assert_ended_by(tmp_path, first))
 
 
 @pytest.mark.parametrize(("processes", "accumulated"), [(2, 1), (2, 2), (3, 1), (8, 1), (8, 2)])
