@@ -122,13 +122,12 @@ def test_a_batch_at_the_border_of_two_target_lengths_has_similar_sources():
 
 @pytest.mark.parametrize(("processes", "accumulated"), [(2, 1), (2, 2), (3, 1), (4, 2)])
 def test_the_batches_of_a_step_are_dealt_evenly(lengths, processes, accumulated):
-    source, target = lengths
-    settings = {"batch_tokens": 300, "batches_a_step": processes * accumulated}
-    dealt, plain = TokenBatchSampler(*lengths, **settings, processes=processes), TokenBatchSampler(*lengths, **settings)
+    target, size = lengths[1], processes * accumulated
+    dealt = TokenBatchSampler(*lengths, batch_tokens=300, batches_a_step=size, processes=processes)
+    plain = TokenBatchSampler(*lengths, batch_tokens=300, batches_a_step=size)
     for epoch in (0, 1):
         dealt.set_epoch(epoch)
         plain.set_epoch(epoch)
-        size = processes * accumulated
         steps, same = ([list(s)[k : k + size] for k in range(0, len(s), size)] for s in (dealt, plain))
         for step, other in zip(steps, same, strict=True):  # the same batches in every step, in another order
             assert sorted(step) == sorted(other)
