@@ -16,6 +16,7 @@ BENCHMARKS = {
     "shards": ("shards", "files of many lines with several processes and killed jobs: time, and equal output"),
     "sentences": ("sentences", "paragraphs in eight languages split right, beside sentencex and pysbd"),
     "steps": ("steps", "quality and time with random batches and with batches of similar lengths"),
+    "devices": ("devices", "speed, memory and balance of training with several processes"),
     "defects": ("defects", "what the defects of a published tutorial system cost in BLEU"),
     "reproduce": ("reproduce", "the tables of docs/results.md, from recipes; finished runs are not repeated"),
     "race": ("race", "time to a given BLEU on Multi30k, beside MarianMT under the stock Seq2SeqTrainer"),

@@ -28,7 +28,9 @@ SAMPLES_TABLE, CURVES, HELD_OUT = "samples.md", "curves.png", "held_out"
 PUBLISHED = (METRICS, HISTORY, VERSIONS, SAMPLES_TABLE, CURVES)
 # Written last in a checkpoint, so a checkpoint without it was cut short.
 CHECKPOINT_STATE = "trainer_state.json"
-CHECKPOINT_PARTS = ("config.json", "tokenizer.json", CHECKPOINT_STATE, "optimizer.pt", "scheduler.pt")
+CHECKPOINT_PARTS = ("config.json", "tokenizer.json", CHECKPOINT_STATE, "scheduler.pt")
+OPTIMIZER = "optimizer.pt"
+SHARDED_PARTS = ("optimizer.bin", "pytorch_model_fsdp.bin")  # in its place after training with FSDP
 UNAVERAGED = "unaveraged.safetensors"  # beside the averaged weights of a checkpoint: those that training goes on with
 ADAPTER_WEIGHTS = "lora.safetensors"  # beside the merged weights of a checkpoint
 ADAPTER = "adapter"  # a folder in PEFT's format
@@ -192,11 +194,22 @@ def find_damage(checkpoint: Path) -> str:
     """The files of `checkpoint` that are missing or cut short, such as "optimizer.pt is missing"; "" if none is."""
     weights = [*checkpoint.glob("*.safetensors")] or [checkpoint / "model.safetensors"]
     random_states = [*checkpoint.glob("rng_state*.pth")] or [checkpoint / "rng_state.pth"]
-    files = [*(checkpoint / name for name in CHECKPOINT_PARTS), *weights, *random_states]
+    parts = [*CHECKPOINT_PARTS, *(SHARDED_PARTS if was_sharded(checkpoint) else (OPTIMIZER,))]
+    files = [*(checkpoint / name for name in parts), *weights, *random_states]
     missing = [f"{path.name} is missing" for path in files if not path.is_file()]
     return ", ".join(
         [*missing, *(f"{path.name} is damaged" for path in files if path.is_file() and _is_damaged(path))]
     )
+
+
+def was_sharded(checkpoint: Path) -> bool:
+    """Whether `checkpoint` was saved by a training with FSDP, which alone can continue it."""
+    return any((checkpoint / name).is_file() for name in SHARDED_PARTS)
+
+
+def count_processes(checkpoint: Path) -> int:
+    """The processes that saved `checkpoint`: each leaves the state of its random numbers."""
+    return max(len([*checkpoint.glob("rng_state*.pth")]), 1)
 
 
 def _is_damaged(path: Path) -> bool:

@@ -118,3 +118,41 @@ def test_a_batch_at_the_border_of_two_target_lengths_has_similar_sources():
     # Sources fall for targets of 2 tokens and rise for those of 4: 9, 1, then 1, 9. The short ones share a batch.
     batches = list(TokenBatchSampler([1, 9, 1, 9], [2, 2, 4, 4], 9))
     assert sorted(map(sorted, batches)) == [[0, 2], [1], [3]]
+
+
+@pytest.mark.parametrize(("processes", "accumulated"), [(2, 1), (2, 2), (3, 1), (4, 2)])
+def test_the_batches_of_a_step_are_dealt_evenly(lengths, processes, accumulated):
+    target, size = lengths[1], processes * accumulated
+    dealt = TokenBatchSampler(*lengths, batch_tokens=300, batches_a_step=size, processes=processes)
+    plain = TokenBatchSampler(*lengths, batch_tokens=300, batches_a_step=size)
+    for epoch in (0, 1):
+        dealt.set_epoch(epoch)
+        plain.set_epoch(epoch)
+        steps, same = ([list(s)[k : k + size] for k in range(0, len(s), size)] for s in (dealt, plain))
+        for step, other in zip(steps, same, strict=True):  # the same batches in every step, in another order
+            assert sorted(step) == sorted(other)
+        loads = np.zeros((len(steps), processes))
+        for number, step in enumerate(steps):
+            for place, batch in enumerate(step):
+                loads[number, place % processes] += target[batch].sum()
+        whole = loads.sum(0)
+        shares = dealt.imbalance()
+        assert shares["epoch"] == pytest.approx(whole.max() / whole.mean() - 1)
+        assert shares["step"] == pytest.approx((loads.max(1) / loads.mean(1) - 1).mean())
+        assert shares["epoch"] < 0.01 <= plain_imbalance(plain, target, processes)
+
+
+def plain_imbalance(sampler, target, processes):
+    """Of batches that are not dealt by their tokens."""
+    tokens = [target[batch].sum() for batch in sampler]
+    loads = [sum(tokens[process::processes]) for process in range(processes)]
+    return max(loads) / np.mean(loads) - 1
+
+
+def test_dealing_by_hand():
+    sampler = TokenBatchSampler([], [], 10, batches_a_step=3, processes=3)
+    # The largest go to the processes that have the fewest tokens: 12, 8 and 4, then 4, 8 and 12 for the same three.
+    assert sampler._deal([0, 1, 2, 3, 4, 5], np.array([4, 8, 12, 4, 8, 12])) == [2, 1, 0, 3, 4, 5]
+    # Two batches for each of two processes: 4 and 1, 3 and 2.
+    sampler = TokenBatchSampler([], [], 10, batches_a_step=4, processes=2)
+    assert sampler._deal([0, 1, 2, 3], np.array([1, 2, 3, 4])) == [3, 2, 0, 1]

@@ -1,3 +1,5 @@
+import unicodedata
+
 import pytest
 from datasets import Dataset, DatasetDict
 
@@ -26,6 +28,17 @@ def of(*pairs):
 )
 def test_normalize_side(text, normalized):
     assert normalize_side(text) == normalized
+
+
+# Of every category of punctuation, separators, control and format characters.
+@pytest.mark.parametrize("ignored", "_-()«»!\u00a0\u2028\u2029\t\u200b", ids=unicodedata.category)
+def test_characters_that_do_not_count(ignored):
+    assert normalize_side(f"a{ignored}b") == "ab"
+
+
+@pytest.mark.parametrize("kept", "+$^°\u0301²", ids=unicodedata.category)
+def test_characters_that_count(kept):
+    assert normalize_side(f"a{kept}b") != "ab"
 
 
 # a-A, a-B, "C!"-b. and c-D are connected over both sides, as are e-E and "E."-"e."; the others are single pairs.

@@ -108,7 +108,8 @@ PRIVATE = {
     # Most of these are overridden, which would have no effect if they had another name.
     "transformers.trainer": {
         "_prepare_inputs", "_push_from_checkpoint", "_maybe_log_save_evaluate", "_load_from_checkpoint",
-        "_load_best_model", "_get_grad_norm", "_save", "_issue_warnings_after_load",
+        "_load_best_model", "_get_grad_norm", "_save", "_issue_warnings_after_load", "_save_rng_state",
+        "_prepare_for_training",
     },
     "transformers.pipelines.base": {
         "_sanitize_parameters", "_forward", "_forward_params", "_preprocess_params", "_batch_size", "_load_tokenizer",

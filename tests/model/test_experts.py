@@ -126,6 +126,9 @@ def test_batches_of_one_step_share_the_balance_loss(tiny_model):
 
     same(added(num_items_in_batch=torch.tensor(8)), added() * 5 / 8)
     same(added(num_items_in_batch=8), added() * 5 / 8)
+    # Of the second row's five labels, three are real.
+    other = {"input_ids": SOURCE[1:], "attention_mask": MASK[1:], "labels": LABELS[1:]}
+    same(added(**other, num_items_in_batch=8), added(**other) * 3 / 8)
 
 
 @pytest.mark.parametrize("k", [1, 2])

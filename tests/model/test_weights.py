@@ -219,6 +219,8 @@ def test_a_larger_target_vocabulary_is_not_cut_in_silence(tiny_model, documented
     assert (model.config.vocab_size, model.config.decoder_vocab_size) == (50, 70)
     model.resize_token_embeddings(60, decoder_new_num_tokens=65)
     assert (model.config.vocab_size, model.config.decoder_vocab_size) == (60, 65)
+    model.resize_token_embeddings(65)  # as many as it has: nothing is cut
+    assert (model.config.vocab_size, model.config.decoder_vocab_size) == (65, 65)
 
 
 def test_a_shared_matrix_refuses_two_sizes(tiny_model):

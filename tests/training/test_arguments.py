@@ -175,6 +175,7 @@ def test_every_architecture_setting_has_default_and_help(capsys):
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
 def test_every_recipe_parses(recipe):
-    settings = parse_settings([str(recipe)])
+    own_pairs = ["--data_path", "mine.tsv"] if "dataset: files" in recipe.read_text() else []
+    settings = parse_settings([str(recipe), *own_pairs])
     assert settings.training.output_dir == f"runs/{recipe.stem}"
     GlossaConfig(**settings.model_settings())

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
+from safetensors.torch import load_file
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.training.arguments import parse_settings
@@ -50,8 +52,11 @@ PARAMETERS = {
 }
 
 
+ADAPTERS = {"quickstart-adapter"}  # these have the size of the model that they start from
+
+
 def test_every_recipe_has_a_parameter_count():
-    assert {path.stem for path in CONFIGURATION.glob("*.yaml")} == set(PARAMETERS)
+    assert {path.stem for path in CONFIGURATION.glob("*.yaml")} == set(PARAMETERS) | ADAPTERS
 
 
 @pytest.mark.parametrize("recipe", PARAMETERS)
@@ -93,3 +98,23 @@ def test_every_recipe_trains(recipe, tmp_path):
     assert list(metrics["test"]) == [name + kind for name in decodings for kind in kinds]
     losses = [entry["eval_loss"] for entry in json.loads((run / "history.json").read_text()) if "eval_loss" in entry]
     assert losses and all(loss < 10 for loss in losses)
+
+
+@pytest.mark.slow
+def test_the_adapter_recipe_adapts_a_finished_run(tmp_path, tiny_run, tiny_pairs):
+    small = "--validation_size 8 --test_size 8 --max_steps 5 --eval_strategy no --load_best_model_at_end false"
+    small += (
+        f" --report_to none --disable_tqdm true --max_new_tokens 8 --output_dir {tmp_path / 'run'} --batch_tokens 60"
+    )
+    data = ["--init_from", str(tiny_run), "--data_path", str(tiny_pairs)]
+    run = train(parse_settings(["quickstart-adapter", *data, *small.split()]))
+    before, after = (load_file(folder / "model.safetensors") for folder in (tiny_run, run))
+    changed = {name for name in before if not before[name].equal(after[name])}
+    assert changed == {name for name in before if ".layers." in name and before[name].ndim == 2}
+    assert (run / "adapter" / "adapter_config.json").is_file()
+    assert list(json.loads((run / "metrics.json").read_text())["test"]) == ["greedy", "beam 4"]
+    recipe = yaml.safe_load((CONFIGURATION / "quickstart-adapter.yaml").read_text())
+    quickstart = yaml.safe_load((CONFIGURATION / "quickstart.yaml").read_text())
+    for name in ("source_language", "target_language"):
+        assert recipe[name] == quickstart[name]
+    assert recipe["init_from"] == quickstart["output_dir"]

@@ -11,7 +11,7 @@ from glossa.errors import GlossaError
 from glossa.run_folder import RunFolder, find_damage
 from glossa.training import run as training_run
 from glossa.training.arguments import parse_settings
-from glossa.training.resume import check_settings, fingerprints
+from glossa.training.resume import _check_step, check_settings, fingerprints
 from glossa.training.run import train
 
 QUICK = {"eval_strategy": "no", "load_best_model_at_end": False, "save_steps": 2, "logging_steps": 1}
@@ -54,6 +54,57 @@ def test_another_split_is_refused(resume, changes):
     ((name, value),) = changes.items()
     with pytest.raises(GlossaError, match=rf"{name} was .* and is {value}"):
         resume(**changes)
+
+
+def saved_by(run, processes):
+    """Let the checkpoints look as if that many processes had saved them."""
+    for checkpoint in RunFolder(run).checkpoints():
+        state = checkpoint / "rng_state.pth"
+        for rank in range(processes):
+            (checkpoint / f"rng_state_{rank}.pth").write_bytes(state.read_bytes())
+        state.unlink()
+
+
+@pytest.mark.parametrize(
+    ("processes", "accumulation", "message"),
+    [
+        (2, 1, r"with 2 batches a step .* with 1 .*\. Set gradient_accumulation_steps to 2\."),
+        (2, 4, r"with 2 batches a step .* with 4 .*\. Set gradient_accumulation_steps to 2\."),
+        (1, 2, r"with 1 batches a step .* with 2 .*\. Set gradient_accumulation_steps to 1\."),
+    ],
+)
+def test_a_step_keeps_its_number_of_batches(resume, tmp_path, documented, processes, accumulation, message):
+    if processes > 1:
+        saved_by(tmp_path / "run", processes)
+    with pytest.raises(GlossaError, match=message) as error:
+        resume(gradient_accumulation_steps=accumulation)
+    documented("Training", error.value)
+
+
+def test_the_advice_where_the_batches_cannot_be_divided(resume, tmp_path, monkeypatch, documented):
+    monkeypatch.setattr("glossa.training.arguments.GlossaTrainingArguments.world_size", 2)
+    settings = parse_settings(
+        ["--gradient_accumulation_steps", "1", "--output_dir", str(tmp_path / "run"), "--report_to", "none"]
+    )
+    with pytest.raises(GlossaError, match=r"Continue with 1 and gradient_accumulation_steps 1\.$") as error:
+        _check_step(tmp_path / "run" / "checkpoint-4", 1, settings)
+    documented("Training", error.value)
+
+
+def test_fsdp_and_no_fsdp_do_not_continue_each_other(resume, tmp_path, monkeypatch, documented):
+    monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
+    with pytest.raises(GlossaError, match="saved by a training without FSDP and would be continued with it") as error:
+        resume()
+    documented("Training", error.value)
+    monkeypatch.delenv("ACCELERATE_USE_FSDP")
+    for checkpoint in RunFolder(tmp_path / "run").checkpoints():
+        (checkpoint / "optimizer.pt").rename(checkpoint / "optimizer.bin")
+        assert find_damage(checkpoint) == "pytorch_model_fsdp.bin is missing"
+        (checkpoint / "pytorch_model_fsdp.bin").write_bytes((checkpoint / "optimizer.bin").read_bytes())
+        assert find_damage(checkpoint) == ""
+    with pytest.raises(GlossaError, match="saved by a training with FSDP and would be continued without it") as error:
+        resume()
+    documented("Training", error.value)
 
 
 def test_other_pairs_under_the_same_name_are_refused(resume, tmp_path):

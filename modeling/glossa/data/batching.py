@@ -23,6 +23,9 @@ class TokenBatchSampler(Sampler[list[int]]):
         seed: Seed of the order, together with the epoch.
         batches_a_step: Batches per step, over all processes. The number of batches is made a multiple of it by cutting
             the largest batches in two; no row is repeated or dropped.
+        processes: Among which the batches of a step are dealt: batch i goes to process i modulo `processes`, as
+            Accelerate does it. Their order in the step is such that all get about equally many tokens. It does not
+            decide which batches make a step.
     """
 
     def __init__(
@@ -32,12 +35,14 @@ class TokenBatchSampler(Sampler[list[int]]):
         batch_tokens: int,
         seed: int = 0,
         batches_a_step: int = 1,
+        processes: int = 1,
     ):
         self.source_lengths = np.asarray(source_lengths)
         self.target_lengths = np.asarray(target_lengths)
         self.batch_tokens = batch_tokens
         self.seed = seed
         self.batches_a_step = batches_a_step
+        self.processes = processes
         self.epoch = 0
         self.bounds = self._bounds()
 
@@ -52,9 +57,36 @@ class TokenBatchSampler(Sampler[list[int]]):
         generator = np.random.default_rng((self.seed, self.epoch))
         order = self._sorted(generator.permutation(len(self.source_lengths)))
         parts = [generator.permutation(part) for part in np.array_split(np.arange(len(self)), self.batches_a_step)]
-        for batch in itertools.chain.from_iterable(itertools.zip_longest(*parts)):
-            if batch is not None:
-                yield order[self.bounds[batch] : self.bounds[batch + 1]].tolist()
+        batches = [batch for step in itertools.zip_longest(*parts) for batch in step if batch is not None]
+        if self.processes > 1:
+            batches = self._deal(batches, np.add.reduceat(self.target_lengths[order], self.bounds[:-1]))
+        for batch in batches:
+            yield order[self.bounds[batch] : self.bounds[batch + 1]].tolist()
+
+    def _deal(self, batches: list[int], tokens: np.ndarray) -> list[int]:
+        """`batches` in another order within each step: the largest go to the processes with the fewest tokens."""
+        loads, dealt = np.zeros(self.processes), []
+        for first in range(0, len(batches), self.batches_a_step):
+            step = sorted(batches[first : first + self.batches_a_step], key=lambda batch: -tokens[batch])
+            while step:
+                share, step = step[: self.processes], step[self.processes :]
+                poorest = loads.argsort(kind="stable")[: len(share)]
+                loads[poorest] += tokens[share]
+                dealt += [batch for _, batch in sorted(zip(poorest.tolist(), share, strict=True))]
+        return dealt
+
+    def imbalance(self) -> dict[str, float]:
+        """By how much the target tokens of the busiest process exceed the mean of all: in an epoch, and in a step.
+
+        In every step the other processes wait for the busiest one; that of a step is the mean over the steps.
+        """
+        tokens = np.array([self.target_lengths[rows].sum() for rows in self])
+        loads = tokens.reshape(-1, self.batches_a_step // self.processes, self.processes).sum(1)  # [steps, processes]
+        epoch = loads.sum(0)
+        return {
+            "epoch": float(epoch.max() / epoch.mean() - 1),
+            "step": float((loads.max(1) / loads.mean(1) - 1).mean()),
+        }
 
     def padding(self) -> float:
         """Share of padding among all tokens of an epoch, source and target: 1 - real / (rows x longest)."""

@@ -20,6 +20,7 @@ from ..inference.loading import load_languages
 from ..modeling_glossa import GlossaForConditionalGeneration
 from .arguments import GlossaTrainingArguments, Settings
 from .reuse import reused_tokenizer
+from .sharding import check_sharding
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +33,7 @@ def check_before_data(settings: Settings) -> None:
     training = settings.training
     _check_metric(training)
     _check_reporters(training)
+    check_sharding(settings)
     if settings.translator.objective == "translation":
         bleu_tokenizer(settings.data.target_language, settings.translator.bleu_tokenizer)
     if settings.translator.init_from:

@@ -8,18 +8,20 @@ from datasets import DatasetDict
 from transformers.trainer_callback import TrainerState
 
 from ..errors import GlossaError
-from ..run_folder import CHECKPOINT_STATE, RunFolder, find_damage
+from ..run_folder import CHECKPOINT_STATE, RunFolder, count_processes, find_damage, was_sharded
 from . import catalog
 from .arguments import Settings
+from .sharding import is_sharded
 
 logger = logging.getLogger(__name__)
 
 # Of the other groups than model and tokenizer: settings that decide how the weights change, which a resumed run keeps.
-# The limits, the log, evaluation, checkpoints and hardware may change, and so may the place of the same data.
+# The limits, the log, evaluation, checkpoints and hardware may change, and so may the place of the same data. The
+# number of processes may change together with gradient_accumulation_steps: see `_check_step`.
 FIXED = (
     "objective", "source_language", "target_language", "split_seed", "validation_size", "test_size",
     "max_train_samples", "max_length", "max_length_ratio", "drop_identical", "split_sentences", "keep_out",
-    "batch_tokens", "gradient_accumulation_steps", "learning_rate", "muon_learning_rate", "learning_rate_factor",
+    "batch_tokens", "learning_rate", "muon_learning_rate", "learning_rate_factor",
     "lr_scheduler_type", "lr_scheduler_kwargs", "warmup_steps", "weight_decay", "adam_beta1", "adam_beta2",
     "adam_epsilon", "optim", "optim_args", "max_grad_norm", "label_smoothing_factor", "r_drop_alpha",
     "ema_decay", "lora_rank", "seed", "data_seed",
@@ -114,6 +116,33 @@ def check_settings(checkpoint: Path, settings: Settings) -> None:
             f"{checkpoint.parent} was trained with other settings: {'; '.join(differences)}. Give the settings of its "
             "recipe.yaml, or start a new run, with --init_from to start from its weights."
         )
+    _check_step(checkpoint, saved.get("gradient_accumulation_steps", 1), settings)
+
+
+def _check_step(checkpoint: Path, saved_accumulation: int, settings: Settings) -> None:
+    """Raise `GlossaError` where a step has another number of batches than before: its batches would be others.
+
+    It is raised too where only one of the two trainings uses FSDP, which keeps the optimizer in other files.
+    """
+    if was_sharded(checkpoint) != is_sharded(settings.training):
+        ways = ("with", "without") if was_sharded(checkpoint) else ("without", "with")
+        raise GlossaError(
+            f"{checkpoint} was saved by a training {ways[0]} FSDP and would be continued {ways[1]} it. Continue "
+            f"{ways[0]} FSDP, or start a new run with --init_from."
+        )
+    before, processes = count_processes(checkpoint), settings.training.world_size
+    accumulation = settings.training.gradient_accumulation_steps
+    batches = before * saved_accumulation
+    if batches == processes * accumulation:
+        return
+    advice = f"Continue with {before} and gradient_accumulation_steps {saved_accumulation}"
+    if batches % processes == 0:
+        advice = f"Set gradient_accumulation_steps to {batches // processes}"
+    raise GlossaError(
+        f"{checkpoint.parent} was trained with {batches} batches a step (processes: {before}, "
+        f"gradient_accumulation_steps: {saved_accumulation}) and would be continued with {processes * accumulation} "
+        f"(processes: {processes}, gradient_accumulation_steps: {accumulation}). {advice}."
+    )
 
 
 def fingerprints(data: DatasetDict) -> dict[str, str]:

@@ -53,6 +53,7 @@ from .preview import preview
 from .progress import duration
 from .resume import check_data, check_settings, final_state, fingerprints, is_finished, starting_point
 from .reuse import reused_tokenizer
+from .sharding import whole_model
 from .sizing import adopt_choices, choose_settings, limit_passes
 from .trainer import GlossaTrainer, by_length
 
@@ -117,8 +118,9 @@ def _train(run: RunFolder, settings: Settings) -> None:
             print(preview(model, tokenizer, trainer.example_batch()), flush=True)
         seconds = fit(settings, trainer, checkpoint, ended)
         losses = validation_loss(trainer, tokenized) if pretrains else {}
+    model = whole_model(trainer)
     if settings.training.should_save:
-        finish(run, settings, trainer, DatasetDict() if pretrains else data, losses, seconds)
+        finish(run, settings, trainer, model, DatasetDict() if pretrains else data, losses, seconds)
 
 
 def build_tokenizer(settings: Settings, data: DatasetDict) -> PreTrainedTokenizerBase:
@@ -253,10 +255,15 @@ def fit(
 
 
 def finish(
-    run: RunFolder, settings: Settings, trainer: GlossaTrainer, pairs: DatasetDict, losses: dict, seconds: float
+    run: RunFolder,
+    settings: Settings,
+    trainer: GlossaTrainer,
+    model: PreTrainedModel,
+    pairs: DatasetDict,
+    losses: dict,
+    seconds: float,
 ) -> None:
     """Save the model, score it on the held-out `pairs` and write the reports."""
-    model = trainer.accelerator.unwrap_model(trainer.model)
     tokenizer = trainer.processing_class
     model.save_pretrained(run.path)
     tokenizer.save_pretrained(run.path)
@@ -276,6 +283,8 @@ def finish(
         if torch.cuda.is_available()
         else f"cpu, {torch.get_num_threads()} threads",
     }
+    if settings.training.world_size > 1:
+        metrics |= {"processes": settings.training.world_size, "imbalance": trainer.batch_sampler.imbalance()}
     metrics |= trainer.energy.metrics() | losses
     tokenize = bleu_tokenizer(settings.data.target_language, settings.translator.bleu_tokenizer)
     for split in ("validation", "test"):

@@ -29,6 +29,7 @@ from .interrupts import SaveOnSignal
 from .monitoring import Speedometer, measure_fit
 from .muon import put_beside
 from .progress import ProgressLines
+from .sharding import embeddings_in_root, is_sharded
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +59,11 @@ class GlossaTrainer(Seq2SeqTrainer):
     def __init__(self, model: PreTrainedModel, args: Any, train_collator: DropoutCollator | None = None, **kwargs):
         self.adapters = Adapters(model, args.lora_rank) if args.lora_rank else None
         super().__init__(model, args, **kwargs)
+        if is_sharded(args) and not self.is_fsdp_enabled:
+            raise GlossaError(
+                f"FSDP is set for {args.world_size} {args.device.type} processes; Accelerate uses it on several GPUs "
+                "only. Train without it."
+            )
         self.train_collator = train_collator or self.data_collator
         # The model's own loss smooths the labels; the Trainer's smoother would remove them from its inputs.
         self.label_smoother = None
@@ -88,13 +94,28 @@ class GlossaTrainer(Seq2SeqTrainer):
             growth = self.train_collator.growth(rows)
             logger.info("bpe_dropout makes sentences %.0f%% longer; batches have fewer rows.", 100 * (growth - 1))
             tokens = int(tokens / growth)
-        return TokenBatchSampler(
+        processes, rows = self.args.world_size, self.train_dataset.num_rows
+        batches = processes * self.args.gradient_accumulation_steps
+        if processes > 1 and rows < batches:
+            raise GlossaError(
+                f"A step has {batches} batches ({processes} processes), but there are {rows} training pairs. Train "
+                "with fewer processes."
+            )
+        sampler = TokenBatchSampler(
             self.train_dataset["source_length"],
             self.train_dataset["target_length"],
             tokens,
             seed=self.args.order_seed,  # type: ignore[attr-defined]
-            batches_a_step=self.args.world_size * self.args.gradient_accumulation_steps,
+            batches_a_step=batches,
+            processes=processes,
         )
+        if processes > 1:
+            shares = sampler.imbalance()
+            logger.info(
+                "%d processes: the busiest has %.1f%% more target tokens than the mean in an epoch, and %.1f%% in a "
+                "step.", processes, 100 * shares["epoch"], 100 * shares["step"],
+            )  # fmt: skip
+        return sampler
 
     def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
         """That of the Trainer, with Muon beside it if `muon_learning_rate` is set."""
@@ -170,6 +191,10 @@ class GlossaTrainer(Seq2SeqTrainer):
         else:
             self.load_weights(Path(self.state.best_model_checkpoint))
 
+    def _prepare_for_training(self, *args, **kwargs):
+        with embeddings_in_root(self.model) if self.is_fsdp_enabled else nullcontext():
+            return super()._prepare_for_training(*args, **kwargs)
+
     def _maybe_log_save_evaluate(self, *args, **kwargs) -> None:
         with nullcontext() if self.average is None else self.average.applied():
             super()._maybe_log_save_evaluate(*args, **kwargs)
@@ -226,6 +251,10 @@ class GlossaTrainer(Seq2SeqTrainer):
         model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
         if self.adapters is not None:
             state_dict = self.adapters.merged_weights()
+        elif state_dict is not None:  # gathered by FSDP, which repeats tied weights
+            state_dict = {
+                name: weight for name, weight in state_dict.items() if name not in model.all_tied_weights_keys
+            }
         model.save_pretrained(folder, state_dict=state_dict, is_main_process=self.args.should_save)
         if self.average is not None and self.args.should_save:
             self.average.save_beside(Path(folder))
@@ -233,6 +262,11 @@ class GlossaTrainer(Seq2SeqTrainer):
             self.adapters.save_beside(Path(folder))
         if self.args.should_save and self.processing_class is not None:
             self.processing_class.save_pretrained(folder)
+
+    def _save_rng_state(self, output_dir: str) -> None:
+        """As in the Trainer; the state of the run, which says that a checkpoint is whole, is written after all."""
+        super()._save_rng_state(output_dir)
+        self.accelerator.wait_for_everyone()
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         if "loss" in logs:
@@ -270,7 +304,9 @@ class GlossaTrainer(Seq2SeqTrainer):
             return outputs.loss.detach(), None, None
         source = {name: inputs[name] for name in ("input_ids", "attention_mask")}
         with self.compute_loss_context_manager():
-            generated = self.model.generate(**source, **(gen_kwargs or self._generation_settings()))
+            # With FSDP every process must run as many decoder steps as the others, which hold parts of its weights.
+            settings = (gen_kwargs or self._generation_settings()) | {"synced_gpus": self.is_fsdp_enabled}
+            generated = self.model.generate(**source, **settings)
         return outputs.loss.detach(), generated, labels
 
     def init_hf_repo(self, *args, **kwargs) -> None:

@@ -1,0 +1,113 @@
+"""The files that start a training elsewhere, as far as they can be checked here: what they would run."""
+
+import ast
+import os
+import re
+import shlex
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from accelerate.commands.config.config_args import load_config_from_file
+from accelerate.commands.launch import _validate_launch_command, launch_command_parser
+from accelerate.utils.launch import prepare_multi_gpu_env
+
+ROOT = Path(__file__).parents[2]
+ACCELERATE, LAUNCH = ROOT / "configuration" / "accelerate", ROOT / "configuration" / "launch"
+
+
+def test_every_file_has_a_test():
+    assert {path.name for path in ACCELERATE.iterdir()} == {
+        "single.yaml", "eight_gpus.yaml", "several_nodes.yaml", "fsdp.yaml",
+    }  # fmt: skip
+    assert {path.name for path in LAUNCH.iterdir()} == {"slurm.sh", "Dockerfile", "sky.yaml", "hf_job.py"}
+
+
+def launched(words):
+    """The arguments of `accelerate launch WORDS`, with those of its file."""
+    arguments, _, _ = _validate_launch_command(launch_command_parser().parse_args(words))
+    return arguments
+
+
+@pytest.mark.parametrize("path", sorted(ACCELERATE.iterdir()), ids=lambda path: path.stem)
+def test_accelerate_accepts_the_file(path):
+    load_config_from_file(str(path))  # raises for a key that Accelerate does not know
+    command = re.search(r"# (accelerate launch (?:.|\\\n#)+?RECIPE\.yaml)", path.read_text())[1]
+    words = shlex.split(command.replace("\\\n#", ""))
+    assert words[:4] == ["accelerate", "launch", "--config_file", str(path.relative_to(ROOT))]
+    assert (ROOT / words[-2]).is_file()
+    values = {"N": "1", "ADDRESS": "10.0.0.1"}
+    arguments = launched([values.get(word, word) for word in words[2:]])
+    assert arguments.training_script_args == ["RECIPE.yaml"]
+    expected = {"single": 1, "eight_gpus": 8, "fsdp": 8, "several_nodes": 32}
+    assert arguments.num_processes == expected[path.stem]
+    if path.stem == "several_nodes":
+        environment = prepare_multi_gpu_env(arguments)
+        assert arguments.nproc_per_node == "8" and arguments.node_rank == 1 and environment
+
+
+@pytest.fixture
+def run_with_stubs(tmp_path):
+    """Run a shell script whose `accelerate` prints its arguments, one a line; the arguments of each call."""
+    for name, body in {
+        "accelerate": 'printf "%s\\n" --- "$@"',
+        "srun": 'for SLURM_NODEID in 0 1; do export SLURM_NODEID; "$@"; done',
+        "scontrol": 'test "$*" = "show hostnames one,two" && printf "one\\ntwo\\n"',
+    }.items():
+        program = tmp_path / name
+        program.write_text(f"#!/bin/bash\n{body}\n")
+        program.chmod(0o755)
+
+    def run(script, arguments, environment):
+        everything = os.environ | environment | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+        command = ["bash", "-c", script, "script", *arguments]
+        output = subprocess.run(command, env=everything, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+        return [call.splitlines() for call in output.split("---\n")[1:]]
+
+    return run
+
+
+def test_the_slurm_script_starts_a_launcher_on_each_node(run_with_stubs):
+    environment = {"SLURM_JOB_NODELIST": "one,two", "SLURM_NNODES": "2", "SLURM_GPUS_ON_NODE": "4"}
+    script = (LAUNCH / "slurm.sh").read_text()
+    calls = run_with_stubs(script, ["my recipe.yaml", "--seed", "2"], environment)
+    assert len(calls) == 2
+    for rank, call in enumerate(calls):
+        arguments = launched(call[1:])
+        assert call[0] == "launch" and (arguments.num_machines, arguments.num_processes) == (2, 8)
+        assert (arguments.machine_rank, arguments.main_process_ip) == (rank, "one")
+        expected = ["my recipe.yaml", "--seed", "2", "--resume_from_checkpoint", "true"]
+        assert arguments.training_script == "scripts/train.py" and arguments.training_script_args == expected
+
+
+def test_the_task_of_skypilot(run_with_stubs):
+    task = yaml.safe_load((LAUNCH / "sky.yaml").read_text())
+    assert set(task) == {"name", "num_nodes", "resources", "workdir", "envs", "setup", "run"}
+    assert "-c constraints.txt" in task["setup"] and (ROOT / "constraints.txt").is_file()
+    nodes = {"SKYPILOT_NUM_NODES": "2", "SKYPILOT_NUM_GPUS_PER_NODE": "8", "SKYPILOT_NODE_IPS": "10.0.0.1\n10.0.0.2"}
+    (call,) = run_with_stubs(task["run"], [], task["envs"] | nodes | {"SKYPILOT_NODE_RANK": "1"})
+    arguments = launched(call[1:])
+    assert (arguments.num_processes, arguments.machine_rank, arguments.main_process_ip) == (16, 1, "10.0.0.1")
+    assert arguments.training_script_args[0] == task["envs"]["RECIPE"]
+    assert (ROOT / "configuration" / f"{task['envs']['RECIPE']}.yaml").is_file()
+
+
+def test_the_image_has_the_pinned_libraries():
+    lines = [line for line in (LAUNCH / "Dockerfile").read_text().splitlines() if line and not line.startswith("#")]
+    assert [line.split()[0] for line in lines] == ["FROM", "COPY", "RUN", "WORKDIR", "ENTRYPOINT"]
+    assert "-c /glossa/constraints.txt" in lines[2]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = re.search(r"/glossa\[([a-z,]+)\]", lines[2])[1].split(",")
+    assert set(extras) <= set(project["optional-dependencies"])
+
+
+def test_the_job_of_hugging_face():
+    text = (LAUNCH / "hf_job.py").read_text()
+    block = re.search(r"(?m)^# /// script$\n((?:#.*\n)+?)# ///$", text)[1]
+    metadata = tomllib.loads("".join(line[2:] + "\n" for line in block.splitlines()))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert metadata["requires-python"] == project["requires-python"]
+    assert metadata["dependencies"][0].endswith(f"/glossa-{project['version']}-py3-none-any.whl")
+    assert ast.parse(text).body[-1].body[0].value.args[0].value == "train"

@@ -1,0 +1,299 @@
+"""Several processes train as one: the same batches and losses, every pair once, FSDP, and what happens if one dies."""
+
+import itertools
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from accelerate.commands.launch import _validate_launch_command, launch_command_parser
+from accelerate.data_loader import prepare_data_loader
+from accelerate.utils.launch import prepare_multi_gpu_env
+from datasets import Dataset
+from safetensors.torch import load_file
+from torch.utils.data import DataLoader
+
+from glossa.data.batching import TokenBatchSampler
+from glossa.errors import GlossaError
+from glossa.inference.loading import load_model
+from glossa.run_folder import RunFolder
+from glossa.training.arguments import parse_settings
+from glossa.training.run import train
+from glossa.training.trainer import GlossaTrainer
+
+ROOT = Path(__file__).parents[2]
+# `glossa train` in every process. It writes the labels of each of its batches to a file, and kills itself if it
+# should. Accelerate uses FSDP on several GPUs only, so it is told that the processes have some.
+PROGRAM = """
+import json, os, signal, sys
+from accelerate import DistributedType, state
+from glossa.training.trainer import GlossaTrainer
+from glossa_command import main
+
+batches, folder, dies = [], sys.argv.pop(1), int(sys.argv.pop(1))
+rank = int(os.environ["RANK"])
+step, start = GlossaTrainer.training_step, state.PartialState.__init__
+
+def training_step(self, model, inputs, *args, **kwargs):
+    batches.append([int(self.state.epoch), [[i for i in row if i >= 0] for row in inputs["labels"].tolist()]])
+    if rank == 1 and len(batches) == dies:
+        open(f"{folder}/killed", "w").close()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return step(self, model, inputs, *args, **kwargs)
+
+def with_gpus(self, *args, **kwargs):
+    start(self, *args, **kwargs)
+    if self._shared_state["distributed_type"] == DistributedType.MULTI_CPU:  # later it is FSDP
+        self._shared_state["distributed_type"] = DistributedType.MULTI_GPU
+
+GlossaTrainer.training_step = training_step
+if "ACCELERATE_USE_FSDP" in os.environ:
+    state.PartialState.__init__ = with_gpus
+main("train")
+with open(f"{folder}/batches-{rank}.json", "w") as file:
+    json.dump(batches, file)
+"""
+QUIET = {"eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False, "logging_steps": 1}
+
+
+def fsdp_environment():
+    """What `accelerate launch` gives its processes with the launch file for FSDP."""
+    file = ROOT / "configuration" / "accelerate" / "fsdp.yaml"
+    arguments = launch_command_parser().parse_args(["--config_file", str(file), "scripts/train.py"])
+    environment = prepare_multi_gpu_env(_validate_launch_command(arguments)[0])
+    return {name: value for name, value in environment.items() if "FSDP" in name}
+
+
+def launch(folder, arguments, environment=None, dies=0, launcher=("--standalone",), processes=2):
+    """Start processes; the Popen of their launcher. The second one kills itself at its batch number `dies`."""
+    program = folder / "program.py"
+    program.write_text(PROGRAM)
+    command = [sys.executable, "-m", "torch.distributed.run", *launcher, "--nproc_per_node", str(processes)]
+    everything = os.environ | {"OMP_NUM_THREADS": "1"} | (environment or {})
+    return subprocess.Popen(
+        [*command, str(program), str(folder), str(dies), *arguments, "--ddp_backend", "gloo", "--debug"],
+        env=everything, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+
+
+def together(folder, arguments, environment=None):
+    """Train with two processes; what they print."""
+    process = launch(folder, arguments, environment)
+    output, _ = process.communicate(timeout=400)
+    assert process.returncode == 0, output
+    return output
+
+
+def steps(run):
+    """Step, loss and norm of the gradients of a run's log."""
+    return [(entry["step"], entry["loss"], entry["grad_norm"]) for entry in RunFolder(run).history if "loss" in entry]
+
+
+def assert_equal_training(run, other):
+    assert len(steps(run)) == len(steps(other)) > 3
+    for one, two in zip(steps(run), steps(other), strict=True):
+        assert one == pytest.approx(two, abs=1e-5)
+    first, second = (load_file(Path(folder) / "model.safetensors") for folder in (run, other))
+    for name, weight in first.items():
+        torch.testing.assert_close(weight, second[name], rtol=0, atol=1e-5)
+
+
+class Joined:
+    """The batches of a sampler, two at a time in one."""
+
+    def __init__(self, sampler):
+        self.sampler = sampler
+        self.set_epoch = sampler.set_epoch
+        self.padding = sampler.padding
+
+    def __len__(self):
+        return len(self.sampler) // 2
+
+    def __iter__(self):
+        batches = iter(self.sampler)
+        return (first + second for first, second in zip(batches, batches, strict=True))
+
+
+@pytest.mark.slow
+def test_processes_accumulation_and_larger_batches_train_alike(tmp_path, tiny_settings, monkeypatch):
+    """Two processes, two batches accumulated, and both batches in one: the same losses, gradients and weights."""
+    changes = QUIET | {"dropout": 0.0}
+    printed = together(tmp_path, tiny_settings(tmp_path / "together", **changes))
+    accumulated = train(
+        parse_settings(tiny_settings(tmp_path / "accumulated", gradient_accumulation_steps=2, **changes))
+    )
+    assert_equal_training(accumulated, tmp_path / "together")
+    build = GlossaTrainer._build_batch_sampler
+
+    def build_joined(trainer):
+        trainer.args.gradient_accumulation_steps = 2
+        sampler = build(trainer)
+        trainer.args.gradient_accumulation_steps = 1
+        return Joined(sampler)
+
+    monkeypatch.setattr(GlossaTrainer, "_build_batch_sampler", build_joined)
+    joined = train(parse_settings(tiny_settings(tmp_path / "joined", **changes)))
+    assert_equal_training(joined, tmp_path / "together")
+
+    # Both processes had as many batches, and each pair was in one of them in each of the two epochs.
+    ranks = [json.loads((tmp_path / f"batches-{rank}.json").read_text()) for rank in (0, 1)]
+    assert len(ranks[0]) == len(ranks[1]) == len(steps(joined))
+    epochs = [[batch for part in ranks for of, batch in part if of == epoch] for epoch in (0, 1)]
+    for batches in epochs:
+        rows = [tuple(row) for batch in batches for row in batch]
+        assert len(rows) == len(set(rows)) == 160
+    assert sorted(epochs[0]) != sorted(epochs[1])
+
+    metrics = RunFolder(tmp_path / "together").metrics
+    tokens = [[sum(map(len, batch)) for _, batch in part[: len(part) // 2]] for part in ranks]  # of the first epoch
+    mean = sum(map(sum, tokens)) / 2
+    assert metrics["processes"] == 2
+    assert metrics["imbalance"]["epoch"] == pytest.approx(max(map(sum, tokens)) / mean - 1, abs=0.01)
+    assert "2 processes: the busiest has" in printed
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_with_another_number_of_processes(tmp_path, tiny_settings):
+    changes = {"dropout": 0.0, "eval_strategy": "no", "load_best_model_at_end": False, "logging_steps": 1}
+    two = {"gradient_accumulation_steps": 2}
+    whole = train(parse_settings(tiny_settings(tmp_path / "whole", max_steps=8, **changes, **two)))
+    together(tmp_path, tiny_settings(tmp_path / "part", max_steps=5, **changes))
+    again = {"max_steps": 8, "resume_from_checkpoint": "true"}
+    with pytest.raises(GlossaError, match=r"with 2 batches a step .*Set gradient_accumulation_steps to 2"):
+        train(parse_settings(tiny_settings(tmp_path / "part", **changes, **again)))
+    part = train(parse_settings(tiny_settings(tmp_path / "part", **changes, **again, **two)))
+    assert_equal_training(whole, part)
+
+
+@pytest.mark.slow
+def test_fsdp_trains_evaluates_saves_and_resumes_as_without(tmp_path, tiny_settings):
+    changes = {"max_steps": 8, "logging_steps": 1}
+    together(tmp_path, tiny_settings(tmp_path / "plain", **changes))
+    together(tmp_path, tiny_settings(tmp_path / "sharded", **changes), fsdp_environment())
+    assert_equal_training(tmp_path / "plain", tmp_path / "sharded")
+    plain, sharded = (RunFolder(tmp_path / name) for name in ("plain", "sharded"))
+    for one, two in zip(plain.history, sharded.history, strict=True):
+        for name in ("eval_loss", "eval_bleu", "eval_chrf"):
+            assert one.get(name) == (pytest.approx(two[name]) if name in two else None)
+    assert plain.metrics["test"]["beam 2"]["scores"] == sharded.metrics["test"]["beam 2"]["scores"]
+
+    # Every checkpoint is one file that loads anywhere, with the tied embeddings once.
+    for folder in (sharded.path, sharded.path / "checkpoint-5"):
+        assert len([name for name in load_file(folder / "model.safetensors") if "embed" in name]) == 1
+        model = load_model(str(folder))
+        assert type(model).__name__ == "GlossaForConditionalGeneration"
+        assert model.lm_head.weight is model.model.encoder.embed_tokens.weight
+
+    together(tmp_path, tiny_settings(tmp_path / "part", **changes | {"max_steps": 5}), fsdp_environment())
+    arguments = tiny_settings(tmp_path / "part", **changes, resume_from_checkpoint="true")
+    with pytest.raises(GlossaError, match="saved by a training with FSDP and would be continued without it"):
+        train(parse_settings(arguments))
+    together(tmp_path, arguments, fsdp_environment())
+    assert_equal_training(tmp_path / "part", sharded.path)
+
+
+ENDLESS = QUIET | {"num_train_epochs": 100_000}
+
+
+def assert_ended_by(folder, process):
+    """The launcher `process` must end with an error within a minute of the kill; what it printed."""
+    try:
+        output, _ = process.communicate(timeout=300)
+    finally:
+        process.kill()
+    assert process.returncode == 1, output
+    assert time.time() - (folder / "killed").stat().st_mtime < 60
+    assert not (folder / "run" / "metrics.json").exists()
+    return output
+
+
+@pytest.mark.slow
+def test_a_killed_process_ends_the_others(tmp_path, tiny_settings):
+    process = launch(tmp_path, tiny_settings(tmp_path / "run", **ENDLESS), dies=3)
+    assert "Signal 9 (SIGKILL) received by PID" in assert_ended_by(tmp_path, process)
+
+
+@pytest.mark.slow
+def test_a_killed_process_ends_those_of_other_machines(tmp_path, tiny_settings):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    machines = [
+        ("--nnodes", "2", "--node_rank", str(rank), "--master_addr", "127.0.0.1", "--master_port", str(port))
+        for rank in (0, 1)
+    ]
+    arguments = tiny_settings(tmp_path / "run", **ENDLESS)
+    first, second = (launch(tmp_path, arguments, dies=3, launcher=words, processes=1) for words in machines)
+    assert "Signal 9 (SIGKILL) received by PID" in assert_ended_by(tmp_path, second)
+    assert re.search("Connection (closed|reset) by peer", assert_ended_by(tmp_path, first))
+
+
+@pytest.mark.parametrize(("processes", "accumulated"), [(2, 1), (2, 2), (3, 1), (8, 1), (8, 2)])
+def test_accelerate_deals_every_row_once(processes, accumulated):
+    """As Accelerate deals the batches: as many for each process, in the order of the epoch that was set."""
+    lengths = [2 + row % 7 for row in range(300)]
+    epochs = []
+    for epoch in (0, 1):
+        shards = []
+        for process in range(processes):
+            sampler = TokenBatchSampler(
+                lengths, lengths, 40, batches_a_step=processes * accumulated, processes=processes
+            )
+            loader = DataLoader(range(300), batch_sampler=sampler, collate_fn=list)
+            loader = prepare_data_loader(loader, num_processes=processes, process_index=process)
+            sampler.set_epoch(epoch)
+            shards.append(list(loader))
+        assert len({len(shard) for shard in shards}) == 1 and len(shards[0]) % accumulated == 0
+        assert sorted(itertools.chain(*itertools.chain(*shards))) == list(range(300))
+        sampler.set_epoch(epoch)
+        whole = list(sampler)
+        assert shards == [whole[process::processes] for process in range(processes)]
+        epochs.append(whole)
+    assert epochs[0] != epochs[1]
+
+
+def test_fewer_pairs_than_batches_of_a_step(documented):
+    rows = Dataset.from_dict({"source_length": [4] * 15, "target_length": [4] * 15})
+    settings = {"batch_tokens": 8, "order_seed": 0, "gradient_accumulation_steps": 2, "world_size": 8}
+    trainer = SimpleNamespace(train_dataset=rows, args=SimpleNamespace(**settings), train_collator=None)
+    with pytest.raises(GlossaError, match=r"A step has 16 batches \(8 processes\), but there are 15") as error:
+        GlossaTrainer._build_batch_sampler(trainer)
+    documented("Training", error.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"ema_decay": 0.9}, r"ema_decay is 0\.9, but the run uses FSDP"),
+        ({"muon_learning_rate": 0.1}, r"muon_learning_rate is 0\.1, but the run uses FSDP"),
+        ({"average_checkpoints": 2}, "average_checkpoints is 2, but the run uses FSDP"),
+        ({"objective": "causal_lm", "text_column": "text"}, "objective is causal_lm, but the run uses FSDP"),
+    ],
+)
+def test_settings_that_fsdp_does_not_know(tmp_path, tiny_settings, monkeypatch, documented, changes, message):
+    monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
+    with pytest.raises(GlossaError, match=message) as error:
+        train(parse_settings(tiny_settings(tmp_path / "run", **changes)))
+    documented("Settings", error.value)
+
+
+def test_checkpoints_of_fsdp_are_whole(tmp_path, tiny_settings, monkeypatch, documented):
+    monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
+    monkeypatch.setenv("FSDP_STATE_DICT_TYPE", "SHARDED_STATE_DICT")
+    with pytest.raises(GlossaError, match="it must be FULL_STATE_DICT") as error:
+        train(parse_settings(tiny_settings(tmp_path / "run")))
+    documented("Settings", error.value)
+
+
+def test_fsdp_where_accelerate_would_ignore_it(tmp_path, tiny_settings, monkeypatch, documented):
+    monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
+    with pytest.raises(GlossaError, match="FSDP is set for 1 cpu processes") as error:
+        train(parse_settings(tiny_settings(tmp_path / "run")))
+    documented("Training", error.value)
