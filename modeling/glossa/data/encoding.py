@@ -9,7 +9,7 @@ from transformers import PreTrainedTokenizerBase
 from ..errors import GlossaError
 from .arguments import DataArguments
 from .caching import cached_map
-from .cleaning import DataReport
+from .report import DataReport
 from .vocabulary import target_vocabulary
 
 logger = logging.getLogger(__name__)

@@ -42,7 +42,13 @@ def normalize_side(text: str) -> str:
 
 
 def split_by_component(dataset: Dataset, validation_size: float, test_size: float, seed: int) -> DatasetDict:
-    """Split pairs (columns `source`, `target`) into "train", "validation" and "test" that share no side.
+    """Split pairs (columns `source`, `target`) into "train", "validation" and "test", as `hold_out` says."""
+    chosen = hold_out(dataset, validation_size, test_size, seed)
+    return DatasetDict({name: dataset.select(rows) for name, rows in chosen.items()})
+
+
+def hold_out(dataset: Dataset, validation_size: float, test_size: float, seed: int) -> dict[str, numpy.ndarray]:
+    """The rows of pairs (columns `source`, `target`) for "train", "validation" and "test", which share no side.
 
     A size below 1 is a share of the pairs (at least one pair), a size from 1 a number of pairs; 0 means no split.
     Components are drawn in an order set by `seed`; those that do not fit are skipped, so sizes are never exceeded.
@@ -65,8 +71,8 @@ def split_by_component(dataset: Dataset, validation_size: float, test_size: floa
     for number, (name, size) in enumerate(wanted.items(), 1):
         order = _hold_out(order, sizes, size, assigned, number)
         if size:
-            splits[name] = dataset.select(numpy.flatnonzero(assigned[component] == number))
-    splits = {"train": dataset.select(numpy.flatnonzero(assigned[component] == 0)), **splits}
+            splits[name] = numpy.flatnonzero(assigned[component] == number)
+    splits = {"train": numpy.flatnonzero(assigned[component] == 0), **splits}
     for name, part in splits.items():
         if not len(part):
             raise GlossaError(
@@ -75,7 +81,17 @@ def split_by_component(dataset: Dataset, validation_size: float, test_size: floa
                 f"sizes, or set {name}_path."
             )
     logger.info("split: %s", {name: len(part) for name, part in splits.items()})
-    return DatasetDict(splits)
+    return splits
+
+
+def without_digits(side: str) -> str:
+    """A normalized side without digits, for the comparison of near duplicates."""
+    return side.translate(_digits())
+
+
+@cache
+def _digits() -> dict[int, None]:
+    return {point: None for point in range(sys.maxunicode + 1) if unicodedata.category(chr(point)) == "Nd"}
 
 
 def sample_rows(rows: Dataset, count: int | None, seed: int) -> Dataset:

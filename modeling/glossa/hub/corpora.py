@@ -1,0 +1,21 @@
+"""The table of a card on the sources of a run, which says nothing about local files."""
+
+from itertools import zip_longest
+
+from ..run_folder import table_cell
+
+
+def corpora(recipe: dict, report: dict) -> tuple[list[str], list[list[str]]] | None:
+    """Header and rows: of each of several sources the rows read, kept, trained on and seen in an epoch.
+
+    A source without a `name` in the recipe is "source 1", since the name of its file may be private.
+    """
+    entries, found = recipe.get("sources", []), report.get("sources", {})
+    if not entries:
+        return None
+    columns = ("read", "kept", "train", "weight", "seen")
+    rows = []
+    for number, (entry, counts) in enumerate(zip_longest(entries, found.values(), fillvalue={}), 1):
+        name = table_cell(entry.get("name") or f"source {number}")
+        rows.append([name, *(f"{counts.get(column, 0):,}" for column in columns)])
+    return ["source", *columns[:-1], "seen in an epoch"], rows
