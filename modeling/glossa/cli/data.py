@@ -29,9 +29,8 @@ def main(argv: list[str]) -> None:
 
 def take_page(argv: list[str]) -> tuple[list[str], Path | None]:
     """`argv` without `--html FILE`, and the file. Raises `GlossaError` if none is named."""
-    words = [
-        word for argument in argv for word in (argument.split("=", 1) if argument[:7] == "--html=" else [argument])
-    ]
+    parts = (argument.split("=", 1) if argument.startswith("--html=") else [argument] for argument in argv)
+    words = [word for part in parts for word in part]
     if "--html" not in words:
         return argv, None
     place = words.index("--html")

@@ -58,10 +58,8 @@ class DataReport:
         columns |= {name: dict(counts) for name, counts in self.splits.items() if name != "train"}
         reasons = list(dict.fromkeys(reason for counts in columns.values() for reason in counts))
         reasons = [name for name in reasons if any(counts.get(name) for counts in columns.values())]
-        rows = [
-            [name.replace("_", " "), *(_cell(counts.get(name)) for counts in columns.values())] for name in reasons
-        ]
-        return ["", *columns], rows
+        cells = {name: [_cell(counts.get(name)) for counts in columns.values()] for name in reasons}
+        return ["", *columns], [[name.replace("_", " "), *row] for name, row in cells.items()]
 
     def text(self) -> str:
         """The table, and examples of dropped and repaired rows, for a terminal."""

@@ -15,6 +15,8 @@ def corpora(recipe: dict, report: dict) -> tuple[list[str], list[list[str]]] | N
         return None
     columns = ("read", "kept", "train", "weight", "seen")
     rows = []
+    entry: dict
+    counts: dict
     for number, (entry, counts) in enumerate(zip_longest(entries, found.values(), fillvalue={}), 1):
         name = table_cell(entry.get("name") or f"source {number}")
         rows.append([name, *(f"{counts.get(column, 0):,}" for column in columns)])
