@@ -102,7 +102,7 @@ def _clean_split(split: str, source: Loaded, title: str, report: DataReport, see
     report.malformed_rows = (report.malformed_rows + examples)[:EXAMPLES]
     usable = numpy.flatnonzero(outcome == KEPT)
     if not len(usable):
-        _refuse_nothing(title, counts["read"], outcome, examples)
+        _refuse_nothing(f"{split} split{f' of {source.name}' * (title != split)}", counts["read"], outcome, examples)
     dropped = {name: numpy.flatnonzero(outcome == OUTCOMES.index(name)) for name in _reasons(rules, outcome)}
     kept = usable
     for kind, reason in (("key", "duplicates"), ("near", "near_duplicates")):
@@ -132,12 +132,12 @@ def _clean_split(split: str, source: Loaded, title: str, report: DataReport, see
     return pairs
 
 
-def _refuse_nothing(title: str, read: int, outcome: numpy.ndarray, examples: list[dict]) -> None:
+def _refuse_nothing(where: str, read: int, outcome: numpy.ndarray, examples: list[dict]) -> None:
     why = f" The first malformed row: {examples[0]}." if examples else ""
     others = {name: int((outcome == number).sum()) for number, name in enumerate(OUTCOMES) if number > IDENTICAL}
     filtered = "".join(f", {count} {name}" for name, count in others.items() if count)
     raise GlossaError(
-        f"No pair of the {title} split is left of {read} rows ({(outcome == MALFORMED).sum()} malformed, "
+        f"No pair of the {where} is left of {read} rows ({(outcome == MALFORMED).sum()} malformed, "
         f"{(outcome == EMPTY).sum()} with an empty side, {(outcome == IDENTICAL).sum()} identical{filtered}).{why} "
         "Check the format and the languages."
     )

@@ -42,7 +42,7 @@ def download(url: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path, partial = folder / name, folder / f"{name}.part"
     unreachable: tuple[type[Exception], ...] = (OSError, *http_errors())
-    with FileLock(folder / f"{name}.lock"):
+    with FileLock(folder / f"{name}-lock"):
         if path.exists():
             return path
         logger.info("downloading %s", url)

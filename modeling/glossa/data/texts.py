@@ -41,8 +41,11 @@ def prepare_texts(arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
     In the first two cases, `validation_size` texts are held out if there are no validation texts. `max_train_samples`
     limits the rows of each file. Raises `GlossaError` if the settings or the data are invalid.
     """
-    paths = {name: local_paths(getattr(arguments, name), arguments) for name in ("data_path", "validation_path")}
-    arguments = replace(arguments, **paths)
+    arguments = replace(
+        arguments,
+        data_path=local_paths(arguments.data_path, arguments),
+        validation_path=local_paths(arguments.validation_path, arguments),
+    )
     if arguments.sources and arguments.text_column is not None:
         raise GlossaError(
             f"text_column is {arguments.text_column!r}, but the sources hold pairs. Leave it out, or give texts as "
