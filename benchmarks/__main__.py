@@ -17,6 +17,8 @@ BENCHMARKS = {
     "steps": ("steps", "quality and time with random batches and with batches of similar lengths"),
     "defects": ("defects", "what the defects of a published tutorial system cost in BLEU"),
     "reproduce": ("reproduce", "the tables of docs/results.md, from recipes; finished runs are not repeated"),
+    "preparation": ("preparation", "CPU time and memory of reading, cleaning, filtering and splitting pairs"),
+    "noise": ("noise", "precision and recall of the filters on noise put into Multi30k, and what it costs in BLEU"),
     "pretraining": ("pretraining", "what pretraining on texts is worth where pairs are few"),
 }
 
