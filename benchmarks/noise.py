@@ -113,6 +113,7 @@ def run(arguments: argparse.Namespace) -> None:
         found = measure(path, rows, name, value)
         label = f"`{name}: {str(value).lower()}`" if name else "all of them"
         cells = [f"{share:.1%}" if share else "0" for share in found.values()]
+        cells[-1] = f"{found['clean']:.2%}"
         lines.append(f"| {' | '.join([label, *cells])} |")
     noise = sum(bool(kind) for *_, kind in rows)
     print(f"\n{len(rows):,} pairs, {noise:,} of them noisy, seed {arguments.seed}\n\n" + "\n".join(lines))

@@ -35,7 +35,7 @@ def test_a_fifth_of_the_pairs_is_noisy_in_equal_parts(rows):
         if kind == "misaligned":
             assert source == english and target != german and target in {row[1] for row in rows}
         if kind == "wrong encoding":
-            assert "Ã" in target and len(target) > len(german)
+            assert {"Ã", "Â", "â"} & set(target) and len(target) > len(german)
 
 
 def test_recall_and_precision_by_hand(tmp_path):
@@ -56,5 +56,5 @@ def test_the_table_is_printed(tmp_path, capsys, rows):
     main(["noise", "--multi30k", str(tmp_path), "--output_dir", str(tmp_path / "out")])
     printed = capsys.readouterr().out
     (line,) = (line for line in printed.splitlines() if "filter_html" in line)
-    assert line.split(" | ")[6:] == ["100.0%", "100.0%", "0 |"]
+    assert line.split(" | ")[6:] == ["100.0%", "100.0%", "0.00% |"]
     assert "600 pairs, 1" in printed and "all of them" in printed

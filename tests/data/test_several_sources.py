@@ -148,3 +148,10 @@ def test_the_pairs_of_flat_settings_are_those_of_one_source(tmp_path):
     assert {split: pairs(rows) for split, rows in flat.items()} == {split: pairs(rows) for split, rows in one.items()}
     assert report.to_dict() == flat_report.to_dict()
     assert len(load_pairs(DataArguments(data_path=[path]))) == 50
+
+
+def test_a_tag_does_not_hide_that_a_test_sentence_is_in_training(tmp_path):
+    sources = [{"data_path": table(tmp_path / "a.tsv", numbered("a", 5)), "tag": "<bt> "}]
+    given = table(tmp_path / "t.tsv", [("a source 1", "new"), ("b", "a target 2"), ("c", "d")])
+    report = prepare_pairs(DataArguments(sources=sources, test_path=[given], validation_size=0))[1]
+    assert report.overlap == {"test": {"source": 1, "target": 1}}

@@ -28,11 +28,10 @@ NAMES = (
 OF_PAIRS = ("filter_copied", "filter_script", "filter_language")  # which cannot judge texts in one language
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|([A-Za-z][A-Za-z0-9]{1,31}));")
-_LETTERS = regex.compile(r"[\p{L}\p{M}]")
+_NO_LETTERS = regex.compile(r"[^\p{L}\p{M}]+")
 # Marks within a number; a space only before a group of three digits, since numbers may stand side by side.
 _SEPARATOR = regex.compile(r"(?<=\d)(?:[.,:'’](?=\d)|\s(?=\d{3}(?!\d)))")
 _NUMBER = regex.compile(r"\d+")
-_SPACES = re.compile(r"\s")
 WORDS = 12  # numbers up to this one are often written as words
 SAME, FEWEST = 0.8, 4  # a side is a copy if so many of its words, of at least so many, are on the other side
 MOSTLY = 0.5  # of the letters, in the script of the language
@@ -112,25 +111,29 @@ def _copied(*_) -> Test:
 
 def _mostly_marks(limit: float, *_) -> Test:
     def marks(text: str) -> float:
-        visible = _SPACES.sub("", text)
-        return 1 - len(_LETTERS.findall(visible)) / len(visible)
+        return 1 - _letters(text) / len("".join(text.split()))
 
     return lambda source, target: marks(source) > limit or marks(target) > limit
 
 
+def _letters(text: str) -> int:
+    """The number of letters and marks of a text."""
+    return len(_NO_LETTERS.sub("", text))
+
+
 def _in_other_script(_, source_language: str, target_language: str) -> Test:
-    own = [_script_pattern(code) for code in (source_language, target_language)]
+    first, second = (_other_scripts(code) for code in (source_language, target_language))
 
     def other(text: str, pattern) -> bool:
-        letters = len(_LETTERS.findall(text))
-        return letters > 0 and len(pattern.findall(text)) < MOSTLY * letters
+        others = sum(map(len, pattern.findall(text)))
+        return others > 0 and others > (1 - MOSTLY) * _letters(text)
 
-    return lambda source, target: other(source, own[0]) or other(target, own[1])
+    return lambda source, target: other(source, first) or other(target, second)
 
 
 @cache
-def _script_pattern(code: str):
-    """A letter or mark in a script of the language. Raises `GlossaError` if its script is not known."""
+def _other_scripts(code: str):
+    """A pattern of letters and marks in no script of the language. Raises `GlossaError` if its script is not known."""
     try:
         language = langcodes.Language.get(code, normalize=False)
     except langcodes.LanguageTagError:
@@ -147,7 +150,7 @@ def _script_pattern(code: str):
         names += f" {second}"
     # Marks that several scripts share are "inherited" in Unicode.
     scripts = "".join(rf"\p{{Script={name}}}" for name in (*names.split(), "Zinh"))
-    return regex.compile(rf"[[\p{{L}}\p{{M}}]&&[{scripts}]]", regex.V1)
+    return regex.compile(rf"[[\p{{L}}\p{{M}}]--[{scripts}]]+", regex.V1)
 
 
 def _in_other_language(_, source_language: str, target_language: str) -> Test:

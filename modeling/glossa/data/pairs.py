@@ -15,7 +15,7 @@ from .cleaning import Loaded, clean, clean_sources
 from .mixture import Source, sources_of, weights
 from .report import DataReport
 from .sources import SPLITS, load_held_out, load_source
-from .splitting import check_overlap, hold_out, sample_rows
+from .splitting import check_overlap, hold_out, sample_rows, side_keys
 
 logger = logging.getLogger(__name__)
 
@@ -44,10 +44,11 @@ def prepare_pairs(arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
         if name in dataset:
             limit = getattr(arguments, f"max_{name}_samples")
             dataset[name] = sample_rows(dataset[name], limit, arguments.split_seed)
+    keys = side_keys(dataset["train"])  # before tags are added
     dataset["train"] = _mixed(dataset["train"], chosen, sources, arguments, report)
     dataset = DatasetDict({name: dataset[name] for name in SPLITS if name in dataset})
     report.sizes = {name: len(part) for name, part in dataset.items()}
-    report.overlap = check_overlap(dataset)
+    report.overlap = check_overlap(dataset, (keys[0][chosen["train"]], keys[1][chosen["train"]]))
     return dataset, report
 
 

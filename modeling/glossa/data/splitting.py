@@ -5,6 +5,7 @@ share a side are therefore connected in a graph, and whole connected components 
 """
 
 import logging
+import re
 import sys
 import unicodedata
 from functools import cache
@@ -20,6 +21,7 @@ from .caching import cached_map
 
 logger = logging.getLogger(__name__)
 
+_DIGITS = re.compile(r"\d+")
 _KEYS = Features({"source": Value("uint64"), "target": Value("uint64")})
 
 
@@ -86,12 +88,7 @@ def hold_out(dataset: Dataset, validation_size: float, test_size: float, seed: i
 
 def without_digits(side: str) -> str:
     """A normalized side without digits, for the comparison of near duplicates."""
-    return side.translate(_digits())
-
-
-@cache
-def _digits() -> dict[int, None]:
-    return {point: None for point in range(sys.maxunicode + 1) if unicodedata.category(chr(point)) == "Nd"}
+    return _DIGITS.sub("", side)
 
 
 def sample_rows(rows: Dataset, count: int | None, seed: int) -> Dataset:
@@ -120,7 +117,7 @@ def _hold_out(order, sizes, wanted: int, assigned, number: int) -> numpy.ndarray
 
 def _components(dataset: Dataset) -> numpy.ndarray:
     """Component number of each pair, int32 (pairs,)."""
-    sources, targets = _side_keys(dataset)
+    sources, targets = side_keys(dataset)
     source_keys, source = numpy.unique(sources, return_inverse=True)
     target_keys, target = numpy.unique(targets, return_inverse=True)
     nodes = len(source_keys) + len(target_keys)
@@ -130,7 +127,7 @@ def _components(dataset: Dataset) -> numpy.ndarray:
     return labels[source]
 
 
-def _side_keys(dataset: Dataset) -> tuple[numpy.ndarray, numpy.ndarray]:
+def side_keys(dataset: Dataset) -> tuple[numpy.ndarray, numpy.ndarray]:
     """64-bit hashes of the normalized sides, two uint64 (pairs,). A collision only joins two groups."""
     keys = cached_map(
         dataset,
@@ -150,16 +147,19 @@ def _hash_sides(batch: dict) -> dict:
     }
 
 
-def check_overlap(dataset: DatasetDict) -> dict[str, dict[str, int]]:
+def check_overlap(
+    dataset: DatasetDict, train: tuple[numpy.ndarray, numpy.ndarray] | None = None
+) -> dict[str, dict[str, int]]:
     """Pairs of each evaluation split with a normalized side that occurs in training: {split: {side: count}}.
 
-    Logs a warning if there are any, since they inflate scores.
+    `train` are the `side_keys` of the training pairs, by default of those in `dataset`. Logs a warning if there are
+    any, since they inflate scores.
     """
-    train = dict(zip(_KEYS, _side_keys(dataset["train"]), strict=True))
+    known = dict(zip(_KEYS, train or side_keys(dataset["train"]), strict=True))
     overlap = {}
     for split in [name for name in dataset if name != "train"]:
-        held_out = dict(zip(_KEYS, _side_keys(dataset[split]), strict=True))
-        overlap[split] = {side: int(numpy.isin(held_out[side], train[side]).sum()) for side in _KEYS}
+        held_out = dict(zip(_KEYS, side_keys(dataset[split]), strict=True))
+        overlap[split] = {side: int(numpy.isin(held_out[side], known[side]).sum()) for side in _KEYS}
         if any(overlap[split].values()):
             logger.warning(
                 "%s: of %d pairs, %d sources and %d targets also occur in training; this inflates scores.",
