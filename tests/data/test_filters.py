@@ -153,7 +153,7 @@ def test_ten_examples_of_each_reason_with_their_place(tmp_path):
 
 
 def test_the_sentences_of_evaluation_files_are_excluded(tmp_path):
-    pairs = written(tmp_path / "test.tsv", "en\tde\nThe End.\tDas Ende\n")
+    pairs = written(tmp_path / "test.tsv", "en\tde\nThe End.\tSchluss jetzt\n")
     lines = written(tmp_path / "test.de", "Guten Tag!\n\n")
     text = "the end\tSchluss\nHello\tguten tag\nHi\tHallo\n"
     kept, report = cleaned(tmp_path, text, exclude=[str(pairs), str(lines)])

@@ -66,7 +66,7 @@ A, B = {"data_path": "a.tsv"}, {"data_path": "b.tsv"}
     [
         ({"sources": [A], "data_path": ["c.tsv"]}, "sources and data_path are both given"),
         ({"sources": [A], "dataset": "anki"}, "sources and dataset are both given"),
-        ({"sources": [A, B | {"wieght": 2}]}, r"sources, entry 2: a source has no setting `wieght`. Did you mean `w"),
+        ({"sources": [A, B | {"weigt": 2}]}, r"sources, entry 2: a source has no setting `weigt`. Did you mean `w"),
         ({"sources": [A | {"vocab_size": 2}]}, r"no setting `vocab_size`\. Allowed are name, weight, tag, dataset"),
         ({"sources": [{"weight": 2}]}, "sources, entry 1, has neither dataset nor data_path"),
         ({"sources": [A | {"weight": "much"}]}, "sources, entry 1: weight is 'much'; give a number"),

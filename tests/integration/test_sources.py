@@ -159,8 +159,8 @@ def test_the_command_refuses_what_training_refuses(recipe, tmp_path, documented)
     with pytest.raises(GlossaError, match="glossa data shows pairs") as error:
         data_command([str(recipe), "--objective", "masked_lm", "--sources", '{"data_path": "a.tsv"}'])
     documented("Settings", error.value)
-    with pytest.raises(GlossaError, match="no setting `wieght`"):
-        data_command(["--sources", '[{"data_path": "a.tsv", "wieght": 2}]'])
+    with pytest.raises(GlossaError, match="no setting `weigt`"):
+        data_command(["--sources", '[{"data_path": "a.tsv", "weigt": 2}]'])
     with pytest.raises(GlossaError, match=r"nothing.tsv does not exist"):
         data_command(["--sources", '[{"data_path": "nothing.tsv"}]'])
 

@@ -57,8 +57,7 @@ def check(argv: list[str]) -> None:
 def check_paths(*lists: list[str]) -> None:
     """Raise `GlossaError` if a file does not exist; those that will be downloaded are not looked at."""
     for given in lists:
-        if not any(map(is_remote, given)):
-            file_groups(given)
+        file_groups([path for path in given if not is_remote(path)])
 
 
 def local_devices() -> int:

@@ -114,10 +114,10 @@ def _clean_split(split: str, source: Loaded, title: str, report: DataReport, see
         dropped["repaired"] = kept[checked.data.column("repaired").to_numpy(zero_copy_only=False)[kept]]
         counts["repaired"] = len(dropped["repaired"])
     report.add_counts(split, source.name, counts)
-    for reason in dropped.keys() - {"malformed", "header", "continued"}:
-        there = report.examples.setdefault(reason, [])
-        there += _examples(rows, dropped[reason][: EXAMPLES - len(there)], reason, source.name)
-    report.examples = {reason: found for reason, found in report.examples.items() if found}
+    for reason, found in dropped.items():
+        if len(found) and reason not in ("malformed", "header", "continued"):
+            own = _examples(rows, found[:EXAMPLES], reason, source.name)
+            report.examples[reason] = report.examples.get(reason, []) + own
     logger.info("%s: %s", title, ", ".join(f"{count:,} {reason}" for reason, count in counts.items()))
     if examples:
         logger.warning("%s: %d malformed rows dropped, the first: %s", title, counts["malformed"], examples[0])
@@ -127,8 +127,8 @@ def _clean_split(split: str, source: Loaded, title: str, report: DataReport, see
     plausibility.check_malformed(split, counts, examples, arguments)
     if sides and len(kept):
         sample = plausibility.sample(len(kept))
-        found = plausibility.check_sides(pairs.select(sample), _places(rows, kept[sample]), arguments)
-        report.languages |= {split: found} if found else {}
+        clear = plausibility.check_sides(pairs.select(sample), _places(rows, kept[sample]), arguments)
+        report.languages |= {split: clear} if clear else {}
     return pairs
 
 

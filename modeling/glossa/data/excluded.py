@@ -5,6 +5,7 @@ from datasets import concatenate_datasets
 
 from ..errors import GlossaError
 from .arguments import DataArguments
+from .downloads import local_paths
 from .paths import file_groups, is_table
 from .readers import CONTINUED, HEADER, Columns
 from .sources import columns_of, read_files
@@ -17,9 +18,9 @@ def excluded_sides(arguments: DataArguments) -> frozenset[int]:
     Files that are no tables are read as lines of text. Raises `GlossaError` if a row cannot be read, since its
     sentence would stay in training.
     """
-    found = set()
+    found, entries = set(), local_paths(arguments.exclude, arguments)
     parts = []
-    for path in [path for entry in arguments.exclude for group in file_groups([entry]) for path in group]:
+    for path in [path for entry in entries for group in file_groups([entry]) for path in group]:
         lines = Columns((), lines=True)
         parts.append(read_files([path], columns_of(arguments) if is_table(path) else lines, None))
     for row in concatenate_datasets(parts) if parts else ():

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass, field
 
-EXAMPLES = 10  # of each reason
+EXAMPLES = 10  # of each reason and source
 SHOWN = 3  # of these, in a terminal
 
 
@@ -18,7 +18,7 @@ class DataReport:
         sources: The same counts of the training rows by source; then those of its kept pairs that are in `train`,
             `validation` and `test`, the `weight`, and the rows `seen` in an epoch.
         malformed_rows: The first ten, each with file, line, reason and excerpt.
-        examples: The first ten rows of every other reason, likewise, with the excerpts of both sides.
+        examples: The first ten rows of every other reason in every source, likewise, with the excerpts of both sides.
         sizes: Pairs by split; in "train" rows that are seen twice in an epoch count twice.
         languages: The language of each side that most of a sample is in, by split; only of sides with a clear answer.
         overlap: Evaluation pairs that share a side with training, by split and side.
@@ -73,7 +73,9 @@ class DataReport:
 
     def _example_lines(self):
         for reason, found in self.examples_by_reason().items():
-            lines = (f"  {row['file']}, line {row['line']}: {row['excerpt']}" for row in found[:SHOWN])
+            lines = (
+                f"  {row['file']}, line {row['line']}: {row['excerpt']}" for row in found[:: -(-len(found) // SHOWN)]
+            )
             yield f"{reason.replace('_', ' ')}, for example:", "\n".join(lines)
 
     def examples_by_reason(self) -> dict[str, list[dict]]:
