@@ -1,6 +1,7 @@
 """Each filter drops what its setting says and keeps what only looks like it."""
 
 import logging
+from types import SimpleNamespace
 
 import pytest
 from datasets import DatasetDict
@@ -73,6 +74,7 @@ def test_punctuation():
     ("language", "text", "other"),
     [
         ("ru", "Привет, мир", False), ("ru", "Hello", True), ("ru", "Я пью Coca", False), ("ru", "123 !", False),
+        ("ru", "Я пью Coca Cola", True),
         ("de", "Größe", False), ("de", "Привет", True), ("ja", "漢字かなカナ", False), ("ja", "안녕", True),
         ("zh", "汉字", False), ("ko", "한국어", False), ("hi", "नमस्ते दुनिया", False), ("el", "Γειά", False),
         ("sr", "Zdravo", False), ("sr", "Здраво", False), ("sr_Latn", "Здраво", True), ("ar", "مرحبا", False),
@@ -107,6 +109,15 @@ def test_language(caplog):
     with caplog.at_level(logging.WARNING):
         filters.check(DataArguments(target_language="tlh", filter_language=True))
     assert "py3langid does not know 'tlh'" in caplog.text and "'en'" not in caplog.text
+
+
+def test_a_language_must_be_more_likely_than_not(monkeypatch):
+    sure = {"a": 0.5, "b": 0.51}
+    identifier = SimpleNamespace(labels=["de", "en", "fr"], classify=lambda text: ("fr", sure[text]))
+    monkeypatch.setattr(filters, "identifier", lambda: identifier)
+    assert not drops("a", "a", filter_language=True)
+    assert drops("a", "b", filter_language=True) and drops("b", "a", filter_language=True)
+    assert not drops("a", "b", target_language="fr", filter_language=True)
 
 
 def cleaned(tmp_path, text, **settings):
