@@ -57,7 +57,8 @@ def test_digits(source, target, differ):
     [
         ("Hello, World!", "hello world", True), ("OK", "Gut", False),
         ("The old house is here", "The old house is hier", True),  # four in five
-        ("The old house is here", "The old haus ist hier", False),
+        ("The old house is here", "The old haus ist hier", False), ("The old house here", "The old house hier", False),
+        ("I met Tom Ann Smith", "Tom Ann Smith", False),
         ("New York Times", "New York Times .", True), ("Tom Smith here", "Tom Smith hier", False),
     ],
 )  # fmt: skip
@@ -77,7 +78,8 @@ def test_punctuation():
         ("ru", "Я пью Coca Cola", True),
         ("de", "Größe", False), ("de", "Привет", True), ("ja", "漢字かなカナ", False), ("ja", "안녕", True),
         ("zh", "汉字", False), ("ko", "한국어", False), ("hi", "नमस्ते दुनिया", False), ("el", "Γειά", False),
-        ("sr", "Zdravo", False), ("sr", "Здраво", False), ("sr_Latn", "Здраво", True), ("ar", "مرحبا", False),
+        ("sr", "Zdravo", False), ("sr", "Здраво", False), ("sr_Latn", "Здраво", True), ("uz_Latn", "Салом", True),
+        ("uz", "Салом", False), ("ar", "مرحبا", False),
     ],
 )  # fmt: skip
 def test_script(language, text, other):
