@@ -45,6 +45,13 @@ def test_a_source_has_the_settings_of_the_recipe_and_its_own():
     assert arguments.sources[0]["weight"] == 2.0 and arguments.sources[0]["filter_html"] is False
 
 
+def test_another_source_language_or_variant_is_allowed():
+    languages = [{"source_language": "nl"}, {"target_language": "fr_CA"}]
+    one, other = sources_of(DataArguments(sources=[A | languages[0], B | languages[1]]))
+    assert one.settings.source_language == "nl" and other.settings.target_language == "fr_CA"
+    DataArguments(sources=[A | {"target_language": "it"}], trust_data=True)
+
+
 def test_flat_settings_are_one_source():
     (source,) = sources_of(DataArguments(data_path=["data/fra-eng.zip"]))
     assert (source.name, source.weight, source.tag) == ("fra-eng", 1.0, "")
@@ -78,6 +85,7 @@ A, B = {"data_path": "a.tsv"}, {"data_path": "b.tsv"}
         ({"sources": ["a.tsv"]}, "sources, entry 1, is 'a.tsv'; give the settings of a source"),
         ({"sources": [A, {"data_path": "data/a.csv"}]}, "entries 1 and 2, are both named 'a'"),
         ({"sources": [A | {"weight": 1}, B], "sampling_temperature": 5}, "entry 1, has a weight, and sampling_temp"),
+        ({"sources": [A, B | {"target_language": "de"}]}, r"entry 2 \(b\): target_language is 'de', and that of the"),
         ({"dataset": "sources"}, "dataset is 'sources' but sources is empty"),
         ({"sampling_temperature": 5}, "there is one corpus"),
         ({"max_punctuation": 50}, "max_punctuation is 50; give a share"),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import GlossaError
+from .languages import language_code
 from .paths import OPUS, PACKED
 
 # What a source may set for itself, besides its name, weight and tag: settings of the recipe, by their kind.
@@ -64,7 +65,14 @@ def check_sources(arguments: Any) -> list[dict]:
         )
     found: dict[str, int] = {}
     for number, entry in enumerate(entries, 1):
-        name = _source(arguments, number, entry).name
+        source = _source(arguments, number, entry)
+        name, target = source.name, source.settings.target_language
+        if not (_same_language(target, arguments.target_language) or arguments.trust_data):
+            raise GlossaError(
+                f"sources, entry {number} ({name}): target_language is {target!r}, and that of the recipe "
+                f"{arguments.target_language!r}; a model translates into one language. Leave this source out. To train "
+                "on it anyway, set trust_data to true."
+            )
         if name in found:
             raise GlossaError(
                 f"sources, entries {found[name]} and {number}, are both named {name!r}. Give one of them another name."
@@ -110,6 +118,10 @@ def _entries(given: Any) -> list[dict]:
                 'a.tsv` and so on, on the command line \'{"data_path": "a.tsv"}\'.'
             )
     return entries
+
+
+def _same_language(one: str, other: str) -> bool:
+    return (language_code(one) or one) == (language_code(other) or other)
 
 
 def _source(arguments: Any, number: int, entry: dict) -> Source:
