@@ -70,8 +70,8 @@ def check_sources(arguments: Any) -> list[dict]:
         if not (_same_language(target, arguments.target_language) or arguments.trust_data):
             raise GlossaError(
                 f"sources, entry {number} ({name}): target_language is {target!r}, and that of the recipe "
-                f"{arguments.target_language!r}; a model translates into one language. Leave this source out. To train "
-                "on it anyway, set trust_data to true."
+                f"{arguments.target_language!r}; a model translates into one language. Leave this source out. To "
+                "train on it anyway, set trust_data to true."
             )
         if name in found:
             raise GlossaError(

@@ -8,7 +8,7 @@ import logging
 import re
 import sys
 import unicodedata
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy
 import xxhash
@@ -35,6 +35,7 @@ def _ignored() -> dict[int, None]:
 _IGNORED_CATEGORIES = {"Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Zs", "Zl", "Zp", "Cc", "Cf"}
 
 
+@lru_cache(maxsize=8)  # several filters ask for the sides of one pair
 def normalize_side(text: str) -> str:
     """The form in which sentences are compared: NFKC, case-folded, without punctuation and white space.
 
