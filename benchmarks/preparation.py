@@ -1,7 +1,7 @@
 """What the preparation of pairs costs: CPU-seconds and memory of reading, cleaning, filtering and splitting.
 
-`python -m benchmarks preparation --pairs 500000` generates English-French pairs from the patterns of the embedded
-corpus, two in each pair and in one of ten a number, and prepares them as `glossa data` does: without filters, with all but
+`python -m benchmarks preparation --pairs 500000` makes English-French pairs of two from the patterns of the embedded
+corpus, one in ten with a number, and prepares them as `glossa data` does: without filters, with all but
 `filter_language`, and with all. Every row of the table is a process of its own, without a cache.
 """
 

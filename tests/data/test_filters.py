@@ -168,14 +168,30 @@ def test_ten_examples_of_each_reason_with_their_place(tmp_path):
     assert report.examples["filter_html"][0] == first | {"excerpt": "<b> 0 | x 0"}
 
 
+def test_an_example_names_the_file_that_its_row_is_in(tmp_path):
+    names = [str(written(tmp_path / f"{name}.tsv", "Go\tLos\n<b>\tx\nno tab\n")) for name in "abc"]
+    arguments = DataArguments(data_path=names, target_language="de", trust_data=True, filter_html=True)
+    _, report = clean(load_source(arguments), arguments)
+    examples = report.malformed_rows + report.examples["filter_html"] + report.examples["duplicates"]
+    places = [(row["file"], row["line"]) for row in examples]
+    assert places == [(name, line) for lines in (3, 2) for name in names for line in [lines]] + [
+        (name, line) for name in names[1:] for line in [1]
+    ]
+
+
 def test_the_sentences_of_evaluation_files_are_excluded(tmp_path):
     pairs = written(tmp_path / "test.tsv", "en\tde\nThe End.\tSchluss jetzt\n")
     lines = written(tmp_path / "test.de", "Guten Tag!\n\n")
     text = "the end\tSchluss\nHello\tguten tag\nHi\tHallo\n"
     kept, report = cleaned(tmp_path, text, exclude=[str(pairs), str(lines)])
     assert kept == [("Hi", "Hallo")] and report.splits["train"]["exclude"] == 2
-    written(pairs, "en\tde\nHi there\tHallo\n")
-    assert cleaned(tmp_path, text, exclude=[str(pairs)])[1].splits["train"]["exclude"] == 1, "changed files are read"
+    arguments = DataArguments(
+        data_path=[str(tmp_path / "a.tsv")], target_language="de", trust_data=True, exclude=[str(pairs)]
+    )
+    rows = load_source(arguments)
+    assert clean(rows, arguments)[1].splits["train"]["exclude"] == 1
+    written(pairs, "en\tde\nHi there\tHallo\nHello\tx\n")
+    assert clean(rows, arguments)[1].splits["train"]["exclude"] == 2, "the changed file counts, not the cached result"
 
 
 def test_a_broken_row_of_an_excluded_file_stops(tmp_path, documented):
