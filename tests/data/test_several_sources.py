@@ -1,6 +1,7 @@
 """Several sources to training pairs and held-out pairs: counts, weights, tags, and no sentence in two splits."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -50,6 +51,7 @@ def test_counts_weights_and_tags_of_two_sources(tmp_path):
     assert all(source.startswith("<bt> b source") for source, _ in train[20:])
     assert len(set(chosen)) == 10 and set(chosen) < set(numbered("b", 20))
     assert pairs(prepare_pairs(settings)[0]["train"]) == train, "the same half again"
+    assert pairs(prepare_pairs(replace(settings, split_seed=2))[0]["train"])[20:] != train[20:], "another half"
 
 
 def test_no_sentence_is_in_two_splits_whatever_the_source(tmp_path):
