@@ -20,6 +20,8 @@ BENCHMARKS = {
     "defects": ("defects", "what the defects of a published tutorial system cost in BLEU"),
     "reproduce": ("reproduce", "the tables of docs/results.md, from recipes; finished runs are not repeated"),
     "race": ("race", "time to a given BLEU on Multi30k, beside MarianMT under the stock Seq2SeqTrainer"),
+    "preparation": ("preparation", "CPU time and memory of reading, cleaning, filtering and splitting pairs"),
+    "noise": ("noise", "precision and recall of the filters on noise put into Multi30k, and what it costs in BLEU"),
     "pretraining": ("pretraining", "what pretraining on texts is worth where pairs are few"),
 }
 

@@ -4,8 +4,8 @@ import pytest
 from datasets import Dataset, DatasetDict
 
 from glossa.data.arguments import DataArguments
-from glossa.data.cleaning import DataReport
 from glossa.data.encoding import tokenize_pairs
+from glossa.data.report import DataReport
 from glossa.data.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
 

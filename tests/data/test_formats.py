@@ -1,42 +1,20 @@
-"""Arrays of JSON, Excel, TMX, XLIFF, PO and archives of OPUS: handwritten files, and files from the libraries."""
+"""Arrays of JSON, Excel, archives of OPUS, and columns by number: handwritten files, and files from the libraries."""
 
 import gzip
 import json
-import sys
 import tracemalloc
 import zipfile
 from datetime import date
 
 import openpyxl
 import pytest
-from translate.storage import pypo, tmx, xliff, xliff2
+from reading import REVERSE, read, refused, written
 
 from glossa.data import formats
 from glossa.data.arguments import DataArguments
 from glossa.data.files import MAX_LINE
-from glossa.data.readers import Columns, read_rows
+from glossa.data.readers import Columns
 from glossa.data.sources import load_source
-from glossa.errors import GlossaError
-
-BY_LANGUAGE = Columns((("en", "fr"), ("source", "target")))
-REVERSE = Columns((("fr", "en"), ("source", "target")))
-
-
-def read(path, columns=BY_LANGUAGE, limit=None):
-    return list(read_rows((path,), columns, limit))
-
-
-def written(path, text):
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-def refused(documented, path, message, columns=BY_LANGUAGE):
-    with pytest.raises(GlossaError, match=message) as error:
-        read(path, columns)
-    assert "\n" not in str(error.value)
-    documented("Data", error.value)
-
 
 # JSON arrays
 
@@ -167,228 +145,6 @@ def test_workbooks_that_are_refused(tmp_path, documented, monkeypatch):
     bomb = handwritten_workbook(tmp_path / "bomb.xlsx", SHEET.format(" " * (1 << 20)))
     assert bomb.stat().st_size < 10_000
     refused(documented, bomb, "bomb.xlsx has over 1 MiB, unpacked")
-
-
-# TMX
-
-
-TMX = """<?xml version="1.0" encoding="UTF-8"?>
-{doctype}
-<tmx version="1.4"><header srclang="en-US"/><body>{units}</body></tmx>"""
-
-
-def tu(**segments):
-    variants = [f'<tuv xml:lang="{code}"><seg>{text}</seg></tuv>' for code, text in segments.items()]
-    return f"<tu>{''.join(variants)}</tu>"
-
-
-def tmx_file(path, *units, doctype='<!DOCTYPE tmx SYSTEM "tmx14.dtd">'):
-    return written(path, TMX.format(units="\n".join(units), doctype=doctype))
-
-
-def test_tmx(tmp_path):
-    marked = tu(
-        en='Press <bpt i="1">&lt;b&gt;</bpt>OK<ept i="1">&lt;/b&gt;</ept> <hi>now</hi><ph x="1">{0}</ph>!',
-        fr="Appuyez <!-- b -->sur <it pos='begin'>x</it>OK &amp; tôt<ut>x</ut> !",
-    )
-    codes = (
-        "<tu><tuv xml:lang='FR_fr'><seg>Va</seg></tuv><tuv xml:lang='de'/><tuv lang='en-US'><seg>Go</seg></tuv></tu>"
-    )
-    path = tmx_file(
-        tmp_path / "a.tmx", codes, marked, tu(en="a", de="b"), tu(en="a", fr=" "),
-        tu(**{"en": "a", "fr-CA": "b", "fr-FR": "c"}),
-        tu(en="a", fr="b").replace("</tu>", '<tuv xml:lang="fr"><seg>c</seg></tuv></tu>'), tu(en="a &ext;", fr="b"),
-    )  # fmt: skip
-    rows = read(path)
-    assert rows == [
-        ("Go", "Va", 1, ""),
-        ("Press OK now!", "Appuyez sur OK & tôt !", 2, ""),
-        ("a b", "", 3, "no pair of 'en' and 'fr'; the languages are ['en', 'de']"),
-        ("a", "", 4, "not translated"),
-        ("a b c", "", 5, "no pair of 'en' and 'fr'; the languages are ['en', 'fr-CA', 'fr-FR']"),
-        ("a b c", "", 6, "two texts in one language; the languages are ['en', 'fr', 'fr']"),
-        ("a  b", "", 7, "an entity, which is not read"),
-    ]
-    assert read(path, Columns((("en", "fr-CA"), ("source", "target"))))[4] == ("a", "b", 5, "")
-    assert read(path, REVERSE)[0] == ("Va", "Go", 1, "")
-    (tmp_path / "b.tmx.gz").write_bytes(gzip.compress(path.read_bytes()))
-    assert read(tmp_path / "b.tmx.gz") == rows
-
-
-def test_a_tmx_of_the_library(tmp_path):
-    store = tmx.tmxfile(sourcelanguage="en")
-    for english, french in (("Go", "Va"), ("a < b & c", "é")):
-        store.addtranslation(english, "en", french, "fr", comment="a note")
-    store.savefile(str(tmp_path / "a.tmx"))
-    assert read(tmp_path / "a.tmx") == [("Go", "Va", 1, ""), ("a < b & c", "é", 2, "")]
-
-
-def test_the_units_of_xml_are_freed(tmp_path, monkeypatch):
-    """Of 5,000 units, only those of the last block that the parser has read are in the tree."""
-    left = []
-    monkeypatch.setattr(formats, "_units", lambda element: left.append(len(element.getparent())) or [])
-    read(tmx_file(tmp_path / "a.tmx", *[tu(en="a", fr="b")] * 5000))
-    assert len(left) == 5000 and max(left) < 1000
-
-
-def test_entities_are_refused_and_not_expanded(tmp_path, documented):
-    secret = written(tmp_path / "secret.txt", "secret")
-    laughs = ['<!ENTITY l0 "ha">'] + [f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10)]
-    for doctype, text, name in (
-        (f"<!DOCTYPE tmx [{''.join(laughs)}]>", "&l9;", "'l0', 'l1'"),
-        (f'<!DOCTYPE tmx [<!ENTITY x SYSTEM "{secret.as_uri()}">]>', "&x;", "'x'"),
-        ('<!DOCTYPE tmx [<!ENTITY % p SYSTEM "http://localhost:9/"> %p;]>', "x", "'p'"),
-    ):
-        path = tmx_file(tmp_path / "a.tmx", tu(en=text, fr="b"), doctype=doctype)
-        refused(documented, path, rf"a.tmx declares the entities \[{name}")
-
-
-def test_an_external_entity_is_not_read_even_if_it_is_not_refused(tmp_path, monkeypatch):
-    secret = written(tmp_path / "secret.txt", "secret")
-    doctype = f'<!DOCTYPE tmx [<!ENTITY x SYSTEM "{secret.as_uri()}">]>'
-    monkeypatch.setattr(formats, "_refuse_entities", lambda *_: None)
-    path = tmx_file(tmp_path / "a.tmx", tu(en="a &x;", fr="b"), doctype=doctype)
-    assert read(path) == [("a  b", "", 1, "an entity, which is not read")]
-
-
-def test_xml_that_is_refused(tmp_path, documented):
-    refused(documented, written(tmp_path / "a.tmx", "<tmx><body>"), "a.tmx is not XML: .*line 1")
-    refused(documented, tmx_file(tmp_path / "b.tmx", tu(en="a & b", fr="c")), "b.tmx is not XML: .*line 3")
-
-
-# XLIFF
-
-
-def test_xliff_1(tmp_path):
-    units = """
-    <trans-unit id="1"><source>Press <g id="1">OK</g><x id="2"/></source><target>Appuyez <ph id="1">{0}</ph>OK</target>
-      <alt-trans><source>no</source><target>non</target></alt-trans></trans-unit>
-    <group><trans-unit id="2"><source>New</source><target state="new">Nouveau</target></trans-unit></group>
-    <trans-unit id="3"><source>None</source></trans-unit>
-    <trans-unit id="4"><source>Empty</source><target/></trans-unit>
-    <trans-unit id="5" approved="no"><source>No</source><target>Non</target></trans-unit>
-    <trans-unit id="6"><source>Check</source><target state="needs-review-translation">Vois</target></trans-unit>
-    <trans-unit id="7" approved="yes"><source>End</source><target state="final">Fin</target></trans-unit>"""
-    file = '<file source-language="{}" target-language="{}"><body>{}</body></file>'
-    other = "<trans-unit id='8'><source>Va</source><target>Go</target></trans-unit>"
-    path = written(
-        tmp_path / "a.xlf",
-        '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">'
-        f"{file.format('en-US', 'fr', units)}{file.format('fr', 'en', other)}{file.format('en', 'de', other)}</xliff>",
-    )
-    rows = [
-        ("Press OK", "Appuyez OK", 1, ""),
-        ("New Nouveau", "", 2, "not finished: its state is 'new'"),
-        ("None", "", 3, "no pair of 'en' and 'fr'; the languages are ['en-US']"),
-        ("Empty", "", 4, "not translated"),
-        ("No Non", "", 5, "not approved"),
-        ("Check Vois", "", 6, "not finished: its state is 'needs-review-translation'"),
-        ("End", "Fin", 7, ""),
-        ("Go", "Va", 8, ""),
-        ("Va Go", "", 9, "no pair of 'en' and 'fr'; the languages are ['en', 'de']"),
-    ]
-    assert read(path) == rows
-    assert read(path, REVERSE)[7] == ("Va", "Go", 8, "")
-
-
-def test_xliff_2(tmp_path):
-    path = written(
-        tmp_path / "a.xliff",
-        """<xliff version="2.0" xmlns="urn:oasis:names:tc:xliff:document:2.0"
-        srcLang="en" trgLang="fr-FR"><file id="f">
-        <unit id="u"><originalData><data id="d">x</data></originalData>
-          <segment><source>Press <pc id="1">OK</pc>.</source>
-            <target>Appuyez<ph id="2" dataRef="d"/>.</target></segment>
-          <ignorable><source> </source></ignorable>
-          <segment state="initial"><source>Go</source><target>Va</target></segment></unit></file></xliff>""",
-    )
-    assert read(path) == [
-        ("Press OK.", "Appuyez.", 1, ""),
-        ("Go Va", "", 2, "not finished: its state is 'initial'"),
-    ]
-
-
-@pytest.mark.parametrize("kind", [xliff.xlifffile, xliff2.Xliff2File])
-def test_xliff_of_the_library(tmp_path, kind):
-    store = kind()
-    store.setsourcelanguage("en")
-    store.settargetlanguage("fr")
-    store.addsourceunit("Go & run").target = "Va"
-    store.savefile(str(tmp_path / "a.xlf"))
-    assert read(tmp_path / "a.xlf") == [("Go & run", "Va", 1, "")]
-
-
-# PO
-
-
-PO = r"""
-msgid ""
-msgstr "Language: {}\nContent-Type: text/plain; charset=UTF-8\nPlural-Forms: nplurals=2; plural=(n > 1);\n"
-
-#: a.c:1
-msgid "Go \"on\"\n"
-"now"
-msgstr "Va là"
-
-#, fuzzy
-msgid "Run"
-msgstr "Cours"
-
-msgctxt "menu"
-msgid "Open"
-msgstr ""
-
-msgid "a file"
-msgid_plural "%d files"
-msgstr[0] "un fichier"
-msgstr[1] "%d fichiers"
-
-#~ msgid "Old"
-#~ msgstr "Vieux"
-"""
-
-
-def test_po(tmp_path, documented):
-    path = written(tmp_path / "a.po", PO.format("fr_FR"))
-    rows = read(path)
-    assert rows[0][1:] == ("", 0, "header")
-    assert rows[1:] == [
-        ('Go "on"\nnow', "Va là", 1, ""),
-        ("Run", "", 2, "fuzzy"),
-        ("Open", "", 3, "not translated"),
-        ("%d files", "%d fichiers", 4, ""),
-        ("Old", "", 5, "obsolete"),
-    ]
-    assert read(path, REVERSE)[1] == ("Va là", 'Go "on"\nnow', 1, "")
-    assert read(written(tmp_path / "b.po", 'msgid "Go"\nmsgstr "Va"\n')) == [("Go", "Va", 1, "")]
-    refused(
-        documented, written(tmp_path / "c.po", PO.format("de")), "c.po: its translations are in 'de', which is neither"
-    )
-
-
-def test_a_po_of_the_library(tmp_path):
-    store = pypo.pofile()
-    store.updateheader(add=True, Language="fr")
-    store.addsourceunit("Go").target = "Allez-y, « là »"
-    store.savefile(str(tmp_path / "a.po"))
-    assert read(tmp_path / "a.po")[1:] == [("Go", "Allez-y, « là »", 1, "")]
-
-
-def test_a_po_that_is_refused(tmp_path, documented, monkeypatch):
-    refused(documented, written(tmp_path / "a.po", 'msgid "Go\nmsgstr "Va"\n'), "a.po cannot be read")
-    monkeypatch.setattr(formats, "LARGEST", 1 << 20)
-    (tmp_path / "b.po.gz").write_bytes(gzip.compress(b"\n" * ((1 << 20) + 1)))
-    refused(documented, tmp_path / "b.po.gz", "b.po.gz has over 1 MiB, unpacked")
-
-
-@pytest.mark.parametrize(
-    ("name", "module", "package"),
-    [("a.po", "translate.storage.pypo", "translate-toolkit"), ("a.tmx", "lxml.etree", "lxml"),
-     ("a.xlsx", "openpyxl", "openpyxl")],
-)  # fmt: skip
-def test_a_missing_package_is_named(tmp_path, documented, monkeypatch, name, module, package):
-    monkeypatch.setitem(sys.modules, module, None)
-    refused(documented, written(tmp_path / name, "x"), f"{name} needs the package {package}")
 
 
 # Archives of OPUS

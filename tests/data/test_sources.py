@@ -33,15 +33,16 @@ def hub_folder(folder, **splits):
 
 def test_columns_of_the_raw_rows(tmp_path):
     path = tmp_path / "a.tsv"
-    path.write_text("Go\tVa\nbroken\n", encoding="utf-8")
+    path.write_text("Go\tVa\nRun\tCours\nbroken\n", encoding="utf-8")
     dataset = load_source(files(path))
     assert list(dataset) == ["train"]
     assert dataset["train"].to_list() == [
-        {"source": "Go", "target": "Va", "line": 1, "problem": "", "file": ""},
+        {"source": "Go", "target": "Va", "line": 1, "problem": "", "file": str(path)},
+        {"source": "Run", "target": "Cours", "line": 2, "problem": "", "file": ""},
         {
             "source": "broken",
             "target": "",
-            "line": 2,
+            "line": 3,
             "problem": "no tab: 1 column, where 2 or 3 are expected",
             "file": str(path),
         },
@@ -191,7 +192,7 @@ def test_unusable_paths(tmp_path, names, message):
 def test_the_real_anki_archive():
     train = load_source(files(ANKI, dataset="anki"))["train"]
     assert len(train) == 165_589
-    assert train[0] == {"source": "Go.", "target": "Va !", "line": 1, "problem": "", "file": ""}
+    assert train[0] == {"source": "Go.", "target": "Va !", "line": 1, "problem": "", "file": str(ANKI)}
     assert train[2]["target"] == "Cours\u202f!"
     assert train[165_588]["line"] == 165_589 and not any(train["problem"])
 

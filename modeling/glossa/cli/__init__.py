@@ -18,6 +18,7 @@ from ..errors import GlossaError
 
 COMMANDS = {
     "train": "train a translator from sentence pairs",
+    "data": "show what cleaning and filters leave of the pairs",
     "score": "score it on held-out pairs: BLEU, chrF++, TER",
     "translate": "translate lines of text",
     "demo": "try it in a browser on this machine",

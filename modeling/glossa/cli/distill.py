@@ -88,6 +88,7 @@ def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
     from dataclasses import fields
 
     from ..data.arguments import DataArguments
+    from ..data.mixture import unmixed
     from ..data.pairs import load_pairs, prepare_pairs
     from ..data.texts import prepare_texts
     from ..run_folder import RunFolder
@@ -109,7 +110,7 @@ def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
         if not recipe:
             raise GlossaError(f"{first} does not say what it was trained on. Give --data_path.")
         names = {entry.name for entry in fields(DataArguments)}
-        chosen = {name: value for name, value in recipe.items() if name in names} | {"trust_data": True}
+        chosen = unmixed({name: value for name, value in recipe.items() if name in names}) | {"trust_data": True}
         pairs = prepare_pairs(DataArguments(**chosen))[0]["train"]
     return list(zip(pairs["source"], pairs["target"], strict=True)), (source, target)
 

@@ -11,7 +11,8 @@ import sys
 import textwrap
 
 from ..data.arguments import DataArguments, TokenizerArguments
-from ..data.paths import file_groups
+from ..data.mixture import sources_of
+from ..data.paths import file_groups, is_remote
 from ..errors import GlossaError
 from ..training import catalog
 
@@ -47,8 +48,16 @@ def check(argv: list[str]) -> None:
     for kind in (DataArguments, TokenizerArguments):
         names = {field.name for field in dataclasses.fields(kind)}
         settings = kind(**{name: value for name, value in given.items() if name in names})
-        for name in ("data_path", "validation_path", "test_path"):
-            file_groups(getattr(settings, name, []))
+        if isinstance(settings, DataArguments):
+            for source in sources_of(settings):
+                check_paths(source.settings.data_path, source.settings.exclude)
+            check_paths(settings.validation_path, settings.test_path)
+
+
+def check_paths(*lists: list[str]) -> None:
+    """Raise `GlossaError` if a file does not exist; those that will be downloaded are not looked at."""
+    for given in lists:
+        file_groups([path for path in given if not is_remote(path)])
 
 
 def local_devices() -> int:
@@ -79,9 +88,9 @@ def launch(argv: list[str], processes: int) -> None:
         sys.exit(1)
 
 
-def print_help(everything: bool) -> None:
-    """Print the common settings, or all of them by group."""
-    print(__doc__)
+def print_help(everything: bool, purpose: str | None = __doc__) -> None:
+    """Print the purpose of a command, and the common settings or all of them by group."""
+    print(purpose)
     print(f"Recipes: {', '.join(catalog.recipes())}")
     settings = catalog.settings()
     groups: dict[str, list[catalog.Setting]] = {}

@@ -7,7 +7,6 @@ import hashlib
 import logging
 import os
 import tempfile
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import datasets
 from huggingface_hub.file_download import http_get
 
 from ..errors import GlossaError, http_errors
+from .downloads import is_intact
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ def download_anki(language: str, cache_dir: str | Path | None = None, urls: Sequ
             except unreachable as error:
                 failures.append(f"{url}: {error}".splitlines()[0])
                 break
-            if _is_intact(temporary):
+            if is_intact(temporary):
                 checksum.write_text(f"{_sha256(temporary)}  {name}\n")
                 os.replace(temporary, path)
                 return path
@@ -96,14 +96,6 @@ def _fetch(url: str, folder: Path) -> Path:
             os.unlink(file.name)
             raise
     return Path(file.name)
-
-
-def _is_intact(path: Path) -> bool:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return archive.testzip() is None
-    except zipfile.BadZipFile:
-        return False
 
 
 def _sha256(path: Path) -> str:

@@ -5,6 +5,7 @@ from typing import Literal
 
 from ..errors import GlossaError
 from .languages import settled_code
+from .mixture import check_sources
 
 NORMALIZATION_STEPS = ("nfkc", "lowercase", "hyphens_to_spaces", "strip_punctuation")
 
@@ -22,8 +23,8 @@ class DataArguments:
         default="embedded",
         metadata={
             "help": "Source of the pairs: 'embedded' (the small corpus in the package), 'anki' "
-            "(manythings.org/anki), 'files' (give data_path), a Hub data set such as 'wmt/wmt14', or a folder "
-            "that load_dataset reads."
+            "(manythings.org/anki), 'files' (give data_path), 'sources' (give sources), a Hub data set such as "
+            "'wmt/wmt14', or a folder that load_dataset reads."
         },
     )
     dataset_config: str | None = field(
@@ -34,8 +35,23 @@ class DataArguments:
         default_factory=list,
         metadata={
             "help": "Local pairs instead of a download: any number of tables (.tsv .txt .csv .jsonl, .tmx .xlsx and "
-            "more, see docs/data.md), folders or patterns (data/*.tsv), or two line-aligned text files, source then "
-            "target. For pretraining also text files with one text per line, or tables with a text_column."
+            "more, see docs/data.md), folders, patterns (data/*.tsv), URLs, corpora of OPUS (opus:Books/v1), or two "
+            "line-aligned text files, source then target. For pretraining also text files with one text per line, or "
+            "tables with a text_column."
+        },
+    )
+    sources: list[str] = field(
+        default_factory=list,
+        metadata={
+            "help": "Several corpora, instead of dataset and data_path: a list of sources, each with its own settings "
+            '(see docs/data.md). On the command line, JSON: \'[{"data_path": "a.tsv", "weight": 2}, ...]\'.'
+        },
+    )
+    sampling_temperature: float | None = field(
+        default=None,
+        metadata={
+            "help": "Instead of weights of the sources: shares proportional to size^(1/T), where the largest source "
+            "is seen once an epoch, such as 5. Default: every row once."
         },
     )
     validation_path: list[str] = field(
@@ -122,6 +138,63 @@ class DataArguments:
         default=False,
         metadata={"help": "Drop training pairs whose two sides are equal."},
     )
+    repair_text: bool = field(
+        default=False,
+        metadata={"help": "Repair training text that was decoded wrongly (Ã© for é), by ftfy."},
+    )
+    exclude: list[str] = field(
+        default_factory=list,
+        metadata={
+            "help": "Evaluation files, of pairs or of lines: drop training pairs with a side that occurs in them; "
+            "case, punctuation and white space are ignored."
+        },
+    )
+    max_characters: int | None = field(
+        default=None,
+        metadata={"help": "Drop training pairs with more characters than this on either side."},
+    )
+    max_character_ratio: float | None = field(
+        default=None,
+        metadata={
+            "help": "Drop training pairs if one side has more than this many times the characters of the other."
+        },
+    )
+    max_punctuation: float | None = field(
+        default=None,
+        metadata={
+            "help": "Drop training pairs with a side of which more than this share is not letters, spaces apart: 0.5."
+        },
+    )
+    filter_html: bool = field(
+        default=False,
+        metadata={"help": "Drop training pairs with tags or entities of HTML."},
+    )
+    filter_copied: bool = field(
+        default=False,
+        metadata={
+            "help": "Drop training pairs with equal sides (case, punctuation and white space ignored), or whose "
+            "target has at least four words, of which four in five are also in the source."
+        },
+    )
+    filter_digits: bool = field(
+        default=False,
+        metadata={"help": "Drop training pairs whose numbers differ; those up to 12 may be words on the other side."},
+    )
+    filter_script: bool = field(
+        default=False,
+        metadata={"help": "Drop training pairs with a side that is mostly not in the script of its language."},
+    )
+    filter_language: bool = field(
+        default=False,
+        metadata={"help": "Drop training pairs with a side that py3langid takes for another language."},
+    )
+    near_duplicates: bool = field(
+        default=False,
+        metadata={
+            "help": "Drop training pairs that are equal to an earlier one without digits, punctuation, case and white "
+            "space."
+        },
+    )
     split_sentences: bool = field(
         default=False,
         metadata={
@@ -146,7 +219,7 @@ class DataArguments:
     )
 
     def __post_init__(self):
-        for name in ("data_path", "validation_path", "test_path"):
+        for name in ("data_path", "validation_path", "test_path", "exclude"):
             # In YAML, a single path is often written without list brackets.
             if isinstance(getattr(self, name), str):
                 setattr(self, name, [getattr(self, name)])
@@ -159,6 +232,10 @@ class DataArguments:
             "max_validation_samples": 1,
             "max_test_samples": 1,
             "split_seed": 0,
+            "max_characters": 1,
+            "max_character_ratio": 1,
+            "max_punctuation": 0,
+            "sampling_temperature": 1,
         }
         minimum |= {"validation_size": 0, "test_size": 0, "max_length": 2, "max_length_ratio": 1}
         for setting in fields(self):
@@ -170,6 +247,8 @@ class DataArguments:
                 )
             if numeric and value < minimum[setting.name]:
                 raise GlossaError(f"{setting.name} is {value}; it must be at least {minimum[setting.name]}.")
+        if (self.max_punctuation or 0) > 1:
+            raise GlossaError(f"max_punctuation is {self.max_punctuation}; give a share of the characters below 1.")
         for name in ("validation_size", "test_size"):
             value = getattr(self, name)
             if value is not None and value > 1 and value != int(value):
@@ -189,9 +268,22 @@ class DataArguments:
                 f"source_column is {self.source_column!r} and target_column is {self.target_column!r}; "
                 "give both, or neither."
             )
+        self._check_sources()
         if self.dataset == "files" and not self.data_path:
             raise GlossaError(
                 "dataset is 'files' but data_path is empty; give one file of pairs or two aligned files."
+            )
+
+    def _check_sources(self) -> None:
+        if self.sources:
+            # A recipe writes them as mappings, the command line as JSON.
+            setattr(self, "sources", check_sources(self))  # noqa: B010
+            self.dataset = "sources"
+        elif self.dataset == "sources":
+            raise GlossaError("dataset is 'sources' but sources is empty; give a list of sources.")
+        elif self.sampling_temperature is not None:
+            raise GlossaError(
+                f"sampling_temperature is {self.sampling_temperature}, but there is one corpus; it is for sources."
             )
 
 

@@ -1,95 +1,98 @@
 """Raw rows to clean pairs, with counts of dropped rows by reason."""
 
 import logging
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
+import ftfy
 import numpy
+import pyarrow.compute
 import xxhash
-from datasets import Dataset, DatasetDict, Features, Value
+from datasets import Dataset, DatasetDict, Features, Value, concatenate_datasets
 
 from .. import sentences_glossa
 from ..errors import GlossaError
 from ..sentences_glossa import clean_text, split_text
-from . import plausibility, readers, splitting
+from . import filters, languages, plausibility, readers, splitting
 from .arguments import DataArguments
 from .caching import cached_map
+from .excluded import excluded_sides
 from .readers import CONTINUED, HEADER
-from .splitting import normalize_side
+from .report import EXAMPLES, DataReport
+from .splitting import normalize_side, without_digits
 
 logger = logging.getLogger(__name__)
 
-OUTCOMES = ("kept", "malformed", "empty", "identical", "kept_out", "header", "continued")  # of a row, as numbers
-KEPT, MALFORMED, EMPTY, IDENTICAL, KEPT_OUT, IS_HEADER, IS_CONTINUED = range(7)
-EXAMPLES = 10
-_CHECKED = Features(
-    {"source": Value("string"), "target": Value("string"), "key": Value("uint64"), "outcome": Value("uint8")}
-)
+# Of a row, as numbers.
+OUTCOMES = ("kept", "malformed", "empty", "identical", "kept_out", "header", "continued", "exclude", *filters.NAMES)
+KEPT, MALFORMED, EMPTY, IDENTICAL, KEPT_OUT, IS_HEADER, IS_CONTINUED, EXCLUDED = range(8)
+EXCERPT = 80  # characters of a side in an example
+_CHECKED = {"source": Value("string"), "target": Value("string"), "key": Value("uint64"), "outcome": Value("uint8")}
 
 
 @dataclass
-class DataReport:
-    """Counts of the data preparation; `to_dict()` is JSON-serializable.
+class Loaded:
+    """The raw rows of one source: its name in the report, its splits and its settings."""
 
-    Attributes:
-        splits: Row counts by split and outcome. `read` (every line of a file) and `split` (rows added by
-            `split_sentences`) are together malformed, empty, identical, duplicates, kept and, where there are any,
-            kept_out, header and continued (further lines of a row of several lines). Later steps add more.
-        malformed_rows: The first ten, each with file, line, reason and excerpt.
-        sizes: Pairs by split.
-        languages: The language of each side that most of a sample is in, by split; only of sides with a clear answer.
-        overlap: Evaluation pairs that share a side with training, by split and side.
-        fingerprints: A hash of the texts of each split, which a resumed run compares.
-    """
+    name: str
+    splits: DatasetDict
+    settings: DataArguments
 
-    splits: dict[str, dict[str, int]] = field(default_factory=dict)
-    malformed_rows: list[dict] = field(default_factory=list)
-    sizes: dict[str, int] = field(default_factory=dict)
-    languages: dict[str, dict[str, str]] = field(default_factory=dict)
-    overlap: dict[str, dict[str, int]] = field(default_factory=dict)
-    fingerprints: dict[str, str] = field(default_factory=dict)
 
-    def to_dict(self) -> dict:
-        return asdict(self)
+@dataclass
+class _Seen:
+    """The hashes of the pairs of a split so far."""
+
+    keys: dict[str, numpy.ndarray] = field(default_factory=dict)
+
+    def first(self, kind: str, keys: numpy.ndarray) -> numpy.ndarray:
+        """The places of the keys that are new, each once, in order; they are then known."""
+        unique, earliest = numpy.unique(keys, return_index=True)
+        if kind in self.keys:
+            new = ~numpy.isin(unique, self.keys[kind], assume_unique=True)
+            self.keys[kind] = numpy.union1d(self.keys[kind], unique)
+            return numpy.sort(earliest[new])
+        self.keys[kind] = unique
+        return numpy.sort(earliest)
 
 
 def clean(dataset: DatasetDict, arguments: DataArguments, sides: bool = True) -> tuple[DatasetDict, DataReport]:
-    """Clean pairs (columns `source`, `target`) in their original order, and a report of what was dropped.
+    """As `clean_sources`, for the rows of one source."""
+    return clean_sources([Loaded(arguments.dataset, dataset, arguments)], sides)
 
-    Drops malformed rows, rows with an empty side, pairs with a side in `keep_out` and repeated pairs of a split; with
-    `drop_identical` also training pairs with equal sides. With `split_sentences`, training rows are first split into
-    pairs of sentences. Raises `GlossaError` if no pair is left, with `strict` at the first malformed row, and without
-    `trust_data` if the data are implausible; `sides=False` says that source and target are the same text.
+
+def clean_sources(sources: Sequence[Loaded], sides: bool = True) -> tuple[DatasetDict, DataReport]:
+    """Clean pairs (columns `source`, `target`) of all sources, in their order, and a report of what was dropped.
+
+    Drops malformed rows, rows with an empty side, pairs with a side in `keep_out` and repeated pairs of a split, also
+    those of an earlier source; of training also pairs that a filter drops, and with `drop_identical` those with equal
+    sides. With `split_sentences`, training rows are first split into pairs of sentences. Raises `GlossaError` if no
+    pair of a source is left, with `strict` at the first malformed row, and without `trust_data` if the data are
+    implausible; `sides=False` says that source and target are the same text.
     """
-    report = DataReport()
-    cleaned = {split: _clean_split(split, rows, arguments, report, sides) for split, rows in dataset.items()}
+    report, cleaned = DataReport(), {}
+    for split in dict.fromkeys(split for source in sources for split in source.splits):
+        seen, named = _Seen(), len(sources) > 1
+        parts = [
+            _clean_split(split, source, f"{source.name}, {split}" if named else split, report, seen, sides)
+            for source in sources
+            if split in source.splits
+        ]
+        cleaned[split] = concatenate_datasets(parts) if len(parts) > 1 else parts[0]
     return DatasetDict(cleaned), report
 
 
-def _clean_split(split: str, rows: Dataset, arguments: DataArguments, report: DataReport, sides: bool) -> Dataset:
+def _clean_split(split: str, source: Loaded, title: str, report: DataReport, seen: _Seen, sides: bool) -> Dataset:
+    rows, arguments = source.splits[split], source.settings
     counts = {"read": len(rows)}
     if arguments.split_sentences and split == "train":
         rows = _split_rows(rows)
         counts["split"] = len(rows) - counts["read"]
-    rules = {
-        "drop_identical": arguments.drop_identical and split == "train",
-        "keep_out": sorted(map(normalize_side, arguments.keep_out)),
-    }
-    checked = cached_map(
-        rows,
-        _check_rows,
-        sorted(rules.items()),
-        [sentences_glossa, readers, splitting],
-        fn_kwargs=rules,
-        remove_columns=rows.column_names,
-        features=_CHECKED,
-        desc=f"cleaning {split}",
-    )
+    rules = _rules(arguments, split == "train")
+    checked = _checked(rows, rules, title)
     outcome = checked.data.column("outcome").to_numpy()
-    malformed = rows.select(numpy.flatnonzero(outcome == MALFORMED)[:EXAMPLES])
-    examples = [
-        {"file": row["file"], "line": row["line"], "reason": row["problem"], "excerpt": row["source"][:80]}
-        for row in malformed
-    ]
+    examples = _examples(rows, numpy.flatnonzero(outcome == MALFORMED)[:EXAMPLES])
     if arguments.strict and examples:
         first = examples[0]
         raise GlossaError(
@@ -98,30 +101,109 @@ def _clean_split(split: str, rows: Dataset, arguments: DataArguments, report: Da
         )
     report.malformed_rows = (report.malformed_rows + examples)[:EXAMPLES]
     usable = numpy.flatnonzero(outcome == KEPT)
-    _, earliest = numpy.unique(checked.data.column("key").to_numpy()[usable], return_index=True)
-    kept = usable[numpy.sort(earliest)]
-    reasons = [MALFORMED, EMPTY, IDENTICAL, *([KEPT_OUT] if arguments.keep_out else [])]
-    reasons += [number for number in (IS_HEADER, IS_CONTINUED) if (outcome == number).any()]
-    counts |= {OUTCOMES[number]: int((outcome == number).sum()) for number in reasons}
-    counts |= {"duplicates": len(usable) - len(kept), "kept": len(kept)}
-    report.splits[split] = counts
-    logger.info("%s: %s", split, ", ".join(f"{count:,} {reason}" for reason, count in counts.items()))
+    if not len(usable):
+        _refuse_nothing(f"{split} split{f' of {source.name}' * (title != split)}", counts["read"], outcome, examples)
+    dropped = {name: numpy.flatnonzero(outcome == OUTCOMES.index(name)) for name in _reasons(rules, outcome)}
+    kept = usable
+    for kind, reason in (("key", "duplicates"), ("near", "near_duplicates")):
+        if kind in checked.column_names:
+            new = kept[seen.first(kind, checked.data.column(kind).to_numpy()[kept])]
+            dropped[reason], kept = numpy.setdiff1d(kept, new, assume_unique=True), new
+    counts |= {reason: len(found) for reason, found in dropped.items()} | {"kept": len(kept)}
+    if rules["repair_text"]:
+        dropped["repaired"] = kept[checked.data.column("repaired").to_numpy(zero_copy_only=False)[kept]]
+        counts["repaired"] = len(dropped["repaired"])
+    report.add_counts(split, source.name, counts)
+    for reason, found in dropped.items():
+        if len(found) and reason not in ("malformed", "header", "continued"):
+            own = _examples(rows, found[:EXAMPLES], reason, source.name)
+            report.examples[reason] = report.examples.get(reason, []) + own
+    logger.info("%s: %s", title, ", ".join(f"{count:,} {reason}" for reason, count in counts.items()))
     if examples:
-        logger.warning("%s: %d malformed rows dropped, the first: %s", split, counts["malformed"], examples[0])
+        logger.warning("%s: %d malformed rows dropped, the first: %s", title, counts["malformed"], examples[0])
     if not len(kept):
-        why = f" The first malformed row: {examples[0]}." if examples else ""
-        raise GlossaError(
-            f"No pair of the {split} split is left of {counts['read']} rows ({counts['malformed']} malformed, "
-            f"{counts['empty']} with an empty side, {counts['identical']} identical).{why} Check the format and "
-            "the languages."
-        )
+        logger.warning("%s: every pair is also in an earlier source.", title)
     pairs = checked.select_columns(["source", "target"]).select(kept)
     plausibility.check_malformed(split, counts, examples, arguments)
-    if sides:
+    if sides and len(kept):
         sample = plausibility.sample(len(kept))
-        found = plausibility.check_sides(split, pairs.select(sample), rows.select(kept[sample])["line"][:], arguments)
-        report.languages |= {split: found} if found else {}
+        clear = plausibility.check_sides(pairs.select(sample), _places(rows, kept[sample]), arguments)
+        report.languages |= {split: clear} if clear else {}
     return pairs
+
+
+def _refuse_nothing(where: str, read: int, outcome: numpy.ndarray, examples: list[dict]) -> None:
+    why = f" The first malformed row: {examples[0]}." if examples else ""
+    others = {name: int((outcome == number).sum()) for number, name in enumerate(OUTCOMES) if number > IDENTICAL}
+    filtered = "".join(f", {count} {name}" for name, count in others.items() if count)
+    raise GlossaError(
+        f"No pair of the {where} is left of {read} rows ({(outcome == MALFORMED).sum()} malformed, "
+        f"{(outcome == EMPTY).sum()} with an empty side, {(outcome == IDENTICAL).sum()} identical{filtered}).{why} "
+        "Check the format and the languages."
+    )
+
+
+def _reasons(rules: dict[str, Any], outcome: numpy.ndarray) -> list[str]:
+    """The reasons that the report has: the first three always, the others if their setting is on or they occur."""
+    names = ["malformed", "empty", "identical", *(["kept_out"] if rules["keep_out"] else [])]
+    names += [OUTCOMES[number] for number in (IS_HEADER, IS_CONTINUED) if (outcome == number).any()]
+    return [
+        *names,
+        *(["exclude"] if rules["exclude"] else []),
+        *(name for name in filters.NAMES if name in rules["chosen"]),
+    ]
+
+
+def _places(rows: Dataset, chosen: numpy.ndarray) -> list[str]:
+    """File and line of the chosen rows."""
+    return [f"{row['file']}, line {row['line']}" for row in _examples(rows, chosen)]
+
+
+def _examples(rows: Dataset, chosen: numpy.ndarray, reason: str = "", source: str = "") -> list[dict]:
+    """File, line, reason and excerpt of the chosen raw rows; with a `reason` that is not their problem, both sides."""
+    if not len(chosen):
+        return []
+    # Only the first row of a file, and rows with a problem, name it.
+    starts = numpy.flatnonzero(pyarrow.compute.not_equal(rows.data.column("file"), "").to_numpy(zero_copy_only=False))
+    before = numpy.searchsorted(starts, chosen, side="right") - 1
+    names = rows.select(starts[before.clip(0)])["file"][:] if len(starts) else [""] * len(chosen)
+    found = []
+    for row, name in zip(rows.select(chosen), names, strict=True):
+        excerpt = row["source"][:EXCERPT] + (f" | {row['target'][:EXCERPT]}" if reason else "")
+        place = {"source": source} if reason else {}
+        found.append(
+            place | {"file": name, "line": row["line"], "reason": reason or row["problem"], "excerpt": excerpt}
+        )
+    return found
+
+
+def _rules(arguments: DataArguments, training: bool) -> dict[str, Any]:
+    """What `_check_rows` needs to know. Held-out pairs are not filtered, since the easy ones would score too high."""
+    return {
+        "drop_identical": arguments.drop_identical and training,
+        "keep_out": sorted(map(normalize_side, arguments.keep_out)),
+        "repair_text": arguments.repair_text and training,
+        "near_duplicates": arguments.near_duplicates and training,
+        "exclude": excluded_sides(arguments) if training else frozenset(),
+        "chosen": filters.settings(arguments) if training else {},
+    }
+
+
+def _checked(rows: Dataset, rules: dict[str, Any], title: str) -> Dataset:
+    """The rows with clean text, the hashes of the pair, and its outcome."""
+    settings = rules | {"exclude": xxhash.xxh3_128_hexdigest(repr(sorted(rules["exclude"])).encode())}
+    features = _CHECKED | ({"near": Value("uint64")} if rules["near_duplicates"] else {})
+    features |= {"repaired": Value("bool")} if rules["repair_text"] else {}
+    return cached_map(
+        rows,
+        _check_rows,
+        sorted(settings.items()),
+        [sentences_glossa, readers, splitting, filters, plausibility, languages],
+        fn_kwargs=rules,
+        remove_columns=rows.column_names,
+        features=Features(features),
+        desc=f"cleaning {title}",
+    )
 
 
 def _split_rows(rows: Dataset) -> Dataset:
@@ -146,19 +228,66 @@ def _sentences(record: dict) -> list[tuple[str, str]]:
     return list(zip(sources, targets, strict=True))
 
 
-def _check_rows(batch: dict, drop_identical: bool, keep_out: list[str]) -> dict:
-    sources, targets = list(map(clean_text, batch["source"])), list(map(clean_text, batch["target"]))
-    keys, outcomes = [], []
+def _check_rows(
+    batch: dict,
+    drop_identical: bool,
+    keep_out: list[str],
+    repair_text: bool,
+    near_duplicates: bool,
+    exclude: frozenset[int],
+    chosen: dict[str, Any],
+) -> dict:
+    columns: dict[str, Any] = {side: batch[side] for side in ("source", "target")}
+    if repair_text:
+        repaired = {side: list(map(_repaired, texts)) for side, texts in columns.items()}
+        changed = [
+            (first, second) != (one, other) and not problem
+            for first, second, one, other, problem in zip(
+                *columns.values(), *repaired.values(), batch["problem"], strict=True
+            )
+        ]
+        columns = repaired | {"repaired": changed}
+    sources, targets = list(map(clean_text, columns["source"])), list(map(clean_text, columns["target"]))
+    tests, keys, nears, outcomes = _tests(chosen), [], [], []
     for source, target, problem in zip(sources, targets, batch["problem"], strict=True):
         # Clean text has no line feed, so the key is unambiguous. Two different pairs among ten million share a 64-bit
         # hash with a probability of three in a million.
-        keys.append(xxhash.xxh3_64_intdigest(f"{source}\n{target}".encode()))
+        keys.append(_hash(f"{source}\n{target}"))
         if problem:
             outcomes.append({HEADER: IS_HEADER, CONTINUED: IS_CONTINUED}.get(problem, MALFORMED))
+            sides = ("", "")
         elif not source or not target:
             outcomes.append(EMPTY)
-        elif keep_out and (normalize_side(source) in keep_out or normalize_side(target) in keep_out):
-            outcomes.append(KEPT_OUT)
+            sides = ("", "")
         else:
-            outcomes.append(IDENTICAL if drop_identical and source == target else KEPT)
-    return {"source": sources, "target": targets, "key": numpy.array(keys, dtype=numpy.uint64), "outcome": outcomes}
+            needed = near_duplicates or exclude or keep_out
+            sides = (normalize_side(source), normalize_side(target)) if needed else ("", "")
+            if keep_out and (sides[0] in keep_out or sides[1] in keep_out):
+                outcomes.append(KEPT_OUT)
+            elif drop_identical and source == target:
+                outcomes.append(IDENTICAL)
+            elif exclude and (_hash(sides[0]) in exclude or _hash(sides[1]) in exclude):
+                outcomes.append(EXCLUDED)
+            else:
+                outcomes.append(next((number for number, test in tests if test(source, target)), KEPT))
+        if near_duplicates:
+            nears.append(_hash("\n".join(map(without_digits, sides))))
+    columns |= {
+        "source": sources,
+        "target": targets,
+        "key": numpy.array(keys, dtype=numpy.uint64),
+        "outcome": outcomes,
+    }
+    return columns | ({"near": numpy.array(nears, dtype=numpy.uint64)} if near_duplicates else {})
+
+
+def _tests(chosen: dict[str, Any]) -> list[tuple[int, Callable[[str, str], bool]]]:
+    return [(OUTCOMES.index(name), test) for name, test in filters.tests(chosen)]
+
+
+def _hash(text: str) -> int:
+    return xxhash.xxh3_64_intdigest(text.encode())
+
+
+def _repaired(text: str) -> str:
+    return text if text.isascii() else ftfy.fix_encoding(text)

@@ -9,7 +9,7 @@ from transformers import PreTrainedTokenizerBase
 from ..errors import GlossaError
 from .arguments import DataArguments
 from .caching import cached_map
-from .cleaning import DataReport
+from .report import DataReport
 from .vocabulary import target_vocabulary
 
 logger = logging.getLogger(__name__)
@@ -66,6 +66,12 @@ def _within_limits(rows: Dataset, arguments: DataArguments, report: DataReport) 
     counts = {"too_long": int(too_long.sum()), "length_ratio": int(unequal.sum())}
     kept = numpy.flatnonzero(~too_long & ~unequal)
     report.splits["train"] |= counts
+    start = 0
+    for own in report.sources.values():  # their rows are in this order
+        end = start + int(own["seen"])
+        own |= {"too_long": int(too_long[start:end].sum()), "length_ratio": int(unequal[start:end].sum())}
+        own["seen"] = int(own["seen"]) - int(own["too_long"]) - int(own["length_ratio"])
+        start = end
     report.sizes["train"] = len(kept)
     logger.info("train: %s", ", ".join(f"{count:,} {reason}" for reason, count in counts.items()))
     if not len(kept):

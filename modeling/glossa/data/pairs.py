@@ -1,36 +1,120 @@
 """Data settings to clean, split sentence pairs."""
 
+import logging
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
-from datasets import Dataset, DatasetDict
+import numpy
+from datasets import Dataset, DatasetDict, concatenate_datasets
 
+from . import filters
 from .arguments import DataArguments
-from .cleaning import DataReport, clean
-from .sources import SPLITS, load_source
-from .splitting import check_overlap, sample_rows, split_by_component
+from .caching import cached_map
+from .cleaning import Loaded, clean, clean_sources
+from .mixture import Source, sources_of, weights
+from .report import DataReport
+from .sources import SPLITS, load_held_out, load_source
+from .splitting import check_overlap, hold_out, sample_rows, side_keys
+
+logger = logging.getLogger(__name__)
 
 
 def prepare_pairs(arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
     """Pairs (columns `source`, `target`) in "train", "validation" and "test", and a report of the preparation.
 
-    Predefined splits are kept. Missing splits are held out of the training pairs by connected components, unless their
-    size is 0. `max_validation_samples` and `max_test_samples` draw pairs with `split_seed`. Raises `GlossaError` if
-    the settings or the data are invalid.
+    Predefined splits are kept. Missing splits are held out of the training pairs of all sources by connected
+    components, unless their size is 0. `max_validation_samples` and `max_test_samples` draw pairs with
+    `split_seed`. The training rows of a source are repeated or drawn by its weight, and begin with its tag. Raises
+    `GlossaError` if the settings or the data are invalid.
     """
-    dataset, report = clean(load_source(arguments), arguments)
+    sources = sources_of(arguments)
+    for source in sources:
+        filters.check(source.settings)
+    dataset, report = clean_sources(load_sources(sources, arguments))
     missing = {
         f"{name}_size": 0 if name in dataset else getattr(arguments, f"{name}_size") for name in ("validation", "test")
     }
+    chosen = {"train": numpy.arange(len(dataset["train"]))}
     if any(size != 0 for size in missing.values()):
-        dataset |= split_by_component(dataset["train"], **missing, seed=arguments.split_seed)
+        chosen = hold_out(dataset["train"], **missing, seed=arguments.split_seed)
     for name in ("validation", "test"):
+        if name in chosen:
+            dataset[name] = dataset["train"].select(chosen[name])
         if name in dataset:
             limit = getattr(arguments, f"max_{name}_samples")
             dataset[name] = sample_rows(dataset[name], limit, arguments.split_seed)
+    keys = side_keys(dataset["train"])  # before tags are added
+    dataset["train"] = _mixed(dataset["train"], chosen, sources, arguments, report)
     dataset = DatasetDict({name: dataset[name] for name in SPLITS if name in dataset})
     report.sizes = {name: len(part) for name, part in dataset.items()}
-    report.overlap = check_overlap(dataset)
+    report.overlap = check_overlap(dataset, (keys[0][chosen["train"]], keys[1][chosen["train"]]))
     return dataset, report
+
+
+def load_sources(sources: Sequence[Source], arguments: DataArguments) -> list[Loaded]:
+    """The raw rows of every source; held-out files of the settings replace the predefined splits of the sources."""
+    if not arguments.sources:
+        return [Loaded(sources[0].name, load_source(arguments), arguments)]
+    given = load_held_out(arguments)
+    loaded = []
+    for source in sources:
+        own = load_source(replace(source.settings, validation_path=[], test_path=[]))
+        own = DatasetDict({name: rows for name, rows in own.items() if name not in given})
+        loaded.append(Loaded(source.name, own, source.settings))
+    return [*loaded, *([Loaded("held-out files", given, arguments)] if given else [])]
+
+
+def _mixed(
+    pairs: Dataset,
+    chosen: dict[str, numpy.ndarray],
+    sources: Sequence[Source],
+    arguments: DataArguments,
+    report: DataReport,
+) -> Dataset:
+    """The training rows of an epoch: of each source in turn as often as its weight says, with its tag."""
+    bounds = numpy.cumsum([0, *(report.sources[source.name]["kept"] for source in sources)])
+    blocks = []
+    for source, (start, end) in zip(sources, pairwise(bounds), strict=True):
+        own = {name: rows[(rows >= start) & (rows < end)] for name, rows in chosen.items()}
+        report.sources[source.name] |= {name: len(rows) for name, rows in own.items()}
+        blocks.append(own["train"])
+    factors = weights([len(block) for block in blocks], sources, arguments.sampling_temperature)
+    parts = []
+    for number, (source, block, weight) in enumerate(zip(sources, blocks, factors, strict=True)):
+        rows = repeated(block, weight, (arguments.split_seed, number))
+        report.sources[source.name] |= {"weight": round(weight, 4), "seen": len(rows)}
+        parts.append(rows)
+    if len(sources) > 1:
+        logger.info("seen in an epoch: %s", {name: counts["seen"] for name, counts in report.sources.items()})
+    if not any(source.tag for source in sources):
+        return pairs.select(numpy.concatenate(parts))
+    return concatenate_datasets(
+        [_tagged(pairs.select(rows), source.tag) for rows, source in zip(parts, sources, strict=True) if len(rows)]
+    )
+
+
+def repeated(rows: numpy.ndarray, weight: float, seed: Sequence[int]) -> numpy.ndarray:
+    """`rows`, in their order, each as often as `weight` says: 2 twice, 1.5 all once and a random half of them again.
+
+    Of a source with rows, at least one stays.
+    """
+    if not len(rows):
+        return rows
+    whole = int(weight)
+    rest = round((weight - whole) * len(rows)) or (whole == 0)
+    again = numpy.random.default_rng(seed).choice(rows, int(rest), replace=False)
+    return numpy.sort(numpy.concatenate([numpy.repeat(rows, whole), again]))
+
+
+def _tagged(rows: Dataset, tag: str) -> Dataset:
+    if not tag:
+        return rows
+    return cached_map(rows, _add_tag, tag, fn_kwargs={"tag": tag}, desc="tagging")
+
+
+def _add_tag(batch: dict, tag: str) -> dict:
+    return batch | {"source": [tag + text for text in batch["source"]]}
 
 
 def group_references(dataset: Dataset) -> list[tuple[str, list[str]]]:

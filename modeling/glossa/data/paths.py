@@ -12,6 +12,13 @@ TABLES = (
     ".tsv", ".tab", ".csv", ".jsonl", ".json", ".parquet", ".xlsx", ".tmx", ".xlf", ".xliff", ".po", ".zip",
 )  # fmt: skip
 
+OPUS = "opus:"  # before CORPUS/VERSION
+
+
+def is_remote(path: str | Path) -> bool:
+    """Whether an entry of `data_path` is downloaded: a URL, or a corpus of OPUS."""
+    return str(path).startswith(("https://", "http://", OPUS))
+
 
 def ending(path: str | Path) -> str:
     """The lower-case ending of a file name without that of its packing: ".tsv" of "A.TSV.gz"."""

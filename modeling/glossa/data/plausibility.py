@@ -12,7 +12,6 @@ from datasets import Dataset
 from ..errors import GlossaError
 from .arguments import DataArguments
 from .languages import language_code
-from .paths import file_groups
 from .splitting import normalize_side
 
 logger = logging.getLogger(__name__)
@@ -48,19 +47,15 @@ def sample(total: int) -> numpy.ndarray:
     return numpy.linspace(0, total - 1, min(SAMPLE, total), dtype=int)
 
 
-def check_sides(split: str, pairs: Dataset, lines: list[int], arguments: DataArguments) -> dict[str, str]:
+def check_sides(pairs: Dataset, places: list[str], arguments: DataArguments) -> dict[str, str]:
     """The languages of "source" and "target" of a sample of clean pairs, each only if it is clear.
 
-    `lines` has the line of each pair. Raises `GlossaError` if the sides are equal, of very different length, or in
-    other languages than the settings say. Few pairs, short artificial ones and unknown languages are not judged.
+    `places` has the file and line of each pair. Raises `GlossaError` if the sides are equal, of very different length,
+    or in other languages than the settings say. Few pairs, short artificial ones and unknown languages are not judged.
     """
     if len(pairs) < FEWEST:
         return {}
     sources, targets = pairs["source"][:], pairs["target"][:]
-    paths = {"train": arguments.data_path, "validation": arguments.validation_path, "test": arguments.test_path}
-    given = paths.get(split, [])
-    name = "one of " * (len(file_groups(given)) > 1) + " and ".join(given) or f"{arguments.dataset}, {split}"
-    places = [f"{name}, line {number}" for number in lines]
     _check_equal(sources, targets, places, arguments)
     _check_lengths(sources, targets, places, arguments)
     return _check_languages(sources, targets, places, arguments)
@@ -114,8 +109,8 @@ def _check_languages(
         if language is None:
             continue
         found[side] = language
-        own = _same(language_code(wanted))
-        if own & set(_identifier().labels) and _share(votes, own) < OWN:
+        own = same_languages(language_code(wanted))
+        if own & set(identifier().labels) and _share(votes, own) < OWN:
             row = votes[language][0]
             wrong.append(
                 f"{places[row]}: the {side} texts are not {wanted!r} but {language!r}, such as {_excerpt(texts[row])}"
@@ -123,7 +118,7 @@ def _check_languages(
     if not wrong:
         return found
     source, target = arguments.source_language, arguments.target_language
-    if len(wrong) == 2 and found["source"] in _same(language_code(target)):
+    if len(wrong) == 2 and found["source"] in same_languages(language_code(target)):
         advice = f"Set source_language to {target!r} and target_language to {source!r}, or exchange the files"
     else:
         advice = "Give the right files or columns, or set source_language and target_language to what they hold"
@@ -136,7 +131,7 @@ def _votes(texts: list[str]) -> dict[str | None, list[int]]:
     groups = _groups(texts)
     votes: dict[str | None, list[int]] = {}
     for group in groups if len(groups) >= FEWEST_GROUPS else []:
-        code, probability = _identifier().classify(" ".join(texts[row] for row in group)[:2000])
+        code, probability = identifier().classify(" ".join(texts[row] for row in group)[:2000])
         longest = max(group, key=lambda row: len(texts[row]))
         votes.setdefault(code if probability >= CONFIDENCE else None, []).append(longest)
     return votes
@@ -157,13 +152,14 @@ def _groups(texts: list[str]) -> list[range]:
     return groups[:: max(1, len(groups) // GROUPS)][:GROUPS]
 
 
-def _same(code: str | None) -> set[str | None]:
-    """The languages that are not told apart from this one."""
+def same_languages(code: str | None) -> set[str | None]:
+    """The languages that py3langid does not tell apart from this one, and itself."""
     return next((set(family) for family in SIMILAR if code in family), {code})
 
 
 @cache
-def _identifier():
+def identifier():
+    """The identifier of py3langid, with probabilities."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier  # its model takes half a second to load
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

@@ -23,6 +23,7 @@ from ..errors import GlossaError, http_errors
 from . import anki, columns, files, formats, languages, paths, readers
 from .arguments import DataArguments
 from .caching import cached_map, cached_rows
+from .downloads import local_paths
 from .paths import file_groups
 from .readers import Columns, pair_of, read_rows
 
@@ -34,7 +35,7 @@ FEATURES = Features(
         "target": Value("string"),
         "line": Value("int64"),  # 1-based, in the file
         "problem": Value("string"),  # "", or why the row is no pair: malformed, or `HEADER` or `CONTINUED` of readers
-        "file": Value("string"),  # of rows with a problem, else ""
+        "file": Value("string"),  # of rows with a problem and of the first row of each file, else ""
     }
 )
 SPLITS = ("train", "validation", "test")
@@ -50,24 +51,35 @@ def load_source(arguments: DataArguments) -> DatasetDict:
     """
     limit = arguments.max_train_samples
     if arguments.data_path:
-        loaded = {"train": read_files(arguments.data_path, _columns(arguments), limit)}
+        paths = local_paths(arguments.data_path, arguments)
+        loaded = {"train": read_files(paths, columns_of(arguments), limit)}
     elif arguments.dataset == "anki":
         language = anki.other_language(arguments.source_language, arguments.target_language)
-        loaded = {"train": read_files([anki.download_anki(language)], _columns(arguments), limit)}
+        loaded = {"train": read_files([anki.download_anki(language)], columns_of(arguments), limit)}
     elif arguments.dataset == "embedded":
         from .embedded.corpus import embedded_corpus
 
         loaded = _from_splits(embedded_corpus(), arguments, "the embedded corpus", "embedded")
     else:
         loaded = _from_hub(arguments)
-    for name in ("validation", "test"):
-        given = getattr(arguments, f"{name}_path")
-        if given:
-            loaded[name] = read_files(given, _columns(arguments), None)
+    loaded |= load_held_out(arguments)
     return DatasetDict({name: loaded[name] for name in SPLITS if name in loaded})
 
 
-def _columns(arguments: DataArguments) -> Columns:
+def load_held_out(arguments: DataArguments) -> DatasetDict:
+    """Raw rows of `validation_path` and `test_path`, as "validation" and "test" if they are given."""
+    given = {name: getattr(arguments, f"{name}_path") for name in SPLITS[1:]}
+    return DatasetDict(
+        {
+            name: read_files(local_paths(path, arguments), columns_of(arguments), None)
+            for name, path in given.items()
+            if path
+        }
+    )
+
+
+def columns_of(arguments: DataArguments) -> Columns:
+    """The columns of the two sides in the files of these settings."""
     if arguments.source_column:
         return Columns(((arguments.source_column, arguments.target_column),), required=True)
     names = ((arguments.source_language, arguments.target_language), ("source", "target"))
@@ -89,10 +101,11 @@ def read_files(given, columns: Columns, limit: int | None) -> Dataset:
 def _file_rows(groups: tuple[tuple[Path, ...], ...], columns: Columns, limit: int | None) -> Iterator[dict]:
     left = limit
     for group in groups:
-        name, rows = " and ".join(map(str, group)), 0
+        name, rows, first = " and ".join(map(str, group)), 0, True
         for source, target, line, problem in read_rows(group, columns, left):
             rows += problem not in (readers.HEADER, readers.CONTINUED)
-            yield _row(source, target, line, problem, name)
+            yield _row(source, target, line, problem, name if problem or first else "")
+            first = False
         if not rows:
             raise GlossaError(f"{name} is empty: it has no rows. Give a file with at least one pair.")
         if left is not None:
@@ -107,7 +120,7 @@ def _row(source: str, target: str, line: int, problem: str, file: str) -> dict:
         "target": target,
         "line": line,
         "problem": problem,
-        "file": file if problem else "",
+        "file": file,
     }
 
 
@@ -153,7 +166,7 @@ def _from_splits(splits, arguments: DataArguments, name: str, version: str) -> d
         example = rows.features or next(iter(rows), None)
         if example is None:
             raise GlossaError(f"{name}, {split} is empty: it has no rows. Choose another data set or split.")
-        column, source, target = _find_columns(example, _columns(arguments), name)
+        column, source, target = _find_columns(example, columns_of(arguments), name)
         keys = {"column": column, "source": source, "target": target, "file": f"{name}, {split}"}
         if isinstance(rows, IterableDataset):
             stream = rows if limit is None else rows.take(limit)
@@ -202,7 +215,7 @@ def _batch_rows(batch: dict, indices: list[int], column, source, target, file: s
             dict(zip((source, target), pair, strict=True)) for pair in zip(batch[source], batch[target], strict=True)
         ]
     rows = [
-        _row(*pair[:2], index + 1, pair[2], file)
+        _row(*pair[:2], index + 1, pair[2], file if pair[2] or not index else "")
         for index, record in zip(indices, records, strict=True)
         for pair in [pair_of(record or {source: None, target: None}, source, target)]
     ]
@@ -214,4 +227,4 @@ def _stream_rows(stream: IterableDataset, keys: dict) -> Iterator[dict]:
     for line, record in enumerate(stream, 1):
         record = (record[column] if column else record) or {source: None, target: None}
         first, second, problem = pair_of(record, source, target)
-        yield _row(first, second, line, problem, file)
+        yield _row(first, second, line, problem, file if problem or line == 1 else "")

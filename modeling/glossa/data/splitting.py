@@ -5,9 +5,10 @@ share a side are therefore connected in a graph, and whole connected components 
 """
 
 import logging
+import re
 import sys
 import unicodedata
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy
 import xxhash
@@ -22,6 +23,7 @@ logger = logging.getLogger(__name__)
 
 # Pairs of a split by default: public test sets have 1,000 to 3,000, and scores of fewer than 500 pairs say little.
 SMALLEST_SPLIT, LARGEST_SPLIT = 500, 2000
+_DIGITS = re.compile(r"\d+")
 _KEYS = Features({"source": Value("uint64"), "target": Value("uint64")})
 
 
@@ -35,6 +37,7 @@ def _ignored() -> dict[int, None]:
 _IGNORED_CATEGORIES = {"Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Zs", "Zl", "Zp", "Cc", "Cf"}
 
 
+@lru_cache(maxsize=8)  # several filters ask for the sides of one pair
 def normalize_side(text: str) -> str:
     """The form in which sentences are compared: NFKC, case-folded, without punctuation and white space.
 
@@ -46,7 +49,15 @@ def normalize_side(text: str) -> str:
 def split_by_component(
     dataset: Dataset, validation_size: float | None, test_size: float | None, seed: int
 ) -> DatasetDict:
-    """Split pairs (columns `source`, `target`) into "train", "validation" and "test" that share no side.
+    """Split pairs (columns `source`, `target`) into "train", "validation" and "test", as `hold_out` says."""
+    chosen = hold_out(dataset, validation_size, test_size, seed)
+    return DatasetDict({name: dataset.select(rows) for name, rows in chosen.items()})
+
+
+def hold_out(
+    dataset: Dataset, validation_size: float | None, test_size: float | None, seed: int
+) -> dict[str, numpy.ndarray]:
+    """The rows of pairs (columns `source`, `target`) for "train", "validation" and "test", which share no side.
 
     A size below 1 is a share of the pairs (at least one pair), a size from 1 a number of pairs; 0 means no split, and
     None one pair in a hundred, but at least 500 (or one in ten, if these are fewer) and at most 2,000.
@@ -70,8 +81,8 @@ def split_by_component(
     for number, (name, size) in enumerate(wanted.items(), 1):
         order = _hold_out(order, sizes, size, assigned, number)
         if size:
-            splits[name] = dataset.select(numpy.flatnonzero(assigned[component] == number))
-    splits = {"train": dataset.select(numpy.flatnonzero(assigned[component] == 0)), **splits}
+            splits[name] = numpy.flatnonzero(assigned[component] == number)
+    splits = {"train": numpy.flatnonzero(assigned[component] == 0), **splits}
     for name, part in splits.items():
         if not len(part):
             raise GlossaError(
@@ -80,7 +91,12 @@ def split_by_component(
                 f"sizes, or set {name}_path."
             )
     logger.info("split: %s", {name: len(part) for name, part in splits.items()})
-    return DatasetDict(splits)
+    return splits
+
+
+def without_digits(side: str) -> str:
+    """A normalized side without digits, for the comparison of near duplicates."""
+    return _DIGITS.sub("", side)
 
 
 def sample_rows(rows: Dataset, count: int | None, seed: int) -> Dataset:
@@ -111,7 +127,7 @@ def _hold_out(order, sizes, wanted: int, assigned, number: int) -> numpy.ndarray
 
 def _components(dataset: Dataset) -> numpy.ndarray:
     """Component number of each pair, int32 (pairs,)."""
-    sources, targets = _side_keys(dataset)
+    sources, targets = side_keys(dataset)
     source_keys, source = numpy.unique(sources, return_inverse=True)
     target_keys, target = numpy.unique(targets, return_inverse=True)
     nodes = len(source_keys) + len(target_keys)
@@ -121,7 +137,7 @@ def _components(dataset: Dataset) -> numpy.ndarray:
     return labels[source]
 
 
-def _side_keys(dataset: Dataset) -> tuple[numpy.ndarray, numpy.ndarray]:
+def side_keys(dataset: Dataset) -> tuple[numpy.ndarray, numpy.ndarray]:
     """64-bit hashes of the normalized sides, two uint64 (pairs,). A collision only joins two groups."""
     keys = cached_map(
         dataset,
@@ -141,16 +157,19 @@ def _hash_sides(batch: dict) -> dict:
     }
 
 
-def check_overlap(dataset: DatasetDict) -> dict[str, dict[str, int]]:
+def check_overlap(
+    dataset: DatasetDict, train: tuple[numpy.ndarray, numpy.ndarray] | None = None
+) -> dict[str, dict[str, int]]:
     """Pairs of each evaluation split with a normalized side that occurs in training: {split: {side: count}}.
 
-    Logs a warning if there are any, since they inflate scores.
+    `train` are the `side_keys` of the training pairs, by default of those in `dataset`. Logs a warning if there are
+    any, since they inflate scores.
     """
-    train = dict(zip(_KEYS, _side_keys(dataset["train"]), strict=True))
+    known = dict(zip(_KEYS, train or side_keys(dataset["train"]), strict=True))
     overlap = {}
     for split in [name for name in dataset if name != "train"]:
-        held_out = dict(zip(_KEYS, _side_keys(dataset[split]), strict=True))
-        overlap[split] = {side: int(numpy.isin(held_out[side], train[side]).sum()) for side in _KEYS}
+        held_out = dict(zip(_KEYS, side_keys(dataset[split]), strict=True))
+        overlap[split] = {side: int(numpy.isin(held_out[side], known[side]).sum()) for side in _KEYS}
         if any(overlap[split].values()):
             logger.warning(
                 "%s: of %d pairs, %d sources and %d targets also occur in training; this inflates scores.",

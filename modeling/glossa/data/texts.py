@@ -14,11 +14,14 @@ from ..errors import GlossaError
 from . import corruption
 from .arguments import DataArguments
 from .caching import cached_map
-from .cleaning import DataReport, clean
+from .cleaning import clean
 from .corruption import PretrainingCollator
+from .downloads import local_paths
+from .filters import OF_PAIRS
 from .pairs import prepare_pairs
 from .paths import file_groups, is_table
 from .readers import Columns
+from .report import DataReport
 from .sources import load_source, read_files
 from .splitting import check_overlap, sample_rows, split_by_component
 
@@ -38,10 +41,23 @@ def prepare_texts(arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
     In the first two cases, `validation_size` texts are held out if there are no validation texts. `max_train_samples`
     limits the rows of each file. Raises `GlossaError` if the settings or the data are invalid.
     """
+    arguments = replace(
+        arguments,
+        data_path=local_paths(arguments.data_path, arguments),
+        validation_path=local_paths(arguments.validation_path, arguments),
+    )
+    if arguments.sources and arguments.text_column is not None:
+        raise GlossaError(
+            f"text_column is {arguments.text_column!r}, but the sources hold pairs. Leave it out, or give texts as "
+            "data_path."
+        )
     if arguments.text_column is None and (not arguments.data_path or any(map(is_table, _files(arguments.data_path)))):
         pairs, report = prepare_pairs(arguments)
         texts = DatasetDict({split: _sides(rows) for split, rows in pairs.items() if split != "test"})
     else:
+        for name in OF_PAIRS:
+            if getattr(arguments, name):
+                raise GlossaError(f"{name} is true, but the data are texts in any language. Leave it out.")
         # A text becomes a pair with itself, so that the cleaning and splitting of pairs apply.
         rows, report = clean(load_texts(arguments), replace(arguments, drop_identical=False), sides=False)
         if "validation" not in rows and arguments.validation_size != 0:

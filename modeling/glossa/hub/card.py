@@ -15,11 +15,12 @@ from ..data.languages import language_name
 from ..errors import GlossaError, http_errors
 from ..evaluation.scoring import METRICS, NORMALIZED, REFERENCES, distinct
 from ..run_folder import RunFolder, table_cell
+from .corpora import corpora
 
 # Inside the package, because the Trainer writes cards where only the package is installed.
 TEMPLATE = Path(__file__).with_name("card_template.jinja")
 OWN_DATA = {"embedded": "the corpus embedded in Glossa", "files": "local files", "folder": "a local folder"}
-OWN_DATA |= {"anki": "Anki's sentence pairs (manythings.org/anki, from Tatoeba)"}
+OWN_DATA |= {"anki": "Anki's sentence pairs (manythings.org/anki, from Tatoeba)", "sources": "several corpora"}
 PUBLIC = ("embedded", "anki")
 _NO_ANSWER: tuple[type[Exception], ...] = (OSError, RuntimeError, ValueError, *http_errors())
 HELD_OUT_PATHS = ("data_path", "validation_path", "test_path")  # settings whose pairs may be held out
@@ -75,6 +76,7 @@ def build_card(
         repo_id=repo_id,
         facts=facts,
         metric_names=METRICS,
+        corpora=corpora(facts.recipe, facts.report),
         quoted=lambda text: json.dumps(text, ensure_ascii=False),
     )
 

@@ -13,6 +13,7 @@ from transformers.integrations import is_trackio_available
 
 from ..configuration_glossa import GlossaConfig
 from ..data.arguments import DataArguments, TokenizerArguments
+from ..data.mixture import sources_of
 from ..errors import GlossaError
 from . import catalog
 
@@ -245,6 +246,16 @@ class Settings:
                 f"push_to_hub is true, but objective is {self.translator.objective}: the model does not translate. "
                 "Push a translator that was trained from it with init_from."
             )
+        if mixed := [source.name for source in sources_of(self.data) if source.weight != 1 or source.tag]:
+            raise GlossaError(
+                f"sources: {mixed[0]} has a weight or tag, but objective is {self.translator.objective}, which sees "
+                "every text once, as it is. Leave them out."
+            )
+        if self.data.sampling_temperature is not None:
+            raise GlossaError(
+                f"sampling_temperature is {self.data.sampling_temperature}, but objective is "
+                f"{self.translator.objective}, which sees every text once. Leave it out."
+            )
         if self.tokenizer.target_vocab_size is not None:
             raise GlossaError(
                 f"target_vocab_size is {self.tokenizer.target_vocab_size}, but objective is "
@@ -341,7 +352,9 @@ def _as_arguments(recipe: dict[str, str | list | dict]) -> list[str]:
     for name, value in recipe.items():
         if value not in catalog.EMPTY:
             value = json.dumps({key: _json(text) for key, text in value.items()}) if isinstance(value, dict) else value
-            arguments += [f"--{name}", *(value if isinstance(value, list) else [value])]
+            words = value if isinstance(value, list) else [value]
+            # The sources are a list of dictionaries; their own checks convert the texts in them.
+            arguments += [f"--{name}", *(json.dumps(word) if isinstance(word, dict) else word for word in words)]
     return arguments
 
 

@@ -2,11 +2,13 @@
 
 import logging
 from pathlib import Path
+from typing import Any
 
 import xxhash
 from datasets import DatasetDict
 from transformers.trainer_callback import TrainerState
 
+from ..data.mixture import FILTERS
 from ..errors import GlossaError
 from ..run_folder import CHECKPOINT_STATE, RunFolder, count_processes, find_damage, was_sharded
 from . import catalog
@@ -20,12 +22,15 @@ logger = logging.getLogger(__name__)
 # number of processes may change together with gradient_accumulation_steps: see `_check_step`.
 FIXED = (
     "objective", "source_language", "target_language", "split_seed", "validation_size", "test_size",
-    "max_train_samples", "max_length", "max_length_ratio", "drop_identical", "split_sentences", "keep_out",
+    "max_train_samples", "max_length", "max_length_ratio", "split_sentences", "keep_out", "sources",
+    "sampling_temperature", *FILTERS,
     "batch_tokens", "learning_rate", "muon_learning_rate", "learning_rate_factor",
     "lr_scheduler_type", "lr_scheduler_kwargs", "warmup_steps", "weight_decay", "adam_beta1", "adam_beta2",
     "adam_epsilon", "optim", "optim_args", "max_grad_norm", "label_smoothing_factor", "r_drop_alpha",
     "ema_decay", "lora_rank", "seed", "data_seed",
 )  # fmt: skip
+# Of a source: where its data are.
+PLACES = ("name", "dataset", "dataset_config", "data_path", "source_column", "target_column", "exclude")
 
 
 def starting_point(settings: Settings) -> Path | None:
@@ -106,10 +111,12 @@ def check_settings(checkpoint: Path, settings: Settings) -> None:
         for name, setting in catalog.settings().items()
         if setting.group in ("model", "tokenizer") or name in FIXED
     ]
+    # Recipes of earlier versions lack newer filters, which were then off.
+    off = {name: False for name, kind in FILTERS.items() if kind is bool}
     differences = [
         f"{name} was {saved.get(name)!r} and is {current.get(name)!r}"
         for name in fixed
-        if saved.get(name) != current.get(name)
+        if _fixed_part(name, saved.get(name, off.get(name))) != _fixed_part(name, current.get(name, off.get(name)))
     ]
     if differences:
         raise GlossaError(
@@ -143,6 +150,15 @@ def _check_step(checkpoint: Path, saved_accumulation: int, settings: Settings) -
         f"gradient_accumulation_steps: {saved_accumulation}) and would be continued with {processes * accumulation} "
         f"(processes: {processes}, gradient_accumulation_steps: {accumulation}). {advice}."
     )
+
+
+def _fixed_part(name: str, value: Any) -> Any:
+    """What must not change of a setting; the same data may be in another place, as their fingerprints show."""
+    if name == "exclude":
+        return None
+    if name == "sources" and value:
+        return [{key: own for key, own in entry.items() if key not in PLACES} for entry in value]
+    return value
 
 
 def fingerprints(data: DatasetDict) -> dict[str, str]:

@@ -1,0 +1,65 @@
+"""Look at the data of a recipe without training: `glossa data RECIPE [--setting value ...]`.
+
+Reads, cleans, filters and splits the pairs as `glossa train` does, with the same settings, and prints how many rows of
+each source every step dropped, with examples. `--html FILE` also writes a page with lengths and more examples. What is
+read and cleaned stays in the cache, so that a training run starts at once.
+"""
+
+import sys
+from pathlib import Path
+
+from ..errors import GlossaError
+from ..training import catalog
+from .train import check, print_help
+
+KEPT = 5  # pairs that are printed
+
+
+def main(argv: list[str]) -> None:
+    if not argv or {"-h", "--help", "help"} & set(argv):
+        print_help("all" in argv, __doc__)
+        sys.exit(0)
+    argv, page = take_page(argv)
+    try:
+        check(argv)
+        show(argv, page)
+    except GlossaError as error:
+        raise GlossaError(catalog.origin(str(error), argv) + str(error)) from error
+
+
+def take_page(argv: list[str]) -> tuple[list[str], Path | None]:
+    """`argv` without `--html FILE`, and the file. Raises `GlossaError` if none is named."""
+    parts = (argument.split("=", 1) if argument.startswith("--html=") else [argument] for argument in argv)
+    words = [word for part in parts for word in part]
+    if "--html" not in words:
+        return argv, None
+    place = words.index("--html")
+    if place + 1 == len(words) or words[place + 1].startswith("--"):
+        raise GlossaError("--html names no file; give one, such as --html data.html.")
+    return words[:place] + words[place + 2 :], Path(words[place + 1])
+
+
+def show(argv: list[str], page: Path | None) -> None:
+    """Prepare the data and print their report."""
+    from ..data.pairs import prepare_pairs
+    from ..data.report_page import report_page
+    from ..training.arguments import parse_settings
+
+    settings = parse_settings(argv)
+    if settings.translator.objective != "translation":
+        raise GlossaError(
+            f"objective is {settings.translator.objective}; glossa data shows pairs. Leave objective out to see those "
+            "of the recipe."
+        )
+    pairs, report = prepare_pairs(settings.data)
+    train = pairs["train"]
+    print(report.text())
+    print("\nkept, for example:")
+    for row in train.select(range(0, len(train), max(1, -(-len(train) // KEPT)))):
+        print(f"  {row['source']} | {row['target']}")
+    sizes = ", ".join(f"{size:,} {split}" for split, size in report.sizes.items())
+    print(f"\nPairs: {sizes}. After tokenization, training also drops those over max_length and max_length_ratio.")
+    if page is not None:
+        title = f"Data of {argv[0]}" if argv and not argv[0].startswith("-") else "Data"
+        page.write_text(report_page(title, report, train), encoding="utf-8")
+        print(f"Written: {page}")

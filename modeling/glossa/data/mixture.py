@@ -1,0 +1,187 @@
+"""The sources of a recipe, and how often their rows are seen. This module imports no library."""
+
+import difflib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import GlossaError
+from .languages import language_code
+from .paths import OPUS, PACKED
+
+# What a source may set for itself, besides its name, weight and tag: settings of the recipe, by their kind.
+FILTERS = {
+    "drop_identical": bool, "repair_text": bool, "exclude": list, "max_characters": int, "max_character_ratio": float,
+    "max_punctuation": float, "filter_html": bool, "filter_copied": bool, "filter_digits": bool, "filter_script": bool,
+    "filter_language": bool, "near_duplicates": bool,
+}  # fmt: skip
+SETTINGS = {
+    "dataset": str, "dataset_config": str, "data_path": list, "source_column": str, "target_column": str,
+    "max_train_samples": int, "source_language": str, "target_language": str,
+} | FILTERS  # fmt: skip
+KINDS: dict[str, type] = {"name": str, "weight": float, "tag": str} | SETTINGS
+TRUE, FALSE = ("true", "yes", "1"), ("false", "no", "0")
+MEANINGS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", list: "a list of texts"}
+
+
+@dataclass(frozen=True)
+class Source:
+    """One corpus of a recipe.
+
+    Attributes:
+        name: Its name in the report.
+        settings: The `DataArguments` of this corpus alone: those of the recipe, and its own instead.
+        weight: How often each training row is seen in an epoch, on average.
+        tag: Text before each source sentence in training.
+    """
+
+    name: str
+    settings: Any
+    weight: float = 1.0
+    tag: str = ""
+
+
+def sources_of(arguments: Any) -> list[Source]:
+    """The sources of checked `DataArguments`: the entries of `sources`, or the one that the flat settings describe."""
+    if not arguments.sources:
+        return [Source(_derived_name(arguments.dataset, arguments.data_path), arguments)]
+    return [_source(arguments, number, entry) for number, entry in enumerate(arguments.sources, 1)]
+
+
+def check_sources(arguments: Any) -> list[dict]:
+    """The `sources` of `DataArguments` with every value of its type. Raises `GlossaError` if they cannot be used."""
+    given = _entries(arguments.sources)
+    if arguments.data_path or arguments.dataset not in ("embedded", "sources"):
+        other = "data_path" if arguments.data_path else "dataset"
+        raise GlossaError(f"sources and {other} are both given. Make {other} one of the sources, or leave it out.")
+    entries = [_typed_entry(number, entry) for number, entry in enumerate(given, 1)]
+    weighted = [number for number, entry in enumerate(entries, 1) if "weight" in entry]
+    if weighted and arguments.sampling_temperature is not None:
+        raise GlossaError(
+            f"sources, entry {weighted[0]}, has a weight, and sampling_temperature is "
+            f"{arguments.sampling_temperature}, which computes the weights. Leave one of the two out."
+        )
+    found: dict[str, int] = {}
+    for number, entry in enumerate(entries, 1):
+        source = _source(arguments, number, entry)
+        name, target = source.name, source.settings.target_language
+        if not (_same_language(target, arguments.target_language) or arguments.trust_data):
+            raise GlossaError(
+                f"sources, entry {number} ({name}): target_language is {target!r}, and that of the recipe "
+                f"{arguments.target_language!r}; a model translates into one language. Leave this source out. To "
+                "train on it anyway, set trust_data to true."
+            )
+        if name in found:
+            raise GlossaError(
+                f"sources, entries {found[name]} and {number}, are both named {name!r}. Give one of them another name."
+            )
+        found[name] = number
+    return entries
+
+
+def unmixed(settings: dict) -> dict:
+    """Data settings by name, as in a recipe, without weights and tags: every row is seen once, as it is."""
+    plain = {name: value for name, value in settings.items() if name != "sampling_temperature"}
+    if sources := plain.get("sources"):
+        mixing = ("weight", "tag")
+        plain["sources"] = [{name: entry[name] for name in entry if name not in mixing} for entry in sources]
+    return plain
+
+
+def weights(counts: Sequence[int], sources: Sequence[Source], temperature: float | None) -> list[float]:
+    """The weight of each source with `counts` training rows.
+
+    With a temperature T, shares are proportional to count^(1/T), and the largest source has weight 1 (Arivazhagan et
+    al. 2019, section 4.2).
+    """
+    if temperature is None:
+        return [source.weight for source in sources]
+    largest = max(counts)
+    return [(count / largest) ** (1 / temperature) * largest / count if count else 0.0 for count in counts]
+
+
+def _entries(given: Any) -> list[dict]:
+    """The entries of a recipe, or of the command line, where each word is the JSON of an entry or of a list."""
+    entries: list = []
+    for word in given if isinstance(given, list) else [given]:
+        try:
+            entry = json.loads(word) if isinstance(word, str) else word
+        except json.JSONDecodeError:
+            entry = word
+        entries += entry if isinstance(entry, list) else [entry]
+    for number, entry in enumerate(entries, 1):
+        if not isinstance(entry, dict):
+            raise GlossaError(
+                f"sources, entry {number}, is {entry!r}; give the settings of a source: in a recipe `data_path: "
+                'a.tsv` and so on, on the command line \'{"data_path": "a.tsv"}\'.'
+            )
+    return entries
+
+
+def _same_language(one: str, other: str) -> bool:
+    return (language_code(one) or one) == (language_code(other) or other)
+
+
+def _source(arguments: Any, number: int, entry: dict) -> Source:
+    own = {name: value for name, value in entry.items() if name in SETTINGS}
+    if "dataset" not in own and "data_path" not in own:
+        raise GlossaError(f"sources, entry {number}, has neither dataset nor data_path; give one of them.")
+    none: dict[str, Any] = {"sources": [], "sampling_temperature": None, "validation_path": [], "test_path": []}
+    own = {"dataset": "files", "data_path": []} | none | own
+    name = entry.get("name") or _derived_name(own["dataset"], own["data_path"])
+    weight = entry.get("weight", 1.0)
+    try:
+        if not 0 < weight <= 1000:
+            raise GlossaError(f"weight is {weight}; it must be above 0 and at most 1000.")
+        return Source(name, replace(arguments, **own), weight, entry.get("tag", ""))
+    except GlossaError as error:
+        raise GlossaError(f"sources, entry {number} ({name}): {error}") from error
+
+
+def _derived_name(dataset: str, data_path: Sequence[str]) -> str:
+    """The name of the first file without its endings, of the corpus of OPUS, or of the data set."""
+    if not data_path:
+        return dataset
+    first = data_path[0].partition("?")[0].rstrip("/")
+    if first.startswith(OPUS):
+        return first.removeprefix(OPUS).partition("/")[0]
+    path = Path(first)
+    return Path(path.stem).stem if path.suffix in PACKED else path.stem
+
+
+def _typed_entry(number: int, entry: dict) -> dict:
+    typed = {}
+    for name, value in entry.items():
+        if name not in KINDS:
+            near = difflib.get_close_matches(str(name), KINDS, n=1, cutoff=0.5)
+            hint = f" Did you mean `{near[0]}`?" if near else ""
+            raise GlossaError(
+                f"sources, entry {number}: a source has no setting `{name}`.{hint} Allowed are {', '.join(KINDS)}."
+            )
+        if value is None or value in ("null", "~"):
+            continue
+        typed[name] = _typed(KINDS[name], value)
+        if typed[name] is None:
+            raise GlossaError(f"sources, entry {number}: {name} is {value!r}; give {MEANINGS[KINDS[name]]}.")
+    return typed
+
+
+def _typed(kind: type, value: Any) -> Any:
+    """`value`, which is text in a recipe, as `kind`; None if it is not of that kind."""
+    if kind is list:
+        values = value if isinstance(value, list) else [value]
+        return values if all(isinstance(item, str) for item in values) else None
+    if isinstance(value, dict | list):
+        return None
+    if kind is str:
+        return str(value) if not isinstance(value, bool) else None
+    if kind is bool:
+        text = str(value).lower()
+        return text in TRUE if text in TRUE + FALSE else None
+    try:
+        number = None if isinstance(value, bool) else kind(value)
+    except (TypeError, ValueError):
+        return None
+    return number if kind is float or number == float(value) else None

@@ -1,0 +1,125 @@
+"""The sources of a recipe: what is refused, and how often their rows are seen."""
+
+import dataclasses
+import json
+
+import numpy
+import pytest
+
+from glossa.data import mixture
+from glossa.data.arguments import DataArguments
+from glossa.data.mixture import sources_of, unmixed, weights
+from glossa.data.pairs import repeated
+from glossa.errors import GlossaError
+
+
+def test_what_a_source_may_set_is_a_setting_of_the_recipe_of_the_same_type():
+    declared = {field.name: str(field.type) for field in dataclasses.fields(DataArguments)}
+    assert all(kind.__name__ in declared[name] for name, kind in mixture.SETTINGS.items())
+    filters = {name for name in declared if name.startswith(("filter_", "max_char", "max_punct", "near", "repair"))}
+    assert filters | {"exclude", "drop_identical"} == mixture.FILTERS.keys()
+
+
+def test_a_source_has_the_settings_of_the_recipe_and_its_own():
+    arguments = DataArguments(
+        target_language="de",
+        filter_html=True,
+        max_train_samples=9,
+        sources=[
+            {"data_path": "data/a.tsv.gz", "weight": "2", "tag": "<bt> ", "filter_html": "no"},
+            {"dataset": "wmt/wmt14", "dataset_config": "de-en", "name": "wmt", "target_language": "German"},
+            {"data_path": ["x.en", "x.de"], "max_train_samples": "5", "source_column": 2, "target_column": "3"},
+            {"data_path": "opus:Books/v1", "exclude": "t.tsv"},
+            {"data_path": "https://example.org/c/pairs.jsonl?raw=1"},
+        ],
+    )
+    first, wmt, third, opus, remote = sources_of(arguments)
+    assert (first.name, first.weight, first.tag, first.settings.filter_html) == ("a", 2.0, "<bt> ", False)
+    assert first.settings.dataset == "files" and first.settings.data_path == ["data/a.tsv.gz"]
+    assert (wmt.name, wmt.weight, wmt.tag, wmt.settings.filter_html) == ("wmt", 1.0, "", True)
+    assert wmt.settings.dataset_config == "de-en" and wmt.settings.target_language == "de"
+    assert third.settings.max_train_samples == 5 and wmt.settings.max_train_samples == 9
+    assert third.settings.source_column == "2" and third.settings.data_path == ["x.en", "x.de"]
+    assert [source.name for source in (third, opus, remote)] == ["x", "Books", "pairs"]
+    assert opus.settings.exclude == ["t.tsv"] and arguments.dataset == "sources"
+    assert arguments.sources[0]["weight"] == 2.0 and arguments.sources[0]["filter_html"] is False
+
+
+def test_another_source_language_or_variant_is_allowed():
+    languages = [{"source_language": "nl"}, {"target_language": "fr_CA"}]
+    one, other = sources_of(DataArguments(sources=[A | languages[0], B | languages[1]]))
+    assert one.settings.source_language == "nl" and other.settings.target_language == "fr_CA"
+    DataArguments(sources=[A | {"target_language": "it"}], trust_data=True)
+
+
+def test_flat_settings_are_one_source():
+    (source,) = sources_of(DataArguments(data_path=["data/fra-eng.zip"]))
+    assert (source.name, source.weight, source.tag) == ("fra-eng", 1.0, "")
+    assert sources_of(DataArguments(dataset="anki"))[0].name == "anki"
+
+
+def test_the_command_line_gives_json_as_one_list_or_as_words():
+    entries = [{"data_path": ["a.tsv"], "weight": 2}, {"data_path": "b.tsv"}]
+    expected = [{"data_path": ["a.tsv"], "weight": 2.0}, {"data_path": ["b.tsv"]}]
+    for words in ([json.dumps(entries)], list(map(json.dumps, entries)), entries):
+        assert DataArguments(sources=words).sources == expected
+
+
+A, B = {"data_path": "a.tsv"}, {"data_path": "b.tsv"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"sources": [A], "data_path": ["c.tsv"]}, "sources and data_path are both given"),
+        ({"sources": [A], "dataset": "anki"}, "sources and dataset are both given"),
+        ({"sources": [A, B | {"weigt": 2}]}, r"sources, entry 2: a source has no setting `weigt`. Did you mean `w"),
+        ({"sources": [A | {"vocab_size": 2}]}, r"no setting `vocab_size`\. Allowed are name, weight, tag, dataset"),
+        ({"sources": [{"weight": 2}]}, "sources, entry 1, has neither dataset nor data_path"),
+        ({"sources": [A | {"weight": "much"}]}, "sources, entry 1: weight is 'much'; give a number"),
+        ({"sources": [A | {"weight": 0}]}, r"sources, entry 1 \(a\): weight is 0.0; it must be above 0"),
+        ({"sources": [A | {"filter_html": "maybe"}]}, "filter_html is 'maybe'; give true or false"),
+        ({"sources": [A | {"max_characters": 2.5}]}, "max_characters is 2.5; give a whole number"),
+        ({"sources": [A | {"tag": ["x"]}]}, r"tag is \['x'\]; give a text"),
+        ({"sources": [A | {"max_characters": 0}]}, r"entry 1 \(a\): max_characters is 0; it must be at least 1"),
+        ({"sources": ["a.tsv"]}, "sources, entry 1, is 'a.tsv'; give the settings of a source"),
+        ({"sources": [A, {"data_path": "data/a.csv"}]}, "entries 1 and 2, are both named 'a'"),
+        ({"sources": [A | {"weight": 1}, B], "sampling_temperature": 5}, "entry 1, has a weight, and sampling_temp"),
+        ({"sources": [A, B | {"target_language": "de"}]}, r"entry 2 \(b\): target_language is 'de', and that of the"),
+        ({"dataset": "sources"}, "dataset is 'sources' but sources is empty"),
+        ({"sampling_temperature": 5}, "there is one corpus"),
+        ({"max_punctuation": 50}, "max_punctuation is 50; give a share"),
+    ],
+)
+def test_sources_that_cannot_be_used_are_refused(settings, message, documented):
+    with pytest.raises(GlossaError, match=message) as error:
+        DataArguments(**settings)
+    documented("Settings", error.value)
+
+
+def test_weights_repeat_rows_and_draw_a_fixed_random_part():
+    rows = numpy.arange(10, 110)
+    assert repeated(rows, 1, (1, 0)).tolist() == rows.tolist()
+    assert repeated(rows, 2, (1, 0)).tolist() == [row for row in rows for _ in range(2)]
+    half = repeated(rows, 0.5, (1, 0)).tolist()
+    assert len(half) == 50 and half == sorted(set(half)) and set(half) < set(rows)
+    assert half == repeated(rows, 0.5, (1, 0)).tolist() != repeated(rows, 0.5, (2, 0)).tolist()
+    assert half != list(range(10, 60)), "not the first ones"
+    more = repeated(rows, 1.5, (1, 0)).tolist()
+    assert len(more) == 150 and all(1 <= more.count(row) <= 2 for row in rows)
+    assert len(repeated(rows, 0.001, (1, 0))) == 1 and len(repeated(rows[:0], 2, (1, 0))) == 0
+
+
+def test_temperature_weights():
+    """Sizes 100 and 10,000 with T = 2: shares 10 and 100; the largest is seen once, the smaller 1,000 times in 100."""
+    sources = sources_of(DataArguments(sources=[A, B]))
+    assert weights([100, 10_000], sources, 2.0) == pytest.approx([10.0, 1.0])
+    assert weights([100, 10_000], sources, 1.0) == pytest.approx([1.0, 1.0])
+    assert weights([0, 100], sources, 5.0) == [0.0, 1.0]
+    assert weights([1, 2], sources_of(DataArguments(sources=[A | {"weight": 3}, B])), None) == [3.0, 1.0]
+
+
+def test_unmixed_settings_see_every_row_once():
+    settings = {"sources": [A | {"weight": 2.0, "tag": "<bt> "}, B], "sampling_temperature": 5.0, "test_size": 3}
+    assert unmixed(settings) == {"sources": [A, B], "test_size": 3}
+    assert unmixed({"dataset": "anki"}) == {"dataset": "anki"}

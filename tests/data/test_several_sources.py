@@ -1,0 +1,159 @@
+"""Several sources to training pairs and held-out pairs: counts, weights, tags, and no sentence in two splits."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from glossa.data.arguments import DataArguments
+from glossa.data.pairs import load_pairs, prepare_pairs
+from glossa.data.splitting import normalize_side
+from glossa.errors import GlossaError
+
+
+def table(path, rows):
+    path.write_text("".join(f"{source}\t{target}\n" for source, target in rows), encoding="utf-8")
+    return str(path)
+
+
+def numbered(letter, count):
+    """Pairs that share no side with others."""
+    return [(f"{letter} source {number}", f"{letter} target {number}") for number in range(count)]
+
+
+def pairs(dataset):
+    return list(zip(dataset["source"], dataset["target"], strict=True))
+
+
+def test_counts_weights_and_tags_of_two_sources(tmp_path):
+    first = table(tmp_path / "a.tsv", [*numbered("a", 10), ("", "x"), ("a source 3", "a target 3")])
+    second = table(tmp_path / "b.tsv", [*numbered("b", 20), ("a source 4", "a target 4")])
+    settings = DataArguments(
+        sources=[{"data_path": first, "weight": 2}, {"data_path": second, "weight": 0.5, "tag": "<bt> "}],
+        validation_size=0,
+        test_size=0,
+    )
+    dataset, report = prepare_pairs(settings)
+    common = {"malformed": 0, "identical": 0}
+    assert report.sources == {
+        "a": common | {"read": 12, "empty": 1, "duplicates": 1, "kept": 10, "train": 10, "weight": 2.0, "seen": 20},
+        "b": common | {"read": 21, "empty": 0, "duplicates": 1, "kept": 20, "train": 20, "weight": 0.5, "seen": 10},
+    }
+    assert report.splits == {"train": common | {"read": 33, "empty": 1, "duplicates": 2, "kept": 30}}
+    assert report.sizes == {"train": 30}
+    assert report.examples["duplicates"] == [
+        {"source": "a", "file": first, "line": 12, "reason": "duplicates", "excerpt": "a source 3 | a target 3"},
+        {"source": "b", "file": second, "line": 21, "reason": "duplicates", "excerpt": "a source 4 | a target 4"},
+    ]
+    train = pairs(dataset["train"])
+    assert train[:20] == [pair for pair in numbered("a", 10) for _ in range(2)]
+    chosen = [(source.removeprefix("<bt> "), target) for source, target in train[20:]]
+    assert all(source.startswith("<bt> b source") for source, _ in train[20:])
+    assert len(set(chosen)) == 10 and set(chosen) < set(numbered("b", 20))
+    assert pairs(prepare_pairs(settings)[0]["train"]) == train, "the same half again"
+    assert pairs(prepare_pairs(replace(settings, split_seed=2))[0]["train"])[20:] != train[20:], "another half"
+
+
+def test_no_sentence_is_in_two_splits_whatever_the_source(tmp_path):
+    """Both sources have the same sources with different targets, so that a split of each alone would leak."""
+    first = [(f"sentence {number}", f"one {number}") for number in range(200)]
+    second = [(f"Sentence {number}!", f"two {number}") for number in range(200)]
+    sources = [
+        {"data_path": table(tmp_path / "a.tsv", first), "weight": 3},
+        {"data_path": table(tmp_path / "b.tsv", second), "tag": "<x> "},
+    ]
+    dataset, report = prepare_pairs(DataArguments(sources=sources, validation_size=40, test_size=40))
+    assert report.sizes == {"train": 3 * 160 + 160, "validation": 40, "test": 40}
+    assert report.overlap == {split: {"source": 0, "target": 0} for split in ("validation", "test")}
+    sides = {
+        split: {normalize_side(text.removeprefix("<x> ")) for text in rows["source"]}
+        for split, rows in dataset.items()
+    }
+    assert not sides["train"] & sides["validation"] and not sides["train"] & sides["test"]
+    held_out = [text for split in ("validation", "test") for text in dataset[split]["source"]]
+    assert not any("<x>" in text for text in held_out) and len(held_out) == len(set(held_out)) == 80
+    assert Counter(dataset["train"]["source"]).most_common(1)[0][1] == 3
+    for counts in report.sources.values():
+        assert counts["train"] + counts["validation"] + counts["test"] == counts["kept"] == 200
+
+
+def test_temperature_repeats_the_small_source(tmp_path):
+    sources = [
+        {"data_path": table(tmp_path / f"{name}.tsv", numbered(name, size))} for name, size in (("a", 4), ("b", 400))
+    ]
+    settings = DataArguments(sources=sources, sampling_temperature=2, validation_size=0, test_size=0)
+    report = prepare_pairs(settings)[1]
+    assert [counts["seen"] for counts in report.sources.values()] == [40, 400]  # shares 2 and 20
+
+
+def test_filters_are_the_recipes_or_a_sources_own_and_of_training_only(tmp_path):
+    rows = [*numbered("a", 6), ("see <b>this</b>", "voir <b>ceci</b>"), ("number 50", "nombre 60")]
+    other = [(source.replace("a", "e"), target.replace("a", "e")) for source, target in rows]
+    test = table(tmp_path / "t.tsv", [("test <b>", "essai <b>"), ("t 50", "e 60")])
+    settings = DataArguments(
+        sources=[
+            {"data_path": table(tmp_path / "a.tsv", rows)},
+            {"data_path": table(tmp_path / "b.tsv", other), "filter_html": False, "filter_digits": True},
+        ],
+        filter_html=True,
+        test_path=[test],
+        validation_size=0,
+    )
+    dataset, report = prepare_pairs(settings)
+    counts = [report.sources[name] for name in "ab"]
+    assert [own.get("filter_html") for own in counts] == [1, None]
+    assert [own.get("filter_digits") for own in counts] == [None, 1]
+    assert report.splits["train"]["filter_html"] == report.splits["train"]["filter_digits"] == 1
+    assert len(dataset["test"]) == 2 and "filter_html" not in report.splits["test"]
+
+
+def test_predefined_splits_of_sources_are_joined_and_replaced_by_files(tmp_path):
+    folders = []
+    for name in ("a", "b"):
+        folder = tmp_path / name
+        folder.mkdir()
+        for split, letter in (("train", name), ("validation", f"{name}v")):
+            rows = "".join(f'{{"en": "{one}", "fr": "{other}"}}\n' for one, other in numbered(letter, 3))
+            (folder / f"{split}.jsonl").write_text(rows)
+        folders.append({"dataset": str(folder), "name": name})
+    dataset, report = prepare_pairs(DataArguments(sources=folders, test_size=0))
+    assert pairs(dataset["validation"]) == numbered("av", 3) + numbered("bv", 3)
+    assert report.splits["validation"]["read"] == 6 and report.sizes == {"train": 6, "validation": 6}
+    given = table(tmp_path / "v.tsv", numbered("file", 2))
+    dataset, report = prepare_pairs(DataArguments(sources=folders, test_size=0, validation_path=[given]))
+    assert pairs(dataset["validation"]) == numbered("file", 2)
+
+
+def test_a_source_without_a_usable_pair_is_named(tmp_path, documented):
+    sources = [
+        {"data_path": table(tmp_path / "a.tsv", numbered("a", 5))},
+        {"data_path": table(tmp_path / "b.tsv", [("", "x"), ("<b>", "<b>")]), "filter_html": True},
+    ]
+    with pytest.raises(
+        GlossaError, match=r"No pair of the train split of b is left of 2 rows .*1 filter_html"
+    ) as error:
+        prepare_pairs(DataArguments(sources=sources))
+    documented("Data", error.value)
+
+
+def test_a_source_whose_pairs_are_all_in_an_earlier_one_is_empty_with_a_warning(tmp_path, caplog):
+    files = [table(tmp_path / f"{name}.tsv", numbered("a", 5)) for name in "ab"]
+    settings = DataArguments(sources=[{"data_path": file} for file in files], validation_size=0, test_size=0)
+    assert prepare_pairs(settings)[1].sources["b"]["seen"] == 0
+    assert "b, train: every pair is also in an earlier source" in caplog.text
+
+
+def test_the_pairs_of_flat_settings_are_those_of_one_source(tmp_path):
+    path = table(tmp_path / "a.tsv", [*numbered("a", 50), ("a source 1", "a target 1")])
+    flat, flat_report = prepare_pairs(DataArguments(data_path=[path]))
+    one, report = prepare_pairs(DataArguments(sources=[{"data_path": path}]))
+    assert {split: pairs(rows) for split, rows in flat.items()} == {split: pairs(rows) for split, rows in one.items()}
+    assert report.to_dict() == flat_report.to_dict()
+    assert len(load_pairs(DataArguments(data_path=[path]))) == 50
+
+
+def test_a_tag_does_not_hide_that_a_test_sentence_is_in_training(tmp_path):
+    sources = [{"data_path": table(tmp_path / "a.tsv", numbered("a", 5)), "tag": "<bt> "}]
+    given = table(tmp_path / "t.tsv", [("a source 1", "new"), ("b", "a target 2"), ("c", "d")])
+    report = prepare_pairs(DataArguments(sources=sources, test_path=[given], validation_size=0))[1]
+    assert report.overlap == {"test": {"source": 1, "target": 1}}

@@ -1,0 +1,25 @@
+"""What the tests of the readers share: reading a file, and a file that is refused."""
+
+import pytest
+
+from glossa.data.readers import Columns, read_rows
+from glossa.errors import GlossaError
+
+BY_LANGUAGE = Columns((("en", "fr"), ("source", "target")))
+REVERSE = Columns((("fr", "en"), ("source", "target")))
+
+
+def read(path, columns=BY_LANGUAGE, limit=None):
+    return list(read_rows((path,), columns, limit))
+
+
+def written(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def refused(documented, path, message, columns=BY_LANGUAGE):
+    with pytest.raises(GlossaError, match=message) as error:
+        read(path, columns)
+    assert "\n" not in str(error.value)
+    documented("Data", error.value)
