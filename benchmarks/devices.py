@@ -21,7 +21,7 @@ from glossa.data.encoding import tokenize_pairs
 from glossa.data.pairs import prepare_pairs
 from glossa.errors import GlossaError
 from glossa.training.arguments import parse_settings
-from glossa.training.run import build_model, build_tokenizer, build_trainer
+from glossa.training.building import build_model, build_tokenizer, build_trainer
 
 from .steps import NO_EVALUATION
 from .timing import machine, peak_memory, table

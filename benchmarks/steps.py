@@ -20,7 +20,7 @@ from glossa.data.pairs import prepare_pairs
 from glossa.evaluation.metrics import score
 from glossa.inference.translator import Translator
 from glossa.training.arguments import Settings, parse_settings
-from glossa.training.run import build_model, build_tokenizer
+from glossa.training.building import build_model, build_tokenizer
 from glossa.training.trainer import GlossaTrainer
 
 from .timing import table

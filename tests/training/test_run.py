@@ -31,7 +31,8 @@ from glossa.run_folder import RunFolder
 from glossa.training.arguments import parse_settings
 from glossa.training.averaging import average_into, choose_checkpoints
 from glossa.training.monitoring import Speedometer
-from glossa.training.run import build_tokenizer, train
+from glossa.training.building import build_tokenizer
+from glossa.training.run import train
 from glossa.training.trainer import GlossaTrainer
 
 
