@@ -32,8 +32,8 @@ from transformers import (
 from glossa.data.encoding import tokenize_pairs
 from glossa.data.pairs import prepare_pairs
 from glossa.training.arguments import Settings, parse_settings
-from glossa.training.catalog import read_recipe
 from glossa.training.building import build_model, build_tokenizer, build_trainer
+from glossa.training.catalog import read_recipe
 
 from .reproduce import PAGE, add_results_arguments, data_settings, keep_result, read_results, write_table
 from .sizes import marian_config

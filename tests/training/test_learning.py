@@ -7,14 +7,17 @@ from glossa.training.arguments import parse_settings
 from glossa.training.run import train
 
 BUDGET = "--dataset embedded --target_language fr --vocab_size 1200 --max_steps 150 --warmup_steps 40 "
-BUDGET += "--batch_tokens 750 --dropout 0.1 --eval_strategy no --save_strategy no --load_best_model_at_end false "
-BUDGET += "--num_beams 1 --test_size 0 --max_validation_samples 200 --max_test_samples 1 --cpu_threads 1 "
-BUDGET += "--report_to none --disable_tqdm true"
+BUDGET += "--batch_tokens 750 --dropout 0.1 --eval_strategy steps --eval_steps 150 --save_strategy no "
+BUDGET += "--predict_with_generate false --metric_for_best_model loss --load_best_model_at_end false --num_beams 1 "
+BUDGET += "--test_size 0 --max_validation_samples 200 --max_test_samples 1 --cpu_threads 1 --report_to none"
 
 
 @pytest.mark.slow
 def test_the_small_recipe_learns_the_embedded_corpus(tmp_path):
     run = train(parse_settings(["multi30k-en-de", *BUDGET.split(), "--output_dir", str(tmp_path / "run")]))
-    metrics = RunFolder(run).metrics
+    metrics, history = RunFolder(run).metrics, RunFolder(run).history
+    (loss,) = [entry["eval_loss"] for entry in history if "eval_loss" in entry]
     assert metrics["steps"] == 150
-    assert metrics["validation"]["greedy"]["scores"]["single"]["bleu"]["score"] > 0
+    # Seeds 1 to 3 have losses of 2.07 to 2.08, and BLEU of 10 to 11.
+    assert loss < 2.2
+    assert metrics["validation"]["greedy"]["scores"]["single"]["bleu"]["score"] > 7

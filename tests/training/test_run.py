@@ -30,8 +30,8 @@ from glossa.inference.translator import Translator
 from glossa.run_folder import RunFolder
 from glossa.training.arguments import parse_settings
 from glossa.training.averaging import average_into, choose_checkpoints
-from glossa.training.monitoring import Speedometer
 from glossa.training.building import build_tokenizer
+from glossa.training.monitoring import Speedometer
 from glossa.training.run import train
 from glossa.training.trainer import GlossaTrainer
 

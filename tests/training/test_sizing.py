@@ -51,6 +51,11 @@ def test_a_gpu_trains_the_base_model_on_many_pairs():
     assert values(chosen(10_000_000, device="cuda")) == [32_000, 512, 6, 4, 1e-3, None]
 
 
+def test_no_muon_with_fsdp(monkeypatch):
+    monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
+    assert values(chosen(10_000), ["learning_rate", "muon_learning_rate"]) == [4e-3, None]
+
+
 def test_what_is_given_stays_and_what_belongs_to_it_too():
     settings = chosen(10_000, "--d_model", "64", "--learning_rate", "2e-3", "--dropout", "0.1")
     fixed = parse_settings(["--d_model", "64", "--learning_rate", "2e-3", "--dropout", "0.1"])

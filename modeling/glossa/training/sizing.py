@@ -14,6 +14,7 @@ from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 from ..run_folder import RunFolder
 from .arguments import Settings
 from .cpu import trial_step
+from .sharding import is_sharded
 from .trainer import GlossaTrainer
 
 logger = logging.getLogger(__name__)
@@ -92,6 +93,8 @@ def choose_settings(settings: Settings, pairs: int) -> None:
     device = settings.training.device.type
     size = next(size for size in (ON_CPU if device == "cpu" else ON_GPU) if pairs <= size.pairs)
     chosen = {name: value for name, value in size.settings().items() if name in _open(settings)}
+    if is_sharded(settings.training):
+        chosen.pop("muon_learning_rate", None)  # FSDP splits the matrices that Muon needs whole
     settings.update(chosen)
     shown = " ".join(f"--{name} {_text(value)}" for name, value in chosen.items())
     logger.info("Chosen for %s training pairs on a %s: %s", f"{pairs:,}", device.upper(), shown)
