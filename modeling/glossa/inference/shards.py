@@ -195,7 +195,7 @@ def _start(load: Callable[[], Translate]) -> None:
 def _end_with_parent() -> None:
     parent: Any = parent_process()
     parent.join()
-    os._exit(1)
+    signal.raise_signal(signal.SIGTERM)
 
 
 def _translate(source: Path, shard: Shard, part: Path, record: Path) -> int:
