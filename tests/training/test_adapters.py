@@ -1,5 +1,6 @@
 """LoRA in a run: what is trained, what is saved, and resuming."""
 
+import json
 import sys
 
 import pytest
@@ -55,12 +56,18 @@ def test_a_checkpoint_is_a_usable_model(tmp_path, settings):
 
 def test_the_best_checkpoint_is_loaded(tmp_path, settings):
     changes = {"eval_strategy": "steps", "eval_steps": 2, "save_steps": 2, "metric_for_best_model": "loss"}
-    changes |= {"load_best_model_at_end": True, "learning_rate": 1.0}  # so high that the first evaluation is the best
-    run = train(settings(tmp_path / "run", max_steps=6, **changes))
-    best, last, final = weights(run / "checkpoint-2"), weights(run / "checkpoint-6"), weights(run)
-    for name, weight in final.items():
-        torch.testing.assert_close(best[name], weight)
-    assert any((last[name] - final[name]).abs().max() > 0.01 for name in final)
+    changes |= {"load_best_model_at_end": True, "learning_rate": 1.0}  # so high that checkpoints differ much
+    loaded = set()
+    for greater in (False, True):  # the lowest and the highest loss are not both the last
+        run = train(settings(tmp_path / f"run-{greater}", max_steps=6, greater_is_better=greater, **changes))
+        state = json.loads((run / "checkpoint-6" / "trainer_state.json").read_text())
+        losses = {entry["step"]: entry["eval_loss"] for entry in state["log_history"] if "eval_loss" in entry}
+        best = (max if greater else min)(losses, key=losses.get)
+        loaded.add(best)
+        saved, final = weights(run / f"checkpoint-{best}"), weights(run)
+        for name, weight in final.items():
+            torch.testing.assert_close(saved[name], weight)
+    assert len(loaded) == 2
 
 
 def test_a_resumed_run_is_exact(tmp_path, settings):

@@ -14,7 +14,7 @@ from glossa.training.arguments import parse_settings
 from glossa.training.run import train
 from glossa.training.sizing import adopt_choices, choose_settings, limit_passes
 
-NAMES = ("vocab_size", "d_model", "encoder_layers", "num_train_epochs", "learning_rate", "muon_learning_rate")
+NAMES = ("vocab_size", "d_model", "encoder_layers", "num_train_epochs", "learning_rate")
 
 
 def chosen(pairs, *argv, device="cpu"):
@@ -33,12 +33,12 @@ def values(settings, names=NAMES):
 @pytest.mark.parametrize(
     ("pairs", "expected"),
     [
-        (10_000, [2_000, 128, 4, 40, 4e-3, 1e-2]),
-        (20_000, [2_000, 128, 4, 40, 4e-3, 1e-2]),
-        (20_001, [4_000, 128, 4, 30, 4e-3, 1e-2]),
-        (165_000, [8_000, 256, 4, 12, 1e-3, None]),
-        (1_000_000, [16_000, 256, 4, 4, 1e-3, None]),
-        (10_000_000, [16_000, 256, 4, 1, 1e-3, None]),
+        (10_000, [2_000, 128, 4, 40, 4e-3]),
+        (20_000, [2_000, 128, 4, 40, 4e-3]),
+        (20_001, [4_000, 128, 4, 30, 4e-3]),
+        (165_000, [8_000, 256, 4, 12, 1e-3]),
+        (1_000_000, [16_000, 256, 4, 4, 1e-3]),
+        (10_000_000, [16_000, 256, 4, 1, 1e-3]),
     ],
 )
 def test_size_follows_the_number_of_pairs(pairs, expected):
@@ -47,13 +47,8 @@ def test_size_follows_the_number_of_pairs(pairs, expected):
 
 def test_a_gpu_trains_the_base_model_on_many_pairs():
     assert values(chosen(29_000, device="cuda"))[:3] == [4_000, 128, 4]
-    assert values(chosen(1_000_000, device="cuda")) == [16_000, 512, 6, 12, 1e-3, None]
-    assert values(chosen(10_000_000, device="cuda")) == [32_000, 512, 6, 4, 1e-3, None]
-
-
-def test_no_muon_with_fsdp(monkeypatch):
-    monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
-    assert values(chosen(10_000), ["learning_rate", "muon_learning_rate"]) == [4e-3, None]
+    assert values(chosen(1_000_000, device="cuda")) == [16_000, 512, 6, 12, 1e-3]
+    assert values(chosen(10_000_000, device="cuda")) == [32_000, 512, 6, 4, 1e-3]
 
 
 def test_what_is_given_stays_and_what_belongs_to_it_too():
@@ -61,7 +56,7 @@ def test_what_is_given_stays_and_what_belongs_to_it_too():
     fixed = parse_settings(["--d_model", "64", "--learning_rate", "2e-3", "--dropout", "0.1"])
     names = ("d_model", "encoder_layers", "encoder_ffn_dim", "learning_rate", "warmup_steps", "dropout")
     assert values(settings, names) == values(fixed, names)
-    assert settings.training.muon_learning_rate is None and settings.training.num_train_epochs == 40
+    assert settings.training.num_train_epochs == 40
 
 
 def test_the_choice_is_logged_as_settings_of_the_command(caplog):
@@ -124,7 +119,7 @@ def test_hours_must_be_positive_and_alone(tmp_path):
 
 
 def test_a_run_without_a_recipe_trains_as_chosen_and_within_its_time(tmp_path, monkeypatch, tiny_pairs):
-    tiny = sizing.Size(1_000, 290, 32, 48, 1, 2, 0.2, 3, 2e-3, 1e-2)
+    tiny = sizing.Size(1_000, 290, 32, 48, 1, 2, 0.2, 3, 2e-3)
     for sizes in ("ON_CPU", "ON_GPU"):
         monkeypatch.setattr(sizing, sizes, (tiny,))
     # 30 seconds fit 1.5 of the 3 passes.
@@ -136,11 +131,11 @@ def test_a_run_without_a_recipe_trains_as_chosen_and_within_its_time(tmp_path, m
     argv += ["--num_beams", "1", "--max_new_tokens", "12"]
     train(parse_settings(argv))
     recipe, metrics = RunFolder(run).recipe, RunFolder(run).metrics
-    assert [recipe[name] for name in ("vocab_size", "d_model", "dropout", "muon_learning_rate")] == [
+    assert [recipe[name] for name in ("vocab_size", "d_model", "dropout", "learning_rate")] == [
         290,
         32,
         0.2,
-        1e-2,
+        2e-3,
     ]
     evaluations = [entry["step"] for entry in RunFolder(run).history if "eval_bleu" in entry]
     assert evaluations == list(range(1, metrics["steps"] + 1))  # a twentieth of so few steps is less than one
