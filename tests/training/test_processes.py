@@ -30,7 +30,7 @@ from glossa.training.trainer import GlossaTrainer
 
 ROOT = Path(__file__).parents[2]
 # `glossa train` in every process. It writes the labels of each of its batches to a file, and kills itself if it
-# should. Accelerate uses FSDP on several GPUs only, so it is told that the processes have some.
+# should. Accelerate uses FSDP on several GPUs only, so the program says that the processes have some.
 PROGRAM = """
 import json, os, signal, sys
 from accelerate import DistributedType, state
