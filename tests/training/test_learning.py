@@ -18,6 +18,6 @@ def test_the_small_recipe_learns_the_embedded_corpus(tmp_path):
     metrics, history = RunFolder(run).metrics, RunFolder(run).history
     (loss,) = [entry["eval_loss"] for entry in history if "eval_loss" in entry]
     assert metrics["steps"] == 150
-    # Seeds 1 to 3 have losses of 2.07 to 2.08, and BLEU of 10 to 11.
+    # Seeds 1 to 3 had losses of 2.07 to 2.08, and BLEU of 11.1 (this seed), 10.5 and 8.4.
     assert loss < 2.2
     assert metrics["validation"]["greedy"]["scores"]["single"]["bleu"]["score"] > 7

@@ -95,12 +95,8 @@ def choose_settings(settings: Settings, pairs: int) -> None:
     size = next(size for size in (ON_CPU if device == "cpu" else ON_GPU) if pairs <= size.pairs)
     chosen = {name: value for name, value in size.settings().items() if name in _open(settings)}
     settings.update(chosen)
-    shown = " ".join(f"--{name} {_text(value)}" for name, value in chosen.items())
+    shown = " ".join(f"--{name} {getattr(value, 'value', value)}" for name, value in chosen.items())
     logger.info("Chosen for %s training pairs on a %s: %s", f"{pairs:,}", device.upper(), shown)
-
-
-def _text(value) -> str:
-    return "null" if value is None else str(getattr(value, "value", value))
 
 
 def adopt_choices(settings: Settings) -> None:
