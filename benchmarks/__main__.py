@@ -21,6 +21,7 @@ BENCHMARKS = {
     "reproduce": ("reproduce", "the tables of docs/results.md, from recipes; finished runs are not repeated"),
     "race": ("race", "time to a given BLEU on Multi30k, beside MarianMT under the stock Seq2SeqTrainer"),
     "preparation": ("preparation", "CPU time and memory of reading, cleaning, filtering and splitting pairs"),
+    "streams": ("streams", "CPU time, memory and padding of training rows that are read as a stream"),
     "noise": ("noise", "precision and recall of the filters on noise put into Multi30k, and what it costs in BLEU"),
     "pretraining": ("pretraining", "what pretraining on texts is worth where pairs are few"),
 }

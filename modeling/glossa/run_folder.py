@@ -35,6 +35,7 @@ UNAVERAGED = "unaveraged.safetensors"  # beside the averaged weights of a checkp
 ADAPTER_WEIGHTS = "lora.safetensors"  # beside the merged weights of a checkpoint
 ADAPTER = "adapter"  # a folder in PEFT's format
 LOCK = ".lock"
+STREAM = "stream_{}.json"  # in a checkpoint, for each process: its place in the stream of training rows
 
 
 class RunFolder:
@@ -103,6 +104,10 @@ class RunFolder:
     def data_report(self) -> dict:
         """What [`DataReport.to_dict`] gave, and as `local` the settings that name a folder rather than the Hub."""
         return self._read_json(DATA_REPORT, {})
+
+    def write_data_report(self, report: dict) -> None:
+        """Replace the counts of the data report by the final ones."""
+        self._write_json(DATA_REPORT, self.data_report | report)
 
     def held_out_file(self, split: str) -> Path:
         """Where the `validation` or `test` pairs are kept: JSON Lines of `source` and `target`."""
@@ -195,11 +200,16 @@ def find_damage(checkpoint: Path) -> str:
     weights = [*checkpoint.glob("*.safetensors")] or [checkpoint / "model.safetensors"]
     random_states = [*checkpoint.glob("rng_state*.pth")] or [checkpoint / "rng_state.pth"]
     parts = [*CHECKPOINT_PARTS, *(SHARDED_PARTS if was_sharded(checkpoint) else (OPTIMIZER,))]
-    files = [*(checkpoint / name for name in parts), *weights, *random_states]
+    files = [*(checkpoint / name for name in parts), *weights, *random_states, *checkpoint.glob(STREAM.format("*"))]
     missing = [f"{path.name} is missing" for path in files if not path.is_file()]
     return ", ".join(
         [*missing, *(f"{path.name} is damaged" for path in files if path.is_file() and _is_damaged(path))]
     )
+
+
+def stream_file(checkpoint: Path, process: int) -> Path:
+    """Where a checkpoint keeps the place of a process in the stream of training rows."""
+    return checkpoint / STREAM.format(process)
 
 
 def was_sharded(checkpoint: Path) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from glossa.data import mixture
 from glossa.data.arguments import DataArguments
 from glossa.data.mixture import sources_of, unmixed, weights
-from glossa.data.pairs import repeated
+from glossa.data.splitting import repeated
 from glossa.errors import GlossaError
 
 

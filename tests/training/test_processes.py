@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 from accelerate.commands.launch import _validate_launch_command, launch_command_parser
@@ -170,6 +172,27 @@ def test_a_run_goes_on_with_another_number_of_processes(tmp_path, tiny_settings)
         train(parse_settings(tiny_settings(tmp_path / "part", **changes, **again)))
     part = train(parse_settings(tiny_settings(tmp_path / "part", **changes, **again, **two)))
     assert_equal_training(whole, part)
+
+
+@pytest.mark.slow
+def test_processes_share_a_stream_and_continue_it(tmp_path, tiny_settings):
+    """Each of two processes reads other windows; a stopped run ends as one that was not."""
+    changes = {"max_steps": 8, "logging_steps": 1, "streaming": "true", "validation_size": 0, "test_size": 0}
+    changes |= {"eval_strategy": "no", "load_best_model_at_end": False, "data_path": tmp_path / "train.parquet"}
+    rows = [{"en": f"{a} {b}.", "fr": f"{b} {a}!"} for a in range(500) for b in range(200)]
+    pq.write_table(pa.table({"translation": rows}), tmp_path / "train.parquet", row_group_size=1000)
+    together(tmp_path, tiny_settings(tmp_path / "whole", **changes))
+    ranks = [json.loads((tmp_path / f"batches-{rank}.json").read_text()) for rank in (0, 1)]
+    seen = [[tuple(row) for _, batch in part for row in batch] for part in ranks]
+    assert len(ranks[0]) == len(ranks[1]) == 8
+    assert len({*seen[0], *seen[1]}) == len(seen[0]) + len(seen[1])
+
+    together(tmp_path, tiny_settings(tmp_path / "part", **changes | {"max_steps": 5}))
+    again = tiny_settings(tmp_path / "part", **changes, resume_from_checkpoint="true")
+    with pytest.raises(GlossaError, match="holds the places of 2 processes .* and there are 1 now"):
+        train(parse_settings([*again, "--gradient_accumulation_steps", "2"]))
+    together(tmp_path, again)
+    assert_equal_training(tmp_path / "whole", tmp_path / "part")
 
 
 @pytest.mark.slow

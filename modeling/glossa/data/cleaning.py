@@ -89,7 +89,7 @@ def _clean_split(split: str, source: Loaded, title: str, report: DataReport, see
     if arguments.split_sentences and split == "train":
         rows = _split_rows(rows)
         counts["split"] = len(rows) - counts["read"]
-    rules = _rules(arguments, split == "train")
+    rules = rules_of(arguments, split == "train")
     checked = _checked(rows, rules, title)
     outcome = checked.data.column("outcome").to_numpy()
     examples = _examples(rows, numpy.flatnonzero(outcome == MALFORMED)[:EXAMPLES])
@@ -177,8 +177,8 @@ def _examples(rows: Dataset, chosen: numpy.ndarray, reason: str = "", source: st
     return found
 
 
-def _rules(arguments: DataArguments, training: bool) -> dict[str, Any]:
-    """What `_check_rows` needs to know. Held-out pairs are not filtered, since the easy ones would score too high."""
+def rules_of(arguments: DataArguments, training: bool) -> dict[str, Any]:
+    """The arguments of `check_rows` for a split. Held-out pairs are not filtered: the easy ones score too high."""
     return {
         "drop_identical": arguments.drop_identical and training,
         "keep_out": sorted(map(normalize_side, arguments.keep_out)),
@@ -196,7 +196,7 @@ def _checked(rows: Dataset, rules: dict[str, Any], title: str) -> Dataset:
     features |= {"repaired": Value("bool")} if rules["repair_text"] else {}
     return cached_map(
         rows,
-        _check_rows,
+        check_rows,
         sorted(settings.items()),
         [sentences_glossa, readers, splitting, filters, plausibility, languages],
         fn_kwargs=rules,
@@ -228,7 +228,7 @@ def _sentences(record: dict) -> list[tuple[str, str]]:
     return list(zip(sources, targets, strict=True))
 
 
-def _check_rows(
+def check_rows(
     batch: dict,
     drop_identical: bool,
     keep_out: list[str],
@@ -237,6 +237,7 @@ def _check_rows(
     exclude: frozenset[int],
     chosen: dict[str, Any],
 ) -> dict:
+    """The clean text of a batch of raw rows, the hashes of the pairs, and their outcome, as a number of `OUTCOMES`."""
     columns: dict[str, Any] = {side: batch[side] for side in ("source", "target")}
     if repair_text:
         repaired = {side: list(map(_repaired, texts)) for side, texts in columns.items()}

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy
 from datasets import Dataset, DatasetDict, concatenate_datasets
 
+from ..errors import GlossaError
 from . import filters
 from .arguments import DataArguments
 from .caching import cached_map
@@ -15,28 +16,34 @@ from .cleaning import Loaded, clean, clean_sources
 from .mixture import Source, sources_of, weights
 from .report import DataReport
 from .sources import SPLITS, load_held_out, load_source
-from .splitting import check_overlap, hold_out, sample_rows, side_keys
+from .splitting import check_overlap, hold_out, repeated, sample_rows, side_keys
+from .streams import Stream, is_stream
 
 logger = logging.getLogger(__name__)
 
 
-def prepare_pairs(arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
+def prepare_pairs(arguments: DataArguments, stream: Stream | None = None) -> tuple[DatasetDict, DataReport]:
     """Pairs (columns `source`, `target`) in "train", "validation" and "test", and a report of the preparation.
 
     Predefined splits are kept. Missing splits are held out of the training pairs of all sources by connected
     components, unless their size is 0. `max_validation_samples` and `max_test_samples` draw pairs with
-    `split_seed`. The training rows of a source are repeated or drawn by its weight, and begin with its tag. Raises
-    `GlossaError` if the settings or the data are invalid.
+    `split_seed`. The training rows of a source are repeated or drawn by its weight, and begin with its tag. With
+    `streaming`, "train" is a sample of the `stream`. Raises `GlossaError` if the settings or the data are invalid.
     """
     sources = sources_of(arguments)
     for source in sources:
         filters.check(source.settings)
-    dataset, report = clean_sources(load_sources(sources, arguments))
+    if stream is None and is_stream(arguments):
+        stream = Stream(arguments)
+    dataset, report = clean_sources(load_sources(sources, arguments, stream))
     missing = {
         f"{name}_size": 0 if name in dataset else getattr(arguments, f"{name}_size") for name in ("validation", "test")
     }
     chosen = {"train": numpy.arange(len(dataset["train"]))}
-    if any(size != 0 for size in missing.values()):
+    if stream is not None:
+        report.stream = {"rows": sum(stream.rows), "sample": report.splits["train"]["read"]}
+        chosen = {"train": _not_held_out(dataset, missing)}
+    elif any(size != 0 for size in missing.values()):
         chosen = hold_out(dataset["train"], **missing, seed=arguments.split_seed)
     for name in ("validation", "test"):
         if name in chosen:
@@ -52,14 +59,35 @@ def prepare_pairs(arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
     return dataset, report
 
 
-def load_sources(sources: Sequence[Source], arguments: DataArguments) -> list[Loaded]:
+def held_out_sides(dataset: DatasetDict) -> frozenset[int]:
+    """The 64-bit hashes of the normalized sides of all evaluation pairs."""
+    keys = (side_keys(rows) for name, rows in dataset.items() if name != "train")
+    return frozenset(int(key) for sides in keys for side in sides for key in side)
+
+
+def _not_held_out(dataset: DatasetDict, missing: dict[str, float | None]) -> numpy.ndarray:
+    """The rows of the sample of a stream that share no side with evaluation pairs."""
+    for name, size in missing.items():
+        if size != 0:
+            split = name.removesuffix("_size")
+            raise GlossaError(
+                f"There are no {split} pairs, and none can be held out of a stream, which is read in parts. Give "
+                f"{split}_path, or set {name} to 0."
+            )
+    held_out = numpy.array(sorted(held_out_sides(dataset)), dtype=numpy.uint64)
+    shared = numpy.any([numpy.isin(side, held_out) for side in side_keys(dataset["train"])], axis=0)
+    return numpy.flatnonzero(~shared)
+
+
+def load_sources(sources: Sequence[Source], arguments: DataArguments, stream: Stream | None = None) -> list[Loaded]:
     """The raw rows of every source; held-out files of the settings replace the predefined splits of the sources."""
-    if not arguments.sources:
+    given = load_held_out(arguments) if arguments.sources or stream else DatasetDict()
+    if not arguments.sources and stream is None:
         return [Loaded(sources[0].name, load_source(arguments), arguments)]
-    given = load_held_out(arguments)
     loaded = []
-    for source in sources:
-        own = load_source(replace(source.settings, validation_path=[], test_path=[]))
+    for number, source in enumerate(sources):
+        settings = replace(source.settings, validation_path=[], test_path=[])
+        own = stream.load_sample(number) if stream else load_source(settings)
         own = DatasetDict({name: rows for name, rows in own.items() if name not in given})
         loaded.append(Loaded(source.name, own, source.settings))
     return [*loaded, *([Loaded("held-out files", given, arguments)] if given else [])]
@@ -92,19 +120,6 @@ def _mixed(
     return concatenate_datasets(
         [_tagged(pairs.select(rows), source.tag) for rows, source in zip(parts, sources, strict=True) if len(rows)]
     )
-
-
-def repeated(rows: numpy.ndarray, weight: float, seed: Sequence[int]) -> numpy.ndarray:
-    """`rows`, in their order, each as often as `weight` says: 2 twice, 1.5 all once and a random half of them again.
-
-    Of a source with rows, at least one stays.
-    """
-    if not len(rows):
-        return rows
-    whole = int(weight)
-    rest = round((weight - whole) * len(rows)) or (whole == 0)
-    again = numpy.random.default_rng(seed).choice(rows, int(rest), replace=False)
-    return numpy.sort(numpy.concatenate([numpy.repeat(rows, whole), again]))
 
 
 def _tagged(rows: Dataset, tag: str) -> Dataset:

@@ -9,7 +9,7 @@ import csv
 import json
 import logging
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 
@@ -251,30 +251,41 @@ def _json_object(text: str) -> tuple[dict, str]:
 
 def _read_parquet(path: Path, columns: Columns) -> Iterator[Row]:
     with damage_refused(path), pyarrow.parquet.ParquetFile(path) as file:
-        schema = file.schema_arrow
-        nested = "translation" in schema.names and not columns.required
-        nested = nested and pyarrow.types.is_struct(schema.field("translation").type)
-        fields = list(schema.field("translation").type) if nested else list(schema)
-        present = [field.name for field in fields]
-        found = columns.unique(str(path), present)
-        if not found:
-            raise columns.missing(str(path), f"the file has {present}")
-        places = [present.index(name) for name in found]
-        for place in places:
-            if not _is_text(fields[place].type):
-                raise GlossaError(
-                    f"{path}: column {present[place]!r} holds {fields[place].type}, not text. Give the file a text "
-                    "column, or set source_column and target_column to two of "
-                    f"{[field.name for field in fields if _is_text(field.type)]}."
-                )
-        number = 0
-        for batch in file.iter_batches(columns=["translation"] if nested else sorted(set(found))):
-            sides = batch.column("translation").flatten() if nested else batch
-            texts = [_texts(sides[place] if nested else batch.column(present[place])) for place in places]
-            for source, target in zip(*texts, strict=True):
-                number += 1
-                first, second, problem = pair_of({found[0]: source, found[1]: target}, *found)
-                yield first, second, number, problem
+        yield from parquet_rows(file, str(path), columns)
+
+
+def parquet_rows(
+    file: pyarrow.parquet.ParquetFile, name: str, columns: Columns, groups: Sequence[int] | None = None
+) -> Iterator[Row]:
+    """Rows of an open Parquet file called `name` in errors, or of some of its row groups, numbered from 1.
+
+    Raises `GlossaError` if it lacks a side, or a side is not text.
+    """
+    schema = file.schema_arrow
+    nested = "translation" in schema.names and not columns.required
+    nested = nested and pyarrow.types.is_struct(schema.field("translation").type)
+    fields = list(schema.field("translation").type) if nested else list(schema)
+    present = [field.name for field in fields]
+    found = columns.unique(name, present)
+    if not found:
+        raise columns.missing(name, f"the file has {present}")
+    places = [present.index(side) for side in found]
+    for place in places:
+        if not _is_text(fields[place].type):
+            raise GlossaError(
+                f"{name}: column {present[place]!r} holds {fields[place].type}, not text. Give the file a text "
+                "column, or set source_column and target_column to two of "
+                f"{[field.name for field in fields if _is_text(field.type)]}."
+            )
+    number = 0
+    wanted = ["translation"] if nested else sorted(set(found))
+    for batch in file.iter_batches(row_groups=groups, columns=wanted):
+        sides = batch.column("translation").flatten() if nested else batch
+        texts = [_texts(sides[place] if nested else batch.column(present[place])) for place in places]
+        for source, target in zip(*texts, strict=True):
+            number += 1
+            first, second, problem = pair_of({found[0]: source, found[1]: target}, *found)
+            yield first, second, number, problem
 
 
 def _is_text(kind: pyarrow.DataType) -> bool:

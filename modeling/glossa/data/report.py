@@ -22,6 +22,9 @@ class DataReport:
         sizes: Pairs by split; in "train" rows that are seen twice in an epoch count twice.
         languages: The language of each side that most of a sample is in, by split; only of sides with a clear answer.
         overlap: Evaluation pairs that share a side with training, by split and side.
+        stream: The `rows` of a stream, and how many of them are the `sample` that was prepared before training. Its
+            counts stand in `splits` and `sources` until training ends, and then those of all rows that were read, with
+            `seen`, those in batches.
         fingerprints: A hash of the texts of each split, which a resumed run compares.
     """
 
@@ -32,6 +35,7 @@ class DataReport:
     sizes: dict[str, int] = field(default_factory=dict)
     languages: dict[str, dict[str, str]] = field(default_factory=dict)
     overlap: dict[str, dict[str, int]] = field(default_factory=dict)
+    stream: dict[str, int] = field(default_factory=dict)
     fingerprints: dict[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict:

@@ -5,11 +5,13 @@ Every source becomes a `DatasetDict` of cached Arrow data sets with the columns 
 
 import logging
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import astuple
 from pathlib import Path
 
 from datasets import (
     Dataset,
+    DatasetBuilder,
     DatasetDict,
     Features,
     IterableDataset,
@@ -95,7 +97,7 @@ def read_files(given, columns: Columns, limit: int | None) -> Dataset:
     groups = tuple(tuple(path.absolute() for path in group) for group in file_groups(given))
     stamps = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for group in groups for path in group]
     arguments = {"groups": groups, "columns": columns, "limit": limit}
-    return _generated(_file_rows, arguments, (stamps, len(groups), astuple(columns), limit))
+    return generated_rows(_file_rows, arguments, (stamps, len(groups), astuple(columns), limit))
 
 
 def _file_rows(groups: tuple[tuple[Path, ...], ...], columns: Columns, limit: int | None) -> Iterator[dict]:
@@ -104,7 +106,7 @@ def _file_rows(groups: tuple[tuple[Path, ...], ...], columns: Columns, limit: in
         name, rows, first = " and ".join(map(str, group)), 0, True
         for source, target, line, problem in read_rows(group, columns, left):
             rows += problem not in (readers.HEADER, readers.CONTINUED)
-            yield _row(source, target, line, problem, name if problem or first else "")
+            yield raw_row(source, target, line, problem, name if problem or first else "")
             first = False
         if not rows:
             raise GlossaError(f"{name} is empty: it has no rows. Give a file with at least one pair.")
@@ -114,7 +116,8 @@ def _file_rows(groups: tuple[tuple[Path, ...], ...], columns: Columns, limit: in
                 return
 
 
-def _row(source: str, target: str, line: int, problem: str, file: str) -> dict:
+def raw_row(source: str, target: str, line: int, problem: str, file: str) -> dict:
+    """A row of `FEATURES`."""
     return {
         "source": source,
         "target": target,
@@ -124,7 +127,8 @@ def _row(source: str, target: str, line: int, problem: str, file: str) -> dict:
     }
 
 
-def _generated(generate, arguments: dict, settings: tuple) -> Dataset:
+def generated_rows(generate, arguments: dict, settings: tuple) -> Dataset:
+    """The raw rows that `generate(**arguments)` yields, cached; `settings` stand for their content."""
     try:
         return cached_rows(generate, arguments, FEATURES, settings, _READING)
     except DatasetGenerationError as error:
@@ -133,16 +137,29 @@ def _generated(generate, arguments: dict, settings: tuple) -> Dataset:
         raise
 
 
+def load_builder(arguments: DataArguments) -> DatasetBuilder:
+    """What `datasets` knows of a Hub data set or folder before it reads rows. Raises `GlossaError` if it has none."""
+    with _loading(arguments):
+        return load_dataset_builder(arguments.dataset, arguments.dataset_config)
+
+
 def _from_hub(arguments: DataArguments) -> dict[str, Dataset]:
-    name = arguments.dataset + (f" ({arguments.dataset_config})" if arguments.dataset_config else "")
-    try:
-        builder = load_dataset_builder(arguments.dataset, arguments.dataset_config)
+    builder = load_builder(arguments)
+    with _loading(arguments) as name:
         if arguments.streaming:
             splits = builder.as_streaming_dataset()
         else:
             builder.download_and_prepare()
             splits = builder.as_dataset()
         return _from_splits(splits, arguments, name, builder.cache_dir)
+
+
+@contextmanager
+def _loading(arguments: DataArguments) -> Iterator[str]:
+    """Gives the name of the data set, and turns what `datasets` raises into `GlossaError`."""
+    name = arguments.dataset + (f" ({arguments.dataset_config})" if arguments.dataset_config else "")
+    try:
+        yield name
     except (OSError, ValueError, RuntimeError, DatasetsError, *http_errors()) as error:
         reason = (isinstance(error, DatasetGenerationError) and error.__cause__) or error
         raise GlossaError(
@@ -171,7 +188,7 @@ def _from_splits(splits, arguments: DataArguments, name: str, version: str) -> d
         if isinstance(rows, IterableDataset):
             stream = rows if limit is None else rows.take(limit)
             settings = version, limit, sorted(keys.items())
-            loaded[split] = _generated(_stream_rows, {"stream": stream, "keys": keys}, settings)
+            loaded[split] = generated_rows(_stream_rows, {"stream": stream, "keys": keys}, settings)
         else:
             rows = rows if limit is None else rows.select(range(min(limit, len(rows))))
             loaded[split] = cached_map(
@@ -215,7 +232,7 @@ def _batch_rows(batch: dict, indices: list[int], column, source, target, file: s
             dict(zip((source, target), pair, strict=True)) for pair in zip(batch[source], batch[target], strict=True)
         ]
     rows = [
-        _row(*pair[:2], index + 1, pair[2], file if pair[2] or not index else "")
+        raw_row(*pair[:2], index + 1, pair[2], file if pair[2] or not index else "")
         for index, record in zip(indices, records, strict=True)
         for pair in [pair_of(record or {source: None, target: None}, source, target)]
     ]
@@ -227,4 +244,4 @@ def _stream_rows(stream: IterableDataset, keys: dict) -> Iterator[dict]:
     for line, record in enumerate(stream, 1):
         record = (record[column] if column else record) or {source: None, target: None}
         first, second, problem = pair_of(record, source, target)
-        yield _row(first, second, line, problem, file if problem or line == 1 else "")
+        yield raw_row(first, second, line, problem, file if problem or line == 1 else "")

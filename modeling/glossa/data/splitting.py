@@ -8,6 +8,7 @@ import logging
 import re
 import sys
 import unicodedata
+from collections.abc import Sequence
 from functools import cache, lru_cache
 
 import numpy
@@ -105,6 +106,19 @@ def sample_rows(rows: Dataset, count: int | None, seed: int) -> Dataset:
         return rows
     chosen = numpy.random.default_rng(seed).choice(len(rows), count, replace=False)
     return rows.select(numpy.sort(chosen))
+
+
+def repeated(rows: numpy.ndarray, weight: float, seed: Sequence[int]) -> numpy.ndarray:
+    """`rows`, in their order, each as often as `weight` says: 2 twice, 1.5 all once and a random half of them again.
+
+    Of a source with rows, at least one stays.
+    """
+    if not len(rows):
+        return rows
+    whole = int(weight)
+    rest = round((weight - whole) * len(rows)) or (whole == 0)
+    again = numpy.random.default_rng(seed).choice(rows, int(rest), replace=False)
+    return numpy.sort(numpy.concatenate([numpy.repeat(rows, whole), again]))
 
 
 def _count(size: float | None, total: int) -> int:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -21,7 +22,8 @@ from transformers import (
 from ..configuration_glossa import GlossaConfig
 from ..data.bpe_dropout import DropoutCollator
 from ..data.corruption import special_tokens
-from ..data.pairs import group_references
+from ..data.pairs import group_references, held_out_sides
+from ..data.streams import Stream
 from ..data.vocabulary import target_vocabulary, train_tokenizer, train_tokenizer_pair
 from ..errors import GlossaError
 from ..evaluation.metrics import bleu_tokenizer
@@ -30,6 +32,7 @@ from ..inference.loading import load_model, load_tokenizer
 from ..modeling_glossa import GlossaForConditionalGeneration
 from .arguments import Settings
 from .reuse import reused_tokenizer
+from .streaming import StreamTrainer
 from .trainer import GlossaTrainer, by_length
 
 logger = logging.getLogger(__name__)
@@ -99,8 +102,12 @@ def build_trainer(
     data: DatasetDict,
     tokenized: DatasetDict,
     collator: Callable,
+    stream: Stream | None = None,
 ) -> GlossaTrainer:
-    """A trainer of `model` on the tokenized pairs or texts, with validation on the held-out ones."""
+    """A trainer of `model` on the tokenized pairs or texts, with validation on the held-out ones.
+
+    With a `stream`, it trains on its rows; "train" is a sample of them.
+    """
     arguments = settings.training
     arguments.generation_num_beams = (
         1  # greedy decoding ranks checkpoints as well as beam search and is several times faster
@@ -118,7 +125,10 @@ def build_trainer(
     rate, length = settings.tokenizer.bpe_dropout, settings.data.max_length
     dropout = DropoutCollator(tokenizer, collator, rate, length, arguments.order_seed) if rate else None
     patience = arguments.early_stopping_patience
-    return GlossaTrainer(
+    build: Callable = GlossaTrainer
+    if stream is not None:
+        build = partial(StreamTrainer, stream=stream, held_out=held_out_sides(data))
+    return build(
         model=model,
         args=arguments,
         train_dataset=tokenized["train"],

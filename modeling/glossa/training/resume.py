@@ -9,8 +9,9 @@ from datasets import DatasetDict
 from transformers.trainer_callback import TrainerState
 
 from ..data.mixture import FILTERS
+from ..data.streams import is_stream
 from ..errors import GlossaError
-from ..run_folder import CHECKPOINT_STATE, RunFolder, count_processes, find_damage, was_sharded
+from ..run_folder import CHECKPOINT_STATE, RunFolder, count_processes, find_damage, stream_file, was_sharded
 from . import catalog
 from .arguments import Settings
 from .sharding import is_sharded
@@ -22,7 +23,7 @@ logger = logging.getLogger(__name__)
 # number of processes may change together with gradient_accumulation_steps: see `_check_step`.
 FIXED = (
     "objective", "source_language", "target_language", "split_seed", "validation_size", "test_size",
-    "max_train_samples", "max_length", "max_length_ratio", "split_sentences", "keep_out", "sources",
+    "max_train_samples", "streaming", "max_length", "max_length_ratio", "split_sentences", "keep_out", "sources",
     "sampling_temperature", *FILTERS,
     "batch_tokens", "learning_rate", "muon_learning_rate", "learning_rate_factor",
     "lr_scheduler_type", "lr_scheduler_kwargs", "warmup_steps", "weight_decay", "adam_beta1", "adam_beta2",
@@ -124,6 +125,8 @@ def check_settings(checkpoint: Path, settings: Settings) -> None:
             "recipe.yaml, or start a new run, with --init_from to start from its weights."
         )
     _check_step(checkpoint, saved.get("gradient_accumulation_steps", 1), settings)
+    if is_stream(settings.data):
+        _check_places(checkpoint, settings)
 
 
 def _check_step(checkpoint: Path, saved_accumulation: int, settings: Settings) -> None:
@@ -150,6 +153,22 @@ def _check_step(checkpoint: Path, saved_accumulation: int, settings: Settings) -
         f"gradient_accumulation_steps: {saved_accumulation}) and would be continued with {processes * accumulation} "
         f"(processes: {processes}, gradient_accumulation_steps: {accumulation}). {advice}."
     )
+
+
+def _check_places(checkpoint: Path, settings: Settings) -> None:
+    """Raise `GlossaError` where the places of the processes in the stream are not those of today's processes."""
+    before, processes = count_processes(checkpoint), settings.training.world_size
+    if before != processes:
+        raise GlossaError(
+            f"{checkpoint} holds the places of {before} processes in the stream of training rows, and there are "
+            f"{processes} now. Continue with {before}."
+        )
+    missing = [file.name for number in range(before) if not (file := stream_file(checkpoint, number)).is_file()]
+    if missing:
+        raise GlossaError(
+            f"{checkpoint} cannot be continued: {missing[0]} is missing. Continue from an older checkpoint, or start a "
+            "new run with --init_from."
+        )
 
 
 def _fixed_part(name: str, value: Any) -> Any:

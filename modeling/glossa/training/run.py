@@ -19,6 +19,7 @@ from transformers.trainer_callback import TrainerState
 from ..data.encoding import tokenize_pairs
 from ..data.pairs import prepare_pairs
 from ..data.statistics import has_paragraphs, length_ratio
+from ..data.streams import Stream, is_stream
 from ..data.texts import prepare_texts, tokenize_texts
 from ..evaluation.metrics import bleu_tokenizer
 from ..evaluation.samples import choose_samples
@@ -39,6 +40,7 @@ from .progress import duration
 from .resume import check_data, check_settings, final_state, fingerprints, is_finished, starting_point
 from .sharding import whole_model
 from .sizing import adopt_choices, choose_settings, limit_passes
+from .streaming import StreamTrainer
 from .trainer import GlossaTrainer
 
 logger = logging.getLogger(__name__)
@@ -71,13 +73,16 @@ def _train(run: RunFolder, settings: Settings) -> None:
         ended = final_state(checkpoint, settings)
     set_seed(settings.training.seed)
     pretrains = settings.translator.objective != "translation"
+    stream = None if pretrains or not is_stream(settings.data) else Stream(settings.data)
     with settings.training.main_process_first():
-        data, data_report = prepare_texts(settings.data) if pretrains else prepare_pairs(settings.data)
+        data, data_report = prepare_texts(settings.data) if pretrains else prepare_pairs(settings.data, stream)
     data_report.fingerprints = fingerprints(data)
+    if stream is not None:
+        data_report.fingerprints["train"] += stream.fingerprint()
     if checkpoint is not None:
         check_data(checkpoint, data_report.fingerprints)
     elif settings.given is not None:
-        choose_settings(settings, len(data["train"]))
+        choose_settings(settings, data_report.stream.get("rows", len(data["train"])))
     tokenizer = load_tokenizer(str(checkpoint)) if checkpoint else build_tokenizer(settings, data)
     model = build_model(settings, tokenizer)
     if not pretrains:
@@ -93,7 +98,7 @@ def _train(run: RunFolder, settings: Settings) -> None:
             collator = DataCollatorForSeq2Seq(tokenizer, model)
             tokenized = tokenize_pairs(data, tokenizer, settings.data, data_report)
     with train_part(model, settings.translator.objective):
-        trainer = build_trainer(settings, model, tokenizer, data, tokenized, collator)
+        trainer = build_trainer(settings, model, tokenizer, data, tokenized, collator, stream)
         _set_threads(settings, trainer, checkpoint)
         if settings.training.hours is not None and checkpoint is None:
             limit_passes(trainer, settings.training.hours)
@@ -102,6 +107,10 @@ def _train(run: RunFolder, settings: Settings) -> None:
             print(preview(model, tokenizer, trainer.example_batch()), flush=True)
         seconds = fit(settings, trainer, checkpoint, ended)
         losses = validation_loss(trainer, tokenized) if pretrains else {}
+    if isinstance(trainer, StreamTrainer):
+        trainer.count_rows(data_report)
+        if settings.training.should_save:
+            run.write_data_report(data_report.to_dict())
     model = whole_model(trainer)
     if settings.training.should_save:
         finish(run, settings, trainer, model, DatasetDict() if pretrains else data, losses, seconds)
@@ -165,7 +174,7 @@ def finish(
         "steps": trainer.state.global_step,
         "epochs": trainer.state.epoch,
         "parameters": model.num_parameters(),
-        "padding": round(trainer.batch_sampler.padding(), 4),
+        "padding": round(trainer.padding(), 4),
         "target_tokens_per_second": sorted(speeds)[len(speeds) // 2] if speeds else None,
         "device": torch.cuda.get_device_name()
         if torch.cuda.is_available()

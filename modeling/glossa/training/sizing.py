@@ -156,4 +156,4 @@ def seconds_per_pass(trainer: GlossaTrainer) -> float:
             if trainer.args.device.type == "cuda":
                 torch.cuda.synchronize()
             seconds.append(time.perf_counter() - started)
-    return sum(seconds[1:]) / len(chosen) * len(batches) / trainer.args.world_size
+    return sum(seconds[1:]) / len(chosen) * len(trainer.get_train_dataloader())

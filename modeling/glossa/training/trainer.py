@@ -138,6 +138,10 @@ class GlossaTrainer(Seq2SeqTrainer):
         )
         return self.accelerator.prepare(loader)
 
+    def padding(self) -> float:
+        """Share of padding among all tokens of an epoch."""
+        return self.batch_sampler.padding()
+
     def example_batch(self) -> dict[str, torch.Tensor]:
         """A batch of the first epoch."""
         rows = self.train_dataset.remove_columns(["source_length", "target_length"])
