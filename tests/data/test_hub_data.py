@@ -59,10 +59,10 @@ run(main)
 """
 
 
-def prepare(hub, tmp_path, token=None, **settings):
+def prepare(hub, tmp_path, token=None, program=PREPARE, **settings):
     settings = {"source_language": "de", "target_language": "en"} | settings
     process = subprocess.run(
-        [sys.executable, "-c", PREPARE, json.dumps(settings)], cwd=tmp_path, stdin=subprocess.DEVNULL,
+        [sys.executable, "-c", program, json.dumps(settings)], cwd=tmp_path, stdin=subprocess.DEVNULL,
         env=hub.environment(tmp_path / "home", token), capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     if process.returncode:
@@ -97,6 +97,36 @@ def test_a_stream_with_a_limit_does_not_download_all_files(hub, tmp_path):
     fetched = {request for request in hub.requests if request.startswith("GET") and request.endswith(".parquet")}
     files = {request.rsplit("/", 1)[1][:11] for request in fetched}
     assert files <= {"train-00000", "train-00001"}  # at most one is read ahead
+
+
+STREAM = """
+import json, sys
+from glossa.cli import run
+from glossa.data.arguments import DataArguments
+from glossa.data.pairs import held_out_sides, prepare_pairs
+from glossa.data.streams import Stream
+from glossa.data.vocabulary import train_tokenizer
+from glossa.data.windows import StreamBatches, Windows
+def main(argv):
+    arguments = DataArguments(**json.loads(argv[0]))
+    stream = Stream(arguments)
+    pairs, _ = prepare_pairs(arguments, stream)
+    tokenizer = train_tokenizer(pairs["train"].to_dict().values(), 300)
+    batches = StreamBatches(Windows(stream, tokenizer, held_out_sides(pairs), 100), 100, workers=1)
+    rows = [row for index in range(9) for row in batches[index]]
+    rows = [[tokenizer.decode(row[side], True) for side in ("input_ids", "labels")] for row in rows]
+    print(json.dumps({"rows": rows}))
+run(main)
+"""
+
+
+@pytest.mark.slow
+def test_a_stream_is_read_where_it_is(hub, tmp_path):
+    settings = {"dataset": "wmt/wmt14", "dataset_config": "de-en", "streaming": True}
+    rows = prepare(hub, tmp_path, program=STREAM, **settings)
+    assert {tuple(row) for row in rows} <= set(PAIRS[4:])
+    assert len(rows) > 20
+    assert not list((tmp_path / "home").rglob("*.parquet"))
 
 
 @pytest.mark.slow

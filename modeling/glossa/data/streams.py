@@ -29,8 +29,8 @@ from .readers import parquet_rows
 from .sources import columns_of, generated_rows, load_builder, load_source, raw_row
 from .splitting import repeated
 
-BLOCK_ROWS = 10_000  # at least; neighboring row groups are one request to a server
-WINDOW_ROWS = 50_000  # at least; tokens of these are in memory
+BLOCK_ROWS = 5_000  # at least; neighboring row groups are one request to a server
+WINDOW_ROWS = 20_000  # at least; their tokens are in memory, and a run that continues reads one window again
 SAMPLE_ROWS = 200_000  # for vocabulary, statistics and the number of batches
 FOOTERS = 16  # read at the same time
 

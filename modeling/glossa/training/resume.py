@@ -166,8 +166,8 @@ def _check_places(checkpoint: Path, settings: Settings) -> None:
     missing = [file.name for number in range(before) if not (file := stream_file(checkpoint, number)).is_file()]
     if missing:
         raise GlossaError(
-            f"{checkpoint} cannot be continued: {missing[0]} is missing. Continue from an older checkpoint, or start a "
-            "new run with --init_from."
+            f"{checkpoint} cannot be continued: {missing[0]} is missing. Continue from an older checkpoint, or start "
+            "a new run with --init_from."
         )
 
 
