@@ -53,6 +53,8 @@ def show(argv: list[str], page: Path | None) -> None:
         )
     pairs, report = prepare_pairs(settings.data)
     train = pairs["train"]
+    if report.stream:
+        print(f"A random sample of {report.stream['sample']:,} of {report.stream['rows']:,} training rows:\n")
     print(report.text())
     print("\nkept, for example:")
     for row in train.select(range(0, len(train), max(1, -(-len(train) // KEPT)))):
