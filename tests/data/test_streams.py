@@ -87,6 +87,7 @@ def test_a_pass_reads_every_row_once_in_another_order_each_time(files):
     assert first != ROWS
     again, texts = batches(settings(files))
     assert [pair for rows in one_pass(again) for pair in texts(rows)] == first
+    assert stream.windows.stream.windows(0, 3) != stream.windows.stream.windows(1, 3)
     other, texts = batches(settings(files), seed=4)
     assert [pair for rows in one_pass(other) for pair in texts(rows)] != first
 
