@@ -86,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("overlap", 1.0, "part of the backward pass in which gradients of layers can travel; default: 1 (Li et al. "
          "2020, section 3.2.3); 0: none"),
         ("tokens", 25_000, "of a step on each side; default: 25000, section 5.1 of the paper"),
-        ("length", 25, "tokens of a sentence on each side, for attention; default: 25. 50 instead adds about 1%% of "
+        ("length", 25, "tokens of a sentence on each side, for attention; default: 25. 50 adds less than 1%% of "
          "operations"),
         ("price", 3.0, "US dollars for an hour of one GPU; default: 3, a round figure within the list prices of H100 "
          "in clouds in 2026 (2.5 to 4). Give yours"),

@@ -48,11 +48,20 @@ def test_accelerate_accepts_the_file(path):
         assert arguments.nproc_per_node == "8" and arguments.node_rank == 1 and environment
 
 
+def assert_restarts(arguments, variable, address):
+    """Processes that are started again must not look for those that died: docs/scaling.md."""
+    assert variable == "1"
+    prepare_multi_gpu_env(arguments)
+    found = (arguments.max_restarts, arguments.rdzv_backend, arguments.rdzv_endpoint)
+    assert found == (3, "c10d", f"{address}:29500")
+    assert arguments.training_script_args[-2:] == ["--resume_from_checkpoint", "true"]
+
+
 @pytest.fixture
 def run_with_stubs(tmp_path):
     """Run a shell script whose `accelerate` prints its arguments, one a line; the arguments of each call."""
     for name, body in {
-        "accelerate": 'printf "%s\\n" --- "$@"',
+        "accelerate": 'printf "%s\\n" --- "$TORCH_DISABLE_SHARE_RDZV_TCP_STORE" "$@"',
         "srun": 'for SLURM_NODEID in 0 1; do export SLURM_NODEID; "$@"; done',
         "scontrol": 'test "$*" = "show hostnames one,two" && printf "one\\ntwo\\n"',
     }.items():
@@ -75,11 +84,13 @@ def test_the_slurm_script_starts_a_launcher_on_each_node(run_with_stubs):
     calls = run_with_stubs(script, ["my recipe.yaml", "--seed", "2"], environment)
     assert len(calls) == 2
     for rank, call in enumerate(calls):
-        arguments = launched(call[1:])
-        assert call[0] == "launch" and (arguments.num_machines, arguments.num_processes) == (2, 8)
+        shared, command, *words = call
+        arguments = launched(words)
+        assert command == "launch" and (arguments.num_machines, arguments.num_processes) == (2, 8)
         assert (arguments.machine_rank, arguments.main_process_ip) == (rank, "one")
         expected = ["my recipe.yaml", "--seed", "2", "--resume_from_checkpoint", "true"]
         assert arguments.training_script == "scripts/train.py" and arguments.training_script_args == expected
+        assert_restarts(arguments, shared, "one")
 
 
 def test_the_task_of_skypilot(run_with_stubs):
@@ -88,9 +99,10 @@ def test_the_task_of_skypilot(run_with_stubs):
     assert "-c constraints.txt" in task["setup"] and (ROOT / "constraints.txt").is_file()
     nodes = {"SKYPILOT_NUM_NODES": "2", "SKYPILOT_NUM_GPUS_PER_NODE": "8", "SKYPILOT_NODE_IPS": "10.0.0.1\n10.0.0.2"}
     (call,) = run_with_stubs(task["run"], [], task["envs"] | nodes | {"SKYPILOT_NODE_RANK": "1"})
-    arguments = launched(call[1:])
+    arguments = launched(call[2:])
     assert (arguments.num_processes, arguments.machine_rank, arguments.main_process_ip) == (16, 1, "10.0.0.1")
     assert arguments.training_script_args[0] == task["envs"]["RECIPE"]
+    assert_restarts(arguments, call[0], "10.0.0.1")
     assert (ROOT / "configuration" / f"{task['envs']['RECIPE']}.yaml").is_file()
 
 
