@@ -10,7 +10,7 @@
 #SBATCH --signal=TERM@120
 #SBATCH --requeue
 set -euo pipefail
-first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | sed -n 1p)
 export first TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1  # see "When a process dies" in docs/scaling.md
 # The single quotes are meant: each node fills in its own number.
 srun bash -c 'exec accelerate launch --config_file configuration/accelerate/several_nodes.yaml \

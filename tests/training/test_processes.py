@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+import workers
 from accelerate.commands.launch import _validate_launch_command, launch_command_parser
 from accelerate.data_loader import prepare_data_loader
 from accelerate.utils.launch import prepare_multi_gpu_env
@@ -197,6 +198,24 @@ def test_fsdp_trains_evaluates_saves_and_resumes_as_without(tmp_path, tiny_setti
         train(parse_settings(arguments))
     together(tmp_path, arguments, fsdp_environment())
     assert_equal_training(tmp_path / "part", sharded.path)
+
+
+@pytest.mark.slow
+def test_fsdp_goes_on_with_another_number_of_processes(tmp_path, tiny_settings):
+    """Two processes, then four: weights and moments are split anew, and a step keeps its four batches."""
+    changes = {"dropout": 0.0, "eval_strategy": "no", "load_best_model_at_end": False, "logging_steps": 1}
+    whole = train(
+        parse_settings(tiny_settings(tmp_path / "whole", max_steps=8, gradient_accumulation_steps=4, **changes))
+    )
+    part = {"environment": fsdp_environment()}
+    two = tiny_settings(tmp_path / "part", max_steps=5, gradient_accumulation_steps=2, **changes)
+    four = tiny_settings(tmp_path / "part", max_steps=8, resume_from_checkpoint="true", **changes)
+    workers.together(
+        part | {"folder": tmp_path / "two", "arguments": two},
+        part | {"folder": tmp_path / "four", "arguments": four, "processes": 4},
+    )
+    assert [entry["step"] for entry in RunFolder(tmp_path / "part").history if "loss" in entry] == list(range(1, 9))
+    assert_equal_training(whole, tmp_path / "part")
 
 
 ENDLESS = QUIET | {"num_train_epochs": 100_000}
