@@ -12,7 +12,7 @@ import pytest
 import yaml
 from accelerate.commands.config.config_args import load_config_from_file
 from accelerate.commands.launch import _validate_launch_command, launch_command_parser
-from accelerate.utils.launch import prepare_multi_gpu_env
+from accelerate.utils.launch import prepare_deepspeed_cmd_env, prepare_multi_gpu_env
 
 ROOT = Path(__file__).parents[2]
 ACCELERATE, LAUNCH = ROOT / "configuration" / "accelerate", ROOT / "configuration" / "launch"
@@ -20,7 +20,7 @@ ACCELERATE, LAUNCH = ROOT / "configuration" / "accelerate", ROOT / "configuratio
 
 def test_every_file_has_a_test():
     assert {path.name for path in ACCELERATE.iterdir()} == {
-        "single.yaml", "eight_gpus.yaml", "several_nodes.yaml", "fsdp.yaml",
+        "single.yaml", "eight_gpus.yaml", "several_nodes.yaml", "fsdp.yaml", "deepspeed_zero2.yaml",
     }  # fmt: skip
     assert {path.name for path in LAUNCH.iterdir()} == {"slurm.sh", "Dockerfile", "sky.yaml", "hf_job.py"}
 
@@ -41,11 +41,23 @@ def test_accelerate_accepts_the_file(path):
     values = {"N": "1", "ADDRESS": "10.0.0.1"}
     arguments = launched([values.get(word, word) for word in words[2:]])
     assert arguments.training_script_args == ["RECIPE.yaml"]
-    expected = {"single": 1, "eight_gpus": 8, "fsdp": 8, "several_nodes": 32}
+    expected = {"single": 1, "eight_gpus": 8, "fsdp": 8, "several_nodes": 32, "deepspeed_zero2": 8}
     assert arguments.num_processes == expected[path.stem]
     if path.stem == "several_nodes":
         environment = prepare_multi_gpu_env(arguments)
         assert arguments.nproc_per_node == "8" and arguments.node_rank == 1 and environment
+
+
+def test_deepspeed_splits_the_optimizer():
+    """What the processes are told: ZeRO stage 2, and the Trainer's values for accumulation and clipping."""
+    arguments = launched(["--config_file", str(ACCELERATE / "deepspeed_zero2.yaml"), "scripts/train.py"])
+    assert arguments.use_deepspeed and not arguments.multi_gpu and not arguments.use_fsdp
+    arguments.deepspeed_fields_from_accelerate_config = ""  # launch_command sets it
+    _, environment = prepare_deepspeed_cmd_env(arguments)
+    found = {name: environment[f"ACCELERATE_{name}"] for name in ("USE_DEEPSPEED", "DEEPSPEED_ZERO_STAGE")}
+    assert found == {"USE_DEEPSPEED": "true", "DEEPSPEED_ZERO_STAGE": "2"}
+    assert environment["ACCELERATE_GRADIENT_ACCUMULATION_STEPS"] == "auto"
+    assert environment["ACCELERATE_GRADIENT_CLIPPING"] == "auto"
 
 
 def assert_restarts(arguments, variable, address):

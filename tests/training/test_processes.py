@@ -27,6 +27,7 @@ from glossa.inference.loading import load_model
 from glossa.run_folder import RunFolder
 from glossa.training.arguments import parse_settings
 from glossa.training.run import train
+from glossa.training.sharding import check_sharding
 from glossa.training.trainer import GlossaTrainer
 
 ROOT = Path(__file__).parents[2]
@@ -308,6 +309,25 @@ def test_checkpoints_of_fsdp_are_whole(tmp_path, tiny_settings, monkeypatch, doc
     monkeypatch.setenv("FSDP_STATE_DICT_TYPE", "SHARDED_STATE_DICT")
     with pytest.raises(GlossaError, match="it must be FULL_STATE_DICT") as error:
         train(parse_settings(tiny_settings(tmp_path / "run")))
+    documented("Settings", error.value)
+
+
+@pytest.mark.parametrize("environment", [{"ACCELERATE_USE_DEEPSPEED": "true"}, {}])
+def test_deepspeed_that_is_not_installed(tmp_path, tiny_settings, monkeypatch, documented, environment):
+    monkeypatch.setattr("glossa.training.sharding.is_deepspeed_available", lambda: False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    changes = {} if environment else {"deepspeed": "zero2.json"}
+    with pytest.raises(GlossaError, match="uses DeepSpeed, which is not installed") as error:
+        parse_settings(tiny_settings(tmp_path / "run", **changes))
+    documented("Settings", error.value)
+
+
+def test_settings_that_deepspeed_does_not_know(tmp_path, tiny_settings, monkeypatch, documented):
+    settings = parse_settings(tiny_settings(tmp_path / "run", muon_learning_rate=0.1))
+    monkeypatch.setenv("ACCELERATE_USE_DEEPSPEED", "true")
+    with pytest.raises(GlossaError, match=r"muon_learning_rate is 0\.1, but the run uses DeepSpeed") as error:
+        check_sharding(settings)
     documented("Settings", error.value)
 
 
