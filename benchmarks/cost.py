@@ -24,6 +24,7 @@ from .timing import table
 
 BACKWARD = 2 / 3  # of the operations of a step
 PAPER_GPUS, PAPER_PEAK = 8, 9.5  # P100, TFLOPS in single precision: sections 5.2 and 6.1
+PAPER_TOKENS = 25_000  # of a step on each side: section 5.1
 MACHINES = ((1, 1), (1, 8), (4, 8))  # number, and GPUs of each
 
 
@@ -85,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("gradient_bytes", 4.0, "of a gradient; default: 4, float32, in which they are summed also with bf16: true"),
         ("overlap", 1.0, "part of the backward pass in which gradients of layers can travel; default: 1 (Li et al. "
          "2020, section 3.2.3); 0: none"),
-        ("tokens", 25_000, "of a step on each side; default: 25000, section 5.1 of the paper"),
+        ("tokens", PAPER_TOKENS, "of a step on each side; default: 25000, section 5.1 of the paper"),
         ("length", 25, "tokens of a sentence on each side, for attention; default: 25. 50 adds less than 1%% of "
          "operations"),
         ("price", 3.0, "US dollars for an hour of one GPU; default: 3, a round figure within the list prices of H100 "
@@ -103,7 +104,7 @@ def run(arguments: argparse.Namespace) -> None:
     print(table([row for name in PAPER for row in rows(name, arguments)]))
     print("\nA model, not a measurement. " + ", ".join(f"{name} {value}" for name, value in _assumed(arguments)))
     for name, paper in PAPER.items():
-        operations = step_operations(paper.config(), arguments.tokens, arguments.length) * paper.steps
+        operations = step_operations(paper.config(), PAPER_TOKENS, arguments.length) * paper.steps
         share = operations / (paper.hours * 3600 * PAPER_GPUS * PAPER_PEAK * 1e12)
         print(f"{name}: the paper's {paper.hours:g} hours on 8 P100 mean a utilization of {share:.0%}.")
 
@@ -161,7 +162,7 @@ def rows(name: str, arguments: argparse.Namespace) -> list[dict[str, str]]:
             "all-reduce": "",
             "a GPU sends": "",
             "step": f"{paper.step_seconds * 1000:.0f} ms",
-            "target tokens/s": f"{arguments.tokens / paper.step_seconds:,.0f}",
+            "target tokens/s": f"{PAPER_TOKENS / paper.step_seconds:,.0f}",
             "hours": f"{paper.hours:.2f}",
             "price": "",
         }

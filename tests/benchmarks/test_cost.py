@@ -76,6 +76,15 @@ def test_the_table_of_the_machines_of_the_paper(capsys):
     assert "8 P100 mean a utilization of 29%" in printed and "A model, not a measurement." in printed
 
 
+def test_the_figures_of_the_paper_do_not_depend_on_the_options(capsys):
+    main(["cost"])
+    default = capsys.readouterr().out.splitlines()
+    main(["cost", "--tokens", "400000", "--peak", "500", "--price", "1"])
+    changed = capsys.readouterr().out.splitlines()
+    assert [line for line in default if "paper" in line] == [line for line in changed if "paper" in line]
+    assert [line for line in default if "GPUs |" in line] != [line for line in changed if "GPUs |" in line]
+
+
 @pytest.mark.parametrize(
     ("option", "message"),
     [

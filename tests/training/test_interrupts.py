@@ -134,6 +134,7 @@ def test_a_single_process_is_told_that_its_launcher_has_ended(monkeypatch):
     reader, writer = os.pipe()
     launcher = os.fork()
     if not launcher:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if not os.fork():
             end_with_launcher()
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
