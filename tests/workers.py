@@ -5,6 +5,7 @@ second instead of ten.
 """
 
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -59,11 +60,22 @@ def _launch(folder, arguments, processes=2, environment=None, restarts=0, dies=0
         start_method="fork",
         logs_specs=DefaultLogsSpecs(log_dir=f"{folder}/logs", redirects=Std.ALL),
     )
-    elastic_launch(config, _work)(folder, [*arguments, "--ddp_backend", "gloo"], environment or {}, dies)
+    elastic_launch(config, _work)(folder, arguments, environment or {}, dies)
+
+
+def torchrun(folder, arguments, dies, launcher=("--standalone",), processes=2):
+    """Train in processes that `torchrun` starts; the Popen of `torchrun`."""
+    command = [sys.executable, "-m", "torch.distributed.run", *launcher, "--nproc_per_node", str(processes), __file__]
+    settings = {"folder": str(folder), "arguments": arguments, "environment": {}, "dies": dies}
+    return subprocess.Popen(
+        [*command, json.dumps(settings)],
+        env=os.environ | {"OMP_NUM_THREADS": "1"}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
 
 
 def _work(folder, arguments, environment, dies):
     """What each process runs."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s")  # as the command does
     os.environ |= environment
     rank, first = int(os.environ["RANK"]), os.environ["TORCHELASTIC_RESTART_COUNT"] == "0"
     batches, step, start = [], GlossaTrainer.training_step, state.PartialState.__init__
@@ -72,6 +84,7 @@ def _work(folder, arguments, environment, dies):
         labels = [[token for token in row if token >= 0] for row in inputs["labels"].tolist()]
         batches.append([int(self.state.epoch), labels])
         if rank == 1 and first and len(batches) == dies:
+            (Path(folder) / "killed").touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return step(self, model, inputs, *args, **kwargs)
 
@@ -84,10 +97,13 @@ def _work(folder, arguments, environment, dies):
     GlossaTrainer.training_step = training_step
     if "ACCELERATE_USE_FSDP" in environment:
         state.PartialState.__init__ = with_gpus
-    main(arguments)
+    main([*arguments, "--ddp_backend", "gloo"])
     (Path(folder) / f"batches-{rank}.json").write_text(json.dumps(batches))
 
 
 if __name__ == "__main__":
-    for one in json.loads(sys.argv[1]):
-        _launch(**one)
+    if "RANK" in os.environ:  # started by torchrun
+        _work(**json.loads(sys.argv[1]))
+    else:
+        for one in json.loads(sys.argv[1]):
+            _launch(**one)

@@ -101,12 +101,12 @@ def _describe(error: Exception) -> str:
             "keeps the tokens of a step."
         )
     if type(error).__name__ in _LOST_TYPES or any(words in text for words in _LOST_WORDS):
-        place = {name: os.environ.get(name, "?") for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")}
+        names = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+        rank, processes, address, port = (os.environ.get(name, "?") for name in names)
         return (
-            f"Process {place['RANK']} of {place['WORLD_SIZE']} (numbered from 0) gets no answer from another one: "
-            f"{text[:200]} They meet at {place['MASTER_ADDR']}, port {place['MASTER_PORT']}. Look for an error of "
-            "another process, then check addresses and network; a training run continues with "
-            "--resume_from_checkpoint true."
+            f"Process {rank} of {processes} (numbered from 0) gets no answer from another one: {text[:200]} They meet "
+            f"at {address}, port {port}. Look for an error of another process, then check addresses and network; a "
+            "training run continues with --resume_from_checkpoint true."
         )
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}. Check that it is there and that you may read and write it."
