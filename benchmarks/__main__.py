@@ -17,6 +17,7 @@ BENCHMARKS = {
     "sentences": ("sentences", "paragraphs in eight languages split right, beside sentencex and pysbd"),
     "steps": ("steps", "quality and time with random batches and with batches of similar lengths"),
     "devices": ("devices", "speed, memory and balance of training with several processes"),
+    "cost": ("cost", "a model of time and price of the runs of Vaswani et al. 2017 on one GPU, 8 and 32"),
     "defects": ("defects", "what the defects of a published tutorial system cost in BLEU"),
     "reproduce": ("reproduce", "the tables of docs/results.md, from recipes; finished runs are not repeated"),
     "race": ("race", "time to a given BLEU on Multi30k, beside MarianMT under the stock Seq2SeqTrainer"),

@@ -31,6 +31,7 @@ CHECKPOINT_STATE = "trainer_state.json"
 CHECKPOINT_PARTS = ("config.json", "tokenizer.json", CHECKPOINT_STATE, "scheduler.pt")
 OPTIMIZER = "optimizer.pt"
 SHARDED_PARTS = ("optimizer.bin", "pytorch_model_fsdp.bin")  # in its place after training with FSDP
+DEEPSPEED = "latest"  # in its place after training with DeepSpeed: names the folder of the optimizer
 UNAVERAGED = "unaveraged.safetensors"  # beside the averaged weights of a checkpoint: those that training goes on with
 ADAPTER_WEIGHTS = "lora.safetensors"  # beside the merged weights of a checkpoint
 ADAPTER = "adapter"  # a folder in PEFT's format
@@ -199,7 +200,10 @@ def find_damage(checkpoint: Path) -> str:
     """The files of `checkpoint` that are missing or cut short, such as "optimizer.pt is missing"; "" if none is."""
     weights = [*checkpoint.glob("*.safetensors")] or [checkpoint / "model.safetensors"]
     random_states = [*checkpoint.glob("rng_state*.pth")] or [checkpoint / "rng_state.pth"]
-    parts = [*CHECKPOINT_PARTS, *(SHARDED_PARTS if was_sharded(checkpoint) else (OPTIMIZER,))]
+    optimizer: tuple[str, ...] = SHARDED_PARTS if was_sharded(checkpoint) else (OPTIMIZER,)
+    if (checkpoint / DEEPSPEED).is_file():
+        optimizer = ()  # DeepSpeed checks its own files
+    parts = [*CHECKPOINT_PARTS, *optimizer]
     files = [*(checkpoint / name for name in parts), *weights, *random_states, *checkpoint.glob(STREAM.format("*"))]
     missing = [f"{path.name} is missing" for path in files if not path.is_file()]
     return ", ".join(

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from accelerate.commands.config.config_args import load_config_from_file
 from accelerate.commands.launch import _validate_launch_command, launch_command_parser
-from accelerate.utils.launch import prepare_multi_gpu_env
+from accelerate.utils.launch import prepare_deepspeed_cmd_env, prepare_multi_gpu_env
 
 ROOT = Path(__file__).parents[2]
 ACCELERATE, LAUNCH = ROOT / "configuration" / "accelerate", ROOT / "configuration" / "launch"
@@ -20,7 +20,7 @@ ACCELERATE, LAUNCH = ROOT / "configuration" / "accelerate", ROOT / "configuratio
 
 def test_every_file_has_a_test():
     assert {path.name for path in ACCELERATE.iterdir()} == {
-        "single.yaml", "eight_gpus.yaml", "several_nodes.yaml", "fsdp.yaml",
+        "single.yaml", "eight_gpus.yaml", "several_nodes.yaml", "fsdp.yaml", "deepspeed_zero2.yaml",
     }  # fmt: skip
     assert {path.name for path in LAUNCH.iterdir()} == {"slurm.sh", "Dockerfile", "sky.yaml", "hf_job.py"}
 
@@ -41,18 +41,39 @@ def test_accelerate_accepts_the_file(path):
     values = {"N": "1", "ADDRESS": "10.0.0.1"}
     arguments = launched([values.get(word, word) for word in words[2:]])
     assert arguments.training_script_args == ["RECIPE.yaml"]
-    expected = {"single": 1, "eight_gpus": 8, "fsdp": 8, "several_nodes": 32}
+    expected = {"single": 1, "eight_gpus": 8, "fsdp": 8, "several_nodes": 32, "deepspeed_zero2": 8}
     assert arguments.num_processes == expected[path.stem]
     if path.stem == "several_nodes":
         environment = prepare_multi_gpu_env(arguments)
         assert arguments.nproc_per_node == "8" and arguments.node_rank == 1 and environment
 
 
+def test_deepspeed_splits_the_optimizer():
+    """What the processes are told: ZeRO stage 2, and the Trainer's values for accumulation and clipping."""
+    arguments = launched(["--config_file", str(ACCELERATE / "deepspeed_zero2.yaml"), "scripts/train.py"])
+    assert arguments.use_deepspeed and not arguments.multi_gpu and not arguments.use_fsdp
+    arguments.deepspeed_fields_from_accelerate_config = ""  # launch_command sets it
+    _, environment = prepare_deepspeed_cmd_env(arguments)
+    found = {name: environment[f"ACCELERATE_{name}"] for name in ("USE_DEEPSPEED", "DEEPSPEED_ZERO_STAGE")}
+    assert found == {"USE_DEEPSPEED": "true", "DEEPSPEED_ZERO_STAGE": "2"}
+    assert environment["ACCELERATE_GRADIENT_ACCUMULATION_STEPS"] == "auto"
+    assert environment["ACCELERATE_GRADIENT_CLIPPING"] == "auto"
+
+
+def assert_restarts(arguments, variable, address):
+    """Processes that are started again must not look for those that died: docs/scaling.md."""
+    assert variable == "1"
+    prepare_multi_gpu_env(arguments)
+    found = (arguments.max_restarts, arguments.rdzv_backend, arguments.rdzv_endpoint)
+    assert found == (3, "c10d", f"{address}:29500")
+    assert arguments.training_script_args[-2:] == ["--resume_from_checkpoint", "true"]
+
+
 @pytest.fixture
 def run_with_stubs(tmp_path):
     """Run a shell script whose `accelerate` prints its arguments, one a line; the arguments of each call."""
     for name, body in {
-        "accelerate": 'printf "%s\\n" --- "$@"',
+        "accelerate": 'printf "%s\\n" --- "$TORCH_DISABLE_SHARE_RDZV_TCP_STORE" "$@"',
         "srun": 'for SLURM_NODEID in 0 1; do export SLURM_NODEID; "$@"; done',
         "scontrol": 'test "$*" = "show hostnames one,two" && printf "one\\ntwo\\n"',
     }.items():
@@ -75,11 +96,13 @@ def test_the_slurm_script_starts_a_launcher_on_each_node(run_with_stubs):
     calls = run_with_stubs(script, ["my recipe.yaml", "--seed", "2"], environment)
     assert len(calls) == 2
     for rank, call in enumerate(calls):
-        arguments = launched(call[1:])
-        assert call[0] == "launch" and (arguments.num_machines, arguments.num_processes) == (2, 8)
+        shared, command, *words = call
+        arguments = launched(words)
+        assert command == "launch" and (arguments.num_machines, arguments.num_processes) == (2, 8)
         assert (arguments.machine_rank, arguments.main_process_ip) == (rank, "one")
         expected = ["my recipe.yaml", "--seed", "2", "--resume_from_checkpoint", "true"]
         assert arguments.training_script == "scripts/train.py" and arguments.training_script_args == expected
+        assert_restarts(arguments, shared, "one")
 
 
 def test_the_task_of_skypilot(run_with_stubs):
@@ -88,9 +111,10 @@ def test_the_task_of_skypilot(run_with_stubs):
     assert "-c constraints.txt" in task["setup"] and (ROOT / "constraints.txt").is_file()
     nodes = {"SKYPILOT_NUM_NODES": "2", "SKYPILOT_NUM_GPUS_PER_NODE": "8", "SKYPILOT_NODE_IPS": "10.0.0.1\n10.0.0.2"}
     (call,) = run_with_stubs(task["run"], [], task["envs"] | nodes | {"SKYPILOT_NODE_RANK": "1"})
-    arguments = launched(call[1:])
+    arguments = launched(call[2:])
     assert (arguments.num_processes, arguments.machine_rank, arguments.main_process_ip) == (16, 1, "10.0.0.1")
     assert arguments.training_script_args[0] == task["envs"]["RECIPE"]
+    assert_restarts(arguments, call[0], "10.0.0.1")
     assert (ROOT / "configuration" / f"{task['envs']['RECIPE']}.yaml").is_file()
 
 

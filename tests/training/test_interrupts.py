@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import sys
 
 import pytest
 from safetensors.torch import load_file
@@ -10,7 +11,7 @@ from torch.distributed.elastic.multiprocessing import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 from transformers import TrainerCallback
 
-from glossa.cli.train import launch
+from glossa.cli.train import end_with_launcher, launch
 from glossa.errors import GlossaError
 from glossa.run_folder import RunFolder
 from glossa.training import run as training_run
@@ -123,6 +124,31 @@ def test_the_launcher_ends_with_the_status_of_its_processes(monkeypatch, error, 
     with pytest.raises(SystemExit) as end:
         launch(["quickstart"], 2)
     assert end.value.code == status
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent has ended")
+def test_a_single_process_is_told_that_its_launcher_has_ended(monkeypatch):
+    """A launcher that starts one process and waits, as Accelerate's does; the process waits for SIGTERM."""
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "no")
+    monkeypatch.delenv("LOCAL_RANK", raising=False)
+    reader, writer = os.pipe()
+    launcher = os.fork()
+    if not launcher:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if not os.fork():
+            end_with_launcher()
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+            os.write(writer, b"ready")
+            received = signal.sigtimedwait([signal.SIGTERM], 60)
+            os.write(writer, b"SIGTERM" if received else b"nothing")
+            os._exit(0)
+        signal.pause()
+    os.close(writer)
+    assert os.read(reader, 100) == b"ready"
+    os.kill(launcher, signal.SIGTERM)
+    os.waitpid(launcher, 0)
+    assert os.read(reader, 100) == b"SIGTERM"
+    os.close(reader)
 
 
 def test_checkpoints_never_exceed_their_limit_by_more_than_the_one_being_written(tmp_path, tiny_settings, monkeypatch):

@@ -2,11 +2,8 @@
 
 import itertools
 import json
-import os
 import re
 import socket
-import subprocess
-import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +18,7 @@ from accelerate.utils.launch import prepare_multi_gpu_env
 from datasets import Dataset
 from safetensors.torch import load_file
 from torch.utils.data import DataLoader
+from workers import together, torchrun
 
 from glossa.data.batching import TokenBatchSampler
 from glossa.errors import GlossaError
@@ -28,40 +26,10 @@ from glossa.inference.loading import load_model
 from glossa.run_folder import RunFolder
 from glossa.training.arguments import parse_settings
 from glossa.training.run import train
+from glossa.training.sharding import check_sharding
 from glossa.training.trainer import GlossaTrainer
 
 ROOT = Path(__file__).parents[2]
-# `glossa train` in every process. It writes the labels of each of its batches to a file, and kills itself if it
-# should. Accelerate uses FSDP on several GPUs only, so the program says that the processes have some.
-PROGRAM = """
-import json, os, signal, sys
-from accelerate import DistributedType, state
-from glossa.training.trainer import GlossaTrainer
-from glossa_command import main
-
-batches, folder, dies = [], sys.argv.pop(1), int(sys.argv.pop(1))
-rank = int(os.environ["RANK"])
-step, start = GlossaTrainer.training_step, state.PartialState.__init__
-
-def training_step(self, model, inputs, *args, **kwargs):
-    batches.append([int(self.state.epoch), [[i for i in row if i >= 0] for row in inputs["labels"].tolist()]])
-    if rank == 1 and len(batches) == dies:
-        open(f"{folder}/killed", "w").close()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return step(self, model, inputs, *args, **kwargs)
-
-def with_gpus(self, *args, **kwargs):
-    start(self, *args, **kwargs)
-    if self._shared_state["distributed_type"] == DistributedType.MULTI_CPU:  # later it is FSDP
-        self._shared_state["distributed_type"] = DistributedType.MULTI_GPU
-
-GlossaTrainer.training_step = training_step
-if "ACCELERATE_USE_FSDP" in os.environ:
-    state.PartialState.__init__ = with_gpus
-main("train")
-with open(f"{folder}/batches-{rank}.json", "w") as file:
-    json.dump(batches, file)
-"""
 QUIET = {"eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False, "logging_steps": 1}
 
 
@@ -73,24 +41,9 @@ def fsdp_environment():
     return {name: value for name, value in environment.items() if "FSDP" in name}
 
 
-def launch(folder, arguments, environment=None, dies=0, launcher=("--standalone",), processes=2):
-    """Start processes; the Popen of their launcher. The second one kills itself at its batch number `dies`."""
-    program = folder / "program.py"
-    program.write_text(PROGRAM)
-    command = [sys.executable, "-m", "torch.distributed.run", *launcher, "--nproc_per_node", str(processes)]
-    everything = os.environ | {"OMP_NUM_THREADS": "1"} | (environment or {})
-    return subprocess.Popen(
-        [*command, str(program), str(folder), str(dies), *arguments, "--ddp_backend", "gloo", "--debug"],
-        env=everything, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
-
-
-def together(folder, arguments, environment=None):
-    """Train with two processes; what they print."""
-    process = launch(folder, arguments, environment)
-    output, _ = process.communicate(timeout=400)
-    assert process.returncode == 0, output
-    return output
+def launch(run, arguments, fsdp=False):
+    """A launch of `workers.together`."""
+    return {"folder": run, "arguments": arguments, "environment": fsdp_environment() if fsdp else {}}
 
 
 def steps(run):
@@ -127,7 +80,7 @@ class Joined:
 def test_processes_accumulation_and_larger_batches_train_alike(tmp_path, tiny_settings, monkeypatch):
     """Two processes, two batches accumulated, and both batches in one: the same losses, gradients and weights."""
     changes = QUIET | {"dropout": 0.0}
-    printed = together(tmp_path, tiny_settings(tmp_path / "together", **changes))
+    ((printed,),) = together(launch(tmp_path, tiny_settings(tmp_path / "together", **changes)))
     accumulated = train(
         parse_settings(tiny_settings(tmp_path / "accumulated", gradient_accumulation_steps=2, **changes))
     )
@@ -166,7 +119,7 @@ def test_a_run_goes_on_with_another_number_of_processes(tmp_path, tiny_settings)
     changes = {"dropout": 0.0, "eval_strategy": "no", "load_best_model_at_end": False, "logging_steps": 1}
     two = {"gradient_accumulation_steps": 2}
     whole = train(parse_settings(tiny_settings(tmp_path / "whole", max_steps=8, **changes, **two)))
-    together(tmp_path, tiny_settings(tmp_path / "part", max_steps=5, **changes))
+    together(launch(tmp_path, tiny_settings(tmp_path / "part", max_steps=5, **changes)))
     again = {"max_steps": 8, "resume_from_checkpoint": "true"}
     with pytest.raises(GlossaError, match=r"with 2 batches a step .*Set gradient_accumulation_steps to 2"):
         train(parse_settings(tiny_settings(tmp_path / "part", **changes, **again)))
@@ -181,25 +134,30 @@ def test_processes_share_a_stream_and_continue_it(tmp_path, tiny_settings):
     changes |= {"eval_strategy": "no", "load_best_model_at_end": False, "data_path": tmp_path / "train.parquet"}
     rows = [{"en": f"{a} {b}.", "fr": f"{b} {a}!"} for a in range(225) for b in range(200)]
     pq.write_table(pa.table({"translation": rows}), tmp_path / "train.parquet", row_group_size=1000)
-    together(tmp_path, tiny_settings(tmp_path / "whole", **changes))
-    ranks = [json.loads((tmp_path / f"batches-{rank}.json").read_text()) for rank in (0, 1)]
+    together(
+        launch(tmp_path / "whole", tiny_settings(tmp_path / "whole", **changes)),
+        launch(tmp_path / "part", tiny_settings(tmp_path / "part", **changes | {"max_steps": 5})),
+    )
+    ranks = [json.loads((tmp_path / "whole" / f"batches-{rank}.json").read_text()) for rank in (0, 1)]
     seen = [[tuple(row) for _, batch in part for row in batch] for part in ranks]
     assert len(ranks[0]) == len(ranks[1]) == 8
     assert len({*seen[0], *seen[1]}) == len(seen[0]) + len(seen[1])
 
-    together(tmp_path, tiny_settings(tmp_path / "part", **changes | {"max_steps": 5}))
     again = tiny_settings(tmp_path / "part", **changes, resume_from_checkpoint="true")
     with pytest.raises(GlossaError, match=r"holds the places of 2 processes .* and there are 1 now"):
         train(parse_settings([*again, "--gradient_accumulation_steps", "2"]))
-    together(tmp_path, again)
+    together(launch(tmp_path / "part", again))
     assert_equal_training(tmp_path / "whole", tmp_path / "part")
 
 
 @pytest.mark.slow
 def test_fsdp_trains_evaluates_saves_and_resumes_as_without(tmp_path, tiny_settings):
     changes = {"max_steps": 8, "logging_steps": 1}
-    together(tmp_path, tiny_settings(tmp_path / "plain", **changes))
-    together(tmp_path, tiny_settings(tmp_path / "sharded", **changes), fsdp_environment())
+    together(
+        launch(tmp_path / "1", tiny_settings(tmp_path / "plain", **changes)),
+        launch(tmp_path / "2", tiny_settings(tmp_path / "sharded", **changes), fsdp=True),
+        launch(tmp_path / "3", tiny_settings(tmp_path / "part", **changes | {"max_steps": 5}), fsdp=True),
+    )
     assert_equal_training(tmp_path / "plain", tmp_path / "sharded")
     plain, sharded = (RunFolder(tmp_path / name) for name in ("plain", "sharded"))
     for one, two in zip(plain.history, sharded.history, strict=True):
@@ -214,12 +172,25 @@ def test_fsdp_trains_evaluates_saves_and_resumes_as_without(tmp_path, tiny_setti
         assert type(model).__name__ == "GlossaForConditionalGeneration"
         assert model.lm_head.weight is model.model.encoder.embed_tokens.weight
 
-    together(tmp_path, tiny_settings(tmp_path / "part", **changes | {"max_steps": 5}), fsdp_environment())
     arguments = tiny_settings(tmp_path / "part", **changes, resume_from_checkpoint="true")
     with pytest.raises(GlossaError, match="saved by a training with FSDP and would be continued without it"):
         train(parse_settings(arguments))
-    together(tmp_path, arguments, fsdp_environment())
+    together(launch(tmp_path / "4", arguments, fsdp=True))
     assert_equal_training(tmp_path / "part", sharded.path)
+
+
+@pytest.mark.slow
+def test_fsdp_goes_on_with_another_number_of_processes(tmp_path, tiny_settings):
+    """Two processes, then four: weights and moments are split anew, and a step keeps its four batches."""
+    changes = {"dropout": 0.0, "eval_strategy": "no", "load_best_model_at_end": False, "logging_steps": 1}
+    whole = train(
+        parse_settings(tiny_settings(tmp_path / "whole", max_steps=8, gradient_accumulation_steps=4, **changes))
+    )
+    two = tiny_settings(tmp_path / "part", max_steps=5, gradient_accumulation_steps=2, **changes)
+    four = tiny_settings(tmp_path / "part", max_steps=8, resume_from_checkpoint="true", **changes)
+    together(launch(tmp_path / "two", two, fsdp=True), launch(tmp_path / "four", four, fsdp=True) | {"processes": 4})
+    assert [entry["step"] for entry in RunFolder(tmp_path / "part").history if "loss" in entry] == list(range(1, 9))
+    assert_equal_training(whole, tmp_path / "part")
 
 
 ENDLESS = QUIET | {"num_train_epochs": 100_000}
@@ -239,7 +210,7 @@ def assert_ended_by(folder, process):
 
 @pytest.mark.slow
 def test_a_killed_process_ends_the_others(tmp_path, tiny_settings):
-    process = launch(tmp_path, tiny_settings(tmp_path / "run", **ENDLESS), dies=3)
+    process = torchrun(tmp_path, tiny_settings(tmp_path / "run", **ENDLESS), dies=3)
     assert "Signal 9 (SIGKILL) received by PID" in assert_ended_by(tmp_path, process)
 
 
@@ -253,7 +224,7 @@ def test_a_killed_process_ends_those_of_other_machines(tmp_path, tiny_settings):
         for rank in (0, 1)
     ]
     arguments = tiny_settings(tmp_path / "run", **ENDLESS)
-    first, second = (launch(tmp_path, arguments, dies=3, launcher=words, processes=1) for words in machines)
+    first, second = (torchrun(tmp_path, arguments, dies=3, launcher=words, processes=1) for words in machines)
     assert "Signal 9 (SIGKILL) received by PID" in assert_ended_by(tmp_path, second)
     assert re.search("Connection (closed|reset) by peer", assert_ended_by(tmp_path, first))
 
@@ -312,6 +283,25 @@ def test_checkpoints_of_fsdp_are_whole(tmp_path, tiny_settings, monkeypatch, doc
     monkeypatch.setenv("FSDP_STATE_DICT_TYPE", "SHARDED_STATE_DICT")
     with pytest.raises(GlossaError, match="it must be FULL_STATE_DICT") as error:
         train(parse_settings(tiny_settings(tmp_path / "run")))
+    documented("Settings", error.value)
+
+
+@pytest.mark.parametrize("environment", [{"ACCELERATE_USE_DEEPSPEED": "true"}, {}])
+def test_deepspeed_that_is_not_installed(tmp_path, tiny_settings, monkeypatch, documented, environment):
+    monkeypatch.setattr("glossa.training.sharding.is_deepspeed_available", lambda: False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    changes = {} if environment else {"deepspeed": "zero2.json"}
+    with pytest.raises(GlossaError, match="uses DeepSpeed, which is not installed") as error:
+        parse_settings(tiny_settings(tmp_path / "run", **changes))
+    documented("Settings", error.value)
+
+
+def test_settings_that_deepspeed_does_not_know(tmp_path, tiny_settings, monkeypatch, documented):
+    settings = parse_settings(tiny_settings(tmp_path / "run", muon_learning_rate=0.1))
+    monkeypatch.setenv("ACCELERATE_USE_DEEPSPEED", "true")
+    with pytest.raises(GlossaError, match=r"muon_learning_rate is 0\.1, but the run uses DeepSpeed") as error:
+        check_sharding(settings)
     documented("Settings", error.value)
 
 

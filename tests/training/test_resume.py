@@ -107,6 +107,14 @@ def test_fsdp_and_no_fsdp_do_not_continue_each_other(resume, tmp_path, monkeypat
     documented("Training", error.value)
 
 
+def test_a_checkpoint_of_deepspeed_has_its_own_optimizer(resume, tmp_path):
+    checkpoint = RunFolder(tmp_path / "run").checkpoints()[-1]
+    (checkpoint / "optimizer.pt").unlink()
+    assert find_damage(checkpoint) == "optimizer.pt is missing"
+    (checkpoint / "latest").write_text("global_step4")
+    assert find_damage(checkpoint) == ""
+
+
 def test_other_pairs_under_the_same_name_are_refused(resume, tmp_path):
     data = tmp_path / "data.tsv"
     data.write_text(data.read_text().replace("a k.", "a k!", 1))

@@ -30,6 +30,8 @@ COMMANDS = {
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _DISK_FULL_WORDS = ("No space left", "File too large", "file write failed", "inline_container", "Disk quota exceeded")
 _NO_MEMORY_WORDS = ("out of memory", "can't allocate memory", "not enough memory", "Cannot allocate memory")
+_LOST_TYPES = {"DistBackendError", "DistNetworkError", "DistStoreError"}  # of torch, which is slow to import
+_LOST_WORDS = ("gloo", "pair closure", "NCCL")
 _PACKAGE = str(Path(__file__).parents[1])
 
 
@@ -97,6 +99,14 @@ def _describe(error: Exception) -> str:
         return (
             f"Out of memory: {text[:200]} Halve batch_tokens; in training, double gradient_accumulation_steps, which "
             "keeps the tokens of a step."
+        )
+    if type(error).__name__ in _LOST_TYPES or any(words in text for words in _LOST_WORDS):
+        names = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+        rank, processes, address, port = (os.environ.get(name, "?") for name in names)
+        return (
+            f"Process {rank} of {processes} (numbered from 0) gets no answer from another one: {text[:200]} They meet "
+            f"at {address}, port {port}. Look for an error of another process, then check addresses and network; a "
+            "training run continues with --resume_from_checkpoint true."
         )
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}. Check that it is there and that you may read and write it."

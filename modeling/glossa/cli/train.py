@@ -5,8 +5,10 @@ this machine are used, as by `accelerate launch`. `--help` shows the settings th
 every one.
 """
 
+import ctypes
 import dataclasses
 import os
+import signal
 import sys
 import textwrap
 
@@ -24,6 +26,8 @@ COMMON = (
     "hours", "num_train_epochs", "batch_tokens", "learning_rate", "bf16", "num_beams",
 )  # fmt: skip
 
+PR_SET_PDEATHSIG = 1  # prctl(2)
+
 
 def main(argv: list[str]) -> None:
     if not argv or {"-h", "--help", "help"} & set(argv):
@@ -31,6 +35,7 @@ def main(argv: list[str]) -> None:
         sys.exit(0)
     try:
         check(argv)
+        end_with_launcher()
         devices = local_devices()
         if devices > 1:
             return launch(argv, devices)
@@ -58,6 +63,13 @@ def check_paths(*lists: list[str]) -> None:
     """Raise `GlossaError` if a file does not exist; those that will be downloaded are not looked at."""
     for given in lists:
         file_groups([path for path in given if not is_remote(path)])
+
+
+def end_with_launcher() -> None:
+    """Get SIGTERM when Accelerate's launcher ends, which passes no signal on to a single process (Linux only)."""
+    launched = "ACCELERATE_MIXED_PRECISION" in os.environ and "LOCAL_RANK" not in os.environ
+    if launched and sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def local_devices() -> int:

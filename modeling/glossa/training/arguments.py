@@ -16,6 +16,7 @@ from ..data.arguments import DataArguments, TokenizerArguments
 from ..data.mixture import sources_of
 from ..errors import GlossaError
 from . import catalog
+from .sharding import check_deepspeed
 
 
 def _setting(default: Any, meaning: str):
@@ -142,6 +143,7 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
             self.use_cpu = True  # without it, the Trainer refuses bf16 on a machine without an accelerator
         if not sys.stderr.isatty():
             self.disable_tqdm = True  # a progress bar would fill a log file
+        check_deepspeed(self)
         super().__post_init__()
         if self.muon_learning_rate is not None and self.muon_learning_rate <= 0:
             raise GlossaError(f"muon_learning_rate is {self.muon_learning_rate}; it must be above 0.")

@@ -1,0 +1,26 @@
+"""A process that dies in mid-run: the launcher starts all again, and the run ends as if nothing had happened."""
+
+import pytest
+from safetensors.torch import load_file
+from workers import together
+
+from glossa.run_folder import RunFolder
+
+CHANGES = {"max_steps": 9, "logging_steps": 1, "save_steps": 3, "eval_strategy": "no", "load_best_model_at_end": False}
+
+
+@pytest.mark.slow
+def test_a_restart_ends_with_the_same_losses_and_weights(tmp_path, tiny_settings):
+    """Bit for bit, with dropout: killed after the checkpoint of step 3, in step 5."""
+    changes = CHANGES | {"dropout": 0.3, "resume_from_checkpoint": "true"}
+    whole, killed = (RunFolder(tmp_path / name / "run") for name in ("whole", "killed"))
+    launches = [
+        {"folder": run.path.parent, "arguments": tiny_settings(run.path, **changes)} for run in (whole, killed)
+    ]
+    _, starts = together(launches[0], launches[1] | {"dies": 5, "restarts": 1})
+    assert len(starts) == 2 and "step 4/9" in starts[0] and "step 5/9" not in starts[0]
+    assert "step 4/9" in starts[1] and "step 3/9" not in starts[1]
+    losses = [[(entry["step"], entry["loss"]) for entry in run.history if "loss" in entry] for run in (whole, killed)]
+    assert losses[0] == losses[1] and len(losses[0]) == 9
+    first, second = (load_file(run.path / "model.safetensors") for run in (whole, killed))
+    assert all(first[name].equal(second[name]) for name in first)

@@ -1,0 +1,109 @@
+"""`glossa train` in several processes of torch's elastic launcher, which `torchrun` and `accelerate launch` call too.
+
+`together` starts one Python process, which imports the libraries once and forks those that train: a start takes a
+second instead of ten.
+"""
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from accelerate import DistributedType, state
+from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, Std
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+from glossa.cli.train import main
+from glossa.training.run import train
+from glossa.training.trainer import GlossaTrainer
+
+assert train  # imported for the processes that are forked
+
+# Without the second, processes that are started again may look for those that died: docs/scaling.md.
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+
+
+def together(*launches):
+    """Train with several processes of one machine for each launch in turn; what each start of each launch printed.
+
+    A launch is a dictionary of `arguments` for `glossa train` and `folder`, which gets `batches-RANK.json`: epoch and
+    labels of each batch of that process since its last start. Optional are `processes` (default: 2), `environment`,
+    `restarts`, and `dies`: the process of rank 1 kills itself at this batch of the first start.
+    """
+    done = subprocess.run(
+        [sys.executable, __file__, json.dumps(launches, default=str)],
+        env=os.environ | ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    printed = [_printed(Path(launch["folder"])) for launch in launches]
+    assert done.returncode == 0, (printed, done.stderr)
+    return printed
+
+
+def _printed(folder):
+    starts = sorted({path.parents[1] for path in folder.glob("logs/*/attempt_*/*/*.log")})
+    return ["".join(path.read_text() for path in sorted(start.glob("*/*.log"))) for start in starts]
+
+
+def _launch(folder, arguments, processes=2, environment=None, restarts=0, dies=0):
+    config = LaunchConfig(
+        min_nodes=1,
+        max_nodes=1,
+        nproc_per_node=processes,
+        rdzv_backend="c10d",
+        rdzv_endpoint="localhost:0",
+        local_addr="localhost",
+        max_restarts=restarts,
+        start_method="fork",
+        logs_specs=DefaultLogsSpecs(log_dir=f"{folder}/logs", redirects=Std.ALL),
+    )
+    elastic_launch(config, _work)(folder, arguments, environment or {}, dies)
+
+
+def torchrun(folder, arguments, dies, launcher=("--standalone",), processes=2):
+    """Train in processes that `torchrun` starts; the Popen of `torchrun`."""
+    command = [sys.executable, "-m", "torch.distributed.run", *launcher, "--nproc_per_node", str(processes), __file__]
+    settings = {"folder": str(folder), "arguments": arguments, "environment": {}, "dies": dies}
+    return subprocess.Popen(
+        [*command, json.dumps(settings)],
+        env=os.environ | {"OMP_NUM_THREADS": "1"}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+
+
+def _work(folder, arguments, environment, dies):
+    """What each process runs."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s")  # as the command does
+    os.environ |= environment
+    rank, first = int(os.environ["RANK"]), os.environ["TORCHELASTIC_RESTART_COUNT"] == "0"
+    batches, step, start = [], GlossaTrainer.training_step, state.PartialState.__init__
+
+    def training_step(self, model, inputs, *args, **kwargs):
+        labels = [[token for token in row if token >= 0] for row in inputs["labels"].tolist()]
+        batches.append([int(self.state.epoch), labels])
+        if rank == 1 and first and len(batches) == dies:
+            (Path(folder) / "killed").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return step(self, model, inputs, *args, **kwargs)
+
+    def with_gpus(self, *args, **kwargs):
+        """Accelerate uses FSDP on several GPUs only."""
+        start(self, *args, **kwargs)
+        if self._shared_state["distributed_type"] == DistributedType.MULTI_CPU:  # later it is FSDP
+            self._shared_state["distributed_type"] = DistributedType.MULTI_GPU
+
+    GlossaTrainer.training_step = training_step
+    if "ACCELERATE_USE_FSDP" in environment:
+        state.PartialState.__init__ = with_gpus
+    main([*arguments, "--ddp_backend", "gloo"])
+    (Path(folder) / f"batches-{rank}.json").write_text(json.dumps(batches))
+
+
+if __name__ == "__main__":
+    if "RANK" in os.environ:  # started by torchrun
+        _work(**json.loads(sys.argv[1]))
+    else:
+        for one in json.loads(sys.argv[1]):
+            _launch(**one)
