@@ -110,6 +110,8 @@ class GlossaConfig(PreTrainedConfig):
             data. Translations that are much shorter or longer are reported.
         source_language (`str`, *optional*): Code of the language that it translates, such as `"en"`. Training sets it.
         target_language (`str`, *optional*): Code of the language that it translates into.
+        target_languages (`list[str]`, *optional*): Instead of `target_language`, the codes of several languages that
+            it translates into. A source begins with the token of the wanted one. Training sets them.
         use_cache (`bool`, defaults to `True`): Return keys and values, so that a decoding step reads only the
             new token.
         pad_token_id (`int`, defaults to 0): Padding.
@@ -177,6 +179,7 @@ class GlossaConfig(PreTrainedConfig):
     length_ratio: float | int | None = None
     source_language: str | None = None
     target_language: str | None = None
+    target_languages: list[str] | None = None
     use_cache: bool = True
     is_encoder_decoder: bool = True
     pad_token_id: int | None = 0
