@@ -35,6 +35,7 @@ from ..inference.loading import (
     load_model,
     load_targets,
     load_tokenizer,
+    target_of,
 )
 
 if TYPE_CHECKING:
@@ -273,7 +274,7 @@ def load_reranker(model: str, other: str, tokenizer: "PreTrainedTokenizerBase") 
 
     theirs = load_tokenizer(other)
     if load_targets(model) or load_targets(other):
-        choose_language(theirs, other, getattr(tokenizer, "tgt_lang", None))
+        choose_language(theirs, other, target_of(tokenizer))
         return Reranker(load_model(other, "auto"), theirs)
     languages = load_languages(model)
     other_languages = load_languages(other)

@@ -93,7 +93,8 @@ class Run:
         self.metrics, self.versions, self.report = self.run.metrics, self.run.versions, self.run.data_report
         self.history, self.recipe = self.run.history, self.run.recipe
         self.has_curves = self.run.curves.is_file()
-        self.targets = self.config.get("target_languages") or []  # if there are several
+        targets = self.config.get("target_language")
+        self.targets = targets if isinstance(targets, list) else []  # several
         self.samples = self._samples()
         self.shows_samples = True
 

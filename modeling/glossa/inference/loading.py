@@ -58,7 +58,9 @@ def load_languages(name: str) -> tuple[str | None, str | None]:
     from ..run_folder import RunFolder
 
     config = _load(AutoConfig, name)
-    if getattr(config, "source_language", None) is not None or getattr(config, "target_languages", None):
+    if getattr(config, "target_languages", None):
+        return config.source_language, None
+    if getattr(config, "source_language", None) is not None:
         return config.source_language, config.target_language
     recipe = RunFolder(name).recipe or RunFolder(Path(name).parent).recipe  # of a run, or of a checkpoint's run
     if recipe.get("objective", "translation") != "translation":
@@ -86,11 +88,16 @@ def choose_language(tokenizer: "PreTrainedTokenizerBase", name: str, wanted: str
         raise GlossaError(
             f"--target_language {given}, but {name} translates into {', '.join(several)}. Give one of them."
         )
-    own = getattr(tokenizer, "tgt_lang", None)
+    own = target_of(tokenizer)
     if several:
         tokenizer.tgt_lang = code  # type: ignore[attr-defined]
     elif code is not None and own is not None and code != own:
         raise GlossaError(f"--target_language is {wanted}, but {name} translates into {own} only. Leave it out.")
+
+
+def target_of(tokenizer: "PreTrainedTokenizerBase") -> str | None:
+    """The code of the target language that a tokenizer says; a plain fast tokenizer only keeps what it was made with."""
+    return getattr(tokenizer, "tgt_lang", None) or tokenizer.init_kwargs.get("tgt_lang")
 
 
 def set_languages(
@@ -106,10 +113,8 @@ def set_languages(
     several = getattr(tokenizer, "target_languages", None) or None
     if several and model.config.target_languages == several:
         return
-    target = None if several else target
-    model.config.source_language, model.config.target_language = source, target
-    model.config.target_languages = several
-    for name, code in (("src_lang", source), ("tgt_lang", target)):
+    model.config.source_language, model.config.target_language = source, several or target
+    for name, code in (("src_lang", source), ("tgt_lang", None if several else target)):
         if code is None:
             continue
         setattr(tokenizer, name, code)
