@@ -1,11 +1,12 @@
 """A tokenizer for separate vocabularies or several target languages; saved with models that have them."""
 
 import copy
+import json
 import os
 import re
 from typing import Any
 
-from tokenizers import Tokenizer, processors
+from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
 TARGET_TOKENIZER_FILE = "target_tokenizer.json"
@@ -145,11 +146,14 @@ class GlossaTokenizer(PreTrainedTokenizerFast):
     def _with_tag(self, language: str) -> Tokenizer:
         """The source's tokenizer with the token of `language` before each text."""
         if language not in self._tagged:
-            tagged, token = copy.deepcopy(self._tokenizer), language_token(language)
-            tag = processors.TemplateProcessing(
-                single=f"{token} $A", pair=f"{token} $A $B", special_tokens=[(token, tagged.token_to_id(token))]
-            )
-            tagged.post_processor = processors.Sequence([tagged.post_processor, tag])
+            token, plain = language_token(language), json.loads(self._tokenizer.to_str())
+            template = plain["post_processor"]
+            template["special_tokens"][token] = {
+                "id": token, "ids": [self._tokenizer.token_to_id(token)], "tokens": [token],
+            }  # fmt: skip
+            for form in ("single", "pair"):
+                template[form].insert(0, {"SpecialToken": {"id": token, "type_id": 0}})
+            tagged = Tokenizer.from_str(json.dumps(plain))
             tagged.encode_special_tokens = self.split_special_tokens
             self._tagged[language] = tagged
         return self._tagged[language]

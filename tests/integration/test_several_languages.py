@@ -152,17 +152,23 @@ def test_the_commands_take_the_language(run, parts, tmp_path, capsys, monkeypatc
     assert [targets[0] for targets in result["references"]] == [FRENCH[text] for text in result["sources"]]
     bleu = RunFolder(run).metrics["test"]["fr, greedy"]["scores"]["single"]["bleu"]["score"]
     assert result["scores"]["single"]["bleu"]["score"] == bleu
-    tokenizer.tgt_lang = "fr"
-    reranker = load_reranker(str(run), str(run), tokenizer)
+    reranker = load_reranker(str(run), str(run), "fr")
     assert reranker.tokenizer.tgt_lang == "fr" and not reranker.reverse
 
 
-def test_a_model_of_one_language_takes_no_other(tiny_run):
+def test_a_model_of_one_language_takes_no_other(tiny_run, documented):
     tokenizer = load_tokenizer(str(tiny_run))
     choose_language(tokenizer, "MODEL", None)
     choose_language(tokenizer, "MODEL", "French")
-    with pytest.raises(GlossaError, match="--target_language is de, but MODEL translates into fr only"):
+    with pytest.raises(GlossaError) as error:
         choose_language(tokenizer, "MODEL", "de")
+    documented("Translating and scoring", error.value)
+
+
+def test_a_model_of_several_languages_needs_one(parts, documented):
+    with pytest.raises(GlossaError) as error:
+        choose_language(parts[1], "MODEL", None)
+    documented("Translating and scoring", error.value)
 
 
 def test_the_handler(parts):

@@ -35,12 +35,9 @@ from ..inference.loading import (
     load_model,
     load_targets,
     load_tokenizer,
-    target_of,
 )
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
     from ..inference.forced import Reranker
     from ..inference.shards import Translate
     from ..inference.translator import Translation, Translator
@@ -151,7 +148,9 @@ def build_translator(arguments: argparse.Namespace) -> "Translator":
         num_return_sequences=arguments.num_return_sequences,
         batch_tokens=arguments.batch_tokens,
         scores=arguments.scores,
-        reranker=load_reranker(arguments.models[0], arguments.rerank, tokenizer) if arguments.rerank else None,
+        reranker=load_reranker(arguments.models[0], arguments.rerank, arguments.target_language)
+        if arguments.rerank
+        else None,
         split_sentences=False if arguments.no_split_sentences else None,
         on_error=arguments.on_error,
         retry_implausible=arguments.retry_implausible,
@@ -265,16 +264,16 @@ def load(names: list[str], engine: str, language: str | None) -> tuple:
     return load_models(names, "auto", language)
 
 
-def load_reranker(model: str, other: str, tokenizer: "PreTrainedTokenizerBase") -> "Reranker":
+def load_reranker(model: str, other: str, language: str | None = None) -> "Reranker":
     """`other`, to rerank the translations of `model`; of the same direction unless it says the opposite one.
 
-    A model of several target languages reranks in the direction of `tokenizer`, that of `model`.
+    If one of the two has several target languages, both translate into `language`, by default that of `model`.
     """
     from ..inference.forced import Reranker
 
     theirs = load_tokenizer(other)
     if load_targets(model) or load_targets(other):
-        choose_language(theirs, other, target_of(tokenizer))
+        choose_language(theirs, other, language or load_languages(model)[1])
         return Reranker(load_model(other, "auto"), theirs)
     languages = load_languages(model)
     other_languages = load_languages(other)

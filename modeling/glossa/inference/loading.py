@@ -88,16 +88,11 @@ def choose_language(tokenizer: "PreTrainedTokenizerBase", name: str, wanted: str
         raise GlossaError(
             f"--target_language {given}, but {name} translates into {', '.join(several)}. Give one of them."
         )
-    own = target_of(tokenizer)
+    own = getattr(tokenizer, "tgt_lang", None) or tokenizer.init_kwargs.get("tgt_lang")  # plain ones only keep this
     if several:
         tokenizer.tgt_lang = code  # type: ignore[attr-defined]
     elif code is not None and own is not None and code != own:
         raise GlossaError(f"--target_language is {wanted}, but {name} translates into {own} only. Leave it out.")
-
-
-def target_of(tokenizer: "PreTrainedTokenizerBase") -> str | None:
-    """The code of the target language that a tokenizer says; a plain fast tokenizer only keeps what it was made with."""
-    return getattr(tokenizer, "tgt_lang", None) or tokenizer.init_kwargs.get("tgt_lang")
 
 
 def set_languages(

@@ -68,7 +68,9 @@ def reused_tokenizer(settings: Settings) -> PreTrainedTokenizerBase:
             f"max_length {settings.data.max_length} needs it. Leave tokenizer out."
         )
     shared = model.tie_word_embeddings and model.share_encoder_decoder_embeddings
-    if shared and target_vocabulary(tokenizer).get_vocab() != tokenizer.get_vocab():
+    target = target_vocabulary(tokenizer)
+    one = bool(getattr(tokenizer, "target_languages", [])) and target.get_vocab() == tokenizer.get_vocab()
+    if shared and target is not tokenizer.backend_tokenizer and not one:
         raise GlossaError(
             f"tokenizer is {name}, which has separate vocabularies for source and target: they cannot share an "
             "embedding matrix. Set share_encoder_decoder_embeddings to false."
