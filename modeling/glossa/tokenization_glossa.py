@@ -50,7 +50,6 @@ class GlossaTokenizer(PreTrainedTokenizerFast):
     _tokenizer: Tokenizer  # type: ignore[assignment]  # transformers declares None
     target_tokenizer: Tokenizer
     _tgt_lang: str | None = None
-    _encodes_target = False
 
     def __init__(self, *args, target_tokenizer_object: Tokenizer | None = None, **kwargs):
         file = kwargs.pop("target_tokenizer_file", None)
@@ -63,6 +62,7 @@ class GlossaTokenizer(PreTrainedTokenizerFast):
         # A copy, as transformers makes for the source: padding and truncation change it.
         self.target_tokenizer = Tokenizer.from_file(file) if given is None else Tokenizer.from_str(given.to_str())
         self._tagged: dict[str, Tokenizer] = {}  # of sources, by target language
+        self._encodes_target = False
         super().__init__(*args, **kwargs)
         self.src_lang, self.tgt_lang = kwargs.get("src_lang"), kwargs.get("tgt_lang")
         self.target_tokenizer.encode_special_tokens = self.split_special_tokens

@@ -14,6 +14,7 @@ from datasets import load_dataset
 
 from glossa import GlossaConfig, TranslationPipeline
 from glossa.cli import score, translate
+from glossa.cli.demo import build_page, load_app
 from glossa.cli.translate import load_reranker
 from glossa.errors import GlossaError
 from glossa.hub.card import build_card
@@ -182,6 +183,20 @@ def test_the_handler(parts):
     assert answer({"inputs": "cat dog", "parameters": {"tgt_lang": "fr"}}) == [{"translation_text": expected}]
     assert answer({"inputs": "cat dog"}) == {"error": "tgt_lang is None; it must be one of de, fr, en."}
     assert answer({"inputs": "cat dog", "parameters": {"tgt_lang": "it"}})["error"].startswith("tgt_lang is 'it'")
+
+
+def test_the_page_has_a_choice_of_languages(run, parts):
+    pytest.importorskip("gradio")
+    model, tokenizer = parts
+    page = build_page(load_app(), str(run))
+    expected = Translator(model, tokenizer.into("fr"), num_beams=2).best(["cat dog"])[0]
+    _, best, attention, message = page.run("cat dog", 2, 1, "fr")
+    assert (best, message) == (expected, "") and ">·<" in attention, "the tag"
+    assert page.run("cat dog", 2, 1)[3] == "tgt_lang is None; it must be one of de, fr, en."
+    assert page.choose("cat dog", best, "it") == ("", "<p>Choose a language.</p>")
+    (into,) = [block for block in page.blocks().blocks.values() if getattr(block, "label", "") == "Into"]
+    assert [value for _, value in into.choices] == ["de", "fr", "en"] and into.value == "de"
+    assert page.direction == "several languages to German, French and English"
 
 
 def test_ctranslate2_translates_the_same(parts, tmp_path):
