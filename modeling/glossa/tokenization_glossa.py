@@ -153,9 +153,7 @@ class GlossaTokenizer(PreTrainedTokenizerFast):
             }  # fmt: skip
             for form in ("single", "pair"):
                 template[form].insert(0, {"SpecialToken": {"id": token, "type_id": 0}})
-            tagged = Tokenizer.from_str(json.dumps(plain))
-            tagged.encode_special_tokens = self.split_special_tokens
-            self._tagged[language] = tagged
+            self._tagged[language] = Tokenizer.from_str(json.dumps(plain))
         return self._tagged[language]
 
     def _decode(self, *args, **kwargs) -> str:

@@ -8,9 +8,11 @@ import sys
 from itertools import permutations
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from datasets import load_dataset
+from transformers import EvalPrediction
 
 from glossa import GlossaConfig, TranslationPipeline
 from glossa.cli import score, translate
@@ -22,6 +24,7 @@ from glossa.inference.loading import choose_language, load_languages, load_model
 from glossa.inference.translator import Translator
 from glossa.run_folder import RunFolder
 from glossa.training.arguments import parse_settings
+from glossa.training.building import _metrics
 from glossa.training.run import train
 
 LEXICON = {
@@ -94,14 +97,25 @@ def test_scores_of_each_language(run):
     names = [f"{language}, {decoding}" for language in ("de", "fr", "en") for decoding in ("greedy", "beam 2")]
     assert list(metrics["test"]) == list(metrics["validation"]) == names
     (last,) = [entry for entry in RunFolder(run).history if "eval_bleu" in entry]
-    each = [last[f"eval_bleu_{language}"] for language in ("de", "fr", "en")]
-    assert last["eval_bleu"] == pytest.approx(sum(each) / 3)
+    assert {"eval_bleu", "eval_chrf", "eval_bleu_de", "eval_bleu_fr", "eval_bleu_en"} <= last.keys()
     assert [row["language"] for row in RunFolder(run).samples] == ["de"] * 2 + ["fr"] * 2 + ["en"] * 2
     card = str(build_card(run, "someone/several"))
     assert (
         'print(translate("...", tgt_lang="de"))' in card and 'tokenizer.tgt_lang = "de"  # one of de, fr, en' in card
     )
     assert "from several languages to German, French and English" in card and "| test | fr, beam 2 |" in card
+
+
+def test_validation_bleu_is_the_mean_of_the_languages(recipe, parts):
+    """German is right in three of three rows, BLEU 100; French in none of one, BLEU 0. One BLEU of all is above 50."""
+    tokenizer = parts[1]
+    rows = [("de", "Katze Hund Haus Baum", True)] * 3 + [("fr", "chat chien maison arbre", False)]
+    shown = [{"source": "x", "reference": text, "language": language} for language, text, _ in rows]
+    texts = [text if right else "rot rot rot rot" for _, text, right in rows]
+    ids = tokenizer(text_target=texts)["input_ids"]
+    scores = _metrics(tokenizer, shown, 0, parse_settings([str(recipe)]))(EvalPrediction(np.array(ids), None))
+    assert scores == pytest.approx({"bleu": 50, "chrf": 50, "bleu_de": 100, "bleu_fr": 0}, abs=5)
+    assert scores["bleu"] == (scores["bleu_de"] + scores["bleu_fr"]) / 2
 
 
 def test_the_model_and_its_checkpoint_know_their_languages(run):
@@ -147,12 +161,13 @@ def test_the_commands_take_the_language(run, parts, tmp_path, capsys, monkeypatc
     with pytest.raises(GlossaError, match="--target_language is not given"):
         score.main([str(run)])
     capsys.readouterr()
-    score.main([str(run), "--target_language", "fr", "--num_beams", "1", "--n_bootstrap", "2",
-                "--output", str(tmp_path / "s.json")])  # fmt: skip
-    (result,) = json.loads((tmp_path / "s.json").read_text())["results"].values()
-    assert [targets[0] for targets in result["references"]] == [FRENCH[text] for text in result["sources"]]
-    bleu = RunFolder(run).metrics["test"]["fr, greedy"]["scores"]["single"]["bleu"]["score"]
-    assert result["scores"]["single"]["bleu"]["score"] == bleu
+    for language, references in (("de", GERMAN), ("fr", FRENCH)):
+        score.main([str(run), "--target_language", language, "--num_beams", "1", "--n_bootstrap", "2",
+                    "--output", str(tmp_path / "s.json")])  # fmt: skip
+        (result,) = json.loads((tmp_path / "s.json").read_text())["results"].values()
+        assert [targets[0] for targets in result["references"]] == [references[text] for text in result["sources"]]
+        chrf = RunFolder(run).metrics["test"][f"{language}, greedy"]["scores"]["single"]["chrf"]["score"]
+        assert result["scores"]["single"]["chrf"]["score"] == chrf > 30
     reranker = load_reranker(str(run), str(run), "fr")
     assert reranker.tokenizer.tgt_lang == "fr" and not reranker.reverse
 
@@ -238,7 +253,7 @@ def test_another_run_starts_from_it_with_its_languages_only(recipe, run, tmp_pat
     data = settings.pop("sources")[0]["data_path"]
     path.write_text(yaml.safe_dump(settings | {"data_path": data, "target_language": "fr"}))
     there = train(parse_settings([str(path)]))
-    assert load_targets(str(there)) == ["de", "fr", "en"]
+    assert load_targets(str(there)) == ["de", "fr", "en"] and load_languages(str(there)) == (None, None)
     assert list(RunFolder(there).metrics["test"]) == ["greedy"]
     score.main([str(there), "--target_language", "fr", "--num_beams", "1", "--n_bootstrap", "2"])
 
