@@ -15,7 +15,7 @@ from datasets import load_dataset
 from transformers import EvalPrediction
 
 from glossa import GlossaConfig, TranslationPipeline
-from glossa.cli import score, translate
+from glossa.cli import distill, score, translate
 from glossa.cli.demo import build_page, load_app
 from glossa.cli.translate import load_reranker
 from glossa.errors import GlossaError
@@ -200,6 +200,17 @@ def test_the_handler(parts):
     assert answer({"inputs": "cat dog", "parameters": {"tgt_lang": "it"}})["error"].startswith("tgt_lang is 'it'")
 
 
+def test_distillation_takes_the_language_of_the_pairs(run, tmp_path):
+    assert not distill.direction(str(run), ("en", "fr")) and distill.direction(str(run), ("fr", "it"))
+    with pytest.raises(GlossaError, match="run translates into de, fr, en, but the pairs are it and nl"):
+        distill.direction(str(run), ("it", "nl"))
+    arguments = distill.parse([str(run), "--output", str(tmp_path / "x.jsonl")])
+    assert distill.translator(arguments, [str(run)], "fr").tokenizer.tgt_lang == "fr"
+    with pytest.raises(GlossaError, match=r"was trained on pairs of several target languages\. Give --data_path"):
+        distill.main([str(run), "--output", str(tmp_path / "x.jsonl"), "--source_language", "en",
+                      "--target_language", "fr"])  # fmt: skip
+
+
 def test_the_page_has_a_choice_of_languages(run, parts):
     pytest.importorskip("gradio")
     model, tokenizer = parts
@@ -241,7 +252,8 @@ def test_another_run_starts_from_it_with_its_languages_only(recipe, run, tmp_pat
     settings = yaml.safe_load(recipe.read_text()) | {"init_from": str(run), "output_dir": str(tmp_path / "next")}
     settings = {name: value for name, value in settings.items() if name not in SMALL or name in (
         "batch_tokens", "cpu_threads", "report_to", "disable_tqdm", "validation_size", "test_size")}  # fmt: skip
-    settings |= {"max_steps": 1, "eval_strategy": "no", "load_best_model_at_end": False, "num_beams": 1}
+    settings |= {"max_steps": 1, "eval_strategy": "no", "load_best_model_at_end": False, "num_beams": 1,
+                 "save_strategy": "steps", "save_steps": 1}  # fmt: skip
     path = tmp_path / "next.yaml"
     settings["sources"][1]["target_language"] = "it"
     settings["sources"][1] |= {"source_column": "en", "target_column": "fr"}
@@ -256,6 +268,10 @@ def test_another_run_starts_from_it_with_its_languages_only(recipe, run, tmp_pat
     assert load_targets(str(there)) == ["de", "fr", "en"] and load_languages(str(there)) == (None, None)
     assert list(RunFolder(there).metrics["test"]) == ["greedy"]
     score.main([str(there), "--target_language", "fr", "--num_beams", "1", "--n_bootstrap", "2"])
+    again = settings | {"data_path": data, "target_language": "fr", "max_steps": 2, "resume_from_checkpoint": True}
+    path.write_text(yaml.safe_dump(again))
+    train(parse_settings([str(path)]))
+    assert RunFolder(there).metrics["steps"] == 2
 
 
 REMOTE = """

@@ -38,6 +38,7 @@ from .pretraining import pretraining_collator, train_part, validation_loss
 from .preview import preview
 from .progress import duration
 from .resume import check_data, check_settings, final_state, fingerprints, is_finished, starting_point
+from .reuse import with_languages
 from .sharding import whole_model
 from .sizing import adopt_choices, choose_settings, limit_passes
 from .trainer import GlossaTrainer
@@ -79,7 +80,8 @@ def _train(run: RunFolder, settings: Settings) -> None:
         check_data(checkpoint, data_report.fingerprints)
     elif settings.given is not None:
         choose_settings(settings, len(data["train"]))
-    tokenizer = load_tokenizer(str(checkpoint)) if checkpoint else build_tokenizer(settings, data)
+    saved = load_tokenizer(str(checkpoint)) if checkpoint else None
+    tokenizer = with_languages(saved, settings) if saved is not None else build_tokenizer(settings, data)
     model = build_model(settings, tokenizer)
     if not pretrains:
         model.config.split_sentences = not has_paragraphs(data["train"])
