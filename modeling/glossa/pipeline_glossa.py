@@ -293,9 +293,10 @@ def check_task(task: str | None, config) -> None:
     """Raise `ValueError` if a task `translation_xx_to_yy` names other languages than those of the model's config."""
     wanted = re.fullmatch("translation_(.+)_to_(.+)", task or "")
     source, target = (getattr(config, name, None) for name in ("source_language", "target_language"))
-    several = getattr(config, "target_languages", None)
-    if wanted is not None and several and wanted[2] not in several:
-        raise ValueError(f"The task is {task}, but the model translates into {', '.join(several)}.")
+    if wanted is not None and (several := getattr(config, "target_languages", None)):
+        if wanted[2] not in several:
+            raise ValueError(f"The task is {task}, but the model translates into {', '.join(several)}.")
+        target = wanted[2]
     if wanted is None or source is None or target is None:
         return
     # The script or region may differ, as in "pt" and "pt-BR".

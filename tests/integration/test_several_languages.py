@@ -22,6 +22,7 @@ from glossa.errors import GlossaError
 from glossa.hub.card import build_card
 from glossa.inference.loading import choose_language, load_languages, load_model, load_targets, load_tokenizer
 from glossa.inference.translator import Translator
+from glossa.pipeline_glossa import check_task
 from glossa.run_folder import RunFolder
 from glossa.training.arguments import parse_settings
 from glossa.training.building import _metrics
@@ -145,6 +146,15 @@ def test_plain_generate_and_the_pipeline(parts):
         pipeline("cat dog", tgt_lang="it")
     with pytest.raises(ValueError, match="The task is translation_en_to_it, but the model translates into de, fr, en"):
         TranslationPipeline(model, tokenizer, task="translation_en_to_it")
+
+
+def test_a_task_must_name_the_source_language_where_it_is_one():
+    config = GlossaConfig(source_language="en", target_language=["de", "fr"])
+    check_task("translation_en_to_fr", config)
+    with pytest.raises(ValueError, match="The task is translation_it_to_fr, but the model translates from en to fr"):
+        check_task("translation_it_to_fr", config)
+    with pytest.raises(ValueError, match="The task is translation_en_to_en, but the model translates into de, fr"):
+        check_task("translation_en_to_en", config)
 
 
 def test_the_commands_take_the_language(run, parts, tmp_path, capsys, monkeypatch):

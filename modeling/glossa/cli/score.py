@@ -68,7 +68,8 @@ def main(argv: list[str]) -> None:
     if several:
         chosen = load_tokenizer(first)
         choose_language(chosen, first, arguments.target_language)
-        languages["target_language"] = arguments.target_language = chosen.tgt_lang  # type: ignore[attr-defined]
+        languages["target_language"] = chosen.tgt_lang  # type: ignore[attr-defined]
+    arguments.target_language = languages["target_language"]
     if arguments.data_path and None in languages.values():
         raise GlossaError(f"{first} does not say its languages: give --source_language and --target_language.")
     choice = arguments.bleu_tokenizer or recipe.get("bleu_tokenizer", "auto")

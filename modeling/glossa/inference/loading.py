@@ -69,11 +69,11 @@ def load_languages(name: str) -> tuple[str | None, str | None]:
 
 
 def load_targets(name: str) -> list[str]:
-    """The codes of the target languages of a model that has several, else []; raises as [`load_languages`]."""
-    check_name(name)
-    from transformers import AutoConfig
+    """The codes of the target languages of a model that has several, else []; raises as [`load_tokenizer`].
 
-    return getattr(_load(AutoConfig, name), "target_languages", None) or []
+    Its tokenizer says them, also that of an exported model.
+    """
+    return getattr(load_tokenizer(name), "target_languages", [])
 
 
 def choose_language(tokenizer: "PreTrainedTokenizerBase", name: str, wanted: str | None) -> None:
