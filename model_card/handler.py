@@ -28,7 +28,7 @@ NUMBERS = {
     "batch_size": (int, 1, 64),
 }
 SETTINGS = (*NUMBERS, "return_scores")
-# Parameters that the widget and the Hub's clients send, but that a model for one direction does not need.
+# Parameters that the widget and the Hub's clients send. Only a model of several target languages needs one: tgt_lang.
 IGNORED = {"src_lang": str, "tgt_lang": str, "clean_up_tokenization_spaces": bool, "truncation": (bool, str)}
 KINDS = {str: "a text", bool: "true or false", (bool, str): "true, false or a text"}
 
@@ -39,6 +39,8 @@ class BadRequest(Exception):
 
 class EndpointHandler:
     """Loads the model in the folder `path` and answers requests; threads may share it.
+
+    A model of several target languages needs the parameter `tgt_lang`: the code of one of them.
 
     A request is `{"inputs": text or list of texts, "parameters": {...}}`. The answer is a list with one
     `{"translation_text": ...}` per text, or a list of them if `num_return_sequences` is above 1. Long text is
@@ -86,13 +88,18 @@ class EndpointHandler:
         beams = settings.get("num_beams", default)
         if settings.get("num_return_sequences", 1) > beams:
             raise BadRequest(f"num_return_sequences must be at most num_beams, which is {beams}.")
-        ids = self.translate.tokenizer([texts] if isinstance(texts, str) else texts, verbose=False)["input_ids"]
+        language = settings.pop("tgt_lang", None)
+        try:
+            tokenizer = self.translate.tokenizer_into(language)
+        except ValueError as error:
+            raise BadRequest(str(error)) from error
+        ids = tokenizer([texts] if isinstance(texts, str) else texts, verbose=False)["input_ids"]
         tokens = sum(map(len, ids))
         if tokens > MAX_TOKENS:
             raise BadRequest(f"inputs have {tokens:,} tokens in total; at most {MAX_TOKENS:,} are allowed.")
         rows = MAX_ROWS_WITH_SCORES if settings.get("return_scores") else MAX_ROWS
         size = min(settings.pop("batch_size", rows), max(rows // beams, 1))
-        return self.translate(texts, split_sentences=True, batch_size=size, **settings)
+        return self.translate(texts, split_sentences=True, batch_size=size, tgt_lang=language, **settings)
 
     def _check_time(self, *_) -> None:
         deadline = getattr(self.request, "deadline", None)
@@ -117,7 +124,7 @@ def check(data: Any) -> tuple[str | list[str], dict[str, Any]]:
     settings = given | nested
     for name, value in settings.items():
         _check_parameter(name, value)
-    return data["inputs"], {name: value for name, value in settings.items() if name in SETTINGS}
+    return data["inputs"], {name: value for name, value in settings.items() if name in (*SETTINGS, "tgt_lang")}
 
 
 def check_texts(inputs: Any) -> None:

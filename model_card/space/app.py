@@ -39,24 +39,25 @@ class Page:
 
     def __init__(self, answer: EndpointHandler, direction: str, about: str, examples: list[str]):
         self.answer, self.direction, self.about, self.examples = answer, direction, about, examples
+        self.languages = getattr(answer.translate.model.config, "target_languages", None) or []
 
-    def run(self, text: str, beams: float, count: float):
+    def run(self, text: str, beams: float, count: float, language: str | None = None):
         """Updates of the page: the translations with the best one selected, its text, its attention and a message."""
         if not text or (isinstance(text, str) and not text.strip()):
             return gr.update(choices=[], value=None), "", "", "Type some text first."
         beams, count = map(whole, (beams, count))
         if isinstance(beams, int) and isinstance(count, int):
             count = min(count, beams)
-        settings = {"num_beams": beams, "num_return_sequences": count, "return_scores": True}
+        settings = {"num_beams": beams, "num_return_sequences": count, "return_scores": True, "tgt_lang": language}
         found = self.answer({"inputs": text, "parameters": settings})
         if isinstance(found, dict):
             return gr.update(choices=[], value=None), "", "", found["error"]
         best = found[0]["translation_text"]
         choices = [(f"{one['score']:.2f}  {one['translation_text']}", one["translation_text"]) for one in found]
         choices = list({value: (label, value) for label, value in reversed(choices)}.values())[::-1]
-        return gr.update(choices=choices, value=best), best, self.attention(text, best), ""
+        return gr.update(choices=choices, value=best), best, self.attention(text, best, language), ""
 
-    def choose(self, text: str, translation: str | None):
+    def choose(self, text: str, translation: str | None, language: str | None = None):
         """The selected translation and its attention."""
         if not translation:
             return "", ""
@@ -64,12 +65,14 @@ class Page:
             check_texts([text, translation])  # both come from the browser
         except BadRequest as error:
             return "", f"<p>{error}</p>"
-        return translation, self.attention(text, translation)
+        if self.languages and language not in self.languages:
+            return "", "<p>Choose a language.</p>"
+        return translation, self.attention(text, translation, language)
 
     @torch.no_grad()
-    def attention(self, text: str, translation: str) -> str:
+    def attention(self, text: str, translation: str, language: str | None = None) -> str:
         """An HTML table of cross-attention by translation token and text token, averaged over layers and heads."""
-        tokenizer, model = self.answer.translate.tokenizer, self.answer.translate.model
+        tokenizer, model = self.answer.translate.tokenizer_into(language), self.answer.translate.model
         source = tokenizer(" ".join(text.split()), return_tensors="pt").to(model.device)
         target = tokenizer(text_target=translation, return_tensors="pt")["input_ids"].to(model.device)
         if max(source["input_ids"].shape[1], target.shape[1]) > MAX_ATTENTION:
@@ -113,6 +116,7 @@ class Page:
                     with gr.Row():
                         beams = gr.Slider(1, 8, value=4, step=1, label="Beams", elem_id="beams")
                         count = gr.Slider(1, 8, value=3, step=1, label="Translations", elem_id="count")
+                    into = [gr.Radio(self.languages, value=self.languages[0], label="Into")] if self.languages else []
                     button = gr.Button("Translate", variant="primary", elem_id="translate")
                     if self.examples:
                         gr.Examples([[example] for example in self.examples], inputs=[text])
@@ -122,8 +126,8 @@ class Page:
                     choices = gr.Radio([], label="All translations, with their log-probability", elem_id="choices")
             heat = gr.HTML(elem_id="heat")
             outputs = [choices, result, heat, message]
-            gr.on([button.click, text.submit], self.run, [text, beams, count], outputs, api_name="translate")
-            choices.input(self.choose, [text, choices], [result, heat], api_name=False)
+            gr.on([button.click, text.submit], self.run, [text, beams, count, *into], outputs, api_name="translate")
+            choices.input(self.choose, [text, choices, *into], [result, heat], api_name=False)
         return blocks
 
 

@@ -109,7 +109,8 @@ class GlossaConfig(PreTrainedConfig):
         length_ratio (`float`, *optional*): Characters of a target for each character of its source in the training
             data. Translations that are much shorter or longer are reported.
         source_language (`str`, *optional*): Code of the language that it translates, such as `"en"`. Training sets it.
-        target_language (`str`, *optional*): Code of the language that it translates into.
+        target_language (`str` or `list[str]`, *optional*): Code of the language that it translates into, or codes of
+            several; a source then begins with the token of the wanted one. Training sets it.
         use_cache (`bool`, defaults to `True`): Return keys and values, so that a decoding step reads only the
             new token.
         pad_token_id (`int`, defaults to 0): Padding.
@@ -176,7 +177,7 @@ class GlossaConfig(PreTrainedConfig):
     split_sentences: bool = True
     length_ratio: float | int | None = None
     source_language: str | None = None
-    target_language: str | None = None
+    target_language: str | list[str] | None = None
     use_cache: bool = True
     is_encoder_decoder: bool = True
     pad_token_id: int | None = 0
@@ -329,6 +330,11 @@ class GlossaConfig(PreTrainedConfig):
                         f"{field} is {token}; it must be below the number of embeddings ({size}, the size of the "
                         "vocabulary)."
                     )
+
+    @property
+    def target_languages(self) -> list[str]:
+        """The codes of several target languages; empty if there is one."""
+        return list(self.target_language) if isinstance(self.target_language, list) else []
 
     @property
     def qk_head_dim(self) -> int | None:

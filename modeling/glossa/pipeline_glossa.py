@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from operator import itemgetter
 from typing import Any
@@ -39,12 +40,14 @@ class TranslationPipeline(Pipeline):
         return_scores (`bool`, defaults to `False`): Return the model's log-probability of each translation (natural
             logarithm, summed over its tokens) as `score`; settings that change the search do not change it.
         key (`str`, *optional*): The column to translate if rows are dictionaries.
+        tgt_lang (`str`, *optional*): Code of the target language, for a model of several. Defaults to that of the task
+            (`"translation_en_to_fr"`), or to `tgt_lang` of the tokenizer. Other models do not look at it.
         num_beams, num_return_sequences and other arguments of `generate`: Defaults come from the model's generation
             config. Those about its output (`return_dict_in_generate`, `output_scores` and so on) have no effect.
 
     Raises:
-        ValueError: if a text has more tokens than the model takes, settings contradict each other, or a task such as
-            `"translation_en_to_fr"` names other languages than the model's.
+        ValueError: if a text has more tokens than the model takes, settings contradict each other, a task such as
+            `"translation_en_to_fr"` names other languages than the model's, or `tgt_lang` is none of its several ones.
     """
 
     _load_tokenizer = True
@@ -58,17 +61,21 @@ class TranslationPipeline(Pipeline):
             raise ValueError("tokenizer is None; give the model's tokenizer: TranslationPipeline(model, tokenizer).")
         super().__init__(model=model, tokenizer=tokenizer, **kwargs)
         check_task(self.task, self.model.config)
+        if getattr(self.model.config, "target_languages", None) and "_to_" in (self.task or ""):
+            self._preprocess_params.setdefault("tgt_lang", self.task.rpartition("_to_")[2])
         self.model.eval()
         if getattr(self.model.config, "custom_pipelines", None):
             # Loading by name leaves classes in this field, which prevent printing and saving the configuration.
             self.model.config.custom_pipelines = custom_pipelines()
 
-    def _sanitize_parameters(self, split_sentences=None, key=None, return_scores=None, **generate_kwargs):
-        # transformers' translation pipelines took these arguments. A model for one direction needs no languages, and
-        # a long text is split, not truncated.
-        for name in ("src_lang", "tgt_lang", "clean_up_tokenization_spaces", "truncation"):
+    def _sanitize_parameters(
+        self, split_sentences=None, key=None, return_scores=None, tgt_lang=None, **generate_kwargs
+    ):
+        # transformers' translation pipelines took these arguments. No model needs the source language, and a long
+        # text is split, not truncated.
+        for name in ("src_lang", "clean_up_tokenization_spaces", "truncation"):
             generate_kwargs.pop(name, None)
-        preprocess = {"split_sentences": split_sentences, "key": key}
+        preprocess = {"split_sentences": split_sentences, "key": key, "tgt_lang": tgt_lang}
         forward = {"return_scores": return_scores, **generate_kwargs}
         return (
             {name: value for name, value in preprocess.items() if value is not None},
@@ -91,15 +98,24 @@ class TranslationPipeline(Pipeline):
             raise ValueError(f"A {type(inputs).__name__} was given; give a string, a list, a generator or a dataset.")
         return self._stream(inputs, batch_size, preprocess, forward)
 
-    def preprocess(self, text, split_sentences: bool | None = None, key: str | None = None) -> dict[str, Any]:
+    def preprocess(
+        self, text, split_sentences: bool | None = None, key: str | None = None, tgt_lang: str | None = None
+    ) -> dict[str, Any]:
         """The `pieces` of one text (token ids; empty for a blank text) and the whitespace `between` them."""
         text = _text_of(text, key)
         split = getattr(self.model.config, "split_sentences", True) if split_sentences is None else split_sentences
-        pieces, between = split_text(text, self._fits) if split else ([text], [""])
+        tokenizer = self.tokenizer_into(tgt_lang)
+        pieces, between = split_text(text, partial(_fits, tokenizer)) if split else ([text], [""])
         try:
-            return {"pieces": encode_texts(self.tokenizer, pieces), "between": between}
+            return {"pieces": encode_texts(tokenizer, pieces), "between": between}
         except TextTooLong as error:
             raise ValueError(f"{error} Split it into sentences, or give split_sentences=True.") from error
+
+    def tokenizer_into(self, tgt_lang: str | None = None):
+        """The tokenizer; of a model of several target languages, the one that asks for `tgt_lang`."""
+        if not getattr(self.tokenizer, "target_languages", None):
+            return self.tokenizer
+        return self.tokenizer.into(tgt_lang or self._preprocess_params.get("tgt_lang") or self.tokenizer.tgt_lang)
 
     def _forward(self, inputs: dict[str, torch.Tensor], return_scores: bool = False, **generate_kwargs):
         """Translations of a batch (`input_ids` and `attention_mask` [B, S]), with scores if `return_scores` is set."""
@@ -178,11 +194,6 @@ class TranslationPipeline(Pipeline):
         if not forward.get("do_sample"):
             check_beams(self._setting("num_return_sequences", forward), self._setting("num_beams", forward))
 
-    def _fits(self, text: str) -> bool:
-        text, limit = clean_text(text), self.tokenizer.model_max_length
-        # No vocabulary has more tokens for a text than the text has bytes, beside two special tokens.
-        return len(text.encode()) + 2 <= limit or len(self.tokenizer(text, verbose=False)["input_ids"]) <= limit
-
     def _scores(self, output) -> torch.Tensor:
         # From the logits: what processors of the search make of them is not the model's probability.
         steps = self.model.compute_transition_scores(
@@ -190,6 +201,12 @@ class TranslationPipeline(Pipeline):
         )  # [B * returned, T]
         padding = output.sequences[:, -steps.shape[1] :] == self.tokenizer.pad_token_id
         return steps.masked_fill(padding, 0).sum(-1)
+
+
+def _fits(tokenizer, text: str) -> bool:
+    text, limit = clean_text(text), tokenizer.model_max_length
+    # No vocabulary has more tokens for a text than the text has bytes, beside three special tokens.
+    return len(text.encode()) + 3 <= limit or len(tokenizer(text, verbose=False)["input_ids"]) <= limit
 
 
 def encode_texts(tokenizer, texts: Sequence[str]) -> list[list[int]]:
@@ -276,6 +293,10 @@ def check_task(task: str | None, config) -> None:
     """Raise `ValueError` if a task `translation_xx_to_yy` names other languages than those of the model's config."""
     wanted = re.fullmatch("translation_(.+)_to_(.+)", task or "")
     source, target = (getattr(config, name, None) for name in ("source_language", "target_language"))
+    if wanted is not None and (several := getattr(config, "target_languages", None)):
+        if wanted[2] not in several:
+            raise ValueError(f"The task is {task}, but the model translates into {', '.join(several)}.")
+        target = wanted[2]
     if wanted is None or source is None or target is None:
         return
     # The script or region may differ, as in "pt" and "pt-BR".

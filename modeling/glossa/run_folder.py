@@ -114,11 +114,20 @@ class RunFolder:
         """Where the `validation` or `test` pairs are kept: JSON Lines of `source` and `target`."""
         return self.path / HELD_OUT / f"{split}.jsonl"
 
-    def load_held_out(self, split: str) -> Dataset:
-        """The pairs of `split` that the run did not train on. Raises `GlossaError` where it keeps none."""
+    def load_held_out(self, split: str, language: str | None = None) -> Dataset:
+        """The pairs of `split` that the run did not train on; of several target languages those of `language`.
+
+        Raises `GlossaError` where it keeps none.
+        """
         file = self.held_out_file(split)
         if not file.is_file():
             raise GlossaError(f"{self.path} keeps no {split} pairs ({file} is missing). Give pairs with --data_path.")
+        if language is not None:
+            rows = map(json.loads, file.read_text(encoding="utf-8").rstrip("\n").split("\n"))
+            own = [row for row in rows if row.pop("language", language) == language]
+            if not own:
+                raise GlossaError(f"{self.path} keeps no {split} pairs into {language}. Give pairs with --data_path.")
+            return Dataset.from_list(own)
         return load_pairs(
             DataArguments(dataset="files", data_path=[str(file)], source_column="source", target_column="target")
         )

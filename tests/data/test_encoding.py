@@ -1,7 +1,7 @@
 """Pairs to token ids: both sides, limits for training only, caching."""
 
 import pytest
-from datasets import Dataset, DatasetDict
+from datasets import Dataset, DatasetDict, load_from_disk
 
 from glossa.data.arguments import DataArguments
 from glossa.data.encoding import tokenize_pairs
@@ -65,3 +65,21 @@ def test_the_second_time_comes_from_the_cache(tmp_path, tokenizer, monkeypatch):
     monkeypatch.setattr(type(tokenizer), "__call__", lambda *a, **k: pytest.fail("not cached"))
     second = tokenize_pairs(load(), tokenizer, DataArguments(), report())["train"]
     assert second.to_list() == first.to_list()
+
+
+def test_each_row_has_the_tag_of_its_language(tmp_path):
+    several = train_tokenizer(["a b c d e f g h i j"] * 2, vocab_size=272, target_languages=["de", "fr"])
+    rows = {"source": ["a b", "a b", "c"], "target": ["d", "e", "<2de>"], "language": ["fr", "de", "fr"]}
+    found = tokenize_pairs(
+        DatasetDict(train=Dataset.from_dict(rows)), several, DataArguments(max_length_ratio=9), report()
+    )["train"]
+    a, b, c = several.convert_tokens_to_ids(["Ġa", "Ġb", "Ġc"])
+    assert found["input_ids"][:] == [[5, a, b, 1], [4, a, b, 1], [5, c, 1]]
+    assert found["labels"][0] == [several.convert_tokens_to_ids("Ġd"), 1] and 4 not in found["labels"][2]
+    assert found["source_length"][:] == [4, 4, 3]
+    several.tgt_lang = "de"
+    pairs(train=[("a b", "d")]).save_to_disk(tmp_path)  # results for rows on disk are cached
+    plain = load_from_disk(tmp_path)
+    for language, tag in (("de", 4), ("fr", 5)):
+        several.tgt_lang = language  # of all rows, where they do not say theirs
+        assert tokenize_pairs(plain, several, DataArguments(), report())["train"][0]["input_ids"] == [tag, a, b, 1]

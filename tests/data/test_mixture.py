@@ -8,7 +8,7 @@ import pytest
 
 from glossa.data import mixture
 from glossa.data.arguments import DataArguments
-from glossa.data.mixture import sources_of, unmixed, weights
+from glossa.data.mixture import common_source, sources_of, target_languages, unmixed, weights
 from glossa.data.splitting import repeated
 from glossa.errors import GlossaError
 
@@ -52,6 +52,20 @@ def test_another_source_language_or_variant_is_allowed():
     DataArguments(sources=[A | {"target_language": "it"}], trust_data=True)
 
 
+def test_several_target_languages():
+    def languages(*targets, **settings):
+        entries = [{"data_path": f"{number}.tsv", "target_language": code} for number, code in enumerate(targets)]
+        return target_languages(DataArguments(sources=entries, **settings))
+
+    assert languages("German", "fr", "de_AT", "nl") == ["de", "fr", "nl"]
+    assert languages("fr", "fr_CA") == target_languages(DataArguments()) == []
+    settings = DataArguments(sources=[A, B | {"target_language": "de_AT"}])
+    assert [source.language for source in sources_of(settings)] == ["fr", "de_AT"]
+    assert common_source(settings) == common_source(DataArguments()) == "en"
+    turned = {"source_language": "de", "target_language": "en"}
+    assert common_source(DataArguments(sources=[A, B | turned])) is None
+
+
 def test_flat_settings_are_one_source():
     (source,) = sources_of(DataArguments(data_path=["data/fra-eng.zip"]))
     assert (source.name, source.weight, source.tag) == ("fra-eng", 1.0, "")
@@ -85,7 +99,11 @@ A, B = {"data_path": "a.tsv"}, {"data_path": "b.tsv"}
         ({"sources": ["a.tsv"]}, "sources, entry 1, is 'a.tsv'; give the settings of a source"),
         ({"sources": [A, {"data_path": "data/a.csv"}]}, "entries 1 and 2, are both named 'a'"),
         ({"sources": [A | {"weight": 1}, B], "sampling_temperature": 5}, "entry 1, has a weight, and sampling_temp"),
-        ({"sources": [A, B | {"target_language": "de"}]}, r"entry 2 \(b\): target_language is 'de', and that of the"),
+        (
+            {"sources": [A | {"target_language": "de"}, B | {"target_language": "it"}], "test_path": ["t"]},
+            "test_path has pairs of target_language, which is 'fr', but the sources have de, it",
+        ),
+        ({"sources": [A | {"target_language": "de"}]}, "'fr', but the target language of all sources is 'de'"),
         ({"dataset": "sources"}, "dataset is 'sources' but sources is empty"),
         ({"sampling_temperature": 5}, "there is one corpus"),
         ({"max_punctuation": 50}, "max_punctuation is 50; give a share"),

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from glossa.data.arguments import DataArguments
-from glossa.data.pairs import load_pairs, prepare_pairs
+from glossa.data.pairs import by_language, load_pairs, prepare_pairs
 from glossa.data.splitting import normalize_side
 from glossa.errors import GlossaError
 
@@ -157,3 +157,66 @@ def test_a_tag_does_not_hide_that_a_test_sentence_is_in_training(tmp_path):
     given = table(tmp_path / "t.tsv", [("a source 1", "new"), ("b", "a target 2"), ("c", "d")])
     report = prepare_pairs(DataArguments(sources=sources, test_path=[given], validation_size=0))[1]
     assert report.overlap == {"test": {"source": 1, "target": 1}}
+
+
+def both_ways(tmp_path, count, **settings):
+    """English to German, German to English from the same file, and English to French, where all share the English."""
+    german = table(tmp_path / "de.tsv", [(f"one {number}", f"eins {number}") for number in range(count)])
+    french = table(tmp_path / "fr.tsv", [(f"One {number}!", f"un {number}") for number in range(count)])
+    back = {"source_language": "de", "target_language": "en", "source_column": 2, "target_column": 1}
+    sources = [
+        {"data_path": german, "target_language": "de", "name": "en-de"},
+        {"data_path": german, "name": "de-en", "weight": 2} | back,
+        {"data_path": french, "target_language": "fr", "name": "en-fr"},
+    ]
+    return DataArguments(sources=sources, trust_data=True, **settings)
+
+
+def test_pairs_of_several_target_languages_say_theirs(tmp_path):
+    dataset, _ = prepare_pairs(both_ways(tmp_path, 3, validation_size=0, test_size=0))
+    assert list(zip(dataset["train"]["source"], dataset["train"]["language"], strict=True)) == [
+        ("one 0", "de"), ("one 1", "de"), ("one 2", "de"),
+        ("eins 0", "en"), ("eins 0", "en"), ("eins 1", "en"), ("eins 1", "en"), ("eins 2", "en"), ("eins 2", "en"),
+        ("One 0!", "fr"), ("One 1!", "fr"), ("One 2!", "fr"),
+    ]  # fmt: skip
+    assert by_language(dataset["train"])[1][0] == "en" and len(by_language(dataset["train"])[1][1]) == 6
+
+
+def test_no_held_out_sentence_is_in_training_in_any_direction(tmp_path):
+    dataset, report = prepare_pairs(both_ways(tmp_path, 200, validation_size=30, test_size=30))
+    assert report.sizes == {"train": 2 * 180 + 2 * 180, "validation": 30, "test": 30}
+    assert report.overlap == {split: {"source": 0, "target": 0} for split in ("validation", "test")}
+    sides = {
+        split: {normalize_side(text) for side in ("source", "target") for text in rows[side]}
+        for split, rows in dataset.items()
+    }
+    assert not sides["train"] & sides["validation"] and not sides["train"] & sides["test"]
+    assert Counter(dataset["test"]["language"]) == {"de": 10, "en": 10, "fr": 10}
+
+
+def test_a_test_sentence_in_the_other_direction_is_overlap(tmp_path):
+    given = table(tmp_path / "t.tsv", [("eins 2", "new"), ("new", "one 1"), ("a", "b")])
+    settings = both_ways(tmp_path, 3, validation_size=0, test_path=[given], target_language="de")
+    dataset, report = prepare_pairs(replace(settings, sources=settings.sources[::2]))
+    assert report.overlap == {"test": {"source": 1, "target": 1}}, "both are in training on the other side only"
+    assert dataset["test"]["language"][:] == ["de"] * 3, "that of the recipe"
+
+
+def test_the_same_pair_in_two_languages_is_no_duplicate(tmp_path):
+    files = [table(tmp_path / f"{name}.tsv", [("Taxi", "Taxi"), (f"a {name}", f"b {name}")]) for name in ("de", "fr")]
+    sources = [{"data_path": file, "target_language": file[-6:-4]} for file in files]
+    settings = DataArguments(sources=sources, trust_data=True, validation_size=0, test_size=0)
+    assert [counts["kept"] for counts in prepare_pairs(settings)[1].sources.values()] == [2, 2]
+
+
+def test_a_source_has_its_own_held_out_files(tmp_path):
+    files = {name: table(tmp_path / f"{name}.tsv", numbered(name, 3)) for name in ("a", "b", "av", "bv", "t")}
+    sources = [
+        {"data_path": files["a"], "target_language": "de", "validation_path": files["av"]},
+        {"data_path": files["b"], "target_language": "fr", "validation_path": files["bv"]},
+    ]
+    dataset, _ = prepare_pairs(DataArguments(sources=sources, test_size=0))
+    assert pairs(dataset["validation"]) == numbered("av", 3) + numbered("bv", 3)
+    assert dataset["validation"]["language"][:] == ["de"] * 3 + ["fr"] * 3
+    dataset, _ = prepare_pairs(DataArguments(sources=sources, test_size=0, validation_path=[files["t"]]))
+    assert pairs(dataset["validation"]) == numbered("t", 3) and dataset["validation"]["language"][:] == ["fr"] * 3

@@ -50,13 +50,13 @@ def settings(files, **changes):
     return DataArguments(**({"dataset": "files", "streaming": True, "test_size": 0} | paths | held_out | changes))
 
 
-def batches(arguments, seed=3, tokens=60, **options):
+def batches(arguments, seed=3, tokens=60, languages=(), **options):
     """The batches of a stream, and a function from their rows to texts."""
     stream = Stream(arguments)
     pairs, _ = prepare_pairs(arguments, stream)
     words = [text for side in ("source", "target") for text in pairs["train"][side]]
     characters = TokenizerArguments(tokenizer_model="character", min_frequency=1)
-    tokenizer = train_tokenizer([words], 400, options=characters)
+    tokenizer = train_tokenizer([words], 400, options=characters, target_languages=languages)
     found = Windows(stream, tokenizer, held_out_sides(pairs), tokens, seed=seed)
 
     def texts(rows):
@@ -191,6 +191,24 @@ def test_sources_are_mixed_by_weight_and_tagged(tmp_path, files):
     seen = Counter(pair for rows in one_pass(stream) for pair in texts(rows))
     expected = {pair: 1 for pair in ROWS} | {(f"<s> small{n}", f"petit{n}"): 3 for n in range(20)}
     assert seen == expected
+
+
+def test_each_source_has_the_token_of_its_target_language(tmp_path, files):
+    directions = [
+        {"source_language": "en", "target_language": "fr"},
+        {"source_language": "fr", "target_language": "en"},
+    ]
+    paths = [str(path) for path in files]
+    sources = [{"name": way["target_language"], "data_path": paths} | way for way in directions]
+    arguments = settings([], sources=sources, dataset="sources", validation_path=[str(tmp_path / "val.parquet")])
+    stream, texts = batches(arguments, languages=["fr", "en"])
+    tokens = stream.windows.tokenizer.convert_tokens_to_ids(["<2fr>", "<2en>"])
+    seen = {"fr": [], "en": []}
+    for row in [row for rows in one_pass(stream) for row in rows]:
+        seen["fr" if row["input_ids"][0] == tokens[0] else "en"] += texts([row])
+        assert row["input_ids"][0] in tokens
+    assert sorted(seen["fr"]) == sorted(ROWS)
+    assert sorted(seen["en"]) == sorted((target, source) for source, target in ROWS)
 
 
 def test_the_sample_is_a_share_of_every_source(tmp_path, files, monkeypatch):

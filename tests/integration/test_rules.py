@@ -115,7 +115,7 @@ PRIVATE = {
         "_sanitize_parameters", "_forward", "_forward_params", "_preprocess_params", "_batch_size", "_load_tokenizer",
         "_load_processor", "_load_image_processor", "_load_video_processor", "_load_feature_extractor",
     },
-    "transformers.tokenization_utils_tokenizers": {"_tokenizer"},
+    "transformers.tokenization_utils_tokenizers": {"_tokenizer", "_encode_plus"},
     "transformers.hf_argparser": {"_argument_group_name"},
     "datasets.arrow_dataset": {"_fingerprint"},
     "accelerate.accelerator": {"_original_forward"},

@@ -15,7 +15,7 @@ from transformers import AutoTokenizer, DataCollatorForSeq2Seq, PreTrainedTokeni
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration, GlossaTokenizer
 from glossa.data.arguments import TokenizerArguments
-from glossa.data.vocabulary import train_tokenizer_pair
+from glossa.data.vocabulary import train_tokenizer, train_tokenizer_pair
 
 SOURCES = ["Il vit au Japon.", "Elle vit à Rome, n'est-ce pas ?", "Où est le chat ?"]
 TARGETS = ["He lives in Japan.", "She lives in Rome, doesn't she?", "Where is the cat?"]
@@ -256,3 +256,66 @@ def test_auto_classes_load_it_where_glossa_is_not_installed(tokenizer, tmp_path)
     assert there["text"] == TARGETS[0]
     generated = model.generate(**tokenizer([SOURCES[0]], return_tensors="pt"), max_new_tokens=8)
     assert there["translation"] == tokenizer.batch_decode(generated, skip_special_tokens=True)[0]
+
+
+@pytest.fixture(scope="module", params=["shared", "pair"])
+def several(request):
+    """A tokenizer of two target languages; a text has its token, two words and, in "pair", marks at both ends."""
+    if request.param == "pair":
+        return train_tokenizer_pair(SOURCES, TARGETS, WORDS, max_length=40, target_languages=["de", "pt_BR"])
+    words = TokenizerArguments(tokenizer_model="word", min_frequency=1)
+    return train_tokenizer(SOURCES + TARGETS, 80, 40, words, target_languages=["de", "pt_BR"])
+
+
+def test_a_source_begins_with_the_token_of_the_target_language(several):
+    assert several.target_languages == ["de", "pt_BR"]
+    assert several.convert_tokens_to_ids(["<2de>", "<2pt_BR>"]) == [4, 5], "after the four of every tokenizer"
+    il, vit = several.convert_tokens_to_ids(["Il", "vit"])
+    start = [2] if several.convert_tokens_to_ids("He") == 3 else []  # unknown as a source: two vocabularies, start_end
+    for language, tag in (("de", 4), ("pt_BR", 5)):
+        there = several.into(language)
+        encoded = there("Il vit", text_target="He")
+        assert encoded["input_ids"] == there.encode("Il vit") == [tag, *start, il, vit, 1]
+        assert encoded["labels"] == [several.target_tokenizer.token_to_id("He"), 1], "targets have none"
+        padded = there(["Il vit"], padding="max_length", max_length=8)["input_ids"]
+        assert padded == [([tag, *start, il, vit, 1] + 8 * [0])[:8]]
+        short = there("Il vit au Japon", truncation=True, max_length=4)["input_ids"]
+        assert short == [*[tag, *start, il, vit][:3], 1], "tag and end stay"
+        assert there("Il", return_special_tokens_mask=True)["special_tokens_mask"] == [
+            1,
+            *([1] if start else []),
+            0,
+            1,
+        ]
+    assert several.tgt_lang is None, "`into` changes nothing"
+
+
+def test_a_tag_in_the_text_is_text(several):
+    ids = several.into("de")("<2pt_BR> Il <2de>")["input_ids"]
+    assert ids[0] == 4 and ids.count(4) == 1 and 5 not in ids
+
+
+def test_only_a_language_of_several_is_taken(several, tokenizer):
+    with pytest.raises(ValueError, match="tgt_lang is None; it must be one of de, pt_BR"):
+        several("Il vit")
+    for choose in (several.into, lambda language: setattr(several, "tgt_lang", language)):
+        with pytest.raises(ValueError, match="tgt_lang is 'fr'; it must be one of de, pt_BR"):
+            choose("fr")
+    assert tokenizer.target_languages == [] and tokenizer.into("fr")("Il") == tokenizer("Il")
+
+
+def test_several_languages_are_saved_and_copied(several, tmp_path):
+    chosen = copy.deepcopy(several)
+    chosen.tgt_lang = "pt_BR"
+    expected = chosen(SOURCES)["input_ids"]
+    chosen.save_pretrained(tmp_path)
+    loaded = GlossaTokenizer.from_pretrained(tmp_path)
+    assert loaded.target_languages == ["de", "pt_BR"] and loaded.tgt_lang is None
+    for same in (loaded, pickle.loads(pickle.dumps(chosen))):
+        assert same.into("pt_BR")(SOURCES)["input_ids"] == expected != same.into("de")(SOURCES)["input_ids"]
+    loaded.add_tokens(["Kyoto"])
+    assert loaded.into("de")("Kyoto")["input_ids"][-2] == len(several)
+    loaded.tgt_lang = "de"
+    loaded("Il vit")
+    loaded.add_tokens(["Osaka"])
+    assert loaded("Osaka")["input_ids"][-2] == len(several) + 1

@@ -8,6 +8,7 @@ import yaml
 from safetensors.torch import load_file
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
+from glossa.data.mixture import target_languages
 from glossa.training.arguments import parse_settings
 from glossa.training.run import train
 
@@ -43,6 +44,7 @@ PARAMETERS = {
     "anki-fr-en-words": transformer(3 * 10000 * 256, 4, 4 * 256 * 256 + 3 * 256, plain(256, 1024), 2 * 256, False),
     "books-en-it-base": transformer(3 * 30000 * 512, 6, 4 * 512 * 512 + 4 * 512, plain(512, 2048), 2 * 512, True),
     "multi30k-en-de": transformer(4000 * 128, 4, 4 * 128 * 128, 3 * 128 * 256, 128, True),
+    "multi30k-en-de-fr-many": transformer(8000 * 128, 4, 4 * 128 * 128, 3 * 128 * 256, 128, True),
     # 2.6 million, as the paper says.
     "multi30k-en-de-tiny": transformer(10000 * 128, 4, 4 * 128 * 128 + 4 * 128, plain(128, 256), 2 * 128, False),
     # Three embedding matrices and two tables of 264 positions; of the attention biases only that of the output.
@@ -83,19 +85,27 @@ def test_every_recipe_trains(recipe, tmp_path):
         (f"{a} {b} {c}.", f"{c} {b} {a}!") for a, b, c in zip(words * 6, words[1:] * 6, words[7:] * 6, strict=False)
     ]
     path.write_text("".join(json.dumps(dict(zip(pair, row, strict=True))) + "\n" for row in rows))
-    small = f"--dataset files --data_path {path} --vocab_size 270 "
+    data = ["--dataset", "files", "--data_path", str(path)]
+    if settings.data.sources:
+        path.write_text("".join(json.dumps({"en": a, "de": b, "fr": b}) + "\n" for a, b in rows))
+        own = ("name", "source_language", "target_language")
+        entries = [{key: entry[key] for key in own if key in entry} for entry in settings.data.sources]
+        data = ["--sources", json.dumps([entry | {"data_path": str(path)} for entry in entries])]
+    languages = target_languages(settings.data)
+    small = "--vocab_size 270 "
     if settings.tokenizer.target_vocab_size is not None:
         small += "--target_vocab_size 265 "
     small += "--batch_tokens 60 --max_steps 5 --eval_steps 2"
     small += " --save_steps 1 --validation_size 8 --test_size 8 --bf16 false --report_to none --disable_tqdm true"
     small += f" --max_new_tokens 8 --output_dir {tmp_path / 'run'} --save_only_model true"
-    run = train(parse_settings([str(CONFIGURATION / f"{recipe}.yaml"), *small.split()]))
+    run = train(parse_settings([str(CONFIGURATION / f"{recipe}.yaml"), *data, *small.split()]))
     metrics = json.loads((run / "metrics.json").read_text())
     assert metrics["steps"] == 5
     beams = settings.translator.num_beams
     decodings = ["greedy", *([f"beam {beams}"] if beams > 1 else [])]
     kinds = ["", ", normalized references"] if settings.tokenizer.normalization else [""]
-    assert list(metrics["test"]) == [name + kind for name in decodings for kind in kinds]
+    names = [f"{code}, {name}" for code in languages for name in decodings] if languages else decodings
+    assert sorted(metrics["test"]) == sorted(name + kind for name in names for kind in kinds)
     losses = [entry["eval_loss"] for entry in json.loads((run / "history.json").read_text()) if "eval_loss" in entry]
     assert losses and all(loss < 10 for loss in losses)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import GlossaError
-from ..inference.loading import check_name, load_languages, load_model, load_tokenizer
+from ..inference.loading import check_name, load_languages, load_model, load_targets, load_tokenizer
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -53,14 +53,14 @@ def load_app() -> "ModuleType":
 
 def build_page(app: "ModuleType", name: str) -> Any:
     """The page for the model in a folder or on the Hub. Code in the folder is not run."""
-    from ..data.languages import language_name
+    from ..data.languages import direction
     from ..hub.card import Run
     from ..pipeline_glossa import TranslationPipeline
 
     model, tokenizer = load_model(name, "auto"), load_tokenizer(name)
     model.set_attn_implementation(app.EAGER["attn_implementation"])
     answer = app.EndpointHandler(translate=TranslationPipeline(model, tokenizer, device=model.device))
-    languages = [language_name(code) for code in load_languages(name) if code]
     # The page stays on this machine, so held-out sentences of any run may be examples.
     examples = Run(Path(name)).sources(5) if Path(name).is_dir() else []
-    return app.Page(answer, " to ".join(languages), f"`{name}`", examples)
+    source, target = load_languages(name)
+    return app.Page(answer, direction(source, *(load_targets(name) or [target])), f"`{name}`", examples)

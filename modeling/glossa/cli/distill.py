@@ -112,6 +112,8 @@ def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
         names = {entry.name for entry in fields(DataArguments)}
         chosen = unmixed({name: value for name, value in recipe.items() if name in names}) | {"trust_data": True}
         pairs = prepare_pairs(DataArguments(**chosen))[0]["train"]
+        if "language" in pairs.column_names:
+            raise GlossaError(f"{first} was trained on pairs of several target languages. Give --data_path.")
     return list(zip(pairs["source"], pairs["target"], strict=True)), (source, target)
 
 
@@ -125,7 +127,9 @@ def load_teachers(arguments: argparse.Namespace, languages: tuple[str, str]) -> 
         directions = {direction(name, languages) for name in group}
         if len(directions) > 1:
             raise GlossaError("--ensemble needs teachers of one direction.")
-        teachers.append(Teacher(" + ".join(group), translator(arguments, group), directions.pop()))
+        (reverse,) = directions
+        target = languages[0 if reverse else 1]
+        teachers.append(Teacher(" + ".join(group), translator(arguments, group, target), reverse))
     if arguments.text and len({teacher.reverse for teacher in teachers}) > 1:
         raise GlossaError("--text needs teachers of one direction: they translate the same text.")
     return teachers
@@ -136,6 +140,12 @@ def direction(name: str, languages: tuple[str, str]) -> bool:
     from ..inference.loading import load_tokenizer
 
     tokenizer = load_tokenizer(name)  # an exported model says its languages there only
+    if several := getattr(tokenizer, "target_languages", []):
+        if not set(languages) & set(several):
+            raise GlossaError(
+                f"{name} translates into {', '.join(several)}, but the pairs are {' and '.join(languages)}."
+            )
+        return languages[1] not in several
     own = (getattr(tokenizer, "src_lang", None), getattr(tokenizer, "tgt_lang", None))
     if None in own:
         own = load_languages(name)
@@ -147,11 +157,11 @@ def direction(name: str, languages: tuple[str, str]) -> bool:
     return own != languages
 
 
-def translator(arguments: argparse.Namespace, names: list[str]) -> "Translator":
-    """The teacher's translator, with the wanted number of translations."""
+def translator(arguments: argparse.Namespace, names: list[str], target: str) -> "Translator":
+    """The teacher's translator into `target`, with the wanted number of translations."""
     from ..inference.translator import Engine, GenerateEngine, Translator
 
-    model, tokenizer = load(names, arguments.engine)
+    model, tokenizer = load(names, arguments.engine, target)
     engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer, do_sample=arguments.sample)
     count = arguments.num_return_sequences
     beams = 1 if arguments.sample else arguments.num_beams or engine.num_beams

@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 
 from ..errors import GlossaError
-from ..inference.loading import check_name, load_model, load_tokenizer
+from ..inference.loading import check_name, choose_language, load_model, load_tokenizer
 
 ALL = "all"
 
@@ -23,6 +23,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     attention = commands.add_parser("attention", help="heat maps of one sentence pair, and its word alignment")
     attention.add_argument("model", help="folder of a run, or Hub name")
     attention.add_argument("--source", required=True, help="the source sentence")
+    attention.add_argument("--target_language", metavar="CODE", help="for a model of several target languages")
     attention.add_argument("--target", help="the target sentence (default: the model's translation)")
     attention.add_argument("--part", choices=("encoder", "decoder", "cross"), default="cross", help="default: cross")
     meaning = "from 0, or from the end: -1 (default) is the last; all: every layer"
@@ -48,7 +49,9 @@ def plot_attention(arguments: argparse.Namespace) -> None:
     from ..evaluation.attention import align_words, attention_maps
     from ..plots import draw_all_attention, draw_attention
 
-    model, tokenizer = load_model(arguments.model), load_tokenizer(arguments.model)
+    tokenizer = load_tokenizer(arguments.model)
+    choose_language(tokenizer, arguments.model, arguments.target_language)
+    model = load_model(arguments.model)
     maps = attention_maps(model, tokenizer, arguments.source, arguments.target)
     weights = getattr(maps, arguments.part)  # [layers, heads, rows, columns]
     head = 0 if arguments.head is None else choose("head", arguments.head, weights.shape[1])

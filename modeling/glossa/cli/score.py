@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import GlossaError
-from ..inference.loading import check_name, load_languages
+from ..inference.loading import check_name, choose_language, load_languages, load_targets, load_tokenizer
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -30,7 +30,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--split", choices=("validation", "test"), default="test", help="of the run (default: test)")
     parser.add_argument("--data_path", nargs="+", help="score these pairs instead (any format that training reads)")
     parser.add_argument("--source_language", help="of --data_path (default: that of the run)")
-    parser.add_argument("--target_language", help="of --data_path (default: that of the run)")
+    meaning = "of --data_path (default: that of the run); needed for a model of several target languages"
+    parser.add_argument("--target_language", help=meaning)
     parser.add_argument("--bleu_tokenizer", help="sacreBLEU's (default: that of the run, or of the target language)")
     parser.add_argument("--num_beams", type=int, nargs="+", help="beams (default: 1 and the model's own)")
     parser.add_argument("--batch_tokens", type=int, default=4096, help="source tokens a batch (default: 4096)")
@@ -63,6 +64,12 @@ def main(argv: list[str]) -> None:
     names = ("source_language", "target_language")
     own = dict(zip(names, load_languages(first), strict=True))
     languages: dict = {name: getattr(arguments, name) or own[name] for name in names}
+    several = load_targets(first)
+    if several:
+        chosen = load_tokenizer(first)
+        choose_language(chosen, first, arguments.target_language)
+        languages["target_language"] = chosen.tgt_lang  # type: ignore[attr-defined]
+    arguments.target_language = languages["target_language"]
     if arguments.data_path and None in languages.values():
         raise GlossaError(f"{first} does not say its languages: give --source_language and --target_language.")
     choice = arguments.bleu_tokenizer or recipe.get("bleu_tokenizer", "auto")
@@ -71,7 +78,7 @@ def main(argv: list[str]) -> None:
     if arguments.data_path:
         pairs = load_pairs(DataArguments(dataset="files", data_path=arguments.data_path, **languages))
     else:
-        pairs = RunFolder(first).load_held_out(arguments.split)
+        pairs = RunFolder(first).load_held_out(arguments.split, languages["target_language"] if several else None)
     if arguments.force:
         write(arguments.output, force_references(arguments, pairs))
         return
@@ -123,7 +130,7 @@ def force_references(arguments: argparse.Namespace, pairs: "Dataset") -> dict:
     from ..inference.ensemble import load_models
     from ..inference.forced import force, perplexity
 
-    model, tokenizer = load_models(arguments.models, "auto")
+    model, tokenizer = load_models(arguments.models, "auto", _language(arguments.models[0], arguments))
     scores = force(model, tokenizer, list(pairs["source"]), list(pairs["target"]), arguments.batch_tokens)
     tokens = sum(score.tokens for score in scores)
     total = sum(score.log_probability for score in scores)
@@ -142,6 +149,11 @@ def load(names: list[str], arguments: argparse.Namespace) -> list:
     from ..inference.ensemble import load_models
     from ..inference.translator import Translator
 
-    model, tokenizer = load_models(names, "auto")
+    model, tokenizer = load_models(names, "auto", _language(names[0], arguments))
     beams = arguments.num_beams or sorted({1, model.generation_config.num_beams or 1})
     return [Translator(model, tokenizer, beam, batch_tokens=arguments.batch_tokens) for beam in beams]
+
+
+def _language(name: str, arguments: argparse.Namespace) -> str | None:
+    """The language that a model of several is to translate into; None for other models."""
+    return arguments.target_language if load_targets(name) else None

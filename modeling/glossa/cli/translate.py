@@ -28,7 +28,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from ..errors import GlossaError
-from ..inference.loading import check_name, load_languages, load_model, load_tokenizer
+from ..inference.loading import (
+    check_name,
+    choose_language,
+    load_languages,
+    load_model,
+    load_targets,
+    load_tokenizer,
+)
 
 if TYPE_CHECKING:
     from ..inference.forced import Reranker
@@ -47,6 +54,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--engine", choices=("torch", "ctranslate2"), default="torch", help="default: torch")
     parser.add_argument("--input", help="text file to translate (default: standard input)")
     parser.add_argument("--output", help="file to write (default: standard output)")
+    meaning = "code or name of the language to translate into, for a model of several"
+    parser.add_argument("--target_language", metavar="CODE", help=meaning)
     parser.add_argument("--num_beams", type=int, help="beams; 1 is greedy (default: the model's own)")
     parser.add_argument("--num_return_sequences", type=int, default=1, help="translations a line (default: 1)")
     parser.add_argument("--batch_tokens", type=int, default=4096, help="source tokens a batch (default: 4096)")
@@ -109,6 +118,7 @@ def translate_file(arguments: argparse.Namespace) -> None:
         raise GlossaError(f"--workers is {arguments.workers}; it must be at least 1.")
     if not arguments.input or not arguments.output:
         raise GlossaError("--workers needs files: give --input and --output.")
+    choose_language(load_tokenizer(arguments.models[0]), arguments.models[0], arguments.target_language)
     elsewhere = ("input", "output", "report", "workers")  # what does not change the translations
     settings = {name: value for name, value in vars(arguments).items() if name not in elsewhere}
     job = ShardJob(Path(arguments.input), Path(arguments.output), settings)
@@ -130,7 +140,7 @@ def translate_file(arguments: argparse.Namespace) -> None:
 def build_translator(arguments: argparse.Namespace) -> "Translator":
     from ..inference.translator import Translator
 
-    model, tokenizer = load(arguments.models, arguments.engine)
+    model, tokenizer = load(arguments.models, arguments.engine, arguments.target_language)
     return Translator(
         model,
         tokenizer,
@@ -138,7 +148,9 @@ def build_translator(arguments: argparse.Namespace) -> "Translator":
         num_return_sequences=arguments.num_return_sequences,
         batch_tokens=arguments.batch_tokens,
         scores=arguments.scores,
-        reranker=load_reranker(arguments.models[0], arguments.rerank) if arguments.rerank else None,
+        reranker=load_reranker(arguments.models[0], arguments.rerank, arguments.target_language)
+        if arguments.rerank
+        else None,
         split_sentences=False if arguments.no_split_sentences else None,
         on_error=arguments.on_error,
         retry_implausible=arguments.retry_implausible,
@@ -237,23 +249,32 @@ def format_line(translation: "Translation", scores: bool) -> str:
     return f"{translation.score:.4f}\t{text}" if scores else text
 
 
-def load(names: list[str], engine: str) -> tuple:
-    """The model, the ensemble or the engine, and its tokenizer."""
+def load(names: list[str], engine: str, language: str | None) -> tuple:
+    """The model, the ensemble or the engine, and its tokenizer, which asks for translations into `language`."""
     if engine == "ctranslate2":
         if len(names) > 1:
             raise GlossaError("--engine ctranslate2 takes one model. For several models, leave --engine out.")
         from ..inference.ctranslate2_engine import load_engine
 
-        return load_engine(names[0])
+        model, tokenizer = load_engine(names[0])
+        choose_language(tokenizer, names[0], language)
+        return model, tokenizer
     from ..inference.ensemble import load_models
 
-    return load_models(names, "auto")
+    return load_models(names, "auto", language)
 
 
-def load_reranker(model: str, other: str) -> "Reranker":
-    """`other`, to rerank the translations of `model`; of the same direction unless it says the opposite one."""
+def load_reranker(model: str, other: str, language: str | None = None) -> "Reranker":
+    """`other`, to rerank the translations of `model`; of the same direction unless it says the opposite one.
+
+    If one of the two has several target languages, both translate into `language`, by default that of `model`.
+    """
     from ..inference.forced import Reranker
 
+    theirs = load_tokenizer(other)
+    if load_targets(model) or load_targets(other):
+        choose_language(theirs, other, language or load_languages(model)[1])
+        return Reranker(load_model(other, "auto"), theirs)
     languages = load_languages(model)
     other_languages = load_languages(other)
     if None not in (*languages, *other_languages) and sorted(languages) != sorted(other_languages):  # type: ignore
@@ -262,4 +283,4 @@ def load_reranker(model: str, other: str) -> "Reranker":
             f"{languages[1]}. Give a model of the same two languages."
         )
     reverse = other_languages == languages[::-1] and None not in languages
-    return Reranker(load_model(other, "auto"), load_tokenizer(other), reverse)
+    return Reranker(load_model(other, "auto"), theirs, reverse)

@@ -94,8 +94,8 @@ class DataArguments:
     streaming: bool = field(
         default=False,
         metadata={
-            "help": "Read training rows from Parquet files, local or on the Hub, while training, and copy nothing (see "
-            "docs/data.md). With max_train_samples, copy the first rows of a Hub data set; the rest is not downloaded."
+            "help": "Read training rows from Parquet files, local or on the Hub, while training, and copy nothing. "
+            "With max_train_samples, copy the first rows of a Hub data set; the rest is not downloaded."
         },
     )
     max_train_samples: int | None = field(

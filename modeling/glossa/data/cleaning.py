@@ -1,6 +1,7 @@
 """Raw rows to clean pairs, with counts of dropped rows by reason."""
 
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,11 +34,12 @@ _CHECKED = {"source": Value("string"), "target": Value("string"), "key": Value("
 
 @dataclass
 class Loaded:
-    """The raw rows of one source: its name in the report, its splits and its settings."""
+    """The raw rows of one source: its name in the report, its splits, its settings, and its target language or ""."""
 
     name: str
     splits: DatasetDict
     settings: DataArguments
+    language: str = ""
 
 
 @dataclass
@@ -69,18 +71,27 @@ def clean_sources(sources: Sequence[Loaded], sides: bool = True) -> tuple[Datase
     those of an earlier source; of training also pairs that a filter drops, and with `drop_identical` those with equal
     sides. With `split_sentences`, training rows are first split into pairs of sentences. Raises `GlossaError` if no
     pair of a source is left, with `strict` at the first malformed row, and without `trust_data` if the data are
-    implausible; `sides=False` says that source and target are the same text.
+    implausible; `sides=False` says that source and target are the same text. Sources with a `language` keep it in a
+    column of this name, and their pairs repeat only those of the same language.
     """
     report, cleaned = DataReport(), {}
     for split in dict.fromkeys(split for source in sources for split in source.splits):
-        seen, named = _Seen(), len(sources) > 1
-        parts = [
-            _clean_split(split, source, f"{source.name}, {split}" if named else split, report, seen, sides)
-            for source in sources
-            if split in source.splits
-        ]
+        seen: dict[str, _Seen] = defaultdict(_Seen)  # by language
+        parts = []
+        for source in (source for source in sources if split in source.splits):
+            title = f"{source.name}, {split}" if len(sources) > 1 else split
+            part = _clean_split(split, source, title, report, seen[source.language], sides)
+            parts.append(_with_language(part, source.language) if source.language else part)
         cleaned[split] = concatenate_datasets(parts) if len(parts) > 1 else parts[0]
     return DatasetDict(cleaned), report
+
+
+def _with_language(pairs: Dataset, language: str) -> Dataset:
+    return cached_map(pairs, _add_language, language, fn_kwargs={"language": language}, desc="adding the language")
+
+
+def _add_language(batch: dict, language: str) -> dict:
+    return batch | {"language": [language] * len(batch["source"])}
 
 
 def _clean_split(split: str, source: Loaded, title: str, report: DataReport, seen: _Seen, sides: bool) -> Dataset:

@@ -1,12 +1,14 @@
 """Sentence pairs to token ids, cached as Arrow files."""
 
 import logging
+from typing import Any
 
 import numpy
 from datasets import Dataset, DatasetDict, Features, List, Value
 from transformers import PreTrainedTokenizerBase
 
 from ..errors import GlossaError
+from ..tokenization_glossa import language_token
 from .arguments import DataArguments
 from .caching import cached_map
 from .report import DataReport
@@ -38,8 +40,14 @@ def tokenize_pairs(
 
 
 def _tokenize(name: str, rows: Dataset, tokenizer: PreTrainedTokenizerBase) -> Dataset:
+    several = "language" in rows.column_names
+    encoder: Any = tokenizer.into(rows[0]["language"]) if several and len(rows) else tokenizer  # type: ignore
+
     def encode(batch: dict) -> dict:
-        encoded = tokenizer(batch["source"], text_target=batch["target"])
+        encoded = encoder(batch["source"], text_target=batch["target"])
+        if several:
+            for ids, language in zip(encoded["input_ids"], batch["language"], strict=True):
+                ids[0] = tokenizer.convert_tokens_to_ids(language_token(language))  # not that of the first row
         return {
             "input_ids": encoded["input_ids"],
             "labels": encoded["labels"],
@@ -48,10 +56,11 @@ def _tokenize(name: str, rows: Dataset, tokenizer: PreTrainedTokenizerBase) -> D
         }
 
     vocabularies = tokenizer.backend_tokenizer.to_str(), target_vocabulary(tokenizer).to_str()
+    tag = getattr(tokenizer, "target_languages", []) and [tokenizer.tgt_lang]  # type: ignore[attr-defined]
     return cached_map(
         rows,
         encode,
-        vocabularies,
+        (*vocabularies, *tag),
         remove_columns=rows.column_names,
         features=_TOKENIZED,
         desc=f"tokenizing {name}",

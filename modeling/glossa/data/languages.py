@@ -54,6 +54,17 @@ def language_name(code: str) -> str:
     return f"{name} ({region[0]})" if region else name
 
 
+def direction(source: str | None, *targets: str | None) -> str:
+    """The languages of a model in words: "English to French", "English to German and French".
+
+    Of one target and no source it is the target alone, of several targets "several languages to German and French".
+    """
+    *first, last = [language_name(code) for code in targets if code] or [""]
+    into = f"{', '.join(first)} and {last}" if first else last
+    origin = language_name(source) if source else "several languages" if first else ""
+    return " to ".join(name for name in (origin, into) if name)
+
+
 def settled_code(name: str) -> str:
     """`name`, or the code of the language that it names; a script or region stays, as in "pt_BR"."""
     return _CODES.get(name.strip().casefold(), name)

@@ -2,7 +2,7 @@
 
 import difflib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,8 @@ FILTERS = {
 }  # fmt: skip
 SETTINGS = {
     "dataset": str, "dataset_config": str, "data_path": list, "source_column": str, "target_column": str,
-    "max_train_samples": int, "source_language": str, "target_language": str,
+    "validation_path": list, "test_path": list, "max_train_samples": int, "source_language": str,
+    "target_language": str,
 } | FILTERS  # fmt: skip
 KINDS: dict[str, type] = {"name": str, "weight": float, "tag": str} | SETTINGS
 TRUE, FALSE = ("true", "yes", "1"), ("false", "no", "0")
@@ -35,19 +36,43 @@ class Source:
         settings: The `DataArguments` of this corpus alone: those of the recipe, and its own instead.
         weight: How often each training row is seen in an epoch, on average.
         tag: Text before each source sentence in training.
+        language: The target language of its rows if the recipe has several, else "".
     """
 
     name: str
     settings: Any
     weight: float = 1.0
     tag: str = ""
+    language: str = ""
 
 
 def sources_of(arguments: Any) -> list[Source]:
     """The sources of checked `DataArguments`: the entries of `sources`, or the one that the flat settings describe."""
     if not arguments.sources:
         return [Source(_derived_name(arguments.dataset, arguments.data_path), arguments)]
-    return [_source(arguments, number, entry) for number, entry in enumerate(arguments.sources, 1)]
+    sources = [_source(arguments, number, entry) for number, entry in enumerate(arguments.sources, 1)]
+    several = _distinct(source.settings.target_language for source in sources)
+    if len(several) == 1:
+        return sources
+    return [replace(source, language=_variant(source.settings.target_language, several)) for source in sources]
+
+
+def target_languages(arguments: Any) -> list[str]:
+    """The target languages of the sources in checked `DataArguments` if there are several, in order; else []."""
+    return list(dict.fromkeys(source.language for source in sources_of(arguments) if source.language))
+
+
+def common_source(arguments: Any) -> str | None:
+    """The source language of the recipe; with several target languages None, unless all sources have the same one."""
+    if not target_languages(arguments):
+        return arguments.source_language
+    found = _distinct(source.settings.source_language for source in sources_of(arguments))
+    return found[0] if len(found) == 1 else None
+
+
+def language_of_held_out(arguments: Any) -> str:
+    """The target language of `validation_path` and `test_path` of a recipe that has several, else ""."""
+    return _variant(arguments.target_language, target_languages(arguments))
 
 
 def check_sources(arguments: Any) -> list[dict]:
@@ -64,21 +89,34 @@ def check_sources(arguments: Any) -> list[dict]:
             f"{arguments.sampling_temperature}, which computes the weights. Leave one of the two out."
         )
     found: dict[str, int] = {}
-    for number, entry in enumerate(entries, 1):
-        source = _source(arguments, number, entry)
-        name, target = source.name, source.settings.target_language
-        if not (_same_language(target, arguments.target_language) or arguments.trust_data):
-            raise GlossaError(
-                f"sources, entry {number} ({name}): target_language is {target!r}, and that of the recipe "
-                f"{arguments.target_language!r}; a model translates into one language. Leave this source out. To "
-                "train on it anyway, set trust_data to true."
-            )
+    sources = [_source(arguments, number, entry) for number, entry in enumerate(entries, 1)]
+    for number, source in enumerate(sources, 1):
+        name = source.name
         if name in found:
             raise GlossaError(
                 f"sources, entries {found[name]} and {number}, are both named {name!r}. Give one of them another name."
             )
         found[name] = number
+    _check_target(arguments, _distinct(source.settings.target_language for source in sources))
     return entries
+
+
+def _check_target(arguments: Any, languages: list[str]) -> None:
+    """Raise `GlossaError` if the recipe's target language is none of its sources', where it matters."""
+    wanted = arguments.target_language
+    if _variant(wanted, languages):
+        return
+    if len(languages) == 1 and not arguments.trust_data:
+        raise GlossaError(
+            f"target_language is {wanted!r}, but the target language of all sources is {languages[0]!r}. Set "
+            f"target_language to {languages[0]!r}. To train on these sources anyway, set trust_data to true."
+        )
+    for name in ("validation_path", "test_path"):
+        if len(languages) > 1 and getattr(arguments, name):
+            raise GlossaError(
+                f"{name} has pairs of target_language, which is {wanted!r}, but the sources have "
+                f"{', '.join(languages)}. Set target_language to one of these, or give each source its own {name}."
+            )
 
 
 def unmixed(settings: dict) -> dict:
@@ -120,8 +158,19 @@ def _entries(given: Any) -> list[dict]:
     return entries
 
 
-def _same_language(one: str, other: str) -> bool:
-    return (language_code(one) or one) == (language_code(other) or other)
+def _distinct(languages: Iterable[str]) -> list[str]:
+    """Each language once, in order; variants of a language, such as pt_BR, count as the first of them."""
+    found: list[str] = []
+    for language in languages:
+        if not _variant(language, found):
+            found.append(language)
+    return found
+
+
+def _variant(language: str, languages: Sequence[str]) -> str:
+    """Which of `languages` is `language` or a variant of it; "" if none is."""
+    code = language_code(language) or language
+    return next((other for other in languages if (language_code(other) or other) == code), "")
 
 
 def _source(arguments: Any, number: int, entry: dict) -> Source:

@@ -13,7 +13,7 @@ from . import filters
 from .arguments import DataArguments
 from .caching import cached_map
 from .cleaning import Loaded, clean, clean_sources
-from .mixture import Source, sources_of, weights
+from .mixture import Source, language_of_held_out, sources_of, weights
 from .report import DataReport
 from .sources import SPLITS, load_held_out, load_source
 from .splitting import check_overlap, hold_out, repeated, sample_rows, side_keys
@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 def prepare_pairs(arguments: DataArguments, stream: Stream | None = None) -> tuple[DatasetDict, DataReport]:
     """Pairs (columns `source`, `target`) in "train", "validation" and "test", and a report of the preparation.
+
+    Pairs of several target languages have the code of theirs in the column `language`.
 
     Predefined splits are kept. Missing splits are held out of the training pairs of all sources by connected
     components, unless their size is 0. `max_validation_samples` and `max_test_samples` draw pairs with
@@ -86,11 +88,11 @@ def load_sources(sources: Sequence[Source], arguments: DataArguments, stream: St
         return [Loaded(sources[0].name, load_source(arguments), arguments)]
     loaded = []
     for number, source in enumerate(sources):
-        settings = replace(source.settings, validation_path=[], test_path=[])
-        own = stream.load_sample(number) if stream else load_source(settings)
+        own = stream.load_sample(number) if stream else load_source(source.settings)
         own = DatasetDict({name: rows for name, rows in own.items() if name not in given})
-        loaded.append(Loaded(source.name, own, source.settings))
-    return [*loaded, *([Loaded("held-out files", given, arguments)] if given else [])]
+        loaded.append(Loaded(source.name, own, source.settings, source.language))
+    held_out = Loaded("held-out files", given, arguments, language_of_held_out(arguments))
+    return [*loaded, *([held_out] if given else [])]
 
 
 def _mixed(
@@ -130,6 +132,14 @@ def _tagged(rows: Dataset, tag: str) -> Dataset:
 
 def _add_tag(batch: dict, tag: str) -> dict:
     return batch | {"source": [tag + text for text in batch["source"]]}
+
+
+def by_language(pairs: Dataset) -> list[tuple[str, Dataset]]:
+    """The rows of each target language with its code, or all rows with "" if they have no column `language`."""
+    if "language" not in pairs.column_names:
+        return [("", pairs)]
+    languages = numpy.asarray(pairs["language"])
+    return [(name, pairs.select(numpy.flatnonzero(languages == name))) for name in dict.fromkeys(languages.tolist())]
 
 
 def group_references(dataset: Dataset) -> list[tuple[str, list[str]]]:

@@ -1,7 +1,8 @@
 """Held-out pairs that share no sentence with training, on either side.
 
 A sentence often has several translations, so a random split would put many test sources into training. Pairs that
-share a side are therefore connected in a graph, and whole connected components are held out.
+share a side are therefore connected in a graph, and whole connected components are held out. Pairs of several target
+languages (column `language`) may have a sentence as source here and as target there, so both sides count as one.
 """
 
 import logging
@@ -142,6 +143,11 @@ def _hold_out(order, sizes, wanted: int, assigned, number: int) -> numpy.ndarray
 def _components(dataset: Dataset) -> numpy.ndarray:
     """Component number of each pair, int32 (pairs,)."""
     sources, targets = side_keys(dataset)
+    if "language" in dataset.column_names:
+        keys, rows = numpy.unique(numpy.concatenate([sources, targets]), return_inverse=True)
+        links = (numpy.ones(len(dataset), dtype=numpy.int8), (rows[: len(dataset)], rows[len(dataset) :]))
+        _, labels = connected_components(coo_array(links, shape=(len(keys), len(keys))), directed=False)
+        return labels[rows[: len(dataset)]]
     source_keys, source = numpy.unique(sources, return_inverse=True)
     target_keys, target = numpy.unique(targets, return_inverse=True)
     nodes = len(source_keys) + len(target_keys)
@@ -179,7 +185,10 @@ def check_overlap(
     `train` are the `side_keys` of the training pairs, by default of those in `dataset`. Logs a warning if there are
     any, since they inflate scores.
     """
-    known = dict(zip(_KEYS, train or side_keys(dataset["train"]), strict=True))
+    keys = train or side_keys(dataset["train"])
+    if "language" in dataset["train"].column_names:
+        keys = (numpy.concatenate(keys),) * 2
+    known = dict(zip(_KEYS, keys, strict=True))
     overlap = {}
     for split in [name for name in dataset if name != "train"]:
         held_out = dict(zip(_KEYS, side_keys(dataset[split]), strict=True))

@@ -26,7 +26,7 @@ from .files import DAMAGE
 from .mixture import Source, sources_of, weights
 from .paths import file_groups
 from .readers import parquet_rows
-from .sources import columns_of, generated_rows, load_builder, load_source, raw_row
+from .sources import columns_of, generated_rows, load_builder, load_held_out, load_source, raw_row
 from .splitting import repeated
 
 BLOCK_ROWS = 5_000  # at least; neighboring row groups are one request to a server
@@ -95,12 +95,9 @@ class Stream:
         state = (self.fingerprint(), number, wanted, repr(columns_of(settings)))
         rows = generated_rows(_block_rows, arguments, state)
         kept = numpy.sort(generator.choice(len(rows), wanted, replace=False))
-        splits = {"train": rows.select(kept)}
-        if not settings.data_path:
-            # One training row is read beside the others, since its columns are checked.
-            loaded = load_source(replace(settings, max_train_samples=1, validation_path=[], test_path=[]))
-            splits |= {name: part for name, part in loaded.items() if name != "train"}
-        return DatasetDict(splits)
+        # Of a data set one training row is read beside the other splits, since its columns are checked.
+        own = load_held_out(settings) if settings.data_path else load_source(replace(settings, max_train_samples=1))
+        return DatasetDict({"train": rows.select(kept)} | {name: own[name] for name in own if name != "train"})
 
     @property
     def sampled(self) -> float:

@@ -1,12 +1,13 @@
 """Tokenizer training: byte-level BPE, Unigram, WordPiece, words or characters, with one or with two vocabularies."""
 
+import copy
 from collections.abc import Iterable, Iterator, Sequence
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from ..errors import GlossaError
-from ..tokenization_glossa import GlossaTokenizer
+from ..tokenization_glossa import GlossaTokenizer, language_token
 from .arguments import TokenizerArguments
 
 PAD, EOS, START, UNKNOWN = "<pad>", "</s>", "<s>", "<unk>"
@@ -37,6 +38,7 @@ def train_tokenizer(
     max_length: int = 512,
     options: TokenizerArguments | None = None,
     extra_special_tokens: Sequence[str] = (),
+    target_languages: Sequence[str] = (),
 ) -> PreTrainedTokenizerFast:
     """One vocabulary for both languages, learned from `texts` (both sides of the training split only).
 
@@ -51,31 +53,39 @@ def train_tokenizer(
         max_length: Saved as `model_max_length`, which `truncation=True` uses.
         options: All other settings; its vocabulary sizes are ignored.
         extra_special_tokens: Further special tokens; their ids follow the four that every Glossa tokenizer has.
+        target_languages: Codes of several target languages; the tokenizer is then a [`GlossaTokenizer`].
 
     Raises:
         GlossaError: if `texts` do not have that many tokens; the message says how many they have.
     """
     options = options or TokenizerArguments()
-    tokenizer = _train(texts, vocab_size, options, extra_special_tokens, "vocab_size")
-    return PreTrainedTokenizerFast(
-        tokenizer_object=_with_special_tokens(tokenizer, options.source_special_tokens),
-        **_settings(max_length, extra_special_tokens),
-    )
+    extra = [*extra_special_tokens, *map(language_token, target_languages)]
+    tokenizer = _train(texts, vocab_size, options, extra, "vocab_size")
+    source, settings = _with_special_tokens(tokenizer, options.source_special_tokens), _settings(max_length, extra)
+    if not target_languages:
+        return PreTrainedTokenizerFast(tokenizer_object=source, **settings)
+    target = _with_special_tokens(copy.deepcopy(tokenizer), "end")
+    return GlossaTokenizer(tokenizer_object=source, target_tokenizer_object=target, **settings)
 
 
 def train_tokenizer_pair(
-    sources: Texts, targets: Texts, options: TokenizerArguments, max_length: int = 512
+    sources: Texts,
+    targets: Texts,
+    options: TokenizerArguments,
+    max_length: int = 512,
+    target_languages: Sequence[str] = (),
 ) -> GlossaTokenizer:
     """As `train_tokenizer`, with one vocabulary per side of `options.vocab_size` and `options.target_vocab_size`.
 
     A target ends with `</s>`; the model itself adds `<s>` as the decoder's first input.
     """
-    source = _train(sources, options.vocab_size, options, (), "vocab_size")
-    target = _train(targets, options.target_vocab_size or options.vocab_size, options, (), "target_vocab_size")
+    extra = list(map(language_token, target_languages))
+    source = _train(sources, options.vocab_size, options, extra, "vocab_size")
+    target = _train(targets, options.target_vocab_size or options.vocab_size, options, extra, "target_vocab_size")
     return GlossaTokenizer(
         tokenizer_object=_with_special_tokens(source, options.source_special_tokens),
         target_tokenizer_object=_with_special_tokens(target, "end"),
-        **_settings(max_length, ()),
+        **_settings(max_length, extra),
     )
 
 

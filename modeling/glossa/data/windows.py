@@ -3,7 +3,7 @@
 import itertools
 import os
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,7 +123,8 @@ class Windows(torch.utils.data.Dataset):
     def _encoded(self, block: Block, counts: Counter) -> Iterator[tuple[list[list[int]], list[list[int]]]]:
         """Token ids of the pairs of a block that are kept, source and target; `counts` grow."""
         source, rules = self.stream.sources[block.source], self.rules[block.source]
-        settings = self.stream.arguments
+        settings, tokenizer = self.stream.arguments, self.tokenizer
+        encode: Callable = tokenizer.into(source.language) if source.language else tokenizer  # type: ignore
         rows = block_rows(block, source.settings)
         while chunk := list(itertools.islice(rows, CHUNK)):
             columns = dict(
@@ -136,7 +137,7 @@ class Windows(torch.utils.data.Dataset):
             kept = numpy.flatnonzero(numpy.asarray(checked["outcome"]) == KEPT)
             if not len(kept):
                 continue
-            encoded = self.tokenizer(
+            encoded = encode(
                 [source.tag + checked["source"][row] for row in kept],
                 text_target=[checked["target"][row] for row in kept],
             )

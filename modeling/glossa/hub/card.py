@@ -11,7 +11,7 @@ from huggingface_hub.errors import HFValidationError
 from huggingface_hub.utils import validate_repo_id
 from sacrebleu.metrics import CHRF
 
-from ..data.languages import language_name
+from ..data.languages import direction
 from ..errors import GlossaError, http_errors
 from ..evaluation.scoring import METRICS, NORMALIZED, REFERENCES, distinct
 from ..run_folder import RunFolder, table_cell
@@ -93,6 +93,8 @@ class Run:
         self.metrics, self.versions, self.report = self.run.metrics, self.run.versions, self.run.data_report
         self.history, self.recipe = self.run.history, self.run.recipe
         self.has_curves = self.run.curves.is_file()
+        targets = self.config.get("target_language")
+        self.targets = targets if isinstance(targets, list) else []  # several
         self.samples = self._samples()
         self.shows_samples = True
 
@@ -100,21 +102,22 @@ class Run:
 
     @property
     def sides(self) -> list[str | None]:
-        """The codes of source and target language: of the config, or of the recipe of an older run."""
+        """The codes of source and target language, or languages: of the config, or of the recipe of an older run."""
         names = ("source_language", "target_language")
-        return [self.config.get(name) or self.recipe.get(name) for name in names]
+        one = [self.config.get(name) or self.recipe.get(name) for name in names]
+        return [self.config.get(names[0]), *self.targets] if self.targets else one
 
     @property
     def languages(self) -> list[str] | None:
         """Language codes of source and target as the Hub expects them: two or three letters."""
-        codes = [re.split(r"[-_]", code or "")[0].lower() for code in self.sides]
+        known = [code or "" for code in self.sides if code or not self.targets]
+        codes = list(dict.fromkeys(re.split(r"[-_]", code)[0].lower() for code in known))
         return codes if all(re.fullmatch(r"[a-z]{2,3}", code) for code in codes) else None
 
     @property
     def direction(self) -> str:
         """The direction, such as "English to French"; "" if the languages are not known."""
-        names = [language_name(code) for code in self.sides if code]
-        return " to ".join(names) if len(names) == 2 else ""
+        return direction(*self.sides) if self.targets or all(self.sides) else ""
 
     @property
     def hub_dataset(self) -> str | None:
@@ -194,7 +197,7 @@ class Run:
 
     def _vocabulary(self) -> str:
         source, target = self.config.get("vocab_size"), self.config.get("decoder_vocab_size")
-        if (self.model / "target_tokenizer.json").is_file():
+        if (self.model / "target_tokenizer.json").is_file() and not self.targets:
             return f"{source:,} source tokens, {target:,} target tokens"
         return f"{source:,} tokens"
 
@@ -213,6 +216,7 @@ class Run:
     def training(self) -> list[tuple[str, str]]:
         """Rows of the training table: settings, then measurements."""
         recipe, metrics = self.recipe, self.metrics
+        speed = metrics.get("target_tokens_per_second")
         precision = next((name for name in ("bf16", "fp16") if recipe.get(name)), "fp32" if recipe else None)
         pairs = [
             ("Optimizer", recipe.get("optim")),
@@ -229,7 +233,7 @@ class Run:
             ("Seed", recipe.get("seed")),
             ("Epochs", metrics.get("epochs")),
             ("Steps", metrics.get("steps") and f"{metrics['steps']:,}"),
-            ("Target tokens per second", _number(metrics.get("target_tokens_per_second"))),
+            ("Target tokens per second", speed and f"{speed:,.0f}"),
             ("Padding", metrics.get("padding") is not None and f"{metrics['padding']:.2%}"),
         ]
         return [(name, str(value)) for name, value in pairs if value not in (None, False)]
@@ -388,10 +392,6 @@ def _one_line(text: str) -> str:
 
 def _both(values: dict, first: str, second: str) -> str | None:
     return f"{values[first]}, {values[second]}" if first in values and second in values else None
-
-
-def _number(value: float | None) -> str | None:
-    return None if value is None else f"{value:,.0f}"
 
 
 def _interval(score: dict) -> str:

@@ -43,7 +43,8 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, pipeline
 folder, text = sys.argv[1:]
 AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
 translate = pipeline("translation", model=folder, trust_remote_code=True, device="cpu")
-print(json.dumps(translate(text)))
+languages = getattr(translate.model.config, "target_languages", None) or [None]
+print(json.dumps(translate(text, tgt_lang=languages[0])))
 """
 
 

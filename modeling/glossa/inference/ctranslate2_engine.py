@@ -12,7 +12,6 @@ from ..data.vocabulary import target_vocabulary
 from ..errors import GlossaError
 from ..export import require
 from ..pipeline_glossa import LOWEST_SCORE, max_target_length, search_distinct
-from ..tokenization_glossa import TARGET_TOKENIZER_FILE, GlossaTokenizer
 from .loading import load_tokenizer
 from .translator import Engine, Translation
 
@@ -155,6 +154,5 @@ def load_engine(folder: str, device: str = "auto") -> tuple[CTranslate2Engine, P
             f"{folder} holds no CTranslate2 model (model.bin). Write one with `glossa export MODEL --to ctranslate2 "
             "--output FOLDER` and give that folder."
         )
-    separate = (Path(folder) / TARGET_TOKENIZER_FILE).is_file()
-    tokenizer = GlossaTokenizer.from_pretrained(folder) if separate else load_tokenizer(folder)
+    tokenizer = load_tokenizer(folder)
     return CTranslate2Engine(folder, tokenizer, device), tokenizer

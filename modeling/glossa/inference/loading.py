@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..data.languages import settled_code
 from ..errors import GlossaError
 
 if TYPE_CHECKING:
@@ -38,11 +39,15 @@ def load_tokenizer(name: str) -> "PreTrainedTokenizerBase":
         check_name(name)
     from transformers import AutoTokenizer
 
-    return _load(AutoTokenizer, name)
+    from ..tokenization_glossa import TARGET_TOKENIZER_FILE, GlossaTokenizer
+
+    # The config of a model in the format of CTranslate2 does not name a class.
+    ours = (Path(name) / TARGET_TOKENIZER_FILE).is_file()
+    return _load(GlossaTokenizer if ours else AutoTokenizer, name)
 
 
 def load_languages(name: str) -> tuple[str | None, str | None]:
-    """The codes of source and target language of a model; None where it does not say them.
+    """The codes of source and target language of a model; None where it does not say them, or has several.
 
     They are in its config, and for runs of earlier versions in their recipe. Raises `GlossaError` if the config does
     not load.
@@ -53,6 +58,8 @@ def load_languages(name: str) -> tuple[str | None, str | None]:
     from ..run_folder import RunFolder
 
     config = _load(AutoConfig, name)
+    if getattr(config, "target_languages", None):
+        return config.source_language, None
     if getattr(config, "source_language", None) is not None:
         return config.source_language, config.target_language
     recipe = RunFolder(name).recipe or RunFolder(Path(name).parent).recipe  # of a run, or of a checkpoint's run
@@ -61,15 +68,50 @@ def load_languages(name: str) -> tuple[str | None, str | None]:
     return recipe.get("source_language"), recipe.get("target_language")
 
 
-def set_languages(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", source: str, target: str) -> None:
+def load_targets(name: str) -> list[str]:
+    """The codes of the target languages of a model that has several, else []; raises as [`load_tokenizer`].
+
+    Its tokenizer says them, also that of an exported model.
+    """
+    return getattr(load_tokenizer(name), "target_languages", [])
+
+
+def choose_language(tokenizer: "PreTrainedTokenizerBase", name: str, wanted: str | None) -> None:
+    """Make `tokenizer`, that of the model `name`, ask for translations into `wanted`, a code or name of a language.
+
+    Raises `GlossaError` if the model does not translate into it, or has several languages and none is wanted.
+    """
+    several = getattr(tokenizer, "target_languages", [])
+    code = None if wanted is None else settled_code(wanted)
+    if several and code not in several:
+        given = "is not given" if wanted is None else f"is {wanted}"
+        raise GlossaError(
+            f"--target_language {given}, but {name} translates into {', '.join(several)}. Give one of them."
+        )
+    own = getattr(tokenizer, "tgt_lang", None) or tokenizer.init_kwargs.get("tgt_lang")  # plain ones only keep this
+    if several:
+        tokenizer.tgt_lang = code  # type: ignore[attr-defined]
+    elif code is not None and own is not None and code != own:
+        raise GlossaError(f"--target_language is {wanted}, but {name} translates into {own} only. Leave it out.")
+
+
+def set_languages(
+    model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", source: str | None, target: str | None
+) -> None:
     """Write the languages into the config of a Glossa model and into its tokenizer, which save them.
 
-    A tokenizer of another family has its own names of languages, or none, and stays as it is.
+    A new model of several target languages gets those of its tokenizer. A tokenizer of another family has its own
+    names of languages, or none, and stays as it is.
     """
     if model.config.model_type != "glossa":
         return
-    model.config.source_language, model.config.target_language = source, target
-    for name, code in (("src_lang", source), ("tgt_lang", target)):
+    several = getattr(tokenizer, "target_languages", None) or None
+    if several and model.config.target_languages == several:
+        return
+    model.config.source_language, model.config.target_language = source, several or target
+    for name, code in (("src_lang", source), ("tgt_lang", None if several else target)):
+        if code is None:
+            continue
         setattr(tokenizer, name, code)
         tokenizer.init_kwargs[name] = code  # a plain fast tokenizer saves only what it was made with
 

@@ -178,8 +178,8 @@ class Translator:
 
     def _fits(self, text: str) -> bool:
         limit = self.tokenizer.model_max_length
-        # No vocabulary has more tokens for a text than the text has bytes, beside two special tokens.
-        return len(clean_text(text).encode()) + 2 <= limit or self._count(text) <= limit
+        # No vocabulary has more tokens for a text than the text has bytes, beside three special tokens.
+        return len(clean_text(text).encode()) + 3 <= limit or self._count(text) <= limit
 
     def _count(self, text: str) -> int:
         return len(self.tokenizer(clean_text(text), verbose=False)["input_ids"])

@@ -22,7 +22,8 @@ from transformers import (
 from ..configuration_glossa import GlossaConfig
 from ..data.bpe_dropout import DropoutCollator
 from ..data.corruption import special_tokens
-from ..data.pairs import group_references, held_out_sides
+from ..data.mixture import target_languages
+from ..data.pairs import by_language, group_references, held_out_sides
 from ..data.streams import Stream
 from ..data.vocabulary import target_vocabulary, train_tokenizer, train_tokenizer_pair
 from ..errors import GlossaError
@@ -31,7 +32,7 @@ from ..evaluation.samples import print_samples, spread
 from ..inference.loading import load_model, load_tokenizer
 from ..modeling_glossa import GlossaForConditionalGeneration
 from .arguments import Settings
-from .reuse import reused_tokenizer
+from .reuse import reused_tokenizer, with_languages
 from .streaming import StreamTrainer
 from .trainer import GlossaTrainer, by_length
 
@@ -41,19 +42,21 @@ logger = logging.getLogger(__name__)
 def build_tokenizer(settings: Settings, data: DatasetDict) -> PreTrainedTokenizerBase:
     """The tokenizer of `init_from`, the saved one of the settings, or a new one of the training split only."""
     if settings.translator.init_from:
-        return load_tokenizer(settings.translator.init_from)
+        return with_languages(load_tokenizer(settings.translator.init_from), settings)
     if settings.tokenizer.tokenizer:
-        return reused_tokenizer(settings)
+        return with_languages(reused_tokenizer(settings), settings)
     trained: list[PreTrainedTokenizerBase | None] = [None]
     if PartialState().is_main_process:
-        columns = [_texts(data["train"], name) for name in data["train"].column_names]  # source and target, or text
+        names = [name for name in data["train"].column_names if name != "language"]  # source and target, or text
+        columns = [_texts(data["train"], name) for name in names]
+        several = target_languages(settings.data) if settings.translator.objective == "translation" else []
         positions = max(settings.model.max_source_positions, settings.model.max_target_positions)
         options = settings.tokenizer
         if options.target_vocab_size is None:
             special = special_tokens(settings.translator.objective, settings.data.max_length)
-            trained[0] = train_tokenizer(chain(*columns), options.vocab_size, positions, options, special)
+            trained[0] = train_tokenizer(chain(*columns), options.vocab_size, positions, options, special, several)
         else:
-            trained[0] = train_tokenizer_pair(columns[0], columns[1], options, positions)
+            trained[0] = train_tokenizer_pair(columns[0], columns[1], options, positions, several)
     # All processes must use the same token ids, so only one of them trains the tokenizer.
     return broadcast_object_list(trained)[0]
 
@@ -117,9 +120,8 @@ def build_trainer(
         if settings.translator.objective == "translation":
             fitting = _within_positions(tokenized["validation"], model.config)
             pairs, rows = data["validation"].select(fitting), tokenized["validation"].select(fitting)
-            validation, sources, references = _validation_rows(pairs, rows)
-            tokenize = bleu_tokenizer(settings.data.target_language, settings.translator.bleu_tokenizer)
-            metrics = _metrics(tokenizer, sources, references, arguments.eval_samples, tokenize)
+            validation, shown = _validation_rows(pairs, rows)
+            metrics = _metrics(tokenizer, shown, arguments.eval_samples, settings)
         else:
             validation = tokenized["validation"].select(by_length(tokenized["validation"]))
     rate, length = settings.tokenizer.bpe_dropout, settings.data.max_length
@@ -165,23 +167,36 @@ def _within_positions(tokenized: Dataset, config: PreTrainedConfig) -> np.ndarra
     return np.flatnonzero(fits)
 
 
-def _validation_rows(pairs: Dataset, tokenized: Dataset) -> tuple[Dataset, list[str], list[list[str]]]:
-    """One row per distinct source with its first reference, sorted by length; the sources; all references."""
-    grouped = dict(group_references(pairs))
-    first: dict[str, int] = {}
-    for row, source in enumerate(pairs["source"]):
-        first.setdefault(source, row)
-    rows, sources = tokenized.select(list(first.values())), list(first)
+def _validation_rows(pairs: Dataset, tokenized: Dataset) -> tuple[Dataset, list[dict]]:
+    """One row per distinct source of a target language, sorted by length; its texts: source, reference, language."""
+    shown = [
+        {"source": source, "reference": targets[0], "language": language}
+        for language, rows in by_language(pairs)
+        for source, targets in group_references(rows)
+    ]
+    first: dict[tuple[str, str], int] = {}
+    languages = pairs["language"] if "language" in pairs.column_names else [""] * len(pairs)
+    for row, key in enumerate(zip(pairs["source"], languages, strict=True)):
+        first.setdefault(key, row)
+    rows = tokenized.select([first[row["source"], row["language"]] for row in shown])
     order = by_length(rows)
-    sources = [sources[row] for row in order]
-    return rows.select(order), sources, [grouped[source] for source in sources]
+    return rows.select(order), [shown[row] for row in order]
 
 
 def _metrics(
-    tokenizer: PreTrainedTokenizerBase, sources: list[str], references: list[list[str]], samples: int, tokenize: str
-):
-    """A function for BLEU and chrF++ against the first reference of each source; it also prints `samples` rows."""
-    streams = [[targets[0] for targets in references]]
+    tokenizer: PreTrainedTokenizerBase, shown: list[dict], samples: int, settings: Settings
+) -> Callable[[EvalPrediction], dict[str, float]]:
+    """A function for BLEU and chrF++ against the first reference of each source; it also prints `samples` rows.
+
+    With several target languages both are means over the languages, and the BLEU of each is `bleu_LANGUAGE`: one BLEU
+    of all would follow the language with the most text, and has one tokenizer.
+    """
+    rows: dict[str, list[int]] = {}
+    for number, row in enumerate(shown):
+        rows.setdefault(row["language"], []).append(number)
+    choice = settings.translator.bleu_tokenizer
+    bleus = {name: BLEU(tokenize=bleu_tokenizer(name or settings.data.target_language, choice)) for name in rows}
+    chrf = CHRF(word_order=2)
 
     def compute(prediction: EvalPrediction) -> dict[str, float]:
         ids = np.asarray(prediction.predictions)
@@ -189,12 +204,16 @@ def _metrics(
         texts = tokenizer.batch_decode(ids, skip_special_tokens=True)
         if PartialState().is_main_process:
             print_samples(
-                {"source": sources[row], "reference": references[row][0], "prediction": texts[row]}
+                {name: shown[row][name] for name in ("language", "source", "reference") if shown[row][name]}
+                | {"prediction": texts[row]}
                 for row in spread(len(texts), samples)
             )
-        return {
-            "bleu": BLEU(tokenize=tokenize).corpus_score(texts, streams).score,
-            "chrf": CHRF(word_order=2).corpus_score(texts, streams).score,
-        }
+        found = {}
+        for language, own in rows.items():
+            sides = [texts[row] for row in own], [[shown[row]["reference"] for row in own]]
+            found[language] = (bleus[language].corpus_score(*sides).score, chrf.corpus_score(*sides).score)
+        bleu, mean_chrf = np.mean(list(found.values()), axis=0).tolist()
+        each = {f"bleu_{language}": scores[0] for language, scores in found.items() if len(found) > 1}
+        return {"bleu": bleu, "chrf": mean_chrf} | each
 
     return compute

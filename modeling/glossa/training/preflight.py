@@ -12,14 +12,15 @@ from transformers.integrations import get_reporting_integration_callbacks
 from transformers.training_args import OptimizerNames
 
 from ..configuration_glossa import GlossaConfig
+from ..data.mixture import target_languages
 from ..data.vocabulary import target_vocabulary
 from ..errors import GlossaError
 from ..evaluation.metrics import bleu_tokenizer
 from ..hub.push import check_account
-from ..inference.loading import load_languages
+from ..inference.loading import load_languages, load_targets, load_tokenizer
 from ..modeling_glossa import GlossaForConditionalGeneration
 from .arguments import GlossaTrainingArguments, Settings
-from .reuse import reused_tokenizer
+from .reuse import reused_tokenizer, with_languages
 from .sharding import check_sharding
 
 logger = logging.getLogger(__name__)
@@ -35,7 +36,8 @@ def check_before_data(settings: Settings) -> None:
     _check_reporters(training)
     check_sharding(settings)
     if settings.translator.objective == "translation":
-        bleu_tokenizer(settings.data.target_language, settings.translator.bleu_tokenizer)
+        for language in target_languages(settings.data) or [settings.data.target_language]:
+            bleu_tokenizer(language, settings.translator.bleu_tokenizer)
     if settings.translator.init_from:
         _check_languages(settings.translator.init_from, settings)
     model = _outline(settings)
@@ -49,7 +51,7 @@ def _outline(settings: Settings) -> GlossaForConditionalGeneration:
     """The model without weights; about the right size where it starts from another one."""
     sizes = {"vocab_size": settings.tokenizer.vocab_size, "decoder_vocab_size": settings.tokenizer.target_vocab_size}
     if settings.tokenizer.tokenizer:
-        tokenizer = reused_tokenizer(settings)
+        tokenizer = with_languages(reused_tokenizer(settings), settings)
         target = target_vocabulary(tokenizer)
         sizes = {"vocab_size": len(tokenizer), "decoder_vocab_size": target.get_vocab_size()}
     try:
@@ -60,6 +62,9 @@ def _outline(settings: Settings) -> GlossaForConditionalGeneration:
 
 
 def _check_languages(start: str, settings: Settings) -> None:
+    if target_languages(settings.data) or load_targets(start):
+        with_languages(load_tokenizer(start), settings)
+        return
     theirs = load_languages(start)
     ours = (settings.data.source_language, settings.data.target_language)
     if theirs in (ours, (None, None)):

@@ -5,10 +5,34 @@ from pathlib import Path
 from transformers import PreTrainedTokenizerBase
 
 from ..data.corruption import special_tokens
+from ..data.mixture import target_languages
 from ..data.vocabulary import target_vocabulary
 from ..errors import GlossaError
 from ..inference.loading import load_tokenizer
+from ..tokenization_glossa import language_token
 from .arguments import Settings
+
+
+def with_languages(tokenizer: PreTrainedTokenizerBase, settings: Settings) -> PreTrainedTokenizerBase:
+    """`tokenizer`, which asks for the target language of the data if it has several and they have one.
+
+    Raises `GlossaError` if the data have a target language that it lacks.
+    """
+    if settings.translator.objective != "translation":
+        return tokenizer
+    own, several = getattr(tokenizer, "target_languages", []), target_languages(settings.data)
+    wanted = several or ([settings.data.target_language] if own else [])
+    if lacking := [language for language in wanted if language not in own]:
+        name = "init_from" if settings.translator.init_from else "tokenizer"
+        place = settings.translator.init_from or settings.tokenizer.tokenizer
+        allowed = f"which knows {', '.join(own)} only" if own else "which was trained for one target language"
+        raise GlossaError(
+            f"{name} is {place}, {allowed}, but the data are in {', '.join(wanted)}: its vocabulary lacks "
+            f"{language_token(lacking[0])}. Leave {name} out, or give one of these languages."
+        )
+    if own and not several:
+        tokenizer.tgt_lang = settings.data.target_language  # type: ignore[attr-defined]
+    return tokenizer
 
 
 def reused_tokenizer(settings: Settings) -> PreTrainedTokenizerBase:
@@ -44,7 +68,9 @@ def reused_tokenizer(settings: Settings) -> PreTrainedTokenizerBase:
             f"max_length {settings.data.max_length} needs it. Leave tokenizer out."
         )
     shared = model.tie_word_embeddings and model.share_encoder_decoder_embeddings
-    if shared and target_vocabulary(tokenizer) is not tokenizer.backend_tokenizer:
+    target = target_vocabulary(tokenizer)
+    one = bool(getattr(tokenizer, "target_languages", [])) and target.get_vocab() == tokenizer.get_vocab()
+    if shared and target is not tokenizer.backend_tokenizer and not one:
         raise GlossaError(
             f"tokenizer is {name}, which has separate vocabularies for source and target: they cannot share an "
             "embedding matrix. Set share_encoder_decoder_embeddings to false."

@@ -17,7 +17,8 @@ from transformers import (
 from transformers.trainer_callback import TrainerState
 
 from ..data.encoding import tokenize_pairs
-from ..data.pairs import prepare_pairs
+from ..data.mixture import common_source
+from ..data.pairs import by_language, prepare_pairs
 from ..data.statistics import has_paragraphs, length_ratio
 from ..data.streams import Stream, is_stream
 from ..data.texts import prepare_texts, tokenize_texts
@@ -38,6 +39,7 @@ from .pretraining import pretraining_collator, train_part, validation_loss
 from .preview import preview
 from .progress import duration
 from .resume import check_data, check_settings, final_state, fingerprints, is_finished, starting_point
+from .reuse import with_languages
 from .sharding import whole_model
 from .sizing import adopt_choices, choose_settings, limit_passes
 from .streaming import StreamTrainer
@@ -83,12 +85,13 @@ def _train(run: RunFolder, settings: Settings) -> None:
         check_data(checkpoint, data_report.fingerprints)
     elif settings.given is not None:
         choose_settings(settings, data_report.stream.get("rows", len(data["train"])))
-    tokenizer = load_tokenizer(str(checkpoint)) if checkpoint else build_tokenizer(settings, data)
+    saved = load_tokenizer(str(checkpoint)) if checkpoint else None
+    tokenizer = with_languages(saved, settings) if saved is not None else build_tokenizer(settings, data)
     model = build_model(settings, tokenizer)
     if not pretrains:
         model.config.split_sentences = not has_paragraphs(data["train"])
         model.config.length_ratio = length_ratio(data["train"])
-        set_languages(model, tokenizer, settings.data.source_language, settings.data.target_language)
+        set_languages(model, tokenizer, common_source(settings.data), settings.data.target_language)
     collator: Callable
     with settings.training.main_process_first():
         if pretrains:
@@ -183,10 +186,9 @@ def finish(
     if settings.training.world_size > 1:
         metrics |= {"processes": settings.training.world_size, "imbalance": trainer.batch_sampler.imbalance()}
     metrics |= trainer.energy.metrics() | losses
-    tokenize = bleu_tokenizer(settings.data.target_language, settings.translator.bleu_tokenizer)
     for split in ("validation", "test"):
         if split in pairs:
-            metrics[split] = _score_split(run, split, model, tokenizer, pairs[split], tokenize)
+            metrics[split] = _score_split(run, split, model, tokenizer, pairs[split], settings)
     run.write_metrics(metrics)
     if settings.training.push_to_hub:
         trainer.push_to_hub()
@@ -194,7 +196,9 @@ def finish(
         print(f"Advice: {line}")
     print(f"Padding: {metrics['padding']:.1%}. Training time: {duration(seconds)}. Saved in {run.path}")
     if pairs:
-        print(f"Try it: echo 'A sentence.' | glossa translate {run.path}")
+        several = getattr(tokenizer, "target_languages", [])
+        into = f" --target_language {several[0]}" if several else ""
+        print(f"Try it: echo 'A sentence.' | glossa translate {run.path}{into}")
 
 
 def _advice(settings: Settings, trainer: GlossaTrainer, metrics: dict) -> list[str]:
@@ -211,16 +215,29 @@ def _advice(settings: Settings, trainer: GlossaTrainer, metrics: dict) -> list[s
     return [line for line in lines if line]
 
 
-def _score_split(run: RunFolder, split: str, model, tokenizer, pairs: Dataset, tokenize: str) -> dict:
-    """Print the scores of one split, greedy and with the model's beams, and return them without the texts."""
+def _score_split(run: RunFolder, split: str, model, tokenizer, pairs: Dataset, settings: Settings) -> dict:
+    """Print the scores of one split, greedy and with the model's beams, and return them without the texts.
+
+    Each of several target languages is scored apart, and named before the way of decoding: "de, greedy".
+    """
     beams = sorted({1, model.generation_config.num_beams or 1})
-    translators = [Translator(model, tokenizer, num_beams=count) for count in beams]
-    results = score_translators(translators, pairs, tokenize)
-    print(f"\n{split}, {len(pairs)} pairs\n{score_table(results)}\n")
-    if split == "test" or not run.held_out_file("test").exists():
-        run.write_samples(choose_samples(results))
-    texts = {"sources", "references", "translations"}
-    return {name: {k: v for k, v in result.items() if k not in texts} for name, result in results.items()}
+    kept, samples = {}, []
+    for language, rows in by_language(pairs):
+        tokenize = bleu_tokenizer(language or settings.data.target_language, settings.translator.bleu_tokenizer)
+        own = tokenizer.into(language) if language else tokenizer
+        translators = [Translator(model, own, num_beams=count) for count in beams]
+        results = score_translators(translators, rows, tokenize)
+        title = f"{split}, {language}" if language else split
+        print(f"\n{title}, {len(rows)} pairs\n{score_table(results)}\n")
+        if split == "test" or not run.held_out_file("test").exists():
+            samples += [({"language": language} if language else {}) | row for row in choose_samples(results)]
+        texts = {"sources", "references", "translations"}
+        for name, result in results.items():
+            name = f"{language}, {name}" if language else name
+            kept[name] = {key: value for key, value in result.items() if key not in texts}
+    if samples:
+        run.write_samples(samples)
+    return kept
 
 
 def _set_threads(settings: Settings, trainer: GlossaTrainer, checkpoint: Path | None) -> None:
