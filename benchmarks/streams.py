@@ -95,7 +95,7 @@ def measure(dataset: str, config: str, workers: str) -> None:
 
     windows = Windows(stream, tokenizer, held_out_sides(pairs), BATCH_TOKENS)
     batches = StreamBatches(windows, 10**9, workers=int(workers))
-    cpu, wall, given, seen, state, after = time.process_time(), time.perf_counter(), 0, 0, dict[str, Any](), 0
+    cpu, given, seen, state, after = time.process_time(), 0, 0, dict[str, Any](), 0
     memory = {}
     while 1.0 not in memory:
         rows = batches[given]
@@ -111,7 +111,7 @@ def measure(dataset: str, config: str, workers: str) -> None:
                 memory.setdefault(part, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
         if 0.9 in memory and not state:
             state = batches.state(given)
-    found |= {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall, "memory": list(memory.values())}
+    found |= {"cpu": time.process_time() - cpu, "memory": list(memory.values())}
     found |= {"read": counts["read"], "tokens": batches.tokens, "padding": batches.padding()}
     found["cpu"] += resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
 
