@@ -15,7 +15,7 @@ from glossa.data.vocabulary import train_tokenizer
 from glossa.data.windows import StreamBatches, Windows
 from glossa.errors import GlossaError
 
-ROWS = [(f"word{number} is here", f"mot{number} est ici") for number in range(97)]
+ROWS = [(f"word{number} is here", f"ligne{number} est ici") for number in range(97)]
 
 
 def write(path, rows, group=5, nested=True):
@@ -242,15 +242,17 @@ def test_a_folder_of_a_data_set_has_its_own_splits(tmp_path):
         ({"test_size": None}, "Give test_path, or set test_size to 0"),
     ],
 )
-def test_what_needs_all_rows_is_refused(files, changes, message):
-    with pytest.raises(GlossaError, match=message):
+def test_what_needs_all_rows_is_refused(files, changes, message, documented):
+    with pytest.raises(GlossaError, match=message) as error:
         prepare_pairs(settings(files, **changes))
+    documented("Data", error.value)
 
 
-def test_other_formats_are_refused(tmp_path):
+def test_other_formats_are_refused(tmp_path, documented):
     (tmp_path / "pairs.tsv").write_text("a\tb\n")
-    with pytest.raises(GlossaError, match=r"read from Parquet files, but .*pairs\.tsv is another file"):
+    with pytest.raises(GlossaError, match=r"read from Parquet files, but .*pairs\.tsv is another file") as error:
         Stream(DataArguments(dataset="files", data_path=[str(tmp_path / "pairs.tsv")], streaming=True))
+    documented("Data", error.value)
     with pytest.raises(GlossaError, match="is another file"):
         (tmp_path / "train.jsonl").write_text('{"en": "a", "fr": "b"}\n')
         Stream(DataArguments(dataset=str(tmp_path), streaming=True))
