@@ -7,6 +7,7 @@ import pyarrow.parquet
 import pytest
 from safetensors.torch import load_file
 
+from glossa.cli import distill
 from glossa.data import streams
 from glossa.errors import GlossaError
 from glossa.run_folder import RunFolder, find_damage, stream_file
@@ -67,6 +68,14 @@ def test_the_report_has_the_rows_that_were_read(run):
     metrics = RunFolder(folder).metrics
     assert 0 < metrics["padding"] < 0.2
     assert metrics["epochs"] == 2
+
+
+def test_other_commands_do_not_take_the_sample_for_the_data(run, tmp_path):
+    folder = run("short", max_steps=1)
+    with pytest.raises(GlossaError, match=r"was trained on a stream\. Give --data_path"):
+        distill.main([str(folder), "--output", str(tmp_path / "x.jsonl")])
+    with pytest.raises(GlossaError, match="pretraining needs all pairs at once"):
+        run("pretrained", objective="masked_lm")
 
 
 def test_bpe_dropout_and_hours_work_with_a_stream(run):

@@ -90,6 +90,7 @@ def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
     from ..data.arguments import DataArguments
     from ..data.mixture import unmixed
     from ..data.pairs import load_pairs, prepare_pairs
+    from ..data.streams import is_stream
     from ..data.texts import prepare_texts
     from ..run_folder import RunFolder
 
@@ -111,7 +112,10 @@ def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
             raise GlossaError(f"{first} does not say what it was trained on. Give --data_path.")
         names = {entry.name for entry in fields(DataArguments)}
         chosen = unmixed({name: value for name, value in recipe.items() if name in names}) | {"trust_data": True}
-        pairs = prepare_pairs(DataArguments(**chosen))[0]["train"]
+        settings = DataArguments(**chosen)
+        if is_stream(settings):
+            raise GlossaError(f"{first} was trained on a stream. Give --data_path.")
+        pairs = prepare_pairs(settings)[0]["train"]
         if "language" in pairs.column_names:
             raise GlossaError(f"{first} was trained on pairs of several target languages. Give --data_path.")
     return list(zip(pairs["source"], pairs["target"], strict=True)), (source, target)

@@ -24,6 +24,7 @@ from .readers import Columns
 from .report import DataReport
 from .sources import load_source, read_files
 from .splitting import check_overlap, sample_rows, split_by_component
+from .streams import is_stream
 
 _TOKENIZED = Features(
     {"input_ids": List(Value("int32")), "source_length": Value("int32"), "target_length": Value("int32")}
@@ -52,6 +53,11 @@ def prepare_texts(arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
             "data_path."
         )
     if arguments.text_column is None and (not arguments.data_path or any(map(is_table, _files(arguments.data_path)))):
+        if is_stream(arguments):
+            raise GlossaError(
+                "streaming is true, but pretraining needs all pairs at once. Set streaming to false, which copies the "
+                "rows to the cache once, or set max_train_samples."
+            )
         pairs, report = prepare_pairs(arguments)
         texts = DatasetDict({split: _sides(rows) for split, rows in pairs.items() if split != "test"})
     else:
