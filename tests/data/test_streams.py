@@ -180,6 +180,16 @@ def test_dropped_rows_are_counted(tmp_path):
     }  # fmt: skip
 
 
+def test_strict_stops_at_a_malformed_row(files, monkeypatch):
+    stream, _ = batches(settings(files, strict=True))
+    write(files[0], [*ROWS[0:60:3], ("good", None), *ROWS[63::3]])
+    streams._footer.cache_clear()
+    with pytest.raises(
+        GlossaError, match=r"train-0\.parquet, row 1 from row group 4 on: .*null.* set strict"
+    ):
+        take(stream, 60)
+
+
 def test_sources_are_mixed_by_weight_and_tagged(tmp_path, files):
     small = write(tmp_path / "small.parquet", [(f"small{number}", f"petit{number}") for number in range(20)])
     sources = [

@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerBase
 
 from ..errors import GlossaError
 from .batching import TokenBatchSampler
-from .cleaning import KEPT, OUTCOMES, check_rows, rules_of
+from .cleaning import EXCERPT, KEPT, MALFORMED, OUTCOMES, check_rows, rules_of
 from .streams import Block, Stream, block_rows
 
 CHUNK = 1000  # rows that are text at a time
@@ -132,6 +132,12 @@ class Windows(torch.utils.data.Dataset):
             )
             checked = check_rows(columns, **rules)
             outcomes = numpy.bincount(checked["outcome"], minlength=len(OUTCOMES))
+            if source.settings.strict and outcomes[MALFORMED]:
+                text, _, line, problem = next(row for row in chunk if row[3])
+                raise GlossaError(
+                    f"{block.path}, row {line} from row group {block.groups[0]} on: {problem}: {text[:EXCERPT]!r}. "
+                    "Correct the row, or set strict to false to drop such rows."
+                )
             counts["read"] += len(chunk)
             counts.update({name: int(count) for name, count in zip(OUTCOMES, outcomes, strict=True) if count})
             kept = numpy.flatnonzero(numpy.asarray(checked["outcome"]) == KEPT)
