@@ -184,9 +184,7 @@ def test_strict_stops_at_a_malformed_row(files, monkeypatch):
     stream, _ = batches(settings(files, strict=True))
     write(files[0], [*ROWS[0:60:3], ("good", None), *ROWS[63::3]])
     streams._footer.cache_clear()
-    with pytest.raises(
-        GlossaError, match=r"train-0\.parquet, row 1 from row group 4 on: .*null.* set strict"
-    ):
+    with pytest.raises(GlossaError, match=r"train-0\.parquet, row 1 from row group 4 on: .*null.* set strict"):
         take(stream, 60)
 
 
@@ -231,6 +229,21 @@ def test_the_sample_is_a_share_of_every_source(tmp_path, files, monkeypatch):
     assert [counts["read"] for counts in report.sources.values()] == [48, 12]  # half of 97 and of 23
     everything = {*ROWS, *((f"small{number}", f"petit{number}") for number in range(23))}
     assert {(row["source"], row["target"]) for row in pairs["train"]} <= everything
+
+
+def test_the_sample_follows_seed_and_content(files, monkeypatch):
+    monkeypatch.setattr(streams, "SAMPLE_ROWS", 30)
+
+    def sample(**changes):
+        streams._footer.cache_clear()
+        return prepare_pairs(settings(files, **changes))[0]["train"]["source"][:]
+
+    before = sample()
+    assert sample() == before
+    assert sample(split_seed=2) != before
+    for path, part in zip(files, range(3), strict=True):  # as many bytes in as many rows
+        write(path, [(source.replace("is", "at"), target) for source, target in ROWS[part::3]], nested=part != 1)
+    assert all("at here" in text for text in sample())
 
 
 def test_a_folder_of_a_data_set_has_its_own_splits(tmp_path):

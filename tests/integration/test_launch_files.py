@@ -49,7 +49,7 @@ def test_accelerate_accepts_the_file(path):
 
 
 def test_deepspeed_splits_the_optimizer():
-    """What the processes are told: ZeRO stage 2, and the Trainer's values for accumulation and clipping."""
+    """The settings of the processes: ZeRO stage 2, and the Trainer's values for accumulation and clipping."""
     arguments = launched(["--config_file", str(ACCELERATE / "deepspeed_zero2.yaml"), "scripts/train.py"])
     assert arguments.use_deepspeed and not arguments.multi_gpu and not arguments.use_fsdp
     arguments.deepspeed_fields_from_accelerate_config = ""  # launch_command sets it

@@ -67,6 +67,11 @@ def test_the_report_has_the_rows_that_were_read(run):
     assert counts["weight"] == 1
     metrics = RunFolder(folder).metrics
     assert 0 < metrics["padding"] < 0.2
+    (folder / "metrics.json").unlink()  # as if it had been killed while scoring
+    run("counted", num_train_epochs=2, max_steps=-1, resume_from_checkpoint="true")
+    again = RunFolder(folder)
+    assert 0 < again.data_report["sources"]["train"]["read"] <= counts["read"]
+    assert 0 < again.metrics["padding"] < 0.2
     assert metrics["epochs"] == 2
 
 

@@ -100,7 +100,8 @@ def _describe(error: Exception) -> str:
             f"Out of memory: {text[:200]} Halve batch_tokens; in training, double gradient_accumulation_steps, which "
             "keeps the tokens of a step."
         )
-    if type(error).__name__ in _LOST_TYPES or any(words in text for words in _LOST_WORDS):
+    lost = type(error).__name__ in _LOST_TYPES or any(words in text for words in _LOST_WORDS)
+    if lost and "RANK" in os.environ:
         names = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
         rank, processes, address, port = (os.environ.get(name, "?") for name in names)
         return (

@@ -83,10 +83,9 @@ def _not_held_out(dataset: DatasetDict, missing: dict[str, float | None]) -> num
 
 def load_sources(sources: Sequence[Source], arguments: DataArguments, stream: Stream | None = None) -> list[Loaded]:
     """The raw rows of every source; held-out files of the settings replace the predefined splits of the sources."""
-    given = load_held_out(arguments) if arguments.sources or stream else DatasetDict()
     if not arguments.sources and stream is None:
         return [Loaded(sources[0].name, load_source(arguments), arguments)]
-    loaded = []
+    given, loaded = load_held_out(arguments), []
     for number, source in enumerate(sources):
         own = stream.load_sample(number) if stream else load_source(source.settings)
         own = DatasetDict({name: rows for name, rows in own.items() if name not in given})

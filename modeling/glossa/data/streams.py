@@ -1,4 +1,4 @@
-"""Training rows in Parquet files that are read where they are, in random order, and never copied to disk.
+"""Training rows that are read in place from Parquet files, in random order, without a copy on disk.
 
 A file is cut into blocks of neighboring row groups. An epoch is a random order of the blocks of all sources, cut into
 windows. A window is read and shuffled as a whole, so the place in a stream is the number of a window and a place in
@@ -91,9 +91,10 @@ class Stream:
         generator = numpy.random.default_rng((self.arguments.split_seed, number))
         order = [blocks[index] for index in generator.permutation(len(blocks))]
         enough = numpy.searchsorted(numpy.cumsum([block.rows for block in order]), wanted) + 1
-        arguments = {"blocks": tuple(order[:enough]), "settings": settings}
-        state = (self.fingerprint(), number, wanted, repr(columns_of(settings)))
-        rows = generated_rows(_block_rows, arguments, state)
+        chosen = tuple(order[:enough])
+        versions = {path: _version(path) for path in {block.path for block in chosen}}
+        state = ([(versions[block.path], repr(block.groups)) for block in chosen], repr(columns_of(settings)))
+        rows = generated_rows(_block_rows, {"blocks": chosen, "settings": settings}, state)
         kept = numpy.sort(generator.choice(len(rows), wanted, replace=False))
         # Of a data set one training row is read beside the other splits, since its columns are checked.
         own = load_held_out(settings) if settings.data_path else load_source(replace(settings, max_train_samples=1))
@@ -137,6 +138,8 @@ def _files(settings: DataArguments) -> list[str]:
     if settings.data_path:
         groups = file_groups(local_paths(settings.data_path, settings))
         files = [str(path.absolute()) for group in groups for path in group]
+    elif settings.dataset in ("embedded", "anki"):
+        files = []
     else:
         files = [str(path) for path in (load_builder(settings).config.data_files or {}).get("train", [])]
     others = [path for path in files if not path.lower().endswith(".parquet")]
@@ -165,6 +168,12 @@ def _blocks(files: Sequence[str], source: int) -> list[Block]:
     if not blocks:
         raise GlossaError(f"{files[0]} has no rows. Give files with at least one pair.")
     return blocks
+
+
+def _version(path: str) -> str:
+    """A hash of path, size and time of a file, or of its version on the Hub."""
+    system, name = url_to_fs(path)
+    return system.ukey(name)
 
 
 @lru_cache(maxsize=10_000)

@@ -88,7 +88,7 @@ class Windows(torch.utils.data.Dataset):
         return self._blocks
 
     def __getitem__(self, place: tuple[int, int]) -> Window | GlossaError:
-        """The window at (epoch, number); an error is returned, since a worker would bury it in its traceback."""
+        """The window at (epoch, number); an error is returned: a worker that raises it adds its traceback."""
         epoch, number = place
         try:
             return self._window(self._of_epoch(epoch)[number], epoch << 32 | number)
@@ -173,7 +173,7 @@ class _Begun:
 
 
 class StreamBatches(torch.utils.data.Dataset):
-    """The batches of one process, which are read in order: batch i of an epoch of all processes is its own i // n-th.
+    """The batches of one of n processes, which are read in order: of all batches of an epoch, every n-th is its own.
 
     An epoch has a fixed number of batches, about a pass over the stream, and goes on where the last one ended. The
     windows are dealt to the processes in turn, so a pass reads every row once.
@@ -189,7 +189,7 @@ class StreamBatches(torch.utils.data.Dataset):
     def __init__(self, windows: Windows, length: int, process: int = 0, processes: int = 1, workers: int = 0):
         self.windows = windows
         self.length = length
-        self.process, self.processes, self.workers = process, processes, workers
+        self.processes, self.workers = processes, workers
         self.load_state(
             {"epoch": 0, "number": process, "batch": 0, "batches": 0, "counts": {}, "tokens": 0, "places": 0}
         )
@@ -265,5 +265,5 @@ def _unchanged(window: Window | GlossaError) -> Window | GlossaError:
 
 
 def _quiet(worker: int) -> None:
-    """The workers are as many as there are cores for; tokenizers warns of threads that it does not start."""
+    """Keep `tokenizers` from starting threads in a worker; after a fork it would warn and not start them."""
     os.environ["TOKENIZERS_PARALLELISM"] = "false"

@@ -102,6 +102,8 @@ def _train(run: RunFolder, settings: Settings) -> None:
             tokenized = tokenize_pairs(data, tokenizer, settings.data, data_report)
     with train_part(model, settings.translator.objective):
         trainer = build_trainer(settings, model, tokenizer, data, tokenized, collator, stream)
+        if isinstance(trainer, StreamTrainer) and checkpoint is not None:
+            trainer.load_place(checkpoint)
         _set_threads(settings, trainer, checkpoint)
         if settings.training.hours is not None and checkpoint is None:
             limit_passes(trainer, settings.training.hours)

@@ -62,9 +62,9 @@ class StreamTrainer(GlossaTrainer):
         place.write_text(json.dumps(self.stream.state(given)), encoding="utf-8")
         super()._save_rng_state(output_dir)
 
-    def _load_from_checkpoint(self, resume_from_checkpoint: str, model=None) -> None:
-        super()._load_from_checkpoint(resume_from_checkpoint, model)
-        place = stream_file(Path(resume_from_checkpoint), self.args.process_index)
+    def load_place(self, checkpoint: Path) -> None:
+        """Continue in the stream where `checkpoint` was saved, with the counts until there."""
+        place = stream_file(checkpoint, self.args.process_index)
         self.stream.load_state(json.loads(place.read_text(encoding="utf-8")))
 
     def count_rows(self, report: DataReport) -> None:
