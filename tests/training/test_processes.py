@@ -182,7 +182,7 @@ def test_fsdp_trains_evaluates_saves_and_resumes_as_without(tmp_path, tiny_setti
 
 @pytest.mark.slow
 def test_fsdp_goes_on_with_another_number_of_processes(tmp_path, tiny_settings):
-    """Two processes, then four: four processes split weights and moments among them, and a step keeps its four batches."""
+    """Two processes, then four, which split weights and moments among them; a step keeps its four batches."""
     changes = {"dropout": 0.0, "eval_strategy": "no", "load_best_model_at_end": False, "logging_steps": 1}
     whole = train(
         parse_settings(tiny_settings(tmp_path / "whole", max_steps=8, gradient_accumulation_steps=4, **changes))
