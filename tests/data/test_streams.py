@@ -75,7 +75,7 @@ def take(stream, count, first=0):
 def one_pass(stream, first=0):
     """The batches until every row was read once: the windows of one epoch."""
     found = []
-    while not found or stream._begun[-1].epoch == 0:
+    while not found or stream._begun[-1]["epoch"] == 0:
         found.append(stream[first + len(found)])
     return found[:-1]
 

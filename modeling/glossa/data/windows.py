@@ -160,18 +160,6 @@ class Windows(torch.utils.data.Dataset):
             yield tuple(map(list, zip(*pairs, strict=True))) if pairs else ([], [])  # type: ignore[misc]
 
 
-@dataclass
-class _Begun:
-    """A window that the batches have come from: its place, the batches before it, and the counts before it."""
-
-    epoch: int
-    number: int
-    batches: int
-    counts: Counts
-    tokens: int
-    places: int
-
-
 class StreamBatches(torch.utils.data.Dataset):
     """The batches of one of n processes, which are read in order: of all batches of an epoch, every n-th is its own.
 
@@ -208,17 +196,15 @@ class StreamBatches(torch.utils.data.Dataset):
 
     def state(self, given: int) -> dict[str, Any]:
         """Where to continue after `given` batches, and what was read until there. Serializable as JSON."""
-        window = next(window for window in reversed(self._begun) if window.batches <= given)
-        state = {"epoch": window.epoch, "number": window.number, "batch": given - window.batches, "batches": given}
-        counts = {name: dict(counts) for name, counts in window.counts.items()}
-        return state | {"counts": counts, "tokens": window.tokens, "places": window.places}
+        begun = next(state for state in reversed(self._begun) if state["batches"] <= given)
+        return begun | {"batch": given - begun["batches"], "batches": given}
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Continue where `state` says."""
         self._given = state["batches"]
         self.counts: Counts = {name: Counter(counts) for name, counts in state["counts"].items()}
         self.tokens, self.places = state["tokens"], state["places"]
-        self._begun: deque[_Begun] = deque(maxlen=8)
+        self._begun: deque[dict[str, Any]] = deque(maxlen=8)  # states at the beginnings of the last windows
         self._batches = self._read(state["epoch"], state["number"], state["batch"])
 
     def _read(self, epoch: int, number: int, batch: int) -> Iterator[list[dict[str, list[int]]]]:
@@ -237,8 +223,9 @@ class StreamBatches(torch.utils.data.Dataset):
         for place, window in zip(self._places(epoch, number), loader, strict=True):
             if isinstance(window, GlossaError):
                 raise window
-            counts = {name: Counter(counts) for name, counts in self.counts.items()}
-            self._begun.append(_Begun(*place, before, counts, self.tokens, self.places))
+            state = dict(zip(("epoch", "number"), place, strict=True)) | {"batch": 0, "batches": before}
+            counts = {name: dict(counts) for name, counts in self.counts.items()}
+            self._begun.append(state | {"counts": counts, "tokens": self.tokens, "places": self.places})
             for name, found in window.counts.items():
                 self.counts.setdefault(name, Counter()).update(found)
             self.tokens += window.tokens
