@@ -25,6 +25,7 @@ SHARE = 0.2  # of the pairs
 FILTERS = {
     "filter_language": True, "filter_script": True, "max_character_ratio": 2.0, "filter_digits": True,
     "max_punctuation": 0.4, "filter_html": True, "filter_copied": True, "near_duplicates": True, "repair_text": True,
+    "filter_alignment": True,
 }  # fmt: skip
 
 

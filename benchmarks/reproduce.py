@@ -18,6 +18,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from glossa.cli.distill import main as distill
+from glossa.cli.export import main as export
 from glossa.errors import GlossaError
 from glossa.run_folder import RunFolder
 from glossa.training.arguments import parse_settings
@@ -68,12 +70,18 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "published-recipe-fr": ("multi30k-en-de-tiny", {"target_language": "fr"}),
         "glossa": ("multi30k-en-de", {}),
         "glossa-fr": ("multi30k-en-de", {"target_language": "fr"}),
+        # German to English, for the next row.
+        "reverse": ("multi30k-en-de", SHORT | {"source_language": "de", "target_language": "en"}),
+        # As many steps as `glossa`, on three times the pairs.
+        "diversified": ("multi30k-en-de", {"vocab_size": "2000", "num_train_epochs": "10"}),
     },
     "multi30k-cased": {
         "glossa": ("multi30k-en-de", {}),
         "glossa-fr": ("multi30k-en-de", {"target_language": "fr"}),
     },
 }
+# Rows that are also trained on translations of the training pairs, by the models of other rows with the same seed.
+TEACHERS = {"diversified": ("glossa", "reverse")}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -109,9 +117,10 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def settings_of(table_name: str, name: str) -> dict[str, Any]:
-    """The recipe of a row with its changes, as text."""
+    """The recipe of a row with its changes, as text, and the names of its teachers."""
     recipe, changes = TABLES[table_name][name]
-    return read_recipe(recipe) | changes
+    teachers = {"teachers": " ".join(TEACHERS[name])} if name in TEACHERS else {}
+    return read_recipe(recipe) | changes | teachers
 
 
 def read_results(path: Path) -> list[dict]:
@@ -127,17 +136,7 @@ def find_result(arguments: argparse.Namespace, name: str, seed: int) -> dict | N
 
 def train_row(arguments: argparse.Namespace, name: str, seed: int) -> None:
     """Train, or resume, one row with one seed, and add its result to the file."""
-    if arguments.multi30k is None:
-        raise GlossaError(f"Row {name} is not in {arguments.results}; give --multi30k FOLDER to train it.")
-    recipe, changes = TABLES[arguments.table][name]
-    output = arguments.output_dir / arguments.table / f"{name}-{seed}"
-    target = changes.get("target_language", "de")
-    settings = [recipe, *data_settings(arguments.multi30k, "en", target, "cased" in arguments.table)]
-    settings += [word for setting, value in changes.items() for word in (f"--{setting}", value)]
-    settings += ["--seed", str(seed), "--output_dir", str(output), "--resume_from_checkpoint", "true"]
-    if arguments.cpu_threads:
-        settings += ["--cpu_threads", str(arguments.cpu_threads)]
-    train(parse_settings(settings))
+    output = train_model(arguments, name, seed)
     place = {"table": arguments.table, "row": name, "seed": seed, "settings": settings_of(arguments.table, name)}
     metrics = RunFolder(output).metrics
     for split in ("validation", "test"):  # scores against the only reference, and what looks wrong
@@ -146,6 +145,40 @@ def train_row(arguments: argparse.Namespace, name: str, seed: int) -> None:
             for decoding, found in metrics[split].items()
         }
     keep_result(arguments.results, place, metrics)
+
+
+def train_model(arguments: argparse.Namespace, name: str, seed: int) -> Path:
+    """Train, or resume, the model of a row with one seed, after its teachers; returns its folder."""
+    if arguments.multi30k is None:
+        raise GlossaError(f"Row {name} is not in {arguments.results}; give --multi30k FOLDER to train it.")
+    recipe, changes = TABLES[arguments.table][name]
+    output = arguments.output_dir / arguments.table / f"{name}-{seed}"
+    languages = changes.get("source_language", "en"), changes.get("target_language", "de")
+    settings = [recipe, *data_settings(arguments.multi30k, *languages, "cased" in arguments.table)]
+    settings += [word for setting, value in changes.items() for word in (f"--{setting}", value)]
+    settings += ["--seed", str(seed), "--output_dir", str(output), "--resume_from_checkpoint", "true"]
+    if arguments.cpu_threads:
+        settings += ["--cpu_threads", str(arguments.cpu_threads)]
+    if name in TEACHERS:
+        teachers = [train_model(arguments, teacher, seed) for teacher in TEACHERS[name]]
+        # The last of two equal settings counts.
+        settings += ["--data_path", str(translate_pairs(arguments, teachers, output.with_suffix(".jsonl")))]
+    train(parse_settings(settings))
+    return output
+
+
+def translate_pairs(arguments: argparse.Namespace, teachers: list[Path], pairs: Path) -> Path:
+    """The file of the training pairs and their translations by the teachers, which is made unless it is there."""
+    if not pairs.exists():
+        engines = [teacher.with_name(f"{teacher.name}-engine") for teacher in teachers]
+        for teacher, engine in zip(teachers, engines, strict=True):
+            if not engine.exists():
+                export([str(teacher), "--to", "ctranslate2", "--output", str(engine)])
+        original = data_settings(arguments.multi30k, "en", "de", "cased" in arguments.table)
+        first = original.index("--data_path")
+        options = ["--engine", "ctranslate2", "--num_beams", "5", "--with_original", "--output", str(pairs)]
+        distill([*map(str, engines), *options, *original[first : first + 3]])
+    return pairs
 
 
 def keep_result(path: Path, place: dict, metrics: dict) -> None:

@@ -1,38 +1,46 @@
 """What a stream costs: `python -m benchmarks streams --rows 4500000`.
 
 Makes German-English pairs in the schema of wmt/wmt14, in Parquet files with row groups of 1,000 rows, and reads one
-pass of batches from them as training does, in one process without a cache on disk. Then it reads the last tenth again,
-from the place that a checkpoint after nine tenths would hold, and compares every token. With `--dataset NAME` the
-pairs are a data set on the Hub (`HF_ENDPOINT` names another server).
+pass of batches from them as training does, in one process without a cache on disk. Then it continues from the place
+that a checkpoint after nine tenths would hold, and compares every token. Files after the third repeat the first three.
+
+`--stretch N` reads only N windows from the start and from 1%, 50% and 90% of the pass. `--served` reads the files from
+a server on this machine that answers as the Hub does.
 """
 
 import argparse
+import itertools
 import json
+import os
 import random
 import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
+
+from glossa.errors import GlossaError
 
 from .timing import table
 
 FILE_ROWS, GROUP_ROWS = 1_500_000, 1000
 SENTENCES = 20_000  # that are put together to pairs of 1 to 5
 VOCABULARY, BATCH_TOKENS = 16_000, 8192
+DIFFERENT_FILES = 3
 PARTS = (0.01, 0.5, 0.9, 1.0)
+NAME, CONFIG = "wmt/wmt14", "de-en"
 # A program of its own, so that memory is of the stream alone.
 PROGRAM = "from benchmarks.streams import measure; import sys; measure(*sys.argv[1:])"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--rows", type=int, nargs="+", default=[450_000], help="rows to make (default: 450000)")
-    parser.add_argument("--dataset", help="read this data set instead, such as wmt/wmt14")
-    parser.add_argument("--dataset_config", default="de-en", help="its configuration (default: de-en)")
-    parser.add_argument("--workers", type=int, default=0, help="processes that read ahead (default: 0)")
+    parser.add_argument("--rows", type=int, nargs="+", default=[450_000], help="at least 200000 (default: 450000)")
+    parser.add_argument("--stretch", type=int, help="windows to read from four places (default: all)")
+    parser.add_argument("--served", action="store_true", help="read from a local server instead of from disk")
 
 
 def generate(folder: Path, rows: int) -> None:
@@ -62,13 +70,32 @@ def generate(folder: Path, rows: int) -> None:
                 writer.write_table(pyarrow.Table.from_pylist(chunk, schema))
 
     files = -(-rows // FILE_ROWS)
-    for number in range(files):
-        write(f"train-{number:05}-of-{files:05}.parquet", min(FILE_ROWS, rows - number * FILE_ROWS))
+    names = [f"train-{number:05}-of-{files:05}.parquet" for number in range(files)]
+    for number, name in enumerate(names):
+        if number < DIFFERENT_FILES:
+            write(name, min(FILE_ROWS, rows - number * FILE_ROWS))
+        else:
+            os.link(folder / names[number % DIFFERENT_FILES], folder / name)
     for split in ("validation", "test"):
         write(f"{split}-00000-of-00001.parquet", 1000)
 
 
-def measure(dataset: str, config: str, workers: str) -> None:
+@contextmanager
+def served(folder: Path) -> Iterator[dict[str, str]]:
+    """The environment of a process for which `NAME` on the Hub has the files of `folder`."""
+    sys.path.append(str(Path(__file__).parents[1] / "tests"))
+    from hub_server import Hub
+
+    card = f"---\nconfigs:\n- config_name: {CONFIG}\n  data_files:\n"
+    for split in ("train", "validation", "test"):
+        card += f"  - split: {split}\n    path: {CONFIG}/{split}-*\n"
+    files = {f"{CONFIG}/{path.name}": path.read_bytes() for path in sorted(folder.iterdir())}
+    with Hub() as hub, tempfile.TemporaryDirectory() as home:
+        hub.add(NAME, files | {"README.md": f"{card}---\n".encode()}, kind="datasets")
+        yield hub.environment(home)
+
+
+def measure(dataset: str, config: str, stretch: str) -> None:
     """Read a pass of the stream and print what it cost as JSON."""
     import datasets
 
@@ -94,28 +121,29 @@ def measure(dataset: str, config: str, workers: str) -> None:
         found |= {"rows": sum(stream.rows), "sample": report.stream["sample"], "start": time.process_time() - started}
 
     windows = Windows(stream, tokenizer, held_out_sides(pairs), BATCH_TOKENS)
-    batches = StreamBatches(windows, 10**9, workers=int(workers))
-    cpu, given, seen, state, after = time.process_time(), 0, 0, dict[str, Any](), 0
-    memory = {}
-    while 1.0 not in memory:
-        rows = batches[given]
-        given += 1
-        seen += len(rows)
-        after = hash((after, repr(rows))) if state else after
-        counts = Counter[str]()
-        for own in batches.counts.values():
-            counts.update(own)
-        for part in PARTS:
-            # Rows of a window count as read from its first batch on.
-            if seen >= part * found["rows"] or (counts["read"] >= found["rows"] and seen >= counts["seen"]):
-                memory.setdefault(part, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
-        if 0.9 in memory and not state:
-            state = batches.state(given)
-    found |= {"cpu": time.process_time() - cpu, "memory": list(memory.values())}
-    found |= {"read": counts["read"], "tokens": batches.tokens, "padding": batches.padding()}
-    found["cpu"] += resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    batches = StreamBatches(windows, 10**9)
+    cpu, count, given, reached, after = time.process_time(), windows.count(0), 0, (0, 0), 0
+    memory: list[int] = []
+    state: dict[str, Any] = {}
+    for first, last in itertools.pairwise([0, *(round(part * count) for part in PARTS)]):
+        if reached < (0, first):
+            counted = {"counts": batches.counts, "tokens": batches.tokens, "places": batches.places}
+            batches.load_state({"epoch": 0, "number": first, "batch": 0, "batches": given} | counted)
+        while reached < (0, min(last, first + int(stretch))):
+            rows = batches[given]
+            given += 1
+            place = batches.state(given)
+            reached = (place["epoch"], place["number"])
+            if state:
+                after = hash((after, repr(rows)))
+            elif len(memory) == len(PARTS) - 1:
+                state = place
+        memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+    found |= {"cpu": time.process_time() - cpu, "memory": memory}
+    found |= {"read": sum(counts["read"] for counts in batches.counts.values())}
+    found |= {"tokens": batches.tokens, "padding": batches.padding()}
 
-    again, started, hashed = StreamBatches(windows, 10**9, workers=int(workers)), time.process_time(), 0
+    again, started, hashed = StreamBatches(windows, 10**9), time.process_time(), 0
     again.load_state(json.loads(json.dumps(state)))
     for number in range(state["batches"], given):
         rows = again[number]
@@ -126,30 +154,30 @@ def measure(dataset: str, config: str, workers: str) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     rows = []
-    for count in arguments.rows if not arguments.dataset else [0]:
+    for count in arguments.rows:
         with tempfile.TemporaryDirectory() as folder:
-            dataset, config = arguments.dataset or folder, arguments.dataset_config if arguments.dataset else ""
-            if count:
-                generate(Path(folder), count)
-            command = [sys.executable, "-c", PROGRAM, dataset, config, str(arguments.workers)]
-            done = subprocess.run(command, capture_output=True, text=True, check=True)
-        found = json.loads(done.stdout.splitlines()[-1])
-        rows.append(_row(found))
+            generate(Path(folder), count)
+            place = served(Path(folder)) if arguments.served else nullcontext(dict(os.environ))
+            with place as environment:
+                dataset = (NAME, CONFIG) if arguments.served else (folder, "")
+                command = [sys.executable, "-c", PROGRAM, *dataset, str(arguments.stretch or 10**9)]
+                done = subprocess.run(command, capture_output=True, text=True, env=environment)
+        if done.returncode:
+            raise GlossaError(f"reading {count:,} rows failed:\n{done.stderr}")
+        rows.append(_row(json.loads(done.stdout.splitlines()[-1])))
         print(table(rows[-1:]), flush=True)
     if len(rows) > 1:
         print(f"\n{table(rows)}")
 
 
 def _row(found: dict[str, Any]) -> dict[str, str]:
-    memory = " / ".join(
-        f"{size / 2**20:,.0f}" for part, size in zip(PARTS, found["memory"], strict=True) if part != 0.9
-    )
     return {
         "rows": f"{found['rows']:,}",
+        "rows read": f"{found['read']:,}",
         "CPU-seconds to the first batch": f"{found['start']:.0f}",
         "rows a CPU-second": f"{found['read'] / found['cpu']:,.0f}",
         "tokens a CPU-second": f"{found['tokens'] / found['cpu']:,.0f}",
-        "peak memory at 1%, 50%, 100%, MiB": memory,
+        "peak memory at 1%, 50%, 90%, 100%, MiB": " / ".join(f"{size / 2**20:,.0f}" for size in found["memory"]),
         "padding": f"{found['padding']:.1%}",
         "CPU-seconds to continue at 90%": f"{found['resume']:.1f}",
         "batches compared after it": f"{found['compared']:,}, {'all equal' if found['equal'] else 'NOT EQUAL'}",

@@ -137,6 +137,7 @@ def test_options_are_checked(tiny_run, tmp_path, documented):
         [str(back), "--ensemble"],
         [str(back), *both],
         ["--source_language", "en", "--target_language", "de"],
+        ["--source_language", "French", "--target_language", "English"],
     ):
         with pytest.raises(GlossaError) as error:
             distill.main([str(tiny_run), *argv, *out])

@@ -88,6 +88,7 @@ def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
     from dataclasses import fields
 
     from ..data.arguments import DataArguments
+    from ..data.languages import settled_code
     from ..data.mixture import unmixed
     from ..data.pairs import load_pairs, prepare_pairs
     from ..data.streams import is_stream
@@ -96,7 +97,8 @@ def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
 
     first = arguments.teachers[0]
     own = load_languages(first)
-    source, target = (getattr(arguments, name) or code for name, code in zip(LANGUAGES, own, strict=True))
+    given = (getattr(arguments, name) for name in LANGUAGES)
+    source, target = (settled_code(name) if name else code for name, code in zip(given, own, strict=True))
     if source is None or target is None:
         raise GlossaError(f"{first} does not say its languages: give --source_language and --target_language.")
     common: dict = {"dataset": "files", "source_language": source, "target_language": target, "trust_data": True}
@@ -110,6 +112,11 @@ def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
         recipe = RunFolder(first).recipe
         if not recipe:
             raise GlossaError(f"{first} does not say what it was trained on. Give --data_path.")
+        if (source, target) != own:
+            raise GlossaError(
+                f"{first} was trained on pairs from {own[0]} to {own[1]}, not from {source} to {target}. Name a teacher "
+                "of that direction first, or give --data_path."
+            )
         names = {entry.name for entry in fields(DataArguments)}
         chosen = unmixed({name: value for name, value in recipe.items() if name in names}) | {"trust_data": True}
         settings = DataArguments(**chosen)

@@ -6,6 +6,8 @@ tests whether the difference to another model could be chance, by paired bootstr
 
 Several models translate together: each token is chosen by the mean of their log-probabilities. `--force` translates
 nothing; it prints how probable the models find the references.
+
+Started by `accelerate launch` or `torchrun`, all processes share the work; the scores are those of one process.
 """
 
 import argparse
@@ -52,11 +54,12 @@ def main(argv: list[str]) -> None:
     for name in arguments.models:
         check_name(name)
 
+    from accelerate import PartialState
+
     from ..data.arguments import DataArguments
     from ..data.pairs import load_pairs
-    from ..evaluation.further_metrics import check_packages, choose_scores
-    from ..evaluation.metrics import bleu_tokenizer, paired_bootstrap
-    from ..evaluation.scoring import comparison_table, score_table, score_translators
+    from ..evaluation.further_metrics import check_packages
+    from ..evaluation.metrics import bleu_tokenizer
     from ..run_folder import RunFolder
 
     first = arguments.models[0]
@@ -75,19 +78,30 @@ def main(argv: list[str]) -> None:
     choice = arguments.bleu_tokenizer or recipe.get("bleu_tokenizer", "auto")
     check_packages(arguments.metrics)
     tokenize = bleu_tokenizer(languages["target_language"] or "", choice)
-    if arguments.data_path:
-        pairs = load_pairs(DataArguments(dataset="files", data_path=arguments.data_path, **languages))
-    else:
-        pairs = RunFolder(first).load_held_out(arguments.split, languages["target_language"] if several else None)
-    if arguments.force:
-        write(arguments.output, force_references(arguments, pairs))
-        return
+    state = PartialState()
+    with state.main_process_first():
+        if arguments.data_path:
+            pairs = load_pairs(DataArguments(dataset="files", data_path=arguments.data_path, **languages))
+        else:
+            pairs = RunFolder(first).load_held_out(arguments.split, languages["target_language"] if several else None)
+    report = force_references(arguments, pairs) if arguments.force else score(arguments, pairs, tokenize)
+    if state.is_main_process:
+        show_forced(report) if arguments.force else show(report, arguments.comet)
+        if arguments.output:
+            text = json.dumps(report, indent=2, ensure_ascii=False)
+            Path(arguments.output).write_text(f"{text}\n", encoding="utf-8")
+    state.destroy_process_group()
+
+
+def score(arguments: argparse.Namespace, pairs: "Dataset", tokenize: str) -> dict:
+    """The results of the models, and of the baseline with its comparison."""
+    from ..evaluation.further_metrics import choose_scores
+    from ..evaluation.metrics import paired_bootstrap
+    from ..evaluation.scoring import score_translators
+
     results = score_translators(load(arguments.models, arguments), pairs, tokenize, arguments.n_bootstrap)
-    results = choose_scores(results, arguments.metrics, tokenize, arguments.n_bootstrap)
-    print(score_table(results))
-    if arguments.comet:
-        add_comet(results)
-    report: dict = {"model": " ".join(arguments.models), "results": results}
+    report: dict = {"model": " ".join(arguments.models)}
+    report["results"] = results = choose_scores(results, arguments.metrics, tokenize, arguments.n_bootstrap)
     if arguments.baseline:
         others = score_translators(load([arguments.baseline], arguments), pairs, tokenize, arguments.n_bootstrap)
         tests = {
@@ -98,8 +112,18 @@ def main(argv: list[str]) -> None:
             if name in others
         }
         report |= {"baseline": {"model": arguments.baseline, "results": others}, "paired_bootstrap": tests}
-        print(f"\n{comparison_table(tests)}")
-    write(arguments.output, report)
+    return report
+
+
+def show(report: dict, comet: bool) -> None:
+    """Print the scores, and add those of COMET."""
+    from ..evaluation.scoring import comparison_table, score_table
+
+    print(score_table(report["results"]))
+    if comet:
+        add_comet(report["results"])
+    if "baseline" in report:
+        print(f"\n{comparison_table(report['paired_bootstrap'])}")
 
 
 def add_comet(results: dict) -> None:
@@ -120,28 +144,31 @@ def add_comet(results: dict) -> None:
         print(f"{name}: {result['comet']['score']:.4f}")
 
 
-def write(file: str | None, report: dict) -> None:
-    if file:
-        Path(file).write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
 def force_references(arguments: argparse.Namespace, pairs: "Dataset") -> dict:
-    """Print the perplexity of the targets of `pairs`, and return the log-probability of each."""
+    """The log-probability of the target of each of `pairs`, and the perplexity of all."""
     from ..inference.ensemble import load_models
     from ..inference.forced import force, perplexity
 
     model, tokenizer = load_models(arguments.models, "auto", _language(arguments.models[0], arguments))
-    scores = force(model, tokenizer, list(pairs["source"]), list(pairs["target"]), arguments.batch_tokens)
-    tokens = sum(score.tokens for score in scores)
-    total = sum(score.log_probability for score in scores)
-    print(f"{len(scores):,} pairs, {tokens:,} target tokens with the ends of sentences")
-    print(f"log-probability {total:.2f}, {total / tokens:.4f} a token; perplexity {perplexity(scores):.3f}")
+    texts = list(pairs["source"]), list(pairs["target"])
+    scores = force(model, tokenizer, *texts, arguments.batch_tokens, shared=True)
     rows = [
-        {"source": source, "target": target, "log_probability": score.log_probability, "tokens": score.tokens}
-        for source, target, score in zip(pairs["source"], pairs["target"], scores, strict=True)
+        {"source": source, "target": target, "log_probability": found.log_probability, "tokens": found.tokens}
+        for source, target, found in zip(*texts, scores, strict=True)
     ]
-    summary = {"log_probability": total, "tokens": tokens, "perplexity": perplexity(scores)}
-    return {"model": " ".join(arguments.models), **summary, "pairs": rows}
+    return {
+        "model": " ".join(arguments.models),
+        "log_probability": sum(found.log_probability for found in scores),
+        "tokens": sum(found.tokens for found in scores),
+        "perplexity": perplexity(scores),
+        "pairs": rows,
+    }
+
+
+def show_forced(report: dict) -> None:
+    total, tokens = report["log_probability"], report["tokens"]
+    print(f"{len(report['pairs']):,} pairs, {tokens:,} target tokens with the ends of sentences")
+    print(f"log-probability {total:.2f}, {total / tokens:.4f} a token; perplexity {report['perplexity']:.3f}")
 
 
 def load(names: list[str], arguments: argparse.Namespace) -> list:
@@ -151,7 +178,7 @@ def load(names: list[str], arguments: argparse.Namespace) -> list:
 
     model, tokenizer = load_models(names, "auto", _language(names[0], arguments))
     beams = arguments.num_beams or sorted({1, model.generation_config.num_beams or 1})
-    return [Translator(model, tokenizer, beam, batch_tokens=arguments.batch_tokens) for beam in beams]
+    return [Translator(model, tokenizer, beam, batch_tokens=arguments.batch_tokens, shared=True) for beam in beams]
 
 
 def _language(name: str, arguments: argparse.Namespace) -> str | None:

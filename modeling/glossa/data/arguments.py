@@ -198,6 +198,13 @@ class DataArguments:
             "space."
         },
     )
+    filter_alignment: bool = field(
+        default=False,
+        metadata={
+            "help": "Drop training pairs whose words explain each other no better than chance, by IBM model 1, which "
+            "is learned from the pairs themselves."
+        },
+    )
     split_sentences: bool = field(
         default=False,
         metadata={

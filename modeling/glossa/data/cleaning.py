@@ -15,7 +15,7 @@ from datasets import Dataset, DatasetDict, Features, Value, concatenate_datasets
 from .. import sentences_glossa
 from ..errors import GlossaError
 from ..sentences_glossa import clean_text, split_text
-from . import filters, languages, plausibility, readers, splitting
+from . import alignment, filters, languages, plausibility, readers, splitting
 from .arguments import DataArguments
 from .caching import cached_map
 from .excluded import excluded_sides
@@ -120,6 +120,9 @@ def _clean_split(split: str, source: Loaded, title: str, report: DataReport, see
         if kind in checked.column_names:
             new = kept[seen.first(kind, checked.data.column(kind).to_numpy()[kept])]
             dropped[reason], kept = numpy.setdiff1d(kept, new, assume_unique=True), new
+    if arguments.filter_alignment and split == "train":
+        aligned = _aligned(checked.select_columns(["source", "target"]).select(kept), title)
+        dropped["filter_alignment"], kept = kept[~aligned], kept[aligned]
     counts |= {reason: len(found) for reason, found in dropped.items()} | {"kept": len(kept)}
     if rules["repair_text"]:
         dropped["repaired"] = kept[checked.data.column("repaired").to_numpy(zero_copy_only=False)[kept]]
@@ -163,6 +166,24 @@ def _reasons(rules: dict[str, Any], outcome: numpy.ndarray) -> list[str]:
         *(["exclude"] if rules["exclude"] else []),
         *(name for name in filters.NAMES if name in rules["chosen"]),
     ]
+
+
+def _aligned(pairs: Dataset, title: str) -> numpy.ndarray:
+    """Whether the words of each pair explain each other better than chance."""
+    found = cached_map(
+        pairs,
+        _add_alignment,
+        code=[alignment],
+        batch_size=None,  # all pairs at once
+        remove_columns=pairs.column_names,
+        features=Features({"aligned": Value("bool")}),
+        desc=f"aligning {title}",
+    )
+    return found.data.column("aligned").to_numpy()
+
+
+def _add_alignment(columns: dict) -> dict:
+    return {"aligned": alignment.alignment_scores(columns["source"], columns["target"]) >= 0}
 
 
 def _places(rows: Dataset, chosen: numpy.ndarray) -> list[str]:

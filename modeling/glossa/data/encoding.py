@@ -1,6 +1,7 @@
 """Sentence pairs to token ids, cached as Arrow files."""
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -67,11 +68,16 @@ def _tokenize(name: str, rows: Dataset, tokenizer: PreTrainedTokenizerBase) -> D
     )
 
 
-def _within_limits(rows: Dataset, arguments: DataArguments, report: DataReport) -> Dataset:
-    lengths = numpy.stack([rows.data.column(side).to_numpy() for side in ("source_length", "target_length")])
-    longest, shortest = lengths.max(axis=0), lengths.min(axis=0)
+def beyond_limits(lengths: Sequence[numpy.ndarray], arguments: DataArguments) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """Which pairs of these lengths exceed `max_length`, and which of the others exceed `max_length_ratio`."""
+    longest, shortest = numpy.maximum(*lengths), numpy.minimum(*lengths)
     too_long = longest > arguments.max_length
-    unequal = ~too_long & (longest > arguments.max_length_ratio * shortest)
+    return too_long, ~too_long & (longest > arguments.max_length_ratio * shortest)
+
+
+def _within_limits(rows: Dataset, arguments: DataArguments, report: DataReport) -> Dataset:
+    lengths = [rows.data.column(side).to_numpy() for side in ("source_length", "target_length")]
+    too_long, unequal = beyond_limits(lengths, arguments)
     counts = {"too_long": int(too_long.sum()), "length_ratio": int(unequal.sum())}
     kept = numpy.flatnonzero(~too_long & ~unequal)
     report.splits["train"] |= counts

@@ -15,7 +15,7 @@ from .paths import OPUS, PACKED
 FILTERS = {
     "drop_identical": bool, "repair_text": bool, "exclude": list, "max_characters": int, "max_character_ratio": float,
     "max_punctuation": float, "filter_html": bool, "filter_copied": bool, "filter_digits": bool, "filter_script": bool,
-    "filter_language": bool, "near_duplicates": bool,
+    "filter_language": bool, "near_duplicates": bool, "filter_alignment": bool,
 }  # fmt: skip
 SETTINGS = {
     "dataset": str, "dataset_config": str, "data_path": list, "source_column": str, "target_column": str,

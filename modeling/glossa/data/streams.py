@@ -126,7 +126,7 @@ def _block_rows(blocks: Sequence[Block], settings: DataArguments) -> Iterator[di
 
 
 def _check(settings: DataArguments) -> None:
-    for name in ("near_duplicates", "split_sentences"):
+    for name in ("near_duplicates", "filter_alignment", "split_sentences"):
         if getattr(settings, name):
             raise GlossaError(
                 f"{name} is true, but a stream is not read as a whole. Leave {name} out, or set streaming to false."

@@ -15,6 +15,7 @@ from transformers import PreTrainedTokenizerBase
 from ..errors import GlossaError
 from .batching import TokenBatchSampler
 from .cleaning import EXCERPT, KEPT, MALFORMED, OUTCOMES, check_rows, rules_of
+from .encoding import beyond_limits
 from .streams import Block, Stream, block_rows
 
 CHUNK = 1000  # rows that are text at a time
@@ -147,17 +148,14 @@ class Windows(torch.utils.data.Dataset):
                 [source.tag + checked["source"][row] for row in kept],
                 text_target=[checked["target"][row] for row in kept],
             )
-            pairs = []
-            for first, second in zip(encoded["input_ids"], encoded["labels"], strict=True):
-                longest, shortest = max(len(first), len(second)), min(len(first), len(second))
-                if longest > settings.max_length:
-                    counts["too_long"] += 1
-                elif longest > settings.max_length_ratio * shortest:
-                    counts["length_ratio"] += 1
-                else:
-                    pairs.append((first, second))
-            counts["seen"] += len(pairs)
-            yield tuple(map(list, zip(*pairs, strict=True))) if pairs else ([], [])  # type: ignore[misc]
+            sides = encoded["input_ids"], encoded["labels"]
+            too_long, unequal = beyond_limits([numpy.array(list(map(len, side))) for side in sides], settings)
+            for reason, beyond in (("too_long", too_long), ("length_ratio", unequal)):
+                if beyond.any():
+                    counts[reason] += int(beyond.sum())
+            within = numpy.flatnonzero(~too_long & ~unequal)
+            counts["seen"] += len(within)
+            yield tuple([side[row] for row in within] for side in sides)  # type: ignore[misc]
 
 
 class StreamBatches(torch.utils.data.Dataset):

@@ -9,6 +9,7 @@ from transformers import DataCollatorForSeq2Seq, PreTrainedModel, PreTrainedToke
 from ..data.batching import TokenBatchSampler
 from ..modeling_glossa import shift_tokens_right
 from ..pipeline_glossa import clean_text
+from .sharing import merged, own_batches
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ def force(
     sources: list[str],
     targets: list[str],
     batch_tokens: int = 4096,
+    shared: bool = False,
 ) -> list[ForcedScore]:
     """The score of each target as the translation of its source, by `model` in evaluation mode.
 
@@ -40,13 +42,16 @@ def force(
         sources: Texts.
         targets: Their translations; a blank one costs its end of sentence.
         batch_tokens: Most tokens of a batch on either side, padding included.
+        shared: The processes of a launch share the batches; all of them call this and get all scores.
     """
     inputs = tokenizer([clean_text(source) for source in sources])["input_ids"]
     labels = tokenizer(text_target=[clean_text(target) for target in targets])["input_ids"]
     collate = DataCollatorForSeq2Seq(tokenizer)
     pad, start = model.config.pad_token_id, model.config.decoder_start_token_id
-    scores: list[ForcedScore] = [ForcedScore(0.0, 0)] * len(sources)
-    for rows in TokenBatchSampler([len(ids) for ids in inputs], [len(ids) for ids in labels], batch_tokens):
+    blank = ForcedScore(0.0, 0)
+    scores = [blank] * len(sources)
+    batches = TokenBatchSampler([len(ids) for ids in inputs], [len(ids) for ids in labels], batch_tokens)
+    for rows in own_batches(batches) if shared else batches:
         batch = collate([{"input_ids": inputs[row], "labels": labels[row]} for row in rows]).to(model.device)
         expected = batch.pop("labels")  # [B, T]
         logits = model(**batch, decoder_input_ids=shift_tokens_right(expected, pad, start)).logits
@@ -54,7 +59,7 @@ def force(
         totals = -costs.view(expected.shape).sum(1, dtype=torch.float64)
         for row, total, tokens in zip(rows, totals.tolist(), (expected != -100).sum(1).tolist(), strict=True):
             scores[row] = ForcedScore(total, tokens)
-    return scores
+    return merged(scores, blank) if shared else scores
 
 
 def perplexity(scores: list[ForcedScore]) -> float:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
 
+from accelerate import PartialState
 from tqdm.auto import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -15,6 +16,7 @@ from ..pipeline_glossa import TranslationPipeline, check_beams, encode_texts, tr
 from ..sentences_glossa import clean_text, split_text
 from .forced import Reranker
 from .plausibility import find_problem
+from .sharing import merged, own_batches
 
 OnError = Literal["stop", "blank", "copy"]
 RETRY = {"no_repeat_ngram_size": 3}  # and twice the beams, for a translation that cannot be right
@@ -110,6 +112,8 @@ class Translator:
         reranker: Sorts the translations of each sentence by the sum of the model's log-probability and this one's.
         retry_implausible: Translate sentences whose translation cannot be right (see [`find_problem`]) once more, with
             twice the beams and without repeated sequences of three tokens; what is right then is taken.
+        shared: The processes of a launch share the batches; all of them translate the same texts and get all
+            translations.
     """
 
     def __init__(
@@ -124,6 +128,7 @@ class Translator:
         on_error: OnError = "stop",
         retry_implausible: bool = False,
         reranker: Reranker | None = None,
+        shared: bool = False,
     ):
         self.engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer)
         self.tokenizer = tokenizer
@@ -135,6 +140,7 @@ class Translator:
         self.split_sentences = self.engine.split_sentences if split_sentences is None else split_sentences
         self.on_error = on_error
         self.retry_implausible = retry_implausible
+        self.shared = shared
         try:
             check_beams(num_return_sequences, self.num_beams)
         except ValueError as error:
@@ -218,18 +224,24 @@ class Translator:
             translation.problem = find_problem(source, translation.text, self.engine.length_ratio)
 
     def _search(self, pieces: list[str], progress: bool, num_beams: int, **options) -> list[list[Translation]]:
+        shown = progress and not (self.shared and PartialState().process_index)
+
         def batches(lengths: list[int]) -> Iterable[list[int]]:
             sampler = TokenBatchSampler(lengths, lengths, max(self.batch_tokens // num_beams, 1))
-            return tqdm(sampler, desc="translating", unit="batch", disable=None if progress else True)
+            chosen = own_batches(sampler) if self.shared else sampler
+            return tqdm(chosen, desc="translating", unit="batch", disable=None if shown else True)
 
+        blank = [Translation("", 0.0)] * self.num_return_sequences
         found = translate_in_batches(
             encode_texts(self.tokenizer, pieces),
             batches,
             lambda sources: self.engine.translate(
                 sources, num_beams, self.num_return_sequences, self.scores, **options
             ),
-            [Translation("", 0.0)] * self.num_return_sequences,
+            blank,
         )
+        if self.shared:
+            found = merged(found, blank)
         return [[replace(translation) for translation in translations] for translations in found]
 
     def best(self, texts: list[str], progress: bool = False) -> list[str]:

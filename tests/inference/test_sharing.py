@@ -1,0 +1,47 @@
+"""Scoring by several processes: each batch has one of them, and the scores are those of one process."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from glossa.inference import sharing
+
+SCORE = Path(__file__).parents[2] / "scripts" / "score.py"
+
+
+def test_every_batch_has_one_process(monkeypatch):
+    batches = [[0, 3], [1], [2, 4], [5]]
+    parts = []
+    for rank in range(3):
+        state = SimpleNamespace(process_index=rank, num_processes=3)
+        monkeypatch.setattr(sharing, "PartialState", lambda state=state: state)
+        parts.append(sharing.own_batches(batches))
+    assert parts == [[[0, 3], [5]], [[1]], [[2, 4]]]
+
+
+def test_results_are_merged_in_place(monkeypatch):
+    others = [["", "b", ""], ["", "", ""], ["a", "", ""]]
+    monkeypatch.setattr(sharing, "gather_object", lambda own: [*own, *others[1:]])
+    assert sharing.merged(others[0], "") == ["a", "b", ""]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [["--num_beams", "1", "2"], ["--force"]], ids=["translate", "force"])
+def test_two_processes_give_the_scores_of_one(tiny_run, tmp_path, options):
+    found = []
+    for launcher in ([], ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]):
+        command = [sys.executable, *launcher, str(SCORE), str(tiny_run), "--split", "validation", *options]
+        command += ["--batch_tokens", "20", "--n_bootstrap", "50", "--output", str(tmp_path / "report.json")]
+        environment = os.environ | {"OMP_NUM_THREADS": "1"}  # other numbers of threads may round differently
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        report = json.loads((tmp_path / "report.json").read_text())
+        for result in report.get("results", {}).values():
+            assert result.pop("seconds") > 0
+        found.append((done.stdout, report))
+    assert found[0] == found[1]
