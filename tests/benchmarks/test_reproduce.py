@@ -10,6 +10,7 @@ from benchmarks import reproduce
 from benchmarks.__main__ import main
 from benchmarks.reproduce import data_settings, find_result, read_results, settings_of, table_lines, write_table
 from glossa.errors import GlossaError
+from glossa.run_folder import RunFolder
 from glossa.training.arguments import parse_settings
 
 SCORES = {"bleu": {"score": 27.694, "low": 26.9, "high": 28.44}}
@@ -98,3 +99,16 @@ def test_a_row_is_trained_and_kept(tmp_path, monkeypatch, tiny_pairs, tiny_setti
     assert re.fullmatch(r"[0-9a-f]{7,}\+?|unknown", found["commit"]) and found["threads"] == "cpu, 1 threads"
     assert set(found["metrics"]["test"]["greedy"]) >= {"bleu", "chrf", "ter"}
     assert found["metrics"]["steps"] > 0 and "| one | 1 |" in table_lines(arguments)
+
+    # A row that is also trained on translations by the model of the first.
+    reproduce.TABLES["tiny"]["two"] = (str(recipe), {})
+    monkeypatch.setattr(reproduce, "TEACHERS", {"two": ("one",)})
+    reproduce.train_row(arguments, "two", 1)
+    found = find_result(arguments, "two", 1)
+    assert found["settings"]["teachers"] == "one"
+    pairs = [json.loads(line) for line in (tmp_path / "tiny" / "two-1.jsonl").read_text().splitlines()]
+    teacher = str(tmp_path / "tiny" / "one-1-engine")
+    assert len([pair for pair in pairs if pair["origin"] == "original"]) == 200
+    assert {pair["origin"] for pair in pairs} == {"original", teacher}
+    (source,) = RunFolder(tmp_path / "tiny" / "two-1").data_report["sources"].values()
+    assert source["read"] == len(pairs)

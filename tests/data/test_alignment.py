@@ -52,7 +52,7 @@ def test_scores_by_hand():
 
 
 def translations(count, words, spaces=True):
-    """Sentences of words, each with its own translation, in another order; and every tenth with the next target."""
+    """Sentences of words, each with its own translation, in another order; and every seventh with the next target."""
     generator = random.Random(1)
     sources, targets = [], []
     for _ in range(count):
@@ -62,9 +62,9 @@ def translations(count, words, spaces=True):
             targets.append(" ".join(f"V{number}" for number in reversed(chosen)))
         else:
             targets.append("".join(chr(0x4E00 + number) for number in reversed(chosen)))
-    wrong = range(0, count, 10)
+    wrong = range(0, count - 1, 7)
     for row in wrong:
-        targets[row] = targets[(row + 1) % count] if row % 20 else targets[(row + 3) % count]
+        targets[row] = targets[row + 1]
     return sources, targets, set(wrong)
 
 
@@ -74,6 +74,18 @@ def test_unrelated_sentences_have_low_scores(spaces):
     scores = alignment_scores(sources, targets)
     low = set(numpy.flatnonzero(scores < 0).tolist())
     assert len(low & wrong) >= 0.95 * len(wrong) and len(low - wrong) <= 3
+
+
+def test_both_directions_count():
+    sources, targets, _ = translations(1200, 60)
+    sources = [f"{text} the the" for text in sources]
+    assert alignment_scores(sources, targets) == pytest.approx(alignment_scores(targets, sources))
+
+
+def test_a_pair_does_not_explain_itself():
+    sources, targets, _ = translations(1200, 60)
+    sources[7], targets[7] = "xx xx xx", "yy yy yy"
+    assert alignment_scores(sources, targets)[7] == 0
 
 
 def test_little_is_learned_from_very_long_pairs(monkeypatch):

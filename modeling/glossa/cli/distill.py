@@ -114,8 +114,8 @@ def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
             raise GlossaError(f"{first} does not say what it was trained on. Give --data_path.")
         if (source, target) != own:
             raise GlossaError(
-                f"{first} was trained on pairs from {own[0]} to {own[1]}, not from {source} to {target}. Name a teacher "
-                "of that direction first, or give --data_path."
+                f"{first} was trained on pairs from {own[0]} to {own[1]}, not from {source} to {target}. Name a "
+                "teacher of that direction first, or give --data_path."
             )
         names = {entry.name for entry in fields(DataArguments)}
         chosen = unmixed({name: value for name, value in recipe.items() if name in names}) | {"trust_data": True}

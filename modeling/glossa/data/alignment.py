@@ -1,5 +1,6 @@
 """How well the words of pairs explain each other, by IBM model 1 (Brown et al. 1993), learned from the pairs."""
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
@@ -125,7 +126,7 @@ def _enough(sources: Texts, targets: Texts, rows: range) -> range:
     """Rows evenly spread over `rows`, so few that their links fit into memory."""
     some = rows[:: max(len(rows) // FEWEST, 1)]
     links = sum(len(_WORD.findall(sources[row])) * len(_WORD.findall(targets[row])) for row in some) / len(some)
-    return rows[:: max(int(len(rows) * links / LINKS), 1)]
+    return rows[:: math.ceil(len(rows) * max(links, 1) / LINKS)]
 
 
 def _words(text: str) -> list[str]:
