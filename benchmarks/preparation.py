@@ -2,7 +2,7 @@
 
 `python -m benchmarks preparation --pairs 500000` makes English-French pairs of two from the patterns of the embedded
 corpus, one in ten with a number, and prepares them as `glossa data` does: without filters, with all but
-`filter_language`, and with all. Every row of the table is a process of its own, without a cache.
+`filter_alignment` and `filter_language`, with the first of them, and with both. Every row of the table is a process of its own, without a cache.
 """
 
 import argparse
@@ -19,7 +19,13 @@ QUICK = {
     "max_characters": 500, "max_character_ratio": 4.0, "max_punctuation": 0.6, "filter_html": True,
     "filter_copied": True, "filter_digits": True, "filter_script": True, "near_duplicates": True, "repair_text": True,
 }  # fmt: skip
-ROWS: dict[str, dict] = {"no filter": {}, "all but the language": QUICK, "all": QUICK | {"filter_language": True}}
+ALIGNED = QUICK | {"filter_alignment": True}
+ROWS: dict[str, dict] = {
+    "no filter": {},
+    "all but alignment and language": QUICK,
+    "all but the language": ALIGNED,
+    "all": ALIGNED | {"filter_language": True},
+}
 # Further programs are started with this one, so that memory is of the preparation alone.
 PROGRAM = "from benchmarks.preparation import measure; import sys; measure(*sys.argv[1:])"
 

@@ -40,7 +40,8 @@ def run(arguments: argparse.Namespace) -> None:
         rows = []
         for workers in arguments.workers:
             rows.append(measure(arguments, source, workers, 0))
-        rows.append(measure(arguments, source, max(arguments.workers), arguments.kills))
+        if arguments.kills:
+            rows.append(measure(arguments, source, max(arguments.workers), arguments.kills))
     print(table(rows))
     conditions = machine()
     print(f"\n{arguments.lines:,} lines; {conditions['cpu']}, {conditions['cores']} cores. ", end="")
