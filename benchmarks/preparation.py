@@ -2,7 +2,8 @@
 
 `python -m benchmarks preparation --pairs 500000` makes English-French pairs of two from the patterns of the embedded
 corpus, one in ten with a number, and prepares them as `glossa data` does: without filters, with all but
-`filter_alignment` and `filter_language`, with the first of them, and with both. Every row of the table is a process of its own, without a cache.
+`filter_alignment` and `filter_language`, with the first of them, and with both. Every row of the table is a process of
+its own, without a cache.
 """
 
 import argparse

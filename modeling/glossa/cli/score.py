@@ -54,6 +54,7 @@ def main(argv: list[str]) -> None:
     for name in arguments.models:
         check_name(name)
 
+    import torch
     from accelerate import PartialState
 
     from ..data.arguments import DataArguments
@@ -78,7 +79,7 @@ def main(argv: list[str]) -> None:
     choice = arguments.bleu_tokenizer or recipe.get("bleu_tokenizer", "auto")
     check_packages(arguments.metrics)
     tokenize = bleu_tokenizer(languages["target_language"] or "", choice)
-    state = PartialState()
+    state = PartialState(cpu=not torch.accelerator.is_available())  # without `cpu`, processes on CPUs do not meet
     with state.main_process_first():
         if arguments.data_path:
             pairs = load_pairs(DataArguments(dataset="files", data_path=arguments.data_path, **languages))
