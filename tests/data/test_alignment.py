@@ -8,7 +8,7 @@ import pytest
 from datasets import Dataset, DatasetDict
 
 from glossa.data import alignment
-from glossa.data.alignment import Lexicon, Side, alignment_scores
+from glossa.data.alignment import Alignment, Lexicon, Side
 from glossa.data.arguments import DataArguments
 from glossa.data.cleaning import clean
 from glossa.errors import GlossaError
@@ -51,6 +51,11 @@ def test_scores_by_hand():
     assert lexicon.scores(given, explained).tolist() == pytest.approx(expected)
 
 
+def scored(sources, targets):
+    pairs = Dataset.from_dict({"source": sources, "target": targets})
+    return Alignment(pairs).scores(sources, targets, range(len(sources)))
+
+
 def translations(count, words, spaces=True):
     """Sentences of words, each with its own translation, in another order; and every seventh with the next target."""
     generator = random.Random(1)
@@ -71,7 +76,7 @@ def translations(count, words, spaces=True):
 @pytest.mark.parametrize("spaces", [True, False], ids=["words", "Chinese"])
 def test_unrelated_sentences_have_low_scores(spaces):
     sources, targets, wrong = translations(1200, 60, spaces)
-    scores = alignment_scores(sources, targets)
+    scores = scored(sources, targets)
     low = set(numpy.flatnonzero(scores < 0).tolist())
     assert len(low & wrong) >= 0.95 * len(wrong) and len(low - wrong) <= 3
 
@@ -79,13 +84,13 @@ def test_unrelated_sentences_have_low_scores(spaces):
 def test_both_directions_count():
     sources, targets, _ = translations(1200, 60)
     sources = [f"{text} the the" for text in sources]
-    assert alignment_scores(sources, targets) == pytest.approx(alignment_scores(targets, sources))
+    assert scored(sources, targets) == pytest.approx(scored(targets, sources))
 
 
 def test_a_pair_does_not_explain_itself():
     sources, targets, _ = translations(1200, 60)
     sources[7], targets[7] = "xx xx xx", "yy yy yy"
-    assert alignment_scores(sources, targets)[7] == 0
+    assert scored(sources, targets)[7] == 0
 
 
 def test_little_is_learned_from_very_long_pairs(monkeypatch):
@@ -99,14 +104,14 @@ def test_little_is_learned_from_very_long_pairs(monkeypatch):
 
     monkeypatch.setattr(Lexicon, "__init__", spy)
     sources, targets, wrong = translations(4000, 20)
-    low = set(numpy.flatnonzero(alignment_scores(sources, targets) < 0).tolist())
+    low = set(numpy.flatnonzero(scored(sources, targets) < 0).tolist())
     assert len(learned) == 4 and max(learned) <= 33_000
     assert len(low & wrong) >= 0.8 * len(wrong)
 
 
 def test_too_few_pairs_are_refused(documented):
     with pytest.raises(GlossaError, match=r"needs 1,000, but there are 3\. Leave it out") as error:
-        alignment_scores(["a"] * 3, ["b"] * 3)
+        scored(["a"] * 3, ["b"] * 3)
     documented("Data", error.value)
 
 

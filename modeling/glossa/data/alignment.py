@@ -1,21 +1,21 @@
 """How well the words of pairs explain each other, by IBM model 1 (Brown et al. 1993), learned from the pairs."""
 
 import math
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy
 import regex
+from datasets import Dataset
 
 from ..errors import GlossaError
 
 FEWEST = 1000  # pairs to learn from
-LINKS = 8_000_000  # at most, of words in the pairs to learn from, which bounds time and memory
+LINKS = 4_000_000  # of words in the pairs to learn from, at most, which bounds time and memory
 ITERATIONS = 5
 RARE = 3  # words that occur less often in the pairs to learn from say nothing
 CHANCE = 0.1  # of a word to come from no word of the other side
-CHUNK = 2000  # pairs that are scored at a time
 # A text that is written without spaces has a word in each of its characters.
 _WORD = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]|\w+")
 
@@ -85,55 +85,63 @@ class Lexicon:
         return totals / explained.counts.clip(min=1) * (given.counts > 0)
 
 
-def alignment_scores(sources: Texts, targets: Texts) -> numpy.ndarray:
-    """How well the two sides of each pair explain each other; a pair of unrelated sentences has less than 0, mostly.
+@dataclass
+class _Half:
+    """What one half of the pairs teaches: the ids of the words of both sides, and a lexicon in each direction."""
 
-    The score is the mean over both directions of the mean log-ratio of the probability of a word given the other side
-    and its frequency, in nats. Each half of the pairs is judged by what was learned from the other half, so a pair
-    does not explain itself.
+    words: list[dict[str, int]]
+    forward: Lexicon
+    backward: Lexicon
 
-    Args:
-        sources: Texts, at least [`FEWEST`].
-        targets: Their translations.
 
-    Raises:
-        GlossaError: if there are too few pairs to learn from.
+class Alignment:
+    """How well the two sides of pairs explain each other, learned from `pairs` (columns `source` and `target`).
+
+    Each half of the pairs is judged by what was learned from the other half, so a pair does not explain itself.
+    Raises `GlossaError` if there are too few pairs to learn from.
     """
-    if len(sources) < FEWEST:
-        raise GlossaError(
-            f"filter_alignment learns from the pairs themselves and needs {FEWEST:,}, but there are {len(sources):,}. "
-            "Leave it out, or put it on a larger source."
-        )
-    scores = numpy.zeros(len(sources))
-    halves = [range(half, len(sources), 2) for half in range(2)]
-    for judged, learned in (halves, halves[::-1]):
-        learned = _enough(sources, targets, learned)
-        words = [_vocabulary(side[row] for row in learned) for side in (sources, targets)]
-        first, second = (
-            _side([side[row] for row in learned], own) for side, own in zip((sources, targets), words, strict=True)
-        )
-        forward = Lexicon(first, second, len(words[1]))
-        backward = Lexicon(second, first, len(words[0]))
-        rows = iter(judged)
-        while chunk := list(islice(rows, CHUNK)):
-            one = _side([sources[row] for row in chunk], words[0])
-            other = _side([targets[row] for row in chunk], words[1])
-            scores[chunk] = (forward.scores(one, other) + backward.scores(other, one)) / 2
-    return scores
+
+    def __init__(self, pairs: Dataset):
+        if len(pairs) < FEWEST:
+            raise GlossaError(
+                f"filter_alignment learns from the pairs themselves and needs {FEWEST:,}, but there are "
+                f"{len(pairs):,}. Leave it out, or put it on a larger source."
+            )
+        self.halves = [_learn(pairs, range(other, len(pairs), 2)) for other in (1, 0)]
+
+    def scores(self, sources: Texts, targets: Texts, rows: Sequence[int]) -> numpy.ndarray:
+        """The scores of pairs with these numbers in `pairs`; unrelated sentences have less than 0, mostly.
+
+        A score is the mean over both directions of the mean log-ratio, in nats, of the probability of a word given the
+        other side and its frequency.
+        """
+        scores = numpy.zeros(len(rows))
+        for number, half in enumerate(self.halves):
+            chosen = numpy.flatnonzero(numpy.asarray(rows) % 2 == number).tolist()
+            one, other = (
+                _side([texts[row] for row in chosen], words)
+                for texts, words in zip((sources, targets), half.words, strict=True)
+            )
+            scores[chosen] = (half.forward.scores(one, other) + half.backward.scores(other, one)) / 2
+        return scores
 
 
-def _enough(sources: Texts, targets: Texts, rows: range) -> range:
-    """Rows evenly spread over `rows`, so few that their links fit into memory."""
-    some = rows[:: max(len(rows) // FEWEST, 1)]
-    links = sum(len(_WORD.findall(sources[row])) * len(_WORD.findall(targets[row])) for row in some) / len(some)
-    return rows[:: math.ceil(len(rows) * max(links, 1) / LINKS)]
+def _learn(pairs: Dataset, rows: range) -> _Half:
+    """Learn from so many of the rows, evenly spread, that their links fit into memory."""
+    some = pairs.select(rows[:: max(len(rows) // FEWEST, 1)])[:]
+    counts = [numpy.array([len(_words(text)) for text in some[side]]) for side in ("source", "target")]
+    links = float(numpy.mean(counts[0] * counts[1]))
+    texts = pairs.select(rows[:: math.ceil(len(rows) * max(links, 1) / LINKS)])[:]
+    words = [_vocabulary(texts[side]) for side in ("source", "target")]
+    first, second = (_side(texts[side], own) for side, own in zip(("source", "target"), words, strict=True))
+    return _Half(words, Lexicon(first, second, len(words[1])), Lexicon(second, first, len(words[0])))
 
 
 def _words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
-def _vocabulary(texts: Iterator[str]) -> dict[str, int]:
+def _vocabulary(texts: Texts) -> dict[str, int]:
     """The ids of words that are not rare."""
     counts: dict[str, int] = {}
     for text in texts:
@@ -143,7 +151,7 @@ def _vocabulary(texts: Iterator[str]) -> dict[str, int]:
     return {word: number for number, word in enumerate(frequent)}
 
 
-def _side(texts: list[str], vocabulary: dict[str, int]) -> Side:
+def _side(texts: Texts, vocabulary: dict[str, int]) -> Side:
     found = [[vocabulary[word] for word in _words(text) if word in vocabulary] for text in texts]
     ids = numpy.fromiter((number for numbers in found for number in numbers), numpy.int32)
     return Side(ids, numpy.array([len(numbers) for numbers in found]))

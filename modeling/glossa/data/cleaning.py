@@ -16,6 +16,7 @@ from .. import sentences_glossa
 from ..errors import GlossaError
 from ..sentences_glossa import clean_text, split_text
 from . import alignment, filters, languages, plausibility, readers, splitting
+from .alignment import Alignment
 from .arguments import DataArguments
 from .caching import cached_map
 from .excluded import excluded_sides
@@ -170,20 +171,23 @@ def _reasons(rules: dict[str, Any], outcome: numpy.ndarray) -> list[str]:
 
 def _aligned(pairs: Dataset, title: str) -> numpy.ndarray:
     """Whether the words of each pair explain each other better than chance."""
+    learned: list[Alignment] = []  # unless the result is in the cache
+
+    def judge(columns: dict, rows: list[int]) -> dict:
+        if not learned:
+            learned.append(Alignment(pairs))
+        return {"aligned": learned[0].scores(columns["source"], columns["target"], rows) >= 0}
+
     found = cached_map(
         pairs,
-        _add_alignment,
+        judge,
         code=[alignment],
-        batch_size=None,  # all pairs at once
+        with_indices=True,
         remove_columns=pairs.column_names,
         features=Features({"aligned": Value("bool")}),
         desc=f"aligning {title}",
     )
     return found.data.column("aligned").to_numpy()
-
-
-def _add_alignment(columns: dict) -> dict:
-    return {"aligned": alignment.alignment_scores(columns["source"], columns["target"]) >= 0}
 
 
 def _places(rows: Dataset, chosen: numpy.ndarray) -> list[str]:
