@@ -19,7 +19,7 @@ from glossa.export.ctranslate2_model import ACTIVATIONS, export_ctranslate2
 from glossa.export.families import export_model
 from glossa.inference.ctranslate2_engine import load_engine
 from glossa.inference.loading import load_model, load_tokenizer, set_languages
-from glossa.inference.translator import Translator
+from glossa.inference.translator import GenerateEngine, Translator
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 CASES = ARCHITECTURES | {
@@ -111,6 +111,11 @@ def test_decoding_defaults_are_exported(tmp_path, tokenizer):
         if length_penalty != 0:  # at 0 the engine stops as soon as the best hypothesis is certain
             assert found[-1] == Translator(model, tokenizer, num_return_sequences=3).translate(SENTENCES)
     assert found[0] != found[1] != found[2] != found[0]
+    engine, there = load_engine(str(tmp_path / "None"))
+    model.generation_config.length_penalty = None
+    for each in (engine, GenerateEngine(model, tokenizer)):
+        each.length_penalty = 3.0
+        assert Translator(each, there, num_return_sequences=3).translate(SENTENCES) == found[2]
 
 
 def test_two_vocabularies_in_one_tokenizer(tmp_path):

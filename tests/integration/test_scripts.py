@@ -200,3 +200,21 @@ class TestWithAModel:
         assert "BLEU" in table and "greedy" in table and "tok:13a" in table
         assert (tmp_path / "scores.json").exists()
         assert call("score.py", tiny_run, "--n_bootstrap", 10, "--num_beams", 1, "--data_path", good) is None
+
+    def test_score_with_length_penalties(self, call, tiny_run, tmp_path):
+        options = ["--n_bootstrap", 10, "--num_beams", 1, 2, "--length_penalty", 0, 1.5, "--output", "scores.json"]
+        assert call("score.py", tiny_run, *options) is None
+        results = json.loads((tmp_path / "scores.json").read_text())["results"]
+        assert list(results) == ["greedy", "beam 2, length penalty 0", "beam 2, length penalty 1.5"]
+
+    def test_translate_with_a_length_penalty(self, call, tiny_run, tmp_path):
+        write(tmp_path / "in.txt", b"a k.\nb l.\n")
+        options = ["--input", "in.txt", "--output", "out.txt", "--num_beams", 3, "--length_penalty", -5]
+        assert call("translate.py", tiny_run, *options) is None
+        model = load_model(tiny_run)
+        model.generation_config.length_penalty = -5.0
+        translator = Translator(model, load_tokenizer(tiny_run), num_beams=3)
+        translations = translator.best(["a k.", "b l."])
+        assert (tmp_path / "out.txt").read_text().splitlines() == translations
+        model.generation_config.length_penalty = 1.0
+        assert translations != translator.best(["a k.", "b l."])

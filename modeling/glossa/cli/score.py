@@ -36,6 +36,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--target_language", help=meaning)
     parser.add_argument("--bleu_tokenizer", help="sacreBLEU's (default: that of the run, or of the target language)")
     parser.add_argument("--num_beams", type=int, nargs="+", help="beams (default: 1 and the model's own)")
+    meaning = "divide scores of beams by the length to this power, each in turn (default: the model's own)"
+    parser.add_argument("--length_penalty", type=float, nargs="+", metavar="X", help=meaning)
     parser.add_argument("--batch_tokens", type=int, default=4096, help="source tokens a batch (default: 4096)")
     parser.add_argument("--n_bootstrap", type=int, default=1000, help="resamples for intervals (default: 1000)")
     meaning = "bleu chrf ter (the default), rouge, cer (character error rate), wer (word error rate)"
@@ -173,13 +175,19 @@ def show_forced(report: dict) -> None:
 
 
 def load(names: list[str], arguments: argparse.Namespace) -> list:
-    """A translator for each number of beams."""
+    """A translator for each number of beams, and with beams for each length penalty."""
     from ..inference.ensemble import load_models
-    from ..inference.translator import Translator
+    from ..inference.translator import GenerateEngine, Translator
 
     model, tokenizer = load_models(names, "auto", _language(names[0], arguments))
     beams = arguments.num_beams or sorted({1, model.generation_config.num_beams or 1})
-    return [Translator(model, tokenizer, beam, batch_tokens=arguments.batch_tokens, shared=True) for beam in beams]
+    translators = []
+    for beam in beams:
+        for penalty in arguments.length_penalty or [None] if beam > 1 else [None]:
+            engine = GenerateEngine(model, tokenizer)
+            engine.length_penalty = penalty
+            translators.append(Translator(engine, tokenizer, beam, batch_tokens=arguments.batch_tokens, shared=True))
+    return translators
 
 
 def _language(name: str, arguments: argparse.Namespace) -> str | None:

@@ -57,6 +57,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     meaning = "code or name of the language to translate into, for a model of several"
     parser.add_argument("--target_language", metavar="CODE", help=meaning)
     parser.add_argument("--num_beams", type=int, help="beams; 1 is greedy (default: the model's own)")
+    meaning = "divide scores of beams by the length to this power (default: the model's own)"
+    parser.add_argument("--length_penalty", type=float, metavar="X", help=meaning)
     parser.add_argument("--num_return_sequences", type=int, default=1, help="translations a line (default: 1)")
     parser.add_argument("--batch_tokens", type=int, default=4096, help="source tokens a batch (default: 4096)")
     parser.add_argument("--no_split_sentences", action="store_true", help="for models that were trained on paragraphs")
@@ -138,11 +140,13 @@ def translate_file(arguments: argparse.Namespace) -> None:
 
 
 def build_translator(arguments: argparse.Namespace) -> "Translator":
-    from ..inference.translator import Translator
+    from ..inference.translator import Engine, GenerateEngine, Translator
 
     model, tokenizer = load(arguments.models, arguments.engine, arguments.target_language)
+    engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer)
+    engine.length_penalty = arguments.length_penalty
     return Translator(
-        model,
+        engine,
         tokenizer,
         num_beams=arguments.num_beams,
         num_return_sequences=arguments.num_return_sequences,

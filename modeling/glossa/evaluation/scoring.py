@@ -33,7 +33,7 @@ def score_translators(
     """
     results = {}
     for translator in translators:
-        name = decoding_name(translator.num_beams)
+        name = decoding_name(translator.num_beams, translator.engine.length_penalty)
         results[name] = score_translator(translator, pairs, tokenize, n_bootstrap)
         normalize = _normalizer(translator)
         if normalize is not None:
@@ -93,9 +93,10 @@ def score_translator(translator: Translator, pairs: Dataset, tokenize: str = "13
     }
 
 
-def decoding_name(num_beams: int) -> str:
-    """The name of a decoding method in tables."""
-    return "greedy" if num_beams == 1 else f"beam {num_beams}"
+def decoding_name(num_beams: int, length_penalty: float | None = None) -> str:
+    """The name of a decoding method in tables; with the length penalty if it is not the model's own."""
+    beams = "greedy" if num_beams == 1 else f"beam {num_beams}"
+    return beams if length_penalty is None else f"{beams}, length penalty {length_penalty:g}"
 
 
 def score_table(results: dict[str, dict]) -> str:

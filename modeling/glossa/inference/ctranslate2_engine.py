@@ -117,7 +117,7 @@ class CTranslate2Engine(Engine):
         return -(-sentences // self.workers)
 
     def _length_penalty(self, num_beams: int) -> float:
-        penalty = self.decoding.length_penalty
+        penalty = self.decoding.length_penalty if self.length_penalty is None else self.length_penalty
         return 0 if num_beams == 1 else 1 if penalty is None else penalty
 
     def _settings(self, num_beams: int, num_return_sequences: int, no_repeat_ngram_size: int) -> dict:

@@ -46,11 +46,13 @@ class Engine(ABC):
         num_beams: The model's default.
         split_sentences: Whether it must have one sentence at a time.
         length_ratio: Characters of a translation for each character of its source, in its training data; or None.
+        length_penalty: With beams, scores are divided by the length to this power; None is the model's default.
     """
 
     num_beams: int
     split_sentences: bool = True
     length_ratio: float | None = None
+    length_penalty: float | None = None
 
     @abstractmethod
     def translate(
@@ -82,12 +84,15 @@ class GenerateEngine(Engine):
         scores: bool = False,
         no_repeat_ngram_size: int = 0,
     ) -> list[Translation]:
+        options = dict(self.options)
+        if self.length_penalty is not None and num_beams > 1:
+            options["length_penalty"] = self.length_penalty
         found = self.pipeline.translate_batch(
             sources,
             num_beams=num_beams,
             num_return_sequences=num_return_sequences,
             return_scores=scores,
-            **self.options,
+            **options,
             **({"no_repeat_ngram_size": no_repeat_ngram_size} if no_repeat_ngram_size else {}),
         )
         return [Translation(entry["translation_text"], entry.get("score")) for entry in found]
