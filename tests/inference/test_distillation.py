@@ -7,7 +7,9 @@ import pytest
 
 from glossa.cli import distill
 from glossa.errors import GlossaError
+from glossa.export.ctranslate2_model import export_ctranslate2
 from glossa.inference.distillation import Counts, Job, Teacher, new_pairs
+from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translation
 from glossa.run_folder import RunFolder
 
@@ -110,6 +112,20 @@ def test_the_command_translates_what_the_teacher_was_trained_on(tiny_run, tmp_pa
     assert not held_out & {row["source"] for row in rows}
     assert {row["source"] for row in rows} <= {source for source, _ in original}
     assert "160 texts gave" in capsys.readouterr().out
+
+
+def test_exported_teachers(tiny_run, tmp_path):
+    for name, run in {"forward": tiny_run, "back": reversed_copy(tiny_run, tmp_path / "run")}.items():
+        export_ctranslate2(load_model(run), load_tokenizer(run), tmp_path / name)
+    (tmp_path / "pairs.tsv").write_text("a k.\tx y\nb l.\tz\n")
+    teachers = [str(tmp_path / name) for name in ("forward", "back")]
+    options = ["--engine", "ctranslate2", "--data_path", str(tmp_path / "pairs.tsv")]
+    distill.main([*teachers, *options, "--output", str(tmp_path / "pairs.jsonl")])
+    rows = written(tmp_path / "pairs.jsonl")
+    assert {row["origin"] for row in rows} == set(teachers)
+    for row in rows:
+        side, texts = ("source", {"a k.", "b l."}) if row["origin"] == teachers[0] else ("target", {"x y", "z"})
+        assert row[side] in texts
 
 
 def test_a_teacher_of_the_opposite_direction_makes_sources(tiny_run, tmp_path):

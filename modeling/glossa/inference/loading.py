@@ -49,10 +49,13 @@ def load_tokenizer(name: str) -> "PreTrainedTokenizerBase":
 def load_languages(name: str) -> tuple[str | None, str | None]:
     """The codes of source and target language of a model; None where it does not say them, or has several.
 
-    They are in its config, and for runs of earlier versions in their recipe. Raises `GlossaError` if the config does
-    not load.
+    They are in its config, for runs of earlier versions in their recipe, and for an exported engine in its tokenizer.
+    Raises `GlossaError` if config or tokenizer do not load.
     """
     check_name(name)
+    if (Path(name) / "model.bin").is_file():
+        said = load_tokenizer(name).init_kwargs
+        return said.get("src_lang"), said.get("tgt_lang")
     from transformers import AutoConfig
 
     from ..run_folder import RunFolder
