@@ -8,6 +8,7 @@ import pytest
 from glossa.cli import distill
 from glossa.errors import GlossaError
 from glossa.export.ctranslate2_model import export_ctranslate2
+from glossa.inference import translator
 from glossa.inference.distillation import Counts, Job, Teacher, new_pairs
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translation
@@ -114,7 +115,8 @@ def test_the_command_translates_what_the_teacher_was_trained_on(tiny_run, tmp_pa
     assert "160 texts gave" in capsys.readouterr().out
 
 
-def test_exported_teachers(tiny_run, tmp_path):
+def test_exported_teachers(tiny_run, tmp_path, monkeypatch):
+    monkeypatch.setattr(translator, "find_problem", lambda *_: "")  # the tiny model repeats words
     for name, run in {"forward": tiny_run, "back": reversed_copy(tiny_run, tmp_path / "run")}.items():
         export_ctranslate2(load_model(run), load_tokenizer(run), tmp_path / name)
     (tmp_path / "pairs.tsv").write_text("a k.\tx y\nb l.\tz\n")
