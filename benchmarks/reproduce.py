@@ -142,7 +142,7 @@ def train_row(arguments: argparse.Namespace, name: str, seed: int) -> None:
     metrics = RunFolder(output).metrics
     for split in ("validation", "test"):  # scores against the only reference, and what looks wrong
         metrics[split] = {
-            decoding: found["scores"]["single"] | {"implausible": found.get("implausible")}
+            decoding: found["scores"]["single"] | {name: found.get(name) for name in ("implausible", "length")}
             for decoding, found in metrics[split].items()
         }
     keep_result(arguments.results, place, metrics)

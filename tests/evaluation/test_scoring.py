@@ -46,6 +46,7 @@ def test_references_of_other_models_stay_as_they_are():
     assert result["sources"] == ["One cat sees two dogs.", "One bird sees ten cats!"]
     assert result["references"][1] == ["Un oiseau voit dix chats !", "L'oiseau voit dix chats."]
     assert result["implausible"] == {}
+    assert result["length"] == round((27 + 24) / (28 + 26), 4)
 
 
 def test_sources_that_cannot_be_translated_are_counted_and_left_out(caplog, documented):

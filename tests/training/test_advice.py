@@ -5,7 +5,7 @@ import pytest
 from datasets import Dataset
 
 from glossa import GlossaConfig
-from glossa.training.advice import advise, count_tokens, judge_vocabulary
+from glossa.training.advice import advise, count_tokens, judge_length, judge_vocabulary
 from glossa.training.arguments import parse_settings
 from glossa.training.run import train
 
@@ -45,6 +45,19 @@ def test_the_vocabulary_is_judged_by_the_pieces_that_are_learned():
     )
     large = numpy.array([0] * 260 + [100] * 1000 + [3] * 1000)
     assert "1,000 of 2,000 pieces" in judge_vocabulary(large) and "such as 1200" in judge_vocabulary(large)
+
+
+@pytest.mark.parametrize(
+    ("length", "beams", "words"),
+    [
+        (0.965, 5, ["with 5 beams have 96%", "a higher --length_penalty", "--num_beams 5"]),
+        (1.03, 4, ["with 4 beams have 103%", "a lower --length_penalty"]),
+        (0.98, 5, []), (1.02, 5, []), (0.5, 1, []),
+    ],
+)  # fmt: skip
+def test_the_length_of_translations_with_beams(length, beams, words):
+    advice = judge_length(length, beams)
+    assert bool(advice) == bool(words) and all(word in advice for word in words)
 
 
 def test_tokens_are_counted_on_both_sides_of_a_shared_vocabulary():

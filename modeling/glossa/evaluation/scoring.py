@@ -64,8 +64,9 @@ def score_translator(translator: Translator, pairs: Dataset, tokenize: str = "13
     """Translate each distinct source of `pairs` once and score it against its references.
 
     Returns `scores` (the output of [`TranslationMetric`]), `sources` and `translations` in order, `references` (a
-    list for each source), `num_beams`, the translation time in `seconds`, and as `implausible` the share of
-    translations of each kind that [`find_problem`] knows.
+    list for each source), `num_beams`, the translation time in `seconds`, as `length` the characters of the
+    translations over those of the first references, and as `implausible` the share of translations of each kind that
+    [`find_problem`] knows.
     """
     grouped = group_references(pairs)
     sources, references = [source for source, _ in grouped], [targets for _, targets in grouped]
@@ -86,6 +87,7 @@ def score_translator(translator: Translator, pairs: Dataset, tokenize: str = "13
         "num_beams": translator.num_beams,
         "scores": _score(translations, references, tokenize, n_bootstrap),
         "seconds": round(seconds, 2),
+        "length": round(sum(map(len, translations)) / max(sum(len(targets[0]) for targets in references), 1), 4),
         "implausible": rates((translation.problem for translation in found), len(found)),
         "sources": sources,
         "references": references,

@@ -10,6 +10,7 @@ SPIKE = 1.25  # times the lowest training loss so far
 OVERFITTING = 1.02  # times the lowest validation loss
 RARE = 100  # occurrences of a token that training needs (Gowda and May 2020, section 4.2)
 UNLEARNED = 260  # tokens of every byte-level BPE: four special ones and 256 bytes
+LENGTHS = 0.98, 1.02  # of translations, as shares of the references
 COMMON_SHARE = 0.95  # share of the vocabulary that should occur as often
 
 
@@ -70,6 +71,24 @@ def _average(bleu: Sequence[float], average: float | None) -> str:
             "--average_by best, or --average_checkpoints 0."
         )
     return ""
+
+
+def judge_length(length: float, beams: int) -> str:
+    """Advice if translations with beams are too short or too long; "" if not.
+
+    Args:
+        length: Their characters over those of the references.
+        beams: Their number.
+    """
+    shortest, longest = LENGTHS
+    if beams == 1 or shortest <= length <= longest:
+        return ""
+    wanted = "higher" if length < shortest else "lower"
+    return (
+        f"Validation translations with {beams} beams have {length:.0%} of the characters of the references: a "
+        f"{wanted} --length_penalty may be better. Try some: glossa score RUN --split validation --num_beams {beams} "
+        "--length_penalty 0.6 1 1.4 1.8."
+    )
 
 
 def count_tokens(rows: Dataset, config: PreTrainedConfig) -> numpy.ndarray:

@@ -29,7 +29,7 @@ from ..inference.loading import load_tokenizer, set_languages
 from ..inference.translator import Translator
 from ..plots import draw_curves
 from ..run_folder import RunFolder
-from .advice import advise, count_tokens, judge_vocabulary
+from .advice import advise, count_tokens, judge_length, judge_vocabulary
 from .arguments import Settings
 from .averaging import average_into, choose_checkpoints
 from .building import build_model, build_tokenizer, build_trainer
@@ -210,6 +210,8 @@ def _advice(settings: Settings, trainer: GlossaTrainer, metrics: dict) -> list[s
         greedy["scores"]["single"]["bleu"]["score"] if greedy and settings.training.average_checkpoints else None
     )
     lines = advise(trainer.state.log_history, averaged)
+    decodings = metrics.get("validation", {}).values()
+    lines += [judge_length(found["length"], found["num_beams"]) for found in decodings]
     learned = settings.translator.init_from is None and settings.tokenizer.tokenizer is None
     if learned and settings.tokenizer.tokenizer_model == "bpe" and "labels" in trainer.train_dataset.column_names:
         config: Any = trainer.model.config
