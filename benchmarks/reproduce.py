@@ -50,11 +50,15 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "vocabulary-10k": ("multi30k-en-de", SHORT | {"vocab_size": "10000"}),
         "dropout-0.2": ("multi30k-en-de", SHORT | {"dropout": "0.2"}),
     },
-    # The optimizer of the matrices, in six passes; Muon at 0.01 is the first row of the next table.
+    # The optimizer, in six passes; Muon at 0.01 is the first row of the next table.
     "optimizers": {
         "adamw": ("multi30k-en-de", SIX | {"muon_learning_rate": "null"}),
         "muon-0.02": ("multi30k-en-de", SIX | {"muon_learning_rate": "2e-2"}),
         "muon-0.05": ("multi30k-en-de", SIX | {"muon_learning_rate": "5e-2"}),
+        "schedule-free": (
+            "multi30k-en-de",
+            SIX | {"muon_learning_rate": "null", "optim": "schedule_free_adamw", "lr_scheduler_type": "constant"},
+        ),
     },
     # Latent attention and experts at the parameters or at the operations of the recipe, in six passes, Muon at 0.01.
     "architectures": {

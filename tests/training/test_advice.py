@@ -52,7 +52,7 @@ def test_the_vocabulary_is_judged_by_the_pieces_that_are_learned():
     [
         (0.965, 5, ["with 5 beams have 96%", "a higher --length_penalty", "--num_beams 5"]),
         (1.03, 4, ["with 4 beams have 103%", "a lower --length_penalty"]),
-        (0.98, 5, []), (1.02, 5, []), (0.5, 1, []),
+        (0.98, 5, []), (1.02, 5, []), (0.9, 1, []), (0.6, 5, []), (1.6, 5, []),
     ],
 )  # fmt: skip
 def test_the_length_of_translations_with_beams(length, beams, words):

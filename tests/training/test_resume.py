@@ -158,6 +158,19 @@ def test_true_starts_continues_and_ends(tmp_path, tiny_settings, monkeypatch):
     assert all(kept[name].equal(last[name]) for name in last)
 
 
+def test_a_run_without_a_schedule_continues_exactly(tmp_path, tiny_settings):
+    """The optimizer of Defazio et al. 2024 evaluates and saves an average, and trains on from other weights."""
+    changes = {"optim": "schedule_free_adamw", "lr_scheduler_type": "constant", "load_best_model_at_end": False}
+    whole = train(parse_settings(tiny_settings(tmp_path / "whole", max_steps=15, **changes)))
+    train(parse_settings(tiny_settings(tmp_path / "part", max_steps=10, **changes)))
+    changes["resume_from_checkpoint"] = "true"
+    part = train(parse_settings(tiny_settings(tmp_path / "part", max_steps=15, **changes)))
+    first, second = (load_file(folder / "model.safetensors") for folder in (whole, part))
+    assert all(first[name].equal(second[name]) for name in first)
+    losses = [[row["eval_loss"] for row in RunFolder(run).history if "eval_loss" in row] for run in (whole, part)]
+    assert losses[0] == losses[1] and len(losses[0]) == 3
+
+
 def test_a_finished_model_without_checkpoints_is_not_overwritten(tmp_path, tiny_settings):
     weights = tmp_path / "run" / "model.safetensors"
     weights.parent.mkdir()

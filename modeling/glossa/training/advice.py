@@ -10,7 +10,8 @@ SPIKE = 1.25  # times the lowest training loss so far
 OVERFITTING = 1.02  # times the lowest validation loss
 RARE = 100  # occurrences of a token that training needs (Gowda and May 2020, section 4.2)
 UNLEARNED = 260  # tokens of every byte-level BPE: four special ones and 256 bytes
-LENGTHS = 0.98, 1.02  # of translations, as shares of the references
+LENGTHS = 0.98, 1.02  # of good translations, as shares of the references
+BROKEN = 0.7, 1.5  # beyond these the model has learned too little for a length penalty to help
 COMMON_SHARE = 0.95  # share of the vocabulary that should occur as often
 
 
@@ -74,14 +75,14 @@ def _average(bleu: Sequence[float], average: float | None) -> str:
 
 
 def judge_length(length: float, beams: int) -> str:
-    """Advice if translations with beams are too short or too long; "" if not.
+    """Advice if translations with beams are somewhat too short or too long; "" if not.
 
     Args:
         length: Their characters over those of the references.
         beams: Their number.
     """
     shortest, longest = LENGTHS
-    if beams == 1 or shortest <= length <= longest:
+    if beams == 1 or shortest <= length <= longest or not BROKEN[0] <= length <= BROKEN[1]:
         return ""
     wanted = "higher" if length < shortest else "lower"
     return (
