@@ -12,10 +12,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from accelerate import DistributedType, state
 from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, Std
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
+from benchmarks.devices import use_fsdp_on_cpus
 from glossa.cli.train import main
 from glossa.training.run import train
 from glossa.training.trainer import GlossaTrainer
@@ -78,7 +78,7 @@ def _work(folder, arguments, environment, dies):
     logging.basicConfig(level=logging.INFO, format="%(message)s")  # as the command does
     os.environ |= environment
     rank, first = int(os.environ["RANK"]), os.environ["TORCHELASTIC_RESTART_COUNT"] == "0"
-    batches, step, start = [], GlossaTrainer.training_step, state.PartialState.__init__
+    batches, step = [], GlossaTrainer.training_step
 
     def training_step(self, model, inputs, *args, **kwargs):
         labels = [[token for token in row if token >= 0] for row in inputs["labels"].tolist()]
@@ -88,15 +88,9 @@ def _work(folder, arguments, environment, dies):
             os.kill(os.getpid(), signal.SIGKILL)
         return step(self, model, inputs, *args, **kwargs)
 
-    def with_gpus(self, *args, **kwargs):
-        """Accelerate uses FSDP on several GPUs only."""
-        start(self, *args, **kwargs)
-        if self._shared_state["distributed_type"] == DistributedType.MULTI_CPU:  # later it is FSDP
-            self._shared_state["distributed_type"] = DistributedType.MULTI_GPU
-
     GlossaTrainer.training_step = training_step
     if "ACCELERATE_USE_FSDP" in environment:
-        state.PartialState.__init__ = with_gpus
+        use_fsdp_on_cpus()
     main([*arguments, "--ddp_backend", "gloo"])
     (Path(folder) / f"batches-{rank}.json").write_text(json.dumps(batches))
 
