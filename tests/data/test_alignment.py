@@ -93,6 +93,16 @@ def test_a_pair_does_not_explain_itself():
     assert scored(sources, targets)[7] == 0
 
 
+def test_a_score_depends_on_its_own_pair_alone():
+    sources, targets, _ = translations(1200, 60)
+    sources[3] = "?"
+    learned = Alignment(Dataset.from_dict({"source": sources, "target": targets}))
+    scores = learned.scores(sources, targets, range(1200))
+    assert scores[3] == 0
+    for row in (3, 4, 7):
+        assert learned.scores([sources[row]], [targets[row]], [row]) == pytest.approx([scores[row]])
+
+
 def test_little_is_learned_from_very_long_pairs(monkeypatch):
     monkeypatch.setattr(alignment, "LINKS", 30_000)
     learned = []

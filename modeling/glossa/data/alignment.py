@@ -154,7 +154,7 @@ def _vocabulary(texts: Texts) -> dict[str, int]:
 def _side(texts: Texts, vocabulary: dict[str, int]) -> Side:
     found = [[vocabulary[word] for word in _words(text) if word in vocabulary] for text in texts]
     ids = numpy.fromiter((number for numbers in found for number in numbers), numpy.int32)
-    return Side(ids, numpy.array([len(numbers) for numbers in found]))
+    return Side(ids, numpy.array([len(numbers) for numbers in found], dtype=numpy.int64))
 
 
 def _pairs(side: Side) -> numpy.ndarray:
