@@ -17,11 +17,11 @@ from glossa.training.sizing import adopt_choices, choose_settings, limit_passes
 NAMES = ("vocab_size", "d_model", "encoder_layers", "num_train_epochs", "learning_rate")
 
 
-def chosen(pairs, *argv, device="cpu"):
+def chosen(pairs, *argv, device="cpu", texts=()):
     settings = parse_settings(list(argv))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(settings.training), "device", property(lambda self: torch.device(device)))
-        choose_settings(settings, pairs)
+        choose_settings(settings, pairs, texts)
     return settings
 
 
@@ -49,6 +49,41 @@ def test_a_gpu_trains_the_base_model_on_many_pairs():
     assert values(chosen(29_000, device="cuda"))[:3] == [4_000, 128, 4]
     assert values(chosen(1_000_000, device="cuda")) == [16_000, 512, 6, 12, 1e-3]
     assert values(chosen(10_000_000, device="cuda")) == [32_000, 512, 6, 4, 1e-3]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "hours", "expected"),
+    [
+        # 165,000 pairs of 40 characters, 10 tokens: 1.3 times 1.65 million tokens in a second a thousand are 2,145
+        # seconds a pass, and ten times that with the width of 256.
+        (165_000, 12, [8_000, 256, 4, 12, 1e-3]),
+        (165_000, 11.9, [4_000, 128, 4, 12, 4e-3]),  # not quite two passes
+        (165_000, 0.1, [2_000, 128, 4, 12, 4e-3]),  # the smallest, of which less than two passes fit
+        (10_000_000, 180.6, [16_000, 256, 4, 1, 1e-3]),  # half a pass is enough where one is wanted
+        (10_000_000, 180.5, [4_000, 128, 4, 1, 4e-3]),
+    ],
+)
+def test_a_smaller_model_where_time_is_short(monkeypatch, pairs, hours, expected):
+    monkeypatch.setattr(sizing, "seconds_per_token", lambda settings, size: 1e-3 * (10 if size.width == 256 else 1))
+    settings = chosen(pairs, "--hours", str(hours), texts=["x" * 30, "x" * 50])
+    assert values(settings) == expected
+    assert settings.model.dropout == (0.15 if pairs == 165_000 else 0.1), "that of so many pairs"
+
+
+def test_the_size_is_not_chosen_by_time_where_a_part_of_it_is_given(monkeypatch):
+    monkeypatch.setattr(sizing, "seconds_per_token", lambda *_: pytest.fail("not needed"))
+    assert values(chosen(165_000, "--hours", "0.1", "--d_model", "64", texts=["x"]))[:2] == [8_000, 64]
+    assert values(chosen(165_000, texts=["x"]))[:2] == [8_000, 256]
+
+
+def test_time_of_a_token_by_a_trial(monkeypatch):
+    ticks = iter(range(1000))
+    monkeypatch.setattr(sizing.time, "perf_counter", lambda: float(next(ticks)))  # every step takes one second
+    before = torch.get_rng_state()
+    settings = parse_settings(["--batch_tokens", "200"])
+    tiny = sizing.Size(1_000, 290, 32, 48, 1, 2, 0.2, 3, 2e-3)
+    assert sizing.seconds_per_token(settings, tiny) == 1 / 200
+    assert torch.get_rng_state().equal(before)
 
 
 def test_what_is_given_stays_and_what_belongs_to_it_too():

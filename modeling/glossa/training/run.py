@@ -84,7 +84,8 @@ def _train(run: RunFolder, settings: Settings) -> None:
     if checkpoint is not None:
         check_data(checkpoint, data_report.fingerprints)
     elif settings.given is not None:
-        choose_settings(settings, data_report.stream.get("rows", len(data["train"])))
+        some = data["train"].select(range(0, len(data["train"]), max(len(data["train"]) // 1000, 1)))["target"]
+        choose_settings(settings, data_report.stream.get("rows", len(data["train"])), some)
     saved = load_tokenizer(str(checkpoint)) if checkpoint else None
     tokenizer = with_languages(saved, settings) if saved is not None else build_tokenizer(settings, data)
     model = build_model(settings, tokenizer)

@@ -1,9 +1,10 @@
-"""Settings by the number of training pairs, for runs without a recipe, and passes by the time allowed."""
+"""Settings by the number of training pairs and the time allowed, for runs without a recipe, and passes by the time."""
 
 import logging
 import math
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -11,6 +12,8 @@ from accelerate.utils import broadcast_object_list
 from transformers import SchedulerType
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
+from ..configuration_glossa import GlossaConfig
+from ..modeling_glossa import GlossaForConditionalGeneration
 from ..run_folder import RunFolder
 from .arguments import Settings
 from .cpu import trial_step
@@ -19,6 +22,9 @@ from .trainer import GlossaTrainer
 logger = logging.getLogger(__name__)
 
 TRIAL_BATCHES = 8  # of the first epoch, evenly spaced
+TRIAL_LENGTH = 20  # tokens of each side, before there is a vocabulary
+CHARACTERS = 4  # of a token, about
+PASSES = 2  # a model that sees fewer, and less than half of what it should, is too large for the time allowed
 OVERHEAD = 1.3  # of the optimizer, evaluations and checkpoints; the trial has only forward and backward passes
 # Settings that belong together: where one of a group is given, the others of the group are not chosen either. Those
 # after the bar are not chosen, but decide about the group.
@@ -53,8 +59,8 @@ class Size:
     passes: float
     learning_rate: float
 
-    def settings(self) -> dict:
-        """The chosen settings by name."""
+    def dimensions(self) -> dict:
+        """The settings of the model by name."""
         chosen: dict[str, Any] = {
             "vocab_size": self.vocab_size,
             "d_model": self.width,
@@ -63,6 +69,11 @@ class Size:
         for side in ("encoder", "decoder"):
             chosen |= {f"{side}_layers": self.layers, f"{side}_attention_heads": self.heads}
             chosen |= {f"{side}_ffn_dim": self.ffn}
+        return chosen
+
+    def settings(self) -> dict:
+        """The chosen settings by name."""
+        chosen = self.dimensions()
         chosen |= {"dropout": self.dropout, "num_train_epochs": self.passes, "learning_rate": self.learning_rate}
         chosen |= {
             "warmup_steps": 0.1,
@@ -89,14 +100,57 @@ ON_GPU = (
 )
 
 
-def choose_settings(settings: Settings, pairs: int) -> None:
-    """Set what `settings.given` leaves open, by the number of training pairs and the device."""
+def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -> None:
+    """Set what `settings.given` leaves open, by the number of training pairs, the device and the hours.
+
+    `texts` are some of the targets.
+    """
     device = settings.training.device.type
-    size = next(size for size in (ON_CPU if device == "cpu" else ON_GPU) if pairs <= size.pairs)
+    sizes = ON_CPU if device == "cpu" else ON_GPU
+    number = next(number for number, size in enumerate(sizes) if pairs <= size.pairs)
+    size = sizes[number]
+    if settings.training.hours is not None and size.dimensions().keys() <= _open(settings):
+        tokens = pairs * sum(map(len, texts)) / max(len(texts), 1) / CHARACTERS
+        size = size_within(settings, sizes[: number + 1], tokens)
     chosen = {name: value for name, value in size.settings().items() if name in _open(settings)}
     settings.update(chosen)
     shown = " ".join(f"--{name} {getattr(value, 'value', value)}" for name, value in chosen.items())
     logger.info("Chosen for %s training pairs on a %s: %s", f"{pairs:,}", device.upper(), shown)
+
+
+def size_within(settings: Settings, sizes: Sequence[Size], tokens: float) -> Size:
+    """The largest of `sizes` of which enough passes over so many tokens fit into the hours, else the smallest.
+
+    Dropout and passes are those of the last size, which the number of pairs asks for.
+    """
+    wanted = sizes[-1]
+    enough = min(PASSES, wanted.passes / 2)
+    chosen = wanted
+    for chosen in reversed(sizes):
+        seconds = [OVERHEAD * tokens * seconds_per_token(settings, chosen)]
+        broadcast_object_list(seconds)  # all processes must build the same model
+        passes = 3600 * settings.training.hours / max(seconds[0], 1e-9)  # type: ignore[operator]
+        logger.info("Width %d: about %.2g passes fit into %g hours.", chosen.width, passes, settings.training.hours)
+        if passes >= enough:
+            break
+    return replace(chosen, dropout=wanted.dropout, passes=wanted.passes)
+
+
+def seconds_per_token(settings: Settings, size: Size) -> float:
+    """Time of forward and backward passes for a target token, by a new model of this size on one batch."""
+    device = settings.training.device
+    with torch.random.fork_rng():
+        model = GlossaForConditionalGeneration(GlossaConfig(**size.dimensions())).train()
+        model.to(device)  # type: ignore[arg-type]
+        sentences = max(settings.training.batch_tokens // TRIAL_LENGTH, 1)
+        ids = torch.randint(4, size.vocab_size, (sentences, TRIAL_LENGTH), device=device)
+        step = trial_step(model, {"input_ids": ids, "labels": ids}, settings.training.bf16)
+        step()  # allocates memory
+        started = time.perf_counter()
+        step()
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+    return (time.perf_counter() - started) / ids.numel()
 
 
 def adopt_choices(settings: Settings) -> None:
