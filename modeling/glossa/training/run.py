@@ -211,8 +211,9 @@ def _advice(settings: Settings, trainer: GlossaTrainer, metrics: dict) -> list[s
         greedy["scores"]["single"]["bleu"]["score"] if greedy and settings.training.average_checkpoints else None
     )
     lines = advise(trainer.state.log_history, averaged)
-    decodings = metrics.get("validation", {}).values()
-    lines += [judge_length(found["length"], found["num_beams"]) for found in decodings]
+    if settings.translator.objective == "translation":
+        decodings = metrics.get("validation", {}).values()
+        lines += [judge_length(found["length"], found["num_beams"]) for found in decodings]
     learned = settings.translator.init_from is None and settings.tokenizer.tokenizer is None
     if learned and settings.tokenizer.tokenizer_model == "bpe" and "labels" in trainer.train_dataset.column_names:
         config: Any = trainer.model.config
