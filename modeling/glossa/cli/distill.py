@@ -112,7 +112,7 @@ def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
         recipe = RunFolder(first).recipe
         if not recipe:
             raise GlossaError(f"{first} does not say what it was trained on. Give --data_path.")
-        if (source, target) != own:
+        if None not in own and (source, target) != own:
             raise GlossaError(
                 f"{first} was trained on pairs from {own[0]} to {own[1]}, not from {source} to {target}. Name a "
                 "teacher of that direction first, or give --data_path."
