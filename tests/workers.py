@@ -69,7 +69,8 @@ def torchrun(folder, arguments, dies, launcher=("--standalone",), processes=2):
     settings = {"folder": str(folder), "arguments": arguments, "environment": {}, "dies": dies}
     return subprocess.Popen(
         [*command, json.dumps(settings)],
-        env=os.environ | {"OMP_NUM_THREADS": "1"}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from benchmarks import reproduce
 from benchmarks.__main__ import main
 from benchmarks.reproduce import data_settings, find_result, read_results, settings_of, table_lines, write_table
 from glossa.errors import GlossaError
+from glossa.inference import translator
 from glossa.run_folder import RunFolder
 from glossa.training.arguments import parse_settings
 
@@ -100,7 +101,8 @@ def test_a_row_is_trained_and_kept(tmp_path, monkeypatch, tiny_pairs, tiny_setti
     assert set(found["metrics"]["test"]["greedy"]) >= {"bleu", "chrf", "ter"}
     assert found["metrics"]["steps"] > 0 and "| one | 1 |" in table_lines(arguments)
 
-    # A row that is also trained on translations by the model of the first.
+    # A row that is also trained on translations by the model of the first, which repeats words.
+    monkeypatch.setattr(translator, "find_problem", lambda *_: "")
     reproduce.TABLES["tiny"]["two"] = (str(recipe), {})
     monkeypatch.setattr(reproduce, "TEACHERS", {"two": ("one",)})
     reproduce.train_row(arguments, "two", 1)
