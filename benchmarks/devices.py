@@ -4,8 +4,8 @@ A turn trains the recipe's model for some steps, in processes that `torchrun` st
 thread of the CPU. A step has equally many batches in every turn: with more processes fewer are accumulated. The
 numbers of processes take turns. Any setting of `glossa train` may follow the recipe.
 
-`--fsdp` adds turns with the launch file for FSDP. Accelerate uses FSDP on several GPUs only, so without them these
-turns tell it that there are some. FSDP was not made for CPUs: the speed of such a turn says little.
+`--fsdp` adds turns with the launch file for FSDP. Accelerate uses FSDP on several GPUs only; without GPUs these turns
+make it treat CPUs as GPUs, and their speed says little.
 """
 
 import argparse
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"{state['load_average']:.1f} before; {arguments.rounds} rounds of {arguments.steps} steps")
 
 
-def turn(processes: int, steps: int, settings: list[str], fsdp: bool = False) -> dict:
+def turn(processes: int, steps: int, settings: list[str], fsdp: bool) -> dict:
     """What the main one of `processes` processes measures."""
     with tempfile.TemporaryDirectory() as folder:
         launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(processes)]
@@ -74,7 +74,7 @@ def turn(processes: int, steps: int, settings: list[str], fsdp: bool = False) ->
 
 
 def use_fsdp_on_cpus() -> None:
-    """Make Accelerate believe that several processes on CPUs have GPUs, since it uses FSDP on several GPUs only."""
+    """Make Accelerate treat CPUs as GPUs, since it uses FSDP on several GPUs only."""
     start = PartialState.__init__
 
     def with_gpus(self, *args, **kwargs) -> None:

@@ -154,6 +154,8 @@ def measure(dataset: str, config: str, stretch: str) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     rows = []
+    if min(arguments.rows) < 200_000:
+        raise GlossaError(f"--rows has {min(arguments.rows)}; a pass of fewer than 200000 rows has too few windows.")
     for count in arguments.rows:
         with tempfile.TemporaryDirectory() as folder:
             generate(Path(folder), count)

@@ -181,9 +181,12 @@ def load(names: list[str], arguments: argparse.Namespace) -> list:
 
     model, tokenizer = load_models(names, "auto", _language(names[0], arguments))
     beams = arguments.num_beams or sorted({1, model.generation_config.num_beams or 1})
+    penalties = arguments.length_penalty or [None]
+    if arguments.length_penalty and max(beams) == 1:
+        raise GlossaError(f"--length_penalty is for beams, but {names[0]} is scored without. Give --num_beams 5, say.")
     translators = []
     for beam in beams:
-        for penalty in arguments.length_penalty or [None] if beam > 1 else [None]:
+        for penalty in penalties if beam > 1 else [None]:
             engine = GenerateEngine(model, tokenizer)
             engine.length_penalty = penalty
             translators.append(Translator(engine, tokenizer, beam, batch_tokens=arguments.batch_tokens, shared=True))

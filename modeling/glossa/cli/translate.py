@@ -145,6 +145,8 @@ def build_translator(arguments: argparse.Namespace) -> "Translator":
     model, tokenizer = load(arguments.models, arguments.engine, arguments.target_language)
     engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer)
     engine.length_penalty = arguments.length_penalty
+    if arguments.length_penalty is not None and (arguments.num_beams or engine.num_beams) == 1:
+        raise GlossaError("--length_penalty is for beams, but the search is greedy. Give --num_beams 5, say.")
     return Translator(
         engine,
         tokenizer,

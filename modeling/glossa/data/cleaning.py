@@ -137,7 +137,9 @@ def _clean_split(split: str, source: Loaded, title: str, report: DataReport, see
     if examples:
         logger.warning("%s: %d malformed rows dropped, the first: %s", title, counts["malformed"], examples[0])
     if not len(kept):
-        logger.warning("%s: every pair is also in an earlier source.", title)
+        filtered = len(dropped.get("filter_alignment", ())) > 0
+        why = "no pair is left after filter_alignment" if filtered else "every pair is also in an earlier source"
+        logger.warning("%s: %s.", title, why)
     pairs = checked.select_columns(["source", "target"]).select(kept)
     plausibility.check_malformed(split, counts, examples, arguments)
     if sides and len(kept):
