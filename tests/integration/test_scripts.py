@@ -209,7 +209,9 @@ class TestWithAModel:
         greedy = ["--num_beams", 1, "--length_penalty", 2]
         assert "is scored without. Give --num_beams 5" in call("score.py", tiny_run, *greedy)
         write(tmp_path / "in.txt", b"a k.\n")
-        assert "the search is greedy" in call("translate.py", tiny_run, "--input", "in.txt", *greedy)
+        assert "is for a search with beams. Give --num_beams too" in call(
+            "translate.py", tiny_run, "--input", "in.txt", *greedy
+        )
 
     def test_translate_with_a_length_penalty(self, call, tiny_run, tmp_path):
         write(tmp_path / "in.txt", b"a k.\nb l.\n")

@@ -57,7 +57,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     meaning = "code or name of the language to translate into, for a model of several"
     parser.add_argument("--target_language", metavar="CODE", help=meaning)
     parser.add_argument("--num_beams", type=int, help="beams; 1 is greedy (default: the model's own)")
-    meaning = "divide scores of beams by the length to this power (default: the model's own)"
+    meaning = "with --num_beams, divide scores by the length to this power (default: the model's own)"
     parser.add_argument("--length_penalty", type=float, metavar="X", help=meaning)
     parser.add_argument("--num_return_sequences", type=int, default=1, help="translations a line (default: 1)")
     parser.add_argument("--batch_tokens", type=int, default=4096, help="source tokens a batch (default: 4096)")
@@ -77,6 +77,8 @@ def main(argv: list[str]) -> None:
     arguments = parse(argv)
     for name in [*arguments.models, *([arguments.rerank] if arguments.rerank else [])]:
         check_name(name)
+    if arguments.length_penalty is not None and (arguments.num_beams or 1) == 1:
+        raise GlossaError("--length_penalty is for a search with beams. Give --num_beams too, such as 5.")
     if arguments.rerank and arguments.num_return_sequences < 2:
         raise GlossaError(
             f"--rerank chooses among several translations, but --num_return_sequences is "
@@ -145,8 +147,6 @@ def build_translator(arguments: argparse.Namespace) -> "Translator":
     model, tokenizer = load(arguments.models, arguments.engine, arguments.target_language)
     engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer)
     engine.length_penalty = arguments.length_penalty
-    if arguments.length_penalty is not None and (arguments.num_beams or engine.num_beams) == 1:
-        raise GlossaError("--length_penalty is for beams, but the search is greedy. Give --num_beams 5, say.")
     return Translator(
         engine,
         tokenizer,
