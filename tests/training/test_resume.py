@@ -46,7 +46,10 @@ def test_a_recipe_with_the_old_name_of_a_setting_is_the_same(tmp_path, tiny_sett
     saved = settings.recipe()
     saved["key_value_heads"] = saved.pop("num_key_value_heads")
     (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(saved))
-    check_settings(tmp_path / "checkpoint-2", settings)
+    assert (
+        check_settings(RunFolder(tmp_path), settings)["num_key_value_heads"]
+        is settings.recipe()["num_key_value_heads"]
+    )
 
 
 @pytest.mark.parametrize("changes", [{"split_seed": 7}, {"max_train_samples": 100}, {"test_size": 10}])
@@ -144,6 +147,9 @@ def test_true_starts_continues_and_ends(tmp_path, tiny_settings, monkeypatch):
     started = []
     monkeypatch.setattr(training_run, "build_trainer", lambda *args: started.append(args))
     train(parse_settings(arguments))
+    other = tiny_settings(tmp_path / "run", max_steps=4, resume_from_checkpoint="true", **QUICK | {"dropout": 0.4})
+    with pytest.raises(GlossaError, match=r"run was trained with other settings: dropout was .* and is 0\.4"):
+        train(parse_settings(other))
     assert not started, "a finished run is left alone"
     monkeypatch.undo()
     # As after a kill between the last step of a longer run and its scores.

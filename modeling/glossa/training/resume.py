@@ -100,13 +100,26 @@ def _same_length(run: RunFolder, settings: Settings) -> bool:
     return all(run.recipe.get(name) == settings.recipe().get(name) for name in ("num_train_epochs", "max_steps"))
 
 
-def check_settings(checkpoint: Path, settings: Settings) -> None:
-    """Raise `GlossaError`, with each difference, where the run of `checkpoint` had other settings that must stay."""
-    saved, current = RunFolder(checkpoint.parent).recipe, settings.recipe()
+def check_checkpoint(checkpoint: Path, settings: Settings) -> None:
+    """Raise `GlossaError` where `checkpoint` cannot be continued with the settings."""
+    saved = check_settings(RunFolder(checkpoint.parent), settings)
+    if not saved:
+        return
+    _check_step(checkpoint, saved.get("gradient_accumulation_steps", 1), settings)
+    if is_stream(settings.data):
+        _check_places(checkpoint, settings)
+
+
+def check_settings(run: RunFolder, settings: Settings) -> dict[str, Any]:
+    """The settings of `run`, under today's names.
+
+    Raises `GlossaError`, with each difference, where the run had other settings that must stay.
+    """
+    saved, current = run.recipe, settings.recipe()
     saved = {catalog.RENAMED.get(name, name): value for name, value in saved.items()}
     if not saved:
-        logger.warning("%s has no recipe to compare the settings with.", checkpoint.parent)
-        return
+        logger.warning("%s has no recipe to compare the settings with.", run.path)
+        return saved
     fixed = [
         name
         for name, setting in catalog.settings().items()
@@ -121,12 +134,10 @@ def check_settings(checkpoint: Path, settings: Settings) -> None:
     ]
     if differences:
         raise GlossaError(
-            f"{checkpoint.parent} was trained with other settings: {'; '.join(differences)}. Give the settings of its "
+            f"{run.path} was trained with other settings: {'; '.join(differences)}. Give the settings of its "
             "recipe.yaml, or start a new run, with --init_from to start from its weights."
         )
-    _check_step(checkpoint, saved.get("gradient_accumulation_steps", 1), settings)
-    if is_stream(settings.data):
-        _check_places(checkpoint, settings)
+    return saved
 
 
 def _check_step(checkpoint: Path, saved_accumulation: int, settings: Settings) -> None:

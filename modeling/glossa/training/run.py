@@ -38,7 +38,15 @@ from .preflight import check_before_data
 from .pretraining import pretraining_collator, train_part, validation_loss
 from .preview import preview
 from .progress import duration
-from .resume import check_data, check_settings, final_state, fingerprints, is_finished, starting_point
+from .resume import (
+    check_checkpoint,
+    check_data,
+    check_settings,
+    final_state,
+    fingerprints,
+    is_finished,
+    starting_point,
+)
 from .reuse import with_languages
 from .sharding import whole_model
 from .sizing import adopt_choices, choose_settings, limit_passes
@@ -56,6 +64,7 @@ def train(settings: Settings) -> Path:
     run = RunFolder(settings.training.output_dir)
     adopt_choices(settings)
     if is_finished(settings):
+        check_settings(run, settings)
         logger.info("%s is finished; there is nothing to resume.", run.path)
         return run.path
     check_before_data(settings)
@@ -71,7 +80,7 @@ def _train(run: RunFolder, settings: Settings) -> None:
             logger.warning("%s was not written to its end and is removed.", partial)
     ended = None
     if checkpoint is not None:
-        check_settings(checkpoint, settings)
+        check_checkpoint(checkpoint, settings)
         ended = final_state(checkpoint, settings)
     set_seed(settings.training.seed)
     pretrains = settings.translator.objective != "translation"
