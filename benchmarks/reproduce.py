@@ -30,7 +30,7 @@ from .timing import machine, table
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "results.md"
-SHORT = {"num_train_epochs": "12"}
+SHORT = {"num_train_epochs": "12", "bf16": "true"}
 SIX = {"num_train_epochs": "6"}
 LOW = SIX | {"muon_learning_rate": "1e-2"}  # lower than the recipe's
 LATENT = {"num_key_value_heads": "null", "kv_lora_rank": "64", "qk_rope_head_dim": "16"}
@@ -48,6 +48,8 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "vocabulary-2k": ("multi30k-en-de", SHORT | {"vocab_size": "2000"}),
         "vocabulary-10k": ("multi30k-en-de", SHORT | {"vocab_size": "10000"}),
         "dropout-0.2": ("multi30k-en-de", SHORT | {"dropout": "0.2"}),
+        "dropout-0.4": ("multi30k-en-de", SHORT | {"dropout": "0.4"}),
+        "half-batch": ("multi30k-en-de", SHORT | {"gradient_accumulation_steps": "1"}),
     },
     # The optimizer, in six passes; Muon at 0.01 is the first row of the next table.
     "optimizers": {
@@ -75,7 +77,10 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "glossa": ("multi30k-en-de", {}),
         "glossa-fr": ("multi30k-en-de", {"target_language": "fr"}),
         # German to English, for the next row.
-        "reverse": ("multi30k-en-de", SHORT | {"source_language": "de", "target_language": "en"}),
+        "reverse": (
+            "multi30k-en-de",
+            {"num_train_epochs": "12", "source_language": "de", "target_language": "en"},
+        ),
         # About as many steps as `glossa`, on three times the pairs.
         "diversified": ("multi30k-en-de", {"vocab_size": "2000", "num_train_epochs": "10"}),
     },
