@@ -40,11 +40,12 @@ def test_the_vocabulary_is_judged_by_the_pieces_that_are_learned():
     assert judge_vocabulary(counts) == ""
     counts[-6] = 99
     assert judge_vocabulary(counts) == (
-        "6 of 100 pieces occur fewer than 100 times in training: a smaller --vocab_size, such as 300, may translate "
-        "better."
+        "6 of 100 learned pieces occur fewer than 100 times in training: a --vocab_size below 360, such as 300, may "
+        "translate better."
     )
     large = numpy.array([0] * 260 + [100] * 1000 + [3] * 1000)
-    assert "1,000 of 2,000 pieces" in judge_vocabulary(large) and "such as 1200" in judge_vocabulary(large)
+    advice = judge_vocabulary(large)
+    assert "1,000 of 2,000 learned pieces" in advice and "below 2260, such as 1200" in advice
 
 
 @pytest.mark.parametrize(

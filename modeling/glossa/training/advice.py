@@ -116,6 +116,6 @@ def judge_vocabulary(counts: numpy.ndarray) -> str:
         return ""
     smaller = (UNLEARNED + common) // 100 * 100
     return (
-        f"{len(pieces) - common:,} of {len(pieces):,} pieces occur fewer than {RARE} times in training: a smaller "
-        f"--vocab_size, such as {max(smaller, 300)}, may translate better."
+        f"{len(pieces) - common:,} of {len(pieces):,} learned pieces occur fewer than {RARE} times in training: a "
+        f"--vocab_size below {len(counts)}, such as {max(smaller, 300)}, may translate better."
     )

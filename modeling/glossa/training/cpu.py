@@ -95,10 +95,7 @@ def describe_bf16(capabilities: Mapping, bf16: bool) -> str:
     if capabilities.get("amx_bf16") or capabilities.get("amx_tile"):
         support, advice = "AMX", "bf16 is fast here"
     elif capabilities.get("avx512_bf16"):
-        support, advice = (
-            "AVX512-BF16 but no AMX",
-            "bf16 multiplies large matrices faster; narrow models may gain nothing",
-        )
+        support, advice = "AVX512-BF16 but no AMX", "bf16 is faster here, most of all for wide models"
     else:
         return f"{name}: no AMX and no AVX512-BF16, so bf16 is emulated and slow." + bf16 * " Leave out --bf16."
     return f"{name} has {support}: {advice}{'' if bf16 else ' (--bf16 true)'}."
