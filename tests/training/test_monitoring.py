@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from glossa.run_folder import RunFolder
-from glossa.training.monitoring import Speedometer, measure_fit
+from glossa.training.monitoring import Speedometer, TrainingTime, measure_fit
 
 BATCHES = [
     {"input_ids": torch.tensor([[5, 6, 1]]), "labels": torch.tensor([[7, 8, 1]])},
@@ -56,3 +56,13 @@ def test_the_log_of_a_run_has_them(tiny_run):
     assert entries
     for entry in entries:
         assert entry["plain_loss"] > 0 and 0 <= entry["token_accuracy"] <= 1 and entry["utilization"] > 0
+
+
+def test_training_time():
+    times = iter([10.0, 14.0, 16.0])
+    clock = TrainingTime(lambda: next(times))
+    assert clock.seconds == 0
+    clock.on_train_begin(None, None, None)
+    assert clock.state() == {"args": {}, "attributes": {"before": 4.0}}
+    clock.before = 100.0
+    assert clock.seconds == 106

@@ -1,5 +1,6 @@
 """Continuing a run: only with its own settings and data, and safely as the only command of an automatic restart."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -244,3 +245,58 @@ def test_checkpoints_that_were_cut_short_are_removed(resume, tmp_path, caplog):
     (partial / "model.safetensors").write_bytes(b"x")
     resume()
     assert f"{partial} was not written to its end and is removed." in caplog.text and not partial.exists()
+
+
+# BLEU is 0 at every evaluation, so the first one is the best.
+HOPELESS = {"learning_rate": 1e-12, "eval_steps": 1, "save_steps": 1, "logging_steps": 1, "warmup_steps": 0}
+
+
+def evaluations(run):
+    return [entry["step"] for entry in RunFolder(run).history if "eval_bleu" in entry]
+
+
+def test_the_patience_goes_on(tmp_path, tiny_settings):
+    patient = HOPELESS | {"early_stopping_patience": 3}
+    whole = train(parse_settings(tiny_settings(tmp_path / "whole", max_steps=10, **patient)))
+    assert evaluations(whole) == [1, 2, 3, 4]
+    train(parse_settings(tiny_settings(tmp_path / "part", max_steps=3, **patient)))
+    settings = tiny_settings(tmp_path / "part", max_steps=10, resume_from_checkpoint="true", **patient)
+    assert evaluations(train(parse_settings(settings))) == [1, 2, 3, 4]
+
+
+def test_patience_can_be_added_and_changed(tmp_path, tiny_settings):
+    train(parse_settings(tiny_settings(tmp_path / "run", max_steps=2, **HOPELESS)))
+    again = {"resume_from_checkpoint": "true"} | HOPELESS
+    settings = tiny_settings(tmp_path / "run", max_steps=4, early_stopping_patience=5, **again)
+    assert evaluations(train(parse_settings(settings))) == [1, 2, 3, 4]
+    # Steps 3 and 4 were counted; the third without a better score is step 5.
+    settings = tiny_settings(tmp_path / "run", max_steps=9, early_stopping_patience=3, **again)
+    assert evaluations(train(parse_settings(settings))) == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("steps", [2, 3], ids=["no step left", "a step left"])
+def test_time_and_energy_before_the_checkpoint_count(tmp_path, tiny_settings, steps):
+    run = RunFolder(train(parse_settings(tiny_settings(tmp_path / "run", max_steps=2, **HOPELESS))))
+    state = run.checkpoints()[-1] / "trainer_state.json"
+    saved = json.loads(state.read_text())
+    assert (
+        0 < saved["stateful_callbacks"]["TrainingTime"]["attributes"]["before"] < run.metrics["training_seconds"] + 0.1
+    )
+    saved["stateful_callbacks"]["TrainingTime"]["attributes"]["before"] = 5000.0
+    saved["stateful_callbacks"]["EnergyMeter"]["attributes"]["joules"] = 3.6e6
+    state.write_text(json.dumps(saved))
+    (run.path / "metrics.json").unlink()  # as after a kill before the scores
+    settings = tiny_settings(tmp_path / "run", max_steps=steps, resume_from_checkpoint="true", **HOPELESS)
+    metrics = RunFolder(train(parse_settings(settings))).metrics
+    assert 5000 <= metrics["training_seconds"] < 6000
+    assert metrics.get("energy_kwh", 1) >= 1  # absent on machines without counters
+
+
+def test_a_checkpoint_of_an_older_version_knows_no_time(tmp_path, tiny_settings):
+    run = RunFolder(train(parse_settings(tiny_settings(tmp_path / "run", max_steps=2, **HOPELESS))))
+    for checkpoint in run.checkpoints():
+        state = json.loads((checkpoint / "trainer_state.json").read_text())
+        del state["stateful_callbacks"]["TrainingTime"], state["stateful_callbacks"]["EnergyMeter"]
+        (checkpoint / "trainer_state.json").write_text(json.dumps(state))
+    settings = tiny_settings(tmp_path / "run", max_steps=3, resume_from_checkpoint="true", **HOPELESS)
+    assert RunFolder(train(parse_settings(settings))).metrics["steps"] == 3

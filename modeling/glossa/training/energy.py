@@ -4,12 +4,13 @@ import ctypes
 from pathlib import Path
 
 from transformers import TrainerCallback
+from transformers.trainer_callback import ExportableState
 
 POWERCAP = Path("/sys/class/powercap")
 
 
-class EnergyMeter(TrainerCallback):
-    """Adds up the energy of CPUs (RAPL) and NVIDIA GPUs (NVML) during training.
+class EnergyMeter(TrainerCallback, ExportableState):
+    """Adds up the energy of CPUs (RAPL) and NVIDIA GPUs (NVML) during training, also before it was continued.
 
     The counters cover the whole machine: they include other programs, but not memory, fans and power supply. They are
     read at every log entry, since the CPU's counters overflow several times a day.
@@ -34,6 +35,9 @@ class EnergyMeter(TrainerCallback):
         self._last = now
 
     on_train_end = on_log
+
+    def state(self) -> dict:
+        return {"args": {}, "attributes": {"joules": self.joules}}
 
     def metrics(self) -> dict[str, float | str]:
         """`energy_kwh` and a description of its `energy_source`; empty if nothing could be measured."""

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 
 import torch
 from torch import nn
+from transformers import TrainerCallback
+from transformers.trainer_callback import ExportableState
 
 FIT_TOKENS = 1024  # of a batch, padding included; all logits of a whole batch may not fit into memory
 
@@ -31,6 +33,29 @@ def measure_fit(model: nn.Module, batches: list[dict[str, torch.Tensor]]) -> dic
         tokens += count
     model.train(was_training)
     return {"plain_loss": loss / tokens, "token_accuracy": right / tokens} if tokens else {}
+
+
+class TrainingTime(TrainerCallback, ExportableState):
+    """Seconds of training, evaluations included. Checkpoints hold them, so that those of a continued run add up.
+
+    Args:
+        clock: Gives seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter):
+        self.clock = clock
+        self.before = 0.0  # in earlier processes
+        self.started: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        return self.before + (0.0 if self.started is None else self.clock() - self.started)
+
+    def on_train_begin(self, args, state, control, **kwargs):
+        self.started = self.clock()
+
+    def state(self) -> dict:
+        return {"args": {}, "attributes": {"before": self.seconds}}
 
 
 class Speedometer:

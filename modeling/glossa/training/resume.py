@@ -6,7 +6,8 @@ from typing import Any
 
 import xxhash
 from datasets import DatasetDict
-from transformers.trainer_callback import TrainerState
+from transformers import Trainer, TrainerCallback
+from transformers.trainer_callback import ExportableState, TrainerState
 
 from ..data.mixture import FILTERS
 from ..data.streams import is_stream
@@ -94,6 +95,30 @@ def final_state(checkpoint: Path, settings: Settings) -> TrainerState | None:
         return None
     state = TrainerState.load_from_json(str(checkpoint / CHECKPOINT_STATE))
     return state if state.global_step >= state.max_steps else None
+
+
+class RestoreCallbacks(TrainerCallback):
+    """At the start of training, see [`restore_callbacks`]."""
+
+    def __init__(self, trainer: Trainer):
+        self.trainer = trainer
+
+    def on_train_begin(self, args, state, control, **kwargs):
+        restore_callbacks(self.trainer, state)
+
+
+def restore_callbacks(trainer: Trainer, state: TrainerState) -> None:
+    """Continue with what the trainer's callbacks knew at the checkpoint of `state`, such as the patience used up.
+
+    The Trainer's own `restore_callback_states_from_checkpoint` would bring back their settings too, which may have
+    changed. Without this, it cannot save with a callback that the checkpoint lacks.
+    """
+    states: Any = state.stateful_callbacks
+    for callback in trainer.callback_handler.callbacks:
+        if isinstance(callback, ExportableState):
+            saved = states.setdefault(type(callback).__name__, callback.state())
+            for name, value in saved["attributes"].items():
+                setattr(callback, name, value)
 
 
 def _same_length(run: RunFolder, settings: Settings) -> bool:

@@ -1,7 +1,6 @@
 """A whole run: from settings to a folder with a trained and scored translator."""
 
 import logging
-import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -34,17 +33,20 @@ from .arguments import Settings
 from .averaging import average_into, choose_checkpoints
 from .building import build_model, build_tokenizer, build_trainer
 from .cpu import available_cores, choose_threads, describe_bf16, trial_step
+from .monitoring import TrainingTime
 from .preflight import check_before_data
 from .pretraining import pretraining_collator, train_part, validation_loss
 from .preview import preview
 from .progress import duration
 from .resume import (
+    RestoreCallbacks,
     check_checkpoint,
     check_data,
     check_settings,
     final_state,
     fingerprints,
     is_finished,
+    restore_callbacks,
     starting_point,
 )
 from .reuse import with_languages
@@ -134,7 +136,9 @@ def _train(run: RunFolder, settings: Settings) -> None:
 def fit(
     settings: Settings, trainer: GlossaTrainer, checkpoint: Path | None = None, ended: TrainerState | None = None
 ) -> float:
-    """Train and put the final weights into the trainer's model. Returns the training time in seconds.
+    """Train and put the final weights into the trainer's model.
+
+    Returns the seconds of training, those before `checkpoint` included.
 
     Args:
         settings: Of the run.
@@ -143,14 +147,17 @@ def fit(
         ended: The state of `checkpoint` if no step is left.
     """
     arguments = settings.training
-    started = time.perf_counter()
+    clock = TrainingTime()
+    trainer.add_callback(clock)
+    trainer.add_callback(RestoreCallbacks(trainer))
     if checkpoint is not None and ended is not None:
         trainer.state = ended
+        restore_callbacks(trainer, ended)
         best = ended.best_model_checkpoint if arguments.load_best_model_at_end else None
         trainer.load_weights(Path(best) if best and Path(best).is_dir() else checkpoint)
     else:
         trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
-    seconds = time.perf_counter() - started
+    seconds = clock.seconds
     if arguments.average_checkpoints:
         chosen = choose_checkpoints(
             Path(arguments.output_dir),
