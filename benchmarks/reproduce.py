@@ -46,6 +46,7 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "bpe-dropout": ("multi30k-en-de", SHORT | {"bpe_dropout": "0.1"}),
         "vocabulary-1k": ("multi30k-en-de", SHORT | {"vocab_size": "1000"}),
         "vocabulary-2k": ("multi30k-en-de", SHORT | {"vocab_size": "2000"}),
+        "vocabulary-8k": ("multi30k-en-de", SHORT | {"vocab_size": "8000"}),
         "vocabulary-10k": ("multi30k-en-de", SHORT | {"vocab_size": "10000"}),
         "dropout-0.2": ("multi30k-en-de", SHORT | {"dropout": "0.2"}),
         "dropout-0.4": ("multi30k-en-de", SHORT | {"dropout": "0.4"}),
@@ -245,8 +246,12 @@ def write_table(page: Path, name: str, lines: str) -> None:
 
 
 def _commit() -> str:
-    """The commit of this repository; with "+" if files differ from it."""
+    """The commit of this repository; with "+" if other files than that of the results differ from it."""
     git = ["git", "-C", str(DOCS.parent)]
     commit = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
-    changed = subprocess.run([*git, "status", "--porcelain", "--untracked-files=no"], capture_output=True, text=True)
+    changed = subprocess.run(
+        [*git, "status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs/results.json"],
+        capture_output=True,
+        text=True,
+    )
     return commit.stdout.strip() + "+" * bool(changed.stdout.strip()) if commit.returncode == 0 else "unknown"
