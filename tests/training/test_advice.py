@@ -36,16 +36,16 @@ def test_each_advice_has_its_sign(history, average, words):
 
 
 def test_the_vocabulary_is_judged_by_the_pieces_that_are_learned():
-    counts = numpy.array([0] * 260 + [100] * 95 + [99] * 5)
+    counts = numpy.array([0] * 260 + [10] * 50 + [9] * 50)
     assert judge_vocabulary(counts) == ""
-    counts[-6] = 99
+    counts[309] = 9
     assert judge_vocabulary(counts) == (
-        "6 of 100 learned pieces occur fewer than 100 times in training: a --vocab_size below 360, such as 300, may "
+        "51 of 100 learned pieces occur fewer than 10 times in training: a --vocab_size below 360, such as 300, may "
         "translate better."
     )
-    large = numpy.array([0] * 260 + [100] * 1000 + [3] * 1000)
+    large = numpy.array([0] * 260 + [10] * 1000 + [3] * 1001)
     advice = judge_vocabulary(large)
-    assert "1,000 of 2,000 learned pieces" in advice and "below 2260, such as 1200" in advice
+    assert "1,001 of 2,001 learned pieces" in advice and "below 2261, such as 1200" in advice
 
 
 @pytest.mark.parametrize(
