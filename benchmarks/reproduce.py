@@ -30,8 +30,10 @@ from .timing import machine, table
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "results.md"
-SHORT = {"num_train_epochs": "12", "bf16": "true"}
-SIX = {"num_train_epochs": "6"}
+BF16 = {"bf16": "true"}
+SHORT = BF16 | {"num_train_epochs": "12"}
+FOUR_THOUSAND = {"vocab_size": "4000"}
+SIX = FOUR_THOUSAND | {"num_train_epochs": "6"}
 LOW = SIX | {"muon_learning_rate": "1e-2"}  # lower than the recipe's
 LATENT = {"num_key_value_heads": "null", "kv_lora_rank": "64", "qk_rope_head_dim": "16"}
 EXPERTS = {"num_local_experts": "4", "num_experts_per_tok": "1"}
@@ -46,7 +48,7 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "bpe-dropout": ("multi30k-en-de", SHORT | {"bpe_dropout": "0.1"}),
         "vocabulary-1k": ("multi30k-en-de", SHORT | {"vocab_size": "1000"}),
         "vocabulary-2k": ("multi30k-en-de", SHORT | {"vocab_size": "2000"}),
-        "vocabulary-8k": ("multi30k-en-de", SHORT | {"vocab_size": "8000"}),
+        "vocabulary-4k": ("multi30k-en-de", SHORT | FOUR_THOUSAND),
         "vocabulary-10k": ("multi30k-en-de", SHORT | {"vocab_size": "10000"}),
         "dropout-0.2": ("multi30k-en-de", SHORT | {"dropout": "0.2"}),
         "dropout-0.4": ("multi30k-en-de", SHORT | {"dropout": "0.4"}),
@@ -73,25 +75,28 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         ),
     },
     "multi30k": {
-        "published-recipe": ("multi30k-en-de-tiny", {}),
-        "published-recipe-fr": ("multi30k-en-de-tiny", {"target_language": "fr"}),
-        "glossa": ("multi30k-en-de", {}),
-        "glossa-fr": ("multi30k-en-de", {"target_language": "fr"}),
-        # German to English, for the next row.
-        "reverse": (
+        "published-recipe": ("multi30k-en-de-tiny", BF16),
+        "published-recipe-fr": ("multi30k-en-de-tiny", BF16 | {"target_language": "fr"}),
+        "glossa": ("multi30k-en-de", BF16),
+        "glossa-fr": ("multi30k-en-de", BF16 | {"target_language": "fr"}),
+        "glossa-4k": ("multi30k-en-de", FOUR_THOUSAND),
+        # German to English, for the rows `diversified`.
+        "reverse-4k": (
             "multi30k-en-de",
-            {"num_train_epochs": "12", "source_language": "de", "target_language": "en"},
+            FOUR_THOUSAND | {"num_train_epochs": "12", "source_language": "de", "target_language": "en"},
         ),
         # About as many steps as `glossa`, on three times the pairs.
-        "diversified": ("multi30k-en-de", {"vocab_size": "2000", "num_train_epochs": "10"}),
+        "diversified": ("multi30k-en-de", BF16 | {"num_train_epochs": "10"}),
+        "diversified-2k": ("multi30k-en-de", {"vocab_size": "2000", "num_train_epochs": "10"}),
+        "r-drop": ("multi30k-en-de", BF16 | {"r_drop_alpha": "5", "num_train_epochs": "40"}),
     },
     "multi30k-cased": {
-        "glossa": ("multi30k-en-de", {}),
-        "glossa-fr": ("multi30k-en-de", {"target_language": "fr"}),
+        "glossa": ("multi30k-en-de", BF16),
+        "glossa-fr": ("multi30k-en-de", BF16 | {"target_language": "fr"}),
     },
 }
 # Rows that are also trained on translations of the training pairs, by the models of other rows with the same seed.
-TEACHERS = {"diversified": ("glossa", "reverse")}
+TEACHERS = {name: ("glossa-4k", "reverse-4k") for name in ("diversified", "diversified-2k")}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
