@@ -5,7 +5,7 @@ Shapes in comments: N positions, D width of the states, V vocabulary size.
 
 import torch
 
-CHUNKS = {"cpu": 256, "cuda": 4096}  # labels: as many as fit a CPU's cache; as many as keep a GPU busy
+CHUNKS = {"cpu": 128, "cuda": 4096}  # labels: as many as fit a CPU's cache; as many as keep a GPU busy
 
 
 def smoothed_cross_entropy(
@@ -129,11 +129,10 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
                 probabilities.copy_(gradient)
                 torch.log_softmax(probabilities, -1, out=probabilities)
                 total += _smoothed_costs(probabilities, targets, smoothing).sum() / passes
-                divergence = _divergence_to_gradient(probabilities, alpha) if passes == 2 else None
-                _costs_to_gradient(probabilities, targets, smoothing)
-                if divergence is not None:
-                    total += divergence[0]
-                    probabilities.div_(2).add_(divergence[1])
+                if passes == 2:
+                    total += _r_drop_to_gradient(probabilities, targets, smoothing, alpha / 4)
+                else:
+                    _costs_to_gradient(probabilities, targets, smoothing)
                 gradient.copy_(probabilities)
                 if state_gradient is not None:
                     state_gradient[:, chunk] = (gradient @ output_layer).view(passes, -1, weight.shape[1])
@@ -159,24 +158,34 @@ def _costs_to_gradient(
     log_probabilities: torch.Tensor, targets: torch.Tensor, smoothing: tuple[float, int | None]
 ) -> None:
     """Replace log-probabilities [N, V] by the gradient of the smoothed costs: softmax minus smoothed distribution."""
-    label, everywhere = _masses(log_probabilities.shape[-1], smoothing)
-    log_probabilities.exp_().sub_(everywhere)
-    log_probabilities[torch.arange(len(targets), device=targets.device), targets] -= label
+    _subtract_labels(log_probabilities.exp_(), targets, smoothing)
+
+
+def _subtract_labels(
+    values: torch.Tensor, targets: torch.Tensor, smoothing: tuple[float, int | None], factor: float = 1.0
+) -> None:
+    """Subtract `factor` times the smoothed distribution of each target [N] from `values` [N, V]."""
+    label, everywhere = _masses(values.shape[-1], smoothing)
+    values.sub_(factor * everywhere)
+    values[torch.arange(len(targets), device=targets.device), targets] -= factor * label
     if smoothing[1] is not None:
-        log_probabilities[:, smoothing[1]] += everywhere
+        values[:, smoothing[1]] += factor * everywhere
 
 
-def _divergence_to_gradient(log_probabilities: torch.Tensor, alpha: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """R-Drop's divergence term of the two passes in log-probabilities [2N, V], and its gradient [2N, V].
+def _r_drop_to_gradient(
+    log_probabilities: torch.Tensor, targets: torch.Tensor, smoothing: tuple[float, int | None], factor: float
+) -> torch.Tensor:
+    """Replace log-probabilities [2N, V] of the two passes by the gradient of half the costs and `factor` times J.
 
-    With J = KL(p || q) + KL(q || p) the term is alpha / 4 x J, and the gradient of J by the logits of p is
-    p (g - sum(p g)) + p - q, where g = log p - log q.
+    Returns `factor` times J = KL(p || q) + KL(q || p). With g = log p - log q the gradient of J by the logits of p is
+    p (g - sum(p g)) + p - q, and that of q is q (sum(q g) - g) + q - p.
     """
     first, second = log_probabilities.chunk(2)
     gap = first - second
-    p, q = first.exp(), second.exp()
-    difference = p - q
-    term = alpha / 4 * (difference * gap).sum()
-    of_first = p * (gap - (p * gap).sum(-1, keepdim=True)) + difference
-    of_second = q * ((q * gap).sum(-1, keepdim=True) - gap) - difference
-    return term, torch.cat((of_first, of_second)).mul_(alpha / 4)
+    p, q = log_probabilities.exp_().chunk(2)
+    mean_of_p, mean_of_q = (torch.linalg.vecdot(pass_, gap).unsqueeze(-1) for pass_ in (p, q))
+    of_p = (p * (factor * (1 - mean_of_p) + 0.5)).addcmul_(p, gap, value=factor).sub_(q, alpha=factor)
+    of_q = (q * (factor * (1 + mean_of_q) + 0.5)).addcmul_(q, gap, value=-factor).sub_(p, alpha=factor)
+    torch.cat((of_p, of_q), out=log_probabilities)
+    _subtract_labels(log_probabilities, targets, smoothing, 0.5)
+    return factor * (mean_of_p - mean_of_q).sum()
