@@ -8,13 +8,15 @@ docs/results.md with `--write`.
 FOLDER has Multi30k (Elliott et al. 2016, 2017) in files such as `train.en.gz`, and in its folder `tok` as the
 literature scores it: lowercased, punctuation normalized, tokenized by Moses, in files such as
 `train.lc.norm.tok.en.gz`. BLEU of this text is computed without further tokenization. The tables named cased take the
-text as it is.
+text as it is. The table `anki` needs `--anki FILE` instead: `fra-eng.zip` of manythings.org/anki.
 """
 
 import argparse
 import json
+import random
 import re
 import subprocess
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -26,83 +28,19 @@ from glossa.training.arguments import parse_settings
 from glossa.training.catalog import read_recipe
 from glossa.training.run import train
 
+from .rows import RANDOM_SPLITS, TABLES, TEACHERS
 from .timing import machine, table
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "results.md"
-BF16 = {"bf16": "true"}
-SHORT = BF16 | {"num_train_epochs": "12"}
-FOUR_THOUSAND = {"vocab_size": "4000"}
-SIX = FOUR_THOUSAND | {"num_train_epochs": "6"}
-LOW = SIX | {"muon_learning_rate": "1e-2"}  # lower than the recipe's
-LATENT = {"num_key_value_heads": "null", "kv_lora_rank": "64", "qk_rope_head_dim": "16"}
-EXPERTS = {"num_local_experts": "4", "num_experts_per_tok": "1"}
-# Tables of rows: a name, the recipe and the settings that differ from it.
-TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
-    # Each means alone, in short runs, against the recipe.
-    "means": {
-        "recipe": ("multi30k-en-de", SHORT),
-        "adamw": ("multi30k-en-de", SHORT | {"muon_learning_rate": "null"}),
-        "r-drop": ("multi30k-en-de", SHORT | {"r_drop_alpha": "5"}),
-        "ema": ("multi30k-en-de", SHORT | {"ema_decay": "0.999"}),
-        "bpe-dropout": ("multi30k-en-de", SHORT | {"bpe_dropout": "0.1"}),
-        "vocabulary-1k": ("multi30k-en-de", SHORT | {"vocab_size": "1000"}),
-        "vocabulary-2k": ("multi30k-en-de", SHORT | {"vocab_size": "2000"}),
-        "vocabulary-4k": ("multi30k-en-de", SHORT | FOUR_THOUSAND),
-        "vocabulary-10k": ("multi30k-en-de", SHORT | {"vocab_size": "10000"}),
-        "dropout-0.2": ("multi30k-en-de", SHORT | {"dropout": "0.2"}),
-        "dropout-0.4": ("multi30k-en-de", SHORT | {"dropout": "0.4"}),
-        "half-batch": ("multi30k-en-de", SHORT | {"gradient_accumulation_steps": "1"}),
-    },
-    # The optimizer, in six passes; Muon at 0.01 is the first row of the next table.
-    "optimizers": {
-        "adamw": ("multi30k-en-de", SIX | {"muon_learning_rate": "null"}),
-        "muon-0.02": ("multi30k-en-de", SIX | {"muon_learning_rate": "2e-2"}),
-        "muon-0.05": ("multi30k-en-de", SIX | {"muon_learning_rate": "5e-2"}),
-        "schedule-free": (
-            "multi30k-en-de",
-            SIX | {"muon_learning_rate": "null", "optim": "schedule_free_adamw", "lr_scheduler_type": "constant"},
-        ),
-    },
-    # Latent attention and experts at the parameters or at the operations of the recipe, in six passes, Muon at 0.01.
-    "architectures": {
-        "dense": ("multi30k-en-de", LOW),
-        "latent-attention": ("multi30k-en-de", LOW | LATENT),
-        "experts-equal-operations": ("multi30k-en-de", LOW | EXPERTS),
-        "experts-equal-parameters": (
-            "multi30k-en-de",
-            LOW | EXPERTS | {"encoder_ffn_dim": "64", "decoder_ffn_dim": "64"},
-        ),
-    },
-    "multi30k": {
-        "published-recipe": ("multi30k-en-de-tiny", BF16),
-        "published-recipe-fr": ("multi30k-en-de-tiny", BF16 | {"target_language": "fr"}),
-        "glossa": ("multi30k-en-de", BF16),
-        "glossa-fr": ("multi30k-en-de", BF16 | {"target_language": "fr"}),
-        "glossa-4k": ("multi30k-en-de", FOUR_THOUSAND),
-        # German to English, for the rows `diversified`.
-        "reverse-4k": (
-            "multi30k-en-de",
-            FOUR_THOUSAND | {"num_train_epochs": "12", "source_language": "de", "target_language": "en"},
-        ),
-        # About as many steps as `glossa`, on three times the pairs.
-        "diversified": ("multi30k-en-de", BF16 | {"num_train_epochs": "10"}),
-        "diversified-2k": ("multi30k-en-de", {"vocab_size": "2000", "num_train_epochs": "10"}),
-        "r-drop": ("multi30k-en-de", BF16 | {"r_drop_alpha": "5", "num_train_epochs": "40"}),
-    },
-    "multi30k-cased": {
-        "glossa": ("multi30k-en-de", BF16),
-        "glossa-fr": ("multi30k-en-de", BF16 | {"target_language": "fr"}),
-    },
-}
-# Rows that are also trained on translations of the training pairs, by the models of other rows with the same seed.
-TEACHERS = {name: ("glossa-4k", "reverse-4k") for name in ("diversified", "diversified-2k")}
+HELD_OUT = 1_650  # pairs of each held-out split at random: a hundredth, as in Glossa's own split
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("table", choices=TABLES, help="the table to make")
     parser.add_argument("--rows", nargs="+", metavar="NAME", help="train these rows only (default: all)")
     parser.add_argument("--output_dir", type=Path, default=Path("runs/reproduce"), help="folder of the runs")
+    parser.add_argument("--anki", type=Path, metavar="FILE", help="fra-eng.zip; to train the table anki")
     add_results_arguments(parser)
 
 
@@ -164,12 +102,9 @@ def train_row(arguments: argparse.Namespace, name: str, seed: int) -> None:
 
 def train_model(arguments: argparse.Namespace, name: str, seed: int) -> Path:
     """Train, or resume, the model of a row with one seed, after its teachers; returns its folder."""
-    if arguments.multi30k is None:
-        raise GlossaError(f"Row {name} is not in {arguments.results}; give --multi30k FOLDER to train it.")
     recipe, changes = TABLES[arguments.table][name]
     output = arguments.output_dir / arguments.table / f"{name}-{seed}"
-    languages = changes.get("source_language", "en"), changes.get("target_language", "de")
-    settings = [recipe, *data_settings(arguments.multi30k, *languages, "cased" in arguments.table)]
+    settings = [recipe, *row_data(arguments, name, output, seed)]
     settings += [word for setting, value in changes.items() for word in (f"--{setting}", value)]
     settings += ["--seed", str(seed), "--output_dir", str(output), "--resume_from_checkpoint", "true"]
     if arguments.cpu_threads:
@@ -180,6 +115,36 @@ def train_model(arguments: argparse.Namespace, name: str, seed: int) -> Path:
         settings += ["--data_path", str(translate_pairs(arguments, teachers, output.with_suffix(".jsonl")))]
     train(parse_settings(settings))
     return output
+
+
+def row_data(arguments: argparse.Namespace, name: str, output: Path, seed: int) -> list[str]:
+    """The settings of a row's data. Raises `GlossaError` if its files are not given."""
+    anki = arguments.table == "anki"
+    given, option = (arguments.anki, "--anki FILE") if anki else (arguments.multi30k, "--multi30k FOLDER")
+    if given is None:
+        raise GlossaError(f"Row {name} is not in {arguments.results}; give {option} to train it.")
+    if name in RANDOM_SPLITS:
+        return split_at_random(given, output.with_name(f"{output.name}-data"), seed)
+    if anki:
+        return ["--data_path", str(given), "--report_to", "none"]
+    changes = TABLES[arguments.table][name][1]
+    languages = changes.get("source_language", "en"), changes.get("target_language", "de")
+    return data_settings(given, *languages, "cased" in arguments.table)
+
+
+def split_at_random(archive: Path, folder: Path, seed: int) -> list[str]:
+    """The settings for files in `folder`, made here, of Anki's pairs, of which some are held out at random."""
+    with zipfile.ZipFile(archive) as opened:
+        lines = opened.read("fra.txt").decode("utf-8").strip().split("\n")
+    random.Random(seed).shuffle(lines)
+    parts = {"validation": lines[:HELD_OUT], "test": lines[HELD_OUT : 2 * HELD_OUT], "data": lines[2 * HELD_OUT :]}
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = ["--dataset", "files", "--report_to", "none"]
+    for part, chosen in parts.items():
+        file = folder / f"{part}.txt"
+        file.write_text("\n".join(chosen), encoding="utf-8")
+        settings += [f"--{part}_path", str(file)]
+    return settings
 
 
 def translate_pairs(arguments: argparse.Namespace, teachers: list[Path], pairs: Path) -> Path:

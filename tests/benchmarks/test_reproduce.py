@@ -2,13 +2,23 @@
 
 import json
 import re
+import zipfile
 from argparse import Namespace
+from pathlib import Path
 
 import pytest
 
 from benchmarks import reproduce
 from benchmarks.__main__ import main
-from benchmarks.reproduce import data_settings, find_result, read_results, settings_of, table_lines, write_table
+from benchmarks.reproduce import (
+    data_settings,
+    find_result,
+    read_results,
+    settings_of,
+    split_at_random,
+    table_lines,
+    write_table,
+)
 from glossa.errors import GlossaError
 from glossa.inference import translator
 from glossa.run_folder import RunFolder
@@ -46,6 +56,21 @@ def test_text_is_tokenized_or_as_it_is(tmp_path):
     assert (cased.data.target_language, cased.translator.bleu_tokenizer) == ("de", "auto")
 
 
+def test_pairs_are_held_out_at_random(tmp_path, monkeypatch):
+    lines = [f"source {number}\tcible {number}" for number in range(20)]
+    with zipfile.ZipFile(tmp_path / "fra-eng.zip", "w") as archive:
+        archive.writestr("fra.txt", "\n".join(lines))
+    monkeypatch.setattr(reproduce, "HELD_OUT", 3)
+    settings = split_at_random(tmp_path / "fra-eng.zip", tmp_path / "split", seed=1)
+    read = parse_settings(["anki-en-fr", *settings]).data
+    assert read.dataset == "files"
+    parts = [Path(path).read_text().splitlines() for path in (*read.data_path, *read.validation_path, *read.test_path)]
+    assert [len(part) for part in parts] == [14, 3, 3]
+    assert sorted(sum(parts, [])) == sorted(lines) and sum(parts, []) != lines
+    assert split_at_random(tmp_path / "fra-eng.zip", tmp_path / "split", seed=1) == settings
+    assert Path(read.test_path[0]).read_text().splitlines() == parts[2]  # the seed decides
+
+
 def test_a_result_counts_only_with_its_seed_and_todays_settings(arguments):
     assert find_result(arguments, "adamw", 2)["row"] == "adamw"
     assert find_result(arguments, "adamw", 1) is None
@@ -81,6 +106,8 @@ def test_unknown_rows_and_missing_data_are_refused(arguments):
         main([*command, "muon"])
     with pytest.raises(GlossaError, match=r"Row r-drop is not in .*; give --multi30k FOLDER"):
         main([*command, "r-drop"])
+    with pytest.raises(GlossaError, match=r"Row glossa is not in .*; give --anki FILE"):
+        main(["reproduce", "anki", "--results", str(arguments.results), "--rows", "glossa"])
 
 
 @pytest.mark.slow

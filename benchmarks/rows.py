@@ -1,0 +1,82 @@
+"""The rows of the tables of `python -m benchmarks reproduce`: a recipe, and the settings that differ from it."""
+
+BF16 = {"bf16": "true"}
+SHORT = BF16 | {"num_train_epochs": "12"}
+FOUR_THOUSAND = {"vocab_size": "4000"}
+SIX = FOUR_THOUSAND | {"num_train_epochs": "6"}
+FEW = BF16 | {"max_train_samples": "10000", "num_train_epochs": "24", "warmup_steps": "0.1"}
+LOW = SIX | {"muon_learning_rate": "1e-2"}  # lower than the recipe's
+LATENT = {"num_key_value_heads": "null", "kv_lora_rank": "64", "qk_rope_head_dim": "16"}
+EXPERTS = {"num_local_experts": "4", "num_experts_per_tok": "1"}
+# Tables of rows: a name, the recipe and the settings that differ from it.
+TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
+    # Each means alone, in short runs, against the recipe.
+    "means": {
+        "recipe": ("multi30k-en-de", SHORT),
+        "adamw": ("multi30k-en-de", SHORT | {"muon_learning_rate": "null"}),
+        "r-drop": ("multi30k-en-de", SHORT | {"r_drop_alpha": "5"}),
+        "ema": ("multi30k-en-de", SHORT | {"ema_decay": "0.999"}),
+        "bpe-dropout": ("multi30k-en-de", SHORT | {"bpe_dropout": "0.1"}),
+        "vocabulary-1k": ("multi30k-en-de", SHORT | {"vocab_size": "1000"}),
+        "vocabulary-2k": ("multi30k-en-de", SHORT | {"vocab_size": "2000"}),
+        "vocabulary-4k": ("multi30k-en-de", SHORT | FOUR_THOUSAND),
+        "vocabulary-10k": ("multi30k-en-de", SHORT | {"vocab_size": "10000"}),
+        "dropout-0.2": ("multi30k-en-de", SHORT | {"dropout": "0.2"}),
+        "dropout-0.4": ("multi30k-en-de", SHORT | {"dropout": "0.4"}),
+        "half-batch": ("multi30k-en-de", SHORT | {"gradient_accumulation_steps": "1"}),
+    },
+    # The optimizer, in six passes; Muon at 0.01 is the first row of the next table.
+    "optimizers": {
+        "adamw": ("multi30k-en-de", SIX | {"muon_learning_rate": "null"}),
+        "muon-0.02": ("multi30k-en-de", SIX | {"muon_learning_rate": "2e-2"}),
+        "muon-0.05": ("multi30k-en-de", SIX | {"muon_learning_rate": "5e-2"}),
+        "schedule-free": (
+            "multi30k-en-de",
+            SIX | {"muon_learning_rate": "null", "optim": "schedule_free_adamw", "lr_scheduler_type": "constant"},
+        ),
+    },
+    # Latent attention and experts at the parameters or at the operations of the recipe, in six passes, Muon at 0.01.
+    "architectures": {
+        "dense": ("multi30k-en-de", LOW),
+        "latent-attention": ("multi30k-en-de", LOW | LATENT),
+        "experts-equal-operations": ("multi30k-en-de", LOW | EXPERTS),
+        "experts-equal-parameters": (
+            "multi30k-en-de",
+            LOW | EXPERTS | {"encoder_ffn_dim": "64", "decoder_ffn_dim": "64"},
+        ),
+    },
+    "multi30k": {
+        "published-recipe": ("multi30k-en-de-tiny", BF16),
+        "published-recipe-fr": ("multi30k-en-de-tiny", BF16 | {"target_language": "fr"}),
+        "glossa": ("multi30k-en-de", BF16),
+        "glossa-fr": ("multi30k-en-de", BF16 | {"target_language": "fr"}),
+        "glossa-4k": ("multi30k-en-de", FOUR_THOUSAND),
+        # German to English, for the rows `diversified`.
+        "reverse-4k": (
+            "multi30k-en-de",
+            FOUR_THOUSAND | {"num_train_epochs": "12", "source_language": "de", "target_language": "en"},
+        ),
+        # About as many steps as `glossa`, on three times the pairs.
+        "diversified": ("multi30k-en-de", BF16 | {"num_train_epochs": "10"}),
+        "diversified-2k": ("multi30k-en-de", {"vocab_size": "2000", "num_train_epochs": "10"}),
+        "r-drop": ("multi30k-en-de", BF16 | {"r_drop_alpha": "5", "num_train_epochs": "40"}),
+    },
+    # The vocabulary where there are only 10,000 pairs.
+    "few-pairs": {
+        f"vocabulary-{size // 1000}k": ("multi30k-en-de", FEW | {"vocab_size": str(size)})
+        for size in (1000, 2000, 4000, 8000)
+    },
+    "multi30k-cased": {
+        "glossa": ("multi30k-en-de", BF16),
+        "glossa-fr": ("multi30k-en-de", BF16 | {"target_language": "fr"}),
+    },
+    # Anki's English-French pairs, split by sentences that have a translation in common.
+    "anki": {
+        "glossa": ("anki-en-fr", BF16 | {"num_train_epochs": "12"}),
+        "random-split": ("anki-en-fr", BF16 | {"num_train_epochs": "12"}),
+    },
+}
+# Rows with pairs held out at random, so that held-out sentences also occur in training.
+RANDOM_SPLITS = {"random-split"}
+# Rows that are also trained on translations of the training pairs, by the models of other rows with the same seed.
+TEACHERS = {name: ("glossa-4k", "reverse-4k") for name in ("diversified", "diversified-2k")}
