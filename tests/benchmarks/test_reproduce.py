@@ -66,7 +66,8 @@ def test_pairs_are_held_out_at_random(tmp_path, monkeypatch):
     assert read.dataset == "files"
     parts = [Path(path).read_text().splitlines() for path in (*read.data_path, *read.validation_path, *read.test_path)]
     assert [len(part) for part in parts] == [14, 3, 3]
-    assert sorted(sum(parts, [])) == sorted(lines) and sum(parts, []) != lines
+    shuffled = [line for part in parts for line in part]
+    assert sorted(shuffled) == sorted(lines) and shuffled != lines
     assert split_at_random(tmp_path / "fra-eng.zip", tmp_path / "split", seed=1) == settings
     assert Path(read.test_path[0]).read_text().splitlines() == parts[2]  # the seed decides
 
