@@ -20,6 +20,7 @@ BENCHMARKS = {
     "cost": ("cost", "a model of time and price of the runs of Vaswani et al. 2017 on one GPU, 8 and 32"),
     "defects": ("defects", "what the defects of a published tutorial system cost in BLEU"),
     "reproduce": ("reproduce", "the tables of docs/results.md, from recipes; finished runs are not repeated"),
+    "errors": ("errors", "where a run's translations go wrong: by length, rare words, tu and vous, and the worst"),
     "race": ("race", "time to a given BLEU on Multi30k, beside MarianMT under the stock Seq2SeqTrainer"),
     "preparation": ("preparation", "CPU time and memory of reading, cleaning, filtering and splitting pairs"),
     "streams": ("streams", "CPU time, memory and padding of training rows that are read as a stream"),

@@ -3,6 +3,7 @@
 import pytest
 from datasets import Dataset
 
+from glossa.cli import score
 from glossa.data.arguments import TokenizerArguments
 from glossa.data.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
@@ -37,6 +38,7 @@ def test_references_are_normalized_as_the_tokenizer_does():
     assert list(results) == ["greedy", "greedy, normalized references"]
     cased, normalized = (found["scores"]["single"]["bleu"]["score"] for found in results.values())
     assert cased < 60 and normalized == pytest.approx(100)
+    assert "100.00" in score_table(results) and "[" not in score_table(results)  # no resamples, no intervals
     with_intervals = score_translators([translator(["lowercase", "strip_punctuation"])], PAIRS, n_bootstrap=5)
     assert "greedy, normalized references" in score_table(with_intervals)
 
@@ -61,3 +63,8 @@ def test_sources_that_cannot_be_translated_are_counted_and_left_out(caplog, docu
     with pytest.raises(GlossaError) as error:
         score_translators([model], pairs.select([0]), n_bootstrap=0)
     documented("Translating and scoring", error.value)
+
+
+def test_a_negative_number_of_resamples_is_refused(tmp_path):
+    with pytest.raises(GlossaError, match=r"--n_bootstrap is -1; it must be 0 or more\."):
+        score.main([str(tmp_path), "--n_bootstrap", "-1"])

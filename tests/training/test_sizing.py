@@ -35,7 +35,7 @@ def values(settings, names=NAMES):
     [
         (10_000, [2_000, 128, 4, 40, 4e-3]),
         (20_000, [2_000, 128, 4, 40, 4e-3]),
-        (20_001, [4_000, 128, 4, 30, 4e-3]),
+        (20_001, [8_000, 128, 4, 30, 4e-3]),
         (165_000, [8_000, 256, 4, 12, 1e-3]),
         (1_000_000, [16_000, 256, 4, 4, 1e-3]),
         (10_000_000, [16_000, 256, 4, 1, 1e-3]),
@@ -45,8 +45,15 @@ def test_size_follows_the_number_of_pairs(pairs, expected):
     assert values(chosen(pairs)) == expected
 
 
+def test_few_pairs_are_trained_with_muon():
+    names = ("learning_rate", "muon_learning_rate", "warmup_steps")
+    assert values(chosen(29_000), names) == [4e-3, 2e-2, 0.1]
+    assert values(chosen(165_000), names) == [1e-3, None, 0.1]
+    assert values(chosen(29_000, "--optim", "adamw_torch"), names)[1] is None
+
+
 def test_a_gpu_trains_the_base_model_on_many_pairs():
-    assert values(chosen(29_000, device="cuda"))[:3] == [4_000, 128, 4]
+    assert values(chosen(29_000, device="cuda"))[:3] == [8_000, 128, 4]
     assert values(chosen(1_000_000, device="cuda")) == [16_000, 512, 6, 12, 1e-3]
     assert values(chosen(10_000_000, device="cuda")) == [32_000, 512, 6, 4, 1e-3]
 
@@ -57,10 +64,10 @@ def test_a_gpu_trains_the_base_model_on_many_pairs():
         # 165,000 pairs of 40 characters, 10 tokens: 1.3 times 1.65 million tokens in a second a thousand are 2,145
         # seconds a pass, and ten times that with the width of 256.
         (165_000, 12, [8_000, 256, 4, 12, 1e-3]),
-        (165_000, 11.9, [4_000, 128, 4, 12, 4e-3]),  # not quite two passes
+        (165_000, 11.9, [8_000, 128, 4, 12, 4e-3]),  # not quite two passes
         (165_000, 0.1, [2_000, 128, 4, 12, 4e-3]),  # the smallest, of which less than two passes fit
         (10_000_000, 180.6, [16_000, 256, 4, 1, 1e-3]),  # half a pass is enough where one is wanted
-        (10_000_000, 180.5, [4_000, 128, 4, 1, 4e-3]),
+        (10_000_000, 180.5, [8_000, 128, 4, 1, 4e-3]),
     ],
 )
 def test_a_smaller_model_where_time_is_short(monkeypatch, pairs, hours, expected):

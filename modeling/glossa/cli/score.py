@@ -39,7 +39,9 @@ def parse(argv: list[str]) -> argparse.Namespace:
     meaning = "divide scores of beams by the length to this power, each in turn (default: the model's own)"
     parser.add_argument("--length_penalty", type=float, nargs="+", metavar="X", help=meaning)
     parser.add_argument("--batch_tokens", type=int, default=4096, help="source tokens a batch (default: 4096)")
-    parser.add_argument("--n_bootstrap", type=int, default=1000, help="resamples for intervals (default: 1000)")
+    parser.add_argument(
+        "--n_bootstrap", type=int, default=1000, help="resamples for intervals, 0 for none (default: 1000)"
+    )
     meaning = "bleu chrf ter (the default), rouge, cer (character error rate), wer (word error rate)"
     parser.add_argument("--metrics", nargs="+", choices=METRICS, default=METRICS[:3], metavar="NAME", help=meaning)
     meaning = "print COMET too, if its command comet-score is installed"
@@ -53,6 +55,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
 
 def main(argv: list[str]) -> None:
     arguments = parse(argv)
+    if arguments.n_bootstrap < 0:
+        raise GlossaError(f"--n_bootstrap is {arguments.n_bootstrap}; it must be 0 or more.")
     for name in arguments.models:
         check_name(name)
 

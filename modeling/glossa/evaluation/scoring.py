@@ -102,7 +102,7 @@ def decoding_name(num_beams: int, length_penalty: float | None = None) -> str:
 
 
 def score_table(results: dict[str, dict]) -> str:
-    """A table of scores with 95% confidence intervals, followed by the signatures of each metric.
+    """A table of scores, with their 95% confidence intervals if there are any, and the signatures of each metric.
 
     `results` maps row labels to results of [`score_translator`]. Scores against all references have a row only if
     they differ from the scores against the first reference.
@@ -114,12 +114,17 @@ def score_table(results: dict[str, dict]) -> str:
         for kind in kinds:
             scores = result["scores"][kind]
             label = name if len(kinds) == 1 else f"{name}, {REFERENCES[kind]}"
-            rows.append([label, *(f"{s['score']:.2f} [{s['low']:.1f}, {s['high']:.1f}]" for s in scores.values())])
+            rows.append([label, *map(_with_interval, scores.values())])
             for metric, found in scores.items():
                 signatures.setdefault(metric, {})[found["signature"]] = None
     names = METRICS | FURTHER
     lines = _aligned([["", *(names[metric] for metric in signatures)], *rows])
     return "\n".join([*lines, *(f"{names[name]}: {text}" for name, texts in signatures.items() for text in texts)])
+
+
+def _with_interval(score: dict) -> str:
+    interval = f" [{score['low']:.1f}, {score['high']:.1f}]" if "low" in score else ""
+    return f"{score['score']:.2f}{interval}"
 
 
 def comparison_table(tests: dict[str, dict]) -> str:

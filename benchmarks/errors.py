@@ -1,0 +1,125 @@
+"""Where the translations of a run go wrong: `python -m benchmarks errors RUN SCORES.json`.
+
+SCORES.json is what `glossa score RUN --output SCORES.json` writes; its last way of decoding counts. Prints BLEU and
+chrF++ by the length of the source and by how often its rarest word occurs among the training sources, the translations
+that cannot be right, and the worst ones. Into French also: the sentences that address somebody as tu or as vous.
+"""
+
+import argparse
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from pathlib import Path
+
+from sacrebleu.metrics import BLEU, CHRF
+
+from glossa.data.arguments import DataArguments
+from glossa.data.mixture import unmixed
+from glossa.data.pairs import prepare_pairs
+from glossa.evaluation.metrics import bleu_tokenizer
+from glossa.run_folder import RunFolder, table_cell
+
+from .timing import table
+
+LENGTHS = (4, 6, 8, 12, 20)  # most words of a source in each group but the last
+FREQUENCIES = (0, 9, 99, 999)  # most occurrences in training of a source's rarest word, in each group but the last
+# Words that show how a French sentence addresses somebody.
+ADDRESS = {
+    "tu": re.compile(r"\b(tu|te|toi|ton|ta|tes|t['’]\w+)\b", re.IGNORECASE),
+    "vous": re.compile(r"\b(vous|votre|vos|vôtres?)\b", re.IGNORECASE),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="RUN", help="folder of a run")
+    parser.add_argument("scores", metavar="SCORES.json", type=Path, help="output of `glossa score RUN`")
+    parser.add_argument("--worst", type=int, default=10, help="translations to show (default: 10)")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    recipe = RunFolder(arguments.model).recipe
+    names = {entry.name for entry in fields(DataArguments)}
+    settings = DataArguments(**unmixed({name: value for name, value in recipe.items() if name in names}))
+    counts = Counter(word for source in prepare_pairs(settings)[0]["train"]["source"] for word in set(words(source)))
+    name, result = list(json.loads(arguments.scores.read_text(encoding="utf-8"))["results"].items())[-1]
+    rows = list(zip(result["sources"], result["references"], result["translations"], strict=True))
+    bleu = BLEU(tokenize=bleu_tokenizer(settings.target_language, recipe.get("bleu_tokenizer", "auto")))
+    print(f"{len(rows):,} sources, {name}, against the first reference\n")
+    print(by_group("words in the source", rows, lambda source: len(words(source)), LENGTHS, bleu))
+    print(
+        by_group(
+            "training sentences with the rarest word", rows, lambda source: rarest(source, counts), FREQUENCIES, bleu
+        )
+    )
+    print(f"cannot be right: {result['implausible'] or 'none'}\n")
+    if settings.target_language == "fr":
+        print(by_address(rows))
+    print(worst(rows, arguments.worst))
+
+
+Rows = Sequence[tuple[str, list[str], str]]
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
+
+
+def rarest(source: str, counts: Counter) -> int:
+    """In how many training sentences the rarest word of `source` occurs; very many if it has no word."""
+    return min((counts[word] for word in words(source)), default=10**9)
+
+
+def by_group(title: str, rows: Rows, measure: Callable[[str], int], limits: Sequence[int], bleu: BLEU) -> str:
+    """A table of scores by the group of `limits` that the measure of the source falls into."""
+    groups: dict[int, list] = {group: [] for group in range(len(limits) + 1)}
+    for row in rows:
+        value = measure(row[0])
+        groups[sum(value > limit for limit in limits)].append(row)
+    lines = []
+    for group, found in groups.items():
+        if not found:
+            continue
+        lowest = limits[group - 1] + 1 if group else 0
+        label = f"{lowest:,} or more" if group == len(limits) else f"{lowest:,} to {limits[group]:,}"
+        translations, references = [row[2] for row in found], [[row[1][0] for row in found]]
+        lines.append(
+            {
+                title: label,
+                "sources": f"{len(found):,}",
+                "BLEU": f"{bleu.corpus_score(translations, references).score:.2f}",
+                "chrF++": f"{CHRF(word_order=2).corpus_score(translations, references).score:.2f}",
+            }
+        )
+    return f"{table(lines)}\n"
+
+
+def address(texts: Sequence[str]) -> str:
+    """How French sentences address somebody: `tu`, `vous`, `both` or `nobody`."""
+    found = [form for form, pattern in ADDRESS.items() if any(map(pattern.search, texts))]
+    return {0: "nobody", 1: "".join(found), 2: "both"}[len(found)]
+
+
+def by_address(rows: Rows) -> str:
+    """A table of the forms in the translations (columns) by those in all references of the source (rows)."""
+    forms = ("tu", "vous", "both", "nobody")
+    counts = Counter((address(references), address([translation])) for _, references, translation in rows)
+    lines = [
+        {"address in the references": wanted} | {form: f"{counts[wanted, form]:,}" for form in forms}
+        for wanted in forms
+    ]
+    return f"{table(lines)}\n"
+
+
+def worst(rows: Rows, number: int) -> str:
+    """The translations with the lowest chrF++ against the nearest of their references."""
+    metric = CHRF(word_order=2)
+    scored = [(metric.sentence_score(translation, references).score, source, references[0], translation)
+              for source, references, translation in rows]  # fmt: skip
+    lines = [
+        {"source": table_cell(source), "reference": table_cell(reference), "translation": table_cell(translation)}
+        | {"chrF++": f"{score:.1f}"}
+        for score, source, reference, translation in sorted(scored)[:number]
+    ]
+    return table(lines)
