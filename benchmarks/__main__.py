@@ -21,6 +21,7 @@ BENCHMARKS = {
     "defects": ("defects", "what the defects of a published tutorial system cost in BLEU"),
     "reproduce": ("reproduce", "the tables of docs/results.md, from recipes; finished runs are not repeated"),
     "errors": ("errors", "where a run's translations go wrong: by length, rare words, tu and vous, and the worst"),
+    "seeds": ("seeds", "runs of several seeds: each alone, their ensemble, and the average of their weights"),
     "race": ("race", "time to a given BLEU on Multi30k, beside MarianMT under the stock Seq2SeqTrainer"),
     "preparation": ("preparation", "CPU time and memory of reading, cleaning, filtering and splitting pairs"),
     "streams": ("streams", "CPU time, memory and padding of training rows that are read as a stream"),

@@ -1,0 +1,35 @@
+"""What several runs are worth together: `python -m benchmarks seeds RUN RUN ...`.
+
+The runs have one vocabulary and one architecture, such as those of one recipe with other seeds. Scores each of them
+on the test pairs of the first, then their ensemble, which averages what they predict, and a model with the average of
+their weights.
+"""
+
+import argparse
+from pathlib import Path
+
+from glossa.evaluation.scoring import score_table, score_translators
+from glossa.inference.ensemble import load_models
+from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.translator import GenerateEngine, Translator
+from glossa.run_folder import RunFolder
+from glossa.training.averaging import average_into
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", metavar="RUN", nargs="+", help="folders of runs")
+    parser.add_argument("--num_beams", type=int, default=1, help="default: 1")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    runs = arguments.runs
+    averaged, tokenizer = load_model(runs[0]), load_tokenizer(runs[0])
+    average_into(averaged, [Path(path) for path in runs])
+    models = {path: load_model(path) for path in runs}
+    models |= {"ensemble": load_models(runs)[0], "average of the weights": averaged}
+    pairs = RunFolder(runs[0]).load_held_out("test")
+    results = {}
+    for name, model in models.items():
+        translator = Translator(GenerateEngine(model, tokenizer), tokenizer, arguments.num_beams)
+        (results[name],) = score_translators([translator], pairs).values()
+    print(score_table(results))
