@@ -64,6 +64,8 @@ def test_paired_bootstrap_detects_only_real_differences():
     half = [g if i % 2 else b for i, (g, b) in enumerate(zip(good, bad, strict=True))]
     other_half = [b if i % 2 else g for i, (g, b) in enumerate(zip(good, bad, strict=True))]
     assert paired_bootstrap(half, other_half, references, n_samples=200)["ter"]["p_value"] > 0.05
+    equal = paired_bootstrap(half, half, references, n_samples=20)
+    assert [found["p_value"] for found in equal.values()] == [1.0, 1.0, 1.0]
 
 
 def test_the_paired_test_draws_a_thousand_samples():

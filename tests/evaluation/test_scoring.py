@@ -3,7 +3,6 @@
 import pytest
 from datasets import Dataset
 
-from glossa.cli import score
 from glossa.data.arguments import TokenizerArguments
 from glossa.data.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
@@ -63,8 +62,3 @@ def test_sources_that_cannot_be_translated_are_counted_and_left_out(caplog, docu
     with pytest.raises(GlossaError) as error:
         score_translators([model], pairs.select([0]), n_bootstrap=0)
     documented("Translating and scoring", error.value)
-
-
-def test_a_negative_number_of_resamples_is_refused(tmp_path):
-    with pytest.raises(GlossaError, match=r"--n_bootstrap is -1; it must be 0 or more\."):
-        score.main([str(tmp_path), "--n_bootstrap", "-1"])

@@ -97,13 +97,9 @@ def test_a_killed_process_is_reported(tmp_path, two_lines):
         ShardJob(tmp_path / "in.txt", tmp_path / "out.txt", {}).run(load_killed, 1)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [(["--workers", "0"], "--workers is 0"), (["--workers", "1"], "give --input and --output")],
-)
-def test_workers_need_files(tiny_run, options, message):
-    with pytest.raises(GlossaError, match=message):
-        main([str(tiny_run), *options])
+def test_workers_need_files(tiny_run):
+    with pytest.raises(GlossaError, match="give --input and --output"):
+        main([str(tiny_run), "--workers", "1"])
 
 
 @pytest.mark.slow

@@ -3,9 +3,11 @@
 Modules import what is slow to import inside their functions, so that help and refusals come at once.
 """
 
+import argparse
 import errno
 import importlib
 import logging
+import math
 import os
 import sys
 import traceback
@@ -82,6 +84,33 @@ def run(main: Callable[[list[str]], None], arguments: list[str] | None = None) -
         if debug:
             raise
         sys.exit(f"error: {_describe(error)}")
+
+
+def whole(least: int, most: float = math.inf) -> Callable[[str], int]:
+    """The type of an option that takes whole numbers from `least` to `most`."""
+
+    def read(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text} is not a whole number") from None
+        if not least <= value <= most:
+            limit = "" if most == math.inf else f" and at most {most}"
+            raise argparse.ArgumentTypeError(f"it is {text}; it must be at least {least}{limit}")
+        return value
+
+    return read
+
+
+def finite(text: str) -> float:
+    """The type of an option that takes any number but infinity and NaN."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"{text} is not a finite number")
+    return value
 
 
 def _describe(error: Exception) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import GlossaError
 from ..inference.loading import check_name, load_languages
+from . import whole
 from .translate import load
 
 if TYPE_CHECKING:
@@ -39,13 +40,13 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--target_language", help="of the pairs (default: that of the first teacher)")
     parser.add_argument("--engine", choices=("torch", "ctranslate2"), default="torch", help="default: torch")
     parser.add_argument("--ensemble", action="store_true", help="the teachers translate together, not one by one")
-    parser.add_argument("--num_beams", type=int, help="beams (default: the model's own)")
-    parser.add_argument("--num_return_sequences", type=int, default=1, help="translations a text (default: 1)")
+    parser.add_argument("--num_beams", type=whole(1), help="beams (default: the model's own)")
+    parser.add_argument("--num_return_sequences", type=whole(1), default=1, help="translations a text (default: 1)")
     parser.add_argument("--sample", action="store_true", help="draw translations at random instead of searching")
     parser.add_argument("--closest", action="store_true", help="keep the translation most similar to the reference")
     parser.add_argument("--tag", default="", help='put before sources that are translations, such as "<bt> "')
     parser.add_argument("--with_original", action="store_true", help="write the pairs themselves too")
-    parser.add_argument("--batch_tokens", type=int, default=4096, help="source tokens a batch (default: 4096)")
+    parser.add_argument("--batch_tokens", type=whole(1), default=4096, help="source tokens a batch (default: 4096)")
     return parser.parse_args(argv)
 
 

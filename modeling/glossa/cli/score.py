@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import GlossaError
 from ..inference.loading import check_name, choose_language, load_languages, load_targets, load_tokenizer
+from . import finite, whole
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -35,12 +36,12 @@ def parse(argv: list[str]) -> argparse.Namespace:
     meaning = "of --data_path (default: that of the run); needed for a model of several target languages"
     parser.add_argument("--target_language", help=meaning)
     parser.add_argument("--bleu_tokenizer", help="sacreBLEU's (default: that of the run, or of the target language)")
-    parser.add_argument("--num_beams", type=int, nargs="+", help="beams (default: 1 and the model's own)")
+    parser.add_argument("--num_beams", type=whole(1), nargs="+", help="beams (default: 1 and the model's own)")
     meaning = "divide scores of beams by the length to this power, each in turn (default: the model's own)"
-    parser.add_argument("--length_penalty", type=float, nargs="+", metavar="X", help=meaning)
-    parser.add_argument("--batch_tokens", type=int, default=4096, help="source tokens a batch (default: 4096)")
+    parser.add_argument("--length_penalty", type=finite, nargs="+", metavar="X", help=meaning)
+    parser.add_argument("--batch_tokens", type=whole(1), default=4096, help="source tokens a batch (default: 4096)")
     parser.add_argument(
-        "--n_bootstrap", type=int, default=1000, help="resamples for intervals, 0 for none (default: 1000)"
+        "--n_bootstrap", type=whole(0), default=1000, help="resamples for intervals, 0 for none (default: 1000)"
     )
     meaning = "bleu chrf ter (the default), rouge, cer (character error rate), wer (word error rate)"
     parser.add_argument("--metrics", nargs="+", choices=METRICS, default=METRICS[:3], metavar="NAME", help=meaning)
@@ -55,8 +56,6 @@ def parse(argv: list[str]) -> argparse.Namespace:
 
 def main(argv: list[str]) -> None:
     arguments = parse(argv)
-    if arguments.n_bootstrap < 0:
-        raise GlossaError(f"--n_bootstrap is {arguments.n_bootstrap}; it must be 0 or more.")
     for name in arguments.models:
         check_name(name)
 

@@ -36,6 +36,7 @@ from ..inference.loading import (
     load_targets,
     load_tokenizer,
 )
+from . import finite, whole
 
 if TYPE_CHECKING:
     from ..inference.forced import Reranker
@@ -56,11 +57,11 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--output", help="file to write (default: standard output)")
     meaning = "code or name of the language to translate into, for a model of several"
     parser.add_argument("--target_language", metavar="CODE", help=meaning)
-    parser.add_argument("--num_beams", type=int, help="beams; 1 is greedy (default: the model's own)")
+    parser.add_argument("--num_beams", type=whole(1), help="beams; 1 is greedy (default: the model's own)")
     meaning = "with --num_beams, divide scores by the length to this power (default: the model's own)"
-    parser.add_argument("--length_penalty", type=float, metavar="X", help=meaning)
-    parser.add_argument("--num_return_sequences", type=int, default=1, help="translations a line (default: 1)")
-    parser.add_argument("--batch_tokens", type=int, default=4096, help="source tokens a batch (default: 4096)")
+    parser.add_argument("--length_penalty", type=finite, metavar="X", help=meaning)
+    parser.add_argument("--num_return_sequences", type=whole(1), default=1, help="translations a line (default: 1)")
+    parser.add_argument("--batch_tokens", type=whole(1), default=4096, help="source tokens a batch (default: 4096)")
     parser.add_argument("--no_split_sentences", action="store_true", help="for models that were trained on paragraphs")
     meaning = "for a line that cannot be translated: a blank line (default), the source, or stop"
     parser.add_argument("--on_error", choices=("blank", "copy", "stop"), default="blank", help=meaning)
@@ -69,7 +70,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--report", metavar="FILE.jsonl", help="write line number, problem and texts of such lines")
     parser.add_argument("--rerank", metavar="OTHER", help="print the translation that this model too finds probable")
     parser.add_argument("--scores", action="store_true", help="print each translation's log-probability before it")
-    parser.add_argument("--workers", type=int, metavar="N", help="processes for a large file (default: none)")
+    parser.add_argument("--workers", type=whole(1), metavar="N", help="processes for a large file (default: none)")
     return parser.parse_args(argv)
 
 
@@ -118,8 +119,6 @@ def translate_file(arguments: argparse.Namespace) -> None:
     """Translate a file in shards, in several processes."""
     from ..inference.shards import ShardJob
 
-    if arguments.workers < 1:
-        raise GlossaError(f"--workers is {arguments.workers}; it must be at least 1.")
     if not arguments.input or not arguments.output:
         raise GlossaError("--workers needs files: give --input and --output.")
     choose_language(load_tokenizer(arguments.models[0]), arguments.models[0], arguments.target_language)

@@ -86,7 +86,10 @@ def score(
 def paired_bootstrap(
     baseline: list[str], system: list[str], references: list[list[str]], n_samples: int = 1000, tokenize: str = "13a"
 ) -> dict[str, dict]:
-    """Paired bootstrap test of `system` against `baseline` (Koehn 2004): both scores and the p-value per metric."""
+    """Paired bootstrap test of `system` against `baseline` (Koehn 2004): both scores and the p-value per metric.
+
+    The p-value of equal scores is 1.
+    """
     systems: list[tuple[str, Sequence[str]]] = [("baseline", baseline), ("system", system)]
     test = PairedTest(
         systems, _metrics(tokenize), references=_streams(references), test_type="bs", n_samples=n_samples
@@ -96,7 +99,8 @@ def paired_bootstrap(
         key: {
             "baseline": results[name][0].score,
             "system": results[name][1].score,
-            "p_value": results[name][1].p_value,
+            # sacreBLEU counts larger differences only, and finds none where all translations are equal.
+            "p_value": results[name][1].p_value if results[name][0].score != results[name][1].score else 1.0,
         }
         for name, key in _NAMES.items()
     }
