@@ -11,7 +11,6 @@ from pathlib import Path
 
 from ..errors import GlossaError
 from ..inference.loading import check_name, choose_language, load_model, load_tokenizer
-from . import whole
 
 ALL = "all"
 
@@ -29,7 +28,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     attention.add_argument("--part", choices=("encoder", "decoder", "cross"), default="cross", help="default: cross")
     meaning = "from 0, or from the end: -1 (default) is the last; all: every layer"
     attention.add_argument("--layer", type=layer_number, default=-1, metavar="N|all", help=meaning)
-    attention.add_argument("--head", type=whole(0), help="one head, from 0 (default: all of the layer)")
+    attention.add_argument("--head", type=int, help="one head, from 0 (default: all of the layer)")
     attention.add_argument("--output", default="attention.png", help=".png, .svg or .pdf (default: attention.png)")
     curves = commands.add_parser("curves", help="loss and BLEU of one or more runs in one picture")
     curves.add_argument("runs", nargs="+", help="folders of finished runs")
