@@ -60,6 +60,8 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "diversified": ("multi30k-en-de", BF16 | {"num_train_epochs": "10"}),
         "diversified-2k": ("multi30k-en-de", {"vocab_size": "2000", "num_train_epochs": "10"}),
         "r-drop": ("multi30k-en-de", BF16 | {"r_drop_alpha": "5", "num_train_epochs": "40"}),
+        # Four times the pairs.
+        "diversified-r-drop": ("multi30k-en-de", BF16 | {"r_drop_alpha": "5", "num_train_epochs": "8"}),
     },
     # The vocabulary where there are only 10,000 pairs.
     "few-pairs": {
@@ -79,4 +81,8 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
 # Rows with pairs held out at random, so that held-out sentences also occur in training.
 RANDOM_SPLITS = {"random-split"}
 # Rows that are also trained on translations of the training pairs, by the models of other rows with the same seed.
-TEACHERS = {name: ("glossa-4k", "reverse-4k") for name in ("diversified", "diversified-2k")}
+TEACHERS = {
+    "diversified": ("glossa-4k", "reverse-4k"),
+    "diversified-2k": ("glossa-4k", "reverse-4k"),
+    "diversified-r-drop": ("glossa-4k", "reverse-4k", "diversified"),
+}
