@@ -77,6 +77,15 @@ def test_a_smaller_model_where_time_is_short(monkeypatch, pairs, hours, expected
     assert settings.model.dropout == (0.15 if pairs == 165_000 else 0.1), "that of so many pairs"
 
 
+def test_ideographs_are_more_tokens_than_letters(monkeypatch):
+    """Seven ideographs, two halves and a letter: 7 x 3 + 2 + 1 characters are 6 tokens."""
+    monkeypatch.setattr(sizing, "seconds_per_token", lambda *_: 1e-3)
+    given = []
+    monkeypatch.setattr(sizing, "size_within", lambda settings, sizes, tokens: given.append(tokens) or sizes[-1])
+    chosen(1_000, "--hours", "1", texts=["我们在这里吃饭ｱｱa"])
+    assert given == [6_000]
+
+
 def test_the_size_is_not_chosen_by_time_where_a_part_of_it_is_given(monkeypatch):
     monkeypatch.setattr(sizing, "seconds_per_token", lambda *_: pytest.fail("not needed"))
     assert values(chosen(165_000, "--hours", "0.1", "--d_model", "64", texts=["x"]))[:2] == [8_000, 64]

@@ -3,6 +3,7 @@
 import logging
 import math
 import time
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,6 +25,7 @@ logger = logging.getLogger(__name__)
 TRIAL_BATCHES = 8  # of the first epoch, evenly spaced
 TRIAL_LENGTH = 20  # tokens of each side, before there is a vocabulary
 CHARACTERS = 4  # of a token, about
+WIDE = 3  # an ideograph, kana or Hangul syllable counts as so many characters: a token has one or two of them
 PASSES = 2  # a model that sees fewer, and less than half of what it should, is too large for the time allowed
 OVERHEAD = 1.3  # of the optimizer, evaluations and checkpoints; the trial has only forward and backward passes
 # Settings that belong together: where one of a group is given, the others of the group are not chosen either. Those
@@ -114,12 +116,17 @@ def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -
     number = next(number for number, size in enumerate(sizes) if pairs <= size.pairs)
     size = sizes[number]
     if settings.training.hours is not None and size.dimensions().keys() <= _open(settings):
-        tokens = pairs * sum(map(len, texts)) / max(len(texts), 1) / CHARACTERS
+        tokens = pairs * sum(map(_tokens, texts)) / max(len(texts), 1)
         size = size_within(settings, sizes[: number + 1], tokens)
     chosen = {name: value for name, value in size.settings().items() if name in _open(settings)}
     settings.update(chosen)
     shown = " ".join(f"--{name} {getattr(value, 'value', value)}" for name, value in chosen.items())
     logger.info("Chosen for %s training pairs on a %s: %s", f"{pairs:,}", device.upper(), shown)
+
+
+def _tokens(text: str) -> float:
+    """About how many tokens a vocabulary that is not yet trained will make of `text`."""
+    return sum(WIDE if unicodedata.east_asian_width(character) in "WF" else 1 for character in text) / CHARACTERS
 
 
 def size_within(settings: Settings, sizes: Sequence[Size], tokens: float) -> Size:
