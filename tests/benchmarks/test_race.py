@@ -55,6 +55,7 @@ def test_finished_entries_are_shown_and_not_run_again(tmp_path, monkeypatch, cap
     reached = {"seconds": 90.0, "cpu_seconds": 150.0, "step": 5}
     metrics = {"parameters": 2_600_000, "marks": {"30.0": reached, "35.0": None}, "history": [[60, 20.5], [90, 30.25]]}
     place = {"table": "race", "row": "Glossa", "seed": 1, "settings": read_recipe("multi30k-en-de")}
+    place["settings"]["num_train_epochs"] = "16"
     file = tmp_path / "results.json"
     file.write_text(json.dumps([place | {"commit": "abc", "metrics": metrics}]))
     monkeypatch.setattr(module, "race", lambda *options: pytest.fail("run"))
@@ -69,7 +70,7 @@ def test_every_entry_trains_until_the_limit(name, tmp_path, monkeypatch, tiny_pa
     recipe = tmp_path / "tiny.yaml"
     given = tiny_settings("unused", dataset="files", num_train_epochs=50, max_new_tokens=8)
     recipe.write_text("".join(f"{key[2:]}: {value}\n" for key, value in zip(given[::2], given[1::2], strict=True)))
-    monkeypatch.setitem(ENTRIES, name, (str(recipe), ENTRIES[name][1]))
+    monkeypatch.setitem(ENTRIES, name, (str(recipe), {}, ENTRIES[name][2]))
     threads = torch.get_num_threads()
     try:
         found = race(name, 1, ["--data_path", str(tiny_pairs)], [-1.0, 200.0], 0.5, 0.2, 1)
