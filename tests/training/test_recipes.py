@@ -43,7 +43,7 @@ PARAMETERS = {
     ),
     "anki-fr-en-words": transformer(3 * 10000 * 256, 4, 4 * 256 * 256 + 3 * 256, plain(256, 1024), 2 * 256, False),
     "books-en-it-base": transformer(3 * 30000 * 512, 6, 4 * 512 * 512 + 4 * 512, plain(512, 2048), 2 * 512, True),
-    "multi30k-en-de": transformer(4000 * 128, 4, 4 * 128 * 128, 3 * 128 * 256, 128, True),
+    "multi30k-en-de": transformer(8000 * 128, 4, 4 * 128 * 128, 3 * 128 * 256, 128, True),
     "multi30k-en-de-fr-many": transformer(8000 * 128, 4, 4 * 128 * 128, 3 * 128 * 256, 128, True),
     # 2.6 million, as the paper says.
     "multi30k-en-de-tiny": transformer(10000 * 128, 4, 4 * 128 * 128 + 4 * 128, plain(128, 256), 2 * 128, False),
