@@ -274,12 +274,12 @@ class Phrases:
             subject = self.couple() if self.chance(0.5) else self.named()
             adjective = self.pick(PERSONAL)
         else:
-            adjective, phrase = self.rarest(self.characterised, _agreement)
+            adjective, phrase = self.rarest(self.characterized, _agreement)
             subject = phrase.subject()
         plural = subject.person == PLURAL or subject.en == "we"
         return Core(subject, BE, tense, adverb, Pair(adjective.en, agree(adjective, subject.feminine, plural)))
 
-    def characterised(self) -> tuple[Adjective, NounPhrase]:
+    def characterized(self) -> tuple[Adjective, NounPhrase]:
         """A quality and its bearer."""
         adjective = self.pick(PREDICATIVE)
         noun = self.pick(_of_kinds(adjective.kinds))
