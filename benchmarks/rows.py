@@ -8,6 +8,7 @@ SIX = FOUR_THOUSAND | {"num_train_epochs": "6"}
 FEW = BF16 | PLAIN | {"max_train_samples": "10000", "num_train_epochs": "24", "warmup_steps": "0.1"}
 LOW = SIX | {"muon_learning_rate": "1e-2"}  # lower than the recipe's
 LATENT = {"num_key_value_heads": "null", "kv_lora_rank": "64", "qk_rope_head_dim": "16"}
+REVERSE = {"source_language": "de", "target_language": "en"}
 EXPERTS = {"num_local_experts": "4", "num_experts_per_tok": "1"}
 # Tables of rows: a name, the recipe and the settings that differ from it.
 TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
@@ -54,10 +55,8 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "plain": ("multi30k-en-de", BF16 | PLAIN | {"num_train_epochs": "30"}),
         "plain-4k": ("multi30k-en-de", FOUR_THOUSAND | {"num_train_epochs": "30"}),
         # German to English, for the rows `diversified`.
-        "reverse-4k": (
-            "multi30k-en-de",
-            FOUR_THOUSAND | {"num_train_epochs": "12", "source_language": "de", "target_language": "en"},
-        ),
+        "reverse": ("multi30k-en-de", SHORT | REVERSE),
+        "reverse-4k": ("multi30k-en-de", FOUR_THOUSAND | REVERSE | {"num_train_epochs": "12"}),
         # About as many steps as `plain`, on three times the pairs.
         "diversified": ("multi30k-en-de", BF16 | PLAIN | {"num_train_epochs": "10"}),
         "diversified-2k": ("multi30k-en-de", PLAIN | {"vocab_size": "2000", "num_train_epochs": "10"}),
