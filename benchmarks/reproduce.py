@@ -103,6 +103,8 @@ def train_row(arguments: argparse.Namespace, name: str, seed: int) -> None:
 def train_model(arguments: argparse.Namespace, name: str, seed: int) -> Path:
     """Train, or resume, the model of a row with one seed, after its teachers; returns its folder."""
     recipe, changes = TABLES[arguments.table][name]
+    if start := changes.get("init_from"):
+        changes = changes | {"init_from": str(train_model(arguments, start, seed))}
     output = arguments.output_dir / arguments.table / f"{name}-{seed}"
     settings = [recipe, *row_data(arguments, name, output, seed)]
     settings += [word for setting, value in changes.items() for word in (f"--{setting}", value)]

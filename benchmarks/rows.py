@@ -7,10 +7,11 @@ FOUR_THOUSAND = PLAIN | {"vocab_size": "4000"}
 SIX = FOUR_THOUSAND | {"num_train_epochs": "6"}
 FEW = BF16 | PLAIN | {"max_train_samples": "10000", "num_train_epochs": "24", "warmup_steps": "0.1"}
 LOW = SIX | {"muon_learning_rate": "1e-2"}  # lower than the recipe's
+FURTHER = {"learning_rate": "2e-3", "muon_learning_rate": "1e-2"}  # half of the recipe's
 LATENT = {"num_key_value_heads": "null", "kv_lora_rank": "64", "qk_rope_head_dim": "16"}
 REVERSE = {"source_language": "de", "target_language": "en"}
 EXPERTS = {"num_local_experts": "4", "num_experts_per_tok": "1"}
-# Tables of rows: a name, the recipe and the settings that differ from it.
+# Tables of rows: a name, the recipe and the settings that differ from it; init_from is another row of the table.
 TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
     # Each means alone, in short runs, against the recipe without R-Drop.
     "means": {
@@ -62,6 +63,8 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "diversified-2k": ("multi30k-en-de", PLAIN | {"vocab_size": "2000", "num_train_epochs": "10"}),
         # The recipe on four times the pairs.
         "diversified-r-drop": ("multi30k-en-de", BF16 | {"num_train_epochs": "8"}),
+        # The weights of `glossa`, trained further on six times the pairs.
+        "continued": ("multi30k-en-de", BF16 | PLAIN | FURTHER | {"init_from": "glossa", "num_train_epochs": "14"}),
     },
     # The vocabulary where there are only 10,000 pairs.
     "few-pairs": {
@@ -85,4 +88,5 @@ TEACHERS = {
     "diversified": ("plain-4k", "reverse-4k"),
     "diversified-2k": ("plain-4k", "reverse-4k"),
     "diversified-r-drop": ("plain-4k", "reverse-4k", "diversified"),
+    "continued": ("plain-4k", "reverse-4k", "diversified", "glossa", "reverse"),
 }

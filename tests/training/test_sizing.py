@@ -33,9 +33,9 @@ def values(settings, names=NAMES):
 @pytest.mark.parametrize(
     ("pairs", "expected"),
     [
-        (10_000, [2_000, 128, 4, 40, 4e-3]),
-        (20_000, [2_000, 128, 4, 40, 4e-3]),
-        (20_001, [8_000, 128, 4, 30, 4e-3]),
+        (10_000, [8_000, 128, 4, 40, 4e-3]),
+        (60_000, [8_000, 128, 4, 40, 4e-3]),
+        (60_001, [8_000, 256, 4, 12, 1e-3]),
         (165_000, [8_000, 256, 4, 12, 1e-3]),
         (1_000_000, [16_000, 256, 4, 4, 1e-3]),
         (10_000_000, [16_000, 256, 4, 1, 1e-3]),
@@ -64,8 +64,8 @@ def test_a_gpu_trains_the_base_model_on_many_pairs():
         # 165,000 pairs of 40 characters, 10 tokens: 1.3 times 1.65 million tokens in a second a thousand are 2,145
         # seconds a pass, and ten times that with the width of 256.
         (165_000, 12, [8_000, 256, 4, 12, 1e-3]),
-        (165_000, 11.9, [8_000, 128, 4, 12, 4e-3]),  # not quite two passes
-        (165_000, 0.1, [2_000, 128, 4, 12, 4e-3]),  # the smallest, of which less than two passes fit
+        (165_000, 11.9, [8_000, 128, 4, 12, 4e-3]),  # not quite two passes with the width of 256
+        (165_000, 0.1, [8_000, 128, 4, 12, 4e-3]),  # the smallest, of which less than two passes fit
         (10_000_000, 180.6, [16_000, 256, 4, 1, 1e-3]),  # half a pass is enough where one is wanted
         (10_000_000, 180.5, [8_000, 128, 4, 1, 4e-3]),
     ],
@@ -114,9 +114,9 @@ def test_the_choice_is_logged_as_settings_of_the_command(caplog):
     with caplog.at_level(logging.INFO):
         chosen(10_000, "--d_model", "64")
     (line,) = [record.getMessage() for record in caplog.records if "Chosen" in record.getMessage()]
-    assert line.startswith("Chosen for 10,000 training pairs on a CPU: --vocab_size 2000 --dropout 0.3 ")
+    assert line.startswith("Chosen for 10,000 training pairs on a CPU: --vocab_size 8000 --dropout 0.3 ")
     again = parse_settings(line.partition(": ")[2].split())
-    assert (again.tokenizer.vocab_size, again.training.lr_scheduler_type) == (2_000, "cosine")
+    assert (again.tokenizer.vocab_size, again.training.lr_scheduler_type) == (8_000, "cosine")
 
 
 @pytest.mark.parametrize("argv", [["--init_from", "x"], ["--objective", "masked_lm"]])
