@@ -9,8 +9,9 @@ from transformers import PreTrainedConfig
 SPIKE = 1.25  # times the lowest training loss so far
 OVERFITTING = 1.02  # times the lowest validation loss
 # Occurrences of a token. Gowda and May 2020 (section 4.2) want 100 for 95% of the tokens. On Multi30k this rule would
-# advise against 2,000 pieces, where 4,000 and 8,000 translate better (docs/results.md).
-RARE = 10
+# advise against 2,000 pieces, where 4,000 and 8,000 translate better (docs/results.md). A limit of 10 would advise
+# against 8,000 pieces with 10,000 pairs, where they are better than 2,000.
+RARE = 5
 UNLEARNED = 260  # tokens of every byte-level BPE: four special ones and 256 bytes
 LENGTHS = 0.98, 1.02  # of good translations, as shares of the references
 BROKEN = 0.7, 1.5  # beyond these the model has learned too little for a length penalty to help
