@@ -10,13 +10,11 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from pathlib import Path
 
 from sacrebleu.metrics import BLEU, CHRF
 
 from glossa.data.arguments import DataArguments
-from glossa.data.mixture import unmixed
 from glossa.data.pairs import prepare_pairs
 from glossa.evaluation.metrics import bleu_tokenizer
 from glossa.run_folder import RunFolder, table_cell
@@ -40,8 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     recipe = RunFolder(arguments.model).recipe
-    names = {entry.name for entry in fields(DataArguments)}
-    settings = DataArguments(**unmixed({name: value for name, value in recipe.items() if name in names}))
+    settings = DataArguments.of_run(recipe)
     counts = Counter(word for source in prepare_pairs(settings)[0]["train"]["source"] for word in set(words(source)))
     name, result = list(json.loads(arguments.scores.read_text(encoding="utf-8"))["results"].items())[-1]
     rows = list(zip(result["sources"], result["references"], result["translations"], strict=True))

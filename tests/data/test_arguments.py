@@ -34,6 +34,14 @@ def test_settings_from_yaml_and_the_command_line():
     assert parsed.data_path == ["a.en", "a.fr"] and parsed.strict and parsed.test_size == 0.1
 
 
+def test_the_pairs_of_a_run_are_read_again_once_each():
+    sources = [{"name": "a", "dataset": "anki", "weight": 2.0, "tag": "<bt> "}, {"name": "b", "data_path": ["b.tsv"]}]
+    recipe = {"d_model": 8, "target_language": "de", "sources": sources, "sampling_temperature": 5.0}
+    data = DataArguments.of_run(recipe)
+    assert data.sources == [{"name": "a", "dataset": "anki"}, {"name": "b", "data_path": ["b.tsv"]}]
+    assert (data.target_language, data.sampling_temperature, data.trust_data) == ("de", None, True)
+
+
 def test_languages_are_understood_by_name_and_longer_code():
     arguments = DataArguments(source_language="ger", target_language="Chinese")
     assert (arguments.source_language, arguments.target_language) == ("de", "zh")

@@ -86,11 +86,8 @@ def settings(arguments: argparse.Namespace) -> dict:
 
 def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
     """The rows to translate, and their languages."""
-    from dataclasses import fields
-
     from ..data.arguments import DataArguments
     from ..data.languages import settled_code
-    from ..data.mixture import unmixed
     from ..data.pairs import load_pairs, prepare_pairs
     from ..data.streams import is_stream
     from ..data.texts import prepare_texts
@@ -118,9 +115,7 @@ def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
                 f"{first} was trained on pairs from {own[0]} to {own[1]}, not from {source} to {target}. Name a "
                 "teacher of that direction first, or give --data_path."
             )
-        names = {entry.name for entry in fields(DataArguments)}
-        chosen = unmixed({name: value for name, value in recipe.items() if name in names}) | {"trust_data": True}
-        settings = DataArguments(**chosen)
+        settings = DataArguments.of_run(recipe)
         if is_stream(settings):
             raise GlossaError(f"{first} was trained on a stream. Give --data_path.")
         pairs = prepare_pairs(settings)[0]["train"]

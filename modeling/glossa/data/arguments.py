@@ -5,7 +5,7 @@ from typing import Literal
 
 from ..errors import GlossaError
 from .languages import settled_code
-from .mixture import check_sources
+from .mixture import check_sources, unmixed
 
 NORMALIZATION_STEPS = ("nfkc", "lowercase", "hyphens_to_spaces", "strip_punctuation")
 
@@ -283,6 +283,14 @@ class DataArguments:
             raise GlossaError(
                 "dataset is 'files' but data_path is empty; give one file of pairs or two aligned files."
             )
+
+    @classmethod
+    def of_run(cls, recipe: dict) -> "DataArguments":
+        """The data of a finished run by its recipe, to read its pairs again: without weights and tags of sources."""
+        names = {setting.name for setting in fields(cls)}
+        chosen = {name: value for name, value in recipe.items() if name in names}
+        # The run has read them before.
+        return cls(**unmixed(chosen) | {"trust_data": True})
 
     def _check_sources(self) -> None:
         if self.sources:
