@@ -178,4 +178,4 @@ def test_every_recipe_parses(recipe):
     own_pairs = ["--data_path", "mine.tsv"] if "dataset: files" in recipe.read_text() else []
     settings = parse_settings([str(recipe), *own_pairs])
     assert settings.training.output_dir == f"runs/{recipe.stem}"
-    GlossaConfig(**settings.model_settings())
+    assert settings.config(vocab_size=100).d_model == settings.model.d_model

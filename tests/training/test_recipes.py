@@ -7,7 +7,7 @@ import pytest
 import yaml
 from safetensors.torch import load_file
 
-from glossa import GlossaConfig, GlossaForConditionalGeneration
+from glossa import GlossaForConditionalGeneration
 from glossa.data.mixture import target_languages
 from glossa.training.arguments import parse_settings
 from glossa.training.run import train
@@ -65,8 +65,7 @@ def test_every_recipe_has_a_parameter_count():
 def test_parameter_count(recipe):
     settings = parse_settings([str(CONFIGURATION / f"{recipe}.yaml")])
     sizes = {"vocab_size": settings.tokenizer.vocab_size, "decoder_vocab_size": settings.tokenizer.target_vocab_size}
-    config = GlossaConfig(**settings.model_settings(), **sizes)
-    assert GlossaForConditionalGeneration(config).num_parameters() == PARAMETERS[recipe]
+    assert GlossaForConditionalGeneration(settings.config(**sizes)).num_parameters() == PARAMETERS[recipe]
 
 
 def test_parameter_count_of_the_base_model_of_the_paper():

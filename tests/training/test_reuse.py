@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tokenizers import Tokenizer, models
+from torch import nn
 from transformers import PreTrainedTokenizerFast
 
 from glossa.data.arguments import TokenizerArguments
@@ -12,7 +13,7 @@ from glossa.data.vocabulary import train_tokenizer, train_tokenizer_pair
 from glossa.errors import GlossaError
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.training.arguments import parse_settings
-from glossa.training.reuse import reused_tokenizer
+from glossa.training.reuse import adopt_start, load_start, reused_tokenizer
 from glossa.training.run import train
 
 FEW = {"max_steps": 1, "eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False, "num_beams": 1}
@@ -94,3 +95,29 @@ def test_what_a_new_model_cannot_use_is_refused(refused, recipe, tmp_path, docum
     with pytest.raises(GlossaError, match="init_from keeps the tokenizer of its model") as error:
         recipe("tokenizer: saved\n", init_from="runs/other", **PLAIN)
     documented("Settings", error.value)
+
+
+def test_a_start_decides_model_and_vocabulary(tiny_run, tmp_path, caplog):
+    (tmp_path / "recipe.yaml").write_text("d_model: 64\ndropout: 0.25\nnum_train_epochs: 3\n")
+    settings = parse_settings([str(tmp_path / "recipe.yaml"), "--init_from", str(tiny_run), "--vocab_size", "9999"])
+    adopt_start(settings)
+    found = settings.recipe()
+    assert [found[name] for name in ("d_model", "encoder_ffn_dim", "vocab_size", "min_frequency")] == [16, 32, 280, 2]
+    assert (found["dropout"], found["num_train_epochs"]) == (0.25, 3)
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    kept = "init_from keeps the model and vocabulary of"
+    assert warning == f"{kept} {tiny_run}: d_model is 16, not 64, vocab_size is 280, not 9999."
+    model = load_start(settings)
+    assert {module.p for module in model.modules() if isinstance(module, nn.Dropout)} == {0.25, 0.0}
+
+
+def test_dropout_that_is_not_named_stays_that_of_the_start(tiny_run, tmp_path, caplog):
+    changed = load_model(str(tiny_run), dropout=0.45, attention_dropout=0.05)
+    changed.save_pretrained(tmp_path / "start")
+    settings = parse_settings(["--init_from", str(tmp_path / "start"), "--attention_dropout", "0.15"])
+    adopt_start(settings)
+    assert (settings.model.dropout, settings.model.attention_dropout) == (0.45, 0.15)
+    again = parse_settings(["--init_from", str(tmp_path / "start"), "--head_dim", "null"])
+    adopt_start(again)
+    assert not caplog.records  # its size of a head follows from the others
+    assert load_start(again).config.dropout == 0.45

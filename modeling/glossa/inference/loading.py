@@ -1,21 +1,30 @@
 """Load a trained model and its tokenizer, with errors that say what to do."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..data.languages import settled_code
 from ..errors import GlossaError
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 
-def load_model(name: str, device: str = "cpu") -> "PreTrainedModel":
+def load_config(name: str) -> "PreTrainedConfig":
+    """Load the configuration of the model in a folder or Hub repository. Raises `GlossaError` if it does not load."""
+    check_name(name)
+    from transformers import AutoConfig
+
+    return _load(AutoConfig, name)
+
+
+def load_model(name: str, device: str = "cpu", **changes: Any) -> "PreTrainedModel":
     """Load the model in a folder or Hub repository, in evaluation mode. Code in the folder is not run.
 
     Args:
         name: The folder, or `user/model` on the Hub.
         device: A torch device, or "auto" for the accelerator if there is one.
+        changes: Fields of its configuration with other values.
 
     Raises:
         GlossaError: if there is no model, or it does not load.
@@ -26,7 +35,7 @@ def load_model(name: str, device: str = "cpu") -> "PreTrainedModel":
 
     if device == "auto":
         device = str(torch.accelerator.current_accelerator() if torch.accelerator.is_available() else "cpu")
-    model = _load(AutoModelForSeq2SeqLM, name).eval()
+    model = _load(AutoModelForSeq2SeqLM, name, **changes).eval()
     return model if device == "cpu" else model.to(device)
 
 
@@ -56,11 +65,9 @@ def load_languages(name: str) -> tuple[str | None, str | None]:
     if (Path(name) / "model.bin").is_file():
         said = load_tokenizer(name).init_kwargs
         return said.get("src_lang"), said.get("tgt_lang")
-    from transformers import AutoConfig
-
     from ..run_folder import RunFolder
 
-    config = _load(AutoConfig, name)
+    config = load_config(name)
     if getattr(config, "target_languages", None):
         return config.source_language, None
     if getattr(config, "source_language", None) is not None:
@@ -133,10 +140,11 @@ def check_name(name: str) -> None:
         raise GlossaError(f"There is no folder {name}. Give the folder of a run, or a Hub name such as user/model.")
 
 
-def _load(auto_class, name: str):
+def _load(auto_class, name: str, **changes: Any):
     from .. import registration  # noqa: F401  # the Auto classes must know Glossa
 
     try:
-        return auto_class.from_pretrained(name, trust_remote_code=False)  # by default transformers asks on stdin
+        # By default transformers asks on stdin about code in the folder.
+        return auto_class.from_pretrained(name, trust_remote_code=False, **changes)
     except (OSError, ValueError) as error:
         raise GlossaError(f"{name} does not load: {error}") from error

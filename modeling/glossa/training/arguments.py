@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import torch
+from huggingface_hub.errors import StrictDataclassError
 from transformers import HfArgumentParser, SchedulerType, Seq2SeqTrainingArguments
 from transformers.integrations import is_trackio_available
 
@@ -35,7 +36,9 @@ class TranslatorArguments:
         "fills in masked tokens (encoder) or continues a text (decoder).",
     )
     init_from: str | None = _setting(
-        None, "Folder or Hub name of a trained model to start from; its tokenizer and architecture are kept."
+        None,
+        "Folder or Hub name of a trained model to start from; its tokenizer and architecture are kept, and its "
+        "dropout unless another is given.",
     )
     num_beams: int = _setting(4, "Number of beams of the finished model; 1 is greedy decoding.")
     length_penalty: float = _setting(1.0, "Beam scores are divided by the length to this power.")
@@ -207,8 +210,8 @@ GROUPS = (DataArguments, TokenizerArguments, ModelArguments, TranslatorArguments
 class Settings:
     """All settings of a run.
 
-    `given` are the names on the command line if there is no recipe: then `sizing` chooses others by the amount of
-    data. None: every setting is decided.
+    `named` are the names in the recipe and on the command line. `given` are those on the command line if there is no
+    recipe: then `sizing` chooses others by the amount of data. None: every setting is decided.
     """
 
     data: DataArguments
@@ -217,6 +220,7 @@ class Settings:
     translator: TranslatorArguments
     training: GlossaTrainingArguments
     given: frozenset[str] | None = None
+    named: frozenset[str] = frozenset()
 
     def __post_init__(self):
         self._set_peak()
@@ -306,9 +310,16 @@ class Settings:
                 if hasattr(group, name):
                     setattr(group, name, value)
 
-    def model_settings(self) -> dict:
-        """The GlossaConfig fields that the run sets."""
-        return dataclasses.asdict(self.model) | {"label_smoothing": self.training.label_smoothing_factor}
+    def config(self, **tokens: Any) -> GlossaConfig:
+        """The configuration of a new model; `tokens` are the fields that follow from its vocabulary.
+
+        Raises `GlossaError` if sizes do not fit together.
+        """
+        smoothing = self.training.label_smoothing_factor
+        try:
+            return GlossaConfig(**dataclasses.asdict(self.model), label_smoothing=smoothing, **tokens)
+        except StrictDataclassError as error:
+            raise GlossaError(str(error.__cause__ or error)) from error
 
     def recipe(self) -> dict:
         """Every setting with its value, as a recipe that repeats the run."""
@@ -345,7 +356,8 @@ def parse_settings(argv: list[str], description: str = "") -> Settings:
     given = frozenset(catalog.names(argv)) | set(nulls)
     data, tokenizer, model, translator, training = groups
     chooses = recipe is None and translator.init_from is None and translator.objective == "translation"
-    return Settings(data, tokenizer, model, translator, training, given if chooses else None)
+    named = given | values.keys()
+    return Settings(data, tokenizer, model, translator, training, given if chooses else None, named)
 
 
 def _as_arguments(recipe: dict[str, str | list | dict]) -> list[str]:

@@ -9,7 +9,6 @@ import numpy as np
 from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
 from datasets import Dataset, DatasetDict
-from huggingface_hub.errors import StrictDataclassError
 from sacrebleu.metrics import BLEU, CHRF
 from transformers import (
     EarlyStoppingCallback,
@@ -19,7 +18,6 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from ..configuration_glossa import GlossaConfig
 from ..data.bpe_dropout import DropoutCollator
 from ..data.corruption import special_tokens
 from ..data.mixture import target_languages
@@ -29,10 +27,10 @@ from ..data.vocabulary import target_vocabulary, train_tokenizer, train_tokenize
 from ..errors import GlossaError
 from ..evaluation.metrics import bleu_tokenizer
 from ..evaluation.samples import print_samples, spread
-from ..inference.loading import load_model, load_tokenizer
+from ..inference.loading import load_tokenizer
 from ..modeling_glossa import GlossaForConditionalGeneration
 from .arguments import Settings
-from .reuse import reused_tokenizer, with_languages
+from .reuse import load_start, reused_tokenizer, with_languages
 from .streaming import StreamTrainer
 from .trainer import GlossaTrainer, by_length
 
@@ -68,21 +66,17 @@ def _texts(rows: Dataset, column: str) -> Iterator[list[str]]:
 def build_model(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
     """The model of `init_from`, or a new one, with the decoding settings of the run."""
     if settings.translator.init_from:
-        model = load_model(settings.translator.init_from)
+        model = load_start(settings)
         model.config.label_smoothing = settings.training.label_smoothing_factor
     else:
-        try:
-            config = GlossaConfig(
-                **settings.model_settings(),
-                vocab_size=len(tokenizer),
-                decoder_vocab_size=target_vocabulary(tokenizer).get_vocab_size(),
-                pad_token_id=tokenizer.pad_token_id,
-                eos_token_id=tokenizer.eos_token_id,
-                bos_token_id=tokenizer.bos_token_id,
-                decoder_start_token_id=tokenizer.bos_token_id,
-            )
-        except StrictDataclassError as error:
-            raise GlossaError(str(error.__cause__ or error)) from error
+        config = settings.config(
+            vocab_size=len(tokenizer),
+            decoder_vocab_size=target_vocabulary(tokenizer).get_vocab_size(),
+            pad_token_id=tokenizer.pad_token_id,
+            eos_token_id=tokenizer.eos_token_id,
+            bos_token_id=tokenizer.bos_token_id,
+            decoder_start_token_id=tokenizer.bos_token_id,
+        )
         model = GlossaForConditionalGeneration(config)
     # On a CPU, eager attention is faster than fused kernels for sequences as short as sentences.
     model.set_attn_implementation("eager" if settings.training.device.type == "cpu" else "sdpa")

@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from huggingface_hub.errors import StrictDataclassError
 from transformers import SchedulerType, Trainer, get_scheduler
 from transformers.integrations import get_reporting_integration_callbacks
 from transformers.training_args import OptimizerNames
 
-from ..configuration_glossa import GlossaConfig
 from ..data.mixture import target_languages
 from ..data.vocabulary import target_vocabulary
 from ..errors import GlossaError
@@ -54,11 +52,8 @@ def _outline(settings: Settings) -> GlossaForConditionalGeneration:
         tokenizer = with_languages(reused_tokenizer(settings), settings)
         target = target_vocabulary(tokenizer)
         sizes = {"vocab_size": len(tokenizer), "decoder_vocab_size": target.get_vocab_size()}
-    try:
-        with torch.device("meta"):
-            return GlossaForConditionalGeneration(GlossaConfig(**settings.model_settings() | sizes))
-    except StrictDataclassError as error:
-        raise GlossaError(str(error.__cause__ or error)) from error
+    with torch.device("meta"):
+        return GlossaForConditionalGeneration(settings.config(**sizes))
 
 
 def _check_languages(start: str, settings: Settings) -> None:

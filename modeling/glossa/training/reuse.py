@@ -1,16 +1,61 @@
-"""A saved tokenizer for a new model, instead of one that is learned from the training text."""
+"""What a run takes from others: a saved tokenizer for a new model, or a trained model to start from."""
 
+import logging
+from dataclasses import asdict, fields
 from pathlib import Path
+from typing import Any
 
-from transformers import PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from ..data.arguments import TokenizerArguments
 from ..data.corruption import special_tokens
 from ..data.mixture import target_languages
 from ..data.vocabulary import target_vocabulary
 from ..errors import GlossaError
-from ..inference.loading import load_tokenizer
+from ..inference.loading import load_config, load_model, load_tokenizer
+from ..run_folder import RunFolder
 from ..tokenization_glossa import language_token
-from .arguments import Settings
+from .arguments import ModelArguments, Settings
+
+logger = logging.getLogger(__name__)
+
+DROPOUT = ("dropout", "attention_dropout", "activation_dropout")  # may change where a run starts from a trained model
+VOCABULARY = {field.name for field in fields(TokenizerArguments)} - {"tokenizer", "bpe_dropout"}
+
+
+def adopt_start(settings: Settings) -> None:
+    """Set model and vocabulary to those of the model that `init_from` names, except for dropout that is named.
+
+    Warns of named settings that have other values. Raises `GlossaError` if the model's configuration does not load.
+    """
+    start, named = settings.translator.init_from, settings.named
+    if start is None:
+        return
+    own = asdict(settings.model) | asdict(settings.tokenizer)
+    changed = {name: value for name, value in _settings_of(start).items() if value != own[name]}
+    changed = {name: value for name, value in changed.items() if name not in DROPOUT or name not in named}
+    contradicted = [name for name in changed if name in named and own[name] is not None]
+    if ignored := [f"{name} is {changed[name]}, not {own[name]}" for name in contradicted]:
+        logger.warning("init_from keeps the model and vocabulary of %s: %s.", start, ", ".join(ignored))
+    settings.update(changed)
+
+
+def _settings_of(start: str) -> dict[str, Any]:
+    """The settings of model and vocabulary, by name, that a trained model had; only dropout for another family."""
+    config = load_config(start)
+    names = [field.name for field in fields(ModelArguments)] if config.model_type == "glossa" else DROPOUT
+    found = {name: getattr(config, name) for name in names if hasattr(config, name)}
+    if recipe := RunFolder(start).recipe or RunFolder(Path(start).parent).recipe:  # of a run, or of a checkpoint's run
+        chosen = asdict(TokenizerArguments()) | recipe
+        found |= {name: chosen[name] for name in VOCABULARY}
+    return found
+
+
+def load_start(settings: Settings) -> PreTrainedModel:
+    """The model that `init_from` names, with the dropout of the settings."""
+    start = str(settings.translator.init_from)
+    config = load_config(start)
+    return load_model(start, **{name: getattr(settings.model, name) for name in DROPOUT if hasattr(config, name)})
 
 
 def with_languages(tokenizer: PreTrainedTokenizerBase, settings: Settings) -> PreTrainedTokenizerBase:

@@ -49,7 +49,7 @@ from .resume import (
     restore_callbacks,
     starting_point,
 )
-from .reuse import with_languages
+from .reuse import adopt_start, with_languages
 from .sharding import whole_model
 from .sizing import adopt_choices, choose_settings, limit_passes
 from .streaming import StreamTrainer
@@ -65,6 +65,7 @@ def train(settings: Settings) -> Path:
     """
     run = RunFolder(settings.training.output_dir)
     adopt_choices(settings)
+    adopt_start(settings)
     if is_finished(settings):
         check_settings(run, settings)
         logger.info("%s is finished; there is nothing to resume.", run.path)
