@@ -36,7 +36,7 @@ from glossa.training.arguments import Settings, parse_settings
 from glossa.training.building import build_model, build_tokenizer, build_trainer
 from glossa.training.catalog import read_recipe
 
-from .reproduce import PAGE, add_results_arguments, data_settings, keep_result, read_results, write_table
+from .reproduce import PAGE, add_results_arguments, data_settings, keep_result, machines, read_results, write_table
 from .sizes import marian_config
 from .timing import table
 
@@ -65,8 +65,9 @@ def run(arguments: argparse.Namespace) -> None:
             for name in arguments.entries:
                 if not _finished(arguments, name, seed):
                     keep_result(arguments.results, _place(name, seed), _enter(arguments, name, seed))
-    rows = [_row(result) for result in read_results(arguments.results) if result["table"] == "race"]
-    lines = table(rows) if rows else "No entry is finished."
+    results = [result for result in read_results(arguments.results) if result["table"] == "race"]
+    rows = [_row(result) for result in results]
+    lines = f"{table(rows)}\n\n{machines(results)}" if rows else "No entry is finished."
     print(f"\n{lines}")
     if arguments.write:
         write_table(PAGE, "race", lines)

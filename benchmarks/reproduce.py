@@ -17,6 +17,7 @@ import random
 import re
 import subprocess
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -184,9 +185,30 @@ def data_settings(folder: Path, source: str, target: str, cased: bool = False) -
 def table_lines(arguments: argparse.Namespace) -> str:
     """The table of all finished rows, in the order of [`TABLES`]."""
     seeds = sorted({result["seed"] for result in read_results(arguments.results)})
-    results = [find_result(arguments, name, seed) for name in TABLES[arguments.table] for seed in seeds]
-    rows = [_row(result) for result in results if result]
-    return table(rows) if rows else "No row of this table is finished."
+    found = [find_result(arguments, name, seed) for name in TABLES[arguments.table] for seed in seeds]
+    results = [result for result in found if result]
+    if not results:
+        return "No row of this table is finished."
+    scores = [decoding for result in results for decoding in result["metrics"]["test"].values()]
+    signatures = [
+        f"{label}: {_each('`' + score[name]['signature'] + '`' for score in scores)}."
+        for name, label in (("bleu", "BLEU"), ("chrf", "chrF++"))
+    ]
+    return "\n".join([table([_row(result) for result in results]), "", machines(results), *signatures])
+
+
+def machines(results: list[dict]) -> str:
+    """On what the results were measured."""
+    precision = ("bfloat16" if result["settings"].get("bf16") == "true" else "float32" for result in results)
+    found = (
+        f"{result['cpu']}, {result['threads']}, {kind}, torch {result['torch']}"
+        for result, kind in zip(results, precision, strict=True)
+    )
+    return f"Machine: {_each(found)}."
+
+
+def _each(texts: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(texts))
 
 
 def _row(result: dict) -> dict[str, str]:
@@ -202,6 +224,7 @@ def _row(result: dict) -> dict[str, str]:
         for label, decoding in zip(("greedy", "beam"), metrics[split].values(), strict=True):
             scores = decoding["bleu"]
             cells[f"{split} BLEU, {label}"] = f"{scores['score']:.2f} [{scores['low']:.1f}, {scores['high']:.1f}]"
+    cells["test chrF++, beam"] = f"{list(metrics['test'].values())[-1]['chrf']['score']:.2f}"
     return cells | {"commit": result["commit"]}
 
 

@@ -57,11 +57,14 @@ def test_finished_entries_are_shown_and_not_run_again(tmp_path, monkeypatch, cap
     place = {"table": "race", "row": "Glossa", "seed": 1, "settings": read_recipe("multi30k-en-de")}
     place["settings"] |= {"num_train_epochs": "16", "r_drop_alpha": "0"}
     file = tmp_path / "results.json"
-    file.write_text(json.dumps([place | {"commit": "abc", "metrics": metrics}]))
+    machine = {"cpu": "Z80", "threads": "cpu, 2 threads", "torch": "2.13"}
+    file.write_text(json.dumps([place | machine | {"commit": "abc", "metrics": metrics}]))
     monkeypatch.setattr(module, "race", lambda *options: pytest.fail("run"))
     command = ["race", "--results", str(file), "--entries", "Glossa"]
     main([*command, "--marks", "30", "35"])
-    assert "| Glossa | 1 | 2.60 | 1.5 (2.5) | not reached | 30.25 | abc |" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "| Glossa | 1 | 2.60 | 1.5 (2.5) | not reached | 30.25 | abc |" in out
+    assert "Machine: Z80, cpu, 2 threads, float32, torch 2.13." in out
 
 
 @pytest.mark.slow

@@ -24,14 +24,18 @@ from glossa.inference import translator
 from glossa.run_folder import RunFolder
 from glossa.training.arguments import parse_settings
 
-SCORES = {"bleu": {"score": 27.694, "low": 26.9, "high": 28.44}}
+SCORES = {
+    "bleu": {"score": 27.694, "low": 26.9, "high": 28.44, "signature": "nrefs:1"},
+    "chrf": {"score": 55.555, "low": 54.0, "high": 56.0, "signature": "nc:6"},
+}
 DECODINGS = {"greedy": SCORES, "beam 5": SCORES}
 
 
 def result(row, seed, settings):
     metrics = {"parameters": 2_087_680, "steps": 1234, "training_seconds": 90.0}
     metrics |= {"validation": DECODINGS, "test": DECODINGS}
-    return {"table": "means", "row": row, "seed": seed, "settings": settings, "commit": "abc", "metrics": metrics}
+    place = {"table": "means", "row": row, "seed": seed, "settings": settings}
+    return place | {"commit": "abc", "cpu": "Z80", "threads": "cpu, 1 threads", "torch": "2.13", "metrics": metrics}
 
 
 @pytest.fixture
@@ -80,9 +84,15 @@ def test_a_result_counts_only_with_its_seed_and_todays_settings(arguments):
 
 def test_the_table_shows_finished_rows(arguments):
     lines = table_lines(arguments).splitlines()
-    assert len(lines) == 3
+    assert lines[3:] == [
+        "",
+        "Machine: Z80, cpu, 1 threads, bfloat16, torch 2.13.",
+        "BLEU: `nrefs:1`.",
+        "chrF++: `nc:6`.",
+    ]
     cells = ["adamw", "2", "2.09", "1,234", "2", "27.69 [26.9, 28.4]"]  # 90 seconds are two minutes, rounded
-    assert [cell.strip() for cell in lines[2].split("|")][1:7] == cells
+    found = [cell.strip() for cell in lines[2].split("|")]
+    assert (found[1:7], found[-3]) == (cells, "55.55")
 
 
 def test_the_table_is_written_between_its_comments(tmp_path):
