@@ -107,7 +107,8 @@ def train_model(arguments: argparse.Namespace, name: str, seed: int) -> Path:
     if start := changes.get("init_from"):
         changes = changes | {"init_from": str(train_model(arguments, start, seed))}
     output = arguments.output_dir / arguments.table / f"{name}-{seed}"
-    settings = [recipe, *row_data(arguments, name, output, seed)]
+    original = row_data(arguments, name, output, seed)
+    settings = [recipe, *original]
     settings += [word for setting, value in changes.items() for word in (f"--{setting}", value)]
     settings += ["--seed", str(seed), "--output_dir", str(output), "--resume_from_checkpoint", "true"]
     if arguments.cpu_threads:
@@ -115,7 +116,7 @@ def train_model(arguments: argparse.Namespace, name: str, seed: int) -> Path:
     if name in TEACHERS:
         teachers = [train_model(arguments, teacher, seed) for teacher in TEACHERS[name]]
         # The last of two equal settings counts.
-        settings += ["--data_path", str(translate_pairs(arguments, teachers, output.with_suffix(".jsonl")))]
+        settings += ["--data_path", str(translate_pairs(original, teachers, output.with_suffix(".jsonl")))]
     train(parse_settings(settings))
     return output
 
@@ -150,14 +151,16 @@ def split_at_random(archive: Path, folder: Path, seed: int) -> list[str]:
     return settings
 
 
-def translate_pairs(arguments: argparse.Namespace, teachers: list[Path], pairs: Path) -> Path:
-    """The file of the training pairs and their translations by the teachers, which is made unless it is there."""
+def translate_pairs(original: list[str], teachers: list[Path], pairs: Path) -> Path:
+    """The file of the training pairs, those of the settings `original`, and of their translations by the teachers.
+
+    It is made unless it is there.
+    """
     if not pairs.exists():
         engines = [teacher.with_name(f"{teacher.name}-engine") for teacher in teachers]
         for teacher, engine in zip(teachers, engines, strict=True):
             if not engine.exists():
                 export([str(teacher), "--to", "ctranslate2", "--output", str(engine)])
-        original = data_settings(arguments.multi30k, "en", "de", "cased" in arguments.table)
         first = original.index("--data_path")
         options = ["--engine", "ctranslate2", "--num_beams", "5", "--with_original", "--output", str(pairs)]
         distill([*map(str, engines), *options, *original[first : first + 3]])

@@ -65,6 +65,12 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "diversified-r-drop": ("multi30k-en-de", BF16 | {"num_train_epochs": "8"}),
         # The weights of `glossa`, trained further on six times the pairs.
         "continued": ("multi30k-en-de", BF16 | PLAIN | FURTHER | {"init_from": "glossa", "num_train_epochs": "14"}),
+        # The same for French, on three times the pairs.
+        "reverse-fr": ("multi30k-en-de", SHORT | {"source_language": "fr", "target_language": "en"}),
+        "continued-fr": (
+            "multi30k-en-de",
+            BF16 | PLAIN | FURTHER | {"target_language": "fr", "init_from": "glossa-fr", "num_train_epochs": "8"},
+        ),
     },
     # The vocabulary where there are only 10,000 pairs.
     "few-pairs": {
@@ -89,4 +95,5 @@ TEACHERS = {
     "diversified-2k": ("plain-4k", "reverse-4k"),
     "diversified-r-drop": ("plain-4k", "reverse-4k", "diversified"),
     "continued": ("plain-4k", "reverse-4k", "diversified", "glossa", "reverse"),
+    "continued-fr": ("glossa-fr", "reverse-fr"),
 }

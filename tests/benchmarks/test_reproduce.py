@@ -152,3 +152,9 @@ def test_a_row_is_trained_and_kept(tmp_path, monkeypatch, tiny_pairs, tiny_setti
     assert {pair["origin"] for pair in pairs} == {"original", teacher}
     (source,) = RunFolder(tmp_path / "tiny" / "two-1").data_report["sources"].values()
     assert source["read"] == len(pairs)
+
+    # A row that continues from the weights of the first.
+    reproduce.TABLES["tiny"]["three"] = (str(recipe), {"init_from": "one"})
+    reproduce.train_row(arguments, "three", 1)
+    assert find_result(arguments, "three", 1)["settings"]["init_from"] == "one"
+    assert RunFolder(tmp_path / "tiny" / "three-1").recipe["init_from"] == str(tmp_path / "tiny" / "one-1")
