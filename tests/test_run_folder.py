@@ -28,6 +28,22 @@ def test_what_is_written_is_read(tmp_path):
         again.load_held_out("validation")
 
 
+def test_held_out_pairs_are_read_as_they_were_kept(tmp_path, caplog, capsys):
+    """Whatever their language, without another check: equal pairs, a line separator, and a language of each."""
+    rows = [{"source": "Ein Haus.", "target": "a\u2028b", "language": "en"}] * 60
+    rows += [{"source": "Ein Haus.", "target": "Une maison.", "language": "fr"}] * 2
+    run = RunFolder(tmp_path)
+    run.write_setup({}, {}, DatasetDict(test=Dataset.from_list(rows), validation=Dataset.from_list([])))
+    pairs = [{"source": row["source"], "target": row["target"]} for row in rows]
+    assert list(run.load_held_out("test")) == pairs
+    assert list(run.load_held_out("test", "fr")) == pairs[60:]
+    assert not caplog.records and "read" not in capsys.readouterr().out
+    with pytest.raises(GlossaError, match="keeps no test pairs into es. Give pairs"):
+        run.load_held_out("test", "es")
+    with pytest.raises(GlossaError, match="keeps no validation pairs. Give pairs"):
+        run.load_held_out("validation")
+
+
 def test_a_setting_that_names_a_folder_is_recorded(tmp_path, monkeypatch):
     """`ann/corpus` is also a name on the Hub; later, from another folder, nobody can tell."""
     (tmp_path / "ann" / "corpus").mkdir(parents=True)

@@ -16,8 +16,6 @@ from datasets import Dataset, DatasetDict
 from filelock import FileLock, Timeout
 from safetensors import SafetensorError, safe_open
 
-from .data.arguments import DataArguments
-from .data.pairs import load_pairs
 from .errors import GlossaError
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "evaluate", "sacrebleu")
@@ -122,15 +120,12 @@ class RunFolder:
         file = self.held_out_file(split)
         if not file.is_file():
             raise GlossaError(f"{self.path} keeps no {split} pairs ({file} is missing). Give pairs with --data_path.")
-        if language is not None:
-            rows = map(json.loads, file.read_text(encoding="utf-8").rstrip("\n").split("\n"))
-            own = [row for row in rows if row.pop("language", language) == language]
-            if not own:
-                raise GlossaError(f"{self.path} keeps no {split} pairs into {language}. Give pairs with --data_path.")
-            return Dataset.from_list(own)
-        return load_pairs(
-            DataArguments(dataset="files", data_path=[str(file)], source_column="source", target_column="target")
-        )
+        rows = [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line]
+        own = [row for row in rows if language is None or row.get("language", language) == language]
+        if not own:
+            into = "" if language is None else f" into {language}"
+            raise GlossaError(f"{self.path} keeps no {split} pairs{into}. Give pairs with --data_path.")
+        return Dataset.from_list([{side: row[side] for side in ("source", "target")} for row in own])
 
     # -- during training --------------------------------------------------------------------------------------------
 
