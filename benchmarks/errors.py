@@ -16,7 +16,7 @@ from sacrebleu.metrics import BLEU, CHRF
 
 from glossa.data.arguments import DataArguments
 from glossa.data.pairs import prepare_pairs
-from glossa.evaluation.metrics import bleu_tokenizer
+from glossa.evaluation.metrics import bleu_metric, bleu_tokenizer
 from glossa.run_folder import RunFolder, table_cell
 
 from .timing import table
@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> None:
     counts = Counter(word for source in prepare_pairs(settings)[0]["train"]["source"] for word in set(words(source)))
     name, result = list(json.loads(arguments.scores.read_text(encoding="utf-8"))["results"].items())[-1]
     rows = list(zip(result["sources"], result["references"], result["translations"], strict=True))
-    bleu = BLEU(tokenize=bleu_tokenizer(settings.target_language, recipe.get("bleu_tokenizer", "auto")))
+    bleu = bleu_metric(bleu_tokenizer(settings.target_language, recipe.get("bleu_tokenizer", "auto")))
     print(f"{len(rows):,} sources, {name}, against the first reference\n")
     print(by_group("words in the source", rows, lambda source: len(words(source)), LENGTHS, bleu))
     print(

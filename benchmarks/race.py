@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from sacrebleu.metrics import BLEU
 from transformers import (
     DataCollatorForSeq2Seq,
     MarianMTModel,
@@ -32,6 +31,7 @@ from transformers import (
 
 from glossa.data.encoding import tokenize_pairs
 from glossa.data.pairs import prepare_pairs
+from glossa.evaluation.metrics import bleu_metric
 from glossa.training.arguments import Settings, parse_settings
 from glossa.training.building import build_model, build_tokenizer, build_trainer
 from glossa.training.catalog import read_recipe
@@ -189,7 +189,7 @@ def _stock(settings: Settings, strategy: str) -> Seq2SeqTrainer:
     def bleu(prediction) -> dict[str, float]:
         ids = np.where(prediction.predictions == -100, tokenizer.pad_token_id, prediction.predictions)
         texts = tokenizer.batch_decode(ids, skip_special_tokens=True)
-        return {"bleu": BLEU(tokenize="none").corpus_score(texts, references).score}
+        return {"bleu": bleu_metric("none").corpus_score(texts, references).score}
 
     return Seq2SeqTrainer(
         model=model,

@@ -8,9 +8,10 @@ their weights.
 import argparse
 from pathlib import Path
 
+from glossa.evaluation.metrics import bleu_tokenizer
 from glossa.evaluation.scoring import score_table, score_translators
 from glossa.inference.ensemble import load_models
-from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.loading import load_languages, load_model, load_tokenizer
 from glossa.inference.translator import GenerateEngine, Translator
 from glossa.run_folder import RunFolder
 from glossa.training.averaging import average_into
@@ -27,9 +28,11 @@ def run(arguments: argparse.Namespace) -> None:
     average_into(averaged, [Path(path) for path in runs])
     models = {path: load_model(path) for path in runs}
     models |= {"ensemble": load_models(runs)[0], "average of the weights": averaged}
-    pairs = RunFolder(runs[0]).load_held_out("test")
+    first = RunFolder(runs[0])
+    pairs = first.load_held_out("test")
+    tokenize = bleu_tokenizer(str(load_languages(runs[0])[1]), first.recipe.get("bleu_tokenizer", "auto"))
     results = {}
     for name, model in models.items():
         translator = Translator(GenerateEngine(model, tokenizer), tokenizer, arguments.num_beams)
-        (results[name],) = score_translators([translator], pairs).values()
+        (results[name],) = score_translators([translator], pairs, tokenize).values()
     print(score_table(results))

@@ -23,6 +23,14 @@ def test_bleu_by_hand():
     assert result["bleu"]["score"] == pytest.approx(by_hand)
 
 
+def test_text_that_is_already_tokenized_is_warned_of_unless_it_should_be(caplog):
+    sentences = ["a b c d ."] * 101
+    assert score(sentences, [[text] for text in sentences], tokenize="none")["bleu"]["score"] == pytest.approx(100)
+    assert not caplog.records
+    score(sentences, [[text] for text in sentences])
+    assert "forgot to detokenize" in caplog.text
+
+
 def test_ter_by_hand():
     # One substitution in six reference words.
     assert score(["the cat sat on the mat"], [["the cat sat on a mat"]])["ter"]["score"] == pytest.approx(100 / 6)

@@ -33,6 +33,11 @@ def bleu_tokenizer(language: str, choice: str = "auto") -> str:
     return name
 
 
+def bleu_metric(tokenize: str) -> BLEU:
+    """sacreBLEU's BLEU with one of its tokenizers. With "none" it does not warn of text that is already tokenized."""
+    return BLEU(tokenize=tokenize, force=tokenize == "none")
+
+
 class TranslationMetric(evaluate.Metric):
     """BLEU (cased), chrF++ and TER; works without network.
 
@@ -112,7 +117,7 @@ _NAMES = {"BLEU": "bleu", "chrF2++": "chrf", "TER": "ter"}  # sacreBLEU's names 
 def _metrics(tokenize: str) -> dict[str, Metric]:
     by_character = tokenize in ("zh", "ja-mecab")  # TER has no words of these languages
     ter = TER(normalized=by_character, asian_support=by_character)
-    return {"bleu": BLEU(tokenize=tokenize), "chrf": CHRF(word_order=2), "ter": ter}
+    return {"bleu": bleu_metric(tokenize), "chrf": CHRF(word_order=2), "ter": ter}
 
 
 def _score(metric: Metric, predictions: list[str], streams: list[list[str | None]]) -> dict:

@@ -9,7 +9,7 @@ import numpy as np
 from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
 from datasets import Dataset, DatasetDict
-from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.metrics import CHRF
 from transformers import (
     EarlyStoppingCallback,
     EvalPrediction,
@@ -25,7 +25,7 @@ from ..data.pairs import by_language, group_references, held_out_sides
 from ..data.streams import Stream
 from ..data.vocabulary import target_vocabulary, train_tokenizer, train_tokenizer_pair
 from ..errors import GlossaError
-from ..evaluation.metrics import bleu_tokenizer
+from ..evaluation.metrics import bleu_metric, bleu_tokenizer
 from ..evaluation.samples import print_samples, spread
 from ..inference.loading import load_tokenizer
 from ..modeling_glossa import GlossaForConditionalGeneration
@@ -189,7 +189,7 @@ def _metrics(
     for number, row in enumerate(shown):
         rows.setdefault(row["language"], []).append(number)
     choice = settings.translator.bleu_tokenizer
-    bleus = {name: BLEU(tokenize=bleu_tokenizer(name or settings.data.target_language, choice)) for name in rows}
+    bleus = {name: bleu_metric(bleu_tokenizer(name or settings.data.target_language, choice)) for name in rows}
     chrf = CHRF(word_order=2)
 
     def compute(prediction: EvalPrediction) -> dict[str, float]:
