@@ -201,12 +201,11 @@ def table_lines(arguments: argparse.Namespace) -> str:
 
 
 def machines(results: list[dict]) -> str:
-    """On what the results were measured."""
-    precision = ("bfloat16" if result["settings"].get("bf16") == "true" else "float32" for result in results)
-    found = (
-        f"{result['cpu']}, {result['threads']}, {kind}, torch {result['torch']}"
-        for result, kind in zip(results, precision, strict=True)
-    )
+    """The machines, threads, precisions and versions of torch of the results."""
+    found = []
+    for result in results:
+        precision = "bfloat16" if result["settings"].get("bf16") == "true" else "float32"
+        found.append(f"{result['cpu']}, {result['threads']}, {precision}, torch {result['torch']}")
     return f"Machine: {_each(found)}."
 
 
