@@ -36,7 +36,16 @@ from glossa.training.arguments import Settings, parse_settings
 from glossa.training.building import build_model, build_tokenizer, build_trainer
 from glossa.training.catalog import read_recipe
 
-from .reproduce import PAGE, add_results_arguments, data_settings, keep_result, machines, read_results, write_table
+from .reproduce import (
+    PAGE,
+    add_results_arguments,
+    data_settings,
+    keep_result,
+    machines,
+    read_commit,
+    read_results,
+    write_table,
+)
 from .sizes import marian_config
 from .timing import table
 
@@ -64,7 +73,8 @@ def run(arguments: argparse.Namespace) -> None:
         for seed in arguments.seeds:
             for name in arguments.entries:
                 if not _finished(arguments, name, seed):
-                    keep_result(arguments.results, _place(name, seed), _enter(arguments, name, seed))
+                    commit = read_commit()
+                    keep_result(arguments.results, _place(name, seed), commit, _enter(arguments, name, seed))
     results = [result for result in read_results(arguments.results) if result["table"] == "race"]
     rows = [_row(result) for result in results]
     lines = f"{table(rows)}\n\n{machines(results)}" if rows else "No entry is finished."

@@ -8,7 +8,7 @@ docs/results.md with `--write`.
 FOLDER has Multi30k (Elliott et al. 2016, 2017) in files such as `train.en.gz`, and in its folder `tok` as the
 literature scores it: lowercased, punctuation normalized, tokenized by Moses, in files such as
 `train.lc.norm.tok.en.gz`. BLEU of this text is computed without further tokenization. The tables named cased take the
-text as it is. The table `anki` needs `--anki FILE` instead: `fra-eng.zip` of manythings.org/anki.
+text as it is. The tables of Anki need `--anki FILE` instead: `fra-eng.zip` of manythings.org/anki.
 """
 
 import argparse
@@ -90,15 +90,16 @@ def find_result(arguments: argparse.Namespace, name: str, seed: int) -> dict | N
 
 def train_row(arguments: argparse.Namespace, name: str, seed: int) -> None:
     """Train, or resume, one row with one seed, and add its result to the file."""
-    output = train_model(arguments, name, seed)
     place = {"table": arguments.table, "row": name, "seed": seed, "settings": settings_of(arguments.table, name)}
+    commit = read_commit()
+    output = train_model(arguments, name, seed)
     metrics = RunFolder(output).metrics
     for split in ("validation", "test"):  # scores against the only reference, and what looks wrong
         metrics[split] = {
             decoding: found["scores"]["single"] | {key: found.get(key) for key in ("implausible", "length")}
             for decoding, found in metrics[split].items()
         }
-    keep_result(arguments.results, place, metrics)
+    keep_result(arguments.results, place, commit, metrics)
 
 
 def train_model(arguments: argparse.Namespace, name: str, seed: int) -> Path:
@@ -123,7 +124,7 @@ def train_model(arguments: argparse.Namespace, name: str, seed: int) -> Path:
 
 def row_data(arguments: argparse.Namespace, name: str, output: Path, seed: int) -> list[str]:
     """The settings of a row's data. Raises `GlossaError` if its files are not given."""
-    anki = arguments.table == "anki"
+    anki = "anki" in arguments.table
     given, option = (arguments.anki, "--anki FILE") if anki else (arguments.multi30k, "--multi30k FOLDER")
     if given is None:
         raise GlossaError(f"Row {name} is not in {arguments.results}; give {option} to train it.")
@@ -167,10 +168,13 @@ def translate_pairs(original: list[str], teachers: list[Path], pairs: Path) -> P
     return pairs
 
 
-def keep_result(path: Path, place: dict, metrics: dict) -> None:
-    """Add a row with its `metrics` to the file, instead of an earlier one of the same table, name and seed."""
+def keep_result(path: Path, place: dict, commit: str, metrics: dict) -> None:
+    """Add a row with its `metrics` to the file, instead of an earlier one of the same table, name and seed.
+
+    `commit` is that at which the row was started or last resumed.
+    """
     threads = {"threads": metrics["device"]}
-    result = place | {"commit": _commit(), **machine()} | threads | {"metrics": metrics}
+    result = place | {"commit": commit, **machine()} | threads | {"metrics": metrics}
     others = [row for row in read_results(path) if any(row[key] != place[key] for key in ("table", "row", "seed"))]
     path.write_text(json.dumps([*others, result], indent=1) + "\n", encoding="utf-8")
 
@@ -242,7 +246,7 @@ def write_table(page: Path, name: str, lines: str) -> None:
     page.write_text(text, encoding="utf-8")
 
 
-def _commit() -> str:
+def read_commit() -> str:
     """The commit of this repository; with "+" if other files than that of the results differ from it."""
     git = ["git", "-C", str(DOCS.parent)]
     commit = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)

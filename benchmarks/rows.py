@@ -81,6 +81,11 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "glossa": ("multi30k-en-de", BF16),
         "glossa-fr": ("multi30k-en-de", BF16 | {"target_language": "fr"}),
     },
+    # The optimizer on Anki's English-French pairs, in two passes.
+    "anki-optimizers": {
+        "adamw": ("anki-en-fr", BF16 | {"num_train_epochs": "2"}),
+        "muon-0.02": ("anki-en-fr", BF16 | {"num_train_epochs": "2", "muon_learning_rate": "2e-2"}),
+    },
     # Anki's English-French pairs, split by sentences that have a translation in common.
     "anki": {
         "glossa": ("anki-en-fr", BF16 | {"num_train_epochs": "12"}),
