@@ -3,19 +3,18 @@
 How long does training take, from raw text, until greedy translations of Multi30k's validation split first reach each
 mark of BLEU? The contenders are Glossa's recipe for this data, in 16 passes and without R-Drop, and transformers'
 MarianMT under the stock Seq2SeqTrainer with the published recipe (multi30k-en-de-tiny), with random batches and with
-its grouping by length. All read and tokenize with the same code. Evaluations take no time of the race. Each entry has
-its own process; run them on a quiet machine. Finished entries are kept and not run again, as those of `python -m
-benchmarks reproduce`.
+its grouping by length; both read and tokenize with Glossa's code. With `--joeynmt PYTHON`, of an environment
+with JoeyNMT (see benchmarks/joeynmt.py), also JoeyNMT with this recipe, which reads and tokenizes with its own code.
+Evaluations take no time of the race. Each entry has its own process; run them on a quiet machine. Finished entries are
+kept and not run again, as those of `python -m benchmarks reproduce`.
 """
 
 import argparse
 import os
 import tempfile
-import time
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,11 +30,14 @@ from transformers import (
 
 from glossa.data.encoding import tokenize_pairs
 from glossa.data.pairs import prepare_pairs
+from glossa.errors import GlossaError
 from glossa.evaluation.metrics import bleu_metric
 from glossa.training.arguments import Settings, parse_settings
 from glossa.training.building import build_model, build_tokenizer, build_trainer
 from glossa.training.catalog import read_recipe
 
+from . import joeynmt
+from .clock import Clock
 from .reproduce import (
     PAGE,
     add_results_arguments,
@@ -49,11 +51,13 @@ from .reproduce import (
 from .sizes import marian_config
 from .timing import table
 
-# The recipe of each entry, the settings that differ from it, and how the stock Trainer draws its batches.
-ENTRIES: dict[str, tuple[str, dict[str, str], str | None]] = {
-    "Glossa": ("multi30k-en-de", {"num_train_epochs": "16", "r_drop_alpha": "0"}, None),
+# The recipe of each entry, the settings that differ from it, and which code trains it; for the stock Trainer, how it
+# draws its batches.
+ENTRIES: dict[str, tuple[str, dict[str, str], str]] = {
+    "Glossa": ("multi30k-en-de", {"num_train_epochs": "16", "r_drop_alpha": "0"}, "glossa"),
     "MarianMT, Seq2SeqTrainer": ("multi30k-en-de-tiny", {}, "random"),
     "MarianMT, Seq2SeqTrainer, grouped": ("multi30k-en-de-tiny", {}, "group_by_length"),
+    "JoeyNMT": ("multi30k-en-de-tiny", {}, "joeynmt"),
 }
 MARKS = (30.0, 35.0, 38.0)
 SENTENCES, BATCHES = 128, 4  # of the stock Trainer: about the published 8,192 tokens a step
@@ -62,7 +66,8 @@ NEVER = 10**9  # steps
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_results_arguments(parser)
-    parser.add_argument("--entries", nargs="+", choices=ENTRIES, default=list(ENTRIES), help="default: all")
+    parser.add_argument("--entries", nargs="+", choices=ENTRIES, help="default: all that can run")
+    parser.add_argument("--joeynmt", type=Path, metavar="PYTHON", help="of an environment with JoeyNMT")
     parser.add_argument("--marks", type=float, nargs="+", default=list(MARKS), help="BLEU (default: 30 35 38)")
     parser.add_argument("--limit_minutes", type=float, default=180, help="end of an entry (default: 180)")
     parser.add_argument("--every_minutes", type=float, default=1, help="between two evaluations (default: 1)")
@@ -70,8 +75,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     if not arguments.write:
+        entries = _entries(arguments)
         for seed in arguments.seeds:
-            for name in arguments.entries:
+            for name in entries:
                 if not _finished(arguments, name, seed):
                     commit = read_commit()
                     keep_result(arguments.results, _place(name, seed), commit, _enter(arguments, name, seed))
@@ -81,6 +87,17 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"\n{lines}")
     if arguments.write:
         write_table(PAGE, "race", lines)
+
+
+def _entries(arguments: argparse.Namespace) -> list[str]:
+    """The entries to run. Raises `GlossaError` if JoeyNMT is one of them and its Python is not given."""
+    lacking = [name for name, (_, _, way) in ENTRIES.items() if way == "joeynmt" and arguments.joeynmt is None]
+    if arguments.entries is None and lacking:
+        print(f"Without --joeynmt PYTHON, {lacking[0]} is left out.")
+    chosen = arguments.entries or [name for name in ENTRIES if name not in lacking]
+    if set(chosen) & set(lacking):
+        raise GlossaError(f"--entries {lacking[0]} needs --joeynmt PYTHON, the Python of an environment with JoeyNMT.")
+    return chosen
 
 
 def _place(name: str, seed: int) -> dict[str, Any]:
@@ -97,18 +114,28 @@ def _finished(arguments: argparse.Namespace, name: str, seed: int) -> bool:
 def _enter(arguments: argparse.Namespace, name: str, seed: int) -> dict:
     """Run one entry in a new process, with an empty cache."""
     data = data_settings(arguments.multi30k, "en", "de")
-    options = (name, seed, data, arguments.marks, 60 * arguments.limit_minutes, 60 * arguments.every_minutes)
+    limits = {"marks": arguments.marks, "limit": 60 * arguments.limit_minutes, "every": 60 * arguments.every_minutes}
+    options = (name, seed, data, limits, arguments.cpu_threads, arguments.joeynmt)
     with tempfile.TemporaryDirectory() as cache:
         os.environ["HF_DATASETS_CACHE"] = cache  # the new process reads it when it imports datasets
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-            return pool.submit(race, *options, arguments.cpu_threads).result()
+            return pool.submit(race, *options).result()
 
 
 def race(
-    name: str, seed: int, data: list[str], marks: list[float], limit: float, every: float, threads: int | None
+    name: str, seed: int, data: list[str], limits: dict[str, Any], threads: int | None, python: Path | None = None
 ) -> dict:
-    """Train an entry until it has reached all marks or the limit in seconds; returns what [`Watch`] saw."""
-    recipe, changes, strategy = ENTRIES[name]
+    """Train an entry until it has reached all marks or the limit; returns its parameters, marks and history.
+
+    Args:
+        name: Of the entry.
+        seed: Of its training.
+        data: The settings of the data.
+        limits: Keyword arguments of [`Clock`].
+        threads: Of torch; None for all cores that this process may use.
+        python: Of the environment with JoeyNMT; not needed for other entries.
+    """
+    recipe, changes, way = ENTRIES[name]
     threads = threads or len(os.sched_getaffinity(0))
     torch.set_num_threads(threads)
     with tempfile.TemporaryDirectory() as folder:
@@ -116,63 +143,30 @@ def race(
         argv += [word for setting, value in changes.items() for word in (f"--{setting}", value)]
         argv += ["--eval_strategy", "steps", "--eval_steps", str(NEVER), "--eval_samples", "0"]
         argv += ["--save_strategy", "no", "--load_best_model_at_end", "false"]
-        watch = Watch(marks, limit, every)
+        settings = parse_settings(argv)
+        device = {"device": f"cpu, {threads} threads"}
+        if way == "joeynmt":
+            return device | joeynmt.train(python, settings, Path(folder), limits)
+        clock = Clock(**limits)
         set_seed(seed)
-        trainer = (_glossa if strategy is None else partial(_stock, strategy=strategy))(parse_settings(argv))
-        trainer.add_callback(watch)
+        trainer = _glossa(settings) if way == "glossa" else _stock(settings, way)
+        trainer.add_callback(Watch(clock))
         trainer.train()
     parameters = sum(weight.numel() for weight in trainer.model.parameters() if weight.requires_grad)
-    return {"device": f"cpu, {threads} threads", "parameters": parameters} | watch.report()
+    return device | {"parameters": parameters} | clock.report()
 
 
 class Watch(TrainerCallback):
-    """Evaluates after every `every` seconds of training, and notes when a mark of BLEU was first reached.
+    """Evaluates when the clock says so, and ends training when it says so."""
 
-    Args:
-        marks: Of BLEU, in percent.
-        limit: Seconds of training after which it ends.
-        every: Seconds of training between two evaluations.
-        clocks: Seconds since any time, and CPU-seconds of this process; others for tests.
-    """
-
-    def __init__(
-        self,
-        marks: list[float],
-        limit: float,
-        every: float,
-        clocks: tuple[Callable[[], float], Callable[[], float]] = (time.perf_counter, time.process_time),
-    ):
-        self.marks, self.limit, self.every, self.clocks = marks, limit, every, clocks
-        self.started = self._read()
-        self.due = every
-        self.before_evaluation = self.started
-        self.reached: dict[str, dict] = {}
-        self.history: list[tuple[float, float]] = []
-
-    def _read(self) -> np.ndarray:
-        return np.array([clock() for clock in self.clocks])
+    def __init__(self, clock: Clock):
+        self.clock = clock
 
     def on_step_end(self, args, state, control, **kwargs):
-        self.before_evaluation = self._read()
-        control.should_evaluate = (self.before_evaluation - self.started)[0] >= self.due
+        control.should_evaluate = self.clock.is_due()
 
     def on_evaluate(self, args, state, control, metrics, **kwargs):
-        seconds, cpu_seconds = self.before_evaluation - self.started
-        self.history.append((round(seconds, 1), round(metrics["eval_bleu"], 2)))
-        for mark in self.marks:
-            if metrics["eval_bleu"] >= mark and str(mark) not in self.reached:
-                self.reached[str(mark)] = {
-                    "seconds": round(seconds, 1),
-                    "cpu_seconds": round(cpu_seconds, 1),
-                    "step": state.global_step,
-                }
-        self.due = seconds + self.every
-        control.should_training_stop = len(self.reached) == len(self.marks) or seconds >= self.limit
-        self.started += self._read() - self.before_evaluation
-
-    def report(self) -> dict:
-        """The marks, with null for those that were not reached, and validation BLEU by seconds of training."""
-        return {"marks": {str(mark): self.reached.get(str(mark)) for mark in self.marks}, "history": self.history}
+        control.should_training_stop = self.clock.note(state.global_step, metrics["eval_bleu"])
 
 
 def _prepare(settings: Settings):
@@ -227,7 +221,7 @@ def _row(result: dict) -> dict[str, str]:
     row = {"entry": result["row"], "seed": str(result["seed"])}
     row["million parameters"] = f"{metrics['parameters'] / 1e6:.2f}"
     for mark, reached in metrics["marks"].items():
-        shown = "not reached"
+        shown = f"not reached in {metrics['history'][-1][0] / 60:.0f}" if metrics["history"] else "not reached"
         if reached:
             shown = f"{reached['seconds'] / 60:.1f} ({reached['cpu_seconds'] / 60:.1f})"
         row[f"minutes (CPU minutes) to {float(mark):g}"] = shown

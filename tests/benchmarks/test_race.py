@@ -9,13 +9,15 @@ from transformers import TrainerControl
 
 from benchmarks import race as module
 from benchmarks.__main__ import main
+from benchmarks.clock import Clock
 from benchmarks.race import ENTRIES, Watch, race
 from glossa.training.catalog import read_recipe
 
 
 def test_the_clock_stops_during_evaluations():
     now = [0.0]
-    watch = Watch([30.0, 35.0], limit=100, every=10, clocks=(lambda: now[0], lambda: 2 * now[0]))
+    clock = Clock([30.0, 35.0], limit=100, every=10, clocks=(lambda: now[0], lambda: 2 * now[0]))
+    watch = Watch(clock)
     control = TrainerControl()
     evaluated = []
     for step, (seconds, bleu) in enumerate([(6, 0), (6, 31), (6, 0), (6, 36.5)], 1):
@@ -28,7 +30,7 @@ def test_the_clock_stops_during_evaluations():
             watch.on_evaluate(None, state, control, metrics={"eval_bleu": bleu})
     # Due after 10 seconds of training, and 10 seconds of training after that.
     assert evaluated == [False, True, False, True] and control.should_training_stop
-    assert watch.report() == {
+    assert clock.report() == {
         "marks": {
             "30.0": {"seconds": 12.0, "cpu_seconds": 24.0, "step": 2},
             "35.0": {"seconds": 24.0, "cpu_seconds": 48.0, "step": 4},
@@ -39,7 +41,8 @@ def test_the_clock_stops_during_evaluations():
 
 def test_a_mark_counts_once_and_the_limit_ends_the_race():
     now = [0.0]
-    watch = Watch([30.0, 38.0], limit=25, every=1, clocks=(lambda: now[0], lambda: now[0]))
+    clock = Clock([30.0, 38.0], limit=25, every=1, clocks=(lambda: now[0], lambda: now[0]))
+    watch = Watch(clock)
     control = TrainerControl()
     for step, bleu in enumerate([31, 33, 32], 1):
         assert not control.should_training_stop
@@ -47,7 +50,7 @@ def test_a_mark_counts_once_and_the_limit_ends_the_race():
         watch.on_step_end(None, SimpleNamespace(global_step=step), control)
         watch.on_evaluate(None, SimpleNamespace(global_step=step), control, metrics={"eval_bleu": bleu})
     assert control.should_training_stop
-    marks = watch.report()["marks"]
+    marks = clock.report()["marks"]
     assert marks["30.0"]["step"] == 1 and marks["38.0"] is None
 
 
@@ -63,12 +66,12 @@ def test_finished_entries_are_shown_and_not_run_again(tmp_path, monkeypatch, cap
     command = ["race", "--results", str(file), "--entries", "Glossa"]
     main([*command, "--marks", "30", "35"])
     out = capsys.readouterr().out
-    assert "| Glossa | 1 | 2.60 | 1.5 (2.5) | not reached | 30.25 | abc |" in out
+    assert "| Glossa | 1 | 2.60 | 1.5 (2.5) | not reached in 2 | 30.25 | abc |" in out
     assert "Machine: Z80, cpu, 2 threads, float32, torch 2.13." in out
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ENTRIES)
+@pytest.mark.parametrize("name", [name for name in ENTRIES if name != "JoeyNMT"])
 def test_every_entry_trains_until_the_limit(name, tmp_path, monkeypatch, tiny_pairs, tiny_settings):
     recipe = tmp_path / "tiny.yaml"
     given = tiny_settings("unused", dataset="files", num_train_epochs=50, max_new_tokens=8)
@@ -76,7 +79,9 @@ def test_every_entry_trains_until_the_limit(name, tmp_path, monkeypatch, tiny_pa
     monkeypatch.setitem(ENTRIES, name, (str(recipe), {}, ENTRIES[name][2]))
     threads = torch.get_num_threads()
     try:
-        found = race(name, 1, ["--data_path", str(tiny_pairs)], [-1.0, 200.0], 0.5, 0.2, 1)
+        found = race(
+            name, 1, ["--data_path", str(tiny_pairs)], {"marks": [-1.0, 200.0], "limit": 0.5, "every": 0.2}, 1
+        )
     finally:
         torch.set_num_threads(threads)
     assert found["parameters"] > 1000 and found["marks"]["200.0"] is None
