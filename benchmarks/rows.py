@@ -85,11 +85,13 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
     "anki-optimizers": {
         "adamw": ("anki-en-fr", BF16 | {"num_train_epochs": "2"}),
         "muon-0.02": ("anki-en-fr", BF16 | {"num_train_epochs": "2", "muon_learning_rate": "2e-2"}),
+        "muon-0.005": ("anki-en-fr", BF16 | {"num_train_epochs": "2", "muon_learning_rate": "5e-3"}),
     },
     # Anki's English-French pairs, split by sentences that have a translation in common.
     "anki": {
-        "glossa": ("anki-en-fr", BF16 | {"num_train_epochs": "12"}),
-        "random-split": ("anki-en-fr", BF16 | {"num_train_epochs": "12"}),
+        "recipe": ("anki-en-fr", BF16),
+        "random-split": ("anki-en-fr", BF16),
+        "longer": ("anki-en-fr", BF16 | {"num_train_epochs": "24", "dropout": "0.2"}),
     },
 }
 # Rows with pairs held out at random, so that held-out sentences also occur in training.
