@@ -20,19 +20,26 @@ from .arguments import ModelArguments, Settings
 logger = logging.getLogger(__name__)
 
 DROPOUT = ("dropout", "attention_dropout", "activation_dropout")  # may change where a run starts from a trained model
+MODEL = [field.name for field in fields(ModelArguments)]
 VOCABULARY = {field.name for field in fields(TokenizerArguments)} - {"tokenizer", "bpe_dropout"}
 
 
 def adopt_start(settings: Settings) -> None:
     """Set model and vocabulary to those of the model that `init_from` names, except for dropout that is named.
 
-    Warns of named settings that have other values. Raises `GlossaError` if the model's configuration does not load.
+    A run that is resumed has them in its recipe, so that model may be gone when the run is finished. Warns of named
+    settings that have other values. Raises `GlossaError` if the model's configuration does not load.
     """
     start, named = settings.translator.init_from, settings.named
     if start is None:
         return
     own = asdict(settings.model) | asdict(settings.tokenizer)
-    changed = {name: value for name, value in _settings_of(start).items() if value != own[name]}
+    recipe = RunFolder(settings.training.output_dir).recipe
+    if recipe.get("init_from") == start:
+        found = {name: recipe[name] for name in (*MODEL, *VOCABULARY) if name in recipe}
+    else:
+        found = _settings_of(start)
+    changed = {name: value for name, value in found.items() if value != own[name]}
     changed = {name: value for name, value in changed.items() if name not in DROPOUT or name not in named}
     contradicted = [name for name in changed if name in named and own[name] is not None]
     if ignored := [f"{name} is {changed[name]}, not {own[name]}" for name in contradicted]:
@@ -43,7 +50,7 @@ def adopt_start(settings: Settings) -> None:
 def _settings_of(start: str) -> dict[str, Any]:
     """The settings of model and vocabulary, by name, that a trained model had; only dropout for another family."""
     config = load_config(start)
-    names = [field.name for field in fields(ModelArguments)] if config.model_type == "glossa" else DROPOUT
+    names = MODEL if config.model_type == "glossa" else DROPOUT
     found = {name: getattr(config, name) for name in names if hasattr(config, name)}
     if recipe := RunFolder(start).recipe or RunFolder(Path(start).parent).recipe:  # of a run, or of a checkpoint's run
         chosen = asdict(TokenizerArguments()) | recipe
