@@ -78,6 +78,8 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         for size in (1000, 2000, 4000, 8000)
     },
     "multi30k-cased": {
+        "plain": ("multi30k-en-de", SHORT),
+        "plain-fr": ("multi30k-en-de", SHORT | {"target_language": "fr"}),
         "glossa": ("multi30k-en-de", BF16),
         "glossa-fr": ("multi30k-en-de", BF16 | {"target_language": "fr"}),
     },
