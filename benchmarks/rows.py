@@ -6,6 +6,7 @@ SHORT = BF16 | PLAIN | {"num_train_epochs": "12"}
 FOUR_THOUSAND = PLAIN | {"vocab_size": "4000"}
 SIX = FOUR_THOUSAND | {"num_train_epochs": "6"}
 FEW = BF16 | PLAIN | {"max_train_samples": "10000", "num_train_epochs": "24", "warmup_steps": "0.1"}
+FEWER = FEW | {"max_train_samples": "2500", "num_train_epochs": "40"}
 LOW = SIX | {"muon_learning_rate": "1e-2"}  # lower than the recipe's
 FURTHER = {"learning_rate": "2e-3", "muon_learning_rate": "1e-2"}  # half of the recipe's
 LATENT = {"num_key_value_heads": "null", "kv_lora_rank": "64", "qk_rope_head_dim": "16"}
@@ -72,10 +73,14 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
             BF16 | PLAIN | FURTHER | {"target_language": "fr", "init_from": "glossa-fr", "num_train_epochs": "8"},
         ),
     },
-    # The vocabulary where there are only 10,000 pairs.
+    # The vocabulary where there are only 10,000 pairs, or 2,500, which have fewer than 8,000 pieces.
     "few-pairs": {
         f"vocabulary-{size // 1000}k": ("multi30k-en-de", FEW | {"vocab_size": str(size)})
         for size in (1000, 2000, 4000, 8000)
+    }
+    | {
+        f"2500-vocabulary-{size // 1000}k": ("multi30k-en-de", FEWER | {"vocab_size": str(size)})
+        for size in (1000, 2000, 4000)
     },
     "multi30k-cased": {
         "plain": ("multi30k-en-de", SHORT),

@@ -133,5 +133,5 @@ def test_a_finished_run_needs_its_start_no_more(tiny_run, tiny_settings, tmp_pat
     caplog.set_level("INFO")
     assert train(parse_settings(tiny_settings(run, **given, resume_from_checkpoint="true"))) == run
     assert f"{run} is finished; there is nothing to resume." in caplog.text
-    with pytest.raises(GlossaError, match="seed was .* and is 5"):
+    with pytest.raises(GlossaError, match=r"seed was .* and is 5"):
         train(parse_settings(tiny_settings(run, **given, resume_from_checkpoint="true", seed=5)))

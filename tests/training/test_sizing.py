@@ -170,7 +170,7 @@ def test_hours_must_be_positive_and_alone(tmp_path):
 
 
 def test_a_run_without_a_recipe_trains_as_chosen_and_within_its_time(tmp_path, monkeypatch, tiny_pairs):
-    tiny = sizing.Size(1_000, 290, 32, 48, 1, 2, 0.2, 3, 2e-3)
+    tiny = sizing.Size(1_000, 8_000, 32, 48, 1, 2, 0.2, 3, 2e-3)
     for sizes in ("ON_CPU", "ON_GPU"):
         monkeypatch.setattr(sizing, sizes, (tiny,))
     # 30 seconds fit 1.5 of the 3 passes.
@@ -182,12 +182,10 @@ def test_a_run_without_a_recipe_trains_as_chosen_and_within_its_time(tmp_path, m
     argv += ["--num_beams", "1", "--max_new_tokens", "12"]
     train(parse_settings(argv))
     recipe, metrics = RunFolder(run).recipe, RunFolder(run).metrics
-    assert [recipe[name] for name in ("vocab_size", "d_model", "dropout", "learning_rate")] == [
-        290,
-        32,
-        0.2,
-        2e-3,
-    ]
+    assert [recipe[name] for name in ("d_model", "dropout", "learning_rate")] == [32, 0.2, 2e-3]
+    # So little text has fewer than 8,000 pieces.
+    with pytest.raises(GlossaError, match=f"supports only {recipe['vocab_size']} tokens"):
+        train(parse_settings([*argv, "--output_dir", str(tmp_path / "exact"), "--vocab_size", "8000"]))
     evaluations = [entry["step"] for entry in RunFolder(run).history if "eval_bleu" in entry]
     assert evaluations == list(range(1, metrics["steps"] + 1))  # a twentieth of so few steps is less than one
     assert recipe["num_train_epochs"] == pytest.approx(1.5) and metrics["epochs"] == pytest.approx(1.5, abs=0.1)

@@ -39,6 +39,7 @@ def train_tokenizer(
     options: TokenizerArguments | None = None,
     extra_special_tokens: Sequence[str] = (),
     target_languages: Sequence[str] = (),
+    exact: bool = True,
 ) -> PreTrainedTokenizerFast:
     """One vocabulary for both languages, learned from `texts` (both sides of the training split only).
 
@@ -54,13 +55,14 @@ def train_tokenizer(
         options: All other settings; its vocabulary sizes are ignored.
         extra_special_tokens: Further special tokens; their ids follow the four that every Glossa tokenizer has.
         target_languages: Codes of several target languages; the tokenizer is then a [`GlossaTokenizer`].
+        exact: False allows fewer tokens than `vocab_size` for every kind, if the text has fewer.
 
     Raises:
         GlossaError: if `texts` do not have that many tokens; the message says how many they have.
     """
     options = options or TokenizerArguments()
     extra = [*extra_special_tokens, *map(language_token, target_languages)]
-    tokenizer = _train(texts, vocab_size, options, extra, "vocab_size")
+    tokenizer = _train(texts, vocab_size, options, extra, "vocab_size", exact)
     source, settings = _with_special_tokens(tokenizer, options.source_special_tokens), _settings(max_length, extra)
     if not target_languages:
         return PreTrainedTokenizerFast(tokenizer_object=source, **settings)
@@ -122,7 +124,9 @@ def _with_special_tokens(tokenizer: Tokenizer, where: str) -> Tokenizer:
     return tokenizer
 
 
-def _train(texts: Texts, vocab_size: int, options: TokenizerArguments, extra: Sequence[str], name: str) -> Tokenizer:
+def _train(
+    texts: Texts, vocab_size: int, options: TokenizerArguments, extra: Sequence[str], name: str, exact: bool = True
+) -> Tokenizer:
     special = [*SPECIAL_TOKENS, *extra]
     tokenizer, trainer = _BUILD[options.tokenizer_model](vocab_size, special, options, name)
     if options.normalization:
@@ -134,7 +138,7 @@ def _train(texts: Texts, vocab_size: int, options: TokenizerArguments, extra: Se
             f"The training text has no token that occurs {options.min_frequency} times. Lower min_frequency, or give "
             "more text."
         )
-    if learned < vocab_size and options.tokenizer_model in ("bpe", "wordpiece"):
+    if exact and learned < vocab_size and options.tokenizer_model in ("bpe", "wordpiece"):
         raise GlossaError(
             f"{name} is {vocab_size}, but the training text supports only {learned} tokens "
             f"that occur {options.min_frequency} times or more. Set {name} to {learned} or less, or give more text."

@@ -31,6 +31,7 @@ from ..inference.loading import load_tokenizer
 from ..modeling_glossa import GlossaForConditionalGeneration
 from .arguments import Settings
 from .reuse import load_start, reused_tokenizer, with_languages
+from .sizing import choosable
 from .streaming import StreamTrainer
 from .trainer import GlossaTrainer, by_length
 
@@ -44,6 +45,7 @@ def build_tokenizer(settings: Settings, data: DatasetDict) -> PreTrainedTokenize
     if settings.tokenizer.tokenizer:
         return with_languages(reused_tokenizer(settings), settings)
     trained: list[PreTrainedTokenizerBase | None] = [None]
+    chosen = "vocab_size" in choosable(settings)
     if PartialState().is_main_process:
         names = [name for name in data["train"].column_names if name != "language"]  # source and target, or text
         columns = [_texts(data["train"], name) for name in names]
@@ -52,11 +54,18 @@ def build_tokenizer(settings: Settings, data: DatasetDict) -> PreTrainedTokenize
         options = settings.tokenizer
         if options.target_vocab_size is None:
             special = special_tokens(settings.translator.objective, settings.data.max_length)
-            trained[0] = train_tokenizer(chain(*columns), options.vocab_size, positions, options, special, several)
+            texts = chain(*columns)
+            trained[0] = train_tokenizer(
+                texts, options.vocab_size, positions, options, special, several, exact=not chosen
+            )
         else:
             trained[0] = train_tokenizer_pair(columns[0], columns[1], options, positions, several)
     # All processes must use the same token ids, so only one of them trains the tokenizer.
-    return broadcast_object_list(trained)[0]
+    tokenizer = broadcast_object_list(trained)[0]
+    if chosen and len(tokenizer) < settings.tokenizer.vocab_size:
+        settings.update({"vocab_size": len(tokenizer)})
+        logger.info("The training text has no more tokens, so vocab_size is %d.", len(tokenizer))
+    return tokenizer
 
 
 def _texts(rows: Dataset, column: str) -> Iterator[list[str]]:

@@ -115,10 +115,10 @@ def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -
     sizes = ON_CPU if device == "cpu" else ON_GPU
     number = next(number for number, size in enumerate(sizes) if pairs <= size.pairs)
     size = sizes[number]
-    if settings.training.hours is not None and size.dimensions().keys() <= _open(settings):
+    if settings.training.hours is not None and size.dimensions().keys() <= choosable(settings):
         tokens = pairs * sum(map(_tokens, texts)) / max(len(texts), 1)
         size = size_within(settings, sizes[: number + 1], tokens)
-    chosen = {name: value for name, value in size.settings().items() if name in _open(settings)}
+    chosen = {name: value for name, value in size.settings().items() if name in choosable(settings)}
     settings.update(chosen)
     shown = " ".join(f"--{name} {getattr(value, 'value', value)}" for name, value in chosen.items())
     logger.info("Chosen for %s training pairs on a %s: %s", f"{pairs:,}", device.upper(), shown)
@@ -170,14 +170,14 @@ def adopt_choices(settings: Settings) -> None:
     recipe = RunFolder(settings.training.output_dir).recipe
     if wanted in ("none", "false", "no") or not recipe:
         return
-    names = _open(settings) if settings.given is not None else set()
+    names = choosable(settings)
     if settings.training.hours is not None and recipe.get("hours") == settings.training.hours:
         names |= {"num_train_epochs"}
     settings.update({name: recipe.get(name) for name in names})
 
 
-def _open(settings: Settings) -> set[str]:
-    """Names of the settings that may be chosen."""
+def choosable(settings: Settings) -> set[str]:
+    """Names of the settings that are chosen by the number of pairs; none where there is a recipe."""
     names: set[str] = set()
     for group in GROUPS:
         chosen, _, deciding = group.partition("|")
