@@ -8,6 +8,7 @@ from .scoring import NORMALIZED
 
 SAMPLES = 10
 EXTREMES = 3  # best and worst translations among the samples
+SHOWN = 300  # characters of a text in the log
 
 
 def choose_samples(results: dict[str, dict]) -> list[dict]:
@@ -37,6 +38,7 @@ def spread(rows: int, samples: int) -> range:
 
 
 def print_samples(rows: Iterable[dict[str, str]]) -> None:
-    """Print each row, a line for each of its texts."""
+    """Print each row, a line for each of its texts. Long ones are cut: an untrained model repeats words."""
     for row in rows:
-        print("\n".join(f"{name:>10}: {text}" for name, text in row.items()), end="\n\n")
+        lines = [f"{name:>10}: {text[:SHOWN]}{'…' if len(text) > SHOWN else ''}" for name, text in row.items()]
+        print("\n".join(lines), end="\n\n")
