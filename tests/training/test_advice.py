@@ -5,6 +5,7 @@ import pytest
 from datasets import Dataset
 
 from glossa import GlossaConfig
+from glossa.run_folder import RunFolder
 from glossa.training.advice import advise, count_tokens, judge_length, judge_vocabulary
 from glossa.training.arguments import parse_settings
 from glossa.training.run import train
@@ -75,3 +76,12 @@ def test_a_run_ends_with_its_advice(tmp_path, tiny_settings, capsys):
     train(parse_settings(tiny_settings(tmp_path / "run", max_steps=5, **few)))
     out = capsys.readouterr().out
     assert "learned pieces occur fewer than 5 times" in out  # a letter with its space, in few sentences
+
+
+def test_no_advice_against_a_vocabulary_that_the_run_chose(tmp_path, tiny_settings, capsys):
+    few = {"max_train_samples": 24, "validation_size": 2, "test_size": 2, "trust_data": True}
+    settings = tiny_settings(tmp_path / "run", max_steps=5, **few)
+    place = settings.index("--vocab_size")
+    run = train(parse_settings(settings[:place] + settings[place + 2 :]))
+    assert RunFolder(run).recipe["vocab_size"] < 8_000  # as many pieces as there are
+    assert "learned pieces" not in capsys.readouterr().out

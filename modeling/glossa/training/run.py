@@ -51,7 +51,7 @@ from .resume import (
 )
 from .reuse import adopt_start, with_languages
 from .sharding import whole_model
-from .sizing import adopt_choices, choose_settings, limit_passes
+from .sizing import adopt_choices, choosable, choose_settings, limit_passes
 from .streaming import StreamTrainer
 from .trainer import GlossaTrainer
 
@@ -232,7 +232,8 @@ def _advice(settings: Settings, trainer: GlossaTrainer, metrics: dict) -> list[s
         decodings = metrics.get("validation", {}).values()
         lines += [judge_length(found["length"], found["num_beams"]) for found in decodings]
     learned = settings.translator.init_from is None and settings.tokenizer.tokenizer is None
-    if learned and settings.tokenizer.tokenizer_model == "bpe" and "labels" in trainer.train_dataset.column_names:
+    learned = learned and settings.tokenizer.tokenizer_model == "bpe" and "vocab_size" not in choosable(settings)
+    if learned and "labels" in trainer.train_dataset.column_names:
         config: Any = trainer.model.config
         lines.append(judge_vocabulary(count_tokens(trainer.train_dataset, config)))
     return [line for line in lines if line]
