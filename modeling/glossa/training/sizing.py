@@ -26,6 +26,7 @@ TRIAL_BATCHES = 8  # of the first epoch, evenly spaced
 TRIAL_LENGTH = 20  # tokens of each side, before there is a vocabulary
 CHARACTERS = 4  # of a token, about
 WIDE = 3  # an ideograph, kana or Hangul syllable counts as so many characters: a token has one or two of them
+SEEN = 300_000  # pairs in all passes, at least: with fewer, training has too few steps (docs/results.md)
 PASSES = 2  # a model that sees fewer, and less than half of what it should, is too large for the time allowed
 OVERHEAD = 1.3  # of the optimizer, evaluations and checkpoints; the trial has only forward and backward passes
 # Settings that belong together: where one of a group is given, the others of the group are not chosen either. Those
@@ -50,7 +51,7 @@ class Size:
 
     Few pairs need much dropout (Araabi and Monz 2020). Gowda and May 2020 also recommend a small vocabulary, of about
     1,000 pieces for 30,000 pairs, but on Multi30k 8,000 pieces translate better, with 10,000 pairs of it too
-    (docs/results.md).
+    (docs/results.md). A text with fewer pieces gives all that it has.
     """
 
     pairs: float
@@ -118,6 +119,7 @@ def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -
     if settings.training.hours is not None and size.dimensions().keys() <= choosable(settings):
         tokens = pairs * sum(map(_tokens, texts)) / max(len(texts), 1)
         size = size_within(settings, sizes[: number + 1], tokens)
+    size = replace(size, passes=max(size.passes, math.ceil(SEEN / pairs)))
     chosen = {name: value for name, value in size.settings().items() if name in choosable(settings)}
     settings.update(chosen)
     shown = " ".join(f"--{name} {getattr(value, 'value', value)}" for name, value in chosen.items())
