@@ -117,8 +117,8 @@ def test_unknown_rows_and_missing_data_are_refused(arguments):
         main([*command, "muon"])
     with pytest.raises(GlossaError, match=r"Row r-drop is not in .*; give --multi30k FOLDER"):
         main([*command, "r-drop"])
-    with pytest.raises(GlossaError, match=r"Row glossa is not in .*; give --anki FILE"):
-        main(["reproduce", "anki", "--results", str(arguments.results), "--rows", "glossa"])
+    with pytest.raises(GlossaError, match=r"Row recipe is not in .*; give --anki FILE"):
+        main(["reproduce", "anki", "--results", str(arguments.results), "--rows", "recipe"])
 
 
 @pytest.mark.slow

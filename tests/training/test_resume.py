@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 import yaml
@@ -237,6 +238,21 @@ def test_a_run_without_a_usable_checkpoint_says_so(resume, tmp_path, documented)
     with pytest.raises(GlossaError, match=r"No checkpoint in .* can be continued") as error:
         resume()
     documented("Training", error.value)
+
+
+def test_a_run_that_was_killed_while_it_saved_its_first_checkpoint_starts_again(resume, tmp_path, caplog):
+    run = RunFolder(tmp_path / "run")
+    whole = load_file(resume() / "model.safetensors")
+    for file in run.path.glob("*.*"):
+        file.unlink() if file.name != "recipe.yaml" else None
+    first, *others = run.checkpoints()
+    for checkpoint in others:
+        rmtree(checkpoint)
+    cut(first / "trainer_state.json")
+    again = load_file(resume() / "model.safetensors")
+    assert f"{first}, the only checkpoint, was not written to its end. The run starts again." in caplog.text
+    assert all((again[name] == weight).all() for name, weight in whole.items())
+    assert find_damage(run.checkpoints()[-1]) == ""
 
 
 def test_checkpoints_that_were_cut_short_are_removed(resume, tmp_path, caplog):

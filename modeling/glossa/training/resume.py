@@ -62,13 +62,20 @@ def starting_point(settings: Settings) -> Path | None:
 
 
 def _last_usable(run: RunFolder) -> Path | None:
-    """The newest checkpoint that is whole; None if there is none, not even a damaged one."""
+    """The newest checkpoint that is whole; None if there is none, not even a damaged one.
+
+    The state is the last file of a checkpoint. If a run was killed while it wrote that of its first checkpoint, there
+    is none to continue from either.
+    """
     whole = run.checkpoints(whole=True)
     if not whole and any(run.path.glob("*.safetensors")):
         raise GlossaError(
             f"{run.path} holds a finished model and no checkpoint to resume. Give another --output_dir, with "
             "--init_from to start from its weights."
         )
+    if len(whole) == 1 and find_damage(whole[0]) == f"{CHECKPOINT_STATE} is damaged":
+        logger.warning("%s, the only checkpoint, was not written to its end. The run starts again.", whole[0])
+        return None
     for checkpoint in reversed(whole):
         damage = find_damage(checkpoint)
         if not damage:
