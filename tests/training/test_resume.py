@@ -244,7 +244,8 @@ def test_a_run_that_was_killed_while_it_saved_its_first_checkpoint_starts_again(
     run = RunFolder(tmp_path / "run")
     whole = load_file(resume() / "model.safetensors")
     for file in run.path.glob("*.*"):
-        file.unlink() if file.name != "recipe.yaml" else None
+        if file.name != "recipe.yaml":
+            file.unlink()
     first, *others = run.checkpoints()
     for checkpoint in others:
         rmtree(checkpoint)
