@@ -3,8 +3,8 @@
 How long does training take, from raw text, until greedy translations of Multi30k's validation split first reach each
 mark of BLEU? The contenders are Glossa's recipe for this data, in 16 passes and without R-Drop, and transformers'
 MarianMT under the stock Seq2SeqTrainer with the published recipe (multi30k-en-de-tiny), with random batches and with
-its grouping by length; both read and tokenize with Glossa's code. With `--joeynmt PYTHON`, of an environment
-with JoeyNMT (see benchmarks/joeynmt.py), also JoeyNMT with this recipe, which reads and tokenizes with its own code.
+its grouping by length; both read and tokenize with Glossa's code. JoeyNMT, with this recipe and its own code for text,
+joins with `--joeynmt PYTHON`, where PYTHON is that of its environment (see benchmarks/joeynmt.py).
 Evaluations take no time of the race. Each entry has its own process; run them on a quiet machine. Finished entries are
 kept and not run again, as those of `python -m benchmarks reproduce`.
 """
