@@ -13,9 +13,11 @@ from joeynmt.helpers import make_model_dir
 from joeynmt.prediction import predict
 
 from .clock import Clock
+from .parent import end_with_parent
 
 
 def main(job: Path) -> None:
+    end_with_parent()
     given = json.loads(job.read_text(encoding="utf-8"))
     clock = Clock(**given["clock"])
     config = given["config"]

@@ -7,6 +7,8 @@ from typing import Any
 
 from glossa.errors import GlossaError
 
+from .parent import end_with_parent
+
 
 def in_process(function: Callable[..., dict], name: str, options: Mapping[str, Any]) -> dict:
     """What `function` returns for `options`, called in a new process.
@@ -19,7 +21,7 @@ def in_process(function: Callable[..., dict], name: str, options: Mapping[str, A
     Raises:
         GlossaError: when the function raises an error, or the system ends its process.
     """
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), end_with_parent) as pool:
         try:
             return pool.submit(function, **options).result()
         except Exception as error:

@@ -22,7 +22,7 @@ def test_the_clock_stops_during_evaluations():
     evaluated = []
     for step, (seconds, bleu) in enumerate([(6, 0), (6, 31), (6, 0), (6, 36.5)], 1):
         now[0] += seconds
-        state = SimpleNamespace(global_step=step)
+        state = SimpleNamespace(global_step=step, max_steps=4)
         watch.on_step_end(None, state, control)
         evaluated.append(control.should_evaluate)
         if control.should_evaluate:
@@ -47,8 +47,8 @@ def test_a_mark_counts_once_and_the_limit_ends_the_race():
     for step, bleu in enumerate([31, 33, 32], 1):
         assert not control.should_training_stop
         now[0] += 10
-        watch.on_step_end(None, SimpleNamespace(global_step=step), control)
-        watch.on_evaluate(None, SimpleNamespace(global_step=step), control, metrics={"eval_bleu": bleu})
+        watch.on_step_end(None, SimpleNamespace(global_step=step, max_steps=4), control)
+        watch.on_evaluate(None, SimpleNamespace(global_step=step, max_steps=4), control, metrics={"eval_bleu": bleu})
     assert control.should_training_stop
     marks = clock.report()["marks"]
     assert marks["30.0"]["step"] == 1 and marks["38.0"] is None
