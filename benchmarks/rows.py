@@ -12,6 +12,18 @@ FURTHER = {"learning_rate": "2e-3", "muon_learning_rate": "1e-2"}  # half of the
 FINE = {"learning_rate": "1e-3", "muon_learning_rate": "5e-3", "warmup_steps": "100"}  # a quarter of the rates
 LATENT = {"num_key_value_heads": "null", "kv_lora_rank": "64", "qk_rope_head_dim": "16"}
 REVERSE = {"source_language": "de", "target_language": "en"}
+CLASSIC = {  # the parts of multi30k-en-de-tiny
+    "position_embedding_type": "sinusoidal",
+    "norm_type": "layer",
+    "norm_eps": "1e-5",
+    "norm_position": "post",
+    "final_norm": "false",
+    "activation_function": "relu",
+    "gated_feed_forward": "false",
+    "feed_forward_bias": "true",
+    "query_key_value_bias": "true",
+    "attention_output_bias": "true",
+}
 EXPERTS = {"num_local_experts": "4", "num_experts_per_tok": "1"}
 # Tables of rows: a name, the recipe and the settings that differ from it; init_from is another row of the table.
 TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
@@ -19,6 +31,7 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
     "means": {
         "plain": ("multi30k-en-de", SHORT),
         "adamw": ("multi30k-en-de", SHORT | {"muon_learning_rate": "null"}),
+        "classic-parts": ("multi30k-en-de", SHORT | CLASSIC),
         "r-drop": ("multi30k-en-de", SHORT | {"r_drop_alpha": "5"}),
         "ema": ("multi30k-en-de", SHORT | {"ema_decay": "0.999"}),
         "bpe-dropout": ("multi30k-en-de", SHORT | {"bpe_dropout": "0.1"}),
