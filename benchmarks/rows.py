@@ -1,11 +1,12 @@
 """The rows of the tables of `python -m benchmarks reproduce`: a recipe, and the settings that differ from it."""
 
 BF16 = {"bf16": "true"}
-PLAIN = {"r_drop_alpha": "0"}
-SHORT = BF16 | PLAIN | {"num_train_epochs": "12"}
-FOUR_THOUSAND = PLAIN | {"vocab_size": "4000"}
+R_DROP = {"r_drop_alpha": "5"}
+R_DROP_LONG = BF16 | R_DROP | {"num_train_epochs": "40"}
+SHORT = BF16 | {"num_train_epochs": "12"}
+FOUR_THOUSAND = {"vocab_size": "4000"}
 SIX = FOUR_THOUSAND | {"num_train_epochs": "6"}
-FEW = BF16 | PLAIN | {"max_train_samples": "10000", "num_train_epochs": "24", "warmup_steps": "0.1"}
+FEW = BF16 | {"max_train_samples": "10000", "num_train_epochs": "24", "warmup_steps": "0.1"}
 FEWER = FEW | {"max_train_samples": "2500", "num_train_epochs": "40"}
 LOW = SIX | {"muon_learning_rate": "1e-2"}  # lower than the recipe's
 FURTHER = {"learning_rate": "2e-3", "muon_learning_rate": "1e-2"}  # half of the recipe's
@@ -27,12 +28,12 @@ CLASSIC = {  # the parts of multi30k-en-de-tiny
 EXPERTS = {"num_local_experts": "4", "num_experts_per_tok": "1"}
 # Tables of rows: a name, the recipe and the settings that differ from it; init_from is another row of the table.
 TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
-    # Each means alone, in short runs, against the recipe without R-Drop.
+    # Each means alone, in short runs, against the recipe.
     "means": {
         "plain": ("multi30k-en-de", SHORT),
         "adamw": ("multi30k-en-de", SHORT | {"muon_learning_rate": "null"}),
         "classic-parts": ("multi30k-en-de", SHORT | CLASSIC),
-        "r-drop": ("multi30k-en-de", SHORT | {"r_drop_alpha": "5"}),
+        "r-drop": ("multi30k-en-de", SHORT | R_DROP),
         "ema": ("multi30k-en-de", SHORT | {"ema_decay": "0.999"}),
         "bpe-dropout": ("multi30k-en-de", SHORT | {"bpe_dropout": "0.1"}),
         "vocabulary-1k": ("multi30k-en-de", SHORT | {"vocab_size": "1000"}),
@@ -68,25 +69,27 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "published-recipe-fr": ("multi30k-en-de-tiny", BF16 | {"target_language": "fr"}),
         "glossa": ("multi30k-en-de", BF16),
         "glossa-fr": ("multi30k-en-de", BF16 | {"target_language": "fr"}),
-        "plain": ("multi30k-en-de", BF16 | PLAIN | {"num_train_epochs": "30"}),
-        "plain-4k": ("multi30k-en-de", FOUR_THOUSAND | {"num_train_epochs": "30"}),
+        "longer": ("multi30k-en-de", BF16 | {"num_train_epochs": "60"}),
+        "vocabulary-4k": ("multi30k-en-de", FOUR_THOUSAND),
+        "r-drop": ("multi30k-en-de", R_DROP_LONG),
+        "r-drop-fr": ("multi30k-en-de", R_DROP_LONG | {"target_language": "fr"}),
         # German to English, for the rows `diversified`.
         "reverse": ("multi30k-en-de", SHORT | REVERSE),
         "reverse-4k": ("multi30k-en-de", FOUR_THOUSAND | REVERSE | {"num_train_epochs": "12"}),
-        # About as many steps as `plain`, on three times the pairs.
-        "diversified": ("multi30k-en-de", BF16 | PLAIN | {"num_train_epochs": "10"}),
-        "diversified-2k": ("multi30k-en-de", PLAIN | {"vocab_size": "2000", "num_train_epochs": "10"}),
-        # The recipe on four times the pairs.
-        "diversified-r-drop": ("multi30k-en-de", BF16 | {"num_train_epochs": "8"}),
-        # The weights of `glossa`, trained further on six times the pairs.
-        "continued": ("multi30k-en-de", BF16 | PLAIN | FURTHER | {"init_from": "glossa", "num_train_epochs": "14"}),
+        # About as many steps as `glossa`, on three times the pairs.
+        "diversified": ("multi30k-en-de", BF16 | {"num_train_epochs": "10"}),
+        "diversified-2k": ("multi30k-en-de", {"vocab_size": "2000", "num_train_epochs": "10"}),
+        # With R-Drop, on four times the pairs.
+        "diversified-r-drop": ("multi30k-en-de", BF16 | R_DROP | {"num_train_epochs": "8"}),
+        # The weights of `r-drop`, trained further on six times the pairs.
+        "continued": ("multi30k-en-de", BF16 | FURTHER | {"init_from": "r-drop", "num_train_epochs": "14"}),
         # The weights of `continued`, trained further on the pairs themselves, with R-Drop.
-        "fine-tuned": ("multi30k-en-de", BF16 | FINE | {"init_from": "continued", "num_train_epochs": "6"}),
+        "fine-tuned": ("multi30k-en-de", BF16 | R_DROP | FINE | {"init_from": "continued", "num_train_epochs": "6"}),
         # The same as `continued` for French, on three times the pairs.
         "reverse-fr": ("multi30k-en-de", SHORT | {"source_language": "fr", "target_language": "en"}),
         "continued-fr": (
             "multi30k-en-de",
-            BF16 | PLAIN | FURTHER | {"target_language": "fr", "init_from": "glossa-fr", "num_train_epochs": "8"},
+            BF16 | FURTHER | {"target_language": "fr", "init_from": "r-drop-fr", "num_train_epochs": "8"},
         ),
     },
     # The vocabulary where there are only 10,000 pairs, or 2,500, which have fewer than 8,000 pieces.
@@ -100,8 +103,6 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "2500-pairs-longer": ("multi30k-en-de", FEWER | {"vocab_size": "4000", "num_train_epochs": "120"}),
     },
     "multi30k-cased": {
-        "plain": ("multi30k-en-de", SHORT),
-        "plain-fr": ("multi30k-en-de", SHORT | {"target_language": "fr"}),
         "glossa": ("multi30k-en-de", BF16),
         "glossa-fr": ("multi30k-en-de", BF16 | {"target_language": "fr"}),
     },
@@ -122,9 +123,9 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
 RANDOM_SPLITS = {"random-split"}
 # Rows that are also trained on translations of the training pairs, by the models of other rows with the same seed.
 TEACHERS = {
-    "diversified": ("plain-4k", "reverse-4k"),
-    "diversified-2k": ("plain-4k", "reverse-4k"),
-    "diversified-r-drop": ("plain-4k", "reverse-4k", "diversified"),
-    "continued": ("plain-4k", "reverse-4k", "diversified", "glossa", "reverse"),
-    "continued-fr": ("glossa-fr", "reverse-fr"),
+    "diversified": ("vocabulary-4k", "reverse-4k"),
+    "diversified-2k": ("vocabulary-4k", "reverse-4k"),
+    "diversified-r-drop": ("vocabulary-4k", "reverse-4k", "diversified"),
+    "continued": ("vocabulary-4k", "reverse-4k", "diversified", "r-drop", "reverse"),
+    "continued-fr": ("r-drop-fr", "reverse-fr"),
 }

@@ -9,8 +9,7 @@ from glossa.training.run import train
 BUDGET = "--dataset embedded --target_language fr --vocab_size 1200 --max_steps 150 --warmup_steps 40 "
 BUDGET += "--batch_tokens 750 --dropout 0.1 --eval_strategy steps --eval_steps 150 --save_strategy no "
 BUDGET += "--predict_with_generate false --metric_for_best_model loss --load_best_model_at_end false --num_beams 1 "
-BUDGET += "--test_size 0 --max_validation_samples 200 --max_test_samples 1 --cpu_threads 1 --report_to none "
-BUDGET += "--r_drop_alpha 0"
+BUDGET += "--test_size 0 --max_validation_samples 200 --max_test_samples 1 --cpu_threads 1 --report_to none"
 
 
 @pytest.mark.slow
