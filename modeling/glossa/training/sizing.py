@@ -92,7 +92,7 @@ class Size:
         return chosen | {"eval_strategy": IntervalStrategy.STEPS, "save_strategy": SaveStrategy.STEPS}
 
 
-# The first row is the recipe multi30k-en-de without R-Drop (3 million parameters), the second anki-en-fr (9 million).
+# The first row is the recipe multi30k-en-de (3 million parameters), the second anki-en-fr (9 million).
 # The largest is the base model of Vaswani et al. 2017, which a CPU cannot train in a day.
 ON_CPU = (
     Size(60_000, 8_000, 128, 256, 4, 4, 0.3, 40, 4e-3, 2e-2),
