@@ -13,6 +13,7 @@ kept and not run again, as those of `python -m benchmarks reproduce`.
 import argparse
 import os
 import tempfile
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,9 @@ import numpy as np
 import torch
 from transformers import (
     DataCollatorForSeq2Seq,
+    EvalPrediction,
     MarianMTModel,
+    PreTrainedTokenizerBase,
     Seq2SeqTrainer,
     Seq2SeqTrainingArguments,
     TrainerCallback,
@@ -191,12 +194,6 @@ def _stock(settings: Settings, strategy: str) -> Seq2SeqTrainer:
     names = ("output_dir", "learning_rate", "lr_scheduler_type", "warmup_steps", "adam_beta1", "adam_beta2", "seed")
     names += ("adam_epsilon", "weight_decay", "label_smoothing_factor", "max_steps", "use_cpu", "disable_tqdm")
     names += ("eval_strategy", "eval_steps", "save_strategy", "report_to", "max_grad_norm", "num_train_epochs")
-    references = [pairs["validation"]["target"]]
-
-    def bleu(prediction) -> dict[str, float]:
-        ids = np.where(prediction.predictions == -100, tokenizer.pad_token_id, prediction.predictions)
-        texts = tokenizer.batch_decode(ids, skip_special_tokens=True)
-        return {"bleu": bleu_metric("none").corpus_score(texts, references).score}
 
     return Seq2SeqTrainer(
         model=model,
@@ -214,8 +211,24 @@ def _stock(settings: Settings, strategy: str) -> Seq2SeqTrainer:
         eval_dataset=tokenized["validation"].select_columns(["input_ids", "labels"]),
         processing_class=tokenizer,
         data_collator=DataCollatorForSeq2Seq(tokenizer, model),
-        compute_metrics=bleu,
+        compute_metrics=bleu_in_any_order(tokenizer, tokenized["validation"]["labels"], pairs["validation"]["target"]),
     )
+
+
+def bleu_in_any_order(
+    tokenizer: PreTrainedTokenizerBase, labels: Iterable[list[int]], targets: Iterable[str]
+) -> Callable[[EvalPrediction], dict[str, float]]:
+    """BLEU of predictions in any order, as grouping by length gives; `labels` are the token ids of `targets`."""
+    references = {tuple(ids): target for ids, target in zip(labels, targets, strict=True)}
+
+    def bleu(prediction: EvalPrediction) -> dict[str, float]:
+        ids = np.where(prediction.predictions == -100, tokenizer.pad_token_id, prediction.predictions)
+        texts = tokenizer.batch_decode(ids, skip_special_tokens=True)
+        rows = [row[(row != -100) & (row != tokenizer.pad_token_id)].tolist() for row in prediction.label_ids]
+        ordered = [references[tuple(row)] for row in rows]
+        return {"bleu": bleu_metric("none").corpus_score(texts, [ordered]).score}
+
+    return bleu
 
 
 def _row(result: dict) -> dict[str, str]:

@@ -3,14 +3,16 @@
 import json
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
-from transformers import TrainerControl
+from transformers import EvalPrediction, TrainerControl
 
 from benchmarks import race as module
 from benchmarks.__main__ import main
 from benchmarks.clock import Clock
-from benchmarks.race import ENTRIES, Watch, race
+from benchmarks.race import ENTRIES, Watch, bleu_in_any_order, race
+from glossa.data.vocabulary import train_tokenizer
 from glossa.training.catalog import read_recipe
 
 
@@ -68,6 +70,20 @@ def test_finished_entries_are_shown_and_not_run_again(tmp_path, monkeypatch, cap
     out = capsys.readouterr().out
     assert "| Glossa | 1 | 2.60 | 1.5 (2.5) | not reached in 2 | 30.25 | abc |" in out
     assert "Machine: Z80, cpu, 2 threads, float32, torch 2.13." in out
+
+
+def test_bleu_finds_the_reference_of_each_prediction():
+    """The stock Trainer evaluates in another order with its grouping by length."""
+    targets = ["Je lis un livre .", "Nous ne trouvons pas votre livre .", "Elle a une maison ."]
+    tokenizer = train_tokenizer(targets, 270)
+    ids = tokenizer(text_target=targets)["input_ids"]
+    rows = np.full((3, 40), -100)
+    for row, chosen in zip(rows, (ids[2], ids[0], ids[1]), strict=True):
+        row[: len(chosen)] = chosen
+    rows[1, 30:] = tokenizer.pad_token_id  # batches of other lengths are padded with this
+    bleu = bleu_in_any_order(tokenizer, ids, targets)
+    assert bleu(EvalPrediction(predictions=rows, label_ids=rows)) == {"bleu": pytest.approx(100)}
+    assert bleu(EvalPrediction(predictions=rows[::-1], label_ids=rows))["bleu"] < 50
 
 
 @pytest.mark.slow
