@@ -54,6 +54,12 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
             SIX | {"muon_learning_rate": "null", "optim": "schedule_free_adamw", "lr_scheduler_type": "constant"},
         ),
     },
+    # The optimizer on the corpus in the package.
+    "quickstart": {
+        f"{name}{passes}": ("quickstart", muon | {"num_train_epochs": str(passes)})
+        for passes in (6, 3)
+        for name, muon in (("adamw-", {}), ("muon-", {"muon_learning_rate": "2e-2"}))
+    },
     # Latent attention and experts at the parameters or at the operations of the recipe, in six passes, Muon at 0.01.
     "architectures": {
         "dense": ("multi30k-en-de", LOW),
