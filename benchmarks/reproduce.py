@@ -8,8 +8,8 @@ docs/results.md with `--write`.
 FOLDER has Multi30k (Elliott et al. 2016, 2017) in files such as `train.en.gz`, and in its folder `tok` as the
 literature scores it: lowercased, punctuation normalized, tokenized by Moses, in files such as
 `train.lc.norm.tok.en.gz`. BLEU of this text is computed without further tokenization. The tables named cased take the
-text as it is. The tables of Anki need `--anki FILE` instead: `fra-eng.zip` of manythings.org/anki. The table quickstart
-needs no file: its corpus is in the package.
+text as it is. The tables of Anki need `--anki FILE` instead: `fra-eng.zip` of manythings.org/anki. The table
+quickstart needs no file: its corpus is in the package.
 """
 
 import argparse
