@@ -89,6 +89,8 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "diversified-r-drop": ("multi30k-en-de", BF16 | R_DROP | {"num_train_epochs": "8"}),
         # The weights of `r-drop`, trained further on six times the pairs.
         "continued": ("multi30k-en-de", BF16 | FURTHER | {"init_from": "r-drop", "num_train_epochs": "14"}),
+        # The weights of `glossa`, trained further on seven times the pairs; `continued` is one of the teachers.
+        "continued-2": ("multi30k-en-de", BF16 | FURTHER | {"init_from": "glossa", "num_train_epochs": "12"}),
         # The weights of `continued`, trained further on the pairs themselves, with R-Drop.
         "fine-tuned": ("multi30k-en-de", BF16 | R_DROP | FINE | {"init_from": "continued", "num_train_epochs": "6"}),
         # The same as `continued` for French, on three times the pairs.
@@ -133,5 +135,6 @@ TEACHERS = {
     "diversified-2k": ("vocabulary-4k", "reverse-4k"),
     "diversified-r-drop": ("vocabulary-4k", "reverse-4k", "diversified"),
     "continued": ("vocabulary-4k", "reverse-4k", "diversified", "r-drop", "reverse"),
+    "continued-2": ("continued", "glossa", "r-drop", "diversified", "reverse", "reverse-4k"),
     "continued-fr": ("r-drop-fr", "reverse-fr"),
 }
