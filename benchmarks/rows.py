@@ -58,7 +58,7 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
     "quickstart": {
         f"{name}{passes}": ("quickstart", muon | {"num_train_epochs": str(passes)})
         for passes in (6, 3)
-        for name, muon in (("adamw-", {}), ("muon-", {"muon_learning_rate": "2e-2"}))
+        for name, muon in (("adamw-", {"muon_learning_rate": "null"}), ("muon-", {}))
     },
     # Latent attention and experts at the parameters or at the operations of the recipe, in six passes, Muon at 0.01.
     "architectures": {
