@@ -1,13 +1,13 @@
 """Time to a given quality: `python -m benchmarks race --multi30k FOLDER`.
 
 How long does training take, from raw text, until greedy translations of Multi30k's validation split first reach each
-mark of BLEU? The contenders are Glossa's recipe for this data, in 16 passes, and transformers'
-MarianMT under the stock Seq2SeqTrainer, with random batches and with its grouping by length; both read and tokenize
-with Glossa's code. JoeyNMT, with its own code for text, joins with `--joeynmt PYTHON`, where PYTHON is that of its
-environment (see benchmarks/joeynmt.py). MarianMT and JoeyNMT have the published model (multi30k-en-de-tiny). The
-published training warms up for longer than the whole race of the others, so theirs is shorter: see `SMALL_STEPS`.
-Evaluations take no time of the race. Each entry has its own process; run them on a quiet machine. Finished entries are
-kept and not run again, as those of `python -m benchmarks reproduce`.
+mark of BLEU? The contenders are Glossa's recipe for this data, in 16 passes, and transformers' MarianMT under the
+stock Seq2SeqTrainer, with random batches and with its grouping by length; both read and tokenize with Glossa's code.
+JoeyNMT, with its own code for text, joins with `--joeynmt PYTHON`, where PYTHON is that of its environment (see
+benchmarks/joeynmt.py). MarianMT and JoeyNMT have the published model (multi30k-en-de-tiny), but not its training,
+which warms up for longer than Glossa's whole race: see `SMALL_STEPS`. Evaluations take no time of the race. Each entry
+has its own process; run them on a quiet machine. Finished entries are kept and not run again, as those of `python -m
+benchmarks reproduce`.
 """
 
 import argparse

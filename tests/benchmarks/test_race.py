@@ -56,6 +56,14 @@ def test_a_mark_counts_once_and_the_limit_ends_the_race():
     assert marks["30.0"]["step"] == 1 and marks["38.0"] is None
 
 
+def test_the_last_step_is_evaluated():
+    watch = Watch(Clock([30.0], limit=1000, every=1000))
+    control = TrainerControl()
+    for step in (3, 4):
+        watch.on_step_end(None, SimpleNamespace(global_step=step, max_steps=4), control)
+        assert control.should_evaluate == (step == 4)
+
+
 def test_finished_entries_are_shown_and_not_run_again(tmp_path, monkeypatch, capsys):
     reached = {"seconds": 90.0, "cpu_seconds": 150.0, "step": 5}
     metrics = {"parameters": 2_600_000, "marks": {"30.0": reached, "35.0": None}, "history": [[60, 20.5], [90, 30.25]]}
