@@ -2,8 +2,9 @@
 
 Each row is a training run, made from a recipe and a few settings. Its scores, with commit, machine and time, go to a
 file of results. Rows that are in this file with the same settings are not trained again, and a run that was cut short
-is resumed. `--results FILE` with a new file repeats them on your machine. Prints the table, and writes it into
-docs/results.md with `--write`.
+is resumed. The rows of the table means are also compared with the first of them, by paired bootstrap.
+`--results FILE` with a new file repeats them on your machine. Prints the table, and writes it into docs/results.md
+with `--write`.
 
 FOLDER has Multi30k (Elliott et al. 2016, 2017) in files such as `train.en.gz`, and in its folder `tok` as the
 literature scores it: lowercased, punctuation normalized, tokenized by Moses, in files such as
@@ -24,13 +25,14 @@ from typing import Any
 
 from glossa.cli.distill import main as distill
 from glossa.cli.export import main as export
+from glossa.cli.score import main as score
 from glossa.errors import GlossaError
 from glossa.run_folder import RunFolder
 from glossa.training.arguments import parse_settings
 from glossa.training.catalog import read_recipe
 from glossa.training.run import train
 
-from .rows import RANDOM_SPLITS, TABLES, TEACHERS
+from .rows import BASELINES, RANDOM_SPLITS, TABLES, TEACHERS
 from .timing import machine, table
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -100,6 +102,9 @@ def train_row(arguments: argparse.Namespace, name: str, seed: int) -> None:
             decoding: found["scores"]["single"] | {key: found.get(key) for key in ("implausible", "length")}
             for decoding, found in metrics[split].items()
         }
+    baseline = BASELINES.get(arguments.table)
+    if baseline and baseline != name:
+        metrics["difference"] = compare(output, train_model(arguments, baseline, seed))
     keep_result(arguments.results, place, commit, metrics)
 
 
@@ -121,6 +126,14 @@ def train_model(arguments: argparse.Namespace, name: str, seed: int) -> Path:
         settings += ["--data_path", str(translate_pairs(original, teachers, output.with_suffix(".jsonl")))]
     train(parse_settings(settings))
     return output
+
+
+def compare(model: Path, baseline: Path) -> dict[str, float]:
+    """BLEU of two runs on validation, with beams if they have beams, and the p-value of their difference."""
+    report = model / "comparison.json"
+    score([str(model), "--baseline", str(baseline), "--split", "validation", "--output", str(report)])
+    *_, last = json.loads(report.read_text(encoding="utf-8"))["paired_bootstrap"].values()
+    return last["bleu"]
 
 
 def row_data(arguments: argparse.Namespace, name: str, output: Path, seed: int) -> list[str]:
@@ -233,6 +246,11 @@ def _row(result: dict) -> dict[str, str]:
         for label, decoding in zip(("greedy", "beam"), metrics[split].values(), strict=True):
             scores = decoding["bleu"]
             cells[f"{split} BLEU, {label}"] = f"{scores['score']:.2f} [{scores['low']:.1f}, {scores['high']:.1f}]"
+        if split == "validation" and result["table"] in BASELINES:
+            found = metrics.get("difference")
+            cells["difference (p)"] = (
+                f"{found['system'] - found['baseline']:+.2f} ({found['p_value']:.3f})" if found else ""
+            )
     cells["test chrF++, beam"] = f"{list(metrics['test'].values())[-1]['chrf']['score']:.2f}"
     return cells | {"commit": result["commit"]}
 

@@ -129,6 +129,8 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "longer": ("anki-en-fr", BF16 | {"num_train_epochs": "24", "dropout": "0.2"}),
     },
 }
+# Tables whose rows are compared with one of them, by paired bootstrap.
+BASELINES = {"means": "plain"}
 # Rows with pairs held out at random, so that held-out sentences also occur in training.
 RANDOM_SPLITS = {"random-split"}
 # Rows that are also trained on translations of the training pairs, by the models of other rows with the same seed.

@@ -95,6 +95,20 @@ def test_the_table_shows_finished_rows(arguments):
     assert (found[1:7], found[-3]) == (cells, "55.55")
 
 
+def test_the_table_shows_the_difference_to_its_baseline(arguments):
+    (known, _) = rows = read_results(arguments.results)
+    assert "|  | 27.69" in table_lines(arguments)  # a row that was not compared
+    known["metrics"]["difference"] = {"baseline": 28.5, "system": 27.69, "p_value": 0.0126}
+    arguments.results.write_text(json.dumps(rows))
+    header, _, row, *_ = table_lines(arguments).splitlines()
+    column = [cell.strip() for cell in header.split("|")].index("difference (p)")
+    assert row.split("|")[column].strip() == "-0.81 (0.013)"
+    arguments.table = "optimizers"
+    rows[0] |= {"table": "optimizers", "settings": settings_of("optimizers", "adamw")}
+    arguments.results.write_text(json.dumps(rows))
+    assert "difference" not in table_lines(arguments)  # this table has no baseline
+
+
 def test_the_table_is_written_between_its_comments(tmp_path):
     page = tmp_path / "results.md"
     page.write_text("before\n<!-- table: means -->\nold\n<!-- end -->\nafter\n<!-- table: other -->\n<!-- end -->\n")
@@ -153,8 +167,17 @@ def test_a_row_is_trained_and_kept(tmp_path, monkeypatch, tiny_pairs, tiny_setti
     (source,) = RunFolder(tmp_path / "tiny" / "two-1").data_report["sources"].values()
     assert source["read"] == len(pairs)
 
-    # A row that continues from the weights of the first.
+    # A row that continues from the weights of the first, and is compared with it.
     reproduce.TABLES["tiny"]["three"] = (str(recipe), {"init_from": "one"})
+    monkeypatch.setattr(reproduce, "BASELINES", {"tiny": "one"})
     reproduce.train_row(arguments, "three", 1)
-    assert find_result(arguments, "three", 1)["settings"]["init_from"] == "one"
+    found = find_result(arguments, "three", 1)
+    assert found["settings"]["init_from"] == "one"
+    scores = {
+        name: list(find_result(arguments, row, 1)["metrics"]["validation"].values())[-1]["bleu"]["score"]
+        for name, row in (("baseline", "one"), ("system", "three"))
+    }
+    difference = found["metrics"]["difference"]
+    assert scores == pytest.approx({name: difference[name] for name in scores})
+    assert 0 < difference["p_value"] <= 1
     assert RunFolder(tmp_path / "tiny" / "three-1").recipe["init_from"] == str(tmp_path / "tiny" / "one-1")
