@@ -36,8 +36,8 @@ def values(settings, names=NAMES):
         (70, [8_000, 128, 4, 4_286, 4e-3]),  # 300,000 pairs in all passes
         (2_500, [8_000, 128, 4, 120, 4e-3]),
         (7_500, [8_000, 128, 4, 40, 4e-3]),
-        (10_000, [8_000, 128, 4, 40, 4e-3]),
-        (60_000, [8_000, 128, 4, 40, 4e-3]),
+        (10_000, [8_000, 128, 4, 30, 4e-3]),
+        (60_000, [8_000, 128, 4, 30, 4e-3]),
         (60_001, [8_000, 256, 4, 12, 1e-3]),
         (165_000, [8_000, 256, 4, 12, 1e-3]),
         (1_000_000, [16_000, 256, 4, 4, 1e-3]),
@@ -110,7 +110,7 @@ def test_what_is_given_stays_and_what_belongs_to_it_too():
     fixed = parse_settings(["--d_model", "64", "--learning_rate", "2e-3", "--dropout", "0.1"])
     names = ("d_model", "encoder_layers", "encoder_ffn_dim", "learning_rate", "warmup_steps", "dropout")
     assert values(settings, names) == values(fixed, names)
-    assert settings.training.num_train_epochs == 40
+    assert settings.training.num_train_epochs == 30
 
 
 def test_the_choice_is_logged_as_settings_of_the_command(caplog):

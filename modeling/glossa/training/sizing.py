@@ -95,7 +95,7 @@ class Size:
 # The first row is the recipe multi30k-en-de (3 million parameters), the second anki-en-fr (9 million).
 # The largest is the base model of Vaswani et al. 2017, which a CPU cannot train in a day.
 ON_CPU = (
-    Size(60_000, 8_000, 128, 256, 4, 4, 0.3, 40, 4e-3, 2e-2),
+    Size(60_000, 8_000, 128, 256, 4, 4, 0.3, 30, 4e-3, 2e-2),
     Size(300_000, 8_000, 256, 704, 4, 4, 0.15, 12, 1e-3),
     Size(3_000_000, 16_000, 256, 704, 4, 4, 0.1, 4, 1e-3),
     Size(math.inf, 16_000, 256, 704, 4, 4, 0.1, 1, 1e-3),
