@@ -49,6 +49,7 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
     "optimizers": {
         "adamw": ("multi30k-en-de", SIX | ADAMW),
         "muon-0.02": ("multi30k-en-de", SIX | {"muon_learning_rate": "2e-2"}),
+        "muon-0.02-warmup-100": ("multi30k-en-de", SIX | {"muon_learning_rate": "2e-2", "warmup_steps": "100"}),
         "muon-0.05": ("multi30k-en-de", SIX | {"muon_learning_rate": "5e-2"}),
         "schedule-free": (
             "multi30k-en-de",
