@@ -130,7 +130,7 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "longer": ("anki-en-fr", BF16 | {"num_train_epochs": "24", "dropout": "0.2"}),
     },
 }
-# Tables whose rows are compared with one of them, by paired bootstrap.
+# The row of a table with which its other rows are compared, by paired bootstrap.
 BASELINES = {"means": "plain"}
 # Rows with pairs held out at random, so that held-out sentences also occur in training.
 RANDOM_SPLITS = {"random-split"}
