@@ -2,7 +2,8 @@
 
 Each row is a training run, made from a recipe and a few settings. Its scores, with commit, machine and time, go to a
 file of results. Rows that are in this file with the same settings are not trained again, and a run that was cut short
-is resumed. The rows of the table means are also compared with the first of them, by paired bootstrap.
+is resumed. The rows of the tables means and short-means are also compared with the first of them, by paired
+bootstrap.
 `--results FILE` with a new file repeats them on your machine. Prints the table, and writes it into docs/results.md
 with `--write`.
 

@@ -47,8 +47,8 @@ def arguments(tmp_path):
 
 
 def test_settings_are_those_of_the_recipe_with_the_changes_of_the_row():
-    settings = settings_of("means", "vocabulary-1k")
-    assert (settings["vocab_size"], settings["num_train_epochs"], settings["dropout"]) == ("1000", "12", "0.3")
+    settings = settings_of("means", "vocabulary-2k")
+    assert (settings["vocab_size"], settings["num_train_epochs"], settings["dropout"]) == ("2000", "12", "0.3")
 
 
 def test_text_is_tokenized_or_as_it_is(tmp_path):
