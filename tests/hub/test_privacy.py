@@ -10,7 +10,8 @@ from hub_server import Hub
 from huggingface_hub import ModelCard, constants
 
 from glossa.cli import push as command
-from glossa.hub.card import Run, build_card, is_open
+from glossa.hub.card import build_card
+from glossa.hub.facts import Run, is_open
 from glossa.hub.push import stage, stage_space
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.run_folder import RunFolder
@@ -125,7 +126,7 @@ def test_sentences_of_private_data_are_published_only_if_asked(change, tmp_path)
     ids=str,
 )
 def test_what_counts_as_public(change, monkeypatch, settings, open_, public):
-    monkeypatch.setattr("glossa.hub.card.is_open", lambda name: open_)
+    monkeypatch.setattr("glossa.hub.facts.is_open", lambda name: open_)
     facts = Run(change(**settings))
     assert facts.may_show_samples() is public
     assert facts.may_show_samples(True) is True and facts.may_show_samples(False) is False

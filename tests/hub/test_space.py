@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from glossa.hub.card import Run
+from glossa.hub.facts import Run
 from glossa.hub.push import stage, stage_space
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator

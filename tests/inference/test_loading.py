@@ -7,7 +7,7 @@ import pytest
 
 from glossa import GlossaConfig
 from glossa.errors import GlossaError
-from glossa.hub.card import Run
+from glossa.hub.facts import Run
 from glossa.inference.loading import load_languages, load_model, load_tokenizer
 from glossa.training import catalog
 

@@ -55,7 +55,7 @@ def load_app() -> "ModuleType":
 def build_page(app: "ModuleType", name: str) -> Any:
     """The page for the model in a folder or on the Hub. Code in the folder is not run."""
     from ..data.languages import direction
-    from ..hub.card import Run
+    from ..hub.facts import Run
     from ..pipeline_glossa import TranslationPipeline
 
     model, tokenizer = load_model(name, "auto"), load_tokenizer(name)

@@ -26,7 +26,8 @@ from huggingface_hub.utils import validate_repo_id
 from ..errors import GlossaError, http_errors
 from ..inference.loading import load_model, load_tokenizer
 from ..run_folder import RunFolder
-from .card import Run, build_card
+from .card import build_card
+from .facts import Run
 
 EXTRAS = Path(__file__).with_name("model_card")  # the endpoint handler and the Space
 # Files of an earlier push that a new push deletes: other weights, and pickles that the Trainer's own push uploads.
