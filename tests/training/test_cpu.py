@@ -120,19 +120,44 @@ def test_slow_steps_are_reported_after_a_minute(caplog, durations, warnings):
 
 
 @pytest.mark.parametrize(
-    ("capabilities", "bf16", "words"),
+    ("capabilities", "bf16", "level", "line"),
     [
         (
             {"cpu_name": "Xeon", "amx_bf16": True, "avx512_bf16": True},
             False,
-            "Xeon has AMX: bf16 is fast here (--bf16",
+            "INFO",
+            "Xeon has AMX: bf16 is fast here (--bf16 true).",
         ),
-        ({"cpu_name": "EPYC", "avx512_bf16": True}, True, "EPYC has AVX512-BF16 but no AMX: bf16 is faster here"),
-        ({"architecture": "aarch64"}, True, "aarch64: no AMX and no AVX512-BF16, so bf16 is emulated and slow. Leave"),
+        (
+            {"cpu_name": "EPYC", "avx512_bf16": True, "amx_bf16": False},
+            True,
+            "INFO",
+            "EPYC has AVX512-BF16 but no AMX: bf16 is faster here, most of all for wide models.",
+        ),
+        (
+            {"architecture": "aarch64", "bf16": True},
+            False,
+            "INFO",
+            "aarch64 has ARM's bf16 instructions: bf16 may be faster here (--bf16 true).",
+        ),
+        (
+            {"cpu_name": "EPYC", "avx512_bf16": False, "avx2": True},
+            False,
+            "INFO",
+            "EPYC has no bf16 instructions: float32 is faster here.",
+        ),
+        (
+            {"architecture": "aarch64", "bf16": False},
+            True,
+            "WARNING",
+            "aarch64 has no bf16 instructions: bf16 is emulated, many times slower. Set --bf16 false.",
+        ),
     ],
 )
-def test_bf16_message_by_cpu(capabilities, bf16, words):
-    assert cpu.describe_bf16(capabilities, bf16).startswith(words)
+def test_bf16_message_by_cpu(caplog, capabilities, bf16, level, line):
+    with caplog.at_level(logging.INFO):
+        cpu.report_bf16(capabilities, bf16)
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [(level, line)]
 
 
 @pytest.mark.parametrize("own", [True, False])

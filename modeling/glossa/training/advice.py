@@ -63,7 +63,7 @@ def _overfitting(validation: Sequence[float], bleu: Sequence[float]) -> str:
     if validation and validation[-1] > OVERFITTING * min(validation) and (fell or not bleu):
         return (
             f"The validation loss rose from {min(validation):.3f} to {validation[-1]:.3f}: the model overfits. Raise "
-            "--dropout, or set --r_drop_alpha 5, or stop with --early_stopping_patience 3."
+            "--dropout, or stop with --early_stopping_patience 3."
         )
     return ""
 

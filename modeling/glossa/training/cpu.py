@@ -89,16 +89,27 @@ def trial_step(model: nn.Module, batch: dict[str, torch.Tensor], bf16: bool) -> 
     return step
 
 
-def describe_bf16(capabilities: Mapping, bf16: bool) -> str:
-    """One line on what bfloat16 is worth on a CPU with these `torch.cpu.get_capabilities()`."""
+def report_bf16(capabilities: Mapping, bf16: bool) -> None:
+    """Log what bfloat16 is worth on a CPU with these `torch.cpu.get_capabilities()`; a warning if it is very slow.
+
+    Args:
+        capabilities: By name.
+        bf16: Whether training uses it.
+    """
     name = capabilities.get("cpu_name") or capabilities.get("architecture") or "CPU"
     if capabilities.get("amx_bf16") or capabilities.get("amx_tile"):
-        support, advice = "AMX", "bf16 is fast here"
+        line = f"{name} has AMX: bf16 is fast here"
     elif capabilities.get("avx512_bf16"):
-        support, advice = "AVX512-BF16 but no AMX", "bf16 is faster here, most of all for wide models"
+        line = f"{name} has AVX512-BF16 but no AMX: bf16 is faster here, most of all for wide models"
+    elif capabilities.get("bf16") or capabilities.get("sve_bf16"):
+        line = f"{name} has ARM's bf16 instructions: bf16 may be faster here"
+    elif bf16:
+        logger.warning("%s has no bf16 instructions: bf16 is emulated, many times slower. Set --bf16 false.", name)
+        return
     else:
-        return f"{name}: no AMX and no AVX512-BF16, so bf16 is emulated and slow." + bf16 * " Leave out --bf16."
-    return f"{name} has {support}: {advice}{'' if bf16 else ' (--bf16 true)'}."
+        logger.info("%s has no bf16 instructions: float32 is faster here.", name)
+        return
+    logger.info("%s%s.", line, "" if bf16 else " (--bf16 true)")
 
 
 class StepWatch(TrainerCallback):

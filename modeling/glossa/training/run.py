@@ -32,7 +32,7 @@ from .advice import advise, count_tokens, judge_length, judge_vocabulary
 from .arguments import Settings
 from .averaging import average_into, choose_checkpoints
 from .building import build_model, build_tokenizer, build_trainer
-from .cpu import available_cores, choose_threads, describe_bf16, trial_step
+from .cpu import available_cores, choose_threads, report_bf16, trial_step
 from .monitoring import TrainingTime
 from .preflight import check_before_data
 from .pretraining import pretraining_collator, train_part, validation_loss
@@ -269,7 +269,7 @@ def _set_threads(settings: Settings, trainer: GlossaTrainer, checkpoint: Path | 
     arguments = settings.training
     if arguments.device.type != "cpu":
         return
-    logger.info(describe_bf16(torch.cpu.get_capabilities(), arguments.bf16))
+    report_bf16(torch.cpu.get_capabilities(), arguments.bf16)
     if arguments.cpu_threads is None and checkpoint is not None:
         arguments.cpu_threads = RunFolder(checkpoint.parent).recipe.get("cpu_threads")
     if arguments.cpu_threads is None and arguments.world_size > 1:
