@@ -74,10 +74,10 @@ def peak_memory() -> int:
 
 
 def machine() -> dict[str, str | int | float]:
-    """The conditions of a measurement: CPU, cores, threads, load average and the version of torch."""
+    """The conditions of a measurement: CPU with its instructions, cores, threads, load average, version of torch."""
     model = [line.split(":")[1].strip() for line in _cpu_lines() if line.startswith("model name")]
     return {
-        "cpu": model[0] if model else platform.machine(),
+        "cpu": f"{model[0] if model else platform.machine()} ({torch.backends.cpu.get_cpu_capability()})",
         "cores": len(os.sched_getaffinity(0)),
         "threads": torch.get_num_threads(),
         "load_average": os.getloadavg()[0],
