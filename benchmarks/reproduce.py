@@ -130,11 +130,12 @@ def train_model(arguments: argparse.Namespace, name: str, seed: int) -> Path:
 
 
 def compare(model: Path, baseline: Path) -> dict[str, float]:
-    """BLEU of two runs on validation, with beams if they have beams, and the p-value of their difference."""
-    report = model / "comparison.json"
-    score([str(model), "--baseline", str(baseline), "--split", "validation", "--output", str(report)])
-    *_, last = json.loads(report.read_text(encoding="utf-8"))["paired_bootstrap"].values()
-    return last["bleu"]
+    """BLEU of two runs on validation, with the beams of the first, and the p-value of their difference."""
+    report, beams = model / "comparison.json", str(RunFolder(model).recipe["num_beams"])
+    options = ["--split", "validation", "--num_beams", beams, "--output", str(report)]
+    score([str(model), "--baseline", str(baseline), *options])
+    (found,) = json.loads(report.read_text(encoding="utf-8"))["paired_bootstrap"].values()
+    return found["bleu"]
 
 
 def row_data(arguments: argparse.Namespace, name: str, output: Path, seed: int) -> list[str]:
