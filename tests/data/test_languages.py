@@ -1,6 +1,6 @@
 import pytest
 
-from glossa.data.languages import LANGUAGES, language_code, language_name, settled_code
+from glossa.data.languages import LANGUAGES, language_code, language_name, same_language, settled_code
 
 
 @pytest.mark.parametrize("name", ["de", "DE", " German ", "ger", "deu", "deu_Latn", "de-AT", "de_Latn_AT", "Deutsch"])
@@ -39,3 +39,16 @@ def test_no_name_stands_for_two_languages():
 )  # fmt: skip
 def test_the_name_of_a_code(code, name):
     assert language_name(code) == name
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("pt", "pt_BR", True), ("pt_PT", "pt-BR", True), ("de", "deu_Latn", True), ("xx", "xx", True),
+        ("zh", "zh_Hans", True), ("zh", "cmn_Hans", True), ("zh_TW", "zh_Hant", True), ("zh_HK", "zh_TW", True),
+        ("zh_CN", "zh_TW", False), ("zh_Hans", "zh_Hant", False), ("sr", "sr_Latn", False), ("sr", "sr_Cyrl", True),
+        ("de", "nl", False), ("no such", "nothing", False),
+    ],
+)  # fmt: skip
+def test_a_language_in_another_script_is_another_language(one, other, same):
+    assert same_language(one, other) == same_language(other, one) == same

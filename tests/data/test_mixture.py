@@ -59,6 +59,7 @@ def test_several_target_languages():
 
     assert languages("German", "fr", "de_AT", "nl") == ["de", "fr", "nl"]
     assert languages("fr", "fr_CA") == target_languages(DataArguments()) == []
+    assert languages("zh_CN", "zh_TW", "zh_Hant", "zh") == ["zh_CN", "zh_TW"]
     settings = DataArguments(sources=[A, B | {"target_language": "de_AT"}])
     assert [source.language for source in sources_of(settings)] == ["fr", "de_AT"]
     assert common_source(settings) == common_source(DataArguments()) == "en"

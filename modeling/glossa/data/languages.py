@@ -1,4 +1,4 @@
-"""Names and codes of languages. This module imports no library, so that settings are checked quickly."""
+"""Names and codes of languages. This module loads no library with itself, so that settings are checked quickly."""
 
 import re
 
@@ -63,6 +63,22 @@ def direction(source: str | None, *targets: str | None) -> str:
     into = f"{', '.join(first)} and {last}" if first else last
     origin = language_name(source) if source else "several languages" if first else ""
     return " to ".join(name for name in (origin, into) if name)
+
+
+def same_language(one: str, other: str) -> bool:
+    """Whether two codes are of one language in one script: "pt" and "pt_BR" are, "zh_CN" and "zh_TW" are not."""
+    if one == other:
+        return True
+    return (language_code(one) or one) == (language_code(other) or other) and _script(one) == _script(other)
+
+
+def _script(code: str) -> str | None:
+    import langcodes  # rarely needed here
+
+    try:
+        return langcodes.Language.get(code).maximize().script
+    except langcodes.LanguageTagError:
+        return None
 
 
 def settled_code(name: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import GlossaError
-from .languages import language_code
+from .languages import same_language
 from .paths import OPUS, PACKED
 
 # What a source may set for itself, besides its name, weight and tag: settings of the recipe, by their kind.
@@ -159,7 +159,7 @@ def _entries(given: Any) -> list[dict]:
 
 
 def _distinct(languages: Iterable[str]) -> list[str]:
-    """Each language once, in order; variants of a language, such as pt_BR, count as the first of them."""
+    """Each language once, in order; variants in the same script, such as pt_BR, count as the first of them."""
     found: list[str] = []
     for language in languages:
         if not _variant(language, found):
@@ -168,9 +168,8 @@ def _distinct(languages: Iterable[str]) -> list[str]:
 
 
 def _variant(language: str, languages: Sequence[str]) -> str:
-    """Which of `languages` is `language` or a variant of it; "" if none is."""
-    code = language_code(language) or language
-    return next((other for other in languages if (language_code(other) or other) == code), "")
+    """Which of `languages` is `language` or a variant of it in the same script; "" if none is."""
+    return next((other for other in languages if same_language(language, other)), "")
 
 
 def _source(arguments: Any, number: int, entry: dict) -> Source:
