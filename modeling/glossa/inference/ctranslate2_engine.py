@@ -1,6 +1,7 @@
 """Translation with an exported CTranslate2 model, with Glossa's decoding settings and length limits."""
 
 import json
+from collections.abc import Mapping
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -33,7 +34,7 @@ class CTranslate2Engine(Engine):
         tokenizer: The tokenizer in that folder.
         device: "cpu", "cuda" or "auto" (CUDA if available).
         compute_type: CTranslate2's name of the number type to compute in; "default" is the type of the stored
-            weights.
+            weights, or float32 on a CPU whose 8-bit products overflow ([`overflows`]).
 
     Raises:
         GlossaError: if the folder holds no such model.
@@ -48,6 +49,8 @@ class CTranslate2Engine(Engine):
     ):
         on_gpu = device == "cuda" or (device == "auto" and ctranslate2.get_cuda_device_count() > 0)
         self.workers = 1 if on_gpu else torch.get_num_threads()
+        if compute_type == "default" and not on_gpu and overflows(torch.cpu.get_capabilities()):
+            compute_type = "float32"
         try:
             self.translator = ctranslate2.Translator(
                 str(folder),
@@ -145,6 +148,16 @@ class CTranslate2Engine(Engine):
         length_penalty = self._length_penalty(num_beams)
         sums = [score * len(tokens) ** length_penalty for score, tokens in zip(result.scores, ids, strict=True)]
         return [Translation(text, score) for text, score in zip(texts, sums, strict=True)]
+
+
+def overflows(capabilities: Mapping) -> bool:
+    """Whether 8-bit matrix products are wrong on a CPU with these `torch.cpu.get_capabilities()`.
+
+    Without VNNI, an x86 CPU adds two such products in 16 bits, too few for large values (oneDNN's Developer Guide,
+    "Nuances of int8 Computations").
+    """
+    vnni = capabilities.get("avx512_vnni") or capabilities.get("avx_vnni")
+    return capabilities.get("architecture") == "x86_64" and not vnni
 
 
 def load_engine(folder: str, device: str = "auto") -> tuple[CTranslate2Engine, PreTrainedTokenizerBase]:
