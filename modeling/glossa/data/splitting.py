@@ -183,7 +183,7 @@ def check_overlap(
     """Pairs of each evaluation split with a normalized side that occurs in training: {split: {side: count}}.
 
     `train` are the `side_keys` of the training pairs, by default of those in `dataset`. Logs a warning if there are
-    any, since they inflate scores.
+    any, since they can inflate scores.
     """
     keys = train or side_keys(dataset["train"])
     if "language" in dataset["train"].column_names:
@@ -195,7 +195,7 @@ def check_overlap(
         overlap[split] = {side: int(numpy.isin(held_out[side], known[side]).sum()) for side in _KEYS}
         if any(overlap[split].values()):
             logger.warning(
-                "%s: of %d pairs, %d sources and %d targets also occur in training; this inflates scores.",
+                "%s: of %d pairs, %d sources and %d targets also occur in training; this can inflate scores.",
                 split,
                 len(dataset[split]),
                 overlap[split]["source"],
