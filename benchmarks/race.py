@@ -239,6 +239,6 @@ def _row(result: dict) -> dict[str, str]:
     for mark, reached in metrics["marks"].items():
         shown = f"not reached in {metrics['history'][-1][0] / 60:.0f}" if metrics["history"] else "not reached"
         if reached:
-            shown = f"{reached['seconds'] / 60:.1f} ({reached['cpu_seconds'] / 60:.1f})"
-        row[f"minutes (CPU minutes) to {float(mark):g}"] = shown
+            shown = f"{reached['seconds'] / 60:.1f} ({reached['cpu_seconds'] / 60:.1f}), {reached['step']:,}"
+        row[f"minutes (CPU minutes), steps to {float(mark):g}"] = shown
     return row | {"best": f"{best:.2f}", "commit": result["commit"]}

@@ -76,7 +76,7 @@ def test_finished_entries_are_shown_and_not_run_again(tmp_path, monkeypatch, cap
     command = ["race", "--results", str(file), "--entries", "Glossa"]
     main([*command, "--marks", "30", "35"])
     out = capsys.readouterr().out
-    assert "| Glossa | 1 | 2.60 | 1.5 (2.5) | not reached in 2 | 30.25 | abc |" in out
+    assert "| Glossa | 1 | 2.60 | 1.5 (2.5), 5 | not reached in 2 | 30.25 | abc |" in out
     assert "Machine: Z80, cpu, 2 threads, float32, torch 2.13." in out
 
 
