@@ -121,7 +121,7 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "glossa": ("multi30k-en-de", BF16),
         "glossa-fr": ("multi30k-en-de", BF16 | {"target_language": "fr"}),
     },
-    # Anki's English-French pairs in two passes: the optimizer, and what a random split flatters by.
+    # Anki's English-French pairs in two passes: the optimizer, and pairs held out at random.
     "anki-short": {
         "adamw": ("anki-en-fr", BF16 | TWO_PASSES),
         "muon-0.02": ("anki-en-fr", BF16 | TWO_PASSES | {"muon_learning_rate": "2e-2"}),

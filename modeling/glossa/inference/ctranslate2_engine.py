@@ -1,6 +1,7 @@
 """Translation with an exported CTranslate2 model, with Glossa's decoding settings and length limits."""
 
 import json
+import logging
 from collections.abc import Mapping
 from itertools import groupby
 from operator import attrgetter
@@ -17,6 +18,7 @@ from .loading import load_tokenizer
 from .translator import Engine, Translation
 
 ctranslate2 = require("ctranslate2")
+logger = logging.getLogger(__name__)
 
 # After `num_beams` hypotheses have ended, transformers continues until no running one can score higher. CTranslate2
 # stops at a fixed number of finished hypotheses; at twice `num_beams` it finds the same best one.
@@ -34,7 +36,7 @@ class CTranslate2Engine(Engine):
         tokenizer: The tokenizer in that folder.
         device: "cpu", "cuda" or "auto" (CUDA if available).
         compute_type: CTranslate2's name of the number type to compute in; "default" is the type of the stored
-            weights, or float32 on a CPU whose 8-bit products overflow ([`overflows`]).
+            weights, or float32 for 8-bit weights on a CPU whose 8-bit products overflow ([`overflows`]).
 
     Raises:
         GlossaError: if the folder holds no such model.
@@ -49,16 +51,13 @@ class CTranslate2Engine(Engine):
     ):
         on_gpu = device == "cuda" or (device == "auto" and ctranslate2.get_cuda_device_count() > 0)
         self.workers = 1 if on_gpu else torch.get_num_threads()
-        if compute_type == "default" and not on_gpu and overflows(torch.cpu.get_capabilities()):
-            compute_type = "float32"
+        options = {"device": device, "inter_threads": self.workers, "intra_threads": 0 if on_gpu else 1}
         try:
-            self.translator = ctranslate2.Translator(
-                str(folder),
-                device=device,
-                compute_type=compute_type,
-                inter_threads=self.workers,
-                intra_threads=0 if on_gpu else 1,
-            )
+            self.translator = ctranslate2.Translator(str(folder), compute_type=compute_type, **options)
+            in_8_bits = compute_type == "default" and self.translator.compute_type.startswith("int8")
+            if in_8_bits and not on_gpu and overflows(torch.cpu.get_capabilities()):
+                logger.warning("%s: 8-bit products overflow on this CPU; computing in float32.", folder)
+                self.translator = ctranslate2.Translator(str(folder), compute_type="float32", **options)
             self.decoding = GenerationConfig.from_pretrained(folder)
             config = json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
         except (OSError, RuntimeError, ValueError) as error:
