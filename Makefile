@@ -13,7 +13,7 @@ quickstart: $(VENV)/.package
 # The tests of the Space use Debian's Chromium. Where it cannot be installed they are skipped and say so.
 test: $(VENV)/.installed lint
 	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium) >/dev/null 2>&1 || true
-	$(RUN)/pytest -n 2 -m "slow or not slow"
+	$(RUN)/pytest -n 2 --dist worksteal -m "slow or not slow"
 
 fast: $(VENV)/.installed
 	$(RUN)/pytest

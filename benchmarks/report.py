@@ -11,6 +11,7 @@ import torch
 from glossa.errors import GlossaError
 
 from .contenders import NAMES
+from .corpus import data_arguments
 from .sizes import SIZES
 from .timing import machine, peak_memory
 
@@ -41,10 +42,12 @@ def shared_options(arguments: argparse.Namespace) -> dict:
 
 
 def prepare(arguments: argparse.Namespace) -> dict[str, str | int | float]:
-    """Check the numbers, set the threads, and return the state of the machine before the measurement."""
+    """Check the options, set the threads, and return the state of the machine before the measurement."""
     for name in ("rounds", "steps", "threads"):
         if getattr(arguments, name) < 1:
             raise GlossaError(f"--{name} is {getattr(arguments, name)}; it must be at least 1.")
+    if "data" in arguments:
+        data_arguments(arguments.data, arguments.language)  # raises before processes start
     torch.set_num_threads(arguments.threads)
     os.environ["OMP_NUM_THREADS"] = str(arguments.threads)  # for the engine and for child processes
     datasets.disable_progress_bars()

@@ -1,5 +1,10 @@
 """Fixtures shared by all tests: random seeds, tiny models and a tiny training run."""
 
+import os
+
+# Before torch is imported. For models this small, several threads are slower, also in the processes that tests start.
+os.environ["OMP_NUM_THREADS"] = "1"
+
 import pytest
 import torch
 from small_models import ARCHITECTURES, TINY, UNEXPORTED
@@ -7,8 +12,6 @@ from small_models import ARCHITECTURES, TINY, UNEXPORTED
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 
 pytest_plugins = ["error_list"]
-
-torch.set_num_threads(1)  # for models this small, several threads are slower
 
 
 @pytest.fixture(autouse=True)
