@@ -1,4 +1,4 @@
-"""Muon beside another optimizer: which weights it has, its steps, schedules, and resuming."""
+"""Muon beside another optimizer: which weights it has, its steps in both precisions, schedules, and resuming."""
 
 import copy
 
@@ -7,8 +7,9 @@ import torch
 from safetensors.torch import load_file
 
 from glossa.errors import GlossaError
+from glossa.training import muon
 from glossa.training.arguments import parse_settings
-from glossa.training.muon import layer_matrices, put_beside
+from glossa.training.muon import Float32Muon, layer_matrices, orthogonalize, put_beside
 from glossa.training.run import train
 
 
@@ -23,13 +24,20 @@ def test_muon_has_the_matrices_of_the_layers(tiny_model, tied):
     assert sorted(held) == sorted(names.values()), "every weight once"
 
 
-def test_a_step_is_that_of_both_optimizers(tiny_model):
+@pytest.fixture(params=[torch.optim.Muon, Float32Muon])
+def kind(request, monkeypatch):
+    """Muon as on CPUs with bfloat16 instructions, and as on others."""
+    monkeypatch.setattr(muon, "has_bf16", lambda capabilities: request.param is torch.optim.Muon)
+    return request.param
+
+
+def test_a_step_is_that_of_both_optimizers(tiny_model, kind):
     model = tiny_model()
     alone = copy.deepcopy(model)
     optimizer = put_beside(torch.optim.AdamW(model.parameters(), lr=0.01), model, 0.2, 0.1)
     matrices = layer_matrices(alone)
     others = [weight for weight in alone.parameters() if all(weight is not matrix for matrix in matrices)]
-    parts = [torch.optim.AdamW(others, lr=0.01), torch.optim.Muon(matrices, lr=0.2, weight_decay=0.1, momentum=0.95)]
+    parts = [torch.optim.AdamW(others, lr=0.01), kind(matrices, lr=0.2, weight_decay=0.1, momentum=0.95)]
     for seed in range(3):
         for each in (model, alone):
             torch.manual_seed(seed)
@@ -40,6 +48,43 @@ def test_a_step_is_that_of_both_optimizers(tiny_model):
             part.step()
     for (name, weight), other in zip(model.named_parameters(), alone.parameters(), strict=True):
         torch.testing.assert_close(weight, other, rtol=0, atol=0, msg=name)
+
+
+@pytest.mark.parametrize("shape", [(6, 6), (9, 4), (4, 9)])
+def test_singular_values_are_moved_by_the_polynomial(shape):
+    matrix = torch.randn(shape, dtype=torch.float64)
+    left, values, right = torch.linalg.svd(matrix, full_matrices=False)
+    values = values / values.norm()
+    for _ in range(5):
+        values = 2 * values - 1.5 * values**3 + 0.5 * values**5
+    found = orthogonalize(matrix, (2, -1.5, 0.5), 5, 1e-7)
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found.double(), left @ values.diag() @ right, rtol=0, atol=1e-5)
+
+
+def test_float32_steps_are_those_of_torch_but_for_rounding():
+    shapes = [(8, 8), (12, 5), (5, 12)]
+    ours, torchs = ([torch.nn.Parameter(torch.ones(shape)) for shape in shapes] for _ in range(2))
+    settings = {"lr": 0.5, "weight_decay": 0.2, "momentum": 0.9}
+    optimizers = Float32Muon(ours, **settings), torch.optim.Muon(torchs, **settings)
+    for number in range(4):
+        if number == 2:  # a run that goes on with another CPU
+            optimizers[0].load_state_dict(copy.deepcopy(optimizers[1].state_dict()))
+        for mine, other in zip(ours, torchs, strict=True):
+            mine.grad = torch.randn_like(mine)
+            other.grad = mine.grad.clone()
+        for optimizer in optimizers:
+            optimizer.step()
+    for mine, other in zip(ours, torchs, strict=True):
+        # Each step moves the weights by about 0.2, with torch in 8 bits of precision.
+        torch.testing.assert_close(mine, other, rtol=0, atol=0.05)
+
+
+def test_weights_without_a_gradient_stay():
+    weights = [torch.nn.Parameter(torch.ones(3, 3)) for _ in range(2)]
+    weights[0].grad = torch.eye(3)
+    Float32Muon(weights, lr=0.1).step()
+    assert weights[1].equal(torch.ones(3, 3)) and not weights[0].equal(torch.ones(3, 3))
 
 
 def test_schedules_scale_both_rates_also_after_loading(tiny_model):

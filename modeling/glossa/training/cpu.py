@@ -89,6 +89,11 @@ def trial_step(model: nn.Module, batch: dict[str, torch.Tensor], bf16: bool) -> 
     return step
 
 
+def has_bf16(capabilities: Mapping) -> bool:
+    """Whether a CPU with these `torch.cpu.get_capabilities()` has instructions for bfloat16."""
+    return any(capabilities.get(name) for name in ("amx_bf16", "amx_tile", "avx512_bf16", "bf16", "sve_bf16"))
+
+
 def report_bf16(capabilities: Mapping, bf16: bool) -> None:
     """Log what bfloat16 is worth on a CPU with these `torch.cpu.get_capabilities()`; a warning if it is very slow.
 
@@ -97,18 +102,18 @@ def report_bf16(capabilities: Mapping, bf16: bool) -> None:
         bf16: Whether training uses it.
     """
     name = capabilities.get("cpu_name") or capabilities.get("architecture") or "CPU"
+    if not has_bf16(capabilities):
+        if bf16:
+            logger.warning("%s has no bf16 instructions: bf16 is emulated, many times slower. Set --bf16 false.", name)
+        else:
+            logger.info("%s has no bf16 instructions: float32 is faster here.", name)
+        return
     if capabilities.get("amx_bf16") or capabilities.get("amx_tile"):
         line = f"{name} has AMX: bf16 is fast here"
     elif capabilities.get("avx512_bf16"):
         line = f"{name} has AVX512-BF16 but no AMX: bf16 is faster here, most of all for wide models"
-    elif capabilities.get("bf16") or capabilities.get("sve_bf16"):
-        line = f"{name} has ARM's bf16 instructions: bf16 may be faster here"
-    elif bf16:
-        logger.warning("%s has no bf16 instructions: bf16 is emulated, many times slower. Set --bf16 false.", name)
-        return
     else:
-        logger.info("%s has no bf16 instructions: float32 is faster here.", name)
-        return
+        line = f"{name} has ARM's bf16 instructions: bf16 may be faster here"
     logger.info("%s%s.", line, "" if bf16 else " (--bf16 true)")
 
 
