@@ -45,6 +45,7 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
     # More means, in six passes.
     "short-means": {
         "plain": ("multi30k-en-de", SIX_PASSES),
+        "adamw": ("multi30k-en-de", SIX_PASSES | ADAMW),
         "ema": ("multi30k-en-de", SIX_PASSES | {"ema_decay": "0.99"}),
         "vocabulary-1k": ("multi30k-en-de", SIX_PASSES | {"vocab_size": "1000"}),
         "dropout-0.4": ("multi30k-en-de", SIX_PASSES | {"dropout": "0.4"}),

@@ -19,11 +19,13 @@ class Float32Muon(Muon):
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
         """One step, equal to torch's but for rounding; the state is torch's."""
         for group in self.param_groups:
-            weights: list[torch.Tensor] = []
-            gradients: list[torch.Tensor] = []
-            averages: list[torch.Tensor] = []
-            self._init_group(group, weights, gradients, averages)
-            for weight, gradient, average in zip(weights, gradients, averages, strict=True):
+            for weight in group["params"]:
+                gradient = weight.grad
+                if gradient is None:
+                    continue
+                if not self.state[weight]:
+                    self.state[weight]["momentum_buffer"] = torch.zeros_like(gradient)
+                average = self.state[weight]["momentum_buffer"]
                 average.lerp_(gradient, 1 - group["momentum"])
                 update = gradient.lerp(average, group["momentum"])  # Nesterov's
                 update = orthogonalize(update, group["ns_coefficients"], group["ns_steps"], group["eps"])
