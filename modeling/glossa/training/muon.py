@@ -13,7 +13,10 @@ MOMENTUM = 0.95  # torch's default and that of Jordan et al. 2024
 
 
 class Float32Muon(Muon):
-    """torch's Muon with the iteration in float32. torch always computes it in bfloat16, which some CPUs emulate."""
+    """torch's Muon in float32. torch always computes the iteration in bfloat16, which some CPUs emulate.
+
+    `nesterov` and `adjust_lr_fn` have torch's defaults and cannot be changed.
+    """
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
