@@ -1,6 +1,7 @@
 """Muon beside another optimizer: which weights it has, its steps in both precisions, schedules, and resuming."""
 
 import copy
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ from safetensors.torch import load_file
 from glossa.errors import GlossaError
 from glossa.training import muon
 from glossa.training.arguments import parse_settings
-from glossa.training.muon import Float32Muon, layer_matrices, orthogonalize, put_beside
+from glossa.training.muon import Float32Muon, emulates_bf16, layer_matrices, orthogonalize, put_beside
 from glossa.training.run import train
 
 
@@ -26,8 +27,8 @@ def test_muon_has_the_matrices_of_the_layers(tiny_model, tied):
 
 @pytest.fixture(params=[torch.optim.Muon, Float32Muon])
 def kind(request, monkeypatch):
-    """Muon as on CPUs with bfloat16 instructions, and as on others."""
-    monkeypatch.setattr(muon, "has_bf16", lambda capabilities: request.param is torch.optim.Muon)
+    """Muon as on devices with bfloat16 instructions, and as on others."""
+    monkeypatch.setattr(muon, "emulates_bf16", lambda device: request.param is Float32Muon)
     return request.param
 
 
@@ -48,6 +49,29 @@ def test_a_step_is_that_of_both_optimizers(tiny_model, kind):
             part.step()
     for (name, weight), other in zip(model.named_parameters(), alone.parameters(), strict=True):
         torch.testing.assert_close(weight, other, rtol=0, atol=0, msg=name)
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "emulated"),
+    [
+        ({"architecture": "x86_64", "avx2": True, "avx512_bf16": False}, True),
+        ({"architecture": "x86_64", "avx512_bf16": True}, False),
+        ({"architecture": "x86_64", "amx_tile": True}, False),
+        ({"architecture": "aarch64", "bf16": True}, False),
+        ({"architecture": "aarch64", "bf16": False}, True),
+    ],
+)
+def test_cpus_without_bf16_instructions_are_known(monkeypatch, capabilities, emulated):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
+    assert emulates_bf16(torch.device("cpu")) is emulated
+
+
+@pytest.mark.parametrize(("generation", "emulated"), [(7, True), (8, False)])
+def test_gpus_before_ampere_are_known(monkeypatch, generation, emulated):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(major=generation))
+    assert emulates_bf16(torch.device("cuda")) is emulated
 
 
 @pytest.mark.parametrize("shape", [(6, 6), (9, 4), (4, 9)])

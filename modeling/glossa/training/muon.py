@@ -13,7 +13,7 @@ MOMENTUM = 0.95  # torch's default and that of Jordan et al. 2024
 
 
 class Float32Muon(Muon):
-    """torch's Muon in float32. torch always computes the iteration in bfloat16, which some CPUs emulate.
+    """torch's Muon in float32. torch always computes the iteration in bfloat16, which some devices emulate.
 
     `nesterov` and `adjust_lr_fn` have torch's defaults and cannot be changed.
     """
@@ -86,6 +86,13 @@ class MuonBeside(Optimizer):
         self._share_groups()
 
 
+def emulates_bf16(device: torch.device) -> bool:
+    """Whether a device has no instructions for bfloat16: some CPUs, and NVIDIA's GPUs before Ampere."""
+    if device.type == "cpu":
+        return not has_bf16(torch.cpu.get_capabilities())
+    return device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False)
+
+
 def layer_matrices(model: PreTrainedModel) -> list[nn.Parameter]:
     """The weights of linear layers that are trained, without those that are embeddings or the output layer."""
     embeddings = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
@@ -100,6 +107,5 @@ def put_beside(other: Optimizer, model: PreTrainedModel, learning_rate: float, w
     chosen = {id(weight) for weight in matrices}
     for group in other.param_groups:
         group["params"] = [weight for weight in group["params"] if id(weight) not in chosen]
-    slow_bf16 = matrices[0].device.type == "cpu" and not has_bf16(torch.cpu.get_capabilities())
-    kind = Float32Muon if slow_bf16 else Muon
+    kind = Float32Muon if emulates_bf16(matrices[0].device) else Muon
     return MuonBeside(other, kind(matrices, lr=learning_rate, weight_decay=weight_decay, momentum=MOMENTUM))
