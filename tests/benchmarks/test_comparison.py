@@ -4,7 +4,9 @@ import gzip
 import json
 import math
 import time
+from itertools import product
 from pathlib import Path
+from random import Random
 
 import pytest
 import torch
@@ -35,6 +37,26 @@ SHAPES |= {"encoder_ffn_dim": 24, "decoder_ffn_dim": 40}
 @pytest.fixture(scope="module")
 def tokenizer():
     return train_tokenizer(SENTENCES * 4, 262)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """`--data` of a folder of the form of Multi30K with a few hundred pairs, which are prepared faster than those of
+    the package. For commands that measure in their own process."""
+    monkeypatch.setattr("benchmarks.corpus.VOCABULARY", 300)
+    nouns = ["the cat|le chat", "my dog|mon chien", "a bird|un oiseau", "this boy|ce garçon", "your son|votre fils"]
+    nouns += ["the king|le roi", "one friend|un ami", "our doctor|notre médecin", "that lion|ce lion"]
+    verbs = ["sees|voit", "finds|trouve", "wants|veut", "likes|aime", "follows|suit", "calls|appelle"]
+    pairs = [
+        [f"{' '.join(words)}." for words in zip(*(part.split("|") for part in (a, verb, b)), strict=True)]
+        for a, verb, b in product(nouns, verbs, nouns)
+        if a != b
+    ]
+    Random(1).shuffle(pairs)
+    for name, rows in {"train": pairs[:-40], "val": pairs[-40:-20], "test_2016_flickr": pairs[-20:]}.items():
+        for language, sentences in zip(("en", "fr"), zip(*rows, strict=True), strict=True):
+            (tmp_path / f"{name}.{language}.gz").write_bytes(gzip.compress("\n".join(sentences).encode()))
+    return ["--data", str(tmp_path)]
 
 
 @pytest.fixture
@@ -202,11 +224,11 @@ def test_train_prints_a_row_for_each_contender(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_profiles_show_where_time_goes(tmp_path, capsys):
-    main(["train", "--profile", "--steps", "1", "--threads", "1"])
+def test_profiles_show_where_time_goes(tmp_path, folder, capsys):
+    main(["train", "--profile", "--steps", "1", "--threads", "1", *folder])
     printed = capsys.readouterr().out
     assert "| matrix multiplication | " in printed and "of the peak overall" in printed
-    command = ["decode", "--profile", "--rounds", "1", "--threads", "1", "--length", "3", "--beams", "2"]
+    command = ["decode", "--profile", "--rounds", "1", "--threads", "1", "--length", "3", "--beams", "2", *folder]
     main([*command, "--batches", "2", "--sentences", "8", "--output", str(tmp_path / "report.json")])
     assert "beam 2, batch 2\n\n| time goes to | share |" in capsys.readouterr().out
     assert json.loads((tmp_path / "report.json").read_text())["results"]["beam 2, batch 2"][MATRICES] > 0
@@ -223,22 +245,22 @@ def test_memory_includes_weights_and_optimizer(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_decode_compares_translations_of_equal_length(capsys):
-    command = ["decode", "--rounds", "1", "--threads", "1", "--length", "3", "--beams", "1", "2"]
+def test_decode_compares_translations_of_equal_length(folder, capsys):
+    command = ["decode", "--rounds", "1", "--threads", "1", "--length", "3", "--beams", "1", "2", *folder]
     main([*command, "--batches", "2", "--sentences", "8"])
     printed = capsys.readouterr().out
     assert printed.count("MarianMT generate") == 2 and printed.count("prefix") == 2 and "3 tokens" in printed
 
 
 @pytest.mark.slow
-def test_decode_with_the_same_weights_gives_the_same_translations(tokenizer, tmp_path, tiny_config, capsys):
+def test_decode_with_the_same_weights_gives_the_same_translations(tokenizer, tmp_path, tiny_config, folder, capsys):
     torch.manual_seed(0)
     model = GlossaForConditionalGeneration(
         tiny_config(vocab_size=len(tokenizer), max_target_positions=128, **PUBLISHED_2017)
     )
     model.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    command = ["decode", "--model", str(tmp_path), "--rounds", "1", "--threads", "1", "--beams", "1"]
+    command = ["decode", "--model", str(tmp_path), "--rounds", "1", "--threads", "1", "--beams", "1", *folder]
     main([*command, "--batches", "4", "--sentences", "8"])
     lines = capsys.readouterr().out.splitlines()
     # An untrained model never ends, and the engine's limit is different.
@@ -247,8 +269,8 @@ def test_decode_with_the_same_weights_gives_the_same_translations(tokenizer, tmp
 
 
 @pytest.mark.slow
-def test_pipeline_prints_both_passes_and_the_first_step(capsys):
-    main(["pipeline", "--rounds", "1", "--steps", "1", "--threads", "1"])
+def test_pipeline_prints_both_passes_and_the_first_step(folder, capsys):
+    main(["pipeline", "--rounds", "1", "--steps", "1", "--threads", "1", *folder])
     printed = capsys.readouterr().out
     rows = {line.split(" | ")[0]: line.split(" | ")[1] for line in printed.splitlines() if line.startswith("| ")}
     assert all(int(rows[f"| {name}"].replace(",", "")) > 0 for name in ("first pass", "cached"))
