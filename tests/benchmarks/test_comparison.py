@@ -44,7 +44,7 @@ def folder(tmp_path, monkeypatch):
     """`--data` of a folder of the form of Multi30K with a few hundred pairs, which are prepared faster than those of
     the package. For commands that measure in their own process."""
     monkeypatch.setattr("benchmarks.corpus.VOCABULARY", 300)
-    nouns = ["the cat|le chat", "my dog|mon chien", "a bird|un oiseau", "this boy|ce garçon", "your son|votre fils"]
+    nouns = ["the cat|le chat", "my dog|mon chien", "a bird|un oiseau", "this boy|ce garçon", "your sister|votre sœur"]
     nouns += ["the king|le roi", "one friend|un ami", "our doctor|notre médecin", "that lion|ce lion"]
     verbs = ["sees|voit", "finds|trouve", "wants|veut", "likes|aime", "follows|suit", "calls|appelle"]
     pairs = [
