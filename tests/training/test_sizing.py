@@ -1,6 +1,7 @@
 """Settings by the amount of data, for runs without a recipe, and passes by the time allowed."""
 
 import logging
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -78,6 +79,21 @@ def test_a_smaller_model_where_time_is_short(monkeypatch, pairs, hours, expected
     settings = chosen(pairs, "--hours", str(hours), texts=["x" * 30, "x" * 50])
     assert values(settings) == expected
     assert settings.model.dropout == (0.15 if pairs == 165_000 else 0.1), "that of so many pairs"
+
+
+@pytest.mark.parametrize(
+    ("hours", "share"), [(None, 0.05), (10, 0.05), (2, 0.05), (1, 0.1), (0.5, 0.2), (0.2, 0.5), (0.01, 0.5)]
+)
+def test_short_runs_are_evaluated_ten_times_an_hour(monkeypatch, hours, share):
+    monkeypatch.setattr(sizing, "seconds_per_token", lambda *_: 1e-3)
+    settings = chosen(29_000, *([] if hours is None else ["--hours", str(hours)]), texts=["x"])
+    assert values(settings, ("eval_steps", "save_steps")) == [share, share]
+
+
+def test_evaluations_that_are_given_are_kept_in_short_runs(monkeypatch):
+    monkeypatch.setattr(sizing, "seconds_per_token", lambda *_: 1e-3)
+    settings = chosen(29_000, "--hours", "0.5", "--eval_steps", "70", texts=["x"])
+    assert settings.training.eval_steps == 70
 
 
 def test_ideographs_are_more_tokens_than_letters(monkeypatch):
@@ -190,7 +206,7 @@ def test_a_run_without_a_recipe_trains_as_chosen_and_within_its_time(tmp_path, m
     with pytest.raises(GlossaError, match=f"supports only {recipe['vocab_size']} tokens"):
         train(parse_settings([*argv, "--output_dir", str(tmp_path / "exact"), "--vocab_size", "8000"]))
     evaluations = [entry["step"] for entry in RunFolder(run).history if "eval_bleu" in entry]
-    assert evaluations == list(range(1, metrics["steps"] + 1))  # a twentieth of so few steps is less than one
+    assert evaluations == [math.ceil(metrics["steps"] / 2), metrics["steps"]]
     assert recipe["num_train_epochs"] == pytest.approx(1.5) and metrics["epochs"] == pytest.approx(1.5, abs=0.1)
     weights = (run / "model.safetensors").stat().st_mtime_ns
     train(parse_settings([*argv, "--resume_from_checkpoint", "true"]))  # has nothing left to do

@@ -29,6 +29,7 @@ WIDE = 3  # an ideograph, kana or Hangul syllable counts as so many characters: 
 SEEN = 300_000  # pairs in all passes, at least: with fewer, training has too few steps (docs/results.md)
 PASSES = 2  # a model that sees fewer, and less than half of what it should, is too large for the time allowed
 OVERHEAD = 1.3  # of the optimizer, evaluations and checkpoints; the trial has only forward and backward passes
+EVALUATIONS_AN_HOUR = 10  # with `hours`, so that they do not take most of a short run
 # Settings that belong together: where one of a group is given, the others of the group are not chosen either. Those
 # after the bar are not chosen, but decide about the group.
 GROUPS = (
@@ -120,7 +121,12 @@ def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -
         tokens = pairs * sum(map(_tokens, texts)) / max(len(texts), 1)
         size = size_within(settings, sizes[: number + 1], tokens)
     size = replace(size, passes=max(size.passes, math.ceil(SEEN / pairs)))
-    chosen = {name: value for name, value in size.settings().items() if name in choosable(settings)}
+    values = size.settings()
+    if settings.training.hours is not None:
+        # A share of the steps; at most a half, since 1 would be every step.
+        share = min(max(values["eval_steps"], 1 / (EVALUATIONS_AN_HOUR * settings.training.hours)), 0.5)
+        values |= {"eval_steps": share, "save_steps": share}
+    chosen = {name: value for name, value in values.items() if name in choosable(settings)}
     settings.update(chosen)
     shown = " ".join(f"--{name} {getattr(value, 'value', value)}" for name, value in chosen.items())
     logger.info("Chosen for %s training pairs on a %s: %s", f"{pairs:,}", device.upper(), shown)
