@@ -48,7 +48,7 @@ class Size:
     """The settings for at most `pairs` training pairs.
 
     The schedule is a cosine with a tenth of the steps as warm-up. There are twenty evaluations and checkpoints, since
-    a pass over many pairs takes days.
+    a pass over many pairs takes days; fewer where `hours` is short.
 
     Few pairs need much dropout (Araabi and Monz 2020). Gowda and May 2020 also recommend a small vocabulary, of about
     1,000 pieces for 30,000 pairs, but on Multi30k 8,000 pieces translate better, with 10,000 pairs of it too
