@@ -5,7 +5,6 @@ translations, BLEU, seconds, and the size of the weights.
 """
 
 import argparse
-import multiprocessing
 import os
 import tempfile
 import time
@@ -22,6 +21,7 @@ from glossa.evaluation.metrics import score
 from glossa.export.ctranslate2_model import export_ctranslate2
 from glossa.inference.ctranslate2_engine import CTranslate2Engine, load_engine
 from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.shards import worker_context
 from glossa.inference.translator import Engine, Translation, Translator
 from glossa.run_folder import RunFolder
 
@@ -60,7 +60,7 @@ class EngineProcess(Engine):
     num_beams = 1
 
     def __init__(self, folder: Path, files: ExitStack, device: str = "cpu", max_length: int | None = None):
-        start = multiprocessing.get_context("spawn")
+        start = worker_context("glossa.training.run")
         self.pool = files.enter_context(ProcessPoolExecutor(1, start, _load, (str(folder), device, max_length)))
 
     def translate(

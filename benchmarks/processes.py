@@ -1,11 +1,11 @@
 """Measurements in a process of their own, so that their memory and threads are theirs alone."""
 
-import multiprocessing
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 from glossa.errors import GlossaError
+from glossa.inference.shards import worker_context
 
 from .parent import end_with_parent
 
@@ -21,7 +21,7 @@ def in_process(function: Callable[..., dict], name: str, options: Mapping[str, A
     Raises:
         GlossaError: when the function raises an error, or the system ends its process.
     """
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), end_with_parent) as pool:
+    with ProcessPoolExecutor(1, worker_context("glossa.training.run"), end_with_parent) as pool:
         try:
             return pool.submit(function, **options).result()
         except Exception as error:

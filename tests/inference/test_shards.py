@@ -127,7 +127,7 @@ def test_the_command_gives_equal_files_for_any_number_of_workers(tiny_run, tmp_p
 
 
 @pytest.mark.slow
-def test_killed_jobs_end_with_the_same_file(tiny_run, tmp_path):
+def test_killed_jobs_end_with_the_same_file(tiny_run, tmp_path, monkeypatch):
     source, whole, output = tmp_path / "in.txt", tmp_path / "whole.txt", tmp_path / "out.txt"
     source.write_text("".join(f"{a} {b}.\n" for a in "abcdefghij" for b in "klmnopqrst") * 3)
     program = "from glossa.inference import shards; shards.SHARD = 10\n"
@@ -135,11 +135,13 @@ def test_killed_jobs_end_with_the_same_file(tiny_run, tmp_path):
         "if __name__ == '__main__':\n    from glossa.cli import run\n    from glossa.cli.translate import main\n"
     )
     (tmp_path / "job.py").write_text(program + "    run(main)\n")
-    command = [sys.executable, str(tmp_path / "job.py"), str(tiny_run), "--workers", "2", "--input", str(source)]
-    subprocess.run([*command, "--output", str(whole)], cwd=ROOT, check=True, capture_output=True)
+    options = [str(tiny_run), "--workers", "2", "--input", str(source), "--output"]
+    monkeypatch.setattr(shards, "SHARD", 10)
+    main([*options, str(whole)])
+    command = [sys.executable, str(tmp_path / "job.py"), *options]
     parts, kills = Path(f"{output}.parts"), 0
     while not output.exists():
-        job = subprocess.Popen([*command, "--output", str(output)], cwd=ROOT, stderr=subprocess.DEVNULL)
+        job = subprocess.Popen([*command, str(output)], cwd=ROOT, stderr=subprocess.DEVNULL)
         before = len(list(parts.glob("*.json")))
         # Killed after its first finished part; parts are never lost.
         while job.poll() is None and len(list(parts.glob("*.json"))) <= max(before, 1):
