@@ -263,7 +263,7 @@ def count_trained(model: nn.Module) -> int:
 
 def equal_budget(rows: Dataset, sentences: int) -> int:
     """The largest `batch_tokens` with which Glossa's batches hold at most `sentences` sentences on average."""
-    source, target = list(rows["source_length"]), list(rows["target_length"])
+    source, target = rows["source_length"][:], rows["target_length"][:]
     low, high = 1, sentences * max(*source, *target)
     while low < high:
         budget = (low + high + 1) // 2
@@ -364,7 +364,7 @@ class ContenderBuilder:
         }
 
     def _token_batches(self) -> DataLoader:
-        lengths = self.rows["source_length"], self.rows["target_length"]
+        lengths = self.rows["source_length"][:], self.rows["target_length"][:]
         sampler = TokenBatchSampler(*lengths, self.batch_tokens, seed=1, batches_a_step=self.batches_a_step)
         return DataLoader(self._inputs(), batch_sampler=sampler, collate_fn=self._collator())
 

@@ -55,6 +55,6 @@ def load_corpus(folder: str | None, language: str = "fr") -> Corpus:
     """Read, clean, split and tokenize the pairs of `folder`, as a run does."""
     arguments = data_arguments(folder, language)
     pairs, report = prepare_pairs(arguments)
-    tokenizer = train_tokenizer(chain(pairs["train"]["source"], pairs["train"]["target"]), vocabulary(folder))
+    tokenizer = train_tokenizer(chain(pairs["train"]["source"][:], pairs["train"]["target"][:]), vocabulary(folder))
     name = "the embedded corpus" if folder is None else Path(folder).name
     return Corpus(name, pairs, tokenize_pairs(pairs, tokenizer, arguments, report), tokenizer)

@@ -72,7 +72,7 @@ def measure(path: Path, rows: list[tuple[str, str, str]], name: str, value: obje
     chosen = FILTERS if not name else {name: value}
     arguments = DataArguments(data_path=[str(path)], target_language="de", trust_data=True, **chosen)  # type: ignore
     kept, _ = clean(load_source(arguments), arguments)
-    left = set(zip(kept["train"]["source"], kept["train"]["target"], strict=True))
+    left = set(zip(kept["train"]["source"][:], kept["train"]["target"][:], strict=True))
     changed = [kind for source, target, kind in rows if (clean_text(source), clean_text(target)) not in left]
     totals = {kind: sum(own == kind for *_, own in rows) for kind in ("", *KINDS)}
     shares = {kind: changed.count(kind) / totals[kind] for kind in KINDS}

@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def write_lines(path: Path, lines: int) -> None:
     """`lines` sentences of the embedded corpus, numbered so that they differ."""
-    sentences = embedded_corpus()["train"]["translation"]
+    sentences = embedded_corpus()["train"]["translation"][:]
     with open(path, "w", encoding="utf-8") as file:
         for number, sentence in enumerate(itertools.islice(itertools.cycle(sentences), lines)):
             print(f"{sentence['en']} {number}" if number >= len(sentences) else sentence["en"], file=file)

@@ -55,7 +55,7 @@ def build_trainer(
 ) -> GlossaTrainer:
     """A trainer for a new model: batches of `composition`, one of `COMPOSITIONS`, and the recipe's number of steps."""
     arguments, rows = settings.training, tokenized["train"]
-    sampler = TokenBatchSampler(rows["source_length"], rows["target_length"], arguments.batch_tokens)
+    sampler = TokenBatchSampler(rows["source_length"][:], rows["target_length"][:], arguments.batch_tokens)
     steps_an_epoch = len(sampler) / arguments.gradient_accumulation_steps
     arguments.max_steps = round(arguments.num_train_epochs * steps_an_epoch)
     if composition == "at random":

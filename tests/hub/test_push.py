@@ -83,7 +83,7 @@ def python_without_glossa(request, tmp_path_factory):
     environment = tmp_path_factory.mktemp("bare") / "environment"
     subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
     python = environment / "bin" / "python"
-    pip = [str(python), "-m", "pip", "install", "--quiet", "-c", str(ROOT / "constraints.txt")]
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--no-compile", "-c", str(ROOT / "constraints.txt")]
     subprocess.run([*pip, "torch", "transformers", "tokenizers"], check=True, capture_output=True)
     return python
 

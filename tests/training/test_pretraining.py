@@ -2,15 +2,13 @@
 
 import json
 import math
-import subprocess
-import sys
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file
 from transformers import AutoTokenizer
+from workers import together
 
 from glossa import GlossaForConditionalGeneration
 from glossa.data.corruption import PretrainingCollator
@@ -254,11 +252,9 @@ def test_settings_that_contradict_the_objective_are_refused(tmp_path, tiny_setti
 def test_two_processes_pretrain_together(tmp_path, settings_of):
     """Frozen weights do not block the processes, and each process takes every second batch."""
     changes = {"eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False}
-    launcher = f"{sys.executable} -m torch.distributed.run --standalone --nproc_per_node 2"
-    script = Path(__file__).parents[2] / "scripts" / "train.py"
-    arguments = settings_of(tmp_path / "together", "masked_lm", ddp_backend="gloo", **changes)
-    subprocess.run([*launcher.split(), str(script), *arguments], check=True, capture_output=True, timeout=300)
+    run = tmp_path / "together"
+    together({"folder": run, "arguments": settings_of(run, "masked_lm", **changes)})
     alone = train(parse_settings(settings_of(tmp_path / "alone", "masked_lm", **changes)))
-    together, alone = (json.loads((run / "metrics.json").read_text()) for run in (tmp_path / "together", alone))
-    assert together["steps"] == 2 * math.ceil(alone["steps"] // 2 / 2)
-    assert together["validation"]["loss"] == pytest.approx(alone["validation"]["loss"], abs=1)
+    two, one = (json.loads((folder / "metrics.json").read_text()) for folder in (run, alone))
+    assert two["steps"] == 2 * math.ceil(one["steps"] // 2 / 2)
+    assert two["validation"]["loss"] == pytest.approx(one["validation"]["loss"], abs=1)

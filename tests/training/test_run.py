@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch.nn.modules.module import _IncompatibleKeys
 from transformers import AutoTokenizer, DataCollatorForSeq2Seq
 from transformers.trainer_utils import EvalLoopOutput
+from workers import together
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.data.pairs import prepare_pairs
@@ -33,7 +34,7 @@ from glossa.training.averaging import average_into, choose_checkpoints
 from glossa.training.building import build_tokenizer
 from glossa.training.monitoring import Speedometer
 from glossa.training.run import train
-from glossa.training.trainer import GlossaTrainer
+from glossa.training.trainer import GlossaTrainer, by_length
 
 
 def test_run_folder_has_all_files(tiny_run):
@@ -168,6 +169,16 @@ def test_the_batches_of_a_step_count_every_process():
     sampler = GlossaTrainer._build_batch_sampler(trainer)
     assert sampler.batches_a_step == 8
     assert len(sampler) == 32  # 30 batches of two rows, and two cuts to a multiple of 8
+
+
+def test_lengths_are_read_as_whole_columns(monkeypatch):
+    """`datasets` reads a column row by row when it is iterated over, which takes minutes for millions of rows."""
+    rows = Dataset.from_dict({"source_length": [5, 4, 6], "target_length": [4] * 3})
+    monkeypatch.setattr(type(rows["source_length"]), "__iter__", lambda column: pytest.fail("read row by row"))
+    settings = {"batch_tokens": 6, "order_seed": 0, "gradient_accumulation_steps": 1, "world_size": 1}
+    trainer = SimpleNamespace(train_dataset=rows, args=SimpleNamespace(**settings), train_collator=None)
+    assert sorted(GlossaTrainer._build_batch_sampler(trainer)) == [[0], [1], [2]]
+    assert by_length(rows) == [1, 0, 2]
 
 
 def test_tied_weights_are_not_reported_missing(tmp_path, tiny_settings, monkeypatch):
@@ -315,25 +326,24 @@ def test_small_model_learns_to_reverse(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("batch", [6, 64])
-def test_two_processes_evaluate_as_one(tmp_path, tiny_settings, batch):
+def test_two_processes_evaluate_as_one(tmp_path, tiny_settings):
     """20 pairs make 4 batches of 6, the last with rows that Accelerate repeats; or one batch for two processes."""
-    changes = {
-        "max_steps": 1,
-        "eval_steps": 1,
-        "save_steps": 1,
-        "learning_rate": 0,
-        "per_device_eval_batch_size": batch,
-    }
-    launcher = f"{sys.executable} -m torch.distributed.run --standalone --nproc_per_node 2"
-    script = Path(__file__).parents[2] / "scripts" / "train.py"
-    arguments = tiny_settings(tmp_path / "together", ddp_backend="gloo", **changes)
-    subprocess.run([*launcher.split(), str(script), *arguments], check=True, capture_output=True, timeout=300)
-    alone = RunFolder(train(parse_settings(tiny_settings(tmp_path / "alone", **changes)))).history
-    together = RunFolder(tmp_path / "together").history
-    one, two = (next(entry for entry in history if "eval_loss" in entry) for history in (alone, together))
-    for name in ("eval_loss", "eval_token_accuracy", "eval_bleu", "eval_chrf"):
-        assert two[name] == pytest.approx(one[name], abs=1e-6), name
+    changes = {"max_steps": 1, "eval_steps": 1, "save_steps": 1, "learning_rate": 0}
+    alone = tiny_settings(tmp_path / "alone", **changes)
+    runs = {size: tmp_path / f"together-{size}" for size in (6, 64)}
+    together(
+        *(
+            {"folder": run, "arguments": tiny_settings(run, per_device_eval_batch_size=size, **changes)}
+            for size, run in runs.items()
+        )
+    )
+    one, *others = (
+        next(entry for entry in RunFolder(run).history if "eval_loss" in entry)
+        for run in (train(parse_settings(alone)), *runs.values())
+    )
+    for two in others:
+        for name in ("eval_loss", "eval_token_accuracy", "eval_bleu", "eval_chrf"):
+            assert two[name] == pytest.approx(one[name], abs=1e-6), name
 
 
 @pytest.mark.slow

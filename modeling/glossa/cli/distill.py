@@ -103,7 +103,7 @@ def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
     if arguments.text:
         texts, _ = prepare_texts(DataArguments(**common, data_path=arguments.text, validation_size=0, test_size=0))
         # Which side a text is depends on the teachers.
-        return [(text, text) for text in texts["train"]["text"]], (source, target)
+        return [(text, text) for text in texts["train"]["text"][:]], (source, target)
     if arguments.data_path:
         pairs = load_pairs(DataArguments(**common, data_path=arguments.data_path))
     else:
@@ -121,7 +121,7 @@ def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
         pairs = prepare_pairs(settings)[0]["train"]
         if "language" in pairs.column_names:
             raise GlossaError(f"{first} was trained on pairs of several target languages. Give --data_path.")
-    return list(zip(pairs["source"], pairs["target"], strict=True)), (source, target)
+    return list(zip(pairs["source"][:], pairs["target"][:], strict=True)), (source, target)
 
 
 def load_teachers(arguments: argparse.Namespace, languages: tuple[str, str]) -> list["Teacher"]:

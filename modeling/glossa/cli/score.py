@@ -156,7 +156,7 @@ def force_references(arguments: argparse.Namespace, pairs: "Dataset") -> dict:
     from ..inference.forced import force, perplexity
 
     model, tokenizer = load_models(arguments.models, "auto", _language(arguments.models[0], arguments))
-    texts = list(pairs["source"]), list(pairs["target"])
+    texts = pairs["source"][:], pairs["target"][:]
     scores = force(model, tokenizer, *texts, arguments.batch_tokens, shared=True)
     rows = [
         {"source": source, "target": target, "log_probability": found.log_probability, "tokens": found.tokens}

@@ -137,14 +137,14 @@ def by_language(pairs: Dataset) -> list[tuple[str, Dataset]]:
     """The rows of each target language with its code, or all rows with "" if they have no column `language`."""
     if "language" not in pairs.column_names:
         return [("", pairs)]
-    languages = numpy.asarray(pairs["language"])
+    languages = numpy.asarray(pairs["language"][:])
     return [(name, pairs.select(numpy.flatnonzero(languages == name))) for name in dict.fromkeys(languages.tolist())]
 
 
 def group_references(dataset: Dataset) -> list[tuple[str, list[str]]]:
     """Each source once, in order of first appearance, with all its targets in order."""
     references: dict[str, list[str]] = {}
-    for source, target in zip(dataset["source"], dataset["target"], strict=True):
+    for source, target in zip(dataset["source"][:], dataset["target"][:], strict=True):
         references.setdefault(source, []).append(target)
     return list(references.items())
 

@@ -178,8 +178,8 @@ def _validation_rows(pairs: Dataset, tokenized: Dataset) -> tuple[Dataset, list[
         for source, targets in group_references(rows)
     ]
     first: dict[tuple[str, str], int] = {}
-    languages = pairs["language"] if "language" in pairs.column_names else [""] * len(pairs)
-    for row, key in enumerate(zip(pairs["source"], languages, strict=True)):
+    languages = pairs["language"][:] if "language" in pairs.column_names else [""] * len(pairs)
+    for row, key in enumerate(zip(pairs["source"][:], languages, strict=True)):
         first.setdefault(key, row)
     rows = tokenized.select([first[row["source"], row["language"]] for row in shown])
     order = by_length(rows)

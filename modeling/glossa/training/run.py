@@ -26,7 +26,6 @@ from ..evaluation.samples import choose_samples
 from ..evaluation.scoring import score_table, score_translators
 from ..inference.loading import load_tokenizer, set_languages
 from ..inference.translator import Translator
-from ..plots import draw_curves
 from ..run_folder import RunFolder
 from .advice import advise, count_tokens, judge_length, judge_vocabulary
 from .arguments import Settings
@@ -184,6 +183,8 @@ def finish(
     seconds: float,
 ) -> None:
     """Save the model, score it on the held-out `pairs` and write the reports."""
+    from ..plots import draw_curves  # matplotlib takes a second to import, and training begins without it
+
     tokenizer = trainer.processing_class
     model.save_pretrained(run.path)
     tokenizer.save_pretrained(run.path)
