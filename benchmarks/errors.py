@@ -39,7 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     recipe = RunFolder(arguments.model).recipe
     settings = DataArguments.of_run(recipe)
-    counts = Counter(word for source in prepare_pairs(settings)[0]["train"]["source"][:] for word in set(words(source)))
+    counts = Counter(
+        word for source in prepare_pairs(settings)[0]["train"]["source"][:] for word in set(words(source))
+    )
     name, result = list(json.loads(arguments.scores.read_text(encoding="utf-8"))["results"].items())[-1]
     rows = list(zip(result["sources"], result["references"], result["translations"], strict=True))
     bleu = bleu_metric(bleu_tokenizer(settings.target_language, recipe.get("bleu_tokenizer", "auto")))

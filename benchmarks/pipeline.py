@@ -66,7 +66,9 @@ def prepare_batches(arguments: DataArguments, tokenizer: PreTrainedTokenizerBase
     started = time.perf_counter()
     pairs, report = prepare_pairs(arguments)
     rows = tokenize_pairs(pairs, tokenizer, arguments, report)["train"]
-    sampler = TokenBatchSampler(rows["source_length"][:], rows["target_length"][:], GlossaTrainingArguments.batch_tokens)
+    sampler = TokenBatchSampler(
+        rows["source_length"][:], rows["target_length"][:], GlossaTrainingArguments.batch_tokens
+    )
     inputs = rows.remove_columns(["source_length", "target_length"])
     tokens = 0
     for batch in DataLoader(inputs, batch_sampler=sampler, collate_fn=DataCollatorForSeq2Seq(tokenizer)):

@@ -8,13 +8,14 @@ import subprocess
 import sys
 from collections import Counter
 from itertools import pairwise, product
+from pathlib import Path
 
 import pytest
 from datasets import Translation
 
 from glossa.data.embedded import corpus as embedded
 from glossa.data.embedded import lexicon
-from glossa.data.embedded.corpus import embedded_corpus
+from glossa.data.embedded.corpus import embedded_corpus, generate
 from glossa.data.embedded.grammar import (
     OBJECT_PRONOUNS,
     PRONOUNS,
@@ -333,23 +334,28 @@ def test_every_tested_sentence_has_a_held_out_combination(corpus):
     assert all(made - in_train for made in tested)
 
 
-SMALL = """
-from glossa.data.embedded import corpus as embedded
-embedded.SIZES = {"train": 900, "validation": 30, "test": 30}
-print([list(rows["translation"]) for rows in embedded.embedded_corpus(SEED).values()])
+SMALL = {"train": 900, "validation": 30, "test": 30}
+PROGRAM = f"""
+from glossa.data.embedded.corpus import generate
+print(list(generate(SEED, {SMALL})))
 """
 
 
 def digest(seed, hash_seed):
-    run = [sys.executable, "-c", SMALL.replace("SEED", str(seed))]
+    run = [sys.executable, "-c", PROGRAM.replace("SEED", str(seed))]
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
     return hashlib.sha256(subprocess.run(run, env=environment, capture_output=True, check=True).stdout).hexdigest()
 
 
-def test_same_seed_same_corpus(monkeypatch):
-    monkeypatch.setattr(embedded, "SIZES", {"train": 900, "validation": 30, "test": 30})
-    first, second = ([list(rows["translation"]) for rows in embedded_corpus(2).values()] for _ in range(2))
-    assert first == second
-    here = hashlib.sha256(f"{first}\n".encode()).hexdigest()
-    assert digest(2, "77") == here
-    assert [list(rows["translation"]) for rows in embedded_corpus(3).values()] != first
+def test_same_seed_same_corpus():
+    first, second, other = (list(generate(seed, SMALL)) for seed in (2, 2, 3))
+    assert first == second != other
+    assert digest(2, "77") == hashlib.sha256(f"{first}\n".encode()).hexdigest()
+
+
+def test_the_corpus_is_generated_once():
+    first, second = (
+        [(path := Path(file["filename"]), path.stat().st_mtime_ns) for file in embedded_corpus()["train"].cache_files]
+        for _ in range(2)
+    )
+    assert first and first == second

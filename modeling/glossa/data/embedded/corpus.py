@@ -19,11 +19,14 @@ and no French side occurs twice in the corpus.
 
 import hashlib
 import random
+from collections.abc import Iterator
 from functools import cache
+from itertools import accumulate, chain
 
-from datasets import Dataset, DatasetDict, Features, Translation
+from datasets import DatasetDict, Features, Translation
 
-from .patterns import Patterns
+from ..caching import cached_rows
+from . import grammar, lexicon, patterns, phrases
 
 SIZES = {"train": 40_000, "validation": 1_000, "test": 1_000}
 HELD_OUT = 25
@@ -33,22 +36,32 @@ LONGEST = 15
 def embedded_corpus(seed: int = 1) -> DatasetDict:
     """The corpus: "train", "validation" and "test" of `SIZES` rows, each with one `translation` of en and fr.
 
-    The same seed gives the same rows in the same order on every machine.
+    The same seed gives the same rows in the same order on every machine. They are generated once and then cached.
     """
-    patterns = Patterns(random.Random(seed))
-    rows: dict[str, list[dict[str, dict[str, str]]]] = {split: [] for split in SIZES}
+    features = Features({"translation": Translation(languages=["en", "fr"])})
+    arguments = {"seed": seed, "sizes": SIZES}
+    rows = cached_rows(generate, arguments, features, (seed, SIZES), (grammar, lexicon, patterns, phrases))
+    ends = accumulate(SIZES.values())
+    return DatasetDict(
+        {split: rows.select(range(end - SIZES[split], end)) for split, end in zip(SIZES, ends, strict=True)}
+    )
+
+
+def generate(seed: int, sizes: dict[str, int]) -> Iterator[dict]:
+    """The rows of all splits, one split after the other."""
+    drawn = patterns.Patterns(random.Random(seed))
+    rows: dict[str, list[dict[str, dict[str, str]]]] = {split: [] for split in sizes}
     seen: set[str] = set()
-    while any(len(rows[split]) < size for split, size in SIZES.items()):
-        pair, combinations = patterns.draw()
+    while any(len(rows[split]) < size for split, size in sizes.items()):
+        pair, combinations = drawn.draw()
         split = _split_of(combinations, seed)
         sides = {"en " + pair.en.lower(), "fr " + pair.fr.lower()}
-        if split is None or len(rows[split]) == SIZES[split] or sides & seen:
+        if split is None or len(rows[split]) == sizes[split] or sides & seen:
             continue
         if len(pair.en.split()) <= LONGEST:
             seen |= sides
             rows[split].append({"translation": {"en": pair.en, "fr": pair.fr}})
-    features = Features({"translation": Translation(languages=["en", "fr"])})
-    return DatasetDict({split: Dataset.from_list(found, features=features) for split, found in rows.items()})
+    yield from chain.from_iterable(rows.values())
 
 
 def _split_of(combinations: set[tuple[str, ...]], seed: int) -> str | None:
