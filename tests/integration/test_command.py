@@ -1,12 +1,13 @@
 """The command: what it answers without the libraries, and how it starts one process for each device."""
 
+import logging
 import subprocess
 import sys
 from types import SimpleNamespace
 
 import pytest
 
-from glossa.cli import COMMANDS
+from glossa.cli import COMMANDS, run
 from glossa.cli.train import COMMON, launch, local_devices
 from glossa.training import catalog
 
@@ -103,3 +104,14 @@ def test_devices_are_counted_unless_a_launcher_has(monkeypatch):
     assert local_devices() == 4
     monkeypatch.setenv("LOCAL_RANK", "0")
     assert local_devices() == 0
+
+
+@pytest.mark.parametrize(("environment", "level"), [({}, "INFO"), ({"RANK": "0"}, "INFO"), ({"RANK": "3"}, "WARNING")])
+def test_one_of_several_processes_reports(monkeypatch, environment, level):
+    monkeypatch.delenv("RANK", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    levels = []
+    monkeypatch.setattr(logging, "basicConfig", lambda **options: levels.append(logging.getLevelName(options["level"])))
+    run(lambda arguments: None, [])
+    assert levels == [level]

@@ -65,7 +65,9 @@ def run(main: Callable[[list[str]], None], arguments: list[str] | None = None) -
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in arguments
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    # Of several processes, which launchers number, one reports; the others warn, as the Trainer's do.
+    level = logging.INFO if os.environ.get("RANK", "0") == "0" else logging.WARNING
+    logging.basicConfig(level=level, format="%(message)s", stream=sys.stderr)
     for noisy in ("httpx", "httpx2", "httpcore", "absl", "sacrebleu"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     if not sys.stderr.isatty():
