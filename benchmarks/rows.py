@@ -119,8 +119,8 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "2500-pairs-longer": ("multi30k-en-de", FEWER | {"vocab_size": "4000", "num_train_epochs": "120"}),
     },
     "multi30k-cased": {
-        "glossa": ("multi30k-en-de", BF16),
-        "glossa-fr": ("multi30k-en-de", BF16 | {"target_language": "fr"}),
+        "glossa": ("multi30k-en-de", {}),
+        "glossa-fr": ("multi30k-en-de", {"target_language": "fr"}),
     },
     # Anki's English-French pairs in two passes: the optimizer, and pairs held out at random.
     "anki-short": {
