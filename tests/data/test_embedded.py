@@ -336,6 +336,7 @@ def test_every_tested_sentence_has_a_held_out_combination(corpus):
 
 SMALL = {"train": 900, "validation": 30, "test": 30}
 PROGRAM = f"""
+import glossa_command  # so that no model is imported
 from glossa.data.embedded.corpus import generate
 print(list(generate(SEED, {SMALL})))
 """

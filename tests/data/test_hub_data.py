@@ -48,6 +48,7 @@ def hub():
 
 PREPARE = """
 import json, sys
+import glossa_command  # as the command does, so that no model is imported
 from glossa.cli import run
 from glossa.data.arguments import DataArguments
 from glossa.data.pairs import prepare_pairs
@@ -101,6 +102,7 @@ def test_a_stream_with_a_limit_does_not_download_all_files(hub, tmp_path):
 
 STREAM = """
 import json, sys
+import glossa_command  # as the command does, so that no model is imported
 from glossa.cli import run
 from glossa.data.arguments import DataArguments
 from glossa.data.pairs import held_out_sides, prepare_pairs

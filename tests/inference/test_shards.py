@@ -127,10 +127,10 @@ def test_the_command_gives_equal_files_for_any_number_of_workers(tiny_run, tmp_p
 
 
 @pytest.mark.slow
-def test_killed_jobs_end_with_the_same_file(tiny_run, tmp_path, monkeypatch):
+def test_a_killed_job_ends_with_the_same_file(tiny_run, tmp_path, monkeypatch):
     source, whole, output = tmp_path / "in.txt", tmp_path / "whole.txt", tmp_path / "out.txt"
-    source.write_text("".join(f"{a} {b}.\n" for a in "abcdefghij" for b in "klmnopqrst") * 3)
-    program = "from glossa.inference import shards; shards.SHARD = 10\n"
+    source.write_text("".join(f"{a} {b}.\n" for a in "abcdefghij" for b in "klmnopqrst"))
+    program = "import glossa_command  # as the command does\nfrom glossa.inference import shards; shards.SHARD = 10\n"
     program += (
         "if __name__ == '__main__':\n    from glossa.cli import run\n    from glossa.cli.translate import main\n"
     )
@@ -146,9 +146,9 @@ def test_killed_jobs_end_with_the_same_file(tiny_run, tmp_path, monkeypatch):
         # Killed after its first finished part; parts are never lost.
         while job.poll() is None and len(list(parts.glob("*.json"))) <= max(before, 1):
             time.sleep(0.01)
-        if kills < 2:
+        if not kills:
             kills += job.poll() is None
             job.kill()
         job.wait()
         assert len(list(parts.glob("*.json"))) >= before or output.exists()
-    assert kills == 2 and output.read_bytes() == whole.read_bytes()
+    assert kills == 1 and output.read_bytes() == whole.read_bytes()
