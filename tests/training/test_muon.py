@@ -32,7 +32,8 @@ def kind(request, monkeypatch):
     return request.param
 
 
-def test_a_step_is_that_of_both_optimizers(tiny_model, kind):
+def test_a_step_is_that_of_both_optimizers(tiny_model, kind, caplog):
+    caplog.set_level("INFO")
     model = tiny_model()
     alone = copy.deepcopy(model)
     optimizer = put_beside(torch.optim.AdamW(model.parameters(), lr=0.01), model, 0.2, 0.1)
@@ -49,6 +50,7 @@ def test_a_step_is_that_of_both_optimizers(tiny_model, kind):
             part.step()
     for (name, weight), other in zip(model.named_parameters(), alone.parameters(), strict=True):
         torch.testing.assert_close(weight, other, rtol=0, atol=0, msg=name)
+    assert ("Muon computes in float32" in caplog.text) is (kind is Float32Muon)
 
 
 @pytest.mark.parametrize(

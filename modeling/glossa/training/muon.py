@@ -1,5 +1,6 @@
 """Muon (Jordan et al. 2024) for the matrices of the layers, beside another optimizer for all other weights."""
 
+import logging
 from typing import Any
 
 import torch
@@ -8,6 +9,8 @@ from torch.optim import Muon, Optimizer
 from transformers import PreTrainedModel
 
 from .cpu import has_bf16
+
+logger = logging.getLogger(__name__)
 
 MOMENTUM = 0.95  # torch's default and that of Jordan et al. 2024
 
@@ -107,5 +110,8 @@ def put_beside(other: Optimizer, model: PreTrainedModel, learning_rate: float, w
     chosen = {id(weight) for weight in matrices}
     for group in other.param_groups:
         group["params"] = [weight for weight in group["params"] if id(weight) not in chosen]
-    kind = Float32Muon if emulates_bf16(matrices[0].device) else Muon
+    kind: type[Muon] = Muon
+    if emulates_bf16(matrices[0].device):
+        kind = Float32Muon
+        logger.info("Muon computes in float32: this device has no bf16 instructions.")
     return MuonBeside(other, kind(matrices, lr=learning_rate, weight_decay=weight_decay, momentum=MOMENTUM))
