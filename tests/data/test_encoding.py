@@ -4,7 +4,7 @@ import pytest
 from datasets import Dataset, DatasetDict, load_from_disk
 
 from glossa.data.arguments import DataArguments
-from glossa.data.encoding import tokenize_pairs
+from glossa.data.encoding import by_length, tokenize_pairs
 from glossa.data.report import DataReport
 from glossa.data.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
@@ -83,3 +83,7 @@ def test_each_row_has_the_tag_of_its_language(tmp_path):
     for language, tag in (("de", 4), ("fr", 5)):
         several.tgt_lang = language  # of all rows, where they do not say theirs
         assert tokenize_pairs(plain, several, DataArguments(), report())["train"][0]["input_ids"] == [tag, a, b, 1]
+
+
+def test_rows_by_length_keep_the_order_of_equal_ones():
+    assert by_length(Dataset.from_dict({"source_length": [5, 4, 6, 4]})) == [1, 3, 0, 2]

@@ -34,7 +34,7 @@ from glossa.training.averaging import average_into, choose_checkpoints
 from glossa.training.building import build_tokenizer
 from glossa.training.monitoring import Speedometer
 from glossa.training.run import train
-from glossa.training.trainer import GlossaTrainer, by_length
+from glossa.training.trainer import GlossaTrainer
 
 
 def test_run_folder_has_all_files(tiny_run):
@@ -178,7 +178,6 @@ def test_lengths_are_read_as_whole_columns(monkeypatch):
     settings = {"batch_tokens": 6, "order_seed": 0, "gradient_accumulation_steps": 1, "world_size": 1}
     trainer = SimpleNamespace(train_dataset=rows, args=SimpleNamespace(**settings), train_collator=None)
     assert sorted(GlossaTrainer._build_batch_sampler(trainer)) == [[0], [1], [2]]
-    assert by_length(rows) == [1, 0, 2]
 
 
 def test_tied_weights_are_not_reported_missing(tmp_path, tiny_settings, monkeypatch):

@@ -96,3 +96,8 @@ def _within_limits(rows: Dataset, arguments: DataArguments, report: DataReport) 
             f"max_length_ratio ({arguments.max_length_ratio}). Raise these limits, or split the text into sentences."
         )
     return rows.select(kept)
+
+
+def by_length(rows: Dataset) -> list[int]:
+    """Row numbers sorted by source length, so that evaluation batches have little padding."""
+    return numpy.argsort(rows["source_length"][:], kind="stable").tolist()

@@ -20,6 +20,7 @@ from transformers import (
 
 from ..data.bpe_dropout import DropoutCollator
 from ..data.corruption import special_tokens
+from ..data.encoding import by_length
 from ..data.mixture import target_languages
 from ..data.pairs import by_language, group_references, held_out_sides
 from ..data.streams import Stream
@@ -33,7 +34,7 @@ from .arguments import Settings
 from .reuse import load_start, reused_tokenizer, with_languages
 from .sizing import choosable
 from .streaming import StreamTrainer
-from .trainer import GlossaTrainer, by_length
+from .trainer import GlossaTrainer
 
 logger = logging.getLogger(__name__)
 

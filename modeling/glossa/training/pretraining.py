@@ -10,8 +10,9 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.modeling_outputs import Seq2SeqLMOutput
 
 from ..data.corruption import PretrainingCollator
+from ..data.encoding import by_length
 from .arguments import Settings
-from .trainer import GlossaTrainer, by_length
+from .trainer import GlossaTrainer
 
 
 def pretraining_collator(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> PretrainingCollator:

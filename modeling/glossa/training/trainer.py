@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from datasets import Dataset
 from huggingface_hub import CommitInfo, HfApi
 from torch.utils.data import DataLoader
 from transformers import PreTrainedModel, PrinterCallback, Seq2SeqTrainer, TrainerCallback
@@ -391,9 +390,3 @@ class _EpochOrder(TrainerCallback):
         self.trainer.batch_sampler.set_epoch(epoch)
         if isinstance(self.trainer.train_collator, PretrainingCollator | DropoutCollator):
             self.trainer.train_collator.set_epoch(epoch)
-
-
-def by_length(rows: Dataset) -> list[int]:
-    """Row numbers sorted by source length, so that evaluation batches have little padding."""
-    lengths = rows["source_length"][:]
-    return sorted(range(len(rows)), key=lambda row: lengths[row])
