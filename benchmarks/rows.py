@@ -47,7 +47,11 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "plain": ("multi30k-en-de", SIX_PASSES),
         "adamw": ("multi30k-en-de", SIX_PASSES | ADAMW),
         "ema": ("multi30k-en-de", SIX_PASSES | {"ema_decay": "0.99"}),
+        "r-drop": ("multi30k-en-de", SIX_PASSES | R_DROP),
+        "half-batch": ("multi30k-en-de", SIX_PASSES | {"gradient_accumulation_steps": "1"}),
         "vocabulary-1k": ("multi30k-en-de", SIX_PASSES | {"vocab_size": "1000"}),
+        "vocabulary-2k": ("multi30k-en-de", SIX_PASSES | {"vocab_size": "2000"}),
+        "vocabulary-4k": ("multi30k-en-de", SIX_PASSES | FOUR_THOUSAND),
         "dropout-0.4": ("multi30k-en-de", SIX_PASSES | {"dropout": "0.4"}),
     },
     # The optimizer, in six passes; Muon at 0.01 is the first row of the next table.
