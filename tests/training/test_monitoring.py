@@ -2,9 +2,10 @@
 
 import pytest
 import torch
+from datasets import Dataset
 
 from glossa.run_folder import RunFolder
-from glossa.training.monitoring import Speedometer, TrainingTime, measure_fit
+from glossa.training.monitoring import Speedometer, TrainingTime, draw_fit_batches, measure_fit
 
 BATCHES = [
     {"input_ids": torch.tensor([[5, 6, 1]]), "labels": torch.tensor([[7, 8, 1]])},
@@ -28,12 +29,29 @@ def test_the_fit_is_that_of_all_tokens_without_dropout_and_smoothing(tiny_model)
     assert measured["token_accuracy"] == right / 6
 
 
-def test_the_fit_of_a_large_batch_is_that_of_its_first_rows(tiny_model, monkeypatch):
-    monkeypatch.setattr("glossa.training.monitoring.FIT_TOKENS", 5)  # one row of three tokens
-    model = tiny_model()
-    first = {name: tensor[:1] for name, tensor in BATCHES[1].items()}
-    assert measure_fit(model, BATCHES[1:]) == measure_fit(model, [first])
-    assert measure_fit(model, []) == {}
+def test_the_sample_has_rows_of_all_lengths():
+    lengths = [length for length in range(1, 41) for _ in range(10)]
+    rows = Dataset.from_dict(
+        {"labels": [[number] * length for number, length in enumerate(lengths)], "source_length": [1] * 400}
+        | {"target_length": lengths}
+    )
+
+    def collate(batch):
+        assert all(set(row) == {"labels"} for row in batch)
+        return [row["labels"] for row in batch]
+
+    batches = draw_fit_batches(rows, collate, seed=3)
+    drawn = [labels for batch in batches for labels in batch]
+    numbers = {labels[0] for labels in drawn}
+    assert len(drawn) == len(numbers) == 128
+    assert all(labels == [labels[0]] * lengths[labels[0]] for labels in drawn)
+    # 128 lengths, drawn from 1 to 40 evenly, have a mean of 20.5 with a standard error below 1.
+    assert 17 < sum(map(len, drawn)) / 128 < 24
+    assert all(len(batch) * max(map(len, batch)) <= 1024 for batch in batches)
+    again = draw_fit_batches(rows, collate, seed=3)
+    other = draw_fit_batches(rows, collate, seed=4)
+    assert again == batches and {labels[0] for batch in other for labels in batch} != numbers
+    assert measure_fit(torch.nn.Linear(1, 1), []) == {}, "no rows, no values"
 
 
 def test_speed_and_utilization_by_hand():

@@ -1,30 +1,46 @@
-"""What the log has beside the Trainer's loss: fit to the batches just trained on, speed, and use of the device."""
+"""What the log has beside the Trainer's loss: fit to the training pairs, speed, and use of the device."""
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import numpy
 import torch
+from datasets import Dataset
 from torch import nn
 from transformers import TrainerCallback
 from transformers.trainer_callback import ExportableState
 
-FIT_TOKENS = 1024  # of a batch, padding included; all logits of a whole batch may not fit into memory
+from ..data.batching import TokenBatchSampler
+
+FIT_ROWS = 128
+FIT_TOKENS = 1024  # of a batch; all logits of a larger one may not fit into memory
+
+
+def draw_fit_batches(
+    rows: Dataset, collate: Callable[[list[dict]], dict[str, torch.Tensor]], seed: int
+) -> list[dict[str, torch.Tensor]]:
+    """`FIT_ROWS` random training rows in batches, for `measure_fit`.
+
+    A single batch of training would not do: its sentences have one length, and short ones are easier than long ones.
+    """
+    drawn = numpy.random.default_rng(seed).permutation(rows.num_rows)[:FIT_ROWS]
+    sample = rows.select(numpy.sort(drawn))
+    sampler = TokenBatchSampler(sample["source_length"][:], sample["target_length"][:], FIT_TOKENS)
+    sample = sample.remove_columns(["source_length", "target_length"])
+    return [collate([sample[row] for row in batch]) for batch in sampler]
 
 
 @torch.no_grad()
 def measure_fit(model: nn.Module, batches: list[dict[str, torch.Tensor]]) -> dict[str, float]:
     """Loss (nats per token) and share of right tokens of `batches`, without dropout, label smoothing or R-Drop.
 
-    They can be compared with those of validation; the loss that is trained on cannot. Of each batch, the first rows
-    are measured, of `FIT_TOKENS` tokens together.
+    They can be compared with those of validation; the loss that is trained on cannot.
     """
     was_training = model.training
     model.eval()
     loss = right = tokens = 0.0
-    for whole in batches:
-        rows = max(FIT_TOKENS // whole["labels"].shape[1], 1)
-        batch = {name: tensor[:rows] for name, tensor in whole.items()}
+    for batch in batches:
         output = model(**batch)
         real = batch["labels"] != -100
         count = int(real.sum())

@@ -25,7 +25,7 @@ from .cpu import StepWatch
 from .ema import WeightAverage
 from .energy import EnergyMeter
 from .interrupts import SaveOnSignal
-from .monitoring import Speedometer, measure_fit
+from .monitoring import Speedometer, draw_fit_batches, measure_fit
 from .muon import put_beside
 from .progress import ProgressLines
 from .sharding import embeddings_in_root, is_sharded
@@ -49,8 +49,8 @@ class GlossaTrainer(Seq2SeqTrainer):
     - Batches hold up to `batch_tokens` tokens, with BPE dropout on average.
     - The evaluation loss is the mean over all target tokens, in nats, not the mean of batch means. `token_accuracy`
       is the fraction of target tokens that are predicted correctly from the true previous tokens.
-    - The log has target tokens per second, without padding, the device's utilization, and of the step's batches the
-      loss without smoothing and dropout (`plain_loss`) and the share of right tokens (`token_accuracy`).
+    - The log has target tokens per second, without padding, the device's utilization, and of a sample of the training
+      pairs the loss without smoothing and dropout (`plain_loss`) and the share of right tokens (`token_accuracy`).
     - With `ema_decay`, an average of the weights is evaluated, saved and, after `train`, in the model.
     - Pushes to the Hub have the files of `glossa push`: with model code and Glossa's card, without pickles.
     """
@@ -71,7 +71,10 @@ class GlossaTrainer(Seq2SeqTrainer):
             self.add_callback(ProgressLines())
         if self.args.device.type == "cpu":
             self.add_callback(StepWatch())
-        self.batch_sampler = self._build_batch_sampler() if self.train_dataset is not None else None
+        self.batch_sampler, self._fit_batches = None, []
+        if self.train_dataset is not None:
+            self.batch_sampler = self._build_batch_sampler()
+            self._fit_batches = draw_fit_batches(self.train_dataset, self.data_collator, args.order_seed)
         decay = self.args.ema_decay  # type: ignore[attr-defined]
         self.average = None if decay is None else WeightAverage(self.model, decay)
         self.add_callback(_EpochOrder(self))
@@ -276,7 +279,7 @@ class GlossaTrainer(Seq2SeqTrainer):
         if "loss" in logs:
             logs |= self.speedometer.read()
             with self.speedometer.paused(), self.compute_loss_context_manager():
-                batches = [self._prepare_inputs(batch) for batch in self._step_batches]
+                batches = [self._prepare_inputs(batch) for batch in self._fit_batches]
                 logs |= {name: round(value, 4) for name, value in measure_fit(self.model, batches).items()}
         super().log(logs, start_time)
 
