@@ -85,7 +85,7 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
     "multi30k": {
         "published-recipe": ("multi30k-en-de-tiny", {}),
         # Its rate does not depend on the last step, so this is a part of the same training.
-        "published-recipe-6000-steps": ("multi30k-en-de-tiny", {"max_steps": "6000"}),
+        "published-recipe-5500-steps": ("multi30k-en-de-tiny", {"max_steps": "5500"}),
         "published-recipe-fr": ("multi30k-en-de-tiny", {"target_language": "fr"}),
         "glossa": ("multi30k-en-de", BF16),
         "glossa-fr": ("multi30k-en-de", BF16 | {"target_language": "fr"}),
