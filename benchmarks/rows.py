@@ -83,10 +83,8 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         ),
     },
     "multi30k": {
-        "published-recipe": ("multi30k-en-de-tiny", {}),
-        # Its rate does not depend on the last step, so this is a part of the same training.
-        "published-recipe-5500-steps": ("multi30k-en-de-tiny", {"max_steps": "5500"}),
-        "published-recipe-fr": ("multi30k-en-de-tiny", {"target_language": "fr"}),
+        "published-recipe": ("multi30k-en-de-tiny", BF16),
+        "published-recipe-fr": ("multi30k-en-de-tiny", BF16 | {"target_language": "fr"}),
         "glossa": ("multi30k-en-de", BF16),
         "glossa-fr": ("multi30k-en-de", BF16 | {"target_language": "fr"}),
         "longer": ("multi30k-en-de", BF16 | {"num_train_epochs": "60"}),
