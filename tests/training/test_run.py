@@ -148,7 +148,8 @@ def test_gradient_accumulation_weights_by_tokens(tmp_path, tiny_settings):
 
 
 def test_every_step_of_an_epoch_has_all_batches(tmp_path, tiny_settings):
-    rows = Dataset.from_dict({"source_length": [4] * 6, "target_length": [4] * 6})
+    lengths = {"source_length": [4] * 6, "target_length": [4] * 6}
+    rows = Dataset.from_dict({"input_ids": [[5, 6, 7, 1]] * 6, "labels": [[5, 6, 7, 1]] * 6} | lengths)
     model = GlossaForConditionalGeneration(GlossaConfig(vocab_size=20, d_model=8, encoder_layers=1, decoder_layers=1))
     for accumulated, batches in ((1, 3), (2, 4), (3, 3), (4, 4)):  # eight tokens hold two rows
         argv = tiny_settings(
