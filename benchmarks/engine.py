@@ -25,6 +25,7 @@ from glossa.inference.shards import worker_context
 from glossa.inference.translator import Engine, Translation, Translator
 from glossa.run_folder import RunFolder
 
+from .parent import end_with_parent
 from .timing import table
 
 WARM_UP = 8  # sentences that are translated before the timing starts
@@ -74,6 +75,7 @@ class EngineProcess(Engine):
 
 
 def _load(folder: str, device: str, max_length: int | None) -> None:
+    end_with_parent()
     global _loaded
     _loaded = load_engine(folder, device)[0]
     _loaded.longest = max_length or _loaded.longest
