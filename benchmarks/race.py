@@ -6,8 +6,8 @@ stock Seq2SeqTrainer, with random batches and with its grouping by length; both 
 JoeyNMT, with its own code for text, joins with `--joeynmt PYTHON`, where PYTHON is that of its environment (see
 benchmarks/joeynmt.py). MarianMT and JoeyNMT have the published model (multi30k-en-de-tiny), but not its training,
 which warms up for longer than Glossa's whole race: see `SMALL_STEPS`. Evaluations take no time of the race. Each entry
-has its own process; run them on a quiet machine. Finished entries are kept and not run again, as those of `python -m
-benchmarks reproduce`.
+has its own process; run them on a quiet machine. Finished entries are kept, as those of `python -m benchmarks
+reproduce`, and not run again on the same kind of CPU.
 """
 
 import argparse
@@ -52,7 +52,7 @@ from .reproduce import (
     write_table,
 )
 from .sizes import marian_config
-from .timing import table
+from .timing import machine, table
 
 # For the published model: half of its batch or less, and the learning rate and the warm-up to go with it.
 SMALL_STEPS = {"gradient_accumulation_steps": "1", "learning_rate": "2e-3", "warmup_steps": "400"}
@@ -88,6 +88,7 @@ def run(arguments: argparse.Namespace) -> None:
                     commit = read_commit()
                     keep_result(arguments.results, _place(name, seed), commit, _enter(arguments, name, seed))
     results = [result for result in read_results(arguments.results) if result["table"] == "race"]
+    results.sort(key=lambda result: result["cpu"])
     rows = [_row(result) for result in results]
     lines = f"{table(rows)}\n\n{machines(results)}" if rows else "No entry is finished."
     print(f"\n{lines}")
@@ -108,7 +109,9 @@ def _entries(arguments: argparse.Namespace) -> list[str]:
 
 def _place(name: str, seed: int) -> dict[str, Any]:
     recipe, changes, _ = ENTRIES[name]
-    return {"table": "race", "row": name, "seed": seed, "settings": read_recipe(recipe) | changes}
+    # Minutes of different machines cannot be compared, so each machine has entries of its own.
+    cpu = {"cpu": machine()["cpu"]}
+    return {"table": "race", "row": name, "seed": seed, "settings": read_recipe(recipe) | changes} | cpu
 
 
 def _finished(arguments: argparse.Namespace, name: str, seed: int) -> bool:
@@ -234,7 +237,7 @@ def bleu_in_any_order(
 def _row(result: dict) -> dict[str, str]:
     metrics = result["metrics"]
     best = max((bleu for _, bleu in metrics["history"]), default=0.0)
-    row = {"entry": result["row"], "seed": str(result["seed"])}
+    row = {"entry": result["row"], "CPU": result["cpu"], "seed": str(result["seed"])}
     row["million parameters"] = f"{metrics['parameters'] / 1e6:.2f}"
     for mark, reached in metrics["marks"].items():
         shown = f"not reached in {metrics['history'][-1][0] / 60:.0f}" if metrics["history"] else "not reached"

@@ -187,13 +187,14 @@ def translate_pairs(original: list[str], teachers: list[Path], pairs: Path) -> P
 
 
 def keep_result(path: Path, place: dict, commit: str, metrics: dict) -> None:
-    """Add a row with its `metrics` to the file, instead of an earlier one of the same table, name and seed.
+    """Add a row with its `metrics` to the file, instead of an earlier one of the same `place`.
 
-    `commit` is that at which the row was started or last resumed.
+    Settings may differ between the two. `commit` is that at which the row was started or last resumed.
     """
+    keys = place.keys() - {"settings"}
     threads = {"threads": metrics["device"]}
     result = place | {"commit": commit, **machine()} | threads | {"metrics": metrics}
-    others = [row for row in read_results(path) if any(row[key] != place[key] for key in ("table", "row", "seed"))]
+    others = [row for row in read_results(path) if any(row[key] != place[key] for key in keys)]
     path.write_text(json.dumps([*others, result], indent=1) + "\n", encoding="utf-8")
 
 

@@ -9,6 +9,7 @@ import torch
 from transformers import EvalPrediction, TrainerControl
 
 from benchmarks import race as module
+from benchmarks import reproduce
 from benchmarks.__main__ import main
 from benchmarks.clock import Clock
 from benchmarks.race import ENTRIES, Watch, bleu_in_any_order, race
@@ -71,13 +72,31 @@ def test_finished_entries_are_shown_and_not_run_again(tmp_path, monkeypatch, cap
     place["settings"] |= {"num_train_epochs": "16"}
     file = tmp_path / "results.json"
     machine = {"cpu": "Z80", "threads": "cpu, 2 threads", "torch": "2.13"}
+    monkeypatch.setattr(module, "machine", lambda: machine)
     file.write_text(json.dumps([place | machine | {"commit": "abc", "metrics": metrics}]))
     monkeypatch.setattr(module, "race", lambda *options: pytest.fail("run"))
     command = ["race", "--results", str(file), "--entries", "Glossa"]
     main([*command, "--marks", "30", "35"])
     out = capsys.readouterr().out
-    assert "| Glossa | 1 | 2.60 | 1.5 (2.5), 5 | not reached in 2 | 30.25 | abc |" in out
+    assert "| Glossa | Z80 | 1 | 2.60 | 1.5 (2.5), 5 | not reached in 2 | 30.25 | abc |" in out
     assert "Machine: Z80, cpu, 2 threads, float32, torch 2.13." in out
+
+
+def test_an_entry_of_another_machine_is_kept_beside_a_new_one(tmp_path, monkeypatch, capsys):
+    """Minutes of different machines cannot be compared, so one does not replace the other."""
+    file = tmp_path / "results.json"
+    reached = {"30.0": {"seconds": 60.0, "cpu_seconds": 60.0, "step": 4}}
+    found = {"device": "cpu, 1 threads", "parameters": 1_000_000, "marks": reached, "history": [[60, 31.0]]}
+    monkeypatch.setattr(module, "_enter", lambda *options: found)
+    command = ["race", "--results", str(file), "--entries", "Glossa", "--marks", "30"]
+    for cpu in ("Z80", "6502", "Z80"):
+        here = {"cpu": cpu, "threads": 1, "torch": "2.13"}
+        for place in (module, reproduce):
+            monkeypatch.setattr(place, "machine", lambda here=here: here)
+        main(command)
+    assert [row["cpu"] for row in json.loads(file.read_text())] == ["Z80", "6502"]
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| Glossa")]
+    assert [row.split(" | ")[1] for row in rows[-2:]] == ["6502", "Z80"]
 
 
 def test_bleu_finds_the_reference_of_each_prediction():
