@@ -6,7 +6,7 @@ from datasets import Dataset
 
 from glossa import GlossaConfig
 from glossa.run_folder import RunFolder
-from glossa.training.advice import advise, count_tokens, judge_length, judge_vocabulary
+from glossa.training.advice import advise, count_tokens, judge_length, judge_translations, judge_vocabulary
 from glossa.training.arguments import parse_settings
 from glossa.training.run import train
 
@@ -62,6 +62,19 @@ def test_the_length_of_translations_with_beams(length, beams, words):
     assert bool(advice) == bool(words) and all(word in advice for word in words)
 
 
+@pytest.mark.parametrize(
+    ("implausible", "words"),
+    [
+        ({}, []),
+        ({"repetitive": 0.3, "empty": 0.03}, []),
+        ({"repetitive": 0.3, "empty": 0.05}, ["30% repetitive, 5% empty", "--num_train_epochs"]),
+    ],
+)
+def test_advice_where_most_translations_cannot_be_right(implausible, words):
+    advice = judge_translations(implausible)
+    assert bool(advice) == bool(words) and all(word in advice for word in words)
+
+
 def test_tokens_are_counted_on_both_sides_of_a_shared_vocabulary():
     rows = Dataset.from_dict({"input_ids": [[4, 5, 1], [9, 9, 1]], "labels": [[4, 1], [5, 1]]}).select([0])
     sizes = {"d_model": 8, "encoder_layers": 1, "decoder_layers": 1}
@@ -76,6 +89,7 @@ def test_a_run_ends_with_its_advice(tmp_path, tiny_settings, capsys):
     train(parse_settings(tiny_settings(tmp_path / "run", max_steps=5, **few)))
     out = capsys.readouterr().out
     assert "learned pieces occur fewer than 5 times" in out  # a letter with its space, in few sentences
+    assert "Advice: Many validation translations cannot be right" in out  # after five steps
 
 
 def test_no_advice_against_a_vocabulary_that_the_run_chose(tmp_path, tiny_settings, capsys):

@@ -16,6 +16,7 @@ UNLEARNED = 260  # tokens of every byte-level BPE: four special ones and 256 byt
 LENGTHS = 0.98, 1.02  # of good translations, as shares of the references
 BROKEN = 0.7, 1.5  # beyond these the model has learned too little for a length penalty to help
 COMMON_SHARE = 0.5  # of the learned pieces
+MOST_IMPLAUSIBLE = 1 / 3  # of the translations
 
 
 def advise(history: list[dict], average_bleu: float | None = None) -> list[str]:
@@ -92,6 +93,21 @@ def judge_length(length: float, beams: int) -> str:
         f"Validation translations with {beams} beams have {length:.0%} of the characters of the references: a "
         f"{wanted} --length_penalty may be better. Try some: glossa score RUN --split validation --num_beams {beams} "
         "--length_penalty 0.6 1 1.4 1.8."
+    )
+
+
+def judge_translations(implausible: dict[str, float]) -> str:
+    """Advice if many of the validation translations cannot be right; "" if not.
+
+    Args:
+        implausible: The share of the translations with each problem, such as "repetitive".
+    """
+    if sum(implausible.values()) <= MOST_IMPLAUSIBLE:
+        return ""
+    kinds = ", ".join(f"{share:.0%} {kind}" for kind, share in implausible.items())
+    return (
+        f"Many validation translations cannot be right ({kinds}): the model has learned too little. Train longer, with "
+        "more --num_train_epochs or --hours, or on more pairs."
     )
 
 

@@ -27,7 +27,7 @@ from ..evaluation.scoring import score_table, score_translators
 from ..inference.loading import load_tokenizer, set_languages
 from ..inference.translator import Translator
 from ..run_folder import RunFolder
-from .advice import advise, count_tokens, judge_length, judge_vocabulary
+from .advice import advise, count_tokens, judge_length, judge_translations, judge_vocabulary
 from .arguments import Settings
 from .averaging import average_into, choose_checkpoints
 from .building import build_model, build_tokenizer, build_trainer
@@ -230,8 +230,9 @@ def _advice(settings: Settings, trainer: GlossaTrainer, metrics: dict) -> list[s
     )
     lines = advise(trainer.state.log_history, averaged)
     if settings.translator.objective == "translation":
-        decodings = metrics.get("validation", {}).values()
+        decodings = list(metrics.get("validation", {}).values())
         lines += [judge_length(found["length"], found["num_beams"]) for found in decodings]
+        lines += [judge_translations(found["implausible"]) for found in decodings[-1:]]
     learned = settings.translator.init_from is None and settings.tokenizer.tokenizer is None
     learned = learned and settings.tokenizer.tokenizer_model == "bpe" and "vocab_size" not in choosable(settings)
     if learned and "labels" in trainer.train_dataset.column_names:
