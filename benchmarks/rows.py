@@ -138,9 +138,8 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
     # Anki's English-French pairs, split by sentences that have a translation in common.
     "anki": {
         "recipe": ("anki-en-fr", BF16),
+        "six-passes": ("anki-en-fr", BF16 | SIX_PASSES),
         "random-split": ("anki-en-fr", BF16),
-        # As many passes as a run of this size has without a recipe.
-        "longer": ("anki-en-fr", BF16 | {"num_train_epochs": "12"}),
     },
 }
 # The row of a table with which its other rows are compared, by paired bootstrap.

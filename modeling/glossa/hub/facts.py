@@ -171,6 +171,7 @@ class Run:
             ("Warm-up steps", recipe.get("warmup_steps")),
             ("Maximum tokens per batch", recipe.get("batch_tokens")),
             ("Gradient accumulation", recipe.get("gradient_accumulation_steps")),
+            ("Processes", metrics.get("processes")),
             ("Dropout", recipe.get("dropout")),
             ("Label smoothing", recipe.get("label_smoothing_factor")),
             ("Weight of R-Drop", recipe.get("r_drop_alpha")),
