@@ -52,7 +52,7 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "vocabulary-1k": ("multi30k-en-de", SIX_PASSES | {"vocab_size": "1000"}),
         "vocabulary-2k": ("multi30k-en-de", SIX_PASSES | {"vocab_size": "2000"}),
         "vocabulary-4k": ("multi30k-en-de", SIX_PASSES | FOUR_THOUSAND),
-        "vocabulary-10k": ("multi30k-en-de", SIX_PASSES | {"vocab_size": "10000"}),
+        "dropout-0.1": ("multi30k-en-de", SIX_PASSES | {"dropout": "0.1"}),
         "dropout-0.2": ("multi30k-en-de", SIX_PASSES | {"dropout": "0.2"}),
         "dropout-0.4": ("multi30k-en-de", SIX_PASSES | {"dropout": "0.4"}),
     },
