@@ -29,6 +29,8 @@ WIDE = 3  # an ideograph, kana or Hangul syllable counts as so many characters: 
 SEEN = 300_000  # pairs in all passes, at least: with fewer, training has too few steps (docs/results.md)
 PASSES = 2  # a model that sees fewer, and less than half of what it should, is too large for the time allowed
 OVERHEAD = 1.3  # of the optimizer, evaluations and checkpoints; the trial has only forward and backward passes
+SHORT = 0.25  # of the passes: a run of at most so many translates better with less dropout (docs/results.md)
+LESS_DROPOUT = 0.2
 EVALUATIONS_AN_HOUR = 10  # with `hours`, so that they do not take most of a short run
 # Settings that belong together: where one of a group is given, the others of the group are not chosen either. Those
 # after the bar are not chosen, but decide about the group.
@@ -211,6 +213,9 @@ def limit_passes(trainer: GlossaTrainer, hours: float) -> None:
         logger.warning(
             "Only %.0f%% of the training pairs will be seen. Give more --hours, or a smaller model.", 100 * passes
         )
+    config: Any = trainer.model.config
+    if passes <= SHORT * arguments.num_train_epochs and config.dropout > LESS_DROPOUT:
+        logger.info("A run of so few passes may translate better with --dropout %g.", LESS_DROPOUT)
     arguments.num_train_epochs = min(arguments.num_train_epochs, passes)
 
 
