@@ -182,13 +182,13 @@ def test_passes_are_those_that_fit(monkeypatch, caplog, hours, passes):
     assert ("Only 50% of the training pairs" in caplog.text) == (passes < 1)
 
 
-@pytest.mark.parametrize(("passes", "dropout", "said"), [(24, 0.3, True), (23.9, 0.3, False), (24, 0.2, False)])
+@pytest.mark.parametrize(("passes", "dropout", "said"), [(24, 0.3, True), (23.9, 0.3, False), (24, 0.1, False)])
 def test_a_short_run_is_advised_to_have_less_dropout(monkeypatch, caplog, passes, dropout, said):
     monkeypatch.setattr(sizing, "seconds_per_pass", lambda trainer: 600 / 1.3)  # six passes fit into an hour
     model = SimpleNamespace(config=SimpleNamespace(dropout=dropout))
     with caplog.at_level(logging.INFO):
         limit_passes(SimpleNamespace(args=SimpleNamespace(num_train_epochs=passes), model=model), 1)
-    assert ("--dropout 0.2" in caplog.text) == said
+    assert ("--dropout 0.1" in caplog.text) == said
 
 
 def test_hours_must_be_positive_and_alone(tmp_path):

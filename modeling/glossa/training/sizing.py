@@ -30,7 +30,7 @@ SEEN = 300_000  # pairs in all passes, at least: with fewer, training has too fe
 PASSES = 2  # a model that sees fewer, and less than half of what it should, is too large for the time allowed
 OVERHEAD = 1.3  # of the optimizer, evaluations and checkpoints; the trial has only forward and backward passes
 SHORT = 0.25  # of the passes: a run of at most so many translates better with less dropout (docs/results.md)
-LESS_DROPOUT = 0.2
+LESS_DROPOUT = 0.1
 EVALUATIONS_AN_HOUR = 10  # with `hours`, so that they do not take most of a short run
 # Settings that belong together: where one of a group is given, the others of the group are not chosen either. Those
 # after the bar are not chosen, but decide about the group.
