@@ -70,7 +70,7 @@ def test_the_length_of_translations_with_beams(length, beams, words):
         ({"repetitive": 0.3, "empty": 0.05}, ["30% repetitive, 5% empty", "--num_train_epochs"]),
     ],
 )
-def test_advice_where_most_translations_cannot_be_right(implausible, words):
+def test_advice_where_many_translations_cannot_be_right(implausible, words):
     advice = judge_translations(implausible)
     assert bool(advice) == bool(words) and all(word in advice for word in words)
 

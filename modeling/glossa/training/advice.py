@@ -16,7 +16,7 @@ UNLEARNED = 260  # tokens of every byte-level BPE: four special ones and 256 byt
 LENGTHS = 0.98, 1.02  # of good translations, as shares of the references
 BROKEN = 0.7, 1.5  # beyond these the model has learned too little for a length penalty to help
 COMMON_SHARE = 0.5  # of the learned pieces
-MOST_IMPLAUSIBLE = 1 / 3  # of the translations
+MANY_IMPLAUSIBLE = 1 / 3  # of the translations
 
 
 def advise(history: list[dict], average_bleu: float | None = None) -> list[str]:
@@ -102,7 +102,7 @@ def judge_translations(implausible: dict[str, float]) -> str:
     Args:
         implausible: The share of the translations with each problem, such as "repetitive".
     """
-    if sum(implausible.values()) <= MOST_IMPLAUSIBLE:
+    if sum(implausible.values()) <= MANY_IMPLAUSIBLE:
         return ""
     kinds = ", ".join(f"{share:.0%} {kind}" for kind, share in implausible.items())
     return (

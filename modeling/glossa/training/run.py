@@ -230,9 +230,10 @@ def _advice(settings: Settings, trainer: GlossaTrainer, metrics: dict) -> list[s
     )
     lines = advise(trainer.state.log_history, averaged)
     if settings.translator.objective == "translation":
-        decodings = list(metrics.get("validation", {}).values())
+        decodings = metrics.get("validation", {}).values()
         lines += [judge_length(found["length"], found["num_beams"]) for found in decodings]
-        lines += [judge_translations(found["implausible"]) for found in decodings[-1:]]
+        shares = [found["implausible"] for found in decodings]
+        lines.append(judge_translations(max(shares, key=lambda kinds: sum(kinds.values()), default={})))
     learned = settings.translator.init_from is None and settings.tokenizer.tokenizer is None
     learned = learned and settings.tokenizer.tokenizer_model == "bpe" and "vocab_size" not in choosable(settings)
     if learned and "labels" in trainer.train_dataset.column_names:
