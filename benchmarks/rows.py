@@ -89,6 +89,8 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "published-recipe-fr": ("multi30k-en-de-tiny", BF16 | {"target_language": "fr"}),
         "glossa": ("multi30k-en-de", BF16),
         "glossa-fr": ("multi30k-en-de", BF16 | {"target_language": "fr"}),
+        "dropout-0.1": ("multi30k-en-de", BF16 | {"dropout": "0.1"}),
+        "dropout-0.2": ("multi30k-en-de", BF16 | {"dropout": "0.2"}),
         "longer": ("multi30k-en-de", BF16 | {"num_train_epochs": "60"}),
         "vocabulary-4k": ("multi30k-en-de", FOUR_THOUSAND),
         "r-drop": ("multi30k-en-de", R_DROP_LONG),
