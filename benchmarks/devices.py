@@ -109,6 +109,7 @@ def measure(folder: str, steps: int, argv: list[str]) -> None:
     trainer.train()
     memory = torch.tensor([float(peak_memory())], device=training.device)
     memory = trainer.accelerator.gather(memory).max().item()  # of all processes: every one must call this
+    trainer.accelerator.end_training()  # with an open process group a process may be aborted at its exit
     if not training.should_save:
         return
     log = [entry for entry in trainer.state.log_history if "target_tokens_per_second" in entry]

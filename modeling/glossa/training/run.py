@@ -129,6 +129,8 @@ def _train(run: RunFolder, settings: Settings) -> None:
         if settings.training.should_save:
             run.write_data_report(data_report.to_dict())
     model = whole_model(trainer)
+    # The other processes end here; with an open process group one of them may be aborted at its exit.
+    trainer.accelerator.end_training()
     if settings.training.should_save:
         finish(run, settings, trainer, model, DatasetDict() if pretrains else data, losses, seconds)
 
