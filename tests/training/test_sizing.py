@@ -2,6 +2,7 @@
 
 import logging
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -15,6 +16,7 @@ from glossa.training.arguments import parse_settings
 from glossa.training.run import train
 from glossa.training.sizing import adopt_choices, choose_settings, limit_passes
 
+LONG = sizing.ON_CPU[0].dropout
 NAMES = ("vocab_size", "d_model", "encoder_layers", "num_train_epochs", "learning_rate")
 
 
@@ -78,7 +80,34 @@ def test_a_smaller_model_where_time_is_short(monkeypatch, pairs, hours, expected
     monkeypatch.setattr(sizing, "seconds_per_token", lambda settings, size: 1e-3 * (10 if size.width == 256 else 1))
     settings = chosen(pairs, "--hours", str(hours), texts=["x" * 30, "x" * 50])
     assert values(settings) == expected
-    assert settings.model.dropout == (0.15 if pairs == 165_000 else 0.1), "that of so many pairs"
+
+
+@pytest.mark.parametrize(
+    ("pairs", "hours", "argv", "dropout"),
+    [
+        # 29,000 pairs of 10 tokens, 1.3 times 290,000 tokens in a second a thousand, are 377 seconds a pass: 1.257 hours
+        # fit 12 passes of 30.
+        (29_000, 1.256, [], 0.1),
+        (29_000, 1.258, [], LONG),
+        (29_000, 1.256, ["--dropout", "0.25"], 0.25),
+        (2_500, 0.433, [], 0.1),  # 48 passes of 120
+        (2_500, 0.434, [], LONG),
+        (165_000, 2.8, [], 0.1),  # 4.7 of 12 passes
+        (165_000, 2.9, [], 0.15),
+        (10_000_000, 12, [], 0.1),
+    ],
+)
+def test_short_runs_have_less_dropout(monkeypatch, pairs, hours, argv, dropout):
+    monkeypatch.setattr(sizing, "seconds_per_token", lambda *_: 1e-3)
+    assert chosen(pairs, "--hours", str(hours), *argv, texts=["x" * 40]).model.dropout == dropout
+
+
+def test_a_model_smaller_than_the_pairs_ask_for_has_their_dropout(monkeypatch):
+    """Half of the four passes fit with the width of 128, and less than a pass with 256."""
+    monkeypatch.setattr(sizing, "seconds_per_token", lambda settings, size: 1e-3 * (10 if size.width == 256 else 1))
+    monkeypatch.setattr(sizing, "ON_CPU", (sizing.ON_CPU[0], replace(sizing.ON_CPU[1], passes=4, dropout=0.2)))
+    settings = chosen(165_000, "--hours", "1.2", texts=["x" * 40])
+    assert (settings.model.d_model, settings.model.dropout) == (128, 0.2)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +162,7 @@ def test_the_choice_is_logged_as_settings_of_the_command(caplog):
     with caplog.at_level(logging.INFO):
         chosen(10_000, "--d_model", "64")
     (line,) = [record.getMessage() for record in caplog.records if "Chosen" in record.getMessage()]
-    assert line.startswith("Chosen for 10,000 training pairs on a CPU: --vocab_size 8000 --dropout 0.3 ")
+    assert line.startswith(f"Chosen for 10,000 training pairs on a CPU: --vocab_size 8000 --dropout {LONG} ")
     again = parse_settings(line.partition(": ")[2].split())
     assert (again.tokenizer.vocab_size, again.training.lr_scheduler_type) == (8_000, "cosine")
 
@@ -182,7 +211,7 @@ def test_passes_are_those_that_fit(monkeypatch, caplog, hours, passes):
     assert ("Only 50% of the training pairs" in caplog.text) == (passes < 1)
 
 
-@pytest.mark.parametrize(("passes", "dropout", "said"), [(24, 0.3, True), (23.9, 0.3, False), (24, 0.1, False)])
+@pytest.mark.parametrize(("passes", "dropout", "said"), [(15, 0.3, True), (14.9, 0.3, False), (15, 0.1, False)])
 def test_a_short_run_is_advised_to_have_less_dropout(monkeypatch, caplog, passes, dropout, said):
     monkeypatch.setattr(sizing, "seconds_per_pass", lambda trainer: 600 / 1.3)  # six passes fit into an hour
     model = SimpleNamespace(config=SimpleNamespace(dropout=dropout))
@@ -203,6 +232,7 @@ def test_a_run_without_a_recipe_trains_as_chosen_and_within_its_time(tmp_path, m
     for sizes in ("ON_CPU", "ON_GPU"):
         monkeypatch.setattr(sizing, sizes, (tiny,))
     # 30 seconds fit 1.5 of the 3 passes.
+    monkeypatch.setattr(sizing, "seconds_per_token", lambda *_: 0.0)
     monkeypatch.setattr(sizing, "seconds_per_pass", lambda trainer: 20 / 1.3)
     run = tmp_path / "run"
     argv = ["--dataset", "files", "--data_path", str(tiny_pairs), "--validation_size", "20", "--test_size", "20"]

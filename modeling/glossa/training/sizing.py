@@ -29,7 +29,7 @@ WIDE = 3  # an ideograph, kana or Hangul syllable counts as so many characters: 
 SEEN = 300_000  # pairs in all passes, at least: with fewer, training has too few steps (docs/results.md)
 PASSES = 2  # a model that sees fewer, and less than half of what it should, is too large for the time allowed
 OVERHEAD = 1.3  # of the optimizer, evaluations and checkpoints; the trial has only forward and backward passes
-SHORT = 0.25  # of the passes; with a fifth of them, less dropout is better on Multi30k (docs/results.md)
+SHORT = 0.4  # of the passes, at most; a run of so few is better with less dropout (docs/results.md)
 LESS_DROPOUT = 0.1
 EVALUATIONS_AN_HOUR = 10  # with `hours`, so that they do not take most of a short run
 # Settings that belong together: where one of a group is given, the others of the group are not chosen either. Those
@@ -118,11 +118,10 @@ def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -
     device = settings.training.device.type
     sizes = ON_CPU if device == "cpu" else ON_GPU
     number = next(number for number, size in enumerate(sizes) if pairs <= size.pairs)
-    size = sizes[number]
+    size = replace(sizes[number], passes=max(sizes[number].passes, math.ceil(SEEN / pairs)))
     if settings.training.hours is not None and size.dimensions().keys() <= choosable(settings):
         tokens = pairs * sum(map(_tokens, texts)) / max(len(texts), 1)
-        size = size_within(settings, sizes[: number + 1], tokens)
-    size = replace(size, passes=max(size.passes, math.ceil(SEEN / pairs)))
+        size = size_within(settings, [*sizes[:number], size], tokens)
     values = size.settings()
     if settings.training.hours is not None:
         # A share of the steps; at most a half, since 1 would be every step.
@@ -142,11 +141,11 @@ def _tokens(text: str) -> float:
 def size_within(settings: Settings, sizes: Sequence[Size], tokens: float) -> Size:
     """The largest of `sizes` of which enough passes over so many tokens fit into the hours, else the smallest.
 
-    Dropout and passes are those of the last size, which the number of pairs asks for.
+    Passes are those of the last size, which the number of pairs asks for, and so is dropout, but for short runs.
     """
     wanted = sizes[-1]
     enough = min(PASSES, wanted.passes / 2)
-    chosen = wanted
+    chosen, passes = wanted, wanted.passes
     for chosen in reversed(sizes):
         seconds = [OVERHEAD * tokens * seconds_per_token(settings, chosen)]
         broadcast_object_list(seconds)  # all processes must build the same model
@@ -154,7 +153,8 @@ def size_within(settings: Settings, sizes: Sequence[Size], tokens: float) -> Siz
         logger.info("Width %d: about %.2g passes fit into %g hours.", chosen.width, passes, settings.training.hours)
         if passes >= enough:
             break
-    return replace(chosen, dropout=wanted.dropout, passes=wanted.passes)
+    dropout = min(wanted.dropout, LESS_DROPOUT) if passes <= SHORT * wanted.passes else wanted.dropout
+    return replace(chosen, dropout=dropout, passes=wanted.passes)
 
 
 def seconds_per_token(settings: Settings, size: Size) -> float:
