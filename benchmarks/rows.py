@@ -107,6 +107,13 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "continued": ("multi30k-en-de", BF16 | FURTHER | {"init_from": "r-drop", "num_train_epochs": "14"}),
         # The weights of `glossa`, trained further on seven times the pairs; `continued` is one of the teachers.
         "continued-2": ("multi30k-en-de", BF16 | FURTHER | {"init_from": "glossa", "num_train_epochs": "12"}),
+        # Less dropout throughout: another teacher from German to English, and the weights of `dropout-0.2`, trained
+        # further on four times the pairs.
+        "reverse-less-dropout": ("multi30k-en-de", SHORT | REVERSE | {"dropout": "0.1"}),
+        "continued-less-dropout": (
+            "multi30k-en-de",
+            BF16 | FURTHER | {"dropout": "0.2", "init_from": "dropout-0.2", "num_train_epochs": "8"},
+        ),
         # The weights of `continued`, trained further on the pairs themselves, with R-Drop.
         "fine-tuned": ("multi30k-en-de", BF16 | R_DROP | FINE | {"init_from": "continued", "num_train_epochs": "6"}),
         # The same as `continued` for French, on three times the pairs.
@@ -155,5 +162,6 @@ TEACHERS = {
     "diversified-r-drop": ("vocabulary-4k", "reverse-4k", "diversified"),
     "continued": ("vocabulary-4k", "reverse-4k", "diversified", "r-drop", "reverse"),
     "continued-2": ("continued", "glossa", "r-drop", "diversified", "reverse", "reverse-4k"),
+    "continued-less-dropout": ("dropout-0.1", "dropout-0.2", "reverse-less-dropout"),
     "continued-fr": ("r-drop-fr", "reverse-fr"),
 }

@@ -85,8 +85,8 @@ def test_a_smaller_model_where_time_is_short(monkeypatch, pairs, hours, expected
 @pytest.mark.parametrize(
     ("pairs", "hours", "argv", "dropout"),
     [
-        # 29,000 pairs of 10 tokens, 1.3 times 290,000 tokens in a second a thousand, are 377 seconds a pass: 1.257 hours
-        # fit 12 passes of 30.
+        # 29,000 pairs of 10 tokens, 1.3 times 290,000 tokens in a second a thousand, are 377 seconds a pass: 12 of 30
+        # passes fit into 1.257 hours.
         (29_000, 1.256, [], 0.1),
         (29_000, 1.258, [], LONG),
         (29_000, 1.256, ["--dropout", "0.25"], 0.25),
