@@ -3,13 +3,16 @@
 BF16 = {"bf16": "true"}
 ADAMW = {"muon_learning_rate": "null"}
 R_DROP = {"r_drop_alpha": "5"}
-R_DROP_LONG = BF16 | R_DROP | {"num_train_epochs": "40"}
-SHORT = BF16 | {"num_train_epochs": "12"}
+MORE_DROPOUT = {"dropout": "0.3"}  # than the recipe's
+LESS_DROPOUT = {"dropout": "0.1"}
+R_DROP_LONG = BF16 | R_DROP | MORE_DROPOUT | {"num_train_epochs": "40"}
+SHORT = BF16 | MORE_DROPOUT | {"num_train_epochs": "12"}
 FOUR_THOUSAND = {"vocab_size": "4000"}
 TWO_PASSES = {"num_train_epochs": "2"}
 SIX_PASSES = {"num_train_epochs": "6"}
-SIX = FOUR_THOUSAND | SIX_PASSES
-FEW = BF16 | {"max_train_samples": "10000", "num_train_epochs": "24", "warmup_steps": "0.1"}
+PLAIN_SIX = MORE_DROPOUT | SIX_PASSES
+SIX = FOUR_THOUSAND | PLAIN_SIX
+FEW = BF16 | MORE_DROPOUT | {"max_train_samples": "10000", "num_train_epochs": "24", "warmup_steps": "0.1"}
 FEWER = FEW | {"max_train_samples": "2500", "num_train_epochs": "40"}
 LOW = SIX | {"muon_learning_rate": "1e-2"}  # lower than the recipe's
 FURTHER = {"learning_rate": "2e-3", "muon_learning_rate": "1e-2"}  # half of the recipe's
@@ -44,17 +47,17 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
     },
     # More means, in six passes.
     "short-means": {
-        "plain": ("multi30k-en-de", SIX_PASSES),
-        "adamw": ("multi30k-en-de", SIX_PASSES | ADAMW),
-        "ema": ("multi30k-en-de", SIX_PASSES | {"ema_decay": "0.99"}),
-        "r-drop": ("multi30k-en-de", SIX_PASSES | R_DROP),
-        "half-batch": ("multi30k-en-de", SIX_PASSES | {"gradient_accumulation_steps": "1"}),
-        "vocabulary-1k": ("multi30k-en-de", SIX_PASSES | {"vocab_size": "1000"}),
-        "vocabulary-2k": ("multi30k-en-de", SIX_PASSES | {"vocab_size": "2000"}),
-        "vocabulary-4k": ("multi30k-en-de", SIX_PASSES | FOUR_THOUSAND),
-        "dropout-0.1": ("multi30k-en-de", SIX_PASSES | {"dropout": "0.1"}),
-        "dropout-0.2": ("multi30k-en-de", SIX_PASSES | {"dropout": "0.2"}),
-        "dropout-0.4": ("multi30k-en-de", SIX_PASSES | {"dropout": "0.4"}),
+        "plain": ("multi30k-en-de", PLAIN_SIX),
+        "adamw": ("multi30k-en-de", PLAIN_SIX | ADAMW),
+        "ema": ("multi30k-en-de", PLAIN_SIX | {"ema_decay": "0.99"}),
+        "r-drop": ("multi30k-en-de", PLAIN_SIX | R_DROP),
+        "half-batch": ("multi30k-en-de", PLAIN_SIX | {"gradient_accumulation_steps": "1"}),
+        "vocabulary-1k": ("multi30k-en-de", PLAIN_SIX | {"vocab_size": "1000"}),
+        "vocabulary-2k": ("multi30k-en-de", PLAIN_SIX | {"vocab_size": "2000"}),
+        "vocabulary-4k": ("multi30k-en-de", PLAIN_SIX | FOUR_THOUSAND),
+        "dropout-0.1": ("multi30k-en-de", PLAIN_SIX | {"dropout": "0.1"}),
+        "dropout-0.2": ("multi30k-en-de", PLAIN_SIX | {"dropout": "0.2"}),
+        "dropout-0.4": ("multi30k-en-de", PLAIN_SIX | {"dropout": "0.4"}),
     },
     # The optimizer, in six passes; Muon at 0.01 is the first row of the next table.
     "optimizers": {
@@ -89,38 +92,39 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "published-recipe-fr": ("multi30k-en-de-tiny", BF16 | {"target_language": "fr"}),
         "glossa": ("multi30k-en-de", BF16),
         "glossa-fr": ("multi30k-en-de", BF16 | {"target_language": "fr"}),
-        "dropout-0.1": ("multi30k-en-de", BF16 | {"dropout": "0.1"}),
-        "dropout-0.2": ("multi30k-en-de", BF16 | {"dropout": "0.2"}),
-        "longer": ("multi30k-en-de", BF16 | {"num_train_epochs": "60"}),
-        "vocabulary-4k": ("multi30k-en-de", FOUR_THOUSAND),
+        "dropout-0.1": ("multi30k-en-de", BF16 | LESS_DROPOUT),
+        "dropout-0.3": ("multi30k-en-de", BF16 | MORE_DROPOUT),
+        "dropout-0.3-fr": ("multi30k-en-de", BF16 | MORE_DROPOUT | {"target_language": "fr"}),
+        # All other rows have a dropout of 0.3 too.
+        "vocabulary-4k": ("multi30k-en-de", FOUR_THOUSAND | MORE_DROPOUT),
         "r-drop": ("multi30k-en-de", R_DROP_LONG),
         "r-drop-fr": ("multi30k-en-de", R_DROP_LONG | {"target_language": "fr"}),
         # German to English, for the rows `diversified`.
         "reverse": ("multi30k-en-de", SHORT | REVERSE),
-        "reverse-4k": ("multi30k-en-de", FOUR_THOUSAND | REVERSE | {"num_train_epochs": "12"}),
-        # About as many steps as `glossa`, on three times the pairs.
-        "diversified": ("multi30k-en-de", BF16 | {"num_train_epochs": "10"}),
-        "diversified-2k": ("multi30k-en-de", {"vocab_size": "2000", "num_train_epochs": "10"}),
+        "reverse-4k": ("multi30k-en-de", FOUR_THOUSAND | MORE_DROPOUT | REVERSE | {"num_train_epochs": "12"}),
+        # About as many steps as `dropout-0.3`, on three times the pairs.
+        "diversified": ("multi30k-en-de", BF16 | MORE_DROPOUT | {"num_train_epochs": "10"}),
+        "diversified-2k": ("multi30k-en-de", MORE_DROPOUT | {"vocab_size": "2000", "num_train_epochs": "10"}),
         # With R-Drop, on four times the pairs.
-        "diversified-r-drop": ("multi30k-en-de", BF16 | R_DROP | {"num_train_epochs": "8"}),
+        "diversified-r-drop": ("multi30k-en-de", BF16 | R_DROP | MORE_DROPOUT | {"num_train_epochs": "8"}),
         # The weights of `r-drop`, trained further on six times the pairs.
-        "continued": ("multi30k-en-de", BF16 | FURTHER | {"init_from": "r-drop", "num_train_epochs": "14"}),
-        # The weights of `glossa`, trained further on seven times the pairs; `continued` is one of the teachers.
-        "continued-2": ("multi30k-en-de", BF16 | FURTHER | {"init_from": "glossa", "num_train_epochs": "12"}),
-        # Less dropout throughout: another teacher from German to English, and the weights of `dropout-0.2`, trained
-        # further on four times the pairs.
-        "reverse-less-dropout": ("multi30k-en-de", SHORT | REVERSE | {"dropout": "0.1"}),
-        "continued-less-dropout": (
+        "continued": (
             "multi30k-en-de",
-            BF16 | FURTHER | {"dropout": "0.2", "init_from": "dropout-0.2", "num_train_epochs": "8"},
+            BF16 | MORE_DROPOUT | FURTHER | {"init_from": "r-drop", "num_train_epochs": "14"},
         ),
         # The weights of `continued`, trained further on the pairs themselves, with R-Drop.
-        "fine-tuned": ("multi30k-en-de", BF16 | R_DROP | FINE | {"init_from": "continued", "num_train_epochs": "6"}),
+        "fine-tuned": (
+            "multi30k-en-de",
+            BF16 | R_DROP | MORE_DROPOUT | FINE | {"init_from": "continued", "num_train_epochs": "6"},
+        ),
         # The same as `continued` for French, on three times the pairs.
         "reverse-fr": ("multi30k-en-de", SHORT | {"source_language": "fr", "target_language": "en"}),
         "continued-fr": (
             "multi30k-en-de",
-            BF16 | FURTHER | {"target_language": "fr", "init_from": "r-drop-fr", "num_train_epochs": "8"},
+            BF16
+            | MORE_DROPOUT
+            | FURTHER
+            | {"target_language": "fr", "init_from": "r-drop-fr", "num_train_epochs": "8"},
         ),
     },
     # The vocabulary where there are only 10,000 pairs, or 2,500, which have fewer than 8,000 pieces.
@@ -136,6 +140,7 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
     "multi30k-cased": {
         "glossa": ("multi30k-en-de", {}),
         "glossa-fr": ("multi30k-en-de", {"target_language": "fr"}),
+        "dropout-0.3": ("multi30k-en-de", MORE_DROPOUT),
     },
     # Anki's English-French pairs in two passes: the optimizer, and pairs held out at random.
     "anki-short": {
@@ -161,7 +166,5 @@ TEACHERS = {
     "diversified-2k": ("vocabulary-4k", "reverse-4k"),
     "diversified-r-drop": ("vocabulary-4k", "reverse-4k", "diversified"),
     "continued": ("vocabulary-4k", "reverse-4k", "diversified", "r-drop", "reverse"),
-    "continued-2": ("continued", "glossa", "r-drop", "diversified", "reverse", "reverse-4k"),
-    "continued-less-dropout": ("dropout-0.1", "dropout-0.2", "reverse-less-dropout"),
     "continued-fr": ("r-drop-fr", "reverse-fr"),
 }

@@ -52,7 +52,7 @@ class Size:
     The schedule is a cosine with a tenth of the steps as warm-up. There are twenty evaluations and checkpoints, since
     a pass over many pairs takes days; fewer where `hours` is short.
 
-    Few pairs need much dropout (Araabi and Monz 2020). Gowda and May 2020 also recommend a small vocabulary, of about
+    Few pairs need more dropout (Araabi and Monz 2020). Gowda and May 2020 also recommend a small vocabulary, of about
     1,000 pieces for 30,000 pairs, but on Multi30k 8,000 pieces translate better, with 10,000 pairs of it too
     (docs/results.md). A text with fewer pieces gives all that it has.
     """
@@ -98,7 +98,7 @@ class Size:
 # The first row is the recipe multi30k-en-de (3 million parameters), the second anki-en-fr (9 million).
 # The largest is the base model of Vaswani et al. 2017, which a CPU cannot train in a day.
 ON_CPU = (
-    Size(60_000, 8_000, 128, 256, 4, 4, 0.3, 30, 4e-3, 2e-2),
+    Size(60_000, 8_000, 128, 256, 4, 4, 0.2, 30, 4e-3, 2e-2),
     Size(300_000, 8_000, 256, 704, 4, 4, 0.15, 12, 1e-3),
     Size(3_000_000, 16_000, 256, 704, 4, 4, 0.1, 4, 1e-3),
     Size(math.inf, 16_000, 256, 704, 4, 4, 0.1, 1, 1e-3),
