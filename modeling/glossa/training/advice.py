@@ -54,7 +54,7 @@ def _progress(bleu: Sequence[float]) -> str:
     if len(bleu) > 1 and bleu[-1] == max(bleu) and bleu[-1] - bleu[-2] >= 0.1:
         return (
             f"Validation BLEU was still rising at the end ({bleu[-2]:.2f} to {bleu[-1]:.2f}): train longer, with "
-            "twice --num_train_epochs."
+            "twice the --num_train_epochs or --hours."
         )
     return ""
 
