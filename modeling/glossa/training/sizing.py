@@ -141,7 +141,7 @@ def _tokens(text: str) -> float:
 def size_within(settings: Settings, sizes: Sequence[Size], tokens: float) -> Size:
     """The largest of `sizes` of which enough passes over so many tokens fit into the hours, else the smallest.
 
-    Passes are those of the last size, which the number of pairs asks for, and so is dropout, but for short runs.
+    Passes and dropout are those of the last size, which the number of pairs asks for; short runs have less dropout.
     """
     wanted = sizes[-1]
     enough = min(PASSES, wanted.passes / 2)
