@@ -40,9 +40,10 @@ class Clock:
         return bool((self.before_evaluation - self.started)[0] >= self.due)
 
     def note(self, step: int, bleu: float) -> bool:
-        """Note the result of an evaluation; returns whether training ends here. To be called after the evaluation."""
+        """Note and print the result of an evaluation; returns whether training ends. To be called after it."""
         seconds, cpu_seconds = (round(value, 1) for value in (self.before_evaluation - self.started).tolist())
         self.history.append((seconds, round(bleu, 2)))
+        print(f"{seconds / 60:.1f} minutes, {step} steps: BLEU {bleu:.2f}", flush=True)
         for mark in self.marks:
             if bleu >= mark and str(mark) not in self.reached:
                 self.reached[str(mark)] = {"seconds": seconds, "cpu_seconds": cpu_seconds, "step": step}

@@ -43,10 +43,10 @@ def train(python: Path, settings: Settings, folder: Path, options: dict[str, Any
     threads = str(settings.training.cpu_threads)
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": threads, "CUDA_VISIBLE_DEVICES": ""}
     command = [str(python), "-m", "benchmarks.joeynmt_process", str(job)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    done = subprocess.run(command, env=environment, stderr=subprocess.PIPE, text=True)
     report = folder / "report.json"
     if done.returncode or not report.exists():
-        raise GlossaError(f"JoeyNMT failed under {python}: {(done.stderr or done.stdout)[-2000:]}")
+        raise GlossaError(f"JoeyNMT failed under {python}: {done.stderr[-2000:]}")
     return json.loads(report.read_text(encoding="utf-8"))
 
 

@@ -95,7 +95,7 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "dropout-0.1": ("multi30k-en-de", BF16 | LESS_DROPOUT),
         "dropout-0.3": ("multi30k-en-de", BF16 | MORE_DROPOUT),
         "dropout-0.3-fr": ("multi30k-en-de", BF16 | MORE_DROPOUT | {"target_language": "fr"}),
-        # All other rows have a dropout of 0.3 too.
+        # All other rows have a dropout of 0.3 too, but for those named less-dropout.
         "vocabulary-4k": ("multi30k-en-de", FOUR_THOUSAND | MORE_DROPOUT),
         "r-drop": ("multi30k-en-de", R_DROP_LONG),
         "r-drop-fr": ("multi30k-en-de", R_DROP_LONG | {"target_language": "fr"}),
@@ -111,6 +111,12 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "continued": (
             "multi30k-en-de",
             BF16 | MORE_DROPOUT | FURTHER | {"init_from": "r-drop", "num_train_epochs": "14"},
+        ),
+        # The recipe's own weights, trained further on four times the pairs.
+        "reverse-less-dropout": ("multi30k-en-de", SHORT | REVERSE | LESS_DROPOUT),
+        "continued-less-dropout": (
+            "multi30k-en-de",
+            BF16 | FURTHER | {"init_from": "glossa", "num_train_epochs": "8"},
         ),
         # The weights of `continued`, trained further on the pairs themselves, with R-Drop.
         "fine-tuned": (
@@ -166,5 +172,6 @@ TEACHERS = {
     "diversified-2k": ("vocabulary-4k", "reverse-4k"),
     "diversified-r-drop": ("vocabulary-4k", "reverse-4k", "diversified"),
     "continued": ("vocabulary-4k", "reverse-4k", "diversified", "r-drop", "reverse"),
+    "continued-less-dropout": ("glossa", "dropout-0.1", "reverse-less-dropout"),
     "continued-fr": ("r-drop-fr", "reverse-fr"),
 }
