@@ -1,4 +1,4 @@
-"""The pairs that the benchmarks use: Multi30K, Anki, or the corpus in the package."""
+"""The pairs that the benchmarks use: Multi30k, Anki, or the corpus in the package."""
 
 from dataclasses import dataclass
 from itertools import chain
@@ -29,7 +29,7 @@ class Corpus:
 
 
 def data_arguments(folder: str | None, language: str = "fr") -> DataArguments:
-    """The data settings for a folder with Multi30K or Anki; without a folder, for the embedded corpus."""
+    """The data settings for a folder with Multi30k or Anki; without a folder, for the embedded corpus."""
     if folder is None:
         return DataArguments(dataset="embedded")
     files: dict[str, Any] = {
@@ -41,7 +41,7 @@ def data_arguments(folder: str | None, language: str = "fr") -> DataArguments:
     if archives:
         return DataArguments(dataset="anki", data_path=[str(archives[0])], target_language=language)
     raise GlossaError(
-        f"--data {folder} holds neither Multi30K (train.en.gz, train.{language}.gz, and so on) nor an archive of Anki "
+        f"--data {folder} holds neither Multi30k (train.en.gz, train.{language}.gz, and so on) nor an archive of Anki "
         "(fra-eng.zip). Give such a folder, or leave out --data for the embedded corpus."
     )
 

@@ -1,6 +1,6 @@
 """What pretraining on texts is worth where pairs are few: `python -m benchmarks pretraining MULTI30K`.
 
-MULTI30K is a folder with the English and French sentences of Multi30K (Elliott et al. 2016, 2017), line-aligned:
+MULTI30K is a folder with the English and French sentences of Multi30k (Elliott et al. 2016, 2017), line-aligned:
 `train`, `val` and `test_2016_flickr`, each `.en.gz` and `.fr.gz`. One model learns to fill in spans of the training
 texts of both languages, and then to translate from the first `--pairs` pairs; another of the same size learns from
 these pairs alone. Prints a Markdown table of their scores on the test split. Finished runs are not repeated.
@@ -23,7 +23,7 @@ TRANSLATION = """--learning_rate 2e-3 --dropout 0.3 --eval_strategy steps --save
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=Path, help="the folder of Multi30K")
+    parser.add_argument("folder", type=Path, help="the folder of Multi30k")
     parser.add_argument("--output_dir", type=Path, default=Path("runs/pretraining-study"), help="folder of the runs")
     parser.add_argument("--pairs", type=int, default=2000, help="pairs to translate from (default: 2000)")
     parser.add_argument("--epochs", type=int, default=40, help="over these pairs (default: 40)")

@@ -28,7 +28,7 @@ def add_common_arguments(parser: argparse.ArgumentParser, rounds: int = 5) -> No
 
 
 def add_corpus_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--data", metavar="FOLDER", help="of Multi30K or Anki (default: the embedded corpus)")
+    parser.add_argument("--data", metavar="FOLDER", help="of Multi30k or Anki (default: the embedded corpus)")
     parser.add_argument("--language", default="fr", help="to translate into, from English (default: fr)")
 
 

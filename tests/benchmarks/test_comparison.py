@@ -41,7 +41,7 @@ def tokenizer():
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """`--data` of a folder of the form of Multi30K with a few hundred pairs, which are prepared faster than those of
+    """`--data` of a folder of the form of Multi30k with a few hundred pairs, which are prepared faster than those of
     the package. For commands that measure in their own process."""
     monkeypatch.setattr("benchmarks.corpus.VOCABULARY", 300)
     nouns = ["the cat|le chat", "my dog|mon chien", "a bird|un oiseau", "this boy|ce garçon", "your sister|votre sœur"]
@@ -204,7 +204,7 @@ def test_the_loop_without_a_cache_equals_generate(tokenizer, tiny_config):
 
 
 def test_a_folder_without_pairs_is_refused(tmp_path):
-    with pytest.raises(GlossaError, match="neither Multi30K"):
+    with pytest.raises(GlossaError, match="neither Multi30k"):
         main(["train", "--data", str(tmp_path)])
     with pytest.raises(GlossaError, match="--rounds is 0"):
         main(["decode", "--rounds", "0"])

@@ -215,11 +215,10 @@ def test_a_po_of_the_library(tmp_path):
     assert read(tmp_path / "a.po")[1:] == [("Go", "Allez-y, « là »", 1, "")]
 
 
-def test_a_po_that_is_refused(tmp_path, documented, monkeypatch):
+def test_a_po_that_is_refused(tmp_path, documented):
     refused(documented, written(tmp_path / "a.po", 'msgid "Go\nmsgstr "Va"\n'), "a.po cannot be read")
-    monkeypatch.setattr(formats, "LARGEST", 1 << 20)
-    (tmp_path / "b.po.gz").write_bytes(gzip.compress(b"\n" * ((1 << 20) + 1)))
-    refused(documented, tmp_path / "b.po.gz", "b.po.gz has over 1 MiB, unpacked")
+    (tmp_path / "b.po.gz").write_bytes(gzip.compress(b"\n" * (formats.LARGEST + 1)))
+    refused(documented, tmp_path / "b.po.gz", "b.po.gz has over 100 MiB, unpacked")
 
 
 @pytest.mark.parametrize(

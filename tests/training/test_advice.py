@@ -89,7 +89,7 @@ def test_a_run_ends_with_its_advice(tmp_path, tiny_settings, capsys):
     train(parse_settings(tiny_settings(tmp_path / "run", max_steps=5, **few)))
     out = capsys.readouterr().out
     assert "learned pieces occur fewer than 5 times" in out  # a letter with its space, in few sentences
-    assert "Advice: Many validation translations cannot be right" in out  # after five steps
+    assert "Advice: Many validation translations are implausible" in out  # after five steps
 
 
 def test_no_advice_against_a_vocabulary_that_the_run_chose(tmp_path, tiny_settings, capsys):

@@ -57,8 +57,8 @@ def test_a_link_that_stays_cut_ends_both_processes_with_a_message(tmp_path, tiny
     found, logs, starts = cut(tmp_path, 10, 0, tiny_settings(tmp_path / "run", save_steps=3, **CHANGES))
     assert found["statuses"] == [1, 1] and [len(times) for times in starts] == [4, 4]
     for rank, log in enumerate(logs):
-        assert f"error: Process {rank} of 2 (numbered from 0) gets no answer from another one: " in log
-        assert "They meet at 10.77.0.1, port 29500." in log
+        assert f"error: Process {rank} of 2 (numbered from 0) cannot reach another process: " in log
+        assert "They connect at 10.77.0.1, port 29500." in log
     assert [path.name for path in RunFolder(tmp_path / "run").checkpoints(whole=True)] == ["checkpoint-3"]
 
 
@@ -68,5 +68,5 @@ def test_a_process_that_reaches_nobody_says_whom_it_tried(monkeypatch):
     with pytest.raises(DistNetworkError) as error:
         TCPStore("127.0.0.1", 1, is_master=False, timeout=timedelta(milliseconds=100))
     message = _describe(error.value)
-    assert message.startswith("Process 1 of 2 (numbered from 0) gets no answer from another one: ")
-    assert "They meet at 127.0.0.1, port 1." in message
+    assert message.startswith("Process 1 of 2 (numbered from 0) cannot reach another process: ")
+    assert "They connect at 127.0.0.1, port 1." in message

@@ -21,13 +21,13 @@ from ..errors import GlossaError
 COMMANDS = {
     "train": "train a translator from sentence pairs",
     "data": "show what cleaning and filters leave of the pairs",
-    "score": "score it on held-out pairs: BLEU, chrF++, TER",
+    "score": "score a model on held-out pairs: BLEU, chrF++, TER",
     "translate": "translate lines of text",
-    "demo": "try it in a browser on this machine",
+    "demo": "try a model in a browser on this machine",
     "distill": "make training pairs with trained models",
     "plot": "draw attention, or the curves of runs",
-    "export": "write it for Marian, CTranslate2, ONNX and others",
-    "push": "put it on the Hub, with its model card",
+    "export": "export a model for Marian, CTranslate2, ONNX and others",
+    "push": "push a model to the Hub, with its model card",
 }
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _DISK_FULL_WORDS = ("No space left", "File too large", "file write failed", "inline_container", "Disk quota exceeded")
@@ -98,7 +98,7 @@ def whole(least: int, most: float = math.inf) -> Callable[[str], int]:
             raise argparse.ArgumentTypeError(f"{text} is not a whole number") from None
         if not least <= value <= most:
             limit = "" if most == math.inf else f" and at most {most}"
-            raise argparse.ArgumentTypeError(f"it is {text}; it must be at least {least}{limit}")
+            raise argparse.ArgumentTypeError(f"got {text}; it must be at least {least}{limit}")
         return value
 
     return read
@@ -136,9 +136,9 @@ def _describe(error: Exception) -> str:
         names = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
         rank, processes, address, port = (os.environ.get(name, "?") for name in names)
         return (
-            f"Process {rank} of {processes} (numbered from 0) gets no answer from another one: {text[:200]} They meet "
-            f"at {address}, port {port}. Look for an error of another process, then check addresses and network; a "
-            "training run continues with --resume_from_checkpoint true."
+            f"Process {rank} of {processes} (numbered from 0) cannot reach another process: {text[:200]} "
+            f"They connect at {address}, port {port}. Look for an error of another process, then check addresses and "
+            "network; a training run continues with --resume_from_checkpoint true."
         )
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}. Check that it is there and that you may read and write it."

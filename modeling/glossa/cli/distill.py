@@ -5,9 +5,10 @@ direction makes new targets: knowledge distillation, or with several teachers da
 opposite direction makes new sources: back-translation. Held-out pairs are never translated.
 
 With --text, the teachers translate text in one language: sources, or for teachers of the opposite direction targets.
-Say the direction of the model that will be trained by --source_language and --target_language.
+Give the direction of the model that you will train as --source_language and --target_language.
 
-Translations that cannot be right are dropped and counted. An interrupted job continues with the same command.
+Implausible translations (empty, copied, repetitive, much too short or too long) are dropped and counted. An
+interrupted job continues with the same command.
 """
 
 import argparse
@@ -46,7 +47,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--closest", action="store_true", help="keep the translation most similar to the reference")
     parser.add_argument("--tag", default="", help='put before sources that are translations, such as "<bt> "')
     parser.add_argument("--with_original", action="store_true", help="write the pairs themselves too")
-    parser.add_argument("--batch_tokens", type=whole(1), default=4096, help="source tokens a batch (default: 4096)")
+    parser.add_argument("--batch_tokens", type=whole(1), default=4096, help="source tokens per batch (default: 4096)")
     return parser.parse_args(argv)
 
 
@@ -98,7 +99,7 @@ def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
     given = (getattr(arguments, name) for name in LANGUAGES)
     source, target = (settled_code(name) if name else code for name, code in zip(given, own, strict=True))
     if source is None or target is None:
-        raise GlossaError(f"{first} does not say its languages: give --source_language and --target_language.")
+        raise GlossaError(f"The languages of {first} are unknown. Give --source_language and --target_language.")
     common: dict = {"dataset": "files", "source_language": source, "target_language": target, "trust_data": True}
     if arguments.text:
         texts, _ = prepare_texts(DataArguments(**common, data_path=arguments.text, validation_size=0, test_size=0))
@@ -109,7 +110,7 @@ def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
     else:
         recipe = RunFolder(first).recipe
         if not recipe:
-            raise GlossaError(f"{first} does not say what it was trained on. Give --data_path.")
+            raise GlossaError(f"{first} has no record of its training pairs. Give --data_path.")
         if None not in own and (source, target) != own:
             raise GlossaError(
                 f"{first} was trained on pairs from {own[0]} to {own[1]}, not from {source} to {target}. Name a "

@@ -39,7 +39,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--num_beams", type=whole(1), nargs="+", help="beams (default: 1 and the model's own)")
     meaning = "divide scores of beams by the length to this power, each in turn (default: the model's own)"
     parser.add_argument("--length_penalty", type=finite, nargs="+", metavar="X", help=meaning)
-    parser.add_argument("--batch_tokens", type=whole(1), default=4096, help="source tokens a batch (default: 4096)")
+    parser.add_argument("--batch_tokens", type=whole(1), default=4096, help="source tokens per batch (default: 4096)")
     parser.add_argument(
         "--n_bootstrap", type=whole(0), default=1000, help="resamples for intervals, 0 for none (default: 1000)"
     )
@@ -80,7 +80,7 @@ def main(argv: list[str]) -> None:
         languages["target_language"] = chosen.tgt_lang  # type: ignore[attr-defined]
     arguments.target_language = languages["target_language"]
     if arguments.data_path and None in languages.values():
-        raise GlossaError(f"{first} does not say its languages: give --source_language and --target_language.")
+        raise GlossaError(f"The languages of {first} are unknown. Give --source_language and --target_language.")
     choice = arguments.bleu_tokenizer or recipe.get("bleu_tokenizer", "auto")
     check_packages(arguments.metrics)
     tokenize = bleu_tokenizer(languages["target_language"] or "", choice)
@@ -186,7 +186,9 @@ def load(names: list[str], arguments: argparse.Namespace) -> list:
     beams = arguments.num_beams or sorted({1, model.generation_config.num_beams or 1})
     penalties = arguments.length_penalty or [None]
     if arguments.length_penalty and max(beams) == 1:
-        raise GlossaError(f"--length_penalty is for beams, but {names[0]} is scored without. Give --num_beams 5, say.")
+        raise GlossaError(
+            f"--length_penalty needs beam search, but {names[0]} is scored with greedy search. Give --num_beams 5."
+        )
     translators = []
     for beam in beams:
         for penalty in penalties if beam > 1 else [None]:

@@ -13,7 +13,7 @@ log-probabilities of MODEL and OTHER, and prints the best one. OTHER may be a mo
 are done: an interrupted job continues with the same command, and its output does not depend on N.
 
 A line that cannot be translated (not UTF-8, or too long) gives a blank line, and the exit status is 1 at the end.
-Translations that cannot be right (empty, copied, repetitive, much too short or too long) are counted. --report writes
+Implausible translations (empty, copied, repetitive, much too short or too long) are counted. --report writes
 the numbers of all these lines.
 """
 
@@ -60,15 +60,17 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--num_beams", type=whole(1), help="beams; 1 is greedy (default: the model's own)")
     meaning = "with --num_beams, divide scores by the length to this power (default: the model's own)"
     parser.add_argument("--length_penalty", type=finite, metavar="X", help=meaning)
-    parser.add_argument("--num_return_sequences", type=whole(1), default=1, help="translations a line (default: 1)")
-    parser.add_argument("--batch_tokens", type=whole(1), default=4096, help="source tokens a batch (default: 4096)")
+    parser.add_argument("--num_return_sequences", type=whole(1), default=1, help="translations per line (default: 1)")
+    parser.add_argument("--batch_tokens", type=whole(1), default=4096, help="source tokens per batch (default: 4096)")
     parser.add_argument("--no_split_sentences", action="store_true", help="for models that were trained on paragraphs")
     meaning = "for a line that cannot be translated: a blank line (default), the source, or stop"
     parser.add_argument("--on_error", choices=("blank", "copy", "stop"), default="blank", help=meaning)
-    meaning = "search again, with twice the beams, where a translation cannot be right"
+    meaning = "search again, with twice the beams, where a translation is implausible"
     parser.add_argument("--retry_implausible", action="store_true", help=meaning)
-    parser.add_argument("--report", metavar="FILE.jsonl", help="write line number, problem and texts of such lines")
-    parser.add_argument("--rerank", metavar="OTHER", help="print the translation that this model too finds probable")
+    meaning = "write failed and implausible lines: number, problem and texts"
+    parser.add_argument("--report", metavar="FILE.jsonl", help=meaning)
+    meaning = "rank the translations with this model too, and print the best"
+    parser.add_argument("--rerank", metavar="OTHER", help=meaning)
     parser.add_argument("--scores", action="store_true", help="print each translation's log-probability before it")
     parser.add_argument("--workers", type=whole(1), metavar="N", help="processes for a large file (default: none)")
     return parser.parse_args(argv)

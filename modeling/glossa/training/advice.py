@@ -106,7 +106,7 @@ def judge_translations(implausible: dict[str, float]) -> str:
         return ""
     kinds = ", ".join(f"{share:.0%} {kind}" for kind, share in implausible.items())
     return (
-        f"Many validation translations cannot be right ({kinds}): the model has learned too little. Train longer, "
+        f"Many validation translations are implausible ({kinds}): the model has learned too little. Train longer, "
         "with more --num_train_epochs or --hours, or on more pairs."
     )
 

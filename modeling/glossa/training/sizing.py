@@ -54,7 +54,7 @@ class Size:
 
     Few pairs need more dropout (Araabi and Monz 2020). Gowda and May 2020 also recommend a small vocabulary, of about
     1,000 pieces for 30,000 pairs, but on Multi30k 8,000 pieces translate better, with 10,000 pairs of it too
-    (docs/results.md). A text with fewer pieces gives all that it has.
+    (docs/results.md). A text that is too small for so many pieces gets fewer.
     """
 
     pairs: float
