@@ -1,6 +1,6 @@
 """The command `glossa`: one module for each of its subcommands, imported when it is called.
 
-Modules import what is slow to import inside their functions, so that help and refusals come at once.
+Slow imports are inside functions, so that help and error messages appear at once.
 """
 
 import argparse

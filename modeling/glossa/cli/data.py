@@ -1,8 +1,8 @@
 """Look at the data of a recipe without training: `glossa data RECIPE [--setting value ...]`.
 
-Reads, cleans, filters and splits the pairs as `glossa train` does, with the same settings, and prints how many rows of
-each source every step dropped, with examples. `--html FILE` also writes a page with lengths and more examples. What is
-read and cleaned stays in the cache, so that a training run starts at once.
+Reads, cleans, filters and splits the pairs as `glossa train` does, with the same settings, and prints how many rows
+each step dropped from each source, with examples. `--html FILE` also writes a page with lengths and more examples.
+The cleaned data stay in the cache, so that a training run starts at once.
 """
 
 import sys

@@ -25,7 +25,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("model", help="folder of a run or of a saved model, or Hub name")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine)")
-    parser.add_argument("--port", type=whole(1, 65535), help="default: the first free one from 7860")
+    parser.add_argument("--port", type=whole(1, 65535), help="default: the first free port from 7860")
     return parser.parse_args(argv)
 
 

@@ -2,7 +2,7 @@
 
 FORMAT is a family of transformers (bart, marian, mbart, pegasus), whose folder holds no custom code, so that hosted
 inference, optimum and converters can load it; ctranslate2, a fast engine for serving; or onnx, for ONNX Runtime. An
-architecture that the format does not have is refused, with the settings that prevent it.
+architecture that the format does not support is refused, and the message names the settings.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Draw what a model attends to, or the curves of runs.
+"""Draw the attention of a model, or the curves of runs.
 
 `glossa plot attention MODEL --source "..." [--target "..."] --output attention.png` draws every head of a layer
 against the tokens and prints the word alignment (Pharaoh format, source-target). `--layer all` draws all layers in one

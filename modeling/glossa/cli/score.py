@@ -4,8 +4,8 @@ Prints BLEU, chrF++ and TER with 95% bootstrap intervals and sacreBLEU's signatu
 the first reference of each source, and against all of them where some source has several. `--baseline OTHER` also
 tests whether the difference to another model could be chance, by paired bootstrap of BLEU, chrF++ and TER.
 
-Several models translate together: each token is chosen by the mean of their log-probabilities. `--force` translates
-nothing; it prints how probable the models find the references.
+Several models translate together: each token is chosen by the mean of their log-probabilities. `--force` does not
+translate; it prints the perplexity of the references.
 
 Started by `accelerate launch` or `torchrun`, all processes share the work; the scores are those of one process.
 """
@@ -37,7 +37,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--target_language", help=meaning)
     parser.add_argument("--bleu_tokenizer", help="sacreBLEU's (default: that of the run, or of the target language)")
     parser.add_argument("--num_beams", type=whole(1), nargs="+", help="beams (default: 1 and the model's own)")
-    meaning = "divide scores of beams by the length to this power, each in turn (default: the model's own)"
+    meaning = "divide beam scores by the length to the power of each X in turn (default: the model's own)"
     parser.add_argument("--length_penalty", type=finite, nargs="+", metavar="X", help=meaning)
     parser.add_argument("--batch_tokens", type=whole(1), default=4096, help="source tokens per batch (default: 4096)")
     parser.add_argument(

@@ -1,8 +1,7 @@
 """Train a translator: `glossa train RECIPE [--setting value ...]`.
 
-RECIPE is the name of a recipe in the package or a YAML file; settings on the command line win over it. All devices of
-this machine are used, as by `accelerate launch`. `--help` shows the settings that people change most, `--help all`
-every one.
+RECIPE is the name of a recipe in the package or a YAML file; settings on the command line override it. All GPUs of
+this machine are used, as with `accelerate launch`. `--help` shows the most common settings, `--help all` shows all.
 """
 
 import ctypes

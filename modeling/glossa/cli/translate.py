@@ -58,14 +58,14 @@ def parse(argv: list[str]) -> argparse.Namespace:
     meaning = "code or name of the language to translate into, for a model of several"
     parser.add_argument("--target_language", metavar="CODE", help=meaning)
     parser.add_argument("--num_beams", type=whole(1), help="beams; 1 is greedy (default: the model's own)")
-    meaning = "with --num_beams, divide scores by the length to this power (default: the model's own)"
+    meaning = "with --num_beams, divide scores by the length to the power of X (default: the model's own)"
     parser.add_argument("--length_penalty", type=finite, metavar="X", help=meaning)
     parser.add_argument("--num_return_sequences", type=whole(1), default=1, help="translations per line (default: 1)")
     parser.add_argument("--batch_tokens", type=whole(1), default=4096, help="source tokens per batch (default: 4096)")
-    parser.add_argument("--no_split_sentences", action="store_true", help="for models that were trained on paragraphs")
+    parser.add_argument("--no_split_sentences", action="store_true", help="translate whole lines, not each sentence")
     meaning = "for a line that cannot be translated: a blank line (default), the source, or stop"
     parser.add_argument("--on_error", choices=("blank", "copy", "stop"), default="blank", help=meaning)
-    meaning = "search again, with twice the beams, where a translation is implausible"
+    meaning = "translate again with twice the beams if a translation is implausible"
     parser.add_argument("--retry_implausible", action="store_true", help=meaning)
     meaning = "write failed and implausible lines: number, problem and texts"
     parser.add_argument("--report", metavar="FILE.jsonl", help=meaning)

@@ -50,8 +50,8 @@ class DataArguments:
     sampling_temperature: float | None = field(
         default=None,
         metadata={
-            "help": "Instead of weights of the sources: shares proportional to size^(1/T), where the largest source "
-            "is seen once an epoch, such as 5. Default: every row once."
+            "help": "Temperature T, such as 5, instead of weights: the shares of the sources are proportional to "
+            "size^(1/T), and the largest source is seen once per epoch. Default: every row once."
         },
     )
     validation_path: list[str] = field(
@@ -64,11 +64,11 @@ class DataArguments:
     )
     source_language: str = field(
         default="en",
-        metadata={"help": "Code of the source language, as in the data; names (German) are understood."},
+        metadata={"help": "Code of the source language, as in the data; a name (German) works too."},
     )
     target_language: str = field(
         default="fr",
-        metadata={"help": "Code of the target language, as in the data; names (German) are understood."},
+        metadata={"help": "Code of the target language, as in the data; a name (German) works too."},
     )
     source_column: str | None = field(
         default=None,
@@ -108,7 +108,7 @@ class DataArguments:
     )
     max_test_samples: int | None = field(
         default=None,
-        metadata={"help": "Keep N test pairs, drawn likewise. Default: all."},
+        metadata={"help": "Keep N test pairs, drawn in the same way. Default: all."},
     )
     validation_size: float | None = field(
         default=None,
@@ -120,7 +120,7 @@ class DataArguments:
     )
     test_size: float | None = field(
         default=None,
-        metadata={"help": "Size of the test split, if the data has none; as validation_size."},
+        metadata={"help": "Size of the test split, if the data has none; the values are those of validation_size."},
     )
     split_seed: int = field(
         default=1,
@@ -133,8 +133,8 @@ class DataArguments:
     trust_data: bool = field(
         default=False,
         metadata={
-            "help": "Train even if the data look wrong (over one malformed row in twenty, a side in another "
-            "language, equal sides, sides of very different length), with a warning."
+            "help": "Train even if the data look wrong (over 5% malformed rows, a side in another language, equal "
+            "sides, sides of very different length), with a warning."
         },
     )
     drop_identical: bool = field(
@@ -165,7 +165,7 @@ class DataArguments:
     max_punctuation: float | None = field(
         default=None,
         metadata={
-            "help": "Drop training pairs with a side of which more than this share is not letters, spaces apart: 0.5."
+            "help": "Drop training pairs if over this share of a side, spaces excluded, is not letters, such as 0.5."
         },
     )
     filter_html: bool = field(
@@ -189,13 +189,13 @@ class DataArguments:
     )
     filter_language: bool = field(
         default=False,
-        metadata={"help": "Drop training pairs with a side that py3langid takes for another language."},
+        metadata={"help": "Drop training pairs with a side that py3langid identifies as another language."},
     )
     near_duplicates: bool = field(
         default=False,
         metadata={
-            "help": "Drop training pairs that are equal to an earlier one without digits, punctuation, case and white "
-            "space."
+            "help": "Drop training pairs that equal an earlier pair if digits, punctuation, case and white space are "
+            "ignored."
         },
     )
     filter_alignment: bool = field(

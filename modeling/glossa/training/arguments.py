@@ -73,10 +73,10 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
     early_stopping_patience: int | None = _setting(
         None, "Stop after this many evaluations without a better metric. Default: never."
     )
-    learning_rate: float = _setting(1e-3, "Highest learning rate.")
+    learning_rate: float = _setting(1e-3, "Peak learning rate.")
     muon_learning_rate: float | None = _setting(
         None,
-        "Train the matrices of the layers with Muon, at most at this rate; the other weights keep optim and "
+        "Train the matrices of the layers with Muon, with this peak learning rate; the other weights keep optim and "
         "learning_rate. Default: no Muon.",
     )
     learning_rate_factor: float | None = _setting(
@@ -98,14 +98,14 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
     )
     ema_decay: float | None = _setting(
         None,
-        "Evaluate, save and finish with an exponential moving average of the weights, with this decay per step, such "
-        "as 0.999; in the first steps it is (1 + step) / (10 + step). Default: the weights themselves.",
+        "Evaluate and save an exponential moving average of the weights instead of the weights: its decay per step, "
+        "such as 0.999. In the first steps the decay is (1 + step) / (10 + step). Default: no average.",
     )
     num_train_epochs: float = _setting(10.0, "Passes over the training pairs.")
     hours: float | None = _setting(
         None,
-        "Time for training in hours: num_train_epochs is lowered to what fits, by a trial on this machine before "
-        "training. Default: no limit.",
+        "Time limit for training, in hours: a trial on this machine before training lowers num_train_epochs to what "
+        "fits. Default: no limit.",
     )
     eval_strategy: str = _setting("epoch", "When to evaluate: no, steps or epoch.")
     save_strategy: str = _setting("epoch", "When to save a checkpoint: no, steps, epoch or best.")
