@@ -207,7 +207,7 @@ class TestWithAModel:
         results = json.loads((tmp_path / "scores.json").read_text())["results"]
         assert list(results) == ["greedy", "beam 2, length penalty 0", "beam 2, length penalty 1.5"]
         greedy = ["--num_beams", 1, "--length_penalty", 2]
-        assert "is scored without. Give --num_beams 5" in call("score.py", tiny_run, *greedy)
+        assert "is scored with greedy search. Give --num_beams 5" in call("score.py", tiny_run, *greedy)
         write(tmp_path / "in.txt", b"a k.\n")
         assert "is for a search with beams. Give --num_beams too" in call(
             "translate.py", tiny_run, "--input", "in.txt", *greedy

@@ -133,8 +133,8 @@ class DataArguments:
     trust_data: bool = field(
         default=False,
         metadata={
-            "help": "Train even if the data look wrong (over 5% malformed rows, a side in another language, equal "
-            "sides, sides of very different length), with a warning."
+            "help": "Train even if the data look wrong (over one malformed row in twenty, a side in another language, "
+            "equal sides, sides of very different length), with a warning."
         },
     )
     drop_identical: bool = field(
