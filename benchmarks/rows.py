@@ -112,7 +112,7 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
             "multi30k-en-de",
             BF16 | MORE_DROPOUT | FURTHER | {"init_from": "r-drop", "num_train_epochs": "14"},
         ),
-        # The recipe's own weights, trained further on four times the pairs.
+        # The recipe's own weights, trained further on four times the pairs, less duplicates.
         "reverse-less-dropout": ("multi30k-en-de", SHORT | REVERSE | LESS_DROPOUT),
         "continued-less-dropout": (
             "multi30k-en-de",
