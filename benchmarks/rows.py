@@ -95,7 +95,7 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "dropout-0.1": ("multi30k-en-de", BF16 | LESS_DROPOUT),
         "dropout-0.3": ("multi30k-en-de", BF16 | MORE_DROPOUT),
         "dropout-0.3-fr": ("multi30k-en-de", BF16 | MORE_DROPOUT | {"target_language": "fr"}),
-        # All other rows have a dropout of 0.3 too, but for those named less-dropout.
+        # All other rows have a dropout of 0.3 too, except those named less-dropout.
         "vocabulary-4k": ("multi30k-en-de", FOUR_THOUSAND | MORE_DROPOUT),
         "r-drop": ("multi30k-en-de", R_DROP_LONG),
         "r-drop-fr": ("multi30k-en-de", R_DROP_LONG | {"target_language": "fr"}),
@@ -155,7 +155,7 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "muon-0.005": ("anki-en-fr", BF16 | TWO_PASSES | {"muon_learning_rate": "5e-3"}),
         "random-split": ("anki-en-fr", TWO_PASSES),
     },
-    # Anki's English-French pairs, split by sentences that have a translation in common, but for the last row.
+    # Anki's English-French pairs, split by sentences that have a translation in common, except in the last row.
     "anki": {
         "recipe": ("anki-en-fr", BF16),
         "six-passes": ("anki-en-fr", BF16 | SIX_PASSES),

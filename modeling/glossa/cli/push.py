@@ -1,7 +1,7 @@
 """Push a finished run to the Hub: `glossa push RUN --repo_id user/name`.
 
-One commit holds weights, code, tokenizer, model card, curves and metrics. Before the commit, a new
-process must load the folder and translate with it. The token is that of `hf auth login` or of HF_TOKEN.
+One commit holds weights, code, tokenizer, model card, curves and metrics. Before the commit, a new process must
+load the folder and translate with it. The token is that of `hf auth login` or of HF_TOKEN.
 """
 
 import argparse

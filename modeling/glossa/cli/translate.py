@@ -13,8 +13,8 @@ log-probabilities of MODEL and OTHER, and prints the best one. OTHER may be a mo
 are done: an interrupted job continues with the same command, and its output does not depend on N.
 
 A line that cannot be translated (not UTF-8, or too long) gives a blank line, and the exit status is 1 at the end.
-Implausible translations (empty, copied, repetitive, much too short or too long) are counted. --report writes
-the numbers of all these lines.
+Implausible translations (empty, copied, repetitive, much too short or too long) are counted. --report writes the
+numbers of all these lines.
 """
 
 import argparse
