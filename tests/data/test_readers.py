@@ -159,6 +159,23 @@ def test_a_latin1_file_is_refused_but_a_few_bad_lines_are_counted(tmp_path):
         read(written(tmp_path / "a.tsv", good * 989 + bad * 10))
 
 
+def test_of_two_files_the_one_in_latin1_is_named(tmp_path):
+    english = written(tmp_path / "a.en", "Go\n" * 20)
+    french = written(tmp_path / "a.fr", b"Va\n" * 2 + "été\n".encode("latin-1") * 18)
+    for pair in ((english, french), (french, english)):
+        with pytest.raises(GlossaError, match=r"a\.fr, line 3: .*18 of 20 lines.* UTF-8 a\.fr > utf8-a\.fr"):
+            read(pair)
+
+
+def test_packed_text_in_latin1_is_to_be_unpacked_first(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("X.en-fr.en", "Go\n" * 20)
+        archive.writestr("X.en-fr.fr", "été\n".encode("latin-1") * 20)
+    message = r"a\.zip, line 1: .*unpack it and convert it: iconv -f ISO-8859-1"
+    with pytest.raises(GlossaError, match=message):
+        read(tmp_path / "a.zip")
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

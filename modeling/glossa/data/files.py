@@ -16,6 +16,7 @@ from pathlib import Path
 import pyarrow
 
 from ..errors import GlossaError
+from .paths import PACKED
 
 MAX_LINE = 1 << 20  # bytes; the longest sentences of real corpora have some thousands
 BOM = b"\xef\xbb\xbf"
@@ -149,7 +150,9 @@ def _check_start(path: Path, line: bytes) -> None:
 
 
 def wrong_encoding(path: Path, line: int, what: str, guess: str) -> GlossaError:
+    packed = path.suffix.lower() in (*PACKED, ".zip")
+    name, unpack = (path.stem, "unpack it and ") if packed else (path.name, "")
     return GlossaError(
-        f"{path}, line {line}: wrong encoding: {what}. Only UTF-8 is read. If the file is {guess}, convert it: "
-        f"iconv -f {guess} -t UTF-8 {path.name} > utf8-{path.name}"
+        f"{path}, line {line}: wrong encoding: {what}. Only UTF-8 is read. If the file is {guess}, {unpack}convert "
+        f"it: iconv -f {guess} -t UTF-8 {name} > utf8-{name}"
     )

@@ -28,6 +28,7 @@ FORMATS = (
     ".tsv .tab .txt (tab-separated), .csv, .jsonl .json, .tmx .xlf .xliff .po, also .gz .xz .zst; .parquet, .xlsx and "
     ".zip"
 )
+OF_THE_TARGET = " of the target file"  # ends the problem of a line of the second of two files
 SEPARATORS = ",;\t|"
 SAMPLED = 100  # lines that show the separator of a .csv
 QUOTED_LINES = 10  # a quoted field has at most as many lines; a quote that is open for longer is a stray one
@@ -38,20 +39,21 @@ def read_rows(paths: tuple[Path, ...], columns: Columns, limit: int | None) -> I
 
     Raises `GlossaError` if a file is unusable as a whole: damaged, not UTF-8, not aligned.
     """
-    total = beside = undecodable = first = 0
+    total = beside = 0
+    undecodable: dict[Path, list[int]] = {path: [] for path in paths}
     for row in _read_aligned(*paths) if len(paths) == 2 else _read_table(paths[0], columns):
         yield row
         total += 1
         if row[3]:
             beside += row[3] in (HEADER, CONTINUED)
             if row[3].startswith(NOT_UTF8):
-                undecodable += 1
-                first = first or row[2]
+                undecodable[paths[-1 if row[3].endswith(OF_THE_TARGET) else 0]].append(row[2])
         if total - beside == limit:
             break
     # A few damaged lines are noise; many mean another encoding, in which the remaining lines are wrong too.
-    if undecodable >= 10 and undecodable > total / 100:
-        raise wrong_encoding(paths[0], first, f"{undecodable} of {total} lines are not UTF-8", "ISO-8859-1")
+    for path, numbers in undecodable.items():
+        if len(numbers) >= 10 and len(numbers) > total / 100:
+            raise wrong_encoding(path, numbers[0], f"{len(numbers)} of {total} lines are not UTF-8", "ISO-8859-1")
 
 
 def _read_aligned(source_path: Path, target_path: Path, *members: str) -> Iterator[Row]:
@@ -67,7 +69,7 @@ def _read_aligned(source_path: Path, target_path: Path, *members: str) -> Iterat
                 f"{names[0]} has {counts[0]} lines and {names[1]} has {counts[1]}: they cannot be aligned. "
                 "Line n of one must translate line n of the other; find the line that is missing."
             )
-        yield source[0], target[0], number, source[1] or (target[1] and f"{target[1]} of the target file")
+        yield source[0], target[0], number, source[1] or (target[1] and target[1] + OF_THE_TARGET)
 
 
 def _read_table(path: Path, columns: Columns) -> Iterator[Row]:
