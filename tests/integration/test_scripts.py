@@ -201,6 +201,13 @@ class TestWithAModel:
         assert (tmp_path / "scores.json").exists()
         assert call("score.py", tiny_run, "--n_bootstrap", 10, "--num_beams", 1, "--data_path", good) is None
 
+    def test_languages_of_other_pairs_need_these_pairs(self, call, tiny_run, documented):
+        message = call("score.py", tiny_run, "--source_language", "de")
+        documented("Translating and scoring", message.removeprefix("error: ").replace(str(tiny_run), "MODEL"))
+        assert "--target_language de is for pairs of --data_path" in call(
+            "score.py", tiny_run, "--target_language", "de"
+        )
+
     def test_score_with_length_penalties(self, call, tiny_run, tmp_path):
         options = ["--n_bootstrap", 10, "--num_beams", 1, 2, "--length_penalty", 0, 1.5, "--output", "scores.json"]
         assert call("score.py", tiny_run, *options) is None

@@ -88,6 +88,16 @@ def run(main: Callable[[list[str]], None], arguments: list[str] | None = None) -
         sys.exit(f"error: {_describe(error)}")
 
 
+def new_parser(command: str, description: str | None) -> argparse.ArgumentParser:
+    """The parser of a subcommand. Options are not abbreviated: `--source` must never mean `--source_language`."""
+    return argparse.ArgumentParser(
+        prog=f"glossa {command}",
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+
+
 def whole(least: int, most: float = math.inf) -> Callable[[str], int]:
     """The type of an option that takes whole numbers from `least` to `most`."""
 

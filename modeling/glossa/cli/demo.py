@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import GlossaError
 from ..inference.loading import check_name, load_languages, load_model, load_targets, load_tokenizer
-from . import whole
+from . import new_parser, whole
 
 if TYPE_CHECKING:
     from types import ModuleType
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="glossa demo", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser("demo", __doc__)
     parser.add_argument("model", help="folder of a run or of a saved model, or Hub name")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine)")
     parser.add_argument("--port", type=whole(1, 65535), help="default: the first free port from 7860")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import GlossaError
 from ..inference.loading import check_name, load_languages
-from . import whole
+from . import new_parser, whole
 from .translate import load
 
 if TYPE_CHECKING:
@@ -30,9 +30,7 @@ Rows = list[tuple[str, str | None]]
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="glossa distill", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser("distill", __doc__)
     parser.add_argument("teachers", nargs="+", metavar="TEACHER", help="folder of a run, or Hub name")
     parser.add_argument("--output", required=True, metavar="FILE.jsonl", help="file to write")
     parser.add_argument("--data_path", nargs="+", help="pairs to translate (default: what the first run trained on)")

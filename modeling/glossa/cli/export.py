@@ -10,14 +10,13 @@ from pathlib import Path
 
 from ..errors import GlossaError
 from ..inference.loading import check_name, load_model, load_tokenizer
+from . import new_parser
 
 FAMILIES = ("bart", "marian", "mbart", "pegasus")
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="glossa export", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser("export", __doc__)
     parser.add_argument("model", help="folder of a run, or Hub name")
     parser.add_argument("--to", required=True, choices=[*FAMILIES, "ctranslate2", "onnx"], help="the format")
     parser.add_argument("--output", required=True, help="the folder to write")

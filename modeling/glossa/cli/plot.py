@@ -11,16 +11,17 @@ from pathlib import Path
 
 from ..errors import GlossaError
 from ..inference.loading import check_name, choose_language, load_model, load_tokenizer
+from . import new_parser
 
 ALL = "all"
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="glossa plot", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser("plot", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    attention = commands.add_parser("attention", help="heat maps of one sentence pair, and its word alignment")
+    attention = commands.add_parser(
+        "attention", help="heat maps of one sentence pair, and its word alignment", allow_abbrev=False
+    )
     attention.add_argument("model", help="folder of a run, or Hub name")
     attention.add_argument("--source", required=True, help="the source sentence")
     attention.add_argument("--target_language", metavar="CODE", help="for a model of several target languages")
@@ -30,7 +31,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     attention.add_argument("--layer", type=layer_number, default=-1, metavar="N|all", help=meaning)
     attention.add_argument("--head", type=int, help="one head, from 0 (default: all of the layer)")
     attention.add_argument("--output", default="attention.png", help=".png, .svg or .pdf (default: attention.png)")
-    curves = commands.add_parser("curves", help="loss and BLEU of one or more runs in one picture")
+    curves = commands.add_parser("curves", help="loss and BLEU of one or more runs in one picture", allow_abbrev=False)
     curves.add_argument("runs", nargs="+", help="folders of finished runs")
     curves.add_argument("--output", default="curves.png", help=".png, .svg or .pdf (default: curves.png)")
     return parser.parse_args(argv)

@@ -9,11 +9,11 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from . import new_parser
+
 
 def parse(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="glossa push", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser("push", __doc__)
     parser.add_argument("run", type=Path, help="folder of a finished run")
     parser.add_argument("--repo_id", required=True, help="user/name on the Hub")
     parser.add_argument("--private", action="store_true", help="make the repository private, if it is new")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import GlossaError
 from ..inference.loading import check_name, choose_language, load_languages, load_targets, load_tokenizer
-from . import finite, whole
+from . import finite, new_parser, whole
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -26,9 +26,7 @@ METRICS = ("bleu", "chrf", "ter", "rouge", "cer", "wer")
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="glossa score", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser("score", __doc__)
     parser.add_argument("models", nargs="+", metavar="MODEL", help="folder of a run, or Hub name")
     parser.add_argument("--split", choices=("validation", "test"), default="test", help="of the run (default: test)")
     parser.add_argument("--data_path", nargs="+", help="score these pairs instead (any format that training reads)")
@@ -74,6 +72,12 @@ def main(argv: list[str]) -> None:
     own = dict(zip(names, load_languages(first), strict=True))
     languages: dict = {name: getattr(arguments, name) or own[name] for name in names}
     several = load_targets(first)
+    for name in names[: 1 if several else 2]:
+        given = getattr(arguments, name)
+        if not arguments.data_path and given not in (None, own[name]):
+            raise GlossaError(
+                f"--{name} {given} is for pairs of --data_path; that of the held-out pairs of {first} is {own[name]}."
+            )
     if several:
         chosen = load_tokenizer(first)
         choose_language(chosen, first, arguments.target_language)

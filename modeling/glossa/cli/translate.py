@@ -36,7 +36,7 @@ from ..inference.loading import (
     load_targets,
     load_tokenizer,
 )
-from . import finite, whole
+from . import finite, new_parser, whole
 
 if TYPE_CHECKING:
     from ..inference.forced import Reranker
@@ -48,9 +48,7 @@ SHOWN = 5  # lines of each problem
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="glossa translate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser("translate", __doc__)
     parser.add_argument("models", nargs="+", metavar="MODEL", help="folder of a run, or Hub name")
     parser.add_argument("--engine", choices=("torch", "ctranslate2"), default="torch", help="default: torch")
     parser.add_argument("--input", help="text file to translate (default: standard input)")
