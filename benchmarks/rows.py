@@ -120,6 +120,11 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
             "multi30k-en-de",
             BF16 | FURTHER | {"init_from": "glossa", "num_train_epochs": "8"},
         ),
+        # The same from `longer`.
+        "continued-longer": (
+            "multi30k-en-de",
+            BF16 | FURTHER | {"init_from": "longer", "num_train_epochs": "8"},
+        ),
         # The weights of `continued`, trained further on the pairs themselves, with R-Drop.
         "fine-tuned": (
             "multi30k-en-de",
@@ -175,5 +180,6 @@ TEACHERS = {
     "diversified-r-drop": ("vocabulary-4k", "reverse-4k", "diversified"),
     "continued": ("vocabulary-4k", "reverse-4k", "diversified", "r-drop", "reverse"),
     "continued-less-dropout": ("glossa", "dropout-0.1", "reverse-less-dropout"),
+    "continued-longer": ("longer", "glossa", "reverse-less-dropout"),
     "continued-fr": ("r-drop-fr", "reverse-fr"),
 }
