@@ -184,7 +184,7 @@ def test_strict_stops_at_a_malformed_row(files, monkeypatch):
     stream, _ = batches(settings(files, strict=True))
     write(files[0], [*ROWS[0:60:3], ("good", None), *ROWS[63::3]])
     streams._footer.cache_clear()
-    with pytest.raises(GlossaError, match=r"train-0\.parquet, row 1 from row group 4 on: .*null.* set strict"):
+    with pytest.raises(GlossaError, match=r"train-0\.parquet, line 21: .*null.* set strict"):
         take(stream, 60)
 
 
@@ -269,6 +269,26 @@ def test_what_needs_all_rows_is_refused(files, changes, message, documented):
     with pytest.raises(GlossaError, match=message) as error:
         prepare_pairs(settings(files, **changes))
     documented("Data", error.value)
+
+
+def test_a_source_of_a_stream_is_read_whole(files, tmp_path, documented):
+    sources = [{"data_path": [str(path) for path in files], "max_train_samples": 10}]
+    with pytest.raises(GlossaError, match="max_train_samples of a source is 10") as error:
+        Stream(settings([], sources=sources, dataset="sources", validation_path=[str(tmp_path / "val.parquet")]))
+    documented("Data", error.value)
+
+
+def test_a_row_that_is_left_out_is_named_by_its_place_in_the_file(tmp_path, monkeypatch):
+    """Of a sample too, and of a later block of its file."""
+    monkeypatch.setattr(streams, "SAMPLE_ROWS", 45)
+    rows = [(source, None if number % 10 == 9 else target) for number, (source, target) in enumerate(ROWS[:90])]
+    path = write(tmp_path / "train.parquet", rows, nested=False)
+    write(tmp_path / "val.parquet", [("a cat", "un chat"), ("a dog", "un chien")])
+    _, report = prepare_pairs(settings([path], trust_data=True))
+    assert len(report.malformed_rows) > 1
+    for row in report.malformed_rows:
+        assert row["file"] == str(path) and row["line"] % 10 == 0
+        assert rows[row["line"] - 1][0] in row["excerpt"]
 
 
 def test_other_formats_are_refused(tmp_path, documented):

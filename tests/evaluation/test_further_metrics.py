@@ -55,6 +55,16 @@ def test_error_rates_are_those_of_the_library(jiwer):
     assert scores["cer"]["score"] == pytest.approx(100 * jiwer.cer(first, TRANSLATIONS))
 
 
+def test_words_end_at_any_white_space(jiwer):
+    scores = chosen("wer", translations=["q", "Ça va\u00a0?"], references=[["A\u00a0B\u202fC D"], ["Ça va ?"]])
+    assert scores["single"]["wer"]["score"] == pytest.approx(100 * 4 / 7)  # all four words of the first, no other
+
+
+def test_marks_are_parts_of_words(rouge):
+    scores = chosen("rouge", translations=["मैं पानी पिता है"], references=[["मैं पानी पीता हूँ"]])["single"]
+    assert scores["rouge1"]["score"] == pytest.approx(50)  # two words of four; their letters without vowels are equal
+
+
 def test_empty_texts_count(jiwer):
     scores = chosen("cer", "wer", translations=["", "a b"], references=[["one two"], [""]])["single"]
     assert scores["wer"]["score"] == 100 * (2 + 2) / 2 and scores["cer"]["score"] == pytest.approx(100 * (7 + 3) / 7)

@@ -3,6 +3,7 @@
 import pytest
 from datasets import Dataset
 
+from glossa.cli.score import common
 from glossa.data.arguments import TokenizerArguments
 from glossa.data.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
@@ -62,3 +63,22 @@ def test_sources_that_cannot_be_translated_are_counted_and_left_out(caplog, docu
     with pytest.raises(GlossaError) as error:
         score_translators([model], pairs.select([0]), n_bootstrap=0)
     documented("Translating and scoring", error.value)
+
+
+def test_models_are_compared_on_the_sources_that_both_can_translate(caplog):
+    def result(*sources):
+        translations = [f"translation of {source}" for source in sources]
+        return {
+            "sources": list(sources),
+            "translations": translations,
+            "references": [[text] for text in translations],
+        }
+
+    both = ["translation of a", "translation of b"]
+    assert common(result("a", "b"), result("a", "b")) == (both, both, [[text] for text in both])
+    assert not caplog.messages
+    baseline, own, references = common(result("b", "c", "d"), result("a", "b", "d"))
+    assert baseline == own == ["translation of b", "translation of d"] and references == [[text] for text in own]
+    assert caplog.messages == ["The models are compared on the 2 sources that both can translate."]
+    with pytest.raises(GlossaError, match="No source is short enough for both models"):
+        common(result("a"), result("b"))

@@ -170,9 +170,10 @@ def test_weights_sent_before_an_interruption_are_not_sent_again(hub, folder):
 
 
 def test_pickles_and_old_weights_are_deleted(hub, folder):
-    hub.add(NAME, {"training_args.bin": b"pickle", "model-00001-of-00002.safetensors": b"old", "notes.txt": b"kept"})
+    kept = {"notes.txt": b"own", "ctranslate2/model.bin": b"own"}
+    hub.add(NAME, {"training_args.bin": b"pickle", "model-00001-of-00002.safetensors": b"old"} | kept)
     upload(hub, folder)
-    assert set(hub.files(NAME)) == {path.name for path in folder.iterdir()} | {"notes.txt"}
+    assert set(hub.files(NAME)) == {path.name for path in folder.iterdir()} | set(kept)
 
 
 @pytest.mark.parametrize(

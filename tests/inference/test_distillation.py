@@ -141,6 +141,27 @@ def test_a_teacher_of_the_opposite_direction_makes_sources(tiny_run, tmp_path):
         assert row["source"].startswith("<bt> ") and row["target"] in ("a k.", "b l.")
 
 
+@pytest.mark.parametrize("name", ["table.tsv", "folder"])
+def test_a_table_of_texts_needs_its_column(tiny_run, tmp_path, documented, name):
+    (tmp_path / "folder").mkdir()
+    for path in (tmp_path / "table.tsv", tmp_path / "folder" / "table.tsv"):
+        path.write_text("en\tfr\na k.\tx y\nb l.\tz\n")
+    given = ["--text", str(tmp_path / name), "--source_language", "en", "--target_language", "fr"]
+    output = ["--output", str(tmp_path / "pairs.jsonl"), "--num_beams", "1"]
+    with pytest.raises(GlossaError, match=r"table\.tsv is a table") as error:
+        distill.main([str(tiny_run), *given, *output])
+    documented("Translating and scoring", str(error.value).replace(f"{tmp_path}/", "").replace("folder/", ""))
+    distill.main([str(tiny_run), *given, *output, "--text_column", "en"])
+    assert {row["source"] for row in written(tmp_path / "pairs.jsonl")} <= {"a k.", "b l."}
+
+
+def test_samples_are_drawn_from_all_tokens_without_beams(tiny_run):
+    options = ["--output", "o.jsonl", "--sample", "--num_return_sequences", "60"]
+    found = distill.translator(distill.parse([str(tiny_run), *options]), [str(tiny_run)], "fr")
+    assert found.num_beams == 1 and found.engine.options == {"do_sample": True, "top_k": 0}
+    assert len(set(found.translate(["a k."])[0][row].text for row in range(60))) > 1
+
+
 def test_options_are_checked(tiny_run, tmp_path, documented):
     back = reversed_copy(tiny_run, tmp_path / "back")
     out = ["--output", str(tmp_path / "o.jsonl")]
@@ -150,6 +171,8 @@ def test_options_are_checked(tiny_run, tmp_path, documented):
     for argv in (
         ["--text", str(text), "--data_path", "pairs.tsv"],
         ["--text", str(text)],
+        ["--text_column", "en"],
+        ["--source_column", "2", "--target_column", "3"],
         [*both, "--closest"],
         ["--sample", "--num_beams", "4"],
         [str(back), "--ensemble"],

@@ -126,6 +126,14 @@ def test_the_command_gives_equal_files_for_any_number_of_workers(tiny_run, tmp_p
     assert re.search(r"101 lines, 401 words: \d+ CPU-seconds in all", capsys.readouterr().err)
 
 
+def test_a_report_that_cannot_be_written_stops_before_the_work(tiny_run, tmp_path):
+    (tmp_path / "in.txt").write_text("a k.\n")
+    files = ["--input", str(tmp_path / "in.txt"), "--output", str(tmp_path / "out.txt")]
+    with pytest.raises(GlossaError, match="No such file or directory"):
+        main([str(tiny_run), *files, "--workers", "1", "--report", str(tmp_path / "nowhere" / "report.jsonl")])
+    assert not (tmp_path / "out.txt").exists()
+
+
 @pytest.mark.slow
 def test_a_killed_job_ends_with_the_same_file(tiny_run, tmp_path, monkeypatch):
     source, whole, output = tmp_path / "in.txt", tmp_path / "whole.txt", tmp_path / "out.txt"

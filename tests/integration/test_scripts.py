@@ -2,6 +2,7 @@
 
 import json
 import runpy
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -207,6 +208,48 @@ class TestWithAModel:
         assert "--target_language de is for pairs of --data_path" in call(
             "score.py", tiny_run, "--target_language", "de"
         )
+
+    def test_score_reads_the_columns_of_the_run(self, call, tiny_run, tmp_path):
+        def sources(run, *options):
+            options = ("--n_bootstrap", 0, "--num_beams", 1, "--output", "scores.json", *options)
+            assert call("score.py", run, "--data_path", tmp_path / "three.tsv", *options) is None
+            return json.loads((tmp_path / "scores.json").read_text())["results"]["greedy"]["sources"]
+
+        (tmp_path / "three.tsv").write_text("1\ta k.\tx\n2\tb l.\ty\n")
+        chosen = {"source_column": "2", "target_column": "3"}
+        assert sources(tiny_run, *(word for name, value in chosen.items() for word in (f"--{name}", value))) == [
+            "a k.", "b l."
+        ]  # fmt: skip
+        shutil.copytree(tiny_run, tmp_path / "run", ignore=shutil.ignore_patterns("checkpoint-*"))
+        with (tmp_path / "run" / "recipe.yaml").open("a") as recipe:
+            recipe.writelines(f'{name}: "{value}"\n' for name, value in chosen.items())
+        assert sources(tmp_path / "run") == ["a k.", "b l."]
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            ["--force", "--num_beams", 5],
+            ["--output", "no/scores.json"],
+            ["--source_column", "2", "--target_column", "3"],
+        ],
+    )
+    def test_options_of_score_that_are_refused(self, call, tiny_run, documented, options):
+        message = call("score.py", tiny_run, *options)
+        documented("Translating and scoring", message.removeprefix("error: "))
+
+    def test_a_baseline_that_is_missing(self, call, tiny_run):
+        assert "There is no folder nowhere" in call("score.py", tiny_run, "--baseline", "nowhere")
+
+    def test_files_are_not_written_over(self, call, tiny_run, tmp_path, documented):
+        write(tmp_path / "in.txt", b"a k.\n")
+        message = call("translate.py", tiny_run, "--input", "in.txt", "--output", tmp_path / "in.txt")
+        documented("Translating and scoring", message.removeprefix("error: "))
+        assert (tmp_path / "in.txt").read_bytes() == b"a k.\n"
+        files = ["--output", "out.txt", "--report", "out.txt"]
+        assert "--report is the file of --output" in call("translate.py", tiny_run, "--input", "in.txt", *files)
+        assert not (tmp_path / "out.txt").exists()
+        nowhere = ["--output", "/dev/null", "--report", "/dev/null"]
+        assert call("translate.py", tiny_run, "--input", "in.txt", *nowhere) is None
 
     def test_score_with_length_penalties(self, call, tiny_run, tmp_path):
         options = ["--n_bootstrap", 10, "--num_beams", 1, 2, "--length_penalty", 0, 1.5, "--output", "scores.json"]

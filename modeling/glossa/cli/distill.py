@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..data.paths import file_groups, is_remote, is_table
 from ..errors import GlossaError
 from ..inference.loading import check_name, load_languages
 from . import new_parser, whole
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from ..inference.translator import Translator
 
 LANGUAGES = ("source_language", "target_language")
+COLUMNS = ("source_column", "target_column")
 Rows = list[tuple[str, str | None]]
 
 
@@ -37,6 +39,9 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--text", nargs="+", metavar="FILE", help="text in one language to translate instead")
     parser.add_argument("--source_language", help="of the pairs (default: that of the first teacher)")
     parser.add_argument("--target_language", help="of the pairs (default: that of the first teacher)")
+    parser.add_argument("--source_column", help="of --data_path, by name or number (default: that of the first run)")
+    parser.add_argument("--target_column", help="of --data_path, by name or number (default: that of the first run)")
+    parser.add_argument("--text_column", help="column of the texts, if --text is a table")
     parser.add_argument("--engine", choices=("torch", "ctranslate2"), default="torch", help="default: torch")
     parser.add_argument("--ensemble", action="store_true", help="the teachers translate together, not one by one")
     parser.add_argument("--num_beams", type=whole(1), help="beams (default: the model's own)")
@@ -72,6 +77,17 @@ def check(arguments: argparse.Namespace) -> None:
         raise GlossaError("--text and --data_path are both given; give one of them.")
     if arguments.text and None in (arguments.source_language, arguments.target_language):
         raise GlossaError("--text needs --source_language and --target_language of the model that will be trained.")
+    local = [path for path in arguments.text or () if not is_remote(path)]
+    tables = [path for group in file_groups(local) for path in group if is_table(path)]
+    if tables and not arguments.text_column:
+        raise GlossaError(
+            f"--text is text in one language, but {tables[0]} is a table. Give the column of its texts with "
+            "--text_column, or a file with a text on each line."
+        )
+    if arguments.text_column and not arguments.text:
+        raise GlossaError("--text_column is for a table in --text. Leave it out.")
+    if any(getattr(arguments, name) for name in COLUMNS) and not arguments.data_path:
+        raise GlossaError("--source_column and --target_column are for pairs of --data_path. Leave them out.")
     if arguments.text and (arguments.closest or arguments.with_original):
         raise GlossaError("--closest and --with_original need pairs, but --text is text in one language.")
     if arguments.sample and (arguments.num_beams or arguments.engine == "ctranslate2"):
@@ -100,13 +116,15 @@ def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
         raise GlossaError(f"The languages of {first} are unknown. Give --source_language and --target_language.")
     common: dict = {"dataset": "files", "source_language": source, "target_language": target, "trust_data": True}
     if arguments.text:
-        texts, _ = prepare_texts(DataArguments(**common, data_path=arguments.text, validation_size=0, test_size=0))
+        data = {"data_path": arguments.text, "text_column": arguments.text_column}
+        texts, _ = prepare_texts(DataArguments(**common, **data, validation_size=0, test_size=0))
         # Which side a text is depends on the teachers.
         return [(text, text) for text in texts["train"]["text"][:]], (source, target)
+    recipe = RunFolder(first).recipe
     if arguments.data_path:
-        pairs = load_pairs(DataArguments(**common, data_path=arguments.data_path))
+        columns = {name: getattr(arguments, name) or recipe.get(name) for name in COLUMNS}
+        pairs = load_pairs(DataArguments(**common, data_path=arguments.data_path, **columns))
     else:
-        recipe = RunFolder(first).recipe
         if not recipe:
             raise GlossaError(f"{first} has no record of its training pairs. Give --data_path.")
         if None not in own and (source, target) != own:
@@ -168,13 +186,14 @@ def translator(arguments: argparse.Namespace, names: list[str], target: str) -> 
     from ..inference.translator import Engine, GenerateEngine, Translator
 
     model, tokenizer = load(names, arguments.engine, target)
-    engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer, do_sample=arguments.sample)
+    # `top_k`: without it, transformers draws from the 50 most probable tokens only.
+    options: dict = {"do_sample": True, "top_k": 0} if arguments.sample else {}
+    engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer, **options)
     count = arguments.num_return_sequences
-    beams = 1 if arguments.sample else arguments.num_beams or engine.num_beams
     return Translator(
         engine,
         tokenizer,
-        max(beams, count),
+        1 if arguments.sample else max(arguments.num_beams or engine.num_beams, count),
         count,
         arguments.batch_tokens,
         split_sentences=False,

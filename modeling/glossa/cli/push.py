@@ -18,7 +18,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--repo_id", required=True, help="user/name on the Hub")
     parser.add_argument("--private", action="store_true", help="make the repository private, if it is new")
     parser.add_argument("--revision", help="branch to push to (default: main); created if it is new")
-    parser.add_argument("--create_pr", action="store_true", help="open a pull request instead")
+    parser.add_argument("--create_pr", action="store_true", help="open a pull request instead; with --space two")
     parser.add_argument("--license", help="license of the weights, as the Hub names it (default: none is named)")
     parser.add_argument(
         "--publish_samples", action="store_const", const=True,
@@ -56,13 +56,14 @@ def main(argv: list[str]) -> None:
                 print(f"spaces/{arguments.repo_id}\n{tree(space)}\n")
             print((folder / "README.md").read_text(encoding="utf-8"))
         else:
-            settings = {"private": arguments.private, "message": arguments.message}
-            info = push(
-                folder, arguments.repo_id, revision=arguments.revision, create_pr=arguments.create_pr, **settings
-            )
+            names = ("private", "message", "create_pr")
+            settings = {name: getattr(arguments, name) for name in names}
+            # A Space shows its main branch only, so a revision is that of the model.
+            info = push(folder, arguments.repo_id, revision=arguments.revision, **settings)
             print(info.pr_url or info.commit_url)
             if arguments.space:
-                print(push(space, arguments.repo_id, repo_type="space", **settings).commit_url)
+                info = push(space, arguments.repo_id, repo_type="space", **settings)
+                print(info.pr_url or info.commit_url)
 
 
 def copy_card(folder: Path, target: Path) -> None:

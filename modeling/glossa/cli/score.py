@@ -12,6 +12,7 @@ Started by `accelerate launch` or `torchrun`, all processes share the work; the 
 
 import argparse
 import json
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,11 @@ from . import finite, new_parser, whole
 if TYPE_CHECKING:
     from datasets import Dataset
 
+logger = logging.getLogger(__name__)
+
+COLUMNS = ("source_column", "target_column")
+RESAMPLES = 1000  # sacreBLEU's default
+SEARCH = ("baseline", "num_beams", "length_penalty", "metrics", "comet", "n_bootstrap")  # not for --force
 METRICS = ("bleu", "chrf", "ter", "rouge", "cer", "wer")
 
 
@@ -33,16 +39,18 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--source_language", help="of --data_path (default: that of the run)")
     meaning = "of --data_path (default: that of the run); needed for a model of several target languages"
     parser.add_argument("--target_language", help=meaning)
+    meaning = "of --data_path, by name or number (default: that of the run, if its data have one)"
+    parser.add_argument("--source_column", help=meaning)
+    parser.add_argument("--target_column", help=meaning)
     parser.add_argument("--bleu_tokenizer", help="sacreBLEU's (default: that of the run, or of the target language)")
     parser.add_argument("--num_beams", type=whole(1), nargs="+", help="beams (default: 1 and the model's own)")
     meaning = "divide beam scores by the length to the power of each X in turn (default: the model's own)"
     parser.add_argument("--length_penalty", type=finite, nargs="+", metavar="X", help=meaning)
     parser.add_argument("--batch_tokens", type=whole(1), default=4096, help="source tokens per batch (default: 4096)")
-    parser.add_argument(
-        "--n_bootstrap", type=whole(0), default=1000, help="resamples for intervals, 0 for none (default: 1000)"
-    )
+    meaning = f"resamples for intervals, 0 for none (default: {RESAMPLES})"
+    parser.add_argument("--n_bootstrap", type=whole(0), help=meaning)
     meaning = "bleu chrf ter (the default), rouge, cer (character error rate), wer (word error rate)"
-    parser.add_argument("--metrics", nargs="+", choices=METRICS, default=METRICS[:3], metavar="NAME", help=meaning)
+    parser.add_argument("--metrics", nargs="+", choices=METRICS, metavar="NAME", help=meaning)
     meaning = "print COMET too, if its command comet-score is installed"
     parser.add_argument("--comet", action="store_true", help=meaning)
     parser.add_argument("--baseline", help="another model: test whether the difference could be chance")
@@ -52,10 +60,22 @@ def parse(argv: list[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
+def check(arguments: argparse.Namespace) -> None:
+    """Raise `GlossaError` for a model or folder that is missing, and for options that contradict each other."""
+    for name in [*arguments.models, *([arguments.baseline] if arguments.baseline else [])]:
+        check_name(name)
+    if arguments.output and not Path(arguments.output).parent.is_dir():
+        raise GlossaError(f"{arguments.output}: there is no folder {Path(arguments.output).parent}. Make it first.")
+    for name in SEARCH if arguments.force else ():
+        if getattr(arguments, name) not in (None, False):
+            raise GlossaError(f"--{name} is for translations, but --force makes none. Leave one of them out.")
+
+
 def main(argv: list[str]) -> None:
     arguments = parse(argv)
-    for name in arguments.models:
-        check_name(name)
+    check(arguments)
+    arguments.metrics = arguments.metrics or METRICS[:3]
+    arguments.n_bootstrap = RESAMPLES if arguments.n_bootstrap is None else arguments.n_bootstrap
 
     import torch
     from accelerate import PartialState
@@ -70,14 +90,10 @@ def main(argv: list[str]) -> None:
     recipe = RunFolder(first).recipe
     names = ("source_language", "target_language")
     own = dict(zip(names, load_languages(first), strict=True))
-    languages: dict = {name: getattr(arguments, name) or own[name] for name in names}
     several = load_targets(first)
-    for name in names[: 1 if several else 2]:
-        given = getattr(arguments, name)
-        if not arguments.data_path and given not in (None, own[name]):
-            raise GlossaError(
-                f"--{name} {given} is for pairs of --data_path; that of the held-out pairs of {first} is {own[name]}."
-            )
+    if not arguments.data_path:
+        refuse_for_held_out(arguments, {name: own[name] for name in names[: 1 if several else 2]})
+    languages: dict = {name: getattr(arguments, name) or own[name] for name in names}
     if several:
         chosen = load_tokenizer(first)
         choose_language(chosen, first, arguments.target_language)
@@ -91,7 +107,8 @@ def main(argv: list[str]) -> None:
     state = PartialState(cpu=not torch.accelerator.is_available())  # without `cpu`, processes on CPUs do not meet
     with state.main_process_first():
         if arguments.data_path:
-            pairs = load_pairs(DataArguments(dataset="files", data_path=arguments.data_path, **languages))
+            columns = {name: getattr(arguments, name) or recipe.get(name) for name in COLUMNS}
+            pairs = load_pairs(DataArguments(dataset="files", data_path=arguments.data_path, **languages, **columns))
         else:
             pairs = RunFolder(first).load_held_out(arguments.split, languages["target_language"] if several else None)
     report = force_references(arguments, pairs) if arguments.force else score(arguments, pairs, tokenize)
@@ -101,6 +118,22 @@ def main(argv: list[str]) -> None:
             text = json.dumps(report, indent=2, ensure_ascii=False)
             Path(arguments.output).write_text(f"{text}\n", encoding="utf-8")
     state.destroy_process_group()
+
+
+def refuse_for_held_out(arguments: argparse.Namespace, languages: dict[str, str | None]) -> None:
+    """Raise `GlossaError` for options of --data_path that the run's held-out pairs contradict or do not have."""
+    from ..data.languages import settled_code
+
+    for name in COLUMNS:
+        if getattr(arguments, name):
+            raise GlossaError(f"--{name} is for pairs of --data_path. Give these too, or leave it out.")
+    for name, own in languages.items():
+        given = getattr(arguments, name)
+        if given and settled_code(given) != own:
+            raise GlossaError(
+                f"--{name} {given} is for pairs of --data_path; that of the held-out pairs of {arguments.models[0]} "
+                f"is {own}."
+            )
 
 
 def score(arguments: argparse.Namespace, pairs: "Dataset", tokenize: str) -> dict:
@@ -115,14 +148,26 @@ def score(arguments: argparse.Namespace, pairs: "Dataset", tokenize: str) -> dic
     if arguments.baseline:
         others = score_translators(load([arguments.baseline], arguments), pairs, tokenize, arguments.n_bootstrap)
         tests = {
-            name: paired_bootstrap(
-                others[name]["translations"], result["translations"], result["references"], tokenize=tokenize
-            )
+            name: paired_bootstrap(*common(others[name], result), tokenize=tokenize)
             for name, result in results.items()
             if name in others
         }
         report |= {"baseline": {"model": arguments.baseline, "results": others}, "paired_bootstrap": tests}
     return report
+
+
+def common(baseline: dict, result: dict) -> tuple[list[str], list[str], list[list[str]]]:
+    """The translations of both, and the references, of the sources that neither left out as too long."""
+    theirs = dict(zip(baseline["sources"], baseline["translations"], strict=True))
+    rows = [row for row, source in enumerate(result["sources"]) if source in theirs]
+    if not rows:
+        raise GlossaError("No source is short enough for both models; there is nothing to compare.")
+    if len(rows) < max(len(theirs), len(result["sources"])):
+        logger.warning("The models are compared on the %d sources that both can translate.", len(rows))
+    sources, own, references = (
+        [result[name][row] for row in rows] for name in ("sources", "translations", "references")
+    )
+    return [theirs[source] for source in sources], own, references
 
 
 def show(report: dict, comet: bool) -> None:

@@ -24,6 +24,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -78,6 +79,7 @@ def main(argv: list[str]) -> None:
     arguments = parse(argv)
     for name in [*arguments.models, *([arguments.rerank] if arguments.rerank else [])]:
         check_name(name)
+    check_files(arguments)
     if arguments.length_penalty is not None and (arguments.num_beams or 1) == 1:
         raise GlossaError("--length_penalty is for a search with beams. Give --num_beams too, such as 5.")
     if arguments.rerank and arguments.num_return_sequences < 2:
@@ -89,6 +91,15 @@ def main(argv: list[str]) -> None:
         translate_file(arguments)
     else:
         translate_lines(arguments)
+
+
+def check_files(arguments: argparse.Namespace) -> None:
+    """Raise `GlossaError` if a file that is written is also read, or written twice."""
+    given = [(name, Path(path)) for name in ("input", "output", "report") if (path := getattr(arguments, name))]
+    for (first, path), (second, other) in combinations(given, 2):
+        same = path.samefile(other) if path.exists() and other.exists() else path.resolve() == other.resolve()
+        if same and not (path.exists() and not path.is_file()):  # devices such as /dev/null may be both
+            raise GlossaError(f"--{second} is the file of --{first}, {path}. Give another one.")
 
 
 def translate_lines(arguments: argparse.Namespace) -> None:
@@ -126,15 +137,15 @@ def translate_file(arguments: argparse.Namespace) -> None:
     settings = {name: value for name, value in vars(arguments).items() if name not in elsewhere}
     job = ShardJob(Path(arguments.input), Path(arguments.output), settings)
     started = time.perf_counter()
-    done = job.run(partial(shard_translator, arguments), arguments.workers)
-    seconds = time.perf_counter() - started
-    cost = done.cpu_seconds / max(done.words, 1) * 1e6 / 3600
-    print(
-        f"{done.lines:,} lines, {done.words:,} words: {done.cpu_seconds:,.0f} CPU-seconds in all, {cost:.2f} "
-        f"CPU-hours a million words; {seconds:,.0f} seconds since this start.",
-        file=sys.stderr,
-    )
     with open_report(arguments.report) if arguments.report else contextlib.nullcontext() as report:
+        done = job.run(partial(shard_translator, arguments), arguments.workers)
+        seconds = time.perf_counter() - started
+        cost = done.cpu_seconds / max(done.words, 1) * 1e6 / 3600
+        print(
+            f"{done.lines:,} lines, {done.words:,} words: {done.cpu_seconds:,.0f} CPU-seconds in all, {cost:.2f} "
+            f"CPU-hours a million words; {seconds:,.0f} seconds since this start.",
+            file=sys.stderr,
+        )
         problems = Problems(report)
         problems.add(done.lines, done.problems)
     problems.finish()

@@ -202,9 +202,10 @@ def _examples(rows: Dataset, chosen: numpy.ndarray, reason: str = "", source: st
     if not len(chosen):
         return []
     # Only the first row of a file, and rows with a problem, name it.
-    starts = numpy.flatnonzero(pyarrow.compute.not_equal(rows.data.column("file"), "").to_numpy(zero_copy_only=False))
+    files = rows.select_columns("file").with_format("arrow")[:]["file"]
+    starts = numpy.flatnonzero(pyarrow.compute.not_equal(files, "").to_numpy(zero_copy_only=False))
     before = numpy.searchsorted(starts, chosen, side="right") - 1
-    names = rows.select(starts[before.clip(0)])["file"][:] if len(starts) else [""] * len(chosen)
+    names = files.take(starts[before.clip(0)]).to_pylist() if len(starts) else [""] * len(chosen)
     found = []
     for row, name in zip(rows.select(chosen), names, strict=True):
         excerpt = row["source"][:EXCERPT] + (f" | {row['target'][:EXCERPT]}" if reason else "")

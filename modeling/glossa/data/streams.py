@@ -37,10 +37,11 @@ FOOTERS = 16  # read at the same time
 
 @dataclass(frozen=True)
 class Block:
-    """Neighboring row groups of a file: its path or URL, their numbers, their rows and bytes, and the source."""
+    """Neighboring row groups of a file: its path or URL, their numbers, rows before them, own rows, bytes, source."""
 
     path: str
     groups: range
+    before: int
     rows: int
     size: int
     source: int
@@ -112,20 +113,28 @@ class Stream:
 
 
 def block_rows(block: Block, settings: DataArguments) -> Iterator[Row]:
-    """The rows of a block, numbered from 1. Raises `GlossaError` if it cannot be read."""
+    """The rows of a block, numbered as in its file. Raises `GlossaError` if it cannot be read."""
     footer = _footer(block.path)
     # What is read before it is needed stays in memory until the file is closed.
     with _opened(block.path) as file, ParquetFile(file, metadata=footer, pre_buffer=True) as parquet:
-        yield from parquet_rows(parquet, block.path, columns_of(settings), list(block.groups))
+        for source, target, line, problem in parquet_rows(
+            parquet, block.path, columns_of(settings), list(block.groups)
+        ):
+            yield source, target, block.before + line, problem
 
 
 def _block_rows(blocks: Sequence[Block], settings: DataArguments) -> Iterator[dict]:
     for block in blocks:
         for source, target, line, problem in block_rows(block, settings):
-            yield raw_row(source, target, line, problem, block.path if problem or line == 1 else "")
+            yield raw_row(source, target, line, problem, block.path)  # on every row, since a part is selected
 
 
 def _check(settings: DataArguments) -> None:
+    if settings.max_train_samples is not None:
+        raise GlossaError(
+            f"max_train_samples of a source is {settings.max_train_samples}, but a stream reads all its rows. Leave "
+            "it out, give the source a lower weight, or set streaming to false."
+        )
     for name in ("near_duplicates", "filter_alignment", "split_sentences"):
         if getattr(settings, name):
             raise GlossaError(
@@ -158,13 +167,13 @@ def _blocks(files: Sequence[str], source: int) -> list[Block]:
         footers = list(pool.map(_footer, files))
     blocks = []
     for path, footer in zip(files, footers, strict=True):
-        first = rows = size = 0
+        first = before = rows = size = 0
         for group in range(footer.num_row_groups):
             rows += footer.row_group(group).num_rows
             size += footer.row_group(group).total_byte_size
             if rows >= BLOCK_ROWS or (rows and group == footer.num_row_groups - 1):
-                blocks.append(Block(path, range(first, group + 1), rows, size, source))
-                first, rows, size = group + 1, 0, 0
+                blocks.append(Block(path, range(first, group + 1), before, rows, size, source))
+                first, before, rows, size = group + 1, before + rows, 0, 0
     if not blocks:
         raise GlossaError(f"{files[0]} has no rows. Give files with at least one pair.")
     return blocks

@@ -136,8 +136,8 @@ class Windows(torch.utils.data.Dataset):
             if source.settings.strict and outcomes[MALFORMED]:
                 text, _, line, problem = next(row for row in chunk if row[3])
                 raise GlossaError(
-                    f"{block.path}, row {line} from row group {block.groups[0]} on: {problem}: {text[:EXCERPT]!r}. "
-                    "Correct the row, or set strict to false to drop such rows."
+                    f"{block.path}, line {line}: {problem}: {text[:EXCERPT]!r}. Correct the row, or set strict to "
+                    "false to drop such rows."
                 )
             counts["read"] += len(chunk)
             counts.update({name: int(count) for name, count in zip(OUTCOMES, outcomes, strict=True) if count})

@@ -1,10 +1,10 @@
 """ROUGE, character and word error rate, which are computed only where they are asked for."""
 
-import re
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 
 import numpy
+import regex
 from sacrebleu.metrics import BLEU
 
 from ..export import require
@@ -102,6 +102,8 @@ def _counts(metrics: Sequence[str], tokenize: str) -> dict[str, dict[str, tuple[
         if name in metrics:
             compare = getattr(require("jiwer", "metrics"), process)
             units: Callable = list if name == "cer" else str.split
+            if name == "wer":  # jiwer separates words at spaces only
+                compare = _between_spaces(compare)
             found[name] = {name: (_errors(compare, units), min, f"case:mixed|jiwer:{version('jiwer')}")}
     return found
 
@@ -114,12 +116,16 @@ class _Words:
 
     def tokenize(self, text: str) -> list[str]:
         if self.segment is None:
-            return re.findall(r"[^\W_]+", text.lower())
-        return [word for word in self.segment(text.lower()).split() if re.search(r"\w", word)]
+            return regex.findall(r"[\p{L}\p{M}\p{N}]+", text.lower())  # marks: the vowels of Hindi, say
+        return [word for word in self.segment(text.lower()).split() if regex.search(r"\w", word)]
 
 
 def _rouge(scorer, name: str) -> Count:
     return lambda translation, reference: (scorer.score(reference, translation)[name].fmeasure, 1.0)
+
+
+def _between_spaces(compare: Callable) -> Callable:
+    return lambda wanted, found: compare(" ".join(wanted.split()), " ".join(found.split()))
 
 
 def _errors(compare: Callable, units: Callable) -> Count:

@@ -30,7 +30,8 @@ from .card import build_card
 from .facts import Run
 
 EXTRAS = Path(__file__).with_name("model_card")  # the endpoint handler and the Space
-# Files of an earlier push that a new push deletes: other weights, and pickles that the Trainer's own push uploads.
+# Files of an earlier push that a new push deletes, outside of folders: other weights, and pickles that the Trainer's
+# own push uploads.
 STALE = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.safetensors", "*.safetensors.index.json")
 NO_TOKEN = "No token. Log in with `hf auth login`, or set HF_TOKEN to a token with write permission."
 
@@ -173,7 +174,8 @@ def check_account(repo_id: str, token: str | None = None) -> None:
 def operations(folder: Path, there: list[str]) -> list[CommitOperation]:
     """The operations that add the files of `folder` to a repository with the files `there` and delete stale ones."""
     files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
-    stale = [name for name in there if name not in files and any(fnmatch(name, pattern) for pattern in STALE)]
+    others = [name for name in there if "/" not in name and name not in files]
+    stale = [name for name in others if any(fnmatch(name, pattern) for pattern in STALE)]
     changes: list[CommitOperation] = [CommitOperationAdd(name, path) for name, path in files.items()]
     return changes + [CommitOperationDelete(name, is_folder=False) for name in stale]
 

@@ -47,12 +47,14 @@ class Engine(ABC):
         split_sentences: Whether it must have one sentence at a time.
         length_ratio: Characters of a translation for each character of its source, in its training data; or None.
         length_penalty: With beams, scores are divided by the length to this power; None is the model's default.
+        sampled: Whether it draws translations at random; then one beam gives any number of them.
     """
 
     num_beams: int
     split_sentences: bool = True
     length_ratio: float | None = None
     length_penalty: float | None = None
+    sampled: bool = False
 
     @abstractmethod
     def translate(
@@ -71,6 +73,7 @@ class GenerateEngine(Engine):
 
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, **options):
         self.options = options
+        self.sampled = options.get("do_sample", False)
         self.pipeline = TranslationPipeline(model, tokenizer, device=model.device)
         self.num_beams = model.generation_config.num_beams or 1
         self.split_sentences = getattr(model.config, "split_sentences", True)
@@ -106,7 +109,7 @@ class Translator:
         tokenizer: Its tokenizer.
         num_beams: Number of beams; 1 is greedy. The default comes from the model's generation config.
         num_return_sequences: Translations per text, best first; at most `num_beams`. Their texts differ; where the
-            search finds fewer, the last ones are blank.
+            search finds fewer, the last ones are blank. An engine that samples gives any number, also equal ones.
         batch_tokens: Maximum source tokens in a batch, including padding and counting every beam.
         scores: Compute the log-probability of every translation.
         split_sentences: Translate text sentence by sentence, and join the translations with the white space between.
@@ -146,10 +149,11 @@ class Translator:
         self.on_error = on_error
         self.retry_implausible = retry_implausible
         self.shared = shared
-        try:
-            check_beams(num_return_sequences, self.num_beams)
-        except ValueError as error:
-            raise GlossaError(str(error)) from error
+        if not self.engine.sampled:
+            try:
+                check_beams(num_return_sequences, self.num_beams)
+            except ValueError as error:
+                raise GlossaError(str(error)) from error
 
     def translate(self, texts: list[str], progress: bool = False) -> list[list[Translation]]:
         """The translations of each text, best first. A blank text has blank translations.
@@ -232,7 +236,8 @@ class Translator:
         shown = progress and not (self.shared and PartialState().process_index)
 
         def batches(lengths: list[int]) -> Iterable[list[int]]:
-            sampler = TokenBatchSampler(lengths, lengths, max(self.batch_tokens // num_beams, 1))
+            rows = max(num_beams, self.num_return_sequences)  # of the model, for each source
+            sampler = TokenBatchSampler(lengths, lengths, max(self.batch_tokens // rows, 1))
             chosen = own_batches(sampler) if self.shared else sampler
             return tqdm(chosen, desc="translating", unit="batch", disable=None if shown else True)
 
