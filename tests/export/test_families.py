@@ -13,6 +13,7 @@ from glossa.data.embedded.corpus import embedded_corpus
 from glossa.data.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
 from glossa.export.families import TARGETS, export_model, save_tokenizer
+from glossa.inference.loading import load_config, load_languages
 
 PLAIN = PUBLISHED_2017 | {
     "vocab_size": 60,
@@ -75,6 +76,16 @@ def test_logits_are_equal_in_float64(family):
     exported = export_model(model, family).double()
     with torch.no_grad():
         torch.testing.assert_close(exported(**batch()).logits, model.double()(**batch()).logits, rtol=0, atol=1e-10)
+
+
+def test_what_translating_needs_to_know_is_kept(tmp_path):
+    model = random_model(**settings_for("marian"))
+    known = {"source_language": "de", "target_language": "en", "split_sentences": False, "length_ratio": 1.25}
+    model.config.update(known)
+    export_model(model, "marian").save_pretrained(tmp_path)
+    config = load_config(str(tmp_path))
+    assert {name: getattr(config, name) for name in known} == known
+    assert load_languages(str(tmp_path)) == ("de", "en")
 
 
 def test_marian_takes_separate_vocabularies():

@@ -79,6 +79,39 @@ def test_reranking_adds_both_log_probabilities(tokenizer):
         assert [translation.text for translation in translator.translate(["a k."])[0]] == order
 
 
+def test_what_is_searched_again_is_reranked(tokenizer):
+    source = "the dogs bark at all of the other dogs"  # a copy of it is implausible
+
+    class Retried(Lists):
+        num_beams = 2
+
+        def translate(self, sources, num_beams, num_return_sequences=1, scores=False, no_repeat_ngram_size=0):
+            texts = ("Der Hund bellt.", "Die Hunde bellen.") if no_repeat_ngram_size else (source, "")
+            return [Translation(text, -score) for _ in sources for score, text in enumerate(texts, 1)]
+
+    values = {source: 0.0, "": 0.0, "Der Hund bellt.": -9.0, "Die Hunde bellen.": 0.0}
+    reranked = {"reranker": FixedReranker(values), "retry_implausible": True}
+    found = Translator(Retried(), tokenizer, num_return_sequences=2, **reranked).translate([source])[0]
+    assert [translation.text for translation in found] == ["Die Hunde bellen.", "Der Hund bellt."]
+
+
+def test_pairs_beyond_the_positions_of_the_model_are_left_out(tiny_model, tokenizer, caplog):
+    learned = {"position_embedding_type": "learned", "max_source_positions": 8, "max_target_positions": 6}
+    model = tiny_model(vocab_size=len(tokenizer), **learned)
+    lengths = (
+        [len(ids) for ids in tokenizer(TEXTS)["input_ids"]],
+        [len(tokenizer(text)["input_ids"]) for text in TARGETS],
+    )
+    fits = [first <= 8 and second <= 6 for first, second in zip(*lengths, strict=True)]
+    assert fits == [True, False, True, False]
+    scores = force(model, tokenizer, TEXTS, TARGETS)
+    assert [score.tokens > 0 for score in scores] == fits
+    assert [score == ForcedScore(-math.inf, 0) for score in scores] == [not fit for fit in fits]
+    alone = force(model, tokenizer, TEXTS[:1], TARGETS[:1])
+    assert scores[0].log_probability == pytest.approx(alone[0].log_probability, rel=1e-5)
+    assert force(model, tokenizer, TEXTS[1:2], TARGETS[1:2]) == [ForcedScore(-math.inf, 0)]
+
+
 def test_a_reversed_model_scores_the_source(model, tokenizer):
     forward = Reranker(model, tokenizer).log_probabilities(TEXTS, TARGETS)
     backward = Reranker(model, tokenizer, reverse=True).log_probabilities(TARGETS, TEXTS)

@@ -195,6 +195,13 @@ def test_implausible_translations_are_searched_again(tokenizer):
     assert engine.calls == [(3, 2, 0), (2, 4, 3)]
 
 
+def test_every_translation_of_a_text_is_checked(tokenizer):
+    engine = Scripted(["Der Hund frisst mit den anderen Hunden.", SOURCES[2], LOOP, ""])
+    translator = Translator(engine, tokenizer, 4, 4, split_sentences=False)
+    (found,) = translator.translate(SOURCES[2:])
+    assert [one.problem for one in found] == ["", "copied", "repetitive", "empty"]
+
+
 def test_a_problem_in_one_sentence_is_a_problem_of_the_line(tokenizer):
     engine = Scripted(["Katze.", ""])
     ((found,),) = Translator(engine, tokenizer).translate(["Cat. The dog eats a bird."])

@@ -76,6 +76,14 @@ def test_schedule_of_the_paper_with_a_factor():
     assert max(found) == found[30] == pytest.approx(0.1 / (512 * 30) ** 0.5)
 
 
+def test_the_peak_of_the_paper_follows_a_width_that_is_set_later():
+    schedule = ["--learning_rate_factor", "1", "--warmup_steps", "400", "--d_model", "256"]
+    settings = parse_settings(schedule)
+    assert settings.training.learning_rate == pytest.approx(0.003125)  # (256 x 400) ** -0.5
+    settings.update({"d_model": 64})
+    assert settings.training.learning_rate == pytest.approx(0.00625)
+
+
 def test_linear_warm_up_then_cosine_to_zero():
     found = rates({"warmup_steps": 100}, 300, str(CONFIGURATION / "anki-en-fr-modern.yaml"))
     assert found[0] == pytest.approx(0.00005) and found[99] == pytest.approx(0.005)

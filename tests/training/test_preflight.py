@@ -3,9 +3,11 @@
 from collections import namedtuple
 
 import pytest
+from transformers import MarianConfig
 from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 
 from glossa.errors import GlossaError
+from glossa.inference.loading import load_tokenizer
 from glossa.training import run as training_run
 from glossa.training.arguments import parse_settings
 from glossa.training.run import train
@@ -36,6 +38,35 @@ def test_an_unknown_metric(refused):
 
 def test_a_metric_without_translations(refused):
     assert "Set metric_for_best_model to loss" in refused(predict_with_generate=False)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"generation_num_beams": 5},
+        {"per_device_train_batch_size": 16},
+        {"optim": "schedule_free_adamw", "muon_learning_rate": 0.02},
+        {"optim": "schedule_free_adamw", "ema_decay": 0.9},
+        {"average_checkpoints": 2, "average_by": "best", "eval_strategy": "no", "load_best_model_at_end": False},
+        {"position_embedding_type": "learned", "max_target_positions": 30},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_settings_that_would_be_ignored_or_spoil_each_other(refused, changes):
+    refused(**changes)
+
+
+def test_averaged_adapters(refused, tiny_run):
+    assert "lora_rank is 4 and average_checkpoints 2" in refused(
+        init_from=tiny_run, lora_rank=4, average_checkpoints=2
+    )
+
+
+def test_r_drop_of_another_family(refused, tmp_path, tiny_run, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    MarianConfig().save_pretrained("marian")
+    load_tokenizer(str(tiny_run)).save_pretrained("marian")
+    assert "which is not a Glossa model" in refused(init_from="marian", r_drop_alpha=5)
 
 
 def test_a_reporter_that_is_unknown_or_not_installed(refused, monkeypatch):

@@ -5,6 +5,7 @@ from pathlib import Path
 from shutil import rmtree
 
 import pytest
+import torch
 import yaml
 from datasets import Dataset, DatasetDict
 from safetensors.torch import load_file
@@ -177,6 +178,13 @@ def test_a_run_without_a_schedule_continues_exactly(tmp_path, tiny_settings):
     assert all(first[name].equal(second[name]) for name in first)
     losses = [[row["eval_loss"] for row in RunFolder(run).history if "eval_loss" in row] for run in (whole, part)]
     assert losses[0] == losses[1] and len(losses[0]) == 3
+    # Without evaluations it saves the average too.
+    changes |= {"eval_strategy": "no", "resume_from_checkpoint": "false"}
+    alone = train(parse_settings(tiny_settings(tmp_path / "alone", max_steps=15, **changes)))
+    # An evaluation moves the random numbers of later steps, so only the first checkpoints are equal.
+    for first, second in ((whole / "checkpoint-5", alone / "checkpoint-5"), (alone / "checkpoint-15", alone)):
+        weights = [load_file(folder / "model.safetensors") for folder in (first, second)]
+        torch.testing.assert_close(*weights, rtol=0, atol=1e-6)
 
 
 def test_a_finished_model_without_checkpoints_is_not_overwritten(tmp_path, tiny_settings):

@@ -1,24 +1,28 @@
 """A character vocabulary in a recipe, and a new model with the saved tokenizer of another."""
 
 import json
+import math
 from pathlib import Path
 from shutil import copytree, rmtree
 
 import pytest
+import torch
 from tokenizers import Tokenizer, models
 from torch import nn
-from transformers import PreTrainedTokenizerFast
+from transformers import MarianConfig, MarianMTModel, PreTrainedTokenizerFast
 
 from glossa.data.arguments import TokenizerArguments
 from glossa.data.vocabulary import train_tokenizer, train_tokenizer_pair
 from glossa.errors import GlossaError
 from glossa.inference.loading import load_model, load_tokenizer
+from glossa.run_folder import RunFolder
 from glossa.training.arguments import parse_settings
 from glossa.training.reuse import adopt_start, load_start, reused_tokenizer
 from glossa.training.run import train
 
 FEW = {"max_steps": 1, "eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False, "num_beams": 1}
 PLAIN = {"vocab_size": 8000}  # the default, instead of that of the fixture
+MARIAN = {"layers": 1, "attention_heads": 2, "ffn_dim": 32}
 LETTERS = len("abcdefghijklmnopqrstuvwxyzABCD .!")
 
 
@@ -43,6 +47,49 @@ def test_a_run_on_characters_and_one_with_its_tokenizer(recipe):
     assert load_model(str(second)).config.vocab_size == 4 + LETTERS
     assert json.loads((second / "tokenizer.json").read_text()) == json.loads((first / "tokenizer.json").read_text())
     assert load_tokenizer(str(second)).model_max_length == 40
+
+
+def test_a_model_in_half_precision_trains_on_in_float32(recipe, tiny_run, tmp_path):
+    load_model(str(tiny_run)).bfloat16().save_pretrained(tmp_path / "half")
+    load_tokenizer(str(tiny_run)).save_pretrained(tmp_path / "half")
+    run = train(recipe(f"init_from: {tmp_path / 'half'}\nlearning_rate: 1.0e-5\n", **PLAIN | {"max_steps": 3}))
+    before, after = (load_model(str(folder)).state_dict() for folder in (tmp_path / "half", run))
+    assert {weight.dtype for weight in after.values()} == {torch.float32}
+    # Steps of this size are lost in bfloat16.
+    assert all((weight.float() != after[name]).any() for name, weight in before.items() if ".layers." in name)
+
+
+def test_learned_positions_end_translations(recipe):
+    table = {"max_source_positions": 14, "max_target_positions": 14, "max_length": 14, "max_new_tokens": 100}
+    evaluated = {"eval_strategy": "steps", "eval_steps": 1}
+    run = train(recipe("position_embedding_type: learned\n", **table | evaluated))
+    model, tokenizer = load_model(str(run)), load_tokenizer(str(run))
+    assert model.generation_config.max_length == 15  # the start token, and as many as there are positions
+    found = model.generate(**tokenizer("a k.", return_tensors="pt"), min_length=15, num_beams=1)
+    assert found.shape == (1, 15)
+
+
+def test_another_family_is_trained_with_label_smoothing(recipe, tiny_run, tmp_path):
+    tokenizer = load_tokenizer(str(tiny_run))
+    tokenizer.save_pretrained(tmp_path / "marian")
+    ids = {name: getattr(tokenizer, name) for name in ("pad_token_id", "eos_token_id", "bos_token_id")}
+    sizes = {f"{side}_{name}": size for side in ("encoder", "decoder") for name, size in MARIAN.items()}
+    config = MarianConfig(
+        vocab_size=len(tokenizer), d_model=16, dropout=0.0, decoder_start_token_id=ids["bos_token_id"],
+        forced_eos_token_id=None, **ids, **sizes,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    model = MarianMTModel(config)
+    model.save_pretrained(tmp_path / "marian")
+    text = f"init_from: {tmp_path / 'marian'}\n"
+    changes = {"logging_steps": 1, "gradient_accumulation_steps": 2, "dropout": 0.0} | PLAIN
+    losses = {}
+    for smoothing in (0.0, 0.5):
+        run = train(recipe(text, f"run-{smoothing}", label_smoothing_factor=smoothing, **changes))
+        losses[smoothing] = next(row["loss"] for row in RunFolder(run).history if "loss" in row)
+    # With random weights all tokens are about equally probable, whatever the smoothing.
+    assert losses[0.0] == pytest.approx(math.log(len(tokenizer)), rel=0.02)
+    assert losses[0.5] == pytest.approx(math.log(len(tokenizer)), rel=0.02) and losses[0.5] != losses[0.0]
 
 
 def test_a_tokenizer_alone_with_two_vocabularies(recipe, tmp_path):

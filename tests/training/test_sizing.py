@@ -174,6 +174,15 @@ def test_a_recipe_a_trained_model_and_pretraining_decide_everything(argv, tmp_pa
     assert parse_settings([str(tmp_path / "recipe.yaml")]).given is None
 
 
+@pytest.mark.parametrize("way", ["ACCELERATE_USE_FSDP", "ACCELERATE_USE_DEEPSPEED"])
+def test_muon_is_not_chosen_where_matrices_are_split(monkeypatch, way):
+    assert chosen(30_000).training.muon_learning_rate == 2e-2
+    settings = parse_settings([])
+    monkeypatch.setenv(way, "true")
+    choose_settings(settings, 30_000)
+    assert (settings.training.muon_learning_rate, settings.training.learning_rate) == (None, 4e-3)
+
+
 def test_a_resumed_run_keeps_its_choice(tmp_path):
     (tmp_path / "recipe.yaml").write_text(
         yaml.safe_dump({"vocab_size": 777, "dropout": 0.25, "num_train_epochs": 3.5, "seed": 9, "hours": 2.0})
@@ -187,8 +196,8 @@ def test_a_resumed_run_keeps_its_choice(tmp_path):
     assert started.tokenizer.vocab_size == 8000
 
 
-@pytest.mark.parametrize(("hours", "passes"), [(2.0, 3.5), (3.0, 6.0)])
-def test_a_resumed_recipe_keeps_its_passes_within_the_same_hours(tmp_path, hours, passes):
+@pytest.mark.parametrize(("hours", "warned"), [(2.0, False), (3.0, True)])
+def test_a_resumed_recipe_keeps_its_passes(tmp_path, caplog, hours, warned):
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text("num_train_epochs: 6\n")
     (tmp_path / "run").mkdir()
@@ -196,7 +205,10 @@ def test_a_resumed_recipe_keeps_its_passes_within_the_same_hours(tmp_path, hours
     argv = [str(recipe), "--output_dir", str(tmp_path / "run"), "--resume_from_checkpoint", "true"]
     settings = parse_settings([*argv, "--hours", str(hours)])
     adopt_choices(settings)
-    assert settings.training.num_train_epochs == passes
+    assert settings.training.num_train_epochs == 3.5
+    assert caplog.messages == warned * [
+        "hours is 3, but it counts from the start of a run. The resumed run keeps its 3.5 passes."
+    ]
 
 
 @pytest.mark.parametrize(("hours", "passes"), [(0.5, 5), (0.05, 0.5), (10, 7)])

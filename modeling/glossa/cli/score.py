@@ -210,7 +210,13 @@ def force_references(arguments: argparse.Namespace, pairs: "Dataset") -> dict:
     rows = [
         {"source": source, "target": target, "log_probability": found.log_probability, "tokens": found.tokens}
         for source, target, found in zip(*texts, scores, strict=True)
+        if found.tokens
     ]
+    scores = [found for found in scores if found.tokens]
+    if not rows:
+        raise GlossaError("Every pair has more tokens than the model takes; there is nothing to score.")
+    if len(rows) < len(pairs):
+        logger.warning("%d of %d pairs are too long and left out.", len(pairs) - len(rows), len(pairs))
     return {
         "model": " ".join(arguments.models),
         "log_probability": sum(found.log_probability for found in scores),

@@ -70,6 +70,8 @@ COPIED += ("encoder_attention_heads", "decoder_attention_heads", "activation_fun
 COPIED += ("attention_dropout", "activation_dropout", "scale_embedding", "tie_word_embeddings", "use_cache")
 COPIED += ("pad_token_id", "eos_token_id", "bos_token_id", "decoder_start_token_id")
 
+KEPT = ("source_language", "target_language", "split_sentences", "length_ratio")  # what translating needs to know
+
 RENAMED = (
     (r"_residual\.norm_(before|after)\.", "_layer_norm."),
     (r"feed_forward_layer_norm\.", "final_layer_norm."),
@@ -109,6 +111,8 @@ def export_model(model: GlossaForConditionalGeneration, target: str) -> PreTrain
             else:
                 raise GlossaError(f"{target} has a weight {name} that this model cannot fill.")
     exported.generation_config = model.generation_config
+    for name in KEPT:
+        setattr(exported.config, name, getattr(config, name))
     return exported
 
 

@@ -9,6 +9,7 @@ from transformers import DataCollatorForSeq2Seq, PreTrainedModel, PreTrainedToke
 from ..data.batching import TokenBatchSampler
 from ..modeling_glossa import shift_tokens_right
 from ..pipeline_glossa import clean_text
+from .loading import position_limits
 from .sharing import merged, own_batches
 
 
@@ -17,8 +18,9 @@ class ForcedScore:
     """A given translation under a model.
 
     Attributes:
-        log_probability: Natural logarithm, summed over its tokens and the end of sentence.
-        tokens: Their number.
+        log_probability: Natural logarithm, summed over its tokens and the end of sentence; minus infinity if source
+            or translation have more tokens than the model has positions.
+        tokens: Their number; then 0.
     """
 
     log_probability: float
@@ -48,10 +50,17 @@ def force(
     labels = tokenizer(text_target=[clean_text(target) for target in targets])["input_ids"]
     collate = DataCollatorForSeq2Seq(tokenizer)
     pad, start = model.config.pad_token_id, model.config.decoder_start_token_id
-    blank = ForcedScore(0.0, 0)
+    blank = ForcedScore(-math.inf, 0)
     scores = [blank] * len(sources)
-    batches = TokenBatchSampler([len(ids) for ids in inputs], [len(ids) for ids in labels], batch_tokens)
-    for rows in own_batches(batches) if shared else batches:
+    longest = [limit or math.inf for limit in position_limits(model.config)]
+    lengths = [(len(source), len(target)) for source, target in zip(inputs, labels, strict=True)]
+    fitting = [row for row, (source, target) in enumerate(lengths) if source <= longest[0] and target <= longest[1]]
+    if not fitting:
+        return scores
+    first, second = ([lengths[row][side] for row in fitting] for side in (0, 1))
+    batches = TokenBatchSampler(first, second, batch_tokens)
+    for batch_rows in own_batches(batches) if shared else batches:
+        rows = [fitting[row] for row in batch_rows]
         batch = collate([{"input_ids": inputs[row], "labels": labels[row]} for row in rows]).to(model.device)
         expected = batch.pop("labels")  # [B, T]
         logits = model(**batch, decoder_input_ids=shift_tokens_right(expected, pad, start)).logits

@@ -200,19 +200,22 @@ class Translator:
         return len(self.tokenizer(clean_text(text), verbose=False)["input_ids"])
 
     def _translate_pieces(self, pieces: list[str], progress: bool) -> list[list[Translation]]:
-        found = self._search(pieces, progress, self.num_beams)
-        if self.reranker is not None:
-            found = self._rerank(pieces, found, self.reranker)
+        found = self._ranked(pieces, progress, self.num_beams)
         for text, translations in zip(pieces, found, strict=True):
             self._check(text, translations)
         if self.retry_implausible:
             wrong = [index for index, translations in enumerate(found) if translations[0].problem]
-            again = self._search([pieces[index] for index in wrong], False, 2 * self.num_beams, **RETRY)
+            again = self._ranked([pieces[index] for index in wrong], False, 2 * self.num_beams, **RETRY)
             for index, translations in zip(wrong, again, strict=True):
                 self._check(pieces[index], translations)
                 if not translations[0].problem:
                     found[index] = translations
         return found
+
+    def _ranked(self, pieces: list[str], progress: bool, num_beams: int, **options) -> list[list[Translation]]:
+        """The translations of each piece, best first: by both models if there is a reranker."""
+        found = self._search(pieces, progress, num_beams, **options)
+        return found if self.reranker is None else self._rerank(pieces, found, self.reranker)
 
     def _rerank(
         self, pieces: list[str], found: list[list[Translation]], reranker: Reranker
@@ -229,7 +232,7 @@ class Translator:
         return ranked
 
     def _check(self, source: str, translations: list[Translation]) -> None:
-        for translation in translations[:1]:
+        for translation in translations:
             translation.problem = find_problem(source, translation.text, self.engine.length_ratio)
 
     def _search(self, pieces: list[str], progress: bool, num_beams: int, **options) -> list[list[Translation]]:

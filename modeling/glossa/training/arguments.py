@@ -304,11 +304,12 @@ class Settings:
         training.learning_rate = training.learning_rate_factor * (self.model.d_model * training.warmup_steps) ** -0.5
 
     def update(self, values: dict[str, Any]) -> None:
-        """Set settings by name, to values of their types."""
+        """Set settings by name, to values of their types; the peak of the learning rate follows the width."""
         for name, value in values.items():
             for group in (self.data, self.tokenizer, self.model, self.translator, self.training):
                 if hasattr(group, name):
                     setattr(group, name, value)
+        self._set_peak()
 
     def config(self, **tokens: Any) -> GlossaConfig:
         """The configuration of a new model; `tokens` are the fields that follow from its vocabulary.

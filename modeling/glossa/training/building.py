@@ -28,7 +28,7 @@ from ..data.vocabulary import target_vocabulary, train_tokenizer, train_tokenize
 from ..errors import GlossaError
 from ..evaluation.metrics import bleu_metric, bleu_tokenizer
 from ..evaluation.samples import print_samples, spread
-from ..inference.loading import load_tokenizer
+from ..inference.loading import load_tokenizer, position_limits
 from ..modeling_glossa import GlossaForConditionalGeneration
 from .arguments import Settings
 from .reuse import load_start, reused_tokenizer, with_languages
@@ -90,13 +90,14 @@ def build_model(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> PreTr
         model = GlossaForConditionalGeneration(config)
     # On a CPU, eager attention is faster than fused kernels for sequences as short as sentences.
     model.set_attn_implementation("eager" if settings.training.device.type == "cpu" else "sdpa")
-    beams = settings.translator.num_beams
+    beams, longest = settings.translator.num_beams, settings.translator.max_new_tokens
+    longest = min(longest, position_limits(model.config)[1] or longest)
     model.generation_config.update(
         num_beams=beams,
         # Greedy search has none, and transformers refuses to save one.
         length_penalty=settings.translator.length_penalty if beams > 1 else 1.0,
         # Saved as `max_length`, with the start token: a caller's `max_length` would lose against `max_new_tokens`.
-        max_length=settings.translator.max_new_tokens + 1,
+        max_length=longest + 1,
         max_new_tokens=None,
     )
     return model
@@ -149,18 +150,15 @@ def build_trainer(
 
 def _within_positions(tokenized: Dataset, config: PreTrainedConfig) -> np.ndarray:
     """Numbers of the rows that a model with a table of positions takes; the others are counted and left out."""
-    longest = getattr(config, "max_position_embeddings", None)  # of models of other families
-    limits = {"source_length": longest, "target_length": longest}
-    if getattr(config, "position_embedding_type", None) == "learned":
-        limits = {"source_length": config.max_source_positions, "target_length": config.max_target_positions}
+    limits = position_limits(config)
     fits = np.ones(len(tokenized), dtype=bool)
-    for side, limit in limits.items():
+    for side, limit in zip(("source_length", "target_length"), limits, strict=True):
         if limit is not None:
             fits &= tokenized.data.column(side).to_numpy() <= limit
     if not fits.any():
         raise GlossaError(
-            f"Every validation pair is longer than the positions of the model ({limits['source_length']} and "
-            f"{limits['target_length']} tokens). Raise max_source_positions and max_target_positions."
+            f"Every validation pair is longer than the positions of the model ({limits[0]} and "
+            f"{limits[1]} tokens). Raise max_source_positions and max_target_positions."
         )
     if not fits.all():
         logger.warning(

@@ -8,6 +8,7 @@ import torch
 from safetensors.torch import load_model, save_model
 from torch import nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
+from transformers import TrainerCallback
 
 from ..run_folder import UNAVERAGED
 
@@ -65,3 +66,13 @@ class WeightAverage:
         """Take the average from the model, which has been loaded from `checkpoint`, and its weights from beside it."""
         self.average = [weight.detach().clone() for weight in self._weights()]
         load_model(self.model, str(checkpoint / UNAVERAGED))
+
+
+class UpdateAverage(TrainerCallback):
+    """Adds the weights to the moving average after every step."""
+
+    def __init__(self, average: WeightAverage):
+        self.average = average
+
+    def on_step_end(self, args, state, control, **kwargs):
+        self.average.update(state.global_step)

@@ -15,7 +15,7 @@ from ..data.vocabulary import target_vocabulary
 from ..errors import GlossaError
 from ..evaluation.metrics import bleu_tokenizer
 from ..hub.push import check_account
-from ..inference.loading import load_languages, load_targets, load_tokenizer
+from ..inference.loading import load_config, load_languages, load_targets, load_tokenizer
 from ..modeling_glossa import GlossaForConditionalGeneration
 from .arguments import GlossaTrainingArguments, Settings
 from .reuse import reused_tokenizer, with_languages
@@ -31,6 +31,7 @@ def check_before_data(settings: Settings) -> None:
     """Raise `GlossaError` for a metric, library, account or folder that the run will need and that is not there."""
     training = settings.training
     _check_metric(training)
+    _check_ignored(settings)
     _check_reporters(training)
     check_sharding(settings)
     if settings.translator.objective == "translation":
@@ -38,6 +39,7 @@ def check_before_data(settings: Settings) -> None:
             bleu_tokenizer(language, settings.translator.bleu_tokenizer)
     if settings.translator.init_from:
         _check_languages(settings.translator.init_from, settings)
+    _check_positions(settings)
     model = _outline(settings)
     _check_optimizer(training, model)
     if training.push_to_hub:
@@ -76,10 +78,60 @@ def _check_metric(training: GlossaTrainingArguments) -> None:
     metric = (training.metric_for_best_model or "loss").removeprefix("eval_")
     if metric not in METRICS:
         raise GlossaError(f"metric_for_best_model is {metric!r}; it must be one of {', '.join(METRICS)}.")
-    if metric in METRICS[:2] and not training.predict_with_generate and training.load_best_model_at_end:
+    best = training.average_checkpoints > 0 and training.average_by == "best"
+    chosen = best or training.load_best_model_at_end
+    if metric in METRICS[:2] and not training.predict_with_generate and chosen:
         raise GlossaError(
             f"metric_for_best_model is {metric!r}, but predict_with_generate is false: without translations there is "
             "no such score. Set metric_for_best_model to loss."
+        )
+    if best and training.eval_strategy == "no":
+        raise GlossaError(
+            f"average_by is best and average_checkpoints {training.average_checkpoints}, but eval_strategy is no: "
+            "without evaluations no checkpoint is the best. Set average_by to last, or eval_strategy to epoch."
+        )
+
+
+def _check_ignored(settings: Settings) -> None:
+    """Raise `GlossaError` for settings of which one would be ignored, or spoil the other."""
+    training, start = settings.training, settings.translator.init_from
+    if training.generation_num_beams not in (None, 1):
+        raise GlossaError(
+            f"generation_num_beams is {training.generation_num_beams}, but validation while training is greedy. Leave "
+            "it out; num_beams is for the finished model."
+        )
+    if training.per_device_train_batch_size != GlossaTrainingArguments.per_device_train_batch_size:
+        raise GlossaError(
+            f"per_device_train_batch_size is {training.per_device_train_batch_size}, but batches are cut by tokens. "
+            "Leave it out, and set batch_tokens."
+        )
+    if "schedule_free" in training.optim:
+        for name in ("muon_learning_rate", "ema_decay"):
+            if (value := getattr(training, name)) is not None:
+                raise GlossaError(
+                    f"optim is {OptimizerNames(training.optim).value} and {name} {value}; set {name} to null, or use "
+                    "another optim."
+                )
+    if training.lora_rank and training.average_checkpoints:
+        raise GlossaError(
+            f"lora_rank is {training.lora_rank} and average_checkpoints {training.average_checkpoints}; the adapters "
+            "that are saved alone would not be averaged. Set only one of them."
+        )
+    if training.r_drop_alpha and start and load_config(start).model_type != "glossa":
+        raise GlossaError(
+            f"r_drop_alpha is {training.r_drop_alpha}, but init_from is {start}, which is not a Glossa model. Leave "
+            "r_drop_alpha out."
+        )
+
+
+def _check_positions(settings: Settings) -> None:
+    """Raise `GlossaError` if training texts may be longer than a table of positions."""
+    model, longest = settings.model, settings.data.max_length
+    table = min(model.max_source_positions, model.max_target_positions)
+    if model.position_embedding_type == "learned" and longest > table:
+        raise GlossaError(
+            f"max_length is {longest}, but the learned positions of the model hold {table} tokens. Set max_length to "
+            f"{table} or less, or raise max_source_positions and max_target_positions."
         )
 
 

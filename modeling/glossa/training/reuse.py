@@ -5,6 +5,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ..data.arguments import TokenizerArguments
@@ -59,10 +60,12 @@ def _settings_of(start: str) -> dict[str, Any]:
 
 
 def load_start(settings: Settings) -> PreTrainedModel:
-    """The model that `init_from` names, with the dropout of the settings."""
+    """The model that `init_from` names, in float32, with the dropout of the settings."""
     start = str(settings.translator.init_from)
     config = load_config(start)
-    return load_model(start, **{name: getattr(settings.model, name) for name in DROPOUT if hasattr(config, name)})
+    dropout = {name: getattr(settings.model, name) for name in DROPOUT if hasattr(config, name)}
+    # In half precision, small updates of the weights would be lost.
+    return load_model(start, dtype=torch.float32, **dropout)
 
 
 def with_languages(tokenizer: PreTrainedTokenizerBase, settings: Settings) -> PreTrainedTokenizerBase:

@@ -165,7 +165,7 @@ def fit(
             Path(arguments.output_dir),
             arguments.average_checkpoints,
             arguments.average_by,
-            arguments.metric_for_best_model.removeprefix("eval_"),
+            (arguments.metric_for_best_model or "loss").removeprefix("eval_"),
             arguments.greater_is_better,
         )
         if chosen:

@@ -18,6 +18,7 @@ from ..modeling_glossa import GlossaForConditionalGeneration
 from ..run_folder import RunFolder
 from .arguments import Settings
 from .cpu import trial_step
+from .sharding import is_sharded, uses_deepspeed
 from .trainer import GlossaTrainer
 
 logger = logging.getLogger(__name__)
@@ -119,6 +120,8 @@ def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -
     sizes = ON_CPU if device == "cpu" else ON_GPU
     number = next(number for number, size in enumerate(sizes) if pairs <= size.pairs)
     size = replace(sizes[number], passes=max(sizes[number].passes, math.ceil(SEEN / pairs)))
+    if is_sharded(settings.training) or uses_deepspeed(settings.training):
+        size = replace(size, muon_learning_rate=None)  # it needs whole matrices
     if settings.training.hours is not None and size.dimensions().keys() <= choosable(settings):
         tokens = pairs * sum(map(_tokens, texts)) / max(len(texts), 1)
         size = size_within(settings, [*sizes[:number], size], tokens)
@@ -180,9 +183,14 @@ def adopt_choices(settings: Settings) -> None:
     recipe = RunFolder(settings.training.output_dir).recipe
     if wanted in ("none", "false", "no") or not recipe:
         return
-    names = choosable(settings)
-    if settings.training.hours is not None and recipe.get("hours") == settings.training.hours:
+    names, hours = choosable(settings), settings.training.hours
+    if hours is not None:
         names |= {"num_train_epochs"}
+        if hours != recipe.get("hours"):
+            logger.warning(
+                "hours is %g, but it counts from the start of a run. The resumed run keeps its %g passes.",
+                hours, recipe["num_train_epochs"],
+            )  # fmt: skip
     settings.update({name: recipe.get(name) for name in names})
 
 

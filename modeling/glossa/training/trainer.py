@@ -11,6 +11,7 @@ import torch
 from huggingface_hub import CommitInfo, HfApi
 from torch.utils.data import DataLoader
 from transformers import PreTrainedModel, PrinterCallback, Seq2SeqTrainer, TrainerCallback
+from transformers.trainer_pt_utils import LabelSmoother
 from transformers.trainer_utils import EvalLoopOutput
 
 from ..data.batching import TokenBatchSampler
@@ -22,7 +23,7 @@ from ..run_folder import RunFolder
 from .adapters import Adapters
 from .averaging import average_into
 from .cpu import StepWatch
-from .ema import WeightAverage
+from .ema import UpdateAverage, WeightAverage
 from .energy import EnergyMeter
 from .interrupts import SaveOnSignal
 from .monitoring import Speedometer, draw_fit_batches, measure_fit
@@ -66,6 +67,8 @@ class GlossaTrainer(Seq2SeqTrainer):
         self.train_collator = train_collator or self.data_collator
         # The model's own loss smooths the labels; the Trainer's smoother would remove them from its inputs.
         self.label_smoother = None
+        if model.config.model_type != "glossa":  # others neither smooth nor count the tokens of a step
+            self.compute_loss_func = LabelSmoother(args.label_smoothing_factor)
         if self.args.disable_tqdm:
             self.remove_callback(PrinterCallback)
             self.add_callback(ProgressLines())
@@ -79,7 +82,7 @@ class GlossaTrainer(Seq2SeqTrainer):
         self.average = None if decay is None else WeightAverage(self.model, decay)
         self.add_callback(_EpochOrder(self))
         if self.average is not None:
-            self.add_callback(_UpdateAverage(self.average))
+            self.add_callback(UpdateAverage(self.average))
         self.add_callback(SaveOnSignal(self))
         self.energy = EnergyMeter()
         self.add_callback(self.energy)
@@ -173,6 +176,7 @@ class GlossaTrainer(Seq2SeqTrainer):
         output = super().train(*args, **kwargs)
         if self.args.load_best_model_at_end and self.state.best_model_checkpoint is not None:
             return output  # the checkpoint's weights are averaged or merged already
+        self.optimizer.eval()  # type: ignore[attr-defined]
         if self.average is not None:
             self.average.exchange()
         if self.adapters is not None:
@@ -203,6 +207,9 @@ class GlossaTrainer(Seq2SeqTrainer):
             return super()._prepare_for_training(*args, **kwargs)
 
     def _maybe_log_save_evaluate(self, *args, **kwargs) -> None:
+        if self.control.should_save:
+            optimizer: Any = self.optimizer
+            optimizer.eval()  # a schedule-free one puts its average into the weights
         with nullcontext() if self.average is None else self.average.applied():
             super()._maybe_log_save_evaluate(*args, **kwargs)
 
@@ -369,16 +376,6 @@ class GlossaTrainer(Seq2SeqTrainer):
         tokens = real.sum()
         loss = torch.where(tokens > 0, outputs.loss * tokens, 0.0)  # a batch of repeated rows has none
         self._evaluation_sums += torch.stack([loss, right.sum(), tokens]).double().cpu()
-
-
-class _UpdateAverage(TrainerCallback):
-    """Adds the weights to the moving average after every step."""
-
-    def __init__(self, average: WeightAverage):
-        self.average = average
-
-    def on_step_end(self, args, state, control, **kwargs):
-        self.average.update(state.global_step)
 
 
 class _EpochOrder(TrainerCallback):
