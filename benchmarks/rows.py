@@ -123,7 +123,7 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         # The same from `longer`.
         "continued-longer": (
             "multi30k-en-de",
-            BF16 | FURTHER | {"init_from": "longer", "num_train_epochs": "8"},
+            BF16 | FURTHER | {"init_from": "longer", "num_train_epochs": "6"},
         ),
         # The weights of `continued`, trained further on the pairs themselves, with R-Drop.
         "fine-tuned": (
@@ -180,6 +180,6 @@ TEACHERS = {
     "diversified-r-drop": ("vocabulary-4k", "reverse-4k", "diversified"),
     "continued": ("vocabulary-4k", "reverse-4k", "diversified", "r-drop", "reverse"),
     "continued-less-dropout": ("glossa", "dropout-0.1", "reverse-less-dropout"),
-    "continued-longer": ("longer", "glossa", "reverse-less-dropout"),
+    "continued-longer": ("glossa", "reverse-less-dropout", "longer"),
     "continued-fr": ("r-drop-fr", "reverse-fr"),
 }

@@ -56,7 +56,7 @@ def test_error_rates_are_those_of_the_library(jiwer):
 
 
 def test_words_end_at_any_white_space(jiwer):
-    scores = chosen("wer", translations=["q", "Ça va\u00a0?"], references=[["A\u00a0B\u202fC D"], ["Ça va ?"]])
+    scores = chosen("wer", translations=["q", "Ça va\u00a0?"], references=[["A\u00a0B\u202fC\u00a0D"], ["Ça va ?"]])
     assert scores["single"]["wer"]["score"] == pytest.approx(100 * 4 / 7)  # all four words of the first, no other
 
 
