@@ -324,7 +324,7 @@ def test_a_validation_pair_longer_than_the_positions(tmp_path, tiny_settings, ti
     validation = tmp_path / "validation.tsv"
     validation.write_text("a k.\tk a!\n" + "a " * 300 + "\t" + "k " * 300 + "\nb l.\tl b!\n")
     changes = {"validation_path": validation, "position_embedding_type": positions, "max_steps": 5, "eval_steps": 5}
-    changes |= {"max_source_positions": 60, "max_target_positions": 60, "test_size": 0}
+    changes |= {"max_source_positions": 60, "max_target_positions": 60, "max_length": 60, "test_size": 0}
     run = RunFolder(train(parse_settings(tiny_settings(tmp_path / "run", **changes))))
     left_out = "validation: 1 of 3 pairs are longer than the positions of the model"
     assert (left_out in caplog.text) == (positions == "learned")
@@ -334,7 +334,7 @@ def test_a_validation_pair_longer_than_the_positions(tmp_path, tiny_settings, ti
 def test_validation_pairs_that_are_all_too_long(tmp_path, tiny_settings, documented):
     validation = tmp_path / "validation.tsv"
     validation.write_text("a " * 300 + "\t" + "k " * 300 + "\n")
-    changes = {"validation_path": validation, "position_embedding_type": "learned", "test_size": 0}
+    changes = {"validation_path": validation, "position_embedding_type": "learned", "max_length": 60, "test_size": 0}
     with pytest.raises(GlossaError, match="Every validation pair is longer") as error:
         train(parse_settings(tiny_settings(tmp_path / "run", max_source_positions=60, **changes)))
     documented("Training", error.value)
