@@ -97,7 +97,7 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "dropout-0.3-fr": ("multi30k-en-de", BF16 | MORE_DROPOUT | {"target_language": "fr"}),
         # Nearly as long as the published recipe.
         "longer": ("multi30k-en-de", BF16 | MORE_DROPOUT | {"num_train_epochs": "50"}),
-        # All other rows have a dropout of 0.3 too, except those named less-dropout.
+        # All other rows have a dropout of 0.3 too, except `continued-longer` and those named less-dropout.
         "vocabulary-4k": ("multi30k-en-de", FOUR_THOUSAND | MORE_DROPOUT),
         "r-drop": ("multi30k-en-de", R_DROP_LONG),
         "r-drop-fr": ("multi30k-en-de", R_DROP_LONG | {"target_language": "fr"}),
