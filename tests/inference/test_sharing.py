@@ -32,11 +32,13 @@ def test_results_are_merged_in_place(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [["--num_beams", "1", "2"], ["--force"]], ids=["translate", "force"])
+@pytest.mark.parametrize(
+    "options", [["--num_beams", "1", "2", "--n_bootstrap", "50"], ["--force"]], ids=["translate", "force"]
+)
 def test_two_processes_give_the_scores_of_one(tiny_run, tmp_path, capsys, options):
     report = tmp_path / "report.json"
     command = [str(tiny_run), "--split", "validation", *options]
-    command += ["--batch_tokens", "20", "--n_bootstrap", "50", "--output", str(report)]
+    command += ["--batch_tokens", "20", "--output", str(report)]
     main(command)
     one = capsys.readouterr().out, read(report)
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
