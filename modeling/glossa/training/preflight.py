@@ -93,7 +93,7 @@ def _check_metric(training: GlossaTrainingArguments) -> None:
 
 
 def _check_ignored(settings: Settings) -> None:
-    """Raise `GlossaError` for settings of which one would be ignored, or spoil the other."""
+    """Raise `GlossaError` for settings that would be ignored, or that do not work together."""
     training, start = settings.training, settings.translator.init_from
     if training.generation_num_beams not in (None, 1):
         raise GlossaError(

@@ -120,11 +120,11 @@ def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -
     sizes = ON_CPU if device == "cpu" else ON_GPU
     number = next(number for number, size in enumerate(sizes) if pairs <= size.pairs)
     size = replace(sizes[number], passes=max(sizes[number].passes, math.ceil(SEEN / pairs)))
-    if is_sharded(settings.training) or uses_deepspeed(settings.training):
-        size = replace(size, muon_learning_rate=None)  # it needs whole matrices
     if settings.training.hours is not None and size.dimensions().keys() <= choosable(settings):
         tokens = pairs * sum(map(_tokens, texts)) / max(len(texts), 1)
         size = size_within(settings, [*sizes[:number], size], tokens)
+    if is_sharded(settings.training) or uses_deepspeed(settings.training):
+        size = replace(size, muon_learning_rate=None)  # it needs whole matrices
     values = size.settings()
     if settings.training.hours is not None:
         # A share of the steps; at most a half, since 1 would be every step.

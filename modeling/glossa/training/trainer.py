@@ -176,7 +176,7 @@ class GlossaTrainer(Seq2SeqTrainer):
         output = super().train(*args, **kwargs)
         if self.args.load_best_model_at_end and self.state.best_model_checkpoint is not None:
             return output  # the checkpoint's weights are averaged or merged already
-        self.optimizer.eval()  # type: ignore[attr-defined]
+        self._finish_weights()
         if self.average is not None:
             self.average.exchange()
         if self.adapters is not None:
@@ -206,10 +206,14 @@ class GlossaTrainer(Seq2SeqTrainer):
         with embeddings_in_root(self.model) if self.is_fsdp_enabled else nullcontext():
             return super()._prepare_for_training(*args, **kwargs)
 
+    def _finish_weights(self) -> None:
+        """A schedule-free optimizer puts its average into the weights, as before an evaluation; others do nothing."""
+        optimizer: Any = self.optimizer
+        optimizer.eval()
+
     def _maybe_log_save_evaluate(self, *args, **kwargs) -> None:
         if self.control.should_save:
-            optimizer: Any = self.optimizer
-            optimizer.eval()  # a schedule-free one puts its average into the weights
+            self._finish_weights()
         with nullcontext() if self.average is None else self.average.applied():
             super()._maybe_log_save_evaluate(*args, **kwargs)
 
