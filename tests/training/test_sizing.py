@@ -177,15 +177,14 @@ def test_a_recipe_a_trained_model_and_pretraining_decide_everything(argv, tmp_pa
 @pytest.mark.parametrize("way", ["ACCELERATE_USE_FSDP", "ACCELERATE_USE_DEEPSPEED"])
 def test_muon_is_not_chosen_where_matrices_are_split(monkeypatch, way):
     assert chosen(30_000).training.muon_learning_rate == 2e-2
-    settings = parse_settings([])
+    settings, short = parse_settings([]), parse_settings(["--hours", "0.1"])
     monkeypatch.setenv(way, "true")
     choose_settings(settings, 30_000)
     assert (settings.training.muon_learning_rate, settings.training.learning_rate) == (None, 4e-3)
     # Nor with a smaller size, which fits into the hours.
     monkeypatch.setattr(sizing, "seconds_per_token", lambda settings, size: 1e-3 * size.width)
-    settings = parse_settings(["--hours", "0.1"])
-    choose_settings(settings, 200_000, ["a text"])
-    assert (settings.model.d_model, settings.training.muon_learning_rate) == (128, None)
+    choose_settings(short, 200_000, ["a text"])
+    assert (short.model.d_model, short.training.muon_learning_rate) == (128, None)
 
 
 def test_a_resumed_run_keeps_its_choice(tmp_path):
