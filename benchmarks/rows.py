@@ -167,6 +167,9 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "recipe": ("anki-en-fr", BF16),
         "six-passes": ("anki-en-fr", BF16 | SIX_PASSES),
         "random-split": ("anki-en-fr", BF16 | SIX_PASSES),
+        # The teachers of `further`, and its weights at the start.
+        "eight-passes": ("anki-en-fr", BF16 | {"num_train_epochs": "8"}),
+        "reverse": ("anki-en-fr", BF16 | {"source_language": "fr", "target_language": "en", "num_train_epochs": "7"}),
     },
 }
 # The row of a table with which its other rows are compared, by paired bootstrap.
