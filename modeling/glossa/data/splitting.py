@@ -141,8 +141,10 @@ def _hold_out(order, sizes, wanted: int, assigned, number: int) -> numpy.ndarray
 
 
 def _components(dataset: Dataset) -> numpy.ndarray:
-    """Component number of each pair, int32 (pairs,)."""
-    sources, targets = side_keys(dataset)
+    """Component number of each pair, int32 (pairs,), the same if the sides are swapped."""
+    # In one order: two models of opposite directions, of which one is the other's teacher, must not be trained on
+    # each other's held-out pairs.
+    sources, targets = sorted(side_keys(dataset), key=lambda keys: (len(numpy.unique(keys)), keys.min()))
     if "language" in dataset.column_names:
         keys, rows = numpy.unique(numpy.concatenate([sources, targets]), return_inverse=True)
         links = (numpy.ones(len(dataset), dtype=numpy.int8), (rows[: len(dataset)], rows[len(dataset) :]))
