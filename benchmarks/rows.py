@@ -31,6 +31,7 @@ CLASSIC = {  # the parts of multi30k-en-de-tiny
     "query_key_value_bias": "true",
     "attention_output_bias": "true",
 }
+TEACHER = BF16 | LESS_DROPOUT | {"batch_tokens": "2048", "gradient_accumulation_steps": "1"}
 EXPERTS = {"num_local_experts": "4", "num_experts_per_tok": "1"}
 # Tables of rows: a name, the recipe and the settings that differ from it; init_from is another row of the table.
 TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
@@ -167,9 +168,12 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "recipe": ("anki-en-fr", BF16),
         "six-passes": ("anki-en-fr", BF16 | SIX_PASSES),
         "random-split": ("anki-en-fr", BF16 | SIX_PASSES),
-        # The teachers of `further`, and its weights at the start.
-        "eight-passes": ("anki-en-fr", BF16 | {"num_train_epochs": "8"}),
-        "reverse": ("anki-en-fr", BF16 | {"source_language": "fr", "target_language": "en", "num_train_epochs": "7"}),
+        # The teachers of `further`, which starts with the weights of the first.
+        "five-passes": ("anki-en-fr", TEACHER | {"num_train_epochs": "5"}),
+        "reverse": (
+            "anki-en-fr",
+            TEACHER | {"num_train_epochs": "4", "source_language": "fr", "target_language": "en"},
+        ),
     },
 }
 # The row of a table with which its other rows are compared, by paired bootstrap.
