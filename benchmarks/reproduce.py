@@ -15,6 +15,7 @@ quickstart needs no file: its corpus is in the package.
 """
 
 import argparse
+import itertools
 import json
 import random
 import re
@@ -27,6 +28,8 @@ from typing import Any
 from glossa.cli.distill import main as distill
 from glossa.cli.export import main as export
 from glossa.cli.score import main as score
+from glossa.data.arguments import DataArguments
+from glossa.data.pairs import prepare_pairs
 from glossa.errors import GlossaError
 from glossa.run_folder import RunFolder
 from glossa.training.arguments import parse_settings
@@ -148,6 +151,8 @@ def row_data(arguments: argparse.Namespace, name: str, output: Path, seed: int) 
         raise GlossaError(f"Row {name} is not in {arguments.results}; give {option} to train it.")
     if name in RANDOM_SPLITS:
         return split_at_random(given, output.with_name(f"{output.name}-data"), seed)
+    if anki and name in TEACHERS:
+        return split_by_sentences(given, output.with_name(f"{output.name}-data"))
     if anki:
         return ["--data_path", str(given), "--report_to", "none"]
     changes = TABLES[arguments.table][name][1]
@@ -170,6 +175,23 @@ def split_at_random(archive: Path, folder: Path, seed: int) -> list[str]:
     return settings
 
 
+def split_by_sentences(archive: Path, folder: Path) -> list[str]:
+    """The settings for files in `folder`, made here, of Anki's pairs as its recipes split them.
+
+    Translations of the training pairs can be added to these files without touching the held-out ones.
+    """
+    pairs, _ = prepare_pairs(
+        DataArguments(dataset="anki", data_path=[str(archive)], source_language="en", target_language="fr")
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = ["--dataset", "files", "--report_to", "none"]
+    for part, split in {"validation": "validation", "test": "test", "data": "train"}.items():
+        file = folder / f"{split}.jsonl"
+        pairs[split].to_json(file, force_ascii=False)
+        settings += [f"--{part}_path", str(file)]
+    return settings
+
+
 def translate_pairs(original: list[str], teachers: list[Path], pairs: Path) -> Path:
     """The file of the training pairs, those of the settings `original`, and of their translations by the teachers.
 
@@ -180,9 +202,9 @@ def translate_pairs(original: list[str], teachers: list[Path], pairs: Path) -> P
         for teacher, engine in zip(teachers, engines, strict=True):
             if not engine.exists():
                 export([str(teacher), "--to", "ctranslate2", "--output", str(engine)])
-        first = original.index("--data_path")
+        files = itertools.takewhile(lambda word: word[:2] != "--", original[original.index("--data_path") + 1 :])
         options = ["--engine", "ctranslate2", "--num_beams", "5", "--with_original", "--output", str(pairs)]
-        distill([*map(str, engines), *options, *original[first : first + 3]])
+        distill([*map(str, engines), *options, "--data_path", *files])
     return pairs
 
 

@@ -174,6 +174,8 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
             "anki-en-fr",
             TEACHER | {"num_train_epochs": "4", "source_language": "fr", "target_language": "en"},
         ),
+        # The weights of `five-passes`, trained further on three times the pairs, less duplicates.
+        "further": ("anki-en-fr", BF16 | {"init_from": "five-passes", "num_train_epochs": "3"}),
     },
 }
 # The row of a table with which its other rows are compared, by paired bootstrap.
@@ -189,4 +191,5 @@ TEACHERS = {
     "continued-less-dropout": ("glossa", "dropout-0.1", "reverse-less-dropout"),
     "continued-longer": ("glossa", "reverse-less-dropout", "longer"),
     "continued-fr": ("r-drop-fr", "reverse-fr"),
+    "further": ("five-passes", "reverse"),
 }

@@ -68,6 +68,16 @@ def test_seed_order_and_sizes():
     assert len(split_by_component(pairs, 0, 0.001, seed=1)["test"]) == 1
 
 
+# With as many distinct sources as targets, and with fewer.
+@pytest.mark.parametrize("pairs", [[(f"s{number}", f"t{number}") for number in range(40)], [*CHAINED, ("x", "Z")]])
+def test_both_directions_hold_out_the_same_pairs(pairs):
+    reverse = [(target, source) for source, target in pairs]
+    for seed in range(4):
+        splits, mirrored = split_by_component(of(*pairs), 2, 2, seed), split_by_component(of(*reverse), 2, 2, seed)
+        for name, part in splits.items():
+            assert (part["source"], part["target"]) == (mirrored[name]["target"], mirrored[name]["source"])
+
+
 def test_one_pair_is_enough_to_train_on():
     splits = split_by_component(of(("a", "b"), ("c", "d"), ("e", "f")), 1, 1, 1)
     assert {name: len(part) for name, part in splits.items()} == {"train": 1, "validation": 1, "test": 1}
