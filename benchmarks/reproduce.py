@@ -15,7 +15,6 @@ quickstart needs no file: its corpus is in the package.
 """
 
 import argparse
-import itertools
 import json
 import random
 import re
@@ -28,8 +27,6 @@ from typing import Any
 from glossa.cli.distill import main as distill
 from glossa.cli.export import main as export
 from glossa.cli.score import main as score
-from glossa.data.arguments import DataArguments
-from glossa.data.pairs import prepare_pairs
 from glossa.errors import GlossaError
 from glossa.run_folder import RunFolder
 from glossa.training.arguments import parse_settings
@@ -118,16 +115,14 @@ def train_model(arguments: argparse.Namespace, name: str, seed: int) -> Path:
     if start := changes.get("init_from"):
         changes = changes | {"init_from": str(train_model(arguments, start, seed))}
     output = arguments.output_dir / arguments.table / f"{name}-{seed}"
-    original = row_data(arguments, name, output, seed)
-    settings = [recipe, *original]
+    settings = [recipe, *row_data(arguments, name, output, seed)]
     settings += [word for setting, value in changes.items() for word in (f"--{setting}", value)]
     settings += ["--seed", str(seed), "--output_dir", str(output), "--resume_from_checkpoint", "true"]
     if arguments.cpu_threads:
         settings += ["--cpu_threads", str(arguments.cpu_threads)]
     if name in TEACHERS:
         teachers = [train_model(arguments, teacher, seed) for teacher in TEACHERS[name]]
-        # The last of two equal settings counts.
-        settings += ["--data_path", str(translate_pairs(original, teachers, output.with_suffix(".jsonl")))]
+        settings += translated_data(teachers, output.with_suffix(".jsonl"))  # the last of two equal settings counts
     train(parse_settings(settings))
     return output
 
@@ -151,8 +146,6 @@ def row_data(arguments: argparse.Namespace, name: str, output: Path, seed: int) 
         raise GlossaError(f"Row {name} is not in {arguments.results}; give {option} to train it.")
     if name in RANDOM_SPLITS:
         return split_at_random(given, output.with_name(f"{output.name}-data"), seed)
-    if anki and name in TEACHERS:
-        return split_by_sentences(given, output.with_name(f"{output.name}-data"))
     if anki:
         return ["--data_path", str(given), "--report_to", "none"]
     changes = TABLES[arguments.table][name][1]
@@ -175,37 +168,21 @@ def split_at_random(archive: Path, folder: Path, seed: int) -> list[str]:
     return settings
 
 
-def split_by_sentences(archive: Path, folder: Path) -> list[str]:
-    """The settings for files in `folder`, made here, of Anki's pairs as its recipes split them.
+def translated_data(teachers: list[Path], pairs: Path) -> list[str]:
+    """The settings for the training pairs of the first teacher and their translations by all, in the file `pairs`.
 
-    Translations of the training pairs can be added to these files without touching the held-out ones.
-    """
-    pairs, _ = prepare_pairs(
-        DataArguments(dataset="anki", data_path=[str(archive)], source_language="en", target_language="fr")
-    )
-    folder.mkdir(parents=True, exist_ok=True)
-    settings = ["--dataset", "files", "--report_to", "none"]
-    for part, split in {"validation": "validation", "test": "test", "data": "train"}.items():
-        file = folder / f"{split}.jsonl"
-        pairs[split].to_json(file, force_ascii=False)
-        settings += [f"--{part}_path", str(file)]
-    return settings
-
-
-def translate_pairs(original: list[str], teachers: list[Path], pairs: Path) -> Path:
-    """The file of the training pairs, those of the settings `original`, and of their translations by the teachers.
-
-    It is made unless it is there.
+    It is made unless it is there. The held-out pairs are those of the first teacher.
     """
     if not pairs.exists():
         engines = [teacher.with_name(f"{teacher.name}-engine") for teacher in teachers]
         for teacher, engine in zip(teachers, engines, strict=True):
             if not engine.exists():
                 export([str(teacher), "--to", "ctranslate2", "--output", str(engine)])
-        files = itertools.takewhile(lambda word: word[:2] != "--", original[original.index("--data_path") + 1 :])
         options = ["--engine", "ctranslate2", "--num_beams", "5", "--with_original", "--output", str(pairs)]
-        distill([*map(str, engines), *options, "--data_path", *files])
-    return pairs
+        distill([*map(str, engines), *options, "--data_path", str(teachers[0])])
+    held_out = {split: RunFolder(teachers[0]).held_out_file(split) for split in ("validation", "test")}
+    paths = [word for split, file in held_out.items() for word in (f"--{split}_path", str(file))]
+    return ["--dataset", "files", "--data_path", str(pairs), *paths]
 
 
 def keep_result(path: Path, place: dict, commit: str, metrics: dict) -> None:

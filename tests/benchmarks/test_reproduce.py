@@ -16,11 +16,9 @@ from benchmarks.reproduce import (
     read_results,
     settings_of,
     split_at_random,
-    split_by_sentences,
     table_lines,
     write_table,
 )
-from glossa.data.pairs import prepare_pairs
 from glossa.errors import GlossaError
 from glossa.inference import translator
 from glossa.run_folder import RunFolder
@@ -76,18 +74,6 @@ def test_pairs_are_held_out_at_random(tmp_path, monkeypatch):
     assert sorted(shuffled) == sorted(lines) and shuffled != lines
     assert split_at_random(tmp_path / "fra-eng.zip", tmp_path / "split", seed=1) == settings
     assert Path(read.test_path[0]).read_text().splitlines() == parts[2]  # the seed decides
-
-
-def test_pairs_are_held_out_as_in_the_recipes(tmp_path):
-    lines = [f"source {name}\tcible {name}" for name in range(50)]
-    with zipfile.ZipFile(tmp_path / "fra-eng.zip", "w") as archive:
-        archive.writestr("fra.txt", "\n".join(lines))
-    settings = split_by_sentences(tmp_path / "fra-eng.zip", tmp_path / "split")
-    files = parse_settings(["anki-en-fr", *settings]).data
-    recipe = parse_settings(["anki-en-fr", "--data_path", str(tmp_path / "fra-eng.zip")]).data
-    (read, _), (expected, _) = prepare_pairs(files), prepare_pairs(recipe)
-    assert {split: len(part) for split, part in read.items()} == {"train": 40, "validation": 5, "test": 5}
-    assert all(part.to_list() == expected[split].to_list() for split, part in read.items())
 
 
 def test_a_result_counts_only_with_its_seed_and_todays_settings(arguments):
@@ -176,10 +162,12 @@ def test_a_row_is_trained_and_kept(tmp_path, monkeypatch, tiny_pairs, tiny_setti
     assert found["settings"]["teachers"] == "one"
     pairs = [json.loads(line) for line in (tmp_path / "tiny" / "two-1.jsonl").read_text().splitlines()]
     teacher = str(tmp_path / "tiny" / "one-1-engine")
-    assert len([pair for pair in pairs if pair["origin"] == "original"]) == 200
+    assert len([pair for pair in pairs if pair["origin"] == "original"]) == 160  # the rest is held out
     assert {pair["origin"] for pair in pairs} == {"original", teacher}
     (source,) = RunFolder(tmp_path / "tiny" / "two-1").data_report["sources"].values()
     assert source["read"] == len(pairs)
+    one, two = (RunFolder(tmp_path / "tiny" / f"{name}-1") for name in ("one", "two"))
+    assert two.load_held_out("test").to_list() == one.load_held_out("test").to_list()
 
     # A row that continues from the weights of the first, and is compared with it.
     reproduce.TABLES["tiny"]["three"] = (str(recipe), {"init_from": "one"})

@@ -130,6 +130,25 @@ def test_exported_teachers(tiny_run, tmp_path, monkeypatch):
         assert row[side] in texts
 
 
+def test_exported_teachers_of_a_run(tiny_run, tmp_path, capsys):
+    export_ctranslate2(load_model(tiny_run), load_tokenizer(tiny_run), tmp_path / "engine")
+    given = [str(tmp_path / "engine"), "--engine", "ctranslate2", "--data_path", str(tiny_run), "--with_original"]
+    distill.main([*given, "--output", str(tmp_path / "engine.jsonl")])
+    distill.main([str(tiny_run), "--with_original", "--num_beams", "1", "--output", str(tmp_path / "run.jsonl")])
+    by_engine, by_run = (
+        [row for row in written(tmp_path / f"{name}.jsonl") if row["origin"] == "original"]
+        for name in ("engine", "run")
+    )
+    assert by_engine == by_run and len(by_run) == 160
+    first, second = (line for line in capsys.readouterr().out.splitlines() if line.startswith("Train on them"))
+    held_out = " ".join(
+        f"--{split}_path {RunFolder(tiny_run).held_out_file(split)}" for split in ("validation", "test")
+    )
+    assert held_out in first and held_out in second
+    with pytest.raises(GlossaError, match="are for files of --data_path"):
+        distill.main([*given, "--source_column", "en", "--output", str(tmp_path / "other.jsonl")])
+
+
 def test_a_teacher_of_the_opposite_direction_makes_sources(tiny_run, tmp_path):
     back = reversed_copy(tiny_run, tmp_path / "back")
     text = tmp_path / "text.txt"

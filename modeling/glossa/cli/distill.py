@@ -1,8 +1,9 @@
 """Make training pairs with trained models: `glossa distill TEACHER [TEACHER ...] --output pairs.jsonl`.
 
-Each teacher translates the training pairs of the first teacher's run, or those of --data_path. A teacher of the same
-direction makes new targets: knowledge distillation, or with several teachers data diversification. A teacher of the
-opposite direction makes new sources: back-translation. Held-out pairs are never translated.
+Each teacher translates the training pairs of the first teacher's run, or those of --data_path: files, or the folder of
+another run. A teacher of the same direction makes new targets: knowledge distillation, or with several teachers data
+diversification. A teacher of the opposite direction makes new sources: back-translation. Held-out pairs of a run are
+never translated.
 
 With --text, the teachers translate text in one language: sources, or for teachers of the opposite direction targets.
 Give the direction of the model that you will train as --source_language and --target_language.
@@ -35,7 +36,9 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser = new_parser("distill", __doc__)
     parser.add_argument("teachers", nargs="+", metavar="TEACHER", help="folder of a run, or Hub name")
     parser.add_argument("--output", required=True, metavar="FILE.jsonl", help="file to write")
-    parser.add_argument("--data_path", nargs="+", help="pairs to translate (default: what the first run trained on)")
+    parser.add_argument("--data_path", nargs="+",
+                        help="files of pairs to translate, or the folder of a run: what it was trained on (default: "
+                             "the first teacher)")  # fmt: skip
     parser.add_argument("--text", nargs="+", metavar="FILE", help="text in one language to translate instead")
     parser.add_argument("--source_language", help="of the pairs (default: that of the first teacher)")
     parser.add_argument("--target_language", help="of the pairs (default: that of the first teacher)")
@@ -86,8 +89,8 @@ def check(arguments: argparse.Namespace) -> None:
         )
     if arguments.text_column and not arguments.text:
         raise GlossaError("--text_column is for a table in --text. Leave it out.")
-    if any(getattr(arguments, name) for name in COLUMNS) and not arguments.data_path:
-        raise GlossaError("--source_column and --target_column are for pairs of --data_path. Leave them out.")
+    if any(getattr(arguments, name) for name in COLUMNS) and (not arguments.data_path or find_run(arguments)):
+        raise GlossaError("--source_column and --target_column are for files of --data_path. Leave them out.")
     if arguments.text and (arguments.closest or arguments.with_original):
         raise GlossaError("--closest and --with_original need pairs, but --text is text in one language.")
     if arguments.sample and (arguments.num_beams or arguments.engine == "ctranslate2"):
@@ -99,6 +102,16 @@ def settings(arguments: argparse.Namespace) -> dict:
     return {name: value for name, value in vars(arguments).items() if name != "output"}
 
 
+def find_run(arguments: argparse.Namespace) -> str | None:
+    """The run whose training pairs are translated; None for files and texts."""
+    from ..run_folder import RunFolder
+
+    if arguments.data_path:
+        first, *others = arguments.data_path
+        return first if not others and RunFolder(first).recipe else None
+    return None if arguments.text else arguments.teachers[0]
+
+
 def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
     """The rows to translate, and their languages."""
     from ..data.arguments import DataArguments
@@ -108,7 +121,8 @@ def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
     from ..data.texts import prepare_texts
     from ..run_folder import RunFolder
 
-    first = arguments.teachers[0]
+    run = find_run(arguments)
+    first = run or arguments.teachers[0]
     own = load_languages(first)
     given = (getattr(arguments, name) for name in LANGUAGES)
     source, target = (settled_code(name) if name else code for name, code in zip(given, own, strict=True))
@@ -121,7 +135,7 @@ def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
         # Which side a text is depends on the teachers.
         return [(text, text) for text in texts["train"]["text"][:]], (source, target)
     recipe = RunFolder(first).recipe
-    if arguments.data_path:
+    if run is None:
         columns = {name: getattr(arguments, name) or recipe.get(name) for name in COLUMNS}
         pairs = load_pairs(DataArguments(**common, data_path=arguments.data_path, **columns))
     else:
@@ -222,12 +236,13 @@ def chunks(
 
 
 def held_out(arguments: argparse.Namespace, languages: tuple[str, str]) -> str:
-    """The settings that keep the held-out pairs of the first teacher's run."""
+    """The settings that keep the held-out pairs of the run whose training pairs were translated."""
     from ..run_folder import RunFolder
 
     found = [f"--source_language {languages[0]} --target_language {languages[1]} "]
-    for split in ("validation", "test"):
-        file = RunFolder(arguments.teachers[0]).held_out_file(split)
-        if file.is_file() and not arguments.data_path and not arguments.text:
+    run = find_run(arguments)
+    for split in ("validation", "test") if run else ():
+        file = RunFolder(run).held_out_file(split)
+        if file.is_file():
             found.append(f"--{split}_path {file} ")
     return "".join(found)
