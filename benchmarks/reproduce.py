@@ -177,7 +177,7 @@ def translated_data(teachers: list[Path], pairs: Path) -> list[str]:
         engines = [teacher.with_name(f"{teacher.name}-engine") for teacher in teachers]
         for teacher, engine in zip(teachers, engines, strict=True):
             if not engine.exists():
-                export([str(teacher), "--to", "ctranslate2", "--output", str(engine)])
+                export([str(teacher), "--to", "ctranslate2", "--quantization", "int8", "--output", str(engine)])
         options = ["--engine", "ctranslate2", "--num_beams", "5", "--with_original", "--output", str(pairs)]
         distill([*map(str, engines), *options, "--data_path", str(teachers[0])])
     held_out = {split: RunFolder(teachers[0]).held_out_file(split) for split in ("validation", "test")}
