@@ -122,7 +122,9 @@ def train_model(arguments: argparse.Namespace, name: str, seed: int) -> Path:
         settings += ["--cpu_threads", str(arguments.cpu_threads)]
     if name in TEACHERS:
         teachers = [train_model(arguments, teacher, seed) for teacher in TEACHERS[name]]
-        settings += translated_data(teachers, output.with_suffix(".jsonl"))  # the last of two equal settings counts
+        # The predefined splits of Multi30k have sentences in common, those of Anki have none. The last of two equal
+        # settings counts.
+        settings += translated_data(teachers, output.with_suffix(".jsonl"), exclude="anki" in arguments.table)
     train(parse_settings(settings))
     return output
 
@@ -168,10 +170,11 @@ def split_at_random(archive: Path, folder: Path, seed: int) -> list[str]:
     return settings
 
 
-def translated_data(teachers: list[Path], pairs: Path) -> list[str]:
+def translated_data(teachers: list[Path], pairs: Path, exclude: bool) -> list[str]:
     """The settings for the training pairs of the first teacher and their translations by all, in the file `pairs`.
 
-    It is made unless it is there. The held-out pairs are those of the first teacher.
+    It is made unless it is there. The held-out pairs are those of the first teacher. With `exclude`, translations
+    that happen to be held-out sentences are dropped.
     """
     if not pairs.exists():
         engines = [teacher.with_name(f"{teacher.name}-engine") for teacher in teachers]
@@ -180,9 +183,9 @@ def translated_data(teachers: list[Path], pairs: Path) -> list[str]:
                 export([str(teacher), "--to", "ctranslate2", "--quantization", "int8", "--output", str(engine)])
         options = ["--engine", "ctranslate2", "--num_beams", "5", "--with_original", "--output", str(pairs)]
         distill([*map(str, engines), *options, "--data_path", str(teachers[0])])
-    held_out = {split: RunFolder(teachers[0]).held_out_file(split) for split in ("validation", "test")}
-    paths = [word for split, file in held_out.items() for word in (f"--{split}_path", str(file))]
-    return ["--dataset", "files", "--data_path", str(pairs), *paths]
+    validation, test = (str(RunFolder(teachers[0]).held_out_file(split)) for split in ("validation", "test"))
+    settings = ["--dataset", "files", "--data_path", str(pairs), "--validation_path", validation, "--test_path", test]
+    return [*settings, "--exclude", validation, test] if exclude else settings
 
 
 def keep_result(path: Path, place: dict, commit: str, metrics: dict) -> None:

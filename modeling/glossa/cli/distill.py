@@ -236,13 +236,17 @@ def chunks(
 
 
 def held_out(arguments: argparse.Namespace, languages: tuple[str, str]) -> str:
-    """The settings that keep the held-out pairs of the run whose training pairs were translated."""
+    """The settings that keep the held-out pairs of the run whose training pairs were translated.
+
+    A translation may happen to be a held-out sentence, so pairs with one are excluded from training.
+    """
     from ..run_folder import RunFolder
 
-    found = [f"--source_language {languages[0]} --target_language {languages[1]} "]
     run = find_run(arguments)
-    for split in ("validation", "test") if run else ():
-        file = RunFolder(run).held_out_file(split)
-        if file.is_file():
-            found.append(f"--{split}_path {file} ")
+    files = {split: RunFolder(run).held_out_file(split) for split in ("validation", "test")} if run else {}
+    files = {split: file for split, file in files.items() if file.is_file()}
+    found = [f"--source_language {languages[0]} --target_language {languages[1]} "]
+    found += [f"--{split}_path {file} " for split, file in files.items()]
+    if files:
+        found.append(f"--exclude {' '.join(map(str, files.values()))} ")
     return "".join(found)
