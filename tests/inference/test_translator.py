@@ -195,6 +195,15 @@ def test_implausible_translations_are_searched_again(tokenizer):
     assert engine.calls == [(3, 2, 0), (2, 4, 3)]
 
 
+@pytest.mark.parametrize(("sampled", "answers"), [(False, ["Katze", "Hund"]), (True, ["Katze", "Tier", "Hund"])])
+def test_equal_texts_are_translated_once_but_drawn_each_on_its_own(tokenizer, sampled, answers):
+    engine = Scripted(answers)
+    engine.sampled = sampled
+    first, second, third = Translator(engine, tokenizer).best(["cat", "a dog", "cat"])
+    assert second == "Hund" and {first, third} == set(answers) - {"Hund"}
+    assert engine.calls == [(len(answers), 2, 0)]
+
+
 def test_every_translation_of_a_text_is_checked(tokenizer):
     engine = Scripted(["Der Hund frisst mit den anderen Hunden.", SOURCES[2], LOOP, ""])
     translator = Translator(engine, tokenizer, 4, 4, split_sentences=False)

@@ -164,7 +164,12 @@ class Translator:
         for row, (_, _, failure) in enumerate(prepared):
             if failure and self.on_error == "stop":
                 raise Untranslatable(failure, row)
-        translated = iter(self._translate_pieces([piece for pieces, _, _ in prepared for piece in pieces], progress))
+        pieces = [piece for pieces, _, _ in prepared for piece in pieces]
+        # Equal texts are translated once, but drawn at random each on its own.
+        keys = range(len(pieces)) if self.engine.sampled else pieces
+        distinct = dict(zip(keys, pieces, strict=True))
+        found = dict(zip(distinct, self._translate_pieces(list(distinct.values()), progress), strict=True))
+        translated = (found[key] for key in keys)
         results = []
         for text, (pieces, between, failure) in zip(texts, prepared, strict=True):
             results.append(_join([next(translated) for _ in pieces], between))
