@@ -164,10 +164,10 @@ class Translator:
         for row, (_, _, failure) in enumerate(prepared):
             if failure and self.on_error == "stop":
                 raise Untranslatable(failure, row)
-        pieces = [piece for pieces, _, _ in prepared for piece in pieces]
-        # Equal texts are translated once, but drawn at random each on its own.
-        keys = range(len(pieces)) if self.engine.sampled else pieces
-        distinct = dict(zip(keys, pieces, strict=True))
+        sentences = [piece for pieces, _, _ in prepared for piece in pieces]
+        # Equal ones are translated once, but drawn at random each on its own.
+        keys = range(len(sentences)) if self.engine.sampled else sentences
+        distinct = dict(zip(keys, sentences, strict=True))
         found = dict(zip(distinct, self._translate_pieces(list(distinct.values()), progress), strict=True))
         translated = (found[key] for key in keys)
         results = []
