@@ -49,10 +49,11 @@ def test_maps_are_the_attention_weights_of_the_model(translator):
 
 def test_tokens_and_their_words(translator):
     maps = attention_maps(*translator, "a k.", "k  a!")
-    assert "".join(maps.source[:-1]) == "ak." and maps.source[-1] == "</s>"
+    # A space that no merge has joined to its word is a token of its own, "Ġ", and belongs to the word after it.
+    assert "".join(maps.source[:-1]).replace("Ġ", "") == "ak." and maps.source[-1] == "</s>"
     assert maps.target_inputs[0] == "<s>" and maps.target_inputs[1:] == maps.target[:-1]
-    assert [word for word in maps.source_words if word is not None] == [0, 1, 1]
-    assert maps.source_words[-1] is None
+    first, *others, last = maps.source_words
+    assert first == 0 and set(others) == {1} and last is None
 
 
 def test_the_target_defaults_to_the_translation(translator):
