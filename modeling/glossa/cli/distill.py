@@ -103,7 +103,7 @@ def settings(arguments: argparse.Namespace) -> dict:
 
 
 def find_run(arguments: argparse.Namespace) -> str | None:
-    """The run whose training pairs are translated; None for files and texts."""
+    """The run whose training pairs are translated: in --data_path, or the first teacher. None for files and texts."""
     from ..run_folder import RunFolder
 
     if arguments.data_path:
