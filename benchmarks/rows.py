@@ -176,6 +176,8 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         ),
         # The weights of `five-passes`, trained further on three times the pairs, less duplicates.
         "further": ("anki-en-fr", BF16 | {"init_from": "five-passes", "num_train_epochs": "3.5"}),
+        # The same again from `further`, twice as long.
+        "further-again": ("anki-en-fr", BF16 | {"init_from": "further", "num_train_epochs": "7"}),
     },
 }
 # The row of a table with which its other rows are compared, by paired bootstrap.
@@ -192,4 +194,5 @@ TEACHERS = {
     "continued-longer": ("glossa", "reverse-less-dropout", "longer"),
     "continued-fr": ("r-drop-fr", "reverse-fr"),
     "further": ("five-passes", "reverse"),
+    "further-again": ("five-passes", "reverse"),
 }
