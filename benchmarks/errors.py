@@ -1,8 +1,9 @@
 """Where the translations of a run go wrong: `python -m benchmarks errors RUN SCORES.json`.
 
-SCORES.json is what `glossa score RUN --output SCORES.json` writes; its last way of decoding counts. Prints BLEU and
-chrF++ by the length of the source and by how often its rarest word occurs among the training sources, the translations
-that cannot be right, and the worst ones. Into French also: the sentences that address somebody as tu or as vous.
+SCORES.json is what `glossa score RUN --output SCORES.json` writes; its last way of decoding counts. Prints chrF,
+which unlike chrF++ counts no words; then BLEU and chrF++ by the length of the source and by how often its rarest word
+occurs among the training sources, the translations that cannot be right, and the worst ones. Into French also: the
+sentences that address somebody as tu or as vous.
 """
 
 import argparse
@@ -45,7 +46,8 @@ def run(arguments: argparse.Namespace) -> None:
     name, result = list(json.loads(arguments.scores.read_text(encoding="utf-8"))["results"].items())[-1]
     rows = list(zip(result["sources"], result["references"], result["translations"], strict=True))
     bleu = bleu_metric(bleu_tokenizer(settings.target_language, recipe.get("bleu_tokenizer", "auto")))
-    print(f"{len(rows):,} sources, {name}, against the first reference\n")
+    chrf = CHRF().corpus_score([row[2] for row in rows], [[row[1][0] for row in rows]])
+    print(f"{len(rows):,} sources, {name}, against the first reference, chrF {chrf.score:.2f}\n")
     print(by_group("words in the source", rows, lambda source: len(words(source)), LENGTHS, bleu))
     print(
         by_group(

@@ -1,8 +1,8 @@
 """What several runs are worth together: `python -m benchmarks seeds RUN RUN ...`.
 
 The runs have one vocabulary and one architecture, such as those of one recipe with other seeds. Scores each of them
-on the test pairs of the first, then their ensemble, which averages what they predict, and a model with the average of
-their weights.
+on held-out pairs of the first, then their ensemble, which averages what they predict, and a model with the average
+of their weights.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from glossa.training.averaging import average_into
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="+", help="folders of runs")
+    parser.add_argument("--split", choices=("validation", "test"), default="test", help="default: test")
     parser.add_argument("--num_beams", type=int, default=1, help="default: 1")
 
 
@@ -29,7 +30,7 @@ def run(arguments: argparse.Namespace) -> None:
     models = {path: load_model(path) for path in runs}
     models |= {"ensemble": load_models(runs)[0], "average of the weights": averaged}
     first = RunFolder(runs[0])
-    pairs = first.load_held_out("test")
+    pairs = first.load_held_out(arguments.split)
     tokenize = bleu_tokenizer(str(load_languages(runs[0])[1]), first.recipe.get("bleu_tokenizer", "auto"))
     results = {}
     for name, model in models.items():

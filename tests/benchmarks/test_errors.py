@@ -4,7 +4,7 @@ import json
 from collections import Counter
 
 import pytest
-from sacrebleu.metrics import BLEU
+from sacrebleu.metrics import BLEU, CHRF
 
 from benchmarks import errors
 from benchmarks.__main__ import main
@@ -75,6 +75,8 @@ def test_a_report_of_a_run(tiny_run, tmp_path, capsys):
     score.main([str(tiny_run), "--num_beams", "1", "--n_bootstrap", "0", "--output", str(file)])
     main(["errors", str(tiny_run), str(file), "--worst", "1"])
     printed = capsys.readouterr().out
-    sources = len(json.loads(file.read_text())["results"]["greedy"]["sources"])
-    assert f"{sources:,} sources, greedy" in printed
+    result = json.loads(file.read_text())["results"]["greedy"]
+    chrf = CHRF(word_order=0).corpus_score(result["translations"], [[found[0] for found in result["references"]]])
+    sources = f"{len(result['sources']):,} sources"
+    assert f"{sources}, greedy, against the first reference, chrF {chrf.score:.2f}\n" in printed
     assert "words in the source" in printed and "training sentences with the rarest word" in printed
