@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from glossa.cli import score as score_command
 from glossa.cli import translate
@@ -13,6 +14,7 @@ from glossa.data.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
 from glossa.inference.ensemble import Ensemble
 from glossa.inference.forced import ForcedScore, Reranker, force, perplexity
+from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Engine, Translation, Translator
 
 TEXTS = ["a k.", "b l. c m. d n.", "e", "f o."]
@@ -58,7 +60,7 @@ class FixedReranker:
     def __init__(self, values):
         self.values = values
 
-    def log_probabilities(self, sources, targets, batch_tokens):
+    def log_probabilities(self, sources, targets, batch_tokens, shared):
         return [self.values[target] for target in targets]
 
 
@@ -146,6 +148,32 @@ def test_the_commands_take_several_models(tiny_run, tmp_path, capsys, documented
         with pytest.raises(GlossaError) as error:
             command(translate, *refused)
         documented("Translating and scoring", error.value)
+
+
+def test_scores_of_what_both_models_find_probable(tiny_run, tmp_path, documented):
+    other = tmp_path / "other"
+    shutil.copytree(tiny_run, other, ignore=shutil.ignore_patterns("checkpoint-*"))
+    weights = load_file(other / "model.safetensors")
+    save_file({name: -weight for name, weight in weights.items()}, other / "model.safetensors", {"format": "pt"})
+    reranked = ("--rerank", other, "--num_beams")
+    command(score_command, tiny_run, *reranked, 1, 4, "--n_bootstrap", 0, "--output", tmp_path / "scores.json")
+    results = json.loads((tmp_path / "scores.json").read_text())["results"]
+    greedy, found = results["greedy"]["translations"], results["beam 4"]["translations"]
+
+    model, tokenizer = load_model(str(tiny_run)), load_tokenizer(str(tiny_run))
+    sources = results["beam 4"]["sources"]
+    assert greedy == Translator(model, tokenizer, 1).best(sources)
+    lists = Translator(model, tokenizer, 4, 4, scores=True).translate(sources)
+    for source, translations, chosen in zip(sources, lists, found, strict=True):
+        texts = [translation.text for translation in translations]
+        second = force(load_model(str(other)), tokenizer, [source] * 4, texts)
+        sums = [first.score + found.log_probability for first, found in zip(translations, second, strict=True)]
+        assert chosen == texts[sums.index(max(sums))]
+    assert found != [translations[0].text for translations in lists]
+
+    with pytest.raises(GlossaError) as error:
+        command(score_command, tiny_run, *reranked, 1)
+    documented("Translating and scoring", str(error.value).replace(str(tiny_run), "MODEL"))
 
 
 def test_a_reranker_needs_the_same_languages(tiny_run, tmp_path, documented):

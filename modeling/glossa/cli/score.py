@@ -4,6 +4,9 @@ Prints BLEU, chrF++ and TER with 95% bootstrap intervals and sacreBLEU's signatu
 the first reference of each source, and against all of them where some source has several. `--baseline OTHER` also
 tests whether the difference to another model could be chance, by paired bootstrap of BLEU, chrF++ and TER.
 
+With --rerank OTHER, a search with N beams gives N translations. The best of them by the sum of both models'
+log-probabilities is scored. OTHER may translate in the opposite direction.
+
 Several models translate together: each token is chosen by the mean of their log-probabilities. `--force` does not
 translate; it prints the perplexity of the references.
 
@@ -19,6 +22,7 @@ from typing import TYPE_CHECKING
 from ..errors import GlossaError
 from ..inference.loading import check_name, choose_language, load_languages, load_targets, load_tokenizer
 from . import finite, new_parser, whole
+from .translate import load_reranker
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -27,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 COLUMNS = ("source_column", "target_column")
 RESAMPLES = 1000  # sacreBLEU's default
-SEARCH = ("baseline", "num_beams", "length_penalty", "metrics", "comet", "n_bootstrap")  # not for --force
+SEARCH = ("baseline", "num_beams", "length_penalty", "rerank", "metrics", "comet", "n_bootstrap")  # not for --force
 METRICS = ("bleu", "chrf", "ter", "rouge", "cer", "wer")
 
 
@@ -46,6 +50,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--num_beams", type=whole(1), nargs="+", help="beams (default: 1 and the model's own)")
     meaning = "divide beam scores by the length to the power of each X in turn (default: the model's own)"
     parser.add_argument("--length_penalty", type=finite, nargs="+", metavar="X", help=meaning)
+    meaning = "with beams, rank the translations with this model too (--baseline is not reranked)"
+    parser.add_argument("--rerank", metavar="OTHER", help=meaning)
     parser.add_argument("--batch_tokens", type=whole(1), default=4096, help="source tokens per batch (default: 4096)")
     meaning = f"resamples for intervals, 0 for none (default: {RESAMPLES})"
     parser.add_argument("--n_bootstrap", type=whole(0), help=meaning)
@@ -62,8 +68,9 @@ def parse(argv: list[str]) -> argparse.Namespace:
 
 def check(arguments: argparse.Namespace) -> None:
     """Raise `GlossaError` for a model or folder that is missing, and for options that contradict each other."""
-    for name in [*arguments.models, *([arguments.baseline] if arguments.baseline else [])]:
-        check_name(name)
+    for name in [*arguments.models, arguments.baseline, arguments.rerank]:
+        if name is not None:
+            check_name(name)
     if arguments.output and not Path(arguments.output).parent.is_dir():
         raise GlossaError(f"{arguments.output}: there is no folder {Path(arguments.output).parent}. Make it first.")
     for name in SEARCH if arguments.force else ():
@@ -142,8 +149,9 @@ def score(arguments: argparse.Namespace, pairs: "Dataset", tokenize: str) -> dic
     from ..evaluation.metrics import paired_bootstrap
     from ..evaluation.scoring import score_translators
 
-    results = score_translators(load(arguments.models, arguments), pairs, tokenize, arguments.n_bootstrap)
-    report: dict = {"model": " ".join(arguments.models)}
+    translators = load(arguments.models, arguments, arguments.rerank)
+    results = score_translators(translators, pairs, tokenize, arguments.n_bootstrap)
+    report: dict = {"model": " ".join(arguments.models), "rerank": arguments.rerank}
     report["results"] = results = choose_scores(results, arguments.metrics, tokenize, arguments.n_bootstrap)
     if arguments.baseline:
         others = score_translators(load([arguments.baseline], arguments), pairs, tokenize, arguments.n_bootstrap)
@@ -232,24 +240,28 @@ def show_forced(report: dict) -> None:
     print(f"log-probability {total:.2f}, {total / tokens:.4f} a token; perplexity {report['perplexity']:.3f}")
 
 
-def load(names: list[str], arguments: argparse.Namespace) -> list:
-    """A translator for each number of beams, and with beams for each length penalty."""
+def load(names: list[str], arguments: argparse.Namespace, other: str | None = None) -> list:
+    """A translator for each number of beams, and with beams for each length penalty; `other` reranks those."""
     from ..inference.ensemble import load_models
     from ..inference.translator import GenerateEngine, Translator
 
     model, tokenizer = load_models(names, "auto", _language(names[0], arguments))
     beams = arguments.num_beams or sorted({1, model.generation_config.num_beams or 1})
     penalties = arguments.length_penalty or [None]
-    if arguments.length_penalty and max(beams) == 1:
-        raise GlossaError(
-            f"--length_penalty needs beam search, but {names[0]} is scored with greedy search. Give --num_beams 5."
-        )
+    for name in ("length_penalty", "rerank"):
+        if getattr(arguments, name) and max(beams) == 1:
+            raise GlossaError(
+                f"--{name} needs beam search, but {names[0]} is scored with greedy search. Give --num_beams 5."
+            )
+    reranker = load_reranker(names[0], other, _language(names[0], arguments)) if other else None
     translators = []
     for beam in beams:
         for penalty in penalties if beam > 1 else [None]:
             engine = GenerateEngine(model, tokenizer)
             engine.length_penalty = penalty
-            translators.append(Translator(engine, tokenizer, beam, batch_tokens=arguments.batch_tokens, shared=True))
+            second = reranker if beam > 1 else None
+            options: dict = {"num_return_sequences": beam if second else 1, "reranker": second, "shared": True}
+            translators.append(Translator(engine, tokenizer, beam, batch_tokens=arguments.batch_tokens, **options))
     return translators
 
 

@@ -89,8 +89,10 @@ class Reranker:
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, reverse: bool = False):
         self.model, self.tokenizer, self.reverse = model, tokenizer, reverse
 
-    def log_probabilities(self, sources: list[str], targets: list[str], batch_tokens: int = 4096) -> list[float]:
-        """Of each pair, in nats."""
+    def log_probabilities(
+        self, sources: list[str], targets: list[str], batch_tokens: int = 4096, shared: bool = False
+    ) -> list[float]:
+        """Of each pair, in nats. The last two arguments are those of [`force`]."""
         given, scored = (targets, sources) if self.reverse else (sources, targets)
-        scores = force(self.model, self.tokenizer, given, scored, batch_tokens)
+        scores = force(self.model, self.tokenizer, given, scored, batch_tokens, shared)
         return [score.log_probability for score in scores]

@@ -228,7 +228,7 @@ class Translator:
         """`found` with each list sorted by both models; blank translations, which fill up a list, stay last."""
         sources = [piece for piece, translations in zip(pieces, found, strict=True) for _ in translations]
         targets = [translation.text for translations in found for translation in translations]
-        second = iter(reranker.log_probabilities(sources, targets, self.batch_tokens))
+        second = iter(reranker.log_probabilities(sources, targets, self.batch_tokens, self.shared))
         ranked = []
         for translations in found:
             keys = [(bool(each.text), (each.score or 0.0) + next(second)) for each in translations]
