@@ -33,10 +33,13 @@ def test_results_are_merged_in_place(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "options", [["--num_beams", "1", "2", "--n_bootstrap", "50"], ["--force"]], ids=["translate", "force"]
+    "options",
+    [["--num_beams", "1", "2", "--rerank", "RUN", "--n_bootstrap", "50"], ["--force"]],
+    ids=["translate", "force"],
 )
 def test_two_processes_give_the_scores_of_one(tiny_run, tmp_path, capsys, options):
     report = tmp_path / "report.json"
+    options = [str(tiny_run) if option == "RUN" else option for option in options]
     command = [str(tiny_run), "--split", "validation", *options]
     command += ["--batch_tokens", "20", "--output", str(report)]
     main(command)
