@@ -108,6 +108,8 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         # About as many steps as `dropout-0.3`, on three times the pairs.
         "diversified": ("multi30k-en-de", BF16 | MORE_DROPOUT | {"num_train_epochs": "10"}),
         "diversified-2k": ("multi30k-en-de", MORE_DROPOUT | {"vocab_size": "2000", "num_train_epochs": "10"}),
+        # As many steps as in twelve passes, on the pairs and their translations by a better model.
+        "distilled": ("multi30k-en-de", SHORT | {"num_train_epochs": "6"}),
         # With R-Drop, on four times the pairs.
         "diversified-r-drop": ("multi30k-en-de", BF16 | R_DROP | MORE_DROPOUT | {"num_train_epochs": "8"}),
         # The weights of `r-drop`, trained further on six times the pairs.
@@ -188,6 +190,7 @@ RANDOM_SPLITS = {"random-split"}
 TEACHERS = {
     "diversified": ("vocabulary-4k", "reverse-4k"),
     "diversified-2k": ("vocabulary-4k", "reverse-4k"),
+    "distilled": ("longer",),
     "diversified-r-drop": ("vocabulary-4k", "reverse-4k", "diversified"),
     "continued": ("vocabulary-4k", "reverse-4k", "diversified", "r-drop", "reverse"),
     "continued-less-dropout": ("glossa", "dropout-0.1", "reverse-less-dropout"),
