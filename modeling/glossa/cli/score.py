@@ -248,8 +248,8 @@ def load(names: list[str], arguments: argparse.Namespace, other: str | None = No
     model, tokenizer = load_models(names, "auto", _language(names[0], arguments))
     beams = arguments.num_beams or sorted({1, model.generation_config.num_beams or 1})
     penalties = arguments.length_penalty or [None]
-    for name in ("length_penalty", "rerank"):
-        if getattr(arguments, name) and max(beams) == 1:
+    for name, given in (("length_penalty", arguments.length_penalty), ("rerank", other)):
+        if given and max(beams) == 1:
             raise GlossaError(
                 f"--{name} needs beam search, but {names[0]} is scored with greedy search. Give --num_beams 5."
             )
