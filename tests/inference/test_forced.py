@@ -161,12 +161,12 @@ def test_scores_of_what_both_models_find_probable(tiny_run, tmp_path, documented
     greedy, found = results["greedy"]["translations"], results["beam 4"]["translations"]
 
     model, tokenizer = load_model(str(tiny_run)), load_tokenizer(str(tiny_run))
-    sources = results["beam 4"]["sources"]
+    second_model, sources = load_model(str(other)), results["beam 4"]["sources"]
     assert greedy == Translator(model, tokenizer, 1).best(sources)
     lists = Translator(model, tokenizer, 4, 4, scores=True).translate(sources)
     for source, translations, chosen in zip(sources, lists, found, strict=True):
         texts = [translation.text for translation in translations]
-        second = force(load_model(str(other)), tokenizer, [source] * 4, texts)
+        second = force(second_model, tokenizer, [source] * 4, texts)
         sums = [first.score + found.log_probability for first, found in zip(translations, second, strict=True)]
         assert chosen == texts[sums.index(max(sums))]
     assert found != [translations[0].text for translations in lists]
