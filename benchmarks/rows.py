@@ -180,6 +180,11 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "further": ("anki-en-fr", BF16 | {"init_from": "five-passes", "num_train_epochs": "3.5"}),
         # The same again from `further`, longer.
         "further-again": ("anki-en-fr", BF16 | {"init_from": "further", "num_train_epochs": "6"}),
+        # Longer still, with more dropout.
+        "further-dropout-0.2": (
+            "anki-en-fr",
+            BF16 | {"init_from": "further-again", "dropout": "0.2", "num_train_epochs": "6"},
+        ),
     },
 }
 # The row of a table with which its other rows are compared, by paired bootstrap.
@@ -198,4 +203,5 @@ TEACHERS = {
     "continued-fr": ("r-drop-fr", "reverse-fr"),
     "further": ("five-passes", "reverse"),
     "further-again": ("five-passes", "reverse"),
+    "further-dropout-0.2": ("five-passes", "reverse"),
 }
