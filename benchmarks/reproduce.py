@@ -15,12 +15,14 @@ quickstart needs no file: its corpus is in the package.
 """
 
 import argparse
+import gzip
 import json
 import random
 import re
 import subprocess
 import zipfile
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +35,12 @@ from glossa.training.arguments import parse_settings
 from glossa.training.catalog import read_recipe
 from glossa.training.run import train
 
-from .rows import BASELINES, RANDOM_SPLITS, TABLES, TEACHERS
+from .rows import BACK_TRANSLATED, BASELINES, RANDOM_SPLITS, TABLES, TEACHERS
 from .timing import machine, table
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "results.md"
+FILES = {"data": "train", "validation": "val", "test": "test_2016_flickr"}  # of Multi30k, by the name of the setting
 HELD_OUT = 1_650  # pairs of each held-out split at random: a hundredth, as in Glossa's own split
 
 
@@ -122,9 +125,13 @@ def train_model(arguments: argparse.Namespace, name: str, seed: int) -> Path:
         settings += ["--cpu_threads", str(arguments.cpu_threads)]
     if name in TEACHERS:
         teachers = [train_model(arguments, teacher, seed) for teacher in TEACHERS[name]]
-        # The predefined splits of Multi30k have sentences in common, those of Anki have none. The last of two equal
-        # settings counts.
-        settings += translated_data(teachers, output.with_suffix(".jsonl"), exclude="anki" in arguments.table)
+        pairs = output.with_suffix(".jsonl")
+        if name in BACK_TRANSLATED:
+            settings += back_translated_data(arguments.multi30k, *teachers, pairs)
+        else:
+            # The predefined splits of Multi30k have sentences in common, those of Anki have none. The last of two
+            # equal settings counts.
+            settings += translated_data(teachers, pairs, exclude="anki" in arguments.table)
     train(parse_settings(settings))
     return output
 
@@ -152,7 +159,8 @@ def row_data(arguments: argparse.Namespace, name: str, output: Path, seed: int) 
         return ["--data_path", str(given), "--report_to", "none"]
     changes = TABLES[arguments.table][name][1]
     languages = changes.get("source_language", "en"), changes.get("target_language", "de")
-    return data_settings(given, *languages, "cased" in arguments.table)
+    splits = ("validation", "test") if name in BACK_TRANSLATED else FILES
+    return data_settings(given, *languages, "cased" in arguments.table, splits)
 
 
 def split_at_random(archive: Path, folder: Path, seed: int) -> list[str]:
@@ -177,15 +185,37 @@ def translated_data(teachers: list[Path], pairs: Path, exclude: bool) -> list[st
     that happen to be held-out sentences are dropped.
     """
     if not pairs.exists():
-        engines = [teacher.with_name(f"{teacher.name}-engine") for teacher in teachers]
-        for teacher, engine in zip(teachers, engines, strict=True):
-            if not engine.exists():
-                export([str(teacher), "--to", "ctranslate2", "--quantization", "int8", "--output", str(engine)])
-        options = ["--engine", "ctranslate2", "--num_beams", "5", "--with_original", "--output", str(pairs)]
-        distill([*map(str, engines), *options, "--data_path", str(teachers[0])])
+        translate_pairs(teachers, pairs, "--with_original", "--data_path", str(teachers[0]))
     validation, test = (str(RunFolder(teachers[0]).held_out_file(split)) for split in ("validation", "test"))
     settings = ["--dataset", "files", "--data_path", str(pairs), "--validation_path", validation, "--test_path", test]
     return [*settings, "--exclude", validation, test] if exclude else settings
+
+
+def back_translated_data(folder: Path, teacher: Path, pairs: Path) -> list[str]:
+    """The settings for two sources: the training pairs of `teacher`, and the file `pairs`, made unless it is there.
+
+    The teacher translates from German to English. It translates the German training sentences that it was not trained
+    on, and the translations are sources with the tag of Caswell et al. (2019).
+    """
+    files = [text_file(folder, "data", side) for side in ("en", "de")]
+    limit = RunFolder(teacher).recipe["max_train_samples"]
+    if not pairs.exists():
+        texts = pairs.with_suffix(".de")
+        with gzip.open(files[1], "rt", encoding="utf-8") as lines:
+            texts.write_text("".join(islice(lines, limit, None)), encoding="utf-8")
+        translate_pairs([teacher], pairs, "--text", str(texts), "--source_language", "en", "--target_language", "de")
+    sources = [{"data_path": files, "max_train_samples": limit}, {"data_path": [str(pairs)], "tag": "<bt> "}]
+    return ["--dataset", "sources", "--sources", json.dumps(sources)]
+
+
+def translate_pairs(teachers: list[Path], pairs: Path, *options: str) -> None:
+    """Write the translations by all teachers, as engines of 8 bits beside them, to the file `pairs`."""
+    engines = [teacher.with_name(f"{teacher.name}-engine") for teacher in teachers]
+    for teacher, engine in zip(teachers, engines, strict=True):
+        if not engine.exists():
+            export([str(teacher), "--to", "ctranslate2", "--quantization", "int8", "--output", str(engine)])
+    search = ["--engine", "ctranslate2", "--num_beams", "5"]
+    distill([*map(str, engines), *search, "--output", str(pairs), *options])
 
 
 def keep_result(path: Path, place: dict, commit: str, metrics: dict) -> None:
@@ -200,14 +230,20 @@ def keep_result(path: Path, place: dict, commit: str, metrics: dict) -> None:
     path.write_text(json.dumps([*others, result], indent=1) + "\n", encoding="utf-8")
 
 
-def data_settings(folder: Path, source: str, target: str, cased: bool = False) -> list[str]:
+def data_settings(
+    folder: Path, source: str, target: str, cased: bool = False, splits: Iterable[str] = FILES
+) -> list[str]:
     """The settings of `glossa train` for the files of `folder`: text as the literature scores it, or as it is."""
-    names = {"data": "train", "validation": "val", "test": "test_2016_flickr"}
     settings = ["--dataset", "files", "--source_language", source, "--target_language", target, "--report_to", "none"]
-    for setting, name in names.items():
-        path = folder / name if cased else folder / "tok" / f"{name}.lc.norm.tok"
-        settings += [f"--{setting}_path", *(f"{path}.{side}.gz" for side in (source, target))]
+    for split in splits:
+        settings += [f"--{split}_path", *(text_file(folder, split, side, cased) for side in (source, target))]
     return settings if cased else [*settings, "--bleu_tokenizer", "none"]
+
+
+def text_file(folder: Path, split: str, language: str, cased: bool = False) -> str:
+    """The file of a split of Multi30k in one language."""
+    path = folder / FILES[split] if cased else folder / "tok" / f"{FILES[split]}.lc.norm.tok"
+    return f"{path}.{language}.gz"
 
 
 def table_lines(arguments: argparse.Namespace) -> str:

@@ -12,7 +12,8 @@ TWO_PASSES = {"num_train_epochs": "2"}
 SIX_PASSES = {"num_train_epochs": "6"}
 PLAIN_SIX = MORE_DROPOUT | SIX_PASSES
 SIX = FOUR_THOUSAND | PLAIN_SIX
-FEW = BF16 | MORE_DROPOUT | {"max_train_samples": "10000", "num_train_epochs": "24", "warmup_steps": "0.1"}
+FEW_STEPS = BF16 | MORE_DROPOUT | {"num_train_epochs": "24", "warmup_steps": "0.1"}
+FEW = FEW_STEPS | {"max_train_samples": "10000"}
 FEWER = FEW | {"max_train_samples": "2500", "num_train_epochs": "40"}
 LOW = SIX | {"muon_learning_rate": "1e-2"}  # lower than the recipe's
 FURTHER = {"learning_rate": "2e-3", "muon_learning_rate": "1e-2"}  # half of the recipe's
@@ -152,6 +153,10 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "2500-pairs": ("multi30k-en-de", FEWER | {"vocab_size": "4000"}),
         "2500-pairs-1k": ("multi30k-en-de", FEWER | {"vocab_size": "1000"}),
         "2500-pairs-longer": ("multi30k-en-de", FEWER | {"vocab_size": "4000", "num_train_epochs": "120"}),
+        # German to English on the 10,000 pairs, and English to German on these and the back-translations by `reverse`
+        # of the German side of all further pairs, in about as many steps as `vocabulary-8k`.
+        "reverse": ("multi30k-en-de", FEW | REVERSE | LESS_DROPOUT),
+        "back-translated": ("multi30k-en-de", FEW_STEPS | {"num_train_epochs": "8"}),
     },
     "multi30k-cased": {
         "glossa": ("multi30k-en-de", {}),
@@ -187,6 +192,8 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         ),
     },
 }
+# Rows of [`TEACHERS`] whose teacher, of the opposite direction, translates the targets that it was not trained on.
+BACK_TRANSLATED = {"back-translated"}
 # The row of a table with which its other rows are compared, by paired bootstrap.
 BASELINES = {"means": "plain", "short-means": "plain"}
 # Rows with pairs held out at random, so that held-out sentences also occur in training.
@@ -201,6 +208,7 @@ TEACHERS = {
     "continued-less-dropout": ("glossa", "dropout-0.1", "reverse-less-dropout"),
     "continued-longer": ("glossa", "reverse-less-dropout", "longer"),
     "continued-fr": ("r-drop-fr", "reverse-fr"),
+    "back-translated": ("reverse",),
     "further": ("five-passes", "reverse"),
     "further-again": ("five-passes", "reverse"),
     "further-dropout-0.2": ("five-passes", "reverse"),

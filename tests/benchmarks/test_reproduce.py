@@ -1,5 +1,6 @@
 """Tables of results: which rows are trained, what is kept of them, and what the page shows."""
 
+import gzip
 import json
 import re
 import zipfile
@@ -11,6 +12,7 @@ import pytest
 from benchmarks import reproduce
 from benchmarks.__main__ import main
 from benchmarks.reproduce import (
+    back_translated_data,
     data_settings,
     find_result,
     read_results,
@@ -19,6 +21,8 @@ from benchmarks.reproduce import (
     table_lines,
     write_table,
 )
+from glossa.cli import distill
+from glossa.data.mixture import sources_of
 from glossa.errors import GlossaError
 from glossa.inference import translator
 from glossa.run_folder import RunFolder
@@ -74,6 +78,33 @@ def test_pairs_are_held_out_at_random(tmp_path, monkeypatch):
     assert sorted(shuffled) == sorted(lines) and shuffled != lines
     assert split_at_random(tmp_path / "fra-eng.zip", tmp_path / "split", seed=1) == settings
     assert Path(read.test_path[0]).read_text().splitlines() == parts[2]  # the seed decides
+
+
+def test_only_targets_that_the_teacher_has_not_seen_are_back_translated(tmp_path, monkeypatch):
+    (tmp_path / "tok").mkdir()
+    for side in ("en", "de"):
+        with gzip.open(tmp_path / "tok" / f"train.lc.norm.tok.{side}.gz", "wt") as file:
+            file.writelines(f"{side} {number}\n" for number in range(5))
+    (tmp_path / "reverse-1").mkdir()
+    (tmp_path / "reverse-1" / "recipe.yaml").write_text("max_train_samples: 2\n")
+    pairs, calls = tmp_path / "back-translated-1.jsonl", []
+    monkeypatch.setattr(reproduce, "export", lambda options: calls.append(options))
+    monkeypatch.setattr(reproduce, "distill", lambda options: (calls.append(options), pairs.touch()))
+    settings = back_translated_data(tmp_path, tmp_path / "reverse-1", pairs)
+    assert calls[0][:3] == [str(tmp_path / "reverse-1"), "--to", "ctranslate2"]
+    options = distill.parse(calls[1])
+    assert Path(options.text[0]).read_text() == "de 2\nde 3\nde 4\n"
+    assert (options.teachers, options.tag, options.output) == ([str(tmp_path / "reverse-1-engine")], "", str(pairs))
+    held_out = data_settings(tmp_path, "en", "de", splits=("validation", "test"))
+    read = parse_settings(["multi30k-en-de", *held_out, *settings]).data
+    original, translated = sources_of(read)
+    assert (original.settings.max_train_samples, original.tag) == (2, "")
+    assert original.settings.data_path == [
+        str(tmp_path / "tok" / f"train.lc.norm.tok.{side}.gz") for side in ("en", "de")
+    ]
+    assert (translated.settings.max_train_samples, translated.tag) == (None, "<bt> ")
+    assert translated.settings.data_path == [str(pairs)]
+    assert back_translated_data(tmp_path, tmp_path / "reverse-1", pairs) == settings and len(calls) == 2  # once only
 
 
 def test_a_result_counts_only_with_its_seed_and_todays_settings(arguments):
