@@ -3,7 +3,7 @@
 SCORES.json is what `glossa score RUN --output SCORES.json` writes; its last way of decoding counts. Prints chrF,
 which unlike chrF++ counts no words; then BLEU and chrF++ by the length of the source and by how often its rarest word
 occurs among the training sources, the translations that cannot be right, and the worst ones. Into French also: the
-sentences that address somebody as tu or as vous.
+sentences that address somebody as tu or as vous, and pronouns with a verb or participle that does not agree.
 """
 
 import argparse
@@ -29,6 +29,17 @@ ADDRESS = {
     "tu": re.compile(r"\b(tu|te|toi|ton|ta|tes|t['’]\w+)\b", re.IGNORECASE),
     "vous": re.compile(r"\b(vous|votre|vos|vôtres?)\b", re.IGNORECASE),
 }
+# French subjects with their verb; the pronoun of a question comes after its verb and a hyphen.
+CLITICS = r"(?:(?:ne|me|te|se|le|la|les|lui|leur|nous|vous|y|en) |[nmtsl]['’])*"
+VERB = re.compile(rf"(?<!-)\b(je|j|tu|ils|elles)(?: |['’]){CLITICS}(\w+)", re.IGNORECASE)
+ENDINGS = {"je": ("e", "s", "x", "ai"), "tu": ("s", "x"), "ils": ("nt",), "elles": ("nt",)}
+# Participles in é after être; those of reflexive verbs do not always agree.
+PARTICIPLE = re.compile(
+    r"(?<!-)\b(ils?|elles?) (?:ne |n['’])?(?:est|sont|était|étaient|sera|seront|serait|seraient) "
+    r"(?:pas |plus |jamais |déjà |toujours |très )?\w+?(ée?s?)\b",
+    re.IGNORECASE,
+)
+PARTICIPLES = {"il": "é", "elle": "ée", "ils": "és", "elles": "ées"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,6 +68,7 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"cannot be right: {result['implausible'] or 'none'}\n")
     if settings.target_language == "fr":
         print(by_address(rows))
+        print(by_pronoun(rows))
     print(worst(rows, arguments.worst))
 
 
@@ -111,6 +123,33 @@ def by_address(rows: Rows) -> str:
         for wanted in forms
     ]
     return f"{table(lines)}\n"
+
+
+def agreements(text: str) -> list[tuple[str, bool]]:
+    """The pronouns of a French text whose verb or participle can be checked, and whether it agrees."""
+    verbs = [("je" if pronoun == "j" else pronoun, word) for pronoun, word in VERB.findall(text.lower())]
+    found = [(f"{pronoun} + verb", word.endswith(ENDINGS[pronoun])) for pronoun, word in verbs]
+    participles = PARTICIPLE.findall(text.lower())
+    return found + [(f"{pronoun} + participle", ending == PARTICIPLES[pronoun]) for pronoun, ending in participles]
+
+
+def by_pronoun(rows: Rows) -> str:
+    """A table of the pronouns that agree and do not agree, in the translations and in the first references.
+
+    The rules are rough, so the references have a few that only seem not to agree.
+    """
+    texts = {"translations": [row[2] for row in rows], "references": [row[1][0] for row in rows]}
+    counts = {side: Counter(found for text in given for found in agreements(text)) for side, given in texts.items()}
+    lines = []
+    for kind in sorted({kind for count in counts.values() for kind, _ in count}):
+        line = {"agreement": kind}
+        for side, count in counts.items():
+            line |= {
+                side: f"{count[kind, True] + count[kind, False]:,}",
+                f"of {side}, wrong": f"{count[kind, False]:,}",
+            }
+        lines.append(line)
+    return f"{table(lines)}\n" if lines else ""
 
 
 def worst(rows: Rows, number: int) -> str:

@@ -63,6 +63,34 @@ def test_addresses_are_counted_by_those_of_all_references():
     }
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("J'ai faim.", [("je + verb", True)]),
+        ("Je l’ont vu.", [("je + verb", False)]),
+        ("Tu ne me vois pas, je crois.", [("tu + verb", True), ("je + verb", True)]),
+        ("Tu peut rester.", [("tu + verb", False)]),
+        ("As-tu fini ?", []),  # the verb comes first
+        ("Elles n'y vont pas.", [("elles + verb", True)]),
+        ("Ils te mange.", [("ils + verb", False)]),
+        ("Ils sont fatigués.", [("ils + verb", True), ("ils + participle", True)]),
+        ("Elle n'est pas arrivé.", [("elle + participle", False)]),
+        ("Elle était déjà née.", [("elle + participle", True)]),
+        ("Elle s'est cassé le bras.", []),  # rightly without agreement
+        ("Il est tard.", []),
+    ],
+)
+def test_verbs_and_participles_agree_with_their_pronoun(text, expected):
+    assert errors.agreements(text) == expected
+
+
+def test_agreement_is_counted_beside_that_of_the_references():
+    rows = [("", ["Je suis là.", "Je es là."], "Je es là. Je êtes là. Je sont là."), ("", ["Ils ont."], "Non.")]
+    lines = cells(errors.by_pronoun(rows))
+    assert lines[2:] == [["ils + verb", "0", "0", "1", "0"], ["je + verb", "3", "1", "1", "0"]]
+    assert errors.by_pronoun([("", ["Non."], "Si.")]) == ""
+
+
 def test_the_worst_come_first():
     lines = cells(errors.worst(ROWS, 2))[2:]
     assert [line[0] for line in lines] == ["", "One two three, four five!"]
