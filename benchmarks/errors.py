@@ -31,13 +31,12 @@ ADDRESS = {
 }
 # French subjects with their verb; the pronoun of a question comes after its verb and a hyphen.
 CLITICS = r"(?:(?:ne|me|te|se|le|la|les|lui|leur|nous|vous|y|en) |[nmtsl]['’])*"
-VERB = re.compile(rf"(?<!-)\b(je|j|tu|ils|elles)(?: |['’]){CLITICS}(\w+)", re.IGNORECASE)
+VERB = re.compile(rf"(?<!-)\b(je|j|tu|ils|elles)(?: |['’]){CLITICS}(\w+)")
 ENDINGS = {"je": ("e", "s", "x", "ai"), "tu": ("s", "x"), "ils": ("nt",), "elles": ("nt",)}
 # Participles in é after être; those of reflexive verbs do not always agree.
 PARTICIPLE = re.compile(
     r"(?<!-)\b(ils?|elles?) (?:ne |n['’])?(?:est|sont|était|étaient|sera|seront|serait|seraient) "
-    r"(?:pas |plus |jamais |déjà |toujours |très )?\w+?(ée?s?)\b",
-    re.IGNORECASE,
+    r"(?:pas |plus |jamais |déjà |toujours |très )?\w+?(ée?s?)\b"
 )
 PARTICIPLES = {"il": "é", "elle": "ée", "ils": "és", "elles": "ées"}
 
@@ -127,16 +126,17 @@ def by_address(rows: Rows) -> str:
 
 def agreements(text: str) -> list[tuple[str, bool]]:
     """The pronouns of a French text whose verb or participle can be checked, and whether it agrees."""
-    verbs = [("je" if pronoun == "j" else pronoun, word) for pronoun, word in VERB.findall(text.lower())]
+    text = text.lower()
+    verbs = [("je" if pronoun == "j" else pronoun, word) for pronoun, word in VERB.findall(text)]
     found = [(f"{pronoun} + verb", word.endswith(ENDINGS[pronoun])) for pronoun, word in verbs]
-    participles = PARTICIPLE.findall(text.lower())
+    participles = PARTICIPLE.findall(text)
     return found + [(f"{pronoun} + participle", ending == PARTICIPLES[pronoun]) for pronoun, ending in participles]
 
 
 def by_pronoun(rows: Rows) -> str:
     """A table of the pronouns that agree and do not agree, in the translations and in the first references.
 
-    The rules are rough, so the references have a few that only seem not to agree.
+    The rules are rough: the references show how many pronouns they count as wrong although they are right.
     """
     texts = {"translations": [row[2] for row in rows], "references": [row[1][0] for row in rows]}
     counts = {side: Counter(found for text in given for found in agreements(text)) for side, given in texts.items()}
@@ -146,7 +146,7 @@ def by_pronoun(rows: Rows) -> str:
         for side, count in counts.items():
             line |= {
                 side: f"{count[kind, True] + count[kind, False]:,}",
-                f"of {side}, wrong": f"{count[kind, False]:,}",
+                f"{side}, wrong": f"{count[kind, False]:,}",
             }
         lines.append(line)
     return f"{table(lines)}\n" if lines else ""
