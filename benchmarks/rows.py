@@ -188,7 +188,7 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         # Longer still, with more dropout.
         "further-dropout-0.2": (
             "anki-en-fr",
-            BF16 | {"init_from": "further-again", "dropout": "0.2", "num_train_epochs": "6"},
+            BF16 | {"init_from": "further-again", "dropout": "0.2", "num_train_epochs": "5"},
         ),
     },
 }
