@@ -125,7 +125,7 @@ def train_model(arguments: argparse.Namespace, name: str, seed: int) -> Path:
         settings += ["--cpu_threads", str(arguments.cpu_threads)]
     if name in TEACHERS:
         teachers = [train_model(arguments, teacher, seed) for teacher in TEACHERS[name]]
-        pairs = output.with_suffix(".jsonl")
+        pairs = output.with_name(f"{output.name}.jsonl")
         if name in BACK_TRANSLATED:
             settings += back_translated_data(arguments.multi30k, *teachers, pairs)
         else:
