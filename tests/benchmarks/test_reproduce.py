@@ -184,20 +184,20 @@ def test_a_row_is_trained_and_kept(tmp_path, monkeypatch, tiny_pairs, tiny_setti
     assert set(found["metrics"]["test"]["greedy"]) >= {"bleu", "chrf", "ter"}
     assert found["metrics"]["steps"] > 0 and "| one | 1 |" in table_lines(arguments)
 
-    # A row that is also trained on translations by the model of the first, which repeats words.
+    # A row, with a dot in its name, that is also trained on translations by the first model, which repeats words.
     monkeypatch.setattr(translator, "find_problem", lambda *_: "")
-    reproduce.TABLES["tiny"]["two"] = (str(recipe), {})
-    monkeypatch.setattr(reproduce, "TEACHERS", {"two": ("one",)})
-    reproduce.train_row(arguments, "two", 1)
-    found = find_result(arguments, "two", 1)
+    reproduce.TABLES["tiny"]["two-0.5"] = (str(recipe), {})
+    monkeypatch.setattr(reproduce, "TEACHERS", {"two-0.5": ("one",)})
+    reproduce.train_row(arguments, "two-0.5", 1)
+    found = find_result(arguments, "two-0.5", 1)
     assert found["settings"]["teachers"] == "one"
-    pairs = [json.loads(line) for line in (tmp_path / "tiny" / "two-1.jsonl").read_text().splitlines()]
+    pairs = [json.loads(line) for line in (tmp_path / "tiny" / "two-0.5-1.jsonl").read_text().splitlines()]
     teacher = str(tmp_path / "tiny" / "one-1-engine")
     assert len([pair for pair in pairs if pair["origin"] == "original"]) == 160  # the rest is held out
     assert {pair["origin"] for pair in pairs} == {"original", teacher}
-    (source,) = RunFolder(tmp_path / "tiny" / "two-1").data_report["sources"].values()
+    (source,) = RunFolder(tmp_path / "tiny" / "two-0.5-1").data_report["sources"].values()
     assert source["read"] == len(pairs)
-    one, two = (RunFolder(tmp_path / "tiny" / f"{name}-1") for name in ("one", "two"))
+    one, two = (RunFolder(tmp_path / "tiny" / f"{name}-1") for name in ("one", "two-0.5"))
     assert two.load_held_out("test").to_list() == one.load_held_out("test").to_list()
 
     # A row that continues from the weights of the first, and is compared with it.
