@@ -136,7 +136,8 @@ def agreements(text: str) -> list[tuple[str, bool]]:
 def by_pronoun(rows: Rows) -> str:
     """A table of the pronouns that agree and do not agree, in the translations and in the first references.
 
-    The rules are rough: the references show how many pronouns they count as wrong although they are right.
+    The rules look at endings only. They miss some errors, such as "je es", and the references show how often they
+    count a right form as wrong.
     """
     texts = {"translations": [row[2] for row in rows], "references": [row[1][0] for row in rows]}
     counts = {side: Counter(found for text in given for found in agreements(text)) for side, given in texts.items()}
