@@ -347,4 +347,7 @@ class GlossaConfig(PreTrainedConfig):
         return head_dim + (self.qk_rope_head_dim or head_dim // 2)
 
 
+# A saved folder carries this code, for `trust_remote_code=True` where Glossa is not installed.
+GlossaConfig.register_for_auto_class()
+
 __all__ = ["PUBLISHED_2017", "GlossaConfig"]

@@ -687,4 +687,8 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         return logits, smoothed_cross_entropy(logits, labels, smoothing, excluded, items, r_drop_alpha)
 
 
+# A saved folder carries this code, for `trust_remote_code=True` where Glossa is not installed.
+GlossaModel.register_for_auto_class("AutoModel")
+GlossaForConditionalGeneration.register_for_auto_class("AutoModelForSeq2SeqLM")
+
 __all__ = ["GlossaForConditionalGeneration", "GlossaModel", "GlossaPreTrainedModel"]

@@ -17,12 +17,6 @@ AutoModel.register(GlossaConfig, GlossaModel)
 AutoModelForSeq2SeqLM.register(GlossaConfig, GlossaForConditionalGeneration)
 AutoTokenizer.register(GlossaConfig, GlossaTokenizer)
 
-# Folders saved from these classes carry their code, for `trust_remote_code=True` where Glossa is not installed.
-GlossaConfig.register_for_auto_class()
-GlossaModel.register_for_auto_class("AutoModel")
-GlossaForConditionalGeneration.register_for_auto_class("AutoModelForSeq2SeqLM")
-GlossaTokenizer.register_for_auto_class()
-
 
 def _register_task() -> None:
     """Make `pipeline("translation", ...)` and `pipeline("translation_en_to_fr", ...)` give Glossa's pipeline."""

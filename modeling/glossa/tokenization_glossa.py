@@ -185,4 +185,7 @@ class GlossaTokenizer(PreTrainedTokenizerFast):
         return (*files, path)
 
 
+# A saved folder carries this code, for `trust_remote_code=True` where Glossa is not installed.
+GlossaTokenizer.register_for_auto_class()
+
 __all__ = ["GlossaTokenizer"]

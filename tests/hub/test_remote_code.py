@@ -2,13 +2,12 @@
 
 import ast
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
+from bare import run_bare
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.data.vocabulary import train_tokenizer
@@ -18,9 +17,6 @@ TRAVELLERS = ["configuration", "experts", "generation", "layers", "loss", "model
 TRAVELLERS = [f"{name}_glossa" for name in [*TRAVELLERS, "tokenization"]]
 ALLOWED = {"torch", "transformers", "huggingface_hub", "tokenizers"} | set(sys.stdlib_module_names)
 SENTENCES = ["The cat sleeps on the mat.", "Où est-ce qu’il l'a posé ?"]
-# Users who load the folder may lack the package and its dependencies other than torch and transformers.
-ABSENT = ["glossa", "datasets", "evaluate", "sacrebleu", "accelerate", "tensorboard", "matplotlib", "scipy"]
-PREAMBLE = f"import json, sys\nabsent = {ABSENT}\nsys.modules.update(dict.fromkeys(absent))\n"
 
 
 @pytest.fixture(scope="module")
@@ -35,23 +31,6 @@ def folder(tmp_path_factory):
     model.save_pretrained(path)
     train_tokenizer(SENTENCES * 4, 280).save_pretrained(path)
     return path
-
-
-def run(code, tmp_path, *arguments):
-    """Run `code` in a new process in `tmp_path`, without standard input and with its own folder for remote code."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "TRANSFORMERS_"))}
-    environment["HF_MODULES_CACHE"] = str(tmp_path / "modules")
-    environment["HF_HOME"] = str(tmp_path / "home")
-    return subprocess.run(
-        [sys.executable, "-I", "-c", PREAMBLE + code, *map(str, arguments)],
-        cwd=tmp_path,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
 
 
 def contents(folder):
@@ -86,7 +65,7 @@ def test_read_only_folder_generates_the_same_ids_without_glossa(folder, tmp_path
     for path in (*folder.iterdir(), folder):
         path.chmod(0o555 if path.is_dir() else 0o444)
     try:
-        process = run(LOAD, tmp_path, folder, json.dumps(SENTENCES))
+        process = run_bare(LOAD, tmp_path, folder, json.dumps(SENTENCES))
     finally:
         folder.chmod(0o755)
     assert process.returncode == 0, process.stderr
@@ -141,12 +120,12 @@ def test_no_code_runs_without_trust_remote_code(folder, tmp_path):
     code = (copy / "configuration_glossa.py").read_text()
     (copy / "configuration_glossa.py").write_text(f"open({str(mark)!r}, 'a').write('x')\n{code}")
     untrusted, trusted = REFUSE.rsplit("AutoConfig", 1)[0], REFUSE
-    process = run(untrusted, tmp_path, copy)
+    process = run_bare(untrusted, tmp_path, copy)
     for loader in ("AutoConfig", "AutoModelForSeq2SeqLM"):
         assert f"{loader} True" in process.stdout, process.stderr
     assert not mark.exists()
     # With trust the same code runs and leaves the mark.
-    process = run(trusted, tmp_path, copy)
+    process = run_bare(trusted, tmp_path, copy)
     assert process.returncode == 0, process.stderr
     assert mark.exists()
 
