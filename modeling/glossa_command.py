@@ -1,11 +1,30 @@
 """The entry point of the command `glossa`; see `glossa/__init__.py` for why it is a module of its own."""
 
+import sys
+from importlib.metadata import PackageNotFoundError, distribution
+
+DISTRIBUTION = "glossa-mt"
+
 
 def main(*arguments: str) -> None:
     """Run `glossa` with `arguments` before those of the command line: `main("train")` is the script `train.py`."""
+    warn_of_namesake()
     from glossa.cli import main as run
 
     run(*arguments)
+
+
+def warn_of_namesake() -> None:
+    """Print a warning if `glossa`, another project in the package index, is installed too: both write `glossa/`."""
+    try:
+        distribution("glossa")
+    except PackageNotFoundError:
+        return
+    print(
+        f"warning: the package `glossa` is installed too. It is another project, and its files replace some of "
+        f"{DISTRIBUTION}. Run: pip uninstall --yes glossa && pip install --force-reinstall --no-deps {DISTRIBUTION}",
+        file=sys.stderr,
+    )
 
 
 if __name__ == "__main__":

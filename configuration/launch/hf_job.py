@@ -1,6 +1,6 @@
 # /// script
 # requires-python = ">=3.11"
-# dependencies = ["glossa @ https://huggingface.co/USER/wheels/resolve/main/glossa-0.1.0-py3-none-any.whl"]
+# dependencies = ["glossa-mt @ https://huggingface.co/USER/wheels/resolve/main/glossa_mt-0.1.0-py3-none-any.whl"]
 # ///
 """Train on Hugging Face Jobs, on all GPUs of the machine, and push the result.
 

@@ -1,12 +1,17 @@
 """The files beside the code agree with each other: linters, versions, extras and pins."""
 
+import hashlib
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
 import yaml
 
-ROOT = Path(__file__).parents[2]
+HERE = Path(__file__)
+ROOT = HERE.parents[2]
+# Of the sections of released versions, which are not edited any more; a release adds its own.
+RELEASED = {"0.1.0": "b1dff9def152e89f7ac9d185d28be2648cca0acf1c33a5271e6b0c2ee6d2da0e"}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
@@ -44,3 +49,22 @@ def test_issue_and_pull_request_templates_are_there():
         template = yaml.safe_load(read(f".github/ISSUE_TEMPLATE/{name}.yml"))
         assert template["name"] and template["description"] and template["body"]
     assert "CONTRIBUTING.md" in read(".github/pull_request_template.md")
+
+
+def test_a_released_section_of_the_changelog_is_not_edited():
+    _, *parts = re.split(r"^## (\d+\.\d+\.\d+)", read("CHANGELOG.md"), flags=re.M)
+    sections = dict(zip(parts[::2], parts[1::2], strict=True))
+    digests = {name: hashlib.sha256(f"## {name}{text}".encode()).hexdigest() for name, text in sections.items()}
+    assert digests == RELEASED
+
+
+def test_no_text_installs_the_package_of_another_project():
+    assert PROJECT["name"] == "glossa-mt"
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    names = [name for name in listed.split("\0") if name.endswith((".py", ".md", ".yaml", ".yml", ".ipynb", ".toml"))]
+    assert len(names) > 200
+    foreign = re.compile(r"""(pip install|uv add)\b[^\n|;]*?['" ]glossa(?!-mt|[\w/.-])""")
+    assert foreign.search("pip install glossa") and foreign.search('pip install -U "glossa[demo]"')
+    assert not foreign.search("pip install glossa-mt")
+    found = [name for name in names if Path(name) != HERE.relative_to(ROOT) and foreign.search(read(name))]
+    assert not found

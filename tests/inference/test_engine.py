@@ -185,7 +185,7 @@ def test_folder_without_an_engine_is_refused(tiny_run):
 
 def test_missing_package_error_has_the_install_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
-    with pytest.raises(GlossaError, match=r'ctranslate2 is missing. Install it: pip install "glossa\[engine\]"'):
+    with pytest.raises(GlossaError, match=r'ctranslate2 is missing. Install it: pip install "glossa-mt\[engine\]"'):
         require("ctranslate2")
 
 

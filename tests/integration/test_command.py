@@ -1,6 +1,7 @@
 """The command: what it answers without the libraries, and how it starts one process for each device."""
 
 import logging
+import os
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -42,6 +43,19 @@ def test_the_overview_names_every_command():
     assert status == 0 and all(f"\n  {name} " in output for name in COMMANDS)
     status, output, _ = answer("--version")
     assert output.startswith("glossa 0.")
+
+
+def test_it_warns_of_the_other_project_named_glossa(tmp_path):
+    command = [sys.executable, "-m", "glossa_command", "--version"]
+    alone = subprocess.run(command, capture_output=True, text=True)
+    assert alone.stdout.startswith("glossa 0.") and not alone.stderr
+    metadata = tmp_path / "glossa-0.1.0.dist-info" / "METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text("Metadata-Version: 2.1\nName: glossa\nVersion: 0.1.0\n")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    both = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path})
+    assert both.stdout == alone.stdout
+    assert both.stderr.count("\n") == 1 and "pip uninstall --yes glossa &&" in both.stderr
 
 
 def test_help_of_train_has_the_common_settings_or_all():

@@ -104,6 +104,6 @@ def test_settings_are_checked(tmp_path, settings, documented, changes, message):
 
 def test_peft_may_be_missing(tmp_path, settings, monkeypatch, documented):
     monkeypatch.setitem(sys.modules, "peft", None)
-    with pytest.raises(GlossaError, match=r"pip install glossa\[adapters\]") as error:
+    with pytest.raises(GlossaError, match=r"pip install glossa-mt\[adapters\]") as error:
         train(settings(tmp_path / "run", max_steps=1))
     documented("Settings", error.value)

@@ -31,7 +31,7 @@ def _library(path: Path, name: str, package: str) -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         raise GlossaError(
-            f'{path} needs the package {package}, which is not installed: pip install "glossa[formats]".'
+            f'{path} needs the package {package}, which is not installed: pip install "glossa-mt[formats]".'
         ) from error
 
 

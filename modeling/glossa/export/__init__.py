@@ -15,4 +15,4 @@ def require(package: str, extra: str = "engine") -> ModuleType:
         return importlib.import_module(package)
     except ImportError as error:
         name = package.split(".")[0]
-        raise GlossaError(f'The package {name} is missing. Install it: pip install "glossa[{extra}]".') from error
+        raise GlossaError(f'The package {name} is missing. Install it: pip install "glossa-mt[{extra}]".') from error

@@ -31,7 +31,7 @@ class Adapters:
             from peft import LoraConfig, get_peft_model
         except ImportError as error:
             raise GlossaError(
-                f"lora_rank is {rank}, which needs PEFT. Install it with `pip install glossa[adapters]`."
+                f"lora_rank is {rank}, which needs PEFT. Install it with `pip install glossa-mt[adapters]`."
             ) from error
         self.model = model
         names = [
