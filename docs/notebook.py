@@ -14,7 +14,7 @@
 # # From your own files to a translator
 #
 # This notebook trains a very small translator in less than a minute on an idle CPU, looks at its curves and translates
-# with it. It needs `pip install .` in a checkout and no other files: the sentence pairs come from the corpus in the package.
+# with it. It needs `pip install .` in a checkout and no other files: the pairs come from the corpus in the package.
 #
 # ## 1. A file of sentence pairs
 #

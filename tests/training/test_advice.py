@@ -36,6 +36,15 @@ def test_each_advice_has_its_sign(history, average, words):
     assert all(word in lines[0] for word in words)
 
 
+def test_a_training_that_learned_nothing():
+    # 36 steps of warm-up over 1,000 steps, and validation losses that differ by less than 0.2%.
+    assert "last of 36 steps, since --warmup_steps is 1000" in advise(log(), None, 1000, 36)[0]
+    assert advise(log(), None, 35, 36) == []
+    (line,) = advise(log(validation=[3.001, 3.000, 2.9995]))
+    assert "did not change (3.0010 to 2.9995)" in line
+    assert advise(log(validation=[3.01, 3.0])) == []
+
+
 def test_the_vocabulary_is_judged_by_the_pieces_that_are_learned():
     counts = numpy.array([0] * 260 + [5] * 50 + [4] * 50)
     assert judge_vocabulary(counts) == ""

@@ -9,6 +9,7 @@ from transformers import get_scheduler
 
 from glossa import GlossaConfig
 from glossa.errors import GlossaError
+from glossa.training import catalog
 from glossa.training.arguments import parse_settings
 
 CONFIGURATION = Path(__file__).parents[2] / "configuration"
@@ -187,3 +188,30 @@ def test_every_recipe_parses(recipe):
     settings = parse_settings([str(recipe), *own_pairs])
     assert settings.training.output_dir == f"runs/{recipe.stem}"
     assert settings.config(vocab_size=100).d_model == settings.model.d_model
+
+
+def test_a_saved_recipe_keeps_what_was_set_to_null(tmp_path):
+    """With several key and value heads for each query head (the default), it would be another architecture."""
+    names = [
+        name
+        for name, setting in catalog.settings().items()
+        if setting.optional and setting.default is not None and name != "output_dir"
+    ]
+    assert {"num_key_value_heads", "save_total_limit"} <= set(names)
+    settings = parse_settings([word for name in names for word in (f"--{name}", "null")])
+    again = parse_settings([write(tmp_path, yaml.safe_dump(settings.recipe()))])
+    assert (again.model.num_key_value_heads, again.training.save_total_limit) == (None, None)
+    assert again.recipe() == settings.recipe()
+
+
+@pytest.mark.parametrize(
+    ("evaluates", "saves", "loads"),
+    [("no", "steps", False), ("no", "no", False), ("epoch", "no", False), ("steps", "epoch", False),
+     ("epoch", "epoch", True), ("epoch", "best", True)],
+)  # fmt: skip
+def test_the_best_checkpoint_is_loaded_where_there_can_be_one(evaluates, saves, loads):
+    argv = ["--eval_strategy", evaluates, "--save_strategy", saves, "--eval_steps", "5", "--save_steps", "5"]
+    assert parse_settings(argv).training.load_best_model_at_end is loads
+    if not loads:
+        with pytest.raises(GlossaError, match=rf"eval_strategy is {evaluates} and save_strategy {saves}: the best"):
+            parse_settings([*argv, "--load_best_model_at_end", "true"])

@@ -1,14 +1,16 @@
 """Settings parsed from source code: equal to the real dataclasses, with errors for invalid values."""
 
 import dataclasses
+import math
 import re
 
 import pytest
 
 from glossa.cli.train import main as command
+from glossa.data.ranges import RANGES, range_problem
 from glossa.errors import GlossaError
 from glossa.training import catalog
-from glossa.training.arguments import GROUPS
+from glossa.training.arguments import GROUPS, Settings, parse_settings
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.__name__)
@@ -29,8 +31,8 @@ def test_settings_match_the_dataclasses(group):
 @pytest.mark.parametrize(
     ("name", "good", "bad"),
     [
-        ("vocab_size", ["1", "8_000", "-3"], ["abc", "1.5", ""]),
-        ("learning_rate", ["1e-3", ".5", "3", "1_0.5", "inf"], ["fast", "1e", "0,5"]),
+        ("vocab_size", ["1", "8_000"], ["abc", "1.5", "", "-3", "0"]),
+        ("learning_rate", ["1e-3", ".5", "3", "1_0.5"], ["fast", "1e", "0,5", "inf", "nan", "-1e-3", "0"]),
         ("bf16", ["true", "No", "1"], ["maybe", "2"]),
         ("objective", ["translation", "causal_lm"], ["Translation", "other"]),
         ("save_total_limit", ["3"], ["three"]),
@@ -119,3 +121,45 @@ def test_errors_say_where_the_value_comes_from(tmp_path):
     assert catalog.origin("The disk is full.", [str(recipe)]) == ""
     with pytest.raises(GlossaError, match=r"mine.yaml: vocab_size is 0; it must be at least 1"):
         command([str(recipe)])
+
+
+def test_every_number_has_a_range():
+    numbers = {
+        name
+        for name, setting in catalog.settings().items()
+        if {kind.strip() for kind in setting.type.split("|")} & {"int", "float"}
+    }
+    assert numbers == RANGES.keys()
+    for name in numbers:
+        default = catalog.settings()[name].default
+        assert default is None or range_problem(name, default) is None, name
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad", "words"),
+    [
+        ("dropout", [0, 0.999], [1, -0.1], "it must be at least 0 and below 1"),
+        ("ema_decay", [0.5], [0, 1], "it must be above 0 and below 1"),
+        ("max_punctuation", [0, 1], [1.01], "it must be at least 0 and at most 1"),
+        ("seed", [0, 2**32 - 1], [-1, 2**32], "it must be at least 0 and at most 4294967295"),
+        ("hours", [0.001], [0, -1], "it must be above 0"),
+        ("length_penalty", [-2, 0, 9], [], "it must be a finite number"),
+    ],
+)
+def test_the_ends_of_ranges(name, good, bad, words):
+    assert [range_problem(name, value) for value in good] == [None] * len(good)
+    assert [range_problem(name, value) for value in [*bad, math.nan, math.inf]] == [words] * (len(bad) + 2)
+
+
+@pytest.mark.parametrize("name", ["length_penalty", "max_character_ratio", "max_grad_norm", "rotary_base"])
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_setting_from_python_has_the_same_range(name, value):
+    with pytest.raises(GlossaError, match=f"{name} is {value}; it must be"):
+        for group in GROUPS:
+            if name in {field.name for field in dataclasses.fields(group)}:
+                settings = parse_settings([])
+                setattr(next(own for own in vars(settings).values() if isinstance(own, group)), name, value)
+                groups = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
+                for own in (settings.data, settings.tokenizer, settings.training):
+                    own.__post_init__()
+                Settings(**groups)

@@ -11,7 +11,7 @@ import yaml
 
 from glossa.errors import GlossaError
 from glossa.run_folder import RunFolder
-from glossa.training import sizing
+from glossa.training import catalog, sizing
 from glossa.training.arguments import parse_settings
 from glossa.training.run import train
 from glossa.training.sizing import adopt_choices, choose_settings, limit_passes
@@ -167,11 +167,41 @@ def test_the_choice_is_logged_as_settings_of_the_command(caplog):
     assert (again.tokenizer.vocab_size, again.training.lr_scheduler_type) == (8_000, "cosine")
 
 
-@pytest.mark.parametrize("argv", [["--init_from", "x"], ["--objective", "masked_lm"]])
-def test_a_recipe_a_trained_model_and_pretraining_decide_everything(argv, tmp_path):
-    assert parse_settings(argv).given is None
-    (tmp_path / "recipe.yaml").write_text("d_model: 64\n")
-    assert parse_settings([str(tmp_path / "recipe.yaml")]).given is None
+def test_a_recipe_and_flags_follow_one_rule(tmp_path):
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text("d_model: 64\nhours: 3\n")
+    flags, lines = chosen(29_000, "--d_model", "64", "--hours", "3"), chosen(29_000, str(recipe))
+    assert flags.recipe() == lines.recipe()
+    # The width was named, so the other sizes of the model are the defaults; the rest is that of 29,000 pairs.
+    assert values(lines) == [8_000, 64, 4, 30, 4e-3]
+    assert values(lines, ["encoder_ffn_dim", "dropout", "muon_learning_rate"]) == [704, LONG, 2e-2]
+
+
+def test_sources_get_a_model_by_their_pairs(tmp_path):
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text("sources: [{data_path: a.tsv}, {data_path: b.tsv}]\n")
+    assert values(chosen(29_000, str(recipe))) == values(chosen(29_000))
+
+
+def test_a_trained_model_keeps_its_sizes_and_gets_half_the_passes_and_rates():
+    names = [*NAMES, "dropout", "muon_learning_rate", "warmup_steps"]
+    plain = parse_settings([])
+    further = values(chosen(29_000, "--init_from", "x"), names)
+    assert further[:3] == values(plain)[:3] and further[5] == plain.model.dropout
+    assert further[3:5] + further[6:] == [15, 2e-3, 1e-2, 0.1]
+    adapted = values(chosen(29_000, "--init_from", "x", "--lora_rank", "4"), names)
+    assert adapted[3:5] + adapted[6:] == [15, 3e-3, None, 0.1]
+
+
+def test_pretraining_decides_everything():
+    settings = parse_settings(["--objective", "masked_lm"])
+    assert not sizing.choosable(settings) and sizing.choosable(parse_settings([]))
+
+
+@pytest.mark.parametrize("name", catalog.recipes())
+def test_the_recipes_of_the_package_name_all_that_would_be_chosen(name):
+    data = ["--data_path", "a.tsv"] if name == "quickstart-adapter" else []
+    assert not sizing.choosable(parse_settings([name, *data]))
 
 
 @pytest.mark.parametrize("way", ["ACCELERATE_USE_FSDP", "ACCELERATE_USE_DEEPSPEED"])

@@ -47,7 +47,9 @@ def load_app() -> "ModuleType":
     except ModuleNotFoundError as error:
         if error.name != "gradio":
             raise
-        raise GlossaError("glossa demo needs gradio, which is not installed: pip install 'glossa-mt[demo]'.") from error
+        raise GlossaError(
+            "glossa demo needs gradio, which is not installed: pip install 'glossa-mt[demo]'."
+        ) from error
 
 
 def build_page(app: "ModuleType", name: str) -> Any:

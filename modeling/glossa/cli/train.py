@@ -10,11 +10,13 @@ import os
 import signal
 import sys
 import textwrap
+from pathlib import Path
 
 from ..data.arguments import DataArguments, TokenizerArguments
 from ..data.mixture import sources_of
 from ..data.paths import file_groups, is_remote
 from ..errors import GlossaError
+from ..inference.loading import check_name
 from ..training import catalog
 
 # In the order in which a newcomer meets them.
@@ -56,6 +58,13 @@ def check(argv: list[str]) -> None:
             for source in sources_of(settings):
                 check_paths(source.settings.data_path, source.settings.exclude)
             check_paths(settings.validation_path, settings.test_path)
+    resumes = str(given.get("resume_from_checkpoint") or "no").lower() not in ("false", "no")
+    for name in ("init_from", "tokenizer"):
+        if given.get(name) and not resumes and not Path(given[name]).exists():  # resuming needs neither
+            try:
+                check_name(given[name])
+            except GlossaError as error:
+                raise GlossaError(f"{name} is {given[name]}. {error}") from error
 
 
 def check_paths(*lists: list[str]) -> None:

@@ -6,6 +6,7 @@ from typing import Literal
 from ..errors import GlossaError
 from .languages import settled_code
 from .mixture import check_sources, unmixed
+from .ranges import check_ranges
 
 NORMALIZATION_STEPS = ("nfkc", "lowercase", "hyphens_to_spaces", "strip_punctuation")
 
@@ -237,28 +238,7 @@ class DataArguments:
             # In YAML, the number of a column is no text.
             if type(getattr(self, name)) is int:
                 setattr(self, name, str(getattr(self, name)))
-        minimum = {
-            "max_train_samples": 1,
-            "max_validation_samples": 1,
-            "max_test_samples": 1,
-            "split_seed": 0,
-            "max_characters": 1,
-            "max_character_ratio": 1,
-            "max_punctuation": 0,
-            "sampling_temperature": 1,
-        }
-        minimum |= {"validation_size": 0, "test_size": 0, "max_length": 2, "max_length_ratio": 1}
-        for setting in fields(self):
-            value = getattr(self, setting.name)
-            numeric = setting.name in minimum and value is not None
-            if numeric and (isinstance(value, bool) or not isinstance(value, int | float)):
-                raise GlossaError(
-                    f"{setting.name} is {value!r}; give a number (in YAML 0.01, not 1e-2, which is text)."
-                )
-            if numeric and value < minimum[setting.name]:
-                raise GlossaError(f"{setting.name} is {value}; it must be at least {minimum[setting.name]}.")
-        if (self.max_punctuation or 0) > 1:
-            raise GlossaError(f"max_punctuation is {self.max_punctuation}; give a share of the characters below 1.")
+        check_ranges(self, [setting.name for setting in fields(self)])
         for name in ("validation_size", "test_size"):
             value = getattr(self, name)
             if value is not None and value > 1 and value != int(value):
@@ -348,17 +328,12 @@ class TokenizerArguments:
         for step in self.normalization:
             if step not in NORMALIZATION_STEPS:
                 raise GlossaError(f"normalization has {step!r}; its steps are {', '.join(NORMALIZATION_STEPS)}.")
-        if not 0 <= self.bpe_dropout < 1:
-            raise GlossaError(f"bpe_dropout is {self.bpe_dropout}; it must be at least 0 and below 1, such as 0.1.")
+        check_ranges(self, [setting.name for setting in fields(self)])
         if self.bpe_dropout and self.tokenizer_model != "bpe":
             raise GlossaError(
                 f"bpe_dropout is {self.bpe_dropout}, but tokenizer_model is {self.tokenizer_model}. Set "
                 "tokenizer_model to bpe, or leave bpe_dropout out."
             )
-        for name in ("vocab_size", "target_vocab_size", "min_frequency"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise GlossaError(f"{name} is {value}; it must be at least 1.")
 
     def _refuse_ignored(self) -> None:
         """A saved tokenizer is used as it is; settings of a new one would be ignored."""

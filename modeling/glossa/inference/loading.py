@@ -144,7 +144,9 @@ def check_name(name: str) -> None:
             f"{name} is not a model folder: it has no config.json. Give the output_dir of a finished run, or one of "
             "its checkpoint folders."
         )
-    if not path.is_dir() and (str(name).count("/") != 1 or str(name).startswith((".", "/", "~"))):
+    # A name such as user/model may be on the Hub, unless its first part is a folder here, or the one for runs.
+    local = path.parts[:1] and (path.parts[0] == "runs" or Path(path.parts[0]).is_dir())
+    if not path.is_dir() and (local or str(name).count("/") != 1 or str(name).startswith((".", "/", "~"))):
         raise GlossaError(f"There is no folder {name}. Give the folder of a run, or a Hub name such as user/model.")
 
 

@@ -6,6 +6,7 @@ import numpy
 from datasets import Dataset
 from transformers import PreTrainedConfig
 
+UNCHANGED = 0.002  # of the validation loss
 SPIKE = 1.25  # times the lowest training loss so far
 OVERFITTING = 1.02  # times the lowest validation loss
 # Occurrences of a token. Gowda and May 2020 (section 4.2) want 100 for 95% of the tokens. On Multi30k this rule would
@@ -19,17 +20,21 @@ COMMON_SHARE = 0.5  # of the learned pieces
 MANY_IMPLAUSIBLE = 1 / 3  # of the translations
 
 
-def advise(history: list[dict], average_bleu: float | None = None) -> list[str]:
+def advise(history: list[dict], average_bleu: float | None = None, warmup: float = 0, steps: int = 0) -> list[str]:
     """Advice from the log of a training.
 
     Args:
         history: The Trainer's log.
         average_bleu: Validation BLEU, greedy, of averaged checkpoints; None if nothing was averaged.
+        warmup: Steps in which the learning rate rises.
+        steps: All steps of the training.
     """
     losses = [entry["loss"] for entry in history if "loss" in entry]
     validation = [entry["eval_loss"] for entry in history if "eval_loss" in entry]
     bleu = [entry["eval_bleu"] for entry in history if "eval_bleu" in entry]
     found = [
+        _warmup(warmup, steps),
+        _unchanged(validation),
         _divergence(losses),
         _progress(bleu),
         _overfitting(validation, bleu),
@@ -47,6 +52,24 @@ def _divergence(losses: Sequence[float]) -> str:
                 "of --learning_rate (and of --muon_learning_rate), or twice --warmup_steps."
             )
         lowest = min(lowest, loss)
+    return ""
+
+
+def _warmup(warmup: float, steps: int) -> str:
+    if steps and warmup >= steps:
+        return (
+            f"The learning rate was still rising at the last of {steps} steps, since --warmup_steps is {warmup:g}: it "
+            "never reached its peak. Set --warmup_steps to a share of the steps, such as 0.1."
+        )
+    return ""
+
+
+def _unchanged(validation: Sequence[float]) -> str:
+    if len(validation) > 1 and max(validation) - min(validation) < UNCHANGED * min(validation):
+        return (
+            f"The validation loss did not change ({validation[0]:.4f} to {validation[-1]:.4f}): the training changed "
+            "almost nothing. Raise --learning_rate, or train longer with more --num_train_epochs."
+        )
     return ""
 
 

@@ -4,7 +4,7 @@ import dataclasses
 import inspect
 import json
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 import torch
@@ -15,6 +15,7 @@ from transformers.integrations import is_trackio_available
 from ..configuration_glossa import GlossaConfig
 from ..data.arguments import DataArguments, TokenizerArguments
 from ..data.mixture import sources_of
+from ..data.ranges import check_ranges
 from ..errors import GlossaError
 from . import catalog
 from .sharding import check_deepspeed
@@ -86,7 +87,7 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
     )
     lr_scheduler_type: str = _setting("inverse_sqrt", "Schedule of the learning rate after warm-up.")
     warmup_steps: float = _setting(
-        1000, "Steps in which the learning rate rises; a value below 1 is a fraction of all steps."
+        0.1, "Steps in which the learning rate rises; a value below 1 is a fraction of all steps."
     )
     adam_beta2: float = _setting(0.98, "Decay of Adam's second moment.")
     adam_epsilon: float = _setting(1e-9, "Added to Adam's denominator.")
@@ -110,8 +111,10 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
     eval_strategy: str = _setting("epoch", "When to evaluate: no, steps or epoch.")
     save_strategy: str = _setting("epoch", "When to save a checkpoint: no, steps, epoch or best.")
     save_total_limit: int | None = _setting(3, "Number of checkpoints to keep, including the best.")
-    load_best_model_at_end: bool = _setting(
-        True, "Load the best checkpoint at the end instead of keeping the last weights."
+    load_best_model_at_end: bool | None = _setting(
+        None,
+        "Load the best checkpoint at the end instead of keeping the last weights. Default: where checkpoints are "
+        "saved when the model is evaluated.",
     )
     metric_for_best_model: str | None = _setting(
         "bleu", "Metric that selects the best checkpoint: bleu, chrf or loss."
@@ -146,30 +149,31 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
             self.use_cpu = True  # without it, the Trainer refuses bf16 on a machine without an accelerator
         if not sys.stderr.isatty():
             self.disable_tqdm = True  # a progress bar would fill a log file
+        check_ranges(self, [entry.name for entry in fields(self)])
         check_deepspeed(self)
+        self._settle_best()
         super().__post_init__()
-        if self.muon_learning_rate is not None and self.muon_learning_rate <= 0:
-            raise GlossaError(f"muon_learning_rate is {self.muon_learning_rate}; it must be above 0.")
-        if self.r_drop_alpha < 0:
-            raise GlossaError(f"r_drop_alpha is {self.r_drop_alpha}; it must be at least 0.")
-        if self.ema_decay is not None and not 0 < self.ema_decay < 1:
-            raise GlossaError(f"ema_decay is {self.ema_decay}; it must be between 0 and 1, such as 0.999.")
-        if self.lora_rank < 0:
-            raise GlossaError(f"lora_rank is {self.lora_rank}; it must be at least 0.")
-        if self.hours is not None and self.hours <= 0:
-            raise GlossaError(f"hours is {self.hours}; it must be above 0.")
         if self.hours is not None and self.max_steps > 0:
             raise GlossaError(f"hours is {self.hours} and max_steps {self.max_steps}; set only one of them.")
-        for name in ("batch_tokens", "cpu_threads"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise GlossaError(f"{name} is {value}; it must be at least 1.")
         # Beside the last checkpoints the Trainer keeps the best one, and counts it.
         needed = self.average_checkpoints + (self.average_by == "last" and self.average_checkpoints > 0)
         if self.save_total_limit is not None and needed > self.save_total_limit:
             raise GlossaError(
                 f"average_checkpoints is {self.average_checkpoints}, but save_total_limit is {self.save_total_limit}. "
                 f"Set save_total_limit to {needed} or more: the best checkpoint is kept too."
+            )
+
+    def _settle_best(self) -> None:
+        """Load the best checkpoint if nobody said so and each has a score; the Trainer's error names its own rule."""
+        evaluates, saves = (getattr(value, "value", value) for value in (self.eval_strategy, self.save_strategy))
+        possible = evaluates != "no" and saves in (evaluates, "best")
+        if self.load_best_model_at_end is None:
+            self.load_best_model_at_end = possible
+        if self.load_best_model_at_end and not possible:
+            raise GlossaError(
+                f"load_best_model_at_end is true, but eval_strategy is {evaluates} and save_strategy {saves}: the best "
+                "checkpoint is known only if each is evaluated. Set both to epoch or both to steps, or leave "
+                "load_best_model_at_end out."
             )
 
     @property
@@ -210,8 +214,7 @@ GROUPS = (DataArguments, TokenizerArguments, ModelArguments, TranslatorArguments
 class Settings:
     """All settings of a run.
 
-    `named` are the names in the recipe and on the command line. `given` are those on the command line if there is no
-    recipe: then `sizing` chooses others by the amount of data. None: every setting is decided.
+    `named` are the names in the recipe and on the command line. Others are chosen by the amount of data, see `sizing`.
     """
 
     data: DataArguments
@@ -219,10 +222,11 @@ class Settings:
     model: Any
     translator: TranslatorArguments
     training: GlossaTrainingArguments
-    given: frozenset[str] | None = None
     named: frozenset[str] = frozenset()
 
     def __post_init__(self):
+        for group in (self.model, self.translator):
+            check_ranges(group, [entry.name for entry in fields(group)])
         self._set_peak()
         self._check_adapters()
         if self.translator.init_from and self.tokenizer.tokenizer:
@@ -329,7 +333,13 @@ class Settings:
             values |= dataclasses.asdict(group)
         for name in ("hub_token", "accelerator_config"):  # a secret, and a value that every run derives
             values.pop(name)
-        return {name: value for name, value in values.items() if value is not None and value != "" and value != []}
+        defaults = {name: setting.default for name, setting in catalog.settings().items()}
+        # What is empty is kept where the default is not, or a run of the recipe would have the default.
+        return {
+            name: value
+            for name, value in values.items()
+            if value not in (None, "", []) or defaults.get(name) not in (None, "", [])
+        }
 
 
 def parse_settings(argv: list[str], description: str = "") -> Settings:
@@ -354,11 +364,7 @@ def parse_settings(argv: list[str], description: str = "") -> Settings:
         raise GlossaError(f"{recipe or 'Command line'}: {error}") from error
     if unknown:
         raise GlossaError(f"Command line: {catalog.unknown(unknown[0])}")
-    given = frozenset(catalog.names(argv)) | set(nulls)
-    data, tokenizer, model, translator, training = groups
-    chooses = recipe is None and translator.init_from is None and translator.objective == "translation"
-    named = given | values.keys()
-    return Settings(data, tokenizer, model, translator, training, given if chooses else None, named)
+    return Settings(*groups, named=frozenset([*catalog.names(argv), *nulls, *values]))
 
 
 def _as_arguments(recipe: dict[str, str | list | dict]) -> list[str]:

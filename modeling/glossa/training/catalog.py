@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from ..data.ranges import RANGES, range_problem
 from ..errors import GlossaError
 
 PACKAGE = Path(__file__).parents[1]
@@ -43,7 +44,7 @@ EMPTY = ("", NULL, "~")  # how YAML writes None
 FORMS = {
     "bool": (r"true|t|yes|y|1|false|f|no|n|0", "true or false"),
     "int": (r"[+-]?\d[\d_]*", "a whole number"),
-    "float": (r"[+-]?(\d[\d_]*\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(inf|nan)", "a number"),
+    "float": (r"[+-]?(\d[\d_]*\.?\d*|\.\d+)(e[+-]?\d+)?", "a number"),
 }
 
 
@@ -70,8 +71,10 @@ class Setting:
         kinds = {kind.strip() for kind in self.type.split("|")} - {"None"}
         if value == NULL and self.optional:
             return None
-        if not kinds <= FORMS.keys() or any(re.fullmatch(FORMS[kind][0], value, re.I) for kind in kinds):
+        if not kinds <= FORMS.keys():
             return None
+        if any(re.fullmatch(FORMS[kind][0], value, re.I) for kind in kinds):
+            return range_problem(self.name, float(value)) if self.name in RANGES else None
         return f"it must be {' or '.join(FORMS[kind][1] for kind in sorted(kinds))}"
 
 
@@ -209,7 +212,8 @@ def _convert(where: str, name: str, values: list[str]) -> Any:
     if values == [NULL] and setting.optional:
         return None
     if problem := setting.problem(values[0]):
-        raise GlossaError(f"{where}: {name} is {values[0]!r}; {problem}.")
+        shown = values[0] if re.fullmatch(FORMS["float"][0], values[0], re.I) else repr(values[0])
+        raise GlossaError(f"{where}: {name} is {shown}; {problem}.")
     kinds = {kind.strip() for kind in setting.type.split("|")}
     if "int" in kinds or "float" in kinds:
         return float(values[0]) if "float" in kinds else int(values[0])

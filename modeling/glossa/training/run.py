@@ -94,7 +94,7 @@ def _train(run: RunFolder, settings: Settings) -> None:
         data_report.fingerprints["train"] += stream.fingerprint()
     if checkpoint is not None:
         check_data(checkpoint, data_report.fingerprints)
-    elif settings.given is not None:
+    elif choosable(settings):
         some = data["train"].select(range(0, len(data["train"]), max(len(data["train"]) // 1000, 1)))["target"]
         choose_settings(settings, data_report.stream.get("rows", len(data["train"])), some)
     saved = load_tokenizer(str(checkpoint)) if checkpoint else None
@@ -230,7 +230,8 @@ def _advice(settings: Settings, trainer: GlossaTrainer, metrics: dict) -> list[s
     averaged = (
         greedy["scores"]["single"]["bleu"]["score"] if greedy and settings.training.average_checkpoints else None
     )
-    lines = advise(trainer.state.log_history, averaged)
+    steps = trainer.state.max_steps
+    lines = advise(trainer.state.log_history, averaged, trainer.args.get_warmup_steps(steps), steps)
     if settings.translator.objective == "translation":
         decodings = metrics.get("validation", {}).values()
         lines += [judge_length(found["length"], found["num_beams"]) for found in decodings]

@@ -1,4 +1,4 @@
-"""Settings by the number of training pairs and the time allowed, for runs without a recipe, and passes by the time."""
+"""The settings that nobody named, by the number of training pairs and the time allowed, and passes by the time."""
 
 import logging
 import math
@@ -33,7 +33,7 @@ OVERHEAD = 1.3  # of the optimizer, evaluations and checkpoints; the trial has o
 SHORT = 0.4  # of the passes, at most; a run of so few is better with less dropout (docs/results.md)
 LESS_DROPOUT = 0.1
 EVALUATIONS_AN_HOUR = 10  # with `hours`, so that they do not take most of a short run
-# Settings that belong together: where one of a group is given, the others of the group are not chosen either. Those
+# Settings that belong together: where one of a group is named, the others of the group are not chosen either. Those
 # after the bar are not chosen, but decide about the group.
 GROUPS = (
     "vocab_size | tokenizer target_vocab_size tokenizer_model",
@@ -44,6 +44,9 @@ GROUPS = (
     "learning_rate muon_learning_rate lr_scheduler_type warmup_steps | learning_rate_factor optim",
     "eval_strategy eval_steps save_strategy save_steps |",
 )
+KEPT = 3  # of the groups: a run with init_from has the vocabulary, model and dropout of its start
+FURTHER = 0.5  # of passes and rates, with init_from (docs/results.md); adapters have the rate of quickstart-adapter
+ADAPTER_RATE = 3e-3
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,7 @@ ON_GPU = (
 
 
 def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -> None:
-    """Set what `settings.given` leaves open, by the number of training pairs, the device and the hours.
+    """Set what nobody named, by the number of training pairs, the device and the hours.
 
     `texts` are some of the targets.
     """
@@ -123,6 +126,8 @@ def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -
     if settings.training.hours is not None and size.dimensions().keys() <= choosable(settings):
         tokens = pairs * sum(map(_tokens, texts)) / max(len(texts), 1)
         size = size_within(settings, [*sizes[:number], size], tokens)
+    if settings.translator.init_from:
+        size = further(sizes[number], settings.training.lora_rank)
     if is_sharded(settings.training) or uses_deepspeed(settings.training):
         size = replace(size, muon_learning_rate=None)  # it needs whole matrices
     values = size.settings()
@@ -134,6 +139,15 @@ def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -
     settings.update(chosen)
     shown = " ".join(f"--{name} {getattr(value, 'value', value)}" for name, value in chosen.items())
     logger.info("Chosen for %s training pairs on a %s: %s", f"{pairs:,}", device.upper(), shown)
+
+
+def further(size: Size, lora_rank: int) -> Size:
+    """`size` for a model that is trained already: fewer passes, with lower rates."""
+    passes = FURTHER * size.passes
+    if lora_rank:
+        return replace(size, passes=passes, learning_rate=ADAPTER_RATE, muon_learning_rate=None)
+    muon = None if size.muon_learning_rate is None else FURTHER * size.muon_learning_rate
+    return replace(size, passes=passes, learning_rate=FURTHER * size.learning_rate, muon_learning_rate=muon)
 
 
 def _tokens(text: str) -> float:
@@ -195,11 +209,16 @@ def adopt_choices(settings: Settings) -> None:
 
 
 def choosable(settings: Settings) -> set[str]:
-    """Names of the settings that are chosen by the number of pairs; none where there is a recipe."""
+    """Names of the settings that are chosen by the number of pairs, since neither recipe nor command line names them.
+
+    Pretraining chooses none.
+    """
     names: set[str] = set()
-    for group in GROUPS:
+    if settings.translator.objective != "translation":
+        return names
+    for group in GROUPS[KEPT:] if settings.translator.init_from else GROUPS:
         chosen, _, deciding = group.partition("|")
-        if settings.given is not None and settings.given.isdisjoint([*chosen.split(), *deciding.split()]):
+        if settings.named.isdisjoint([*chosen.split(), *deciding.split()]):
             names |= set(chosen.split())
     return names
 
