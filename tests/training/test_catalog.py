@@ -32,7 +32,7 @@ def test_settings_match_the_dataclasses(group):
     ("name", "good", "bad"),
     [
         ("vocab_size", ["1", "8_000"], ["abc", "1.5", "", "-3", "0"]),
-        ("learning_rate", ["1e-3", ".5", "3", "1_0.5"], ["fast", "1e", "0,5", "inf", "nan", "-1e-3", "0"]),
+        ("learning_rate", ["1e-3", ".5", "3", "1_0.5"], ["fast", "1e", "0,5", "inf", "nan", "-1e-3"]),
         ("bf16", ["true", "No", "1"], ["maybe", "2"]),
         ("objective", ["translation", "causal_lm"], ["Translation", "other"]),
         ("save_total_limit", ["3"], ["three"]),

@@ -20,12 +20,12 @@ _NAMES = {
     ),
     "[2, inf)": "max_length num_local_experts",
     "[0, inf)": (
-        "validation_size test_size num_shared_experts router_aux_loss_coef warmup_steps weight_decay adam_epsilon "
+        "validation_size test_size num_shared_experts router_aux_loss_coef learning_rate warmup_steps weight_decay adam_epsilon "
         "max_grad_norm neftune_noise_alpha eval_delay dataloader_num_workers average_checkpoints r_drop_alpha "
         "eval_samples lora_rank"
     ),
     "(0, inf)": (
-        "rotary_base norm_eps init_std num_train_epochs learning_rate muon_learning_rate learning_rate_factor "
+        "rotary_base norm_eps init_std num_train_epochs muon_learning_rate learning_rate_factor "
         "logging_steps eval_steps save_steps hours"
     ),
     "[0, 1]": "max_punctuation",
@@ -41,7 +41,7 @@ RANGES = {name: interval for interval, names in _NAMES.items() for name in names
 
 
 def range_problem(name: str, value: float) -> str | None:
-    """What is wrong with the number `value` of the setting `name`, such as "it must be above 0"; None if it is fine."""
+    """What is wrong with `value` of the setting `name`, such as "it must be above 0"; None if it is allowed."""
     interval = RANGES[name]
     low, high = (float(bound) for bound in interval[1:-1].split(","))
     above = value > low or (interval[0] == "[" and value == low)

@@ -171,8 +171,8 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
             self.load_best_model_at_end = possible
         if self.load_best_model_at_end and not possible:
             raise GlossaError(
-                f"load_best_model_at_end is true, but eval_strategy is {evaluates} and save_strategy {saves}: the best "
-                "checkpoint is known only if each is evaluated. Set both to epoch or both to steps, or leave "
+                f"load_best_model_at_end is true, but eval_strategy is {evaluates} and save_strategy {saves}: the "
+                "best checkpoint is known only if each is evaluated. Set both to epoch or both to steps, or leave "
                 "load_best_model_at_end out."
             )
 
@@ -364,7 +364,8 @@ def parse_settings(argv: list[str], description: str = "") -> Settings:
         raise GlossaError(f"{recipe or 'Command line'}: {error}") from error
     if unknown:
         raise GlossaError(f"Command line: {catalog.unknown(unknown[0])}")
-    return Settings(*groups, named=frozenset([*catalog.names(argv), *nulls, *values]))
+    data, tokenizer, model, translator, training = groups
+    return Settings(data, tokenizer, model, translator, training, frozenset([*catalog.names(argv), *nulls, *values]))
 
 
 def _as_arguments(recipe: dict[str, str | list | dict]) -> list[str]:
