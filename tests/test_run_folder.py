@@ -1,12 +1,13 @@
 """The files of a run: written, read back, and empty where they do not exist."""
 
 import json
+import os
 
 import pytest
 from datasets import Dataset, DatasetDict
 
 from glossa.errors import GlossaError
-from glossa.run_folder import RunFolder, checkpoint_step, table_cell
+from glossa.run_folder import RunFolder, checkpoint_step, find_damage, table_cell, write_checksums
 
 PAIRS = [{"source": "a|b", "target": "é"}, {"source": "c", "target": "d"}]
 
@@ -102,3 +103,59 @@ def test_what_is_published(tmp_path):
         (tmp_path / name).write_text("x")
     assert {path.name for path in RunFolder(tmp_path).published()} == {"metrics.json", "samples.md", "curves.png"}
     assert {path.name for path in RunFolder(tmp_path).published(samples=False)} == {"metrics.json", "curves.png"}
+
+
+def test_the_lock_removes_only_what_it_made(tmp_path, monkeypatch):
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    with RunFolder(mine).lock():
+        assert (mine / ".lock").exists()
+    assert mine.is_dir() and not any(mine.iterdir()), "a folder of the user's stays, as it was"
+    monkeypatch.chdir(mine)
+    with RunFolder(".").lock():
+        pass
+    assert mine.is_dir()
+    with RunFolder(tmp_path / "a" / "b").lock():
+        pass
+    assert not (tmp_path / "a").exists()
+    with RunFolder(tmp_path / "a" / "b").lock():
+        (tmp_path / "a" / "b" / "recipe.yaml").touch()
+    assert (tmp_path / "a" / "b" / "recipe.yaml").exists()
+    with RunFolder(tmp_path / "c" / "d").lock():
+        (tmp_path / "c" / "other.txt").touch()  # another program, meanwhile
+    assert [path.name for path in (tmp_path / "c").iterdir()] == ["other.txt"]
+
+
+def test_a_file_is_there_whole_or_as_it_was(tmp_path, monkeypatch):
+    run = RunFolder(tmp_path)
+    run.write_metrics({"steps": 1})
+
+    def killed(*paths):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        run.write_metrics({"steps": 2})
+    assert run.metrics == {"steps": 1}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", "\x00", "[" * 100_000])
+@pytest.mark.parametrize("name", ["metrics.json", "recipe.yaml"])
+def test_a_damaged_file_is_named(tmp_path, name, text):
+    if (name, text) == ("recipe.yaml", "\x00"):
+        text = "a: ["
+    (tmp_path / name).write_text(text)
+    with pytest.raises(GlossaError, match=rf"{name} is damaged: .*Restore it from a copy") as error:
+        RunFolder(tmp_path).metrics if name == "metrics.json" else RunFolder(tmp_path).recipe
+    assert "\n" not in str(error.value)
+
+
+def test_checksums_see_one_flipped_bit(tmp_path):
+    (tmp_path / "part").mkdir()
+    for name in ("a.bin", "part/b.bin"):
+        (tmp_path / name).write_bytes(bytes(1000))
+    write_checksums(tmp_path)
+    before = find_damage(tmp_path)
+    assert "a.bin" not in before and "b.bin" not in before
+    (tmp_path / "part/b.bin").write_bytes(bytes(999) + b"\x01")
+    assert find_damage(tmp_path) == f"{before}, part/b.bin is not as it was saved"

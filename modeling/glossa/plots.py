@@ -5,12 +5,8 @@ The file name's suffix selects PNG, SVG or PDF.
 
 from pathlib import Path
 
-import matplotlib
 import numpy
-
-matplotlib.use("Agg")  # writes files without a display
-
-from matplotlib import pyplot
+from matplotlib.figure import Figure  # draws without pyplot, whose backend belongs to the program that calls
 
 from .errors import GlossaError
 
@@ -20,7 +16,8 @@ def draw_curves(histories: dict[str, list[dict]], file: Path) -> None:
 
     The training loss is the plain one where the log has it: with smoothing and dropout it would be much higher.
     """
-    figure, (loss_axes, bleu_axes) = pyplot.subplots(1, 2, figsize=(11, 4), layout="constrained")
+    figure = Figure(figsize=(11, 4), layout="constrained")
+    loss_axes, bleu_axes = figure.subplots(1, 2)
     for number, (name, history) in enumerate(histories.items()):
         color = f"C{number}"
         training = "plain_loss" if any("plain_loss" in entry for entry in history) else "loss"
@@ -46,7 +43,8 @@ def draw_attention(weights, rows: list[str], columns: list[str], title: str, fil
     wide = min(len(weights), 4)
     high = -(-len(weights) // wide)
     size = (max(3.0, 0.35 * len(columns)) * wide + 1, max(3.0, 0.3 * len(rows)) * high + 0.6)
-    figure, grid = pyplot.subplots(high, wide, figsize=size, squeeze=False, layout="constrained")
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(high, wide, squeeze=False)
     for head, axes in enumerate(grid.flat):
         if head >= len(weights):
             axes.axis("off")
@@ -64,7 +62,8 @@ def draw_all_attention(
     """
     layers, heads = weights.shape[:2]
     size = (max(1.5, 0.16 * len(columns)) * heads + 1.5, max(1.5, 0.16 * len(rows)) * layers + 1)
-    figure, grid = pyplot.subplots(layers, heads, figsize=size, squeeze=False, layout="constrained")
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(layers, heads, squeeze=False)
     for (layer, head), axes in numpy.ndenumerate(grid):
         title_of_map = f"layer {layer}, head {first_head + head}"
         image = _heat_map(axes, weights[layer, head], rows, columns, title_of_map, "x-small")
@@ -95,9 +94,8 @@ def draw_growth(curves: dict[str, dict], labels: dict[str, str], file: Path) -> 
         labels: The label of the x-axis of each curve.
         file: The file to write.
     """
-    figure, grid = pyplot.subplots(
-        2, len(curves), figsize=(2.5 * len(curves), 4.6), squeeze=False, layout="constrained"
-    )
+    figure = Figure(figsize=(2.5 * len(curves), 4.6), layout="constrained")
+    grid = figure.subplots(2, len(curves), squeeze=False)
     figures = (("seconds", "time (s)", 1, "o-", "#10426b"), ("memory", "peak memory (MiB)", 2**20, "s-", "#a04000"))
     for column, (name, curve) in zip(grid.T, curves.items(), strict=True):
         sizes = numpy.array(curve["sizes"])
@@ -126,5 +124,3 @@ def _save(figure, file: Path) -> None:
         figure.savefig(file, dpi=120)
     except ValueError as error:  # matplotlib's message lists the suffixes it supports
         raise GlossaError(f"{file}: {error}.") from error
-    finally:
-        pyplot.close(figure)

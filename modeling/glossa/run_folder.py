@@ -1,11 +1,13 @@
 """The files of a run: the only module that names them, to write or to read them."""
 
+import hashlib
 import json
+import os
 import platform
 import re
 import shutil
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -33,7 +35,12 @@ DEEPSPEED = "latest"  # in its place after training with DeepSpeed: names the fo
 UNAVERAGED = "unaveraged.safetensors"  # beside the averaged weights of a checkpoint: those that training goes on with
 ADAPTER_WEIGHTS = "lora.safetensors"  # beside the merged weights of a checkpoint
 ADAPTER = "adapter"  # a folder in PEFT's format
+CHECKSUMS = "checksums.json"  # of the other files of a checkpoint
 LOCK = ".lock"
+PARTIAL = ".partial"  # after the name of a file that is being written
+SIDES = ("source", "target")
+NAMES = {dict: "mapping", list: "list"}
+RESTORE = "Restore it from a copy, or give another folder."
 STREAM = "stream_{}.json"  # in a checkpoint, for each process: its place in the stream of training rows
 
 
@@ -55,7 +62,9 @@ class RunFolder:
 
         Raises `GlossaError` if another run is in it, or the folder cannot be written.
         """
-        lock = FileLock(self.path / LOCK)
+        lock, file = FileLock(self.path / LOCK), self.path / LOCK
+        made = [path for path in (self.path, *self.path.parents) if not path.exists()]
+        had_lock = file.exists()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             lock.acquire(timeout=0)
@@ -70,15 +79,21 @@ class RunFolder:
         try:
             yield
         finally:
+            if not had_lock and [path.name for path in self.path.glob("*")] == [LOCK]:
+                # Nothing was written: the start failed. What was there before stays, and so does what others put here.
+                file.unlink()
+                for path in made:
+                    try:
+                        path.rmdir()
+                    except OSError:
+                        break
             lock.release()
-            if [path.name for path in self.path.glob("*")] == [LOCK]:  # nothing was written: the start failed
-                shutil.rmtree(self.path)
 
     def write_setup(self, recipe: dict, report: dict, pairs: DatasetDict) -> None:
         """Write all settings, the versions of the libraries, the data report and the held-out splits of `pairs`."""
         self.path.mkdir(parents=True, exist_ok=True)
         (self.path / METRICS).unlink(missing_ok=True)  # of a run that is being continued; they say that it is finished
-        (self.path / RECIPE).write_text(yaml.safe_dump(recipe, allow_unicode=True), encoding="utf-8")
+        _write(self.path / RECIPE, yaml.safe_dump(recipe, allow_unicode=True))
         versions = {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES}
         self._write_json(VERSIONS, versions)
         # A path such as data/pairs looks like a name on the Hub, so whether it was one is known only now.
@@ -86,13 +101,16 @@ class RunFolder:
         self._write_json(DATA_REPORT, report | ({"local": local} if local else {}))
         for split in ("validation", "test"):
             if split in pairs:
-                pairs[split].to_json(self.held_out_file(split), force_ascii=False)
+                file = self.held_out_file(split)
+                partial = file.with_suffix(PARTIAL)
+                pairs[split].to_json(partial, force_ascii=False)
+                os.replace(partial, file)
 
     @property
     def recipe(self) -> dict:
         """Every setting of the run."""
         file = self.path / RECIPE
-        return yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        return _parsed(file, yaml.safe_load, dict) if file.is_file() else {}
 
     @property
     def versions(self) -> dict[str, str]:
@@ -120,12 +138,14 @@ class RunFolder:
         file = self.held_out_file(split)
         if not file.is_file():
             raise GlossaError(f"{self.path} keeps no {split} pairs ({file} is missing). Give pairs with --data_path.")
-        rows = [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line]
+        rows = _parsed(file, lambda text: [json.loads(line) for line in text.split("\n") if line], list)
+        if not all(isinstance(row, dict) and all(isinstance(row.get(s), str) for s in SIDES) for row in rows):
+            raise GlossaError(f"{file} is damaged: a line has no source and target. {RESTORE}")
         own = [row for row in rows if language is None or row.get("language", language) == language]
         if not own:
             into = "" if language is None else f" into {language}"
             raise GlossaError(f"{self.path} keeps no {split} pairs{into}. Give pairs with --data_path.")
-        return Dataset.from_list([{side: row[side] for side in ("source", "target")} for row in own])
+        return Dataset.from_list([{side: row[side] for side in SIDES} for row in own])
 
     # -- during training --------------------------------------------------------------------------------------------
 
@@ -140,6 +160,12 @@ class RunFolder:
         for path in partial:
             shutil.rmtree(path)
         return partial
+
+    def is_complete(self) -> bool:
+        """Whether the run has ended, and its model is there."""
+        files = [self.path / name for name in ("config.json", "tokenizer.json")]
+        weights = any(self.path.glob("*.safetensors"))
+        return bool(self.metrics) and weights and all(file.is_file() for file in files)
 
     def holds_work(self) -> bool:
         """Whether a run has left weights or checkpoints here."""
@@ -176,7 +202,7 @@ class RunFolder:
         lines = [list(rows[0]), ["---"] * len(rows[0])]
         lines += [[table_cell(str(value)) for value in row.values()] for row in rows]
         table = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
-        (self.path / SAMPLES_TABLE).write_text(table, encoding="utf-8")
+        _write(self.path / SAMPLES_TABLE, table)
 
     @property
     def samples(self) -> list[dict[str, Any]]:
@@ -192,12 +218,29 @@ class RunFolder:
         return [self.path / name for name in names if (self.path / name).is_file()]
 
     def _write_json(self, name: str, value: Any) -> None:
-        text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
-        (self.path / name).write_text(text, encoding="utf-8")
+        _write(self.path / name, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
     def _read_json(self, name: str, missing: Any) -> Any:
         file = self.path / name
-        return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else missing
+        return _parsed(file, json.loads, type(missing)) if file.is_file() else missing
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a file that is there whole or not at all, whenever the process is killed."""
+    partial = file.with_name(file.name + PARTIAL)
+    partial.write_text(text, encoding="utf-8")
+    os.replace(partial, file)
+
+
+def _parsed(file: Path, parse: Callable[[str], Any], kind: Any) -> Any:
+    """What `parse` makes of a file. Raises `GlossaError` if it is damaged."""
+    try:
+        value = parse(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
+        raise GlossaError(f"{file} is damaged: {' '.join(str(error).split())[:200]}. {RESTORE}") from error
+    if not isinstance(value, kind):
+        raise GlossaError(f"{file} is damaged: it holds no {NAMES[kind]}. {RESTORE}")
+    return value
 
 
 def find_damage(checkpoint: Path) -> str:
@@ -210,9 +253,38 @@ def find_damage(checkpoint: Path) -> str:
     parts = [*CHECKPOINT_PARTS, *optimizer]
     files = [*(checkpoint / name for name in parts), *weights, *random_states, *checkpoint.glob(STREAM.format("*"))]
     missing = [f"{path.name} is missing" for path in files if not path.is_file()]
-    return ", ".join(
-        [*missing, *(f"{path.name} is damaged" for path in files if path.is_file() and _is_damaged(path))]
-    )
+    there = [path for path in files if path.is_file()]
+    changed = _changed(checkpoint)
+    damaged = [f"{path.name} is damaged" for path in there if _is_damaged(path) or path.name in changed]
+    others = [f"{name} is not as it was saved" for name in sorted(changed - {path.name for path in there})]
+    return ", ".join([*missing, *damaged, *others])
+
+
+def write_checksums(checkpoint: Path) -> None:
+    """Write the checksum of every file of `checkpoint`, all of which must have been written."""
+    sums = {str(file.relative_to(checkpoint)): _checksum(file) for file in sorted(_files(checkpoint))}
+    _write(checkpoint / CHECKSUMS, json.dumps(sums, indent=2) + "\n")
+
+
+def _changed(checkpoint: Path) -> set[str]:
+    """Names of the files that are no longer as they were saved; none if the checkpoint has no checksums."""
+    file = checkpoint / CHECKSUMS
+    if not file.is_file():  # of an earlier version, or killed before they were written
+        return set()
+    try:
+        sums = _parsed(file, json.loads, dict)
+    except GlossaError:
+        return {CHECKSUMS}
+    return {name for name, sum_ in sums.items() if (own := checkpoint / name).is_file() and _checksum(own) != sum_}
+
+
+def _files(checkpoint: Path) -> Iterator[Path]:
+    return (path for path in checkpoint.rglob("*") if path.is_file() and path.name != CHECKSUMS)
+
+
+def _checksum(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "blake2b").hexdigest()[:32]
 
 
 def stream_file(checkpoint: Path, process: int) -> Path:

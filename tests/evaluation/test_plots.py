@@ -40,7 +40,6 @@ def test_every_layer_and_head_has_its_place_in_the_grid(drawn, tmp_path):
         assert axes.images[0].get_clim() == (0, 1), "one scale of colors for all"
         shown = [label.get_text() for label in axes.get_yticklabels() if axes.yaxis.get_tick_params()["labelleft"]]
         assert shown == (["a", "$"] if head == 0 else [])
-    plots.pyplot.close("all")
 
 
 def test_the_command_draws_all_layers_or_one_and_names_the_head(drawn, tiny_run, capsys):
@@ -54,4 +53,14 @@ def test_the_command_draws_all_layers_or_one_and_names_the_head(drawn, tiny_run,
     with pytest.raises(SystemExit):
         plot_command.main([*sentence, "--layer", "every"])
     assert "argument --layer: 'every' is neither a number nor all" in capsys.readouterr().err
-    plots.pyplot.close("all")
+
+
+def test_the_backend_of_the_program_stays(tmp_path):
+    matplotlib = pytest.importorskip("matplotlib")
+    before = matplotlib.rcParams["backend"]
+    matplotlib.use("svg")
+    try:
+        plots.draw_curves({"": [{"step": 1, "loss": 2.0}]}, tmp_path / "a.png")
+        assert matplotlib.rcParams["backend"] == "svg" and (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
+    finally:
+        matplotlib.rcParams["backend"] = before

@@ -5,7 +5,7 @@ import torch
 from datasets import Dataset
 
 from glossa.run_folder import RunFolder
-from glossa.training.monitoring import Speedometer, TrainingTime, draw_fit_batches, measure_fit
+from glossa.training.monitoring import Speedometer, TrainingTime, draw_fit_batches, mean_loss, measure_fit
 
 BATCHES = [
     {"input_ids": torch.tensor([[5, 6, 1]]), "labels": torch.tensor([[7, 8, 1]])},
@@ -84,3 +84,27 @@ def test_training_time():
     assert clock.state() == {"args": {}, "attributes": {"before": 4.0}}
     clock.before = 100.0
     assert clock.seconds == 106
+
+
+def test_the_speedometer_does_not_wait_for_the_device(monkeypatch):
+    meter = Speedometer(torch.device("cpu"), clock=iter([0.0, 2.0]).__next__, cpu_clock=iter([0.0, 0.0]).__next__)
+    monkeypatch.setattr(torch.Tensor, "__int__", lambda self: pytest.fail("int() waits for a GPU"))
+    monkeypatch.setattr(torch.Tensor, "item", lambda self: pytest.fail("item() waits for a GPU"))
+    for _ in range(3):
+        meter.add(torch.tensor(10))
+    monkeypatch.undo()
+    assert meter.read()["target_tokens_per_second"] == 15.0
+
+
+def test_the_mean_loss_counts_the_steps_of_both_parts():
+    history = [
+        {"loss": 4.0, "step": 2},
+        {"loss": 3.0, "step": 4},
+        {"eval_loss": 9.0, "step": 4},
+        {"loss": 1.0, "step": 6},
+    ]
+    # Two steps of 4 and two of 3 before, then four of 1: (8 + 6 + 4) / 8.
+    assert mean_loss(history, 4, 8, 1.0) == 2.25
+    assert mean_loss(history, 0, 6, 2.5) == 2.5
+    # The checkpoint of step 5 was saved after a step that no entry covers.
+    assert mean_loss(history, 5, 7, 1.0) == 16 / 6

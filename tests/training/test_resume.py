@@ -216,7 +216,15 @@ def cut(path):
     path.write_bytes(content[: len(content) // 2])
 
 
+def flip(path):
+    """Change one bit in the middle of a file, which any reader still takes."""
+    content = bytearray(path.read_bytes())
+    content[-len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
 DAMAGED = [
+    ("model.safetensors", flip), ("optimizer.pt", flip),
     ("model.safetensors", cut), ("optimizer.pt", cut), ("scheduler.pt", cut), ("config.json", cut),
     ("rng_state.pth", lambda path: path.write_bytes(b"")), ("trainer_state.json", cut),
     ("optimizer.pt", Path.unlink), ("scheduler.pt", Path.unlink), ("rng_state.pth", Path.unlink),
@@ -238,6 +246,33 @@ def test_a_damaged_checkpoint_is_not_continued(resume, tmp_path, name, damage, c
     steps = [entry["step"] for entry in run.history if "loss" in entry]
     assert steps == [1, 2, 3, 4, 5, 6], "from step 2 on"
     assert find_damage(run.checkpoints()[-1]) == ""
+
+
+def test_a_run_that_lost_its_weights_or_is_asked_for_an_average_is_not_finished(resume, tmp_path, caplog):
+    run = RunFolder(resume())
+    caplog.clear()
+    with caplog.at_level("INFO"):
+        resume()
+    assert "there is nothing to resume" in caplog.text
+    weights = load_file(run.path / "model.safetensors")
+    (run.path / "model.safetensors").unlink()
+    again = load_file(resume() / "model.safetensors")
+    assert all((again[name] == weight).all() for name, weight in weights.items())
+    averaged = load_file(resume(average_checkpoints=2, save_total_limit=3) / "model.safetensors")
+    assert any((averaged[name] != weight).any() for name, weight in weights.items())
+    assert run.recipe["average_checkpoints"] == 2
+
+
+def test_the_mean_loss_of_a_resumed_run_is_that_of_all_steps(tmp_path, tiny_settings):
+    quiet = {"eval_strategy": "no", "load_best_model_at_end": False, "logging_steps": 1, "save_steps": 3}
+    whole = RunFolder(train(parse_settings(tiny_settings(tmp_path / "whole", max_steps=6, **quiet))))
+    train(parse_settings(tiny_settings(tmp_path / "part", max_steps=3, **quiet)))
+    settings = tiny_settings(tmp_path / "part", max_steps=6, resume_from_checkpoint="true", **quiet)
+    part = RunFolder(train(parse_settings(settings)))
+    losses = [entry["loss"] for entry in part.history if "loss" in entry]
+    assert len(losses) == 6
+    for run in (whole, part):
+        assert run.history[-1]["train_loss"] == pytest.approx(sum(losses) / 6, abs=1e-5)
 
 
 def test_a_run_without_a_usable_checkpoint_says_so(resume, tmp_path, documented):
@@ -310,6 +345,7 @@ def test_time_and_energy_before_the_checkpoint_count(tmp_path, tiny_settings, st
     saved["stateful_callbacks"]["TrainingTime"]["attributes"]["before"] = 5000.0
     saved["stateful_callbacks"]["EnergyMeter"]["attributes"]["joules"] = 3.6e6
     state.write_text(json.dumps(saved))
+    (state.parent / "checksums.json").unlink()
     (run.path / "metrics.json").unlink()  # as after a kill before the scores
     settings = tiny_settings(tmp_path / "run", max_steps=steps, resume_from_checkpoint="true", **HOPELESS)
     metrics = RunFolder(train(parse_settings(settings))).metrics
@@ -323,5 +359,6 @@ def test_a_checkpoint_of_an_older_version_knows_no_time(tmp_path, tiny_settings)
         state = json.loads((checkpoint / "trainer_state.json").read_text())
         del state["stateful_callbacks"]["TrainingTime"], state["stateful_callbacks"]["EnergyMeter"]
         (checkpoint / "trainer_state.json").write_text(json.dumps(state))
+        (checkpoint / "checksums.json").unlink()
     settings = tiny_settings(tmp_path / "run", max_steps=3, resume_from_checkpoint="true", **HOPELESS)
     assert RunFolder(train(parse_settings(settings))).metrics["steps"] == 3

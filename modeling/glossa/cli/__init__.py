@@ -4,6 +4,7 @@ Slow imports are inside functions, so that help and error messages appear at onc
 """
 
 import argparse
+import contextlib
 import errno
 import importlib
 import logging
@@ -52,6 +53,15 @@ def main(*arguments: str) -> None:
         sys.exit(f"error: glossa has no command `{name}`.{hint}\n\n{_overview()}")
 
 
+class _AboveBars(logging.StreamHandler):
+    """Writes above a progress bar, if one is shown."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        bars = sys.modules.get("tqdm")  # not imported yet: no bar
+        with contextlib.nullcontext() if bars is None else bars.tqdm.external_write_mode(file=self.stream):
+            super().emit(record)
+
+
 def _overview() -> str:
     rows = [f"  {name:10} {meaning}" for name, meaning in COMMANDS.items()]
     lines = ["usage: glossa COMMAND ...", "", *rows, "", "`glossa COMMAND --help` explains each."]
@@ -67,7 +77,7 @@ def run(main: Callable[[list[str]], None], arguments: list[str] | None = None) -
     debug = "--debug" in arguments
     # Of several processes, which launchers number, one reports; the others warn, as the Trainer's do.
     level = logging.INFO if os.environ.get("RANK", "0") == "0" else logging.WARNING
-    logging.basicConfig(level=level, format="%(message)s", stream=sys.stderr)
+    logging.basicConfig(level=level, format="%(message)s", handlers=[_AboveBars(sys.stderr)])
     for noisy in ("httpx", "httpx2", "httpcore", "absl", "sacrebleu"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     if not sys.stderr.isatty():

@@ -20,9 +20,9 @@ _NAMES = {
     ),
     "[2, inf)": "max_length num_local_experts",
     "[0, inf)": (
-        "validation_size test_size num_shared_experts router_aux_loss_coef learning_rate warmup_steps weight_decay adam_epsilon "
-        "max_grad_norm neftune_noise_alpha eval_delay dataloader_num_workers average_checkpoints r_drop_alpha "
-        "eval_samples lora_rank"
+        "validation_size test_size num_shared_experts router_aux_loss_coef learning_rate warmup_steps weight_decay "
+        "adam_epsilon max_grad_norm neftune_noise_alpha eval_delay dataloader_num_workers average_checkpoints "
+        "r_drop_alpha eval_samples lora_rank"
     ),
     "(0, inf)": (
         "rotary_base norm_eps init_std num_train_epochs muon_learning_rate learning_rate_factor "

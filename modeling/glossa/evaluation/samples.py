@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from sacrebleu.metrics import CHRF
+from tqdm.auto import tqdm
 
 from .scoring import NORMALIZED
 
@@ -41,4 +42,4 @@ def print_samples(rows: Iterable[dict[str, str]]) -> None:
     """Print each row, a line for each of its texts. Long ones are cut: an untrained model repeats words."""
     for row in rows:
         lines = [f"{name:>10}: {text[:SHOWN]}{'…' if len(text) > SHOWN else ''}" for name, text in row.items()]
-        print("\n".join(lines), end="\n\n")
+        tqdm.write("\n".join(lines), end="\n\n")  # above a progress bar, if there is one

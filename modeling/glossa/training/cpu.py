@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 
+import psutil
 import torch
 from torch import nn
 from transformers import TrainerCallback
@@ -151,5 +152,5 @@ class StepWatch(TrainerCallback):
                 "A step has taken %.2f s for a minute, after %.2f s before. Other programs are probably busy (load "
                 "average %.1f on %d cores), and the training's %d threads wait for each other. Stop those programs, "
                 "or stop this run and continue it with --resume_from_checkpoint true --cpu_threads 1.",
-                step, self.usual, os.getloadavg()[0], available_cores(), torch.get_num_threads(),
+                step, self.usual, psutil.getloadavg()[0], available_cores(), torch.get_num_threads(),
             )  # fmt: skip

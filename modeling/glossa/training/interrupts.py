@@ -37,9 +37,11 @@ class SaveOnSignal(TrainerCallback):
         if threading.current_thread() is threading.main_thread():  # Python allows handlers only there
             self.previous = {number: signal.signal(number, self._receive) for number in SIGNALS}
 
-    def on_train_end(self, args, state, control, **kwargs):
+    def restore(self) -> None:
+        """Give the signals back to whom they belonged to before the training."""
         for number, handler in self.previous.items():
             signal.signal(number, handler)
+        self.previous = {}
 
     def _receive(self, number: int, frame) -> None:
         self.received = number

@@ -51,6 +51,24 @@ def measure_fit(model: nn.Module, batches: list[dict[str, torch.Tensor]]) -> dic
     return {"plain_loss": loss / tokens, "token_accuracy": right / tokens} if tokens else {}
 
 
+def mean_loss(history: list[dict], resumed: int, step: int, since: float) -> float:
+    """The mean training loss of a run that was resumed.
+
+    Args:
+        history: The Trainer's log, in which each `loss` is a mean since the one before it.
+        resumed: The step of the checkpoint that it was resumed from; 0 for none.
+        step: The last step.
+        since: The mean loss of the steps since the checkpoint.
+    """
+    total, last = 0.0, 0
+    for entry in history:
+        if "loss" in entry and entry["step"] <= resumed:
+            total += entry["loss"] * (entry["step"] - last)
+            last = entry["step"]
+    steps = step - resumed
+    return (total + since * steps) / (last + steps) if last + steps else since
+
+
 class TrainingTime(TrainerCallback, ExportableState):
     """Seconds of training, evaluations included. Checkpoints hold them, so that those of a continued run add up.
 
@@ -91,12 +109,12 @@ class Speedometer:
         cpu_clock: Callable[[], float] = time.process_time,
     ):
         self.device, self.clock, self.cpu_clock = device, clock, cpu_clock
-        self.tokens = 0
+        self.tokens: int | torch.Tensor = 0
         self.started, self.worked = clock(), cpu_clock()
 
-    def add(self, tokens: int) -> None:
-        """Count target tokens that are trained on."""
-        self.tokens += tokens
+    def add(self, tokens: int | torch.Tensor) -> None:
+        """Count target tokens that are trained on. A tensor stays on its device, which need not be waited for."""
+        self.tokens = self.tokens + tokens
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -110,7 +128,7 @@ class Speedometer:
         """The values since the last reading."""
         now, worked = self.clock(), self.cpu_clock()
         seconds = max(now - self.started, 1e-9)
-        values = {"target_tokens_per_second": round(self.tokens / seconds, 1)}
+        values = {"target_tokens_per_second": round(int(self.tokens) / seconds, 1)}
         utilization = self._utilization((worked - self.worked) / seconds)
         if utilization is not None:
             values["utilization"] = round(utilization, 3)

@@ -1,12 +1,17 @@
-"""The log of a training that goes to a file: one line at each `logging_steps`, with the time that is left."""
+"""The log of a training: one line at each `logging_steps`, with the time that is left, in a file and a terminal."""
 
+import os
+import sys
 import time
 
+from tqdm import tqdm
 from transformers import TrainerCallback
+
+DIM, GREEN, PLAIN = "\033[2m", "\033[1;32m", "\033[0m"
 
 
 class ProgressLines(TrainerCallback):
-    """Prints a line for each entry of the log and for each evaluation, in place of a progress bar."""
+    """Prints a line for each entry of the log and for each evaluation."""
 
     def on_train_begin(self, args, state, control, **kwargs):
         self.first_step, self.started = state.global_step, time.monotonic()
@@ -15,14 +20,43 @@ class ProgressLines(TrainerCallback):
         if not state.is_world_process_zero or not logs:
             return
         if "loss" in logs:
-            print(training_line(logs, state.global_step, state.max_steps, self._left(state)), flush=True)
+            self.show(training_line(logs, state.global_step, state.max_steps, self._left(state)), DIM)
         elif "eval_loss" in logs:
-            print(evaluation_line(logs, state.global_step), flush=True)
+            self.show(evaluation_line(logs, state.global_step), GREEN)
+
+    def show(self, line: str, color: str) -> None:
+        """Print a line; a terminal shows it in `color`."""
+        print(line, flush=True)
 
     def _left(self, state) -> float:
         """Seconds until the last step, evaluations included, at the speed so far."""
         done = max(state.global_step - self.first_step, 1)
         return (time.monotonic() - self.started) / done * (state.max_steps - state.global_step)
+
+
+class ProgressBar(ProgressLines):
+    """The same lines in color, above a progress bar."""
+
+    def on_train_begin(self, args, state, control, **kwargs):
+        super().on_train_begin(args, state, control, **kwargs)
+        if state.is_world_process_zero:
+            bar = "{desc} {percentage:3.0f}% |{bar}| {n_fmt}/{total_fmt} steps, {remaining} left"
+            self.bar = tqdm(
+                total=state.max_steps, initial=state.global_step, desc="training", dynamic_ncols=True, leave=False,
+                bar_format=bar,
+            )  # fmt: skip
+
+    def on_step_end(self, args, state, control, **kwargs):
+        if state.is_world_process_zero:
+            self.bar.update(state.global_step - self.bar.n)
+
+    def on_train_end(self, args, state, control, **kwargs):
+        if state.is_world_process_zero:
+            self.bar.close()
+
+    def show(self, line: str, color: str) -> None:
+        colored = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+        tqdm.write(f"{color}{line}{PLAIN}" if colored else line)
 
 
 def training_line(logs: dict, step: int, steps: int, seconds_left: float) -> str:

@@ -12,7 +12,15 @@ from transformers.trainer_callback import ExportableState, TrainerState
 from ..data.mixture import FILTERS
 from ..data.streams import is_stream
 from ..errors import GlossaError
-from ..run_folder import CHECKPOINT_STATE, RunFolder, count_processes, find_damage, stream_file, was_sharded
+from ..run_folder import (
+    CHECKPOINT_STATE,
+    RunFolder,
+    count_processes,
+    find_damage,
+    stream_file,
+    was_sharded,
+    write_checksums,
+)
 from . import catalog
 from .arguments import Settings
 from .sharding import is_sharded
@@ -30,6 +38,11 @@ FIXED = (
     "lr_scheduler_type", "lr_scheduler_kwargs", "warmup_steps", "weight_decay", "adam_beta1", "adam_beta2",
     "adam_epsilon", "optim", "optim_args", "max_grad_norm", "label_smoothing_factor", "r_drop_alpha",
     "ema_decay", "lora_rank", "seed", "data_seed",
+)  # fmt: skip
+# What is decided after the last step: with another value, the end of a finished run is done again.
+FINAL = (
+    "average_checkpoints", "average_by", "load_best_model_at_end", "num_beams", "length_penalty",
+    "max_new_tokens",
 )  # fmt: skip
 # Of a source: where its data are.
 PLACES = ("name", "dataset", "dataset_config", "data_path", "source_column", "target_column", "exclude")
@@ -90,10 +103,11 @@ def _last_usable(run: RunFolder) -> Path | None:
 
 
 def is_finished(settings: Settings) -> bool:
-    """Whether `resume_from_checkpoint: true` has nothing left to do: the run ended, with the same length."""
+    """Whether `resume_from_checkpoint: true` has nothing left to do: the run is complete, and as asked for."""
     run = RunFolder(settings.training.output_dir)
     wanted = str(settings.training.resume_from_checkpoint).lower()
-    return wanted in ("true", "yes", "last") and bool(run.metrics) and _same_length(run, settings)
+    asked = all(run.recipe.get(name) == value for name, value in settings.recipe().items() if name in FINAL)
+    return wanted in ("true", "yes", "last") and run.is_complete() and _same_length(run, settings) and asked
 
 
 def final_state(checkpoint: Path, settings: Settings) -> TrainerState | None:
@@ -102,6 +116,15 @@ def final_state(checkpoint: Path, settings: Settings) -> TrainerState | None:
         return None
     state = TrainerState.load_from_json(str(checkpoint / CHECKPOINT_STATE))
     return state if state.global_step >= state.max_steps else None
+
+
+class WriteChecksums(TrainerCallback):
+    """Writes the checksums of a checkpoint's files, after all of them."""
+
+    def on_save(self, args, state, control, **kwargs):
+        checkpoint = Path(args.output_dir, f"checkpoint-{state.global_step}")
+        if args.should_save and checkpoint.is_dir():
+            write_checksums(checkpoint)
 
 
 class RestoreCallbacks(TrainerCallback):

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from huggingface_hub import CommitInfo, HfApi
 from torch.utils.data import DataLoader
-from transformers import PreTrainedModel, PrinterCallback, Seq2SeqTrainer, TrainerCallback
+from transformers import PreTrainedModel, PrinterCallback, ProgressCallback, Seq2SeqTrainer, TrainerCallback
 from transformers.trainer_pt_utils import LabelSmoother
 from transformers.trainer_utils import EvalLoopOutput
 
@@ -26,9 +26,11 @@ from .cpu import StepWatch
 from .ema import UpdateAverage, WeightAverage
 from .energy import EnergyMeter
 from .interrupts import SaveOnSignal
-from .monitoring import Speedometer, draw_fit_batches, measure_fit
+from .monitoring import Speedometer, draw_fit_batches, mean_loss, measure_fit
 from .muon import put_beside
-from .progress import ProgressLines
+from .pieces import TOKENS, joined, loss_sums, pieces
+from .progress import ProgressBar, ProgressLines
+from .resume import WriteChecksums
 from .sharding import embeddings_in_root, is_sharded
 
 logger = logging.getLogger(__name__)
@@ -72,6 +74,8 @@ class GlossaTrainer(Seq2SeqTrainer):
         if self.args.disable_tqdm:
             self.remove_callback(PrinterCallback)
             self.add_callback(ProgressLines())
+        elif self.pop_callback(ProgressCallback) is not None:  # a notebook has another one
+            self.add_callback(ProgressBar())
         if self.args.device.type == "cpu":
             self.add_callback(StepWatch())
         self.batch_sampler, self._fit_batches = None, []
@@ -83,7 +87,9 @@ class GlossaTrainer(Seq2SeqTrainer):
         self.add_callback(_EpochOrder(self))
         if self.average is not None:
             self.add_callback(UpdateAverage(self.average))
-        self.add_callback(SaveOnSignal(self))
+        self._signals = SaveOnSignal(self)
+        self.add_callback(WriteChecksums())
+        self.add_callback(self._signals)
         self.energy = EnergyMeter()
         self.add_callback(self.energy)
         self._evaluation_sums: torch.Tensor | None = None
@@ -173,7 +179,10 @@ class GlossaTrainer(Seq2SeqTrainer):
         return super().compute_loss(model, inputs, *args, **kwargs)
 
     def train(self, *args, **kwargs):
-        output = super().train(*args, **kwargs)
+        try:
+            output = super().train(*args, **kwargs)
+        finally:
+            self._signals.restore()  # the Trainer calls no callback where it fails
         if self.args.load_best_model_at_end and self.state.best_model_checkpoint is not None:
             return output  # the checkpoint's weights are averaged or merged already
         self._finish_weights()
@@ -234,7 +243,7 @@ class GlossaTrainer(Seq2SeqTrainer):
     def get_batch_samples(self, *args, **kwargs):
         batches, items = super().get_batch_samples(*args, **kwargs)
         self._step_batches = batches
-        self.speedometer.add(int(items) if items is not None else 0)
+        self.speedometer.add(0 if items is None else items)
         return batches, items
 
     def _get_grad_norm(self, model, grad_norm=None):
@@ -292,6 +301,10 @@ class GlossaTrainer(Seq2SeqTrainer):
             with self.speedometer.paused(), self.compute_loss_context_manager():
                 batches = [self._prepare_inputs(batch) for batch in self._fit_batches]
                 logs |= {name: round(value, 4) for name, value in measure_fit(self.model, batches).items()}
+        if "train_loss" in logs:
+            logs["train_loss"] = mean_loss(
+                self.state.log_history, self._initial_global_step, self.state.global_step, logs["train_loss"]
+            )
         super().log(logs, start_time)
 
     def evaluation_loop(self, *args, **kwargs) -> EvalLoopOutput:
@@ -315,17 +328,22 @@ class GlossaTrainer(Seq2SeqTrainer):
         """Loss, translations [B, T] (None without `predict_with_generate`) and labels [B, T] of one batch."""
         inputs = self._prepare_inputs(inputs)
         inputs["labels"] = labels = self._without_repeated(inputs["labels"])
+        padding = self.processing_class.pad_token_id
+        # With FSDP every process must call the model as often as the others, which hold parts of its weights.
+        whole = self.is_fsdp_enabled
         with self.compute_loss_context_manager():
-            outputs = model(**inputs)
-        self._count(outputs, labels)
+            sums = loss_sums(model, [inputs] if whole else pieces(inputs, padding, TOKENS))
+        self._evaluation_sums += sums
+        loss = (sums[0] / sums[2].clamp(min=1)).float().to(self.args.device)
         if prediction_loss_only or not self.args.predict_with_generate:
-            return outputs.loss.detach(), None, None
+            return loss, None, None
         source = {name: inputs[name] for name in ("input_ids", "attention_mask")}
+        settings = (gen_kwargs or self._generation_settings()) | {"synced_gpus": self.is_fsdp_enabled}
+        budget = self.args.batch_tokens  # type: ignore[attr-defined]
+        parts = [source] if whole else pieces(source, padding, budget)
         with self.compute_loss_context_manager():
-            # With FSDP every process must run as many decoder steps as the others, which hold parts of its weights.
-            settings = (gen_kwargs or self._generation_settings()) | {"synced_gpus": self.is_fsdp_enabled}
-            generated = self.model.generate(**source, **settings)
-        return outputs.loss.detach(), generated, labels
+            generated = [self.model.generate(**part, **settings) for part in parts]
+        return loss, joined(generated, padding), labels
 
     def init_hf_repo(self, *args, **kwargs) -> None:
         with hub_errors(self.args.hub_model_id or Path(self.args.output_dir).name, HfApi().endpoint):
@@ -373,13 +391,6 @@ class GlossaTrainer(Seq2SeqTrainer):
         kept = state.remainder - self.accelerator.process_index * labels.shape[0]
         rows = torch.arange(labels.shape[0], device=labels.device)
         return labels.masked_fill((rows >= kept)[:, None], -100)
-
-    def _count(self, outputs, labels: torch.Tensor):
-        real = labels != -100
-        right = (outputs.logits.argmax(-1) == labels) & real
-        tokens = real.sum()
-        loss = torch.where(tokens > 0, outputs.loss * tokens, 0.0)  # a batch of repeated rows has none
-        self._evaluation_sums += torch.stack([loss, right.sum(), tokens]).double().cpu()
 
 
 class _EpochOrder(TrainerCallback):

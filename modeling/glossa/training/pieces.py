@@ -1,0 +1,55 @@
+"""Evaluation batches in pieces, so that the memory of an evaluation follows its tokens instead of its rows."""
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch.nn.functional import pad
+
+TOKENS = 1024  # of either side in a piece, padding included; logits of a vocabulary of 32,000 take 128 MiB
+
+
+def pieces(batch: dict[str, torch.Tensor], padding: int, tokens: int) -> Iterator[dict[str, torch.Tensor]]:
+    """`batch` (`input_ids` and `attention_mask` [B, S], `labels` [B, T] if any) in runs of rows, each without padding.
+
+    A piece has at most `tokens` tokens on either side, padding included, but at least one row. `padding` is the id of
+    the padding of sources.
+    """
+    sides = {"input_ids": padding, "labels": -100}
+    lengths = [
+        (batch[name] != blank).flip(-1).float().cumsum(-1).gt(0).sum(-1).tolist()
+        for name, blank in sides.items()
+        if name in batch
+    ]
+    longest = [max(row) for row in zip(*lengths, strict=True)]
+    start = 0
+    while start < len(longest):
+        end, widest = start + 1, longest[start]
+        while end < len(longest) and max(widest, longest[end]) * (end + 1 - start) <= tokens:
+            widest, end = max(widest, longest[end]), end + 1
+        widths = [max(length[start:end]) for length in lengths]
+        names = {"input_ids": widths[0], "attention_mask": widths[0], "labels": widths[-1]}
+        yield {
+            name: values[start:end, : max(names[name], 1)] if name in names else values[start:end]
+            for name, values in batch.items()
+        }
+        start = end
+
+
+@torch.no_grad()
+def loss_sums(model: Callable, batches: Iterator[dict[str, torch.Tensor]]) -> torch.Tensor:
+    """Sums over all target tokens of `batches` [3], float64 on the CPU: loss (nats), right predictions, tokens."""
+    sums = torch.zeros(3, dtype=torch.float64)
+    for batch in batches:
+        outputs = model(**batch)
+        real = batch["labels"] != -100
+        tokens = real.sum()
+        right = ((outputs.logits.argmax(-1) == batch["labels"]) & real).sum()
+        loss = torch.where(tokens > 0, outputs.loss * tokens, 0.0)  # a batch of repeated rows has none
+        sums += torch.stack([loss, right, tokens]).double().cpu()
+    return sums
+
+
+def joined(parts: list[torch.Tensor], padding: int) -> torch.Tensor:
+    """Translations [B, T] of the pieces of a batch, padded to one length."""
+    longest = max(part.shape[1] for part in parts)
+    return torch.cat([pad(part, (0, longest - part.shape[1]), value=padding) for part in parts])
