@@ -101,7 +101,7 @@ def measure(dataset: str, config: str, stretch: str) -> None:
 
     from glossa.data.arguments import DataArguments
     from glossa.data.encoding import tokenize_pairs
-    from glossa.data.pairs import held_out_sides, prepare_pairs
+    from glossa.data.pairs import prepare_pairs
     from glossa.data.streams import Stream
     from glossa.data.vocabulary import train_tokenizer
     from glossa.data.windows import StreamBatches, Windows
@@ -120,7 +120,7 @@ def measure(dataset: str, config: str, stretch: str) -> None:
         tokenize_pairs(pairs, tokenizer, arguments, report)
         found |= {"rows": sum(stream.rows), "sample": report.stream["sample"], "start": time.process_time() - started}
 
-    windows = Windows(stream, tokenizer, held_out_sides(pairs), BATCH_TOKENS)
+    windows = Windows(stream, tokenizer, BATCH_TOKENS)
     batches = StreamBatches(windows, 10**9)
     cpu, count, given, reached, after = time.process_time(), windows.count(0), 0, (0, 0), 0
     memory: list[int] = []

@@ -80,7 +80,7 @@ def test_sides_are_not_confused_when_joined():
 
 def test_identical_sides_are_dropped_from_training_only():
     rows = raw(("OK", " OK"), ("a", "b"))
-    dataset, report = clean(DatasetDict(train=rows, test=rows), DataArguments(drop_identical=True))
+    dataset, report = clean(DatasetDict(train=rows, test=rows), DataArguments(drop_identical=True, keep_overlap=True))
     assert pairs(dataset["train"]) == [("a", "b")] and pairs(dataset["test"]) == [("OK", "OK"), ("a", "b")]
     assert [report.splits[split]["identical"] for split in ("train", "test")] == [1, 0]
 
@@ -93,7 +93,9 @@ def test_rows_are_split_if_both_sides_have_the_same_number_of_sentences():
         ("bad row. Really.", "", "no tab"),
         ("Go.", "Va."),
     )
-    dataset, report = clean(DatasetDict(train=rows, test=rows), replace(TRUSTED, split_sentences=True))
+    dataset, report = clean(
+        DatasetDict(train=rows, test=rows), replace(TRUSTED, split_sentences=True, keep_overlap=True)
+    )
     assert pairs(dataset["train"]) == [
         ("Go.", "Va."),
         ("Run!", "Cours !"),
@@ -109,7 +111,7 @@ def test_rows_are_split_if_both_sides_have_the_same_number_of_sentences():
 def test_sentences_to_keep_out_are_in_no_split_in_any_spelling():
     rows = raw(("J'aime la guitare !", "I love the guitar."), ("Ah.", "I love it."), ("Oh.", "i LOVE it"), ("a", "b"))
     kept_out = ["j’aime la guitare", "I love it!"]
-    dataset, report = clean(DatasetDict(train=rows, test=rows), DataArguments(keep_out=kept_out))
+    dataset, report = clean(DatasetDict(train=rows, test=rows), DataArguments(keep_out=kept_out, keep_overlap=True))
     assert pairs(dataset["train"]) == pairs(dataset["test"]) == [("a", "b")]
     assert report.splits["train"]["kept_out"] == 3
     everything, report = clean(DatasetDict(train=rows), DataArguments())
@@ -118,7 +120,7 @@ def test_sentences_to_keep_out_are_in_no_split_in_any_spelling():
 
 def test_evaluation_splits_drop_malformed_empty_and_repeated_rows():
     test = raw(("a", "b"), ("bad", "", "no tab"), ("", "x"), ("a", "b"), ("a", "c"))
-    dataset, report = clean(DatasetDict(train=raw(("a", "b")), test=test), TRUSTED)
+    dataset, report = clean(DatasetDict(train=raw(("t", "u")), test=test), TRUSTED)
     assert pairs(dataset["test"]) == [("a", "b"), ("a", "c")]
     assert report.splits["test"] == {
         "read": 5, "malformed": 1, "empty": 1, "identical": 0, "duplicates": 1, "kept": 2,

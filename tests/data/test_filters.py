@@ -138,7 +138,9 @@ def test_near_duplicates(tmp_path):
     assert [row["line"] for row in report.examples["near_duplicates"]] == [2]
     assert len(cleaned(tmp_path, text)[0]) == 3
     rows = load_source(DataArguments(data_path=[str(tmp_path / "a.tsv")]))["train"]
-    dataset, _ = clean(DatasetDict(train=rows, test=rows), DataArguments(near_duplicates=True, repair_text=True))
+    dataset, _ = clean(
+        DatasetDict(train=rows, test=rows), DataArguments(near_duplicates=True, repair_text=True, keep_overlap=True)
+    )
     assert [len(dataset[split]) for split in ("train", "test")] == [2, 3], "held-out pairs are as they were"
 
 

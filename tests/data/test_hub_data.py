@@ -105,7 +105,7 @@ import json, sys
 import glossa_command  # as the command does, so that no model is imported
 from glossa.cli import run
 from glossa.data.arguments import DataArguments
-from glossa.data.pairs import held_out_sides, prepare_pairs
+from glossa.data.pairs import prepare_pairs
 from glossa.data.streams import Stream
 from glossa.data.vocabulary import train_tokenizer
 from glossa.data.windows import StreamBatches, Windows
@@ -114,7 +114,7 @@ def main(argv):
     stream = Stream(arguments)
     pairs, _ = prepare_pairs(arguments, stream)
     tokenizer = train_tokenizer(pairs["train"].to_dict().values(), 300)
-    batches = StreamBatches(Windows(stream, tokenizer, held_out_sides(pairs), 100), 100, workers=1)
+    batches = StreamBatches(Windows(stream, tokenizer, 100), 100, workers=1)
     rows = [row for index in range(9) for row in batches[index]]
     rows = [[tokenizer.decode(row[side], True) for side in ("input_ids", "labels")] for row in rows]
     print(json.dumps({"rows": rows}))

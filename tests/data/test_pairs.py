@@ -40,11 +40,58 @@ def test_only_missing_splits_are_held_out(tmp_path):
     )
     splits, report = prepare_pairs(arguments)
     assert report.sizes == {name: len(part) for name, part in splits.items()} == {
-        "train": 16, "validation": 3, "test": 2,
+        "train": 15, "validation": 3, "test": 2,
     }  # fmt: skip
     assert splits["test"]["source"] == ["s3", "new"]
-    held_out = splits["train"]["source"].count("s3")
-    assert report.overlap == {"validation": {"source": 0, "target": 0}, "test": {"source": held_out, "target": 0}}
+    assert report.overlap == {name: {"source": 0, "target": 0} for name in ("validation", "test")}
+
+
+def overlapping(folder, **settings):
+    """Settings with eight training pairs, of which the first three share a side with an evaluation pair."""
+    train = ["Go!\tVa", "x\tCours .", "vas-y\ty", "go on\tva", "a\tb", "c\td", "e\tf", "g\th"]
+    for name, lines in {"a": train, "v": ["go\tx1"], "t": ["z\tcours", "n\tVas-y", "c c\td d"]}.items():
+        (folder / f"{name}.tsv").write_text("".join(f"{line}\n" for line in lines))
+    return DataArguments(**{
+        "data_path": [str(folder / "a.tsv")], "validation_path": [str(folder / "v.tsv")],
+        "test_path": [str(folder / "t.tsv")], "trust_data": True,
+    } | settings)  # fmt: skip
+
+
+@pytest.mark.parametrize("limit", [None, 1])
+def test_training_pairs_that_share_a_side_with_given_evaluation_pairs_are_dropped(tmp_path, caplog, limit):
+    """Also those of test pairs that `max_test_samples` leaves out, and those with a side on the other side."""
+    caplog.set_level("INFO")
+    splits, report = prepare_pairs(overlapping(tmp_path, max_test_samples=limit))
+    assert splits["train"]["source"][:] == ["go on", "a", "c", "e", "g"]
+    assert {name: len(rows) for name, rows in splits.items()} == {"train": 5, "validation": 1, "test": limit or 3}
+    assert report.splits["train"] == {
+        "read": 8, "malformed": 0, "empty": 0, "identical": 0, "overlap": 3, "duplicates": 0, "kept": 5,
+    }  # fmt: skip
+    assert "overlap" not in report.splits["test"] and "3 overlap" in caplog.text
+    assert [row["excerpt"] for row in report.examples["overlap"]] == ["Go! | Va", "x | Cours .", "vas-y | y"]
+    assert report.overlap == {name: {"source": 0, "target": 0} for name in ("validation", "test")}
+
+
+def test_overlapping_pairs_are_kept_if_asked(tmp_path, caplog):
+    splits, report = prepare_pairs(overlapping(tmp_path, keep_overlap=True))
+    assert len(splits["train"]) == 8 and "overlap" not in report.splits["train"]
+    assert report.overlap["test"] == {"source": 0, "target": 1} and "can inflate scores" in caplog.text
+
+
+def test_training_pairs_that_are_all_evaluation_pairs_are_refused(tmp_path):
+    settings = overlapping(tmp_path)
+    (tmp_path / "t.tsv").write_bytes((tmp_path / "a.tsv").read_bytes())
+    with pytest.raises(GlossaError, match=r"left of 8 rows \(.*, 8 overlap\).* set keep_overlap to true"):
+        prepare_pairs(settings)
+
+
+def test_the_predefined_splits_of_one_source_hold_for_all_sources(tmp_path):
+    (tmp_path / "b.tsv").write_text("one\tCOURS\ntwo\tdeux\n")
+    settings = overlapping(tmp_path)
+    own = {name: getattr(settings, name) for name in ("data_path", "validation_path", "test_path")}
+    sources = [own | {"name": "a"}, {"name": "b", "data_path": str(tmp_path / "b.tsv")}]
+    _, report = prepare_pairs(DataArguments(sources=sources, trust_data=True))
+    assert [report.sources[name]["overlap"] for name in ("a", "b")] == [3, 1]
 
 
 def test_limits_draw_from_the_whole_split_by_seed_and_keep_the_order(tmp_path):

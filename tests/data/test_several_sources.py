@@ -156,7 +156,7 @@ def test_a_tag_does_not_hide_that_a_test_sentence_is_in_training(tmp_path):
     sources = [{"data_path": table(tmp_path / "a.tsv", numbered("a", 5)), "tag": "<bt> "}]
     given = table(tmp_path / "t.tsv", [("a source 1", "new"), ("b", "a target 2"), ("c", "d")])
     report = prepare_pairs(DataArguments(sources=sources, test_path=[given], validation_size=0))[1]
-    assert report.overlap == {"test": {"source": 1, "target": 1}}
+    assert report.splits["train"]["overlap"] == 2 and report.sizes["train"] == 3
 
 
 def both_ways(tmp_path, count, **settings):
@@ -197,7 +197,10 @@ def test_no_held_out_sentence_is_in_training_in_any_direction(tmp_path):
 def test_a_test_sentence_in_the_other_direction_is_overlap(tmp_path):
     given = table(tmp_path / "t.tsv", [("eins 2", "new"), ("new", "one 1"), ("a", "b")])
     settings = both_ways(tmp_path, 3, validation_size=0, test_path=[given], target_language="de")
-    dataset, report = prepare_pairs(replace(settings, sources=settings.sources[::2]))
+    settings = replace(settings, sources=settings.sources[::2])
+    dataset, report = prepare_pairs(settings)
+    assert [counts["overlap"] for counts in report.sources.values()] == [2, 1], "the other side counts, too"
+    report = prepare_pairs(replace(settings, keep_overlap=True))[1]
     assert report.overlap == {"test": {"source": 1, "target": 1}}, "both are in training on the other side only"
     assert dataset["test"]["language"][:] == ["de"] * 3, "that of the recipe"
 

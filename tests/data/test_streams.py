@@ -9,7 +9,7 @@ import pytest
 
 from glossa.data import streams, windows
 from glossa.data.arguments import DataArguments, TokenizerArguments
-from glossa.data.pairs import held_out_sides, prepare_pairs
+from glossa.data.pairs import prepare_pairs
 from glossa.data.streams import Stream
 from glossa.data.vocabulary import train_tokenizer
 from glossa.data.windows import StreamBatches, Windows
@@ -57,7 +57,7 @@ def batches(arguments, seed=3, tokens=60, languages=(), **options):
     words = [text for side in ("source", "target") for text in pairs["train"][side]]
     characters = TokenizerArguments(tokenizer_model="character", min_frequency=1)
     tokenizer = train_tokenizer([words], 400, options=characters, target_languages=languages)
-    found = Windows(stream, tokenizer, held_out_sides(pairs), tokens, seed=seed)
+    found = Windows(stream, tokenizer, tokens, seed=seed)
 
     def texts(rows):
         return [
@@ -175,7 +175,7 @@ def test_dropped_rows_are_counted(tmp_path):
     assert sorted(kept) == [("one", "un"), ("three", "trois"), ("two", "deux")]
     # Reading ahead has begun the second pass, which counts the same rows again.
     assert stream.counts["train"] == {
-        "read": 18, "malformed": 2, "empty": 2, "exclude": 2, "identical": 2, "kept": 10, "too_long": 2,
+        "read": 18, "malformed": 2, "empty": 2, "overlap": 2, "identical": 2, "kept": 10, "too_long": 2,
         "length_ratio": 2, "seen": 6,
     }  # fmt: skip
 

@@ -80,8 +80,8 @@ def test_validation_texts_are_given_or_held_out(tmp_path):
     train = write(tmp_path / "a.txt", "".join(f"text {number}\nText {number}!\n" for number in range(20)))
     held_out = write(tmp_path / "b.txt", "other\ntext 3\nmore\n")
     texts, report = texts_of(train, validation_path=[held_out])
-    assert texts["validation"] == ["other", "text 3", "more"] and len(texts["train"]) == 40
-    assert report.overlap["validation"]["source"] == 1
+    assert texts["validation"] == ["other", "text 3", "more"] and len(texts["train"]) == 38
+    assert report.overlap["validation"]["source"] == 0 and report.splits["train"]["overlap"] == 2
     texts, report = texts_of(train, validation_size=10)
     assert report.sizes == {"train": 30, "validation": 10} == {split: len(part) for split, part in texts.items()}
     assert not {t.lower().strip("!") for t in texts["train"]} & {t.lower().strip("!") for t in texts["validation"]}

@@ -73,7 +73,7 @@ def recipe(tmp_path, monkeypatch):
 
 
 def counts(read, train, weight, seen, **dropped):
-    own = dict.fromkeys(("malformed", "empty", "identical", "exclude", "filter_html", "duplicates"), 0)
+    own = dict.fromkeys(("malformed", "empty", "identical", "exclude", "overlap", "filter_html", "duplicates"), 0)
     own |= dropped | {"read": read, "kept": train, "train": train, "weight": weight, "seen": seen}
     return own | {"too_long": 0, "length_ratio": 0}
 
@@ -94,7 +94,8 @@ def test_five_sources_of_five_formats(recipe, tmp_path):
     assert report["sources"] == EXPECTED
     assert report["sizes"] == {"train": 36 + 8 + 5 + 15 + 3, "test": 2}
     assert report["splits"]["train"] == {
-        "read": 53, "malformed": 1, "empty": 1, "identical": 0, "header": 1, "exclude": 1, "filter_html": 1,
+        "read": 53, "malformed": 1, "empty": 1, "identical": 0, "header": 1, "exclude": 1, "overlap": 0,
+        "filter_html": 1,
         "filter_digits": 2, "duplicates": 2, "kept": 44, "too_long": 0, "length_ratio": 0,
     }  # fmt: skip
     assert [entry["step"] for entry in run.history if "loss" in entry] == [1, 2]

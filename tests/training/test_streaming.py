@@ -62,8 +62,8 @@ def test_the_report_has_the_rows_that_were_read(run):
     # Two passes end in about the last window of the second one; every window has about a quarter of the rows.
     assert 2 * 160 - 40 <= counts["read"] <= 2 * 160 + 40
     # "a A." to "d D." are sentences of the validation split, but for case.
-    assert counts["exclude"] == pytest.approx(counts["read"] * 4 / 160, abs=4)
-    assert counts["seen"] == counts["kept"] == counts["read"] - counts["exclude"]
+    assert counts["overlap"] == pytest.approx(counts["read"] * 4 / 160, abs=4)
+    assert counts["seen"] == counts["kept"] == counts["read"] - counts["overlap"]
     assert counts["weight"] == 1
     metrics = RunFolder(folder).metrics
     assert 0 < metrics["padding"] < 0.2

@@ -153,6 +153,13 @@ class DataArguments:
             "case, punctuation and white space are ignored."
         },
     )
+    keep_overlap: bool = field(
+        default=False,
+        metadata={
+            "help": "Keep training pairs with a side that occurs in the given validation or test pairs. Default: they "
+            "are dropped and counted as overlap; case, punctuation and white space are ignored."
+        },
+    )
     max_characters: int | None = field(
         default=None,
         metadata={"help": "Drop training pairs with more characters than this on either side."},

@@ -22,13 +22,24 @@ from .caching import cached_map
 from .excluded import excluded_sides
 from .readers import CONTINUED, HEADER
 from .report import EXAMPLES, DataReport
-from .splitting import normalize_side, without_digits
+from .splitting import held_out_sides, normalize_side, without_digits
 
 logger = logging.getLogger(__name__)
 
 # Of a row, as numbers.
-OUTCOMES = ("kept", "malformed", "empty", "identical", "kept_out", "header", "continued", "exclude", *filters.NAMES)
-KEPT, MALFORMED, EMPTY, IDENTICAL, KEPT_OUT, IS_HEADER, IS_CONTINUED, EXCLUDED = range(8)
+OUTCOMES = (
+    "kept",
+    "malformed",
+    "empty",
+    "identical",
+    "kept_out",
+    "header",
+    "continued",
+    "exclude",
+    "overlap",
+    *filters.NAMES,
+)
+KEPT, MALFORMED, EMPTY, IDENTICAL, KEPT_OUT, IS_HEADER, IS_CONTINUED, EXCLUDED, OVERLAP = range(9)
 EXCERPT = 80  # characters of a side in an example
 _CHECKED = {"source": Value("string"), "target": Value("string"), "key": Value("uint64"), "outcome": Value("uint8")}
 
@@ -69,22 +80,36 @@ def clean_sources(sources: Sequence[Loaded], sides: bool = True) -> tuple[Datase
     """Clean pairs (columns `source`, `target`) of all sources, in their order, and a report of what was dropped.
 
     Drops malformed rows, rows with an empty side, pairs with a side in `keep_out` and repeated pairs of a split, also
-    those of an earlier source; of training also pairs that a filter drops, and with `drop_identical` those with equal
-    sides. With `split_sentences`, training rows are first split into pairs of sentences. Raises `GlossaError` if no
-    pair of a source is left, with `strict` at the first malformed row, and without `trust_data` if the data are
+    those of an earlier source; of training also pairs that a filter drops, with `drop_identical` those with equal
+    sides, and without `keep_overlap` those that share a side with an evaluation pair of any source. With
+    `split_sentences`, training rows are first split into pairs of sentences. Raises `GlossaError` if no pair of a
+    source is left, with `strict` at the first malformed row, and without `trust_data` if the data are
     implausible; `sides=False` says that source and target are the same text. Sources with a `language` keep it in a
     column of this name, and their pairs repeat only those of the same language.
     """
-    report, cleaned = DataReport(), {}
+    report, cleaned, held_out = DataReport(), {}, _held_out(sources)
     for split in dict.fromkeys(split for source in sources for split in source.splits):
         seen: dict[str, _Seen] = defaultdict(_Seen)  # by language
         parts = []
         for source in (source for source in sources if split in source.splits):
             title = f"{source.name}, {split}" if len(sources) > 1 else split
-            part = _clean_split(split, source, title, report, seen[source.language], sides)
+            part = _clean_split(split, source, title, report, seen[source.language], held_out, sides)
             parts.append(_with_language(part, source.language) if source.language else part)
         cleaned[split] = concatenate_datasets(parts) if len(parts) > 1 else parts[0]
     return DatasetDict(cleaned), report
+
+
+def _held_out(sources: Sequence[Loaded]) -> frozenset[int]:
+    """The 64-bit hashes of the normalized sides of all evaluation pairs that training must not share."""
+    found: frozenset[int] = frozenset()
+    for source in sources:
+        for split, rows in source.splits.items() if not source.settings.keep_overlap else ():
+            if split != "train":
+                checked = _checked(rows, rules_of(source.settings, False), split)
+                kept = numpy.flatnonzero(checked.data.column("outcome").to_numpy() == KEPT)
+                pairs = checked.select_columns(["source", "target"]).select(kept)
+                found |= held_out_sides(DatasetDict({split: pairs}))
+    return found
 
 
 def _with_language(pairs: Dataset, language: str) -> Dataset:
@@ -95,13 +120,15 @@ def _add_language(batch: dict, language: str) -> dict:
     return batch | {"language": [language] * len(batch["source"])}
 
 
-def _clean_split(split: str, source: Loaded, title: str, report: DataReport, seen: _Seen, sides: bool) -> Dataset:
+def _clean_split(
+    split: str, source: Loaded, title: str, report: DataReport, seen: _Seen, held_out: frozenset[int], sides: bool
+) -> Dataset:
     rows, arguments = source.splits[split], source.settings
     counts = {"read": len(rows)}
     if arguments.split_sentences and split == "train":
         rows = _split_rows(rows)
         counts["split"] = len(rows) - counts["read"]
-    rules = rules_of(arguments, split == "train")
+    rules = rules_of(arguments, split == "train", held_out)
     checked = _checked(rows, rules, title)
     outcome = checked.data.column("outcome").to_numpy()
     examples = _examples(rows, numpy.flatnonzero(outcome == MALFORMED)[:EXAMPLES])
@@ -153,10 +180,13 @@ def _refuse_nothing(where: str, read: int, outcome: numpy.ndarray, examples: lis
     why = f" The first malformed row: {examples[0]}." if examples else ""
     others = {name: int((outcome == number).sum()) for number, name in enumerate(OUTCOMES) if number > IDENTICAL}
     filtered = "".join(f", {count} {name}" for name, count in others.items() if count)
+    advice = "Check the format and the languages"
+    if others["overlap"]:
+        advice += ", or set keep_overlap to true: pairs that occur in the evaluation pairs are then kept"
     raise GlossaError(
         f"No pair of the {where} is left of {read} rows ({(outcome == MALFORMED).sum()} malformed, "
         f"{(outcome == EMPTY).sum()} with an empty side, {(outcome == IDENTICAL).sum()} identical{filtered}).{why} "
-        "Check the format and the languages."
+        f"{advice}."
     )
 
 
@@ -166,7 +196,7 @@ def _reasons(rules: dict[str, Any], outcome: numpy.ndarray) -> list[str]:
     names += [OUTCOMES[number] for number in (IS_HEADER, IS_CONTINUED) if (outcome == number).any()]
     return [
         *names,
-        *(["exclude"] if rules["exclude"] else []),
+        *(name for name in ("exclude", "overlap") if rules[name]),
         *(name for name in filters.NAMES if name in rules["chosen"]),
     ]
 
@@ -216,21 +246,26 @@ def _examples(rows: Dataset, chosen: numpy.ndarray, reason: str = "", source: st
     return found
 
 
-def rules_of(arguments: DataArguments, training: bool) -> dict[str, Any]:
-    """The arguments of `check_rows` for a split. Held-out pairs are not filtered: the easy ones score too high."""
+def rules_of(arguments: DataArguments, training: bool, held_out: frozenset[int] = frozenset()) -> dict[str, Any]:
+    """The arguments of `check_rows` for a split; training pairs have no side in `held_out`, 64-bit hashes.
+
+    Held-out pairs are not filtered: the easy ones score too high.
+    """
     return {
         "drop_identical": arguments.drop_identical and training,
         "keep_out": sorted(map(normalize_side, arguments.keep_out)),
         "repair_text": arguments.repair_text and training,
         "near_duplicates": arguments.near_duplicates and training,
         "exclude": excluded_sides(arguments) if training else frozenset(),
+        "overlap": held_out if training else frozenset(),
         "chosen": filters.settings(arguments) if training else {},
     }
 
 
 def _checked(rows: Dataset, rules: dict[str, Any], title: str) -> Dataset:
     """The rows with clean text, the hashes of the pair, and its outcome."""
-    settings = rules | {"exclude": xxhash.xxh3_128_hexdigest(repr(sorted(rules["exclude"])).encode())}
+    hashes = {name: repr(sorted(rules[name])).encode() for name in ("exclude", "overlap")}
+    settings = rules | {name: xxhash.xxh3_128_hexdigest(text) for name, text in hashes.items()}
     features = _CHECKED | ({"near": Value("uint64")} if rules["near_duplicates"] else {})
     features |= {"repaired": Value("bool")} if rules["repair_text"] else {}
     return cached_map(
@@ -274,6 +309,7 @@ def check_rows(
     repair_text: bool,
     near_duplicates: bool,
     exclude: frozenset[int],
+    overlap: frozenset[int],
     chosen: dict[str, Any],
 ) -> dict:
     """The clean text of a batch of raw rows, the hashes of the pairs, and their outcome, as a number of `OUTCOMES`."""
@@ -300,7 +336,7 @@ def check_rows(
             outcomes.append(EMPTY)
             sides = ("", "")
         else:
-            needed = near_duplicates or exclude or keep_out
+            needed = near_duplicates or exclude or overlap or keep_out
             sides = (normalize_side(source), normalize_side(target)) if needed else ("", "")
             if keep_out and (sides[0] in keep_out or sides[1] in keep_out):
                 outcomes.append(KEPT_OUT)
@@ -308,6 +344,8 @@ def check_rows(
                 outcomes.append(IDENTICAL)
             elif exclude and (_hash(sides[0]) in exclude or _hash(sides[1]) in exclude):
                 outcomes.append(EXCLUDED)
+            elif overlap and (_hash(sides[0]) in overlap or _hash(sides[1]) in overlap):
+                outcomes.append(OVERLAP)
             else:
                 outcomes.append(next((number for number, test in tests if test(source, target)), KEPT))
         if near_duplicates:

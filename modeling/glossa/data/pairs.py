@@ -16,7 +16,7 @@ from .cleaning import Loaded, clean, clean_sources
 from .mixture import Source, language_of_held_out, sources_of, weights
 from .report import DataReport
 from .sources import SPLITS, load_held_out, load_source
-from .splitting import check_overlap, hold_out, repeated, sample_rows, side_keys
+from .splitting import check_overlap, held_out_sides, hold_out, repeated, sample_rows, side_keys
 from .streams import Stream, is_stream
 
 logger = logging.getLogger(__name__)
@@ -27,10 +27,11 @@ def prepare_pairs(arguments: DataArguments, stream: Stream | None = None) -> tup
 
     Pairs of several target languages have the code of theirs in the column `language`.
 
-    Predefined splits are kept. Missing splits are held out of the training pairs of all sources by connected
-    components, unless their size is 0. `max_validation_samples` and `max_test_samples` draw pairs with
-    `split_seed`. The training rows of a source are repeated or drawn by its weight, and begin with its tag. With
-    `streaming`, "train" is a sample of the `stream`. Raises `GlossaError` if the settings or the data are invalid.
+    Predefined splits are kept, and training pairs that share a side with them are dropped. Missing splits are held out
+    of the training pairs of all sources by connected components, unless their size is 0. `max_validation_samples` and
+    `max_test_samples` draw pairs with `split_seed`. The training rows of a source are repeated or drawn by its weight,
+    and begin with its tag. With `streaming`, "train" is a sample of the `stream`. Raises `GlossaError` if the settings
+    or the data are invalid.
     """
     sources = sources_of(arguments)
     for source in sources:
@@ -44,7 +45,8 @@ def prepare_pairs(arguments: DataArguments, stream: Stream | None = None) -> tup
     chosen = {"train": numpy.arange(len(dataset["train"]))}
     if stream is not None:
         report.stream = {"rows": sum(stream.rows), "sample": report.splits["train"]["read"]}
-        chosen = {"train": _not_held_out(dataset, missing)}
+        _refuse_missing(missing)
+        stream.held_out = frozenset() if arguments.keep_overlap else held_out_sides(dataset)
     elif any(size != 0 for size in missing.values()):
         chosen = hold_out(dataset["train"], **missing, seed=arguments.split_seed)
     for name in ("validation", "test"):
@@ -61,14 +63,8 @@ def prepare_pairs(arguments: DataArguments, stream: Stream | None = None) -> tup
     return dataset, report
 
 
-def held_out_sides(dataset: DatasetDict) -> frozenset[int]:
-    """The 64-bit hashes of the normalized sides of all evaluation pairs."""
-    keys = (side_keys(rows) for name, rows in dataset.items() if name != "train")
-    return frozenset(int(key) for sides in keys for side in sides for key in side)
-
-
-def _not_held_out(dataset: DatasetDict, missing: dict[str, float | None]) -> numpy.ndarray:
-    """The rows of the sample of a stream that share no side with evaluation pairs."""
+def _refuse_missing(missing: dict[str, float | None]) -> None:
+    """Raise `GlossaError` if a stream has to hold out pairs."""
     for name, size in missing.items():
         if size != 0:
             split = name.removesuffix("_size")
@@ -76,9 +72,6 @@ def _not_held_out(dataset: DatasetDict, missing: dict[str, float | None]) -> num
                 f"There are no {split} pairs, and none can be held out of a stream, which is read in parts. Give "
                 f"{split}_path, or set {name} to 0."
             )
-    held_out = numpy.array(sorted(held_out_sides(dataset)), dtype=numpy.uint64)
-    shared = numpy.any([numpy.isin(side, held_out) for side in side_keys(dataset["train"])], axis=0)
-    return numpy.flatnonzero(~shared)
 
 
 def load_sources(sources: Sequence[Source], arguments: DataArguments, stream: Stream | None = None) -> list[Loaded]:

@@ -13,8 +13,9 @@ class DataReport:
     Attributes:
         splits: Row counts by split and outcome. `read` (every line of a file) and `split` (rows added by
             `split_sentences`) are together malformed, empty, identical, duplicates, kept and, where there are any,
-            kept_out, header and continued (further lines of a row of several lines), and the filters that are on, by
-            the names of their settings. `repaired` are among the kept. Later steps add more.
+            kept_out, overlap (with given evaluation pairs), header and continued (further lines of a row of several
+            lines), and the filters that are on, by the names of their settings. `repaired` are among the kept. Later
+            steps add more.
         sources: The same counts of the training rows by source; then those of its kept pairs that are in `train`,
             `validation` and `test`, the `weight`, and the rows `seen` in an epoch.
         malformed_rows: The first ten, each with file, line, reason and excerpt.

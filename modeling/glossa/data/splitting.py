@@ -179,6 +179,12 @@ def _hash_sides(batch: dict) -> dict:
     }
 
 
+def held_out_sides(dataset: DatasetDict) -> frozenset[int]:
+    """The 64-bit hashes of the normalized sides of all evaluation pairs."""
+    keys = (side_keys(rows) for name, rows in dataset.items() if name != "train")
+    return frozenset(int(key) for sides in keys for side in sides for key in side)
+
+
 def check_overlap(
     dataset: DatasetDict, train: tuple[numpy.ndarray, numpy.ndarray] | None = None
 ) -> dict[str, dict[str, int]]:

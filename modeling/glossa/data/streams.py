@@ -66,6 +66,7 @@ class Stream:
             _check(source.settings)
             self.blocks.append(_blocks(_files(source.settings), number))
         self.rows = [sum(block.rows for block in blocks) for blocks in self.blocks]
+        self.held_out: frozenset[int] = frozenset()  # hashed sides of evaluation pairs, which its pairs must not have
         self.weights = weights(self.rows, self.sources, arguments.sampling_temperature)
 
     def windows(self, epoch: int, seed: int) -> list[list[Block]]:

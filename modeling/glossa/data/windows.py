@@ -54,7 +54,6 @@ class Windows(torch.utils.data.Dataset):
     Args:
         stream: Of the run.
         tokenizer: Of the run.
-        held_out: 64-bit hashes of the normalized sides of evaluation pairs; training pairs with one are dropped.
         batch_tokens: Most tokens of a batch on either side, as for `TokenBatchSampler`.
         batches_a_step: Batches of a step on one process.
         seed: Seed of the order, together with the epoch.
@@ -64,16 +63,13 @@ class Windows(torch.utils.data.Dataset):
         self,
         stream: Stream,
         tokenizer: PreTrainedTokenizerBase,
-        held_out: frozenset[int],
         batch_tokens: int,
         batches_a_step: int = 1,
         seed: int = 0,
     ):
         self.stream = stream
         self.tokenizer = tokenizer
-        self.rules = [rules_of(source.settings, training=True) for source in stream.sources]
-        for rules in self.rules:
-            rules["exclude"] |= held_out
+        self.rules = [rules_of(source.settings, True, stream.held_out) for source in stream.sources]
         self.batch_tokens = batch_tokens
         self.batches_a_step = batches_a_step
         self.seed = seed

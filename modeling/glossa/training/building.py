@@ -22,7 +22,7 @@ from ..data.bpe_dropout import DropoutCollator
 from ..data.corruption import special_tokens
 from ..data.encoding import by_length
 from ..data.mixture import target_languages
-from ..data.pairs import by_language, group_references, held_out_sides
+from ..data.pairs import by_language, group_references
 from ..data.streams import Stream
 from ..data.vocabulary import target_vocabulary, train_tokenizer, train_tokenizer_pair
 from ..errors import GlossaError
@@ -134,7 +134,7 @@ def build_trainer(
     patience = arguments.early_stopping_patience
     build: Callable = GlossaTrainer
     if stream is not None:
-        build = partial(StreamTrainer, stream=stream, held_out=held_out_sides(data))
+        build = partial(StreamTrainer, stream=stream)
     return build(
         model=model,
         args=arguments,

@@ -24,14 +24,13 @@ class StreamTrainer(GlossaTrainer):
     An epoch has as many batches as a pass over the stream has by this sample.
     """
 
-    def __init__(self, *args, stream: Stream, held_out: frozenset[int], **kwargs):
+    def __init__(self, *args, stream: Stream, **kwargs):
         super().__init__(*args, **kwargs)
         training: Any = self.args
         steps = max(round(len(self.batch_sampler) / stream.sampled / self.batch_sampler.batches_a_step), 1)
         windows = Windows(
             stream,
             self.processing_class,  # type: ignore[arg-type]
-            held_out,
             self.batch_sampler.batch_tokens,
             training.gradient_accumulation_steps,
             training.order_seed,
