@@ -121,7 +121,7 @@ def test_artificial_and_few_pairs_are_not_judged(prepare, tiny_pairs):
 def test_every_split_is_judged(prepare, pairs, tmp_path):
     (tmp_path / "v.tsv").write_text("".join(f"{french}\t{english}\n" for english, french in pairs))
     with pytest.raises(GlossaError, match=r"v\.tsv, line \d+: the source texts are not 'en' but 'fr'"):
-        prepare(pairs, validation_path=["v.tsv"])
+        prepare(pairs, validation_path=["v.tsv"], keep_overlap=True)
 
 
 def test_texts_stop_for_malformed_rows_only(tmp_path, pairs):

@@ -144,10 +144,14 @@ def test_limit_reads_no_further(tmp_path):
     assert [row[2] for row in read(path, limit=2)] == [1, 2]
 
 
-@pytest.mark.parametrize("mark", ["utf-16", "utf-16-le"])
-def test_utf16_is_refused_with_the_command_that_converts_it(tmp_path, mark):
-    path = written(tmp_path / "a.tsv", "Go.\tVa !\n".encode(mark))
-    with pytest.raises(GlossaError, match=r"a\.tsv, line 1: wrong encoding.*iconv -f UTF-16 -t UTF-8 a\.tsv"):
+@pytest.mark.parametrize(
+    ("codec", "name"),
+    [("utf-16", "UTF-16"), ("utf-16-le", "UTF-16LE"), ("utf-16-be", "UTF-16BE"), ("utf-32", "UTF-32"),
+     ("utf-32-le", "UTF-32LE"), ("utf-32-be", "UTF-32BE")],
+)  # fmt: skip
+def test_utf16_is_refused_with_the_command_that_converts_it(tmp_path, codec, name):
+    path = written(tmp_path / "a.tsv", "Go.\tVa !\n".encode(codec))
+    with pytest.raises(GlossaError, match=rf"a\.tsv, line 1: wrong encoding.*iconv -f {name} -t UTF-8 a\.tsv"):
         read(path)
 
 
@@ -155,8 +159,10 @@ def test_a_latin1_file_is_refused_but_a_few_bad_lines_are_counted(tmp_path):
     good, bad = b"Go\tVa\n", "Go\tété\n".encode("latin-1")
     assert sum(bool(row[3]) for row in read(written(tmp_path / "a.tsv", good * 20 + bad * 9))) == 9
     assert sum(bool(row[3]) for row in read(written(tmp_path / "a.tsv", good * 990 + bad * 10))) == 10
-    with pytest.raises(GlossaError, match=r"a\.tsv, line 990: .*10 of 999 lines.*iconv -f ISO-8859-1"):
+    with pytest.raises(GlossaError, match=r"a\.tsv, line 990: .*10 of 999 lines.*iconv -f WINDOWS-1252"):
         read(written(tmp_path / "a.tsv", good * 989 + bad * 10))
+    with pytest.raises(GlossaError, match="3 of 4 lines are not UTF-8"):
+        read(written(tmp_path / "a.tsv", good + bad * 3))
 
 
 def test_of_two_files_the_one_in_latin1_is_named(tmp_path):
@@ -171,7 +177,7 @@ def test_packed_text_in_latin1_is_to_be_unpacked_first(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("X.en-fr.en", "Go\n" * 20)
         archive.writestr("X.en-fr.fr", "été\n".encode("latin-1") * 20)
-    message = r"a\.zip, line 1: .*unpack it and convert it: iconv -f ISO-8859-1"
+    message = r"a\.zip, line 1: .*unpack it and convert it: iconv -f WINDOWS-1252"
     with pytest.raises(GlossaError, match=message):
         read(tmp_path / "a.zip")
 

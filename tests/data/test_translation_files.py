@@ -27,7 +27,7 @@ def tmx_file(path, *units, doctype='<!DOCTYPE tmx SYSTEM "tmx14.dtd">'):
     return written(path, TMX.format(units="\n".join(units), doctype=doctype))
 
 
-def test_tmx(tmp_path):
+def test_tmx(tmp_path, caplog):
     marked = tu(
         en='Press <bpt i="1">&lt;b&gt;</bpt>OK<ept i="1">&lt;/b&gt;</ept> <hi>now</hi><ph x="1">{0}</ph>!',
         fr="Appuyez <!-- b -->sur <it pos='begin'>x</it>OK &amp; tôt<ut>x</ut> !",
@@ -43,14 +43,17 @@ def test_tmx(tmp_path):
     rows = read(path)
     assert rows == [
         ("Go", "Va", 1, ""),
-        ("Press OK now!", "Appuyez sur OK & tôt !", 2, ""),
-        ("a b", "", 3, "no pair of 'en' and 'fr'; the languages are ['en', 'de']"),
-        ("a", "", 4, "not translated"),
-        ("a b c", "", 5, "no pair of 'en' and 'fr'; the languages are ['en', 'fr-CA', 'fr-FR']"),
+        ("Press OK now{0}!", "Appuyez sur OK & tôt !", 2, ""),
+        ("a b", "", 3, "other language: no pair of 'en' and 'fr'; the languages are ['en', 'de']"),
+        ("a", "", 4, "untranslated: its translation is empty"),
+        ("a", "c", 5, ""),
+        ("fr-CA", "", 5, "other variant of a language: fr-CA"),
         ("a b c", "", 6, "two texts in one language; the languages are ['en', 'fr', 'fr']"),
         ("a  b", "", 7, "an entity, which is not read"),
     ]
-    assert read(path, Columns((("en", "fr-CA"), ("source", "target"))))[4] == ("a", "b", 5, "")
+    assert "1 texts are in other variants of 'fr'" in caplog.text and "--target_language fr-CA." in caplog.text
+    canadian = read(path, Columns((("en", "fr-CA"), ("source", "target"))))
+    assert canadian[4:6] == [("a", "b", 5, ""), ("fr-FR", "", 5, "other variant of a language: fr-FR")]
     assert read(path, REVERSE)[0] == ("Va", "Go", 1, "")
     (tmp_path / "b.tmx.gz").write_bytes(gzip.compress(path.read_bytes()))
     assert read(tmp_path / "b.tmx.gz") == rows
@@ -118,15 +121,15 @@ def test_xliff_1(tmp_path):
         f"{file.format('en-US', 'fr', units)}{file.format('fr', 'en', other)}{file.format('en', 'de', other)}</xliff>",
     )
     rows = [
-        ("Press OK", "Appuyez OK", 1, ""),
-        ("New Nouveau", "", 2, "not finished: its state is 'new'"),
-        ("None", "", 3, "no pair of 'en' and 'fr'; the languages are ['en-US']"),
-        ("Empty", "", 4, "not translated"),
-        ("No Non", "", 5, "not approved"),
-        ("Check Vois", "", 6, "not finished: its state is 'needs-review-translation'"),
+        ("Press OK", "Appuyez {0}OK", 1, ""),
+        ("New Nouveau", "", 2, "untranslated: its state is 'new'"),
+        ("None", "", 3, "untranslated: it has no translation"),
+        ("Empty", "", 4, "untranslated: its translation is empty"),
+        ("No Non", "", 5, "untranslated: not approved"),
+        ("Check Vois", "", 6, "untranslated: its state is 'needs-review-translation'"),
         ("End", "Fin", 7, ""),
         ("Go", "Va", 8, ""),
-        ("Va Go", "", 9, "no pair of 'en' and 'fr'; the languages are ['en', 'de']"),
+        ("Va Go", "", 9, "other language: no pair of 'en' and 'fr'; the languages are ['en', 'de']"),
     ]
     assert read(path) == rows
     assert read(path, REVERSE)[7] == ("Va", "Go", 8, "")
@@ -145,7 +148,7 @@ def test_xliff_2(tmp_path):
     )
     assert read(path) == [
         ("Press OK.", "Appuyez.", 1, ""),
-        ("Go Va", "", 2, "not finished: its state is 'initial'"),
+        ("Go Va", "", 2, "untranslated: its state is 'initial'"),
     ]
 
 
@@ -195,10 +198,10 @@ def test_po(tmp_path, documented):
     assert rows[0][1:] == ("", 0, "header")
     assert rows[1:] == [
         ('Go "on"\nnow', "Va là", 1, ""),
-        ("Run", "", 2, "fuzzy"),
-        ("Open", "", 3, "not translated"),
+        ("Run", "", 2, "untranslated: it is fuzzy"),
+        ("Open", "", 3, "untranslated: its translation is empty"),
         ("%d files", "%d fichiers", 4, ""),
-        ("Old", "", 5, "obsolete"),
+        ("Old", "", 5, "untranslated: it is obsolete"),
     ]
     assert read(path, REVERSE)[1] == ("Va là", 'Go "on"\nnow', 1, "")
     assert read(written(tmp_path / "b.po", 'msgid "Go"\nmsgstr "Va"\n')) == [("Go", "Va", 1, "")]

@@ -19,13 +19,19 @@ from . import alignment, filters, languages, plausibility, readers, splitting
 from .alignment import Alignment
 from .arguments import DataArguments
 from .caching import cached_map
+from .columns import CONTINUED, HEADER, OTHER_LANGUAGE, OTHER_VARIANT, UNTRANSLATED, set_aside
 from .excluded import excluded_sides
-from .readers import CONTINUED, HEADER
 from .report import EXAMPLES, DataReport
 from .splitting import held_out_sides, normalize_side, without_digits
 
 logger = logging.getLogger(__name__)
 
+# Rows that are no pairs though nothing is wrong with them.
+ASIDE = {
+    HEADER: "header", CONTINUED: "continued", UNTRANSLATED: "untranslated", OTHER_LANGUAGE: "other_language",
+    OTHER_VARIANT: "other_variant",
+}  # fmt: skip
+UNITS = (UNTRANSLATED, OTHER_LANGUAGE)  # of which an example is shown if no pair is left
 # Of a row, as numbers.
 OUTCOMES = (
     "kept",
@@ -33,13 +39,13 @@ OUTCOMES = (
     "empty",
     "identical",
     "kept_out",
-    "header",
-    "continued",
+    *ASIDE.values(),
     "exclude",
     "overlap",
     *filters.NAMES,
 )
-KEPT, MALFORMED, EMPTY, IDENTICAL, KEPT_OUT, IS_HEADER, IS_CONTINUED, EXCLUDED, OVERLAP = range(9)
+KEPT, MALFORMED, EMPTY, IDENTICAL, KEPT_OUT = range(5)
+EXCLUDED, OVERLAP = (OUTCOMES.index(name) for name in ("exclude", "overlap"))
 EXCERPT = 80  # characters of a side in an example
 _CHECKED = {"source": Value("string"), "target": Value("string"), "key": Value("uint64"), "outcome": Value("uint8")}
 
@@ -141,7 +147,9 @@ def _clean_split(
     report.malformed_rows = (report.malformed_rows + examples)[:EXAMPLES]
     usable = numpy.flatnonzero(outcome == KEPT)
     if not len(usable):
-        _refuse_nothing(f"{split} split{f' of {source.name}' * (title != split)}", counts["read"], outcome, examples)
+        others = numpy.flatnonzero(numpy.isin(outcome, [OUTCOMES.index(ASIDE[kind]) for kind in UNITS]))[:1]
+        where = f"{split} split{f' of {source.name}' * (title != split)}"
+        _refuse_nothing(where, counts["read"], outcome, examples or _examples(rows, others))
     dropped = {name: numpy.flatnonzero(outcome == OUTCOMES.index(name)) for name in _reasons(rules, outcome)}
     kept = usable
     for kind, reason in (("key", "duplicates"), ("near", "near_duplicates")):
@@ -157,7 +165,7 @@ def _clean_split(
         counts["repaired"] = len(dropped["repaired"])
     report.add_counts(split, source.name, counts)
     for reason, found in dropped.items():
-        if len(found) and reason not in ("malformed", "header", "continued"):
+        if len(found) and reason not in ("malformed", *ASIDE.values()):
             own = _examples(rows, found[:EXAMPLES], reason, source.name)
             report.examples[reason] = report.examples.get(reason, []) + own
     logger.info("%s: %s", title, ", ".join(f"{count:,} {reason}" for reason, count in counts.items()))
@@ -177,7 +185,7 @@ def _clean_split(
 
 
 def _refuse_nothing(where: str, read: int, outcome: numpy.ndarray, examples: list[dict]) -> None:
-    why = f" The first malformed row: {examples[0]}." if examples else ""
+    why = f" The first row without a pair: {examples[0]}." if examples else ""
     others = {name: int((outcome == number).sum()) for number, name in enumerate(OUTCOMES) if number > IDENTICAL}
     filtered = "".join(f", {count} {name}" for name, count in others.items() if count)
     advice = "Check the format and the languages"
@@ -193,7 +201,7 @@ def _refuse_nothing(where: str, read: int, outcome: numpy.ndarray, examples: lis
 def _reasons(rules: dict[str, Any], outcome: numpy.ndarray) -> list[str]:
     """The reasons that the report has: the first three always, the others if their setting is on or they occur."""
     names = ["malformed", "empty", "identical", *(["kept_out"] if rules["keep_out"] else [])]
-    names += [OUTCOMES[number] for number in (IS_HEADER, IS_CONTINUED) if (outcome == number).any()]
+    names += [name for name in ASIDE.values() if (outcome == OUTCOMES.index(name)).any()]
     return [
         *names,
         *(name for name in ("exclude", "overlap") if rules[name]),
@@ -330,7 +338,8 @@ def check_rows(
         # hash with a probability of three in a million.
         keys.append(_hash(f"{source}\n{target}"))
         if problem:
-            outcomes.append({HEADER: IS_HEADER, CONTINUED: IS_CONTINUED}.get(problem, MALFORMED))
+            aside = ASIDE.get(set_aside(problem))
+            outcomes.append(OUTCOMES.index(aside) if aside else MALFORMED)
             sides = ("", "")
         elif not source or not target:
             outcomes.append(EMPTY)

@@ -7,11 +7,19 @@ from functools import lru_cache
 from typing import Any
 
 from ..errors import GlossaError
-from .languages import language_code
+from .languages import language_code, same_variant
 
 Row = tuple[str, str, int, str]  # source, target, line, problem, as `readers` says
+# Why a row is no pair though nothing is wrong with it; what follows a colon says more.
 HEADER = "header"
 CONTINUED = "continues the row above"
+UNTRANSLATED = "untranslated"
+OTHER_LANGUAGE = "other language"
+OTHER_VARIANT = "other variant of a language"
+SET_ASIDE = (HEADER, CONTINUED, UNTRANSLATED, OTHER_LANGUAGE, OTHER_VARIANT)
+_VARIANT = re.compile(r"([a-z]{2,3})([-_]([a-z]{2}|[a-z]{4}|\d{3}))+", re.I)
+_ROLES = {"src": "source", "tgt": "target", "trg": "target"}
+_TEXT = ("text", "texts", "sentence", "sentences", "segment", "segments", "string", "phrase", "side")
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,20 @@ class Columns:
     def find(self, present: Sequence[str]) -> tuple[str, str] | None:
         """The names of the two columns among `present`: the exact ones, or others for the same languages or roles."""
         return _find(self, tuple(present))
+
+    def names_one_of(self, present: Sequence[str]) -> bool:
+        """Whether one of the two languages or sides is in `present`."""
+        return bool({role_of(name) for pair in self.names for name in pair} & set(map(role_of, present)))
+
+    def choose(self, present: Sequence[str]) -> tuple[str, str] | None:
+        """As `find`, but of several variants of a language one is chosen: the most common one, or else the first."""
+        return self.find(present) or _choose(self, tuple(present))
+
+    def variants(self, present: Sequence[str]) -> list[str]:
+        """The names in `present` of further variants of the two languages, which `choose` does not give."""
+        found = self.choose(present) or ()
+        roles = {role_of(name) for name in found}
+        return [name for name in present if name not in found and role_of(name) in roles]
 
     def missing(self, place: str, present: str) -> GlossaError:
         """The error for a table at `place` without these columns; `present` describes the columns it has."""
@@ -75,14 +97,38 @@ def _find(columns: Columns, present: tuple[str, ...]) -> tuple[str, str] | None:
     return None
 
 
+def set_aside(problem: str) -> str:
+    """Which of `SET_ASIDE` a problem is; "" for that of a malformed row."""
+    kind = problem.partition(":")[0]
+    return kind if kind in SET_ASIDE else ""
+
+
 def _alike(name: str, present: tuple[str, ...]) -> list[str]:
     """The columns for the language or role `name`: that of just this name, or all with another name for it."""
-    return [name] if name in present else [other for other in present if _role(other) == _role(name)]
+    return [name] if name in present else [other for other in present if role_of(other) == role_of(name)]
 
 
-def _role(name: str) -> str:
+@lru_cache(maxsize=64)
+def _choose(columns: Columns, present: tuple[str, ...]) -> tuple[str, str] | None:
+    chosen = []
+    for name in columns.names[0]:
+        found = _alike(name, present)
+        if not found or (len(set(found)) > 1 and not all(_VARIANT.fullmatch(other.strip()) for other in found)):
+            return None
+        chosen.append(next((other for other in found if same_variant(name, other)), found[0]))
+    return chosen[0], chosen[1]
+
+
+def role_of(name: str) -> str:
+    """The language or side that a name stands for: "en" for "en_US", "English" and "en_text", "source" for "src"."""
     name = name.strip().casefold()
-    return {"src": "source", "tgt": "target", "trg": "target"}.get(name) or language_code(name) or name
+    if known := _ROLES.get(name) or language_code(name):
+        return known
+    words = [word for word in re.split(r"[ _-]", name) if word not in _TEXT]
+    if len(words) == 1 and words[0] != name:
+        return _ROLES.get(words[0]) or language_code(words[0]) or words[0]
+    variant = _VARIANT.fullmatch(name)
+    return variant[1] if variant else name
 
 
 def is_header(fields: list[str], columns: Columns) -> bool:
@@ -90,8 +136,8 @@ def is_header(fields: list[str], columns: Columns) -> bool:
 
     Short codes are words too, such as "is" and "no", so one field must be a name or wanted.
     """
-    roles = [_role(field) for field in fields]
-    wanted = {_role(name) for pair in columns.names for name in pair}
+    roles = [role_of(field) for field in fields]
+    wanted = {role_of(name) for pair in columns.names for name in pair}
     known = all(role in ("source", "target") or language_code(role) for role in roles)
     certain = any(role in wanted or len(field) > 3 for role, field in zip(roles, fields, strict=True))
     return known and certain and len(set(roles)) > 1

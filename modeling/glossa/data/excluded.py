@@ -5,9 +5,9 @@ from datasets import concatenate_datasets
 
 from ..errors import GlossaError
 from .arguments import DataArguments
+from .columns import Columns, set_aside
 from .downloads import local_paths
 from .paths import file_groups, is_table
-from .readers import CONTINUED, HEADER, Columns
 from .sources import columns_of, read_files
 from .splitting import normalize_side
 
@@ -24,7 +24,7 @@ def excluded_sides(arguments: DataArguments) -> frozenset[int]:
         lines = Columns((), lines=True)
         parts.append(read_files([path], columns_of(arguments) if is_table(path) else lines, None))
     for row in concatenate_datasets(parts) if parts else ():
-        if row["problem"] and row["problem"] not in (HEADER, CONTINUED):
+        if row["problem"] and not set_aside(row["problem"]):
             raise GlossaError(
                 f"exclude: {row['file']}, line {row['line']}: {row['problem']}: {row['source'][:80]!r}. Correct the "
                 "row: its sentence would stay in training."

@@ -141,12 +141,25 @@ def _decode(line: bytes) -> tuple[str, str]:
 def _check_start(path: Path, line: bytes) -> None:
     start = line[:4096]
     if line.startswith((b"\xff\xfe", b"\xfe\xff")) or start.count(0) > max(1, len(start) // 8):
-        raise wrong_encoding(path, 1, "this looks like UTF-16", "UTF-16")
+        name = _wide_encoding(start)
+        raise wrong_encoding(path, 1, f"this looks like {name}", name)
     if not line.endswith(b"\n") and b"\r" in line.rstrip(b"\r"):
         raise GlossaError(
             f"{path}, line 1: lines end with CR alone, as on old Macs. Only LF and CRLF are read; convert it: "
             f"tr '\\r' '\\n' < {path.name} > lf-{path.name}"
         )
+
+
+def _wide_encoding(start: bytes) -> str:
+    """The encoding of text that has two or four bytes for a character; without byte order mark, by where zeros are."""
+    for mark, name in ((b"\xff\xfe\0\0", "UTF-32"), (b"\0\0\xfe\xff", "UTF-32"), (b"\xff\xfe", "UTF-16")):
+        if start.startswith(mark):
+            return name
+    if start.startswith(b"\xfe\xff"):
+        return "UTF-16"
+    even, odd = start[::2].count(0), start[1::2].count(0)
+    width = "32" if min(even, odd) > len(start) // 5 else "16"
+    return f"UTF-{width}{'BE' if even > odd or start.startswith(chr(0).encode()) else 'LE'}"
 
 
 def wrong_encoding(path: Path, line: int, what: str, guess: str) -> GlossaError:

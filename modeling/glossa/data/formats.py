@@ -3,9 +3,11 @@
 XML is read unit by unit, JSON object by object and a sheet row by row, so memory does not follow the file.
 """
 
+import codecs
 import importlib
 import io
 import json
+import logging
 import re
 import zipfile
 from collections.abc import Iterator
@@ -13,16 +15,18 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ..errors import GlossaError
-from .columns import HEADER, Columns, Row, keyed_pair
-from .files import BOM, damage_refused, open_binary
+from .columns import HEADER, OTHER_LANGUAGE, OTHER_VARIANT, UNTRANSLATED, Columns, Row, keyed_pair, role_of
+from .files import BOM, damage_refused, open_binary, wrong_encoding
+from .segments import texts
+
+logger = logging.getLogger(__name__)
 
 Record = tuple[int, list[str], str, str]  # line, fields, raw text, problem
 LONGEST = 1 << 20  # characters of an object of JSON
 LARGEST = 100 << 20  # bytes of a file, unpacked, that a library reads as a whole
 ROOTS, UNITS = ("{*}tmx", "{*}xliff"), ("{*}tu", "{*}trans-unit", "{*}unit")  # of any namespace
-# The content of these elements is markup of the original document, not text (TMX 1.4b and XLIFF 1.2, inline elements).
-CODES = ("bpt", "ept", "it", "ph", "ut")
 LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+_CHARSET = re.compile(rb"(Content-Type:[^\n]*?charset=)([\w.:-]+)", re.I)
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
@@ -116,6 +120,8 @@ def excel_records(path: Path) -> Iterator[Record]:
 
 
 def _sheet_records(path: Path, book) -> Iterator[Record]:
+    for sheet in book.worksheets:
+        sheet.reset_dimensions()  # what the file says of its size may be wrong
     sheets = [sheet for sheet in book.worksheets if any(map(_cells, sheet.iter_rows(values_only=True)))]
     if len(sheets) > 1:
         raise GlossaError(
@@ -133,20 +139,29 @@ def _sheet_records(path: Path, book) -> Iterator[Record]:
 
 def _cells(values: tuple) -> list[str]:
     """The cells of a row as text, without empty ones at its end."""
-    cells = ["" if value is None else str(value) for value in values]
+    cells = ["" if value is None else _unescaped(str(value)) for value in values]
     while cells and not cells[-1]:
         cells.pop()
     return cells
 
 
+def _unescaped(text: str) -> str:
+    """`text` with the characters that XML cannot hold, which it has as `_x000D_` (ECMA-376, part 1, ST_Xstring)."""
+    if "_x" not in text:
+        return text
+    found = re.sub(r"_x([0-9A-Fa-f]{4})_", lambda code: chr(int(code[1], 16)), text)
+    return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # pairs of codes are one character
+
+
 def read_xml(path: Path, columns: Columns) -> Iterator[Row]:
     """Rows of a .tmx or .xliff (1.2 or 2.0); their line is the number of the unit (in XLIFF 2.0 of the segment).
 
-    A language with a region stands for the language: "en-US" for "en". A unit without one of the languages, without
-    translation or whose translation is not finished is malformed. Raises `GlossaError` if the file is not XML or
-    declares entities.
+    A language with a region stands for the language: "en-US" for "en". A unit without one of the languages, or without
+    a finished translation, is set aside. So is a row for each further variant of a language in a unit, and a warning
+    names them. Raises `GlossaError` if the file is not XML or declares entities.
     """
     etree, number = _library(path, "lxml.etree", "lxml"), 0
+    variants: dict[str, int] = {}
     with open_binary(path) as file:
         events = etree.iterparse(
             file, ("start", "end"), tag=(*ROOTS, *UNITS), resolve_entities=False, no_network=True, load_dtd=False
@@ -158,11 +173,29 @@ def read_xml(path: Path, columns: Columns) -> Iterator[Row]:
                 elif event == "end" and "{*}" + _name(element) in UNITS:
                     for sides in _units(element):
                         number += 1
+                        present = [language for language, node in sides[0] if node is not None]
                         yield _unit_row(*sides, number, columns)
+                        for variant in columns.variants(present):
+                            variants[variant] = variants.get(variant, 0) + 1
+                            yield variant, "", number, f"{OTHER_VARIANT}: {variant}"
                     _forget(element)
         except etree.XMLSyntaxError as error:
             reason = " ".join(error.msg.split())
             raise GlossaError(f"{path} is not XML: {reason}. Correct it, or export it again.") from error
+    if variants:
+        _warn_of(path, variants, columns)
+
+
+def _warn_of(path: Path, variants: dict[str, int], columns: Columns) -> None:
+    """Say how to choose the variants of a language that were not read."""
+    for side, wanted in zip(("source", "target"), columns.names[0], strict=True):
+        own = [name for name in variants if role_of(name) == role_of(wanted)]
+        if own:
+            logger.warning(
+                "%s: %d texts are in other variants of %r than the one that was read. To read another one: %s.",
+                path, sum(variants[name] for name in own), wanted,
+                " or ".join(f"--{side}_language {name}" for name in own),
+            )  # fmt: skip
 
 
 def _name(element) -> str:
@@ -185,56 +218,75 @@ def _forget(element) -> None:
         del element.getparent()[0]
 
 
-Side = tuple[str, Any]  # language, and the element with the text (None: there is none)
+Side = tuple[str, Any]  # language ("": not said), and the element with the text (None: there is none)
 
 
 def _units(element) -> Iterator[tuple[list[Side], str]]:
-    """The sides of each pair in a unit, and why its translation is not finished."""
+    """The sides of each pair in a unit, and why it is no finished translation."""
     if _name(element) == "tu":
         variants = element.iterchildren("{*}tuv")
         yield [(tuv.get(LANGUAGE) or tuv.get("lang", ""), tuv.find("{*}seg")) for tuv in variants], ""
         return
-    source, target = _outer(element, "source-language", "srcLang"), _outer(element, "target-language", "trgLang")
+    languages = _outer(element, "source-language", "srcLang"), _outer(element, "target-language", "trgLang")
+    fixed = "translate" if _outer(element, "translate") == "no" else ""
     for segment in element.iterchildren("{*}segment") if _name(element) == "unit" else [element]:
-        translation = segment.find("{*}target")
-        state = segment.get("state") or ("" if translation is None else translation.get("state", ""))
-        problem = "not approved" if segment.get("approved") == "no" else ""
-        if state in ("new", "initial") or state.startswith("needs-"):
-            problem = f"not finished: its state is {state!r}"
-        yield [(source, segment.find("{*}source")), (target, translation)], problem
+        nodes = segment.find("{*}source"), segment.find("{*}target")
+        sides = [
+            (language if node is None else node.get(LANGUAGE) or language, node)
+            for language, node in zip(languages, nodes, strict=True)
+        ]
+        yield sides, "not to be translated" if fixed else _unfinished(segment, nodes[1])
+
+
+def _unfinished(segment, translation) -> str:
+    """Why the translation of a segment of XLIFF is not finished; "" if it is."""
+    if segment.get("approved") == "no":
+        return "not approved"
+    state = segment.get("state") or ("" if translation is None else translation.get("state", ""))
+    if state in ("new", "initial") or state.startswith("needs-"):
+        return f"its state is {state!r}"
+    qualifier = "" if translation is None else translation.get("state-qualifier", "")
+    return f"its state is {qualifier!r}" if qualifier.startswith("rejected") else ""
 
 
 def _outer(element, *names: str) -> str:
-    """The first attribute with one of `names` outside of an element."""
-    return next((node.get(name) for node in element.iterancestors() for name in names if node.get(name)), "")
+    """The first attribute with one of `names` of an element or outside of it."""
+    nodes = (element, *element.iterancestors())
+    return next((node.get(name) for node in nodes for name in names if node.get(name)), "")
 
 
-def _unit_row(sides: list[Side], problem: str, number: int, columns: Columns) -> Row:
-    texts = [(language, node) for language, node in sides if node is not None]
-    present = [language for language, _ in texts]
-    found = columns.find(present)
-    if not found:
-        problem = f"no pair of {' and '.join(map(repr, columns.names[0]))}; the languages are {present}"
+def _unit_row(sides: list[Side], unfinished: str, number: int, columns: Columns) -> Row:
+    sides = _completed(sides, columns)
+    present = [language for language, node in sides if node is not None]
+    nodes = [node for _, node in sides if node is not None]
+    found, plain = columns.choose(present), columns.choose([language for language, _ in sides])
+    problem = f"{UNTRANSLATED}: {unfinished}" if unfinished else ""
+    if not (found or plain):
+        alone = len(set(present)) < 2
+        what = UNTRANSLATED if alone and columns.names_one_of(present) else OTHER_LANGUAGE
+        problem = f"{what}: no pair of {' and '.join(map(repr, columns.names[0]))}; the languages are {present}"
+    elif any(map(_has_entity, nodes)):
+        problem = "an entity, which is not read"
+    elif not found:
+        problem = problem or f"{UNTRANSLATED}: it has no translation"
     elif any(present.count(name) > 1 for name in found):
         problem = f"two texts in one language; the languages are {present}"
-    elif any(_has_entity(node) for _, node in texts):
-        problem = "an entity, which is not read"
     if problem:
-        return " ".join(_text(node) for _, node in texts), "", number, problem
-    source, target = (_text(texts[present.index(name)][1]) for name in found)
+        return " ".join(texts(nodes)), "", number, problem
+    source, target = texts([nodes[present.index(name)] for name in found])
     if not target.strip():
-        return source, "", number, "not translated"
+        return source, "", number, f"{UNTRANSLATED}: its translation is empty"
     return source, target, number, ""
 
 
-def _text(node) -> str:
-    """The text of a segment without the codes of its markup."""
-    parts = [node.text or ""]
-    for child in node:
-        if isinstance(child.tag, str) and _name(child) not in CODES:  # the tag of a comment is no text
-            parts.append(_text(child))
-        parts.append(child.tail or "")
-    return "".join(parts)
+def _completed(sides: list[Side], columns: Columns) -> list[Side]:
+    """The sides with the language of a side for which the file names none: it is the other one of the two."""
+    unknown = [place for place, (language, _) in enumerate(sides) if not language]
+    if len(sides) != 2 or len(unknown) != 1:
+        return sides
+    known = sides[1 - unknown[0]][0]
+    other = next((name for name in columns.names[0] if columns.find([known, name])), "")
+    return [(language or other, node) for language, node in sides]
 
 
 def _has_entity(node) -> bool:
@@ -246,14 +298,14 @@ def read_po(path: Path, columns: Columns) -> Iterator[Row]:
 
     The language of the header (default: the target language) is that of the translations, and the texts of the program
     are in the other language. Of plural forms, the last is read with `msgid_plural`. Entries that are fuzzy, obsolete
-    or not translated are malformed. Raises `GlossaError` if the language is none of the two.
+    or not translated are set aside. Raises `GlossaError` if the language is none of the two.
     """
     pypo = _library(path, "translate.storage.pypo", "translate-toolkit")
     with open_binary(path) as file:
         content = file.read(LARGEST + 1)
         if len(content) > LARGEST:
             raise _too_large(path, "Split it.")
-        store, number = pypo.pofile(io.BytesIO(content)), 0
+        store, number = pypo.pofile(io.BytesIO(_in_utf8(path, content))), 0
     reverse = _is_reverse(path, store.parseheader().get("Language", ""), columns)
     for unit in store.units:
         if unit.isheader():
@@ -261,12 +313,28 @@ def read_po(path: Path, columns: Columns) -> Iterator[Row]:
             continue
         number += 1
         text, translation = _last_form(unit.source), _last_form(unit.target)
-        problem = "" if translation.strip() else "not translated"
-        problem = "fuzzy" if unit.isfuzzy() else "obsolete" if unit.isobsolete() else problem
+        problem = "" if translation.strip() else "its translation is empty"
+        problem = "it is fuzzy" if unit.isfuzzy() else "it is obsolete" if unit.isobsolete() else problem
         if problem:
-            yield text, "", number, problem
+            yield text, "", number, f"{UNTRANSLATED}: {problem}"
         else:
             yield *((translation, text) if reverse else (text, translation)), number, ""
+
+
+def _in_utf8(path: Path, content: bytes) -> bytes:
+    """The content of a .po, which may declare another encoding, in UTF-8."""
+    declared = _CHARSET.search(content[: 1 << 16])
+    name = declared[2].decode() if declared else "UTF-8"
+    try:
+        codec = codecs.lookup(name).name
+    except LookupError:  # such as CHARSET, which a new catalog has
+        name = codec = "utf-8"
+    try:
+        text = content.decode(codec)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise wrong_encoding(path, line, f"it is not {name}, which the header declares", "WINDOWS-1252") from error
+    return content if codec == "utf-8" else _CHARSET.sub(rb"\1UTF-8", text.encode(), count=1)
 
 
 def _is_reverse(path: Path, language: str, columns: Columns) -> bool:

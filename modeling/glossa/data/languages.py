@@ -72,6 +72,17 @@ def same_language(one: str, other: str) -> bool:
     return (language_code(one) or one) == (language_code(other) or other) and _script(one) == _script(other)
 
 
+def same_variant(one: str, other: str) -> bool:
+    """Whether two codes are of one language in one script and region, the likely ones if a code has none."""
+    import langcodes  # rarely needed here
+
+    try:
+        first, second = (langcodes.Language.get(code).maximize() for code in (one, other))
+    except langcodes.LanguageTagError:
+        return False
+    return (first.script, first.territory) == (second.script, second.territory)
+
+
 def _script(code: str) -> str | None:
     import langcodes  # rarely needed here
 

@@ -1,13 +1,14 @@
 """Readers of local files, one for each format.
 
 A reader yields one row for every line of a file (every row of Parquet): `(source, target, line, problem)`, the two
-texts, the 1-based number, and "" or why the line gives no pair: `HEADER`, `CONTINUED`, or why it is malformed. Its
-source is then its raw text.
+texts, the 1-based number, and "" or why the line gives no pair: one of `SET_ASIDE`, perhaps with details after a
+colon, or why it is malformed. Its source is then its raw text.
 """
 
 import csv
 import json
 import logging
+import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, zip_longest
@@ -30,7 +31,12 @@ FORMATS = (
 )
 OF_THE_TARGET = " of the target file"  # ends the problem of a line of the second of two files
 SEPARATORS = ",;\t|"
-SAMPLED = 100  # lines that show the separator of a .csv
+SAMPLED = 100  # lines that show the separator of a .csv, and whether fields are quoted
+# A quoted field of a line with tabs; one of several lines has no tab.
+_QUOTED = re.compile(r'(?:(?<=[\t\n])|\A)"((?:[^"\t]|"")*)"(?=[\t\n]|\Z)')
+_WRAPPED = re.compile(r'".*"')
+_NAMED_SEPARATOR = re.compile(r'"?sep=(.)"?', re.I)
+PREAMBLE = 10  # records before a header, at most, such as a title and a date
 QUOTED_LINES = 10  # a quoted field has at most as many lines; a quote that is open for longer is a stray one
 
 
@@ -52,8 +58,9 @@ def read_rows(paths: tuple[Path, ...], columns: Columns, limit: int | None) -> I
             break
     # A few damaged lines are noise; many mean another encoding, in which the remaining lines are wrong too.
     for path, numbers in undecodable.items():
-        if len(numbers) >= 10 and len(numbers) > total / 100:
-            raise wrong_encoding(path, numbers[0], f"{len(numbers)} of {total} lines are not UTF-8", "ISO-8859-1")
+        if len(numbers) > total / 100 and (len(numbers) >= 10 or len(numbers) >= total / 2):
+            # Windows-1252 has all characters of Latin-1, and the quotation marks and dashes of real text.
+            raise wrong_encoding(path, numbers[0], f"{len(numbers)} of {total} lines are not UTF-8", "WINDOWS-1252")
 
 
 def _read_aligned(source_path: Path, target_path: Path, *members: str) -> Iterator[Row]:
@@ -112,26 +119,80 @@ def _read_text(path: Path) -> Iterator[Row]:
 
 
 def _tab_records(path: Path) -> Iterator[Record]:
-    for number, (text, problem) in enumerate(lines(path), 1):
-        yield number, text.split("\t") if text.strip() else [], text, problem
+    """Records of lines with tabs. Quotation marks are text, unless the first lines are those of a spreadsheet."""
+    stream = lines(path)
+    sample = list(islice(stream, SAMPLED))
+    stream = chain(sample, stream)
+    usable = [text for text, problem in sample if not problem]
+    if width := _quoted_width(usable):
+        logger.info("%s: fields are quoted, as a spreadsheet writes them", path)
+        yield from _quoted_records(stream, "\t", width)
+        return
+    literal = 0  # the first line with a field in quotation marks
+    for number, (text, problem) in enumerate(stream, 1):
+        fields = text.split("\t") if text.strip() else []
+        if not literal and '"' in text and any(map(_WRAPPED.fullmatch, fields)):
+            literal = number
+        yield number, fields, text, problem
+    if literal:
+        logger.warning(
+            "%s, line %d: the quotation marks around a field are read as text. If a spreadsheet has put them "
+            "there, save the table as .csv.", path, literal,
+        )  # fmt: skip
+
+
+def _quoted_width(texts: list[str]) -> int:
+    """The number of fields of lines with tabs that follow the rules of CSV, as those of a spreadsheet; 0 of others.
+
+    All must have as many. One must have two quotes for one, or several lines: text in quotation marks has neither.
+    """
+    for end in range(len(texts), max(len(texts) - QUOTED_LINES, 0), -1):
+        try:
+            records = list(csv.reader((f"{text}\n" for text in texts[:end]), delimiter="\t", strict=True))
+        except csv.Error as error:
+            if str(error) == "unexpected end of data":
+                continue  # the last record goes on after the sample
+            return 0
+        fields = [field[1] for field in _QUOTED.finditer("\n".join(texts[:end]))]
+        lines_of = max((field.count("\n") + 1 for field in fields), default=0)
+        widths = {len(record) for record in records if record}
+        shown = any('""' in field or "\n" in field for field in fields) and lines_of <= QUOTED_LINES
+        return widths.pop() if shown and len(widths) == 1 else 0
+    return 0
 
 
 def _csv_records(path: Path) -> Iterator[Record]:
-    """Records of a .csv. A quote that is not closed costs its own line; reading continues with the next one.
-
-    A record of several lines is followed by a `CONTINUED` record for each further line.
-    """
+    """Records of a .csv. The first line may name its separator, as `sep=;` does for Excel."""
     stream = lines(path)
     sample = list(islice(stream, SAMPLED))
-    separator, width = _separator([text for text, problem in sample if not problem])
-    stream, ahead, taken = chain(sample, stream), deque[tuple[str, str]](), list[tuple[str, str]]()
+    named = _NAMED_SEPARATOR.fullmatch(sample[0][0]) if sample else None
+    usable = [text for text, problem in sample if not problem]
+    if named:
+        yield 1, [], sample[0][0], HEADER
+        separator, usable = named[1], usable[1:]
+        width, stream = _width(usable, separator), chain(sample[1:], stream)
+    else:
+        separator, width = _separator(usable)
+        stream = chain(sample, stream)
+    yield from _quoted_records(stream, separator, width, 1 if named else 0)
+
+
+def _quoted_records(
+    stream: Iterator[tuple[str, str]], separator: str, width: int, number: int = 0
+) -> Iterator[Record]:
+    """Records of lines of CSV after the one with this `number`.
+
+    A quote that is not closed costs its own line; reading continues with the next one. A record of several lines is
+    followed by a `CONTINUED` record for each further line.
+    """
+    ahead, taken = deque[tuple[str, str]](), list[tuple[str, str]]()
 
     def lines_of_a_record():
         while len(taken) < QUOTED_LINES and (line := ahead.popleft() if ahead else next(stream, None)):
             taken.append(line)
             yield line[0] + "\n"
 
-    reader, number = _csv_reader(lines_of_a_record(), separator), 0
+    reader = _csv_reader(lines_of_a_record(), separator)
     while True:
         taken.clear()
         fields, problem = _next_record(reader)
@@ -165,6 +226,13 @@ def _next_record(reader) -> tuple[list[str], str]:
         return [], f"not CSV: {reason}"
 
 
+def _width(sample: list[str], separator: str) -> int:
+    """The number of columns that most lines have."""
+    records = [_next_record(_csv_reader([text], separator))[0] for text in sample if text.strip()]
+    widths = Counter(len(fields) for fields in records if len(fields) > 1)
+    return widths.most_common(1)[0][0] if widths else 1
+
+
 def _separator(sample: list[str]) -> tuple[str, int]:
     """The separator of lines of CSV, and the number of columns, by which most lines agree.
 
@@ -186,7 +254,11 @@ def _read_columns(path: Path, columns: Columns, records: Iterator[Record]) -> It
     widths: tuple[int, ...]
     source, target, widths = (1, 0, (2, 3)) if columns.swapped else (0, 1, (2, 3))
     started = False
-    for number, fields, raw, problem in records:
+    ahead = list(islice(records, PREAMBLE))
+    before = _before_header(ahead, columns)
+    for number, _, raw, _ in ahead[:before]:
+        yield (raw, "", number, HEADER) if raw.strip() else ("", "", number, "")
+    for number, fields, raw, problem in chain(ahead[before:], records):
         if not problem and fields and not started:
             started = True
             header = [field.strip() for field in fields]
@@ -219,6 +291,14 @@ def _read_columns(path: Path, columns: Columns, records: Iterator[Record]) -> It
             yield "", "", number, ""
         else:
             yield fields[source], fields[target], number, ""
+
+
+def _before_header(records: list[Record], columns: Columns) -> int:
+    """How many of the first records stand before the one that names the columns; 0 if none does."""
+    for number, (_, fields, _, problem) in enumerate(records):
+        if not problem and columns.find([field.strip() for field in fields]):
+            return number
+    return 0
 
 
 def _read_json_lines(path: Path, columns: Columns) -> Iterator[Row]:

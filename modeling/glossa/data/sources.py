@@ -22,7 +22,7 @@ from datasets import (
 from datasets.exceptions import DatasetGenerationError, DatasetsError
 
 from ..errors import GlossaError, http_errors
-from . import anki, columns, files, formats, languages, paths, readers
+from . import anki, columns, files, formats, languages, paths, readers, segments
 from .arguments import DataArguments
 from .caching import cached_map, cached_rows
 from .downloads import local_paths
@@ -36,12 +36,12 @@ FEATURES = Features(
         "source": Value("string"),
         "target": Value("string"),
         "line": Value("int64"),  # 1-based, in the file
-        "problem": Value("string"),  # "", or why the row is no pair: malformed, or `HEADER` or `CONTINUED` of readers
+        "problem": Value("string"),  # "", or why the row is no pair, as `readers` says
         "file": Value("string"),  # of rows with a problem and of the first row of each file, else ""
     }
 )
 SPLITS = ("train", "validation", "test")
-_READING = (columns, files, formats, languages, paths, readers)
+_READING = (columns, files, formats, languages, paths, readers, segments)
 
 
 def load_source(arguments: DataArguments) -> DatasetDict:
