@@ -70,7 +70,7 @@ def noisy(rows: list[tuple[str, str, str]], seed: int) -> list[tuple[str, str, s
 def measure(path: Path, rows: list[tuple[str, str, str]], name: str, value: object) -> dict[str, float]:
     """Recall of one filter (or of all: "") by kind of noise, and its "precision" and the "clean" pairs it takes."""
     chosen = FILTERS if not name else {name: value}
-    arguments = DataArguments(data_path=[str(path)], target_language="de", trust_data=True, **chosen)  # type: ignore
+    arguments = DataArguments(data_path=[str(path)], target_language="de", trust_data=["language"], **chosen)  # type: ignore
     kept, _ = clean(load_source(arguments), arguments)
     left = set(zip(kept["train"]["source"][:], kept["train"]["target"][:], strict=True))
     changed = [kind for source, target, kind in rows if (clean_text(source), clean_text(target)) not in left]
@@ -92,7 +92,7 @@ def train_on(path: Path, arguments: argparse.Namespace, name: str, filters: dict
     for split, file in (("validation", "val"), ("test", "test_2016_flickr")):
         settings += [f"--{split}_path", *(str(folder / f"{file}.{side}.gz") for side in ("en", "de"))]
     settings += [text for setting, value in filters.items() for text in (f"--{setting}", str(value))]
-    settings += ["--trust_data", "--report_to", "none", "--resume_from_checkpoint", "true"]
+    settings += ["--trust_data", "true", "--report_to", "none", "--resume_from_checkpoint", "true"]
     train(parse_settings([*settings, "--output_dir", str(output), *arguments.settings]))
     finished = RunFolder(output)
     scores = [decoding["scores"]["single"]["bleu"]["score"] for decoding in finished.metrics["test"].values()]

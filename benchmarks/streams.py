@@ -108,7 +108,13 @@ def measure(dataset: str, config: str, stretch: str) -> None:
 
     datasets.disable_progress_bars()
     settings: dict[str, Any] = {"dataset": dataset, "dataset_config": config or None, "streaming": True}
-    arguments = DataArguments(**settings, source_language="en", target_language="de", trust_data=True, max_length=256)
+    arguments = DataArguments(
+        **settings,
+        source_language="en",
+        target_language="de",
+        trust_data=["malformed", "equal", "length", "language"],
+        max_length=256,
+    )
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as cache:
         datasets.config.HF_DATASETS_CACHE = Path(cache)

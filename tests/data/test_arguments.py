@@ -3,8 +3,10 @@
 import pytest
 from transformers import HfArgumentParser
 
-from glossa.data.arguments import DataArguments
+from glossa.data.arguments import CHECKS, DataArguments
 from glossa.errors import GlossaError
+from glossa.training import catalog
+from glossa.training.arguments import parse_settings
 
 
 @pytest.mark.parametrize(
@@ -34,12 +36,53 @@ def test_settings_from_yaml_and_the_command_line():
     assert parsed.data_path == ["a.en", "a.fr"] and parsed.strict and parsed.test_size == 0.1
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [(True, CHECKS), (False, []), ("true", CHECKS), (["false"], []), ("length", ["length"]), ([], []),
+     (["start", "equal"], ["equal", "start"])],
+)  # fmt: skip
+def test_the_checks_that_are_turned_off(given, expected):
+    assert DataArguments(trust_data=given).trust_data == expected
+
+
+@pytest.mark.parametrize("given", ["lenght", ["true", "equal"], "everything"])
+def test_unknown_checks_are_refused(given):
+    with pytest.raises(
+        GlossaError, match=r"trust_data has .*Allowed are malformed, equal, length, language, start, or"
+    ):
+        DataArguments(trust_data=given)
+
+
+def test_trust_data_on_the_command_line_and_in_recipes(tmp_path, caplog):
+    (tmp_path / "r.yaml").write_text("trust_data: [length, equal]\n")
+    (tmp_path / "old.yaml").write_text("trust_data: true\n")
+    for argv, expected in (
+        (["--trust_data", "length", "equal"], ["equal", "length"]),
+        ([str(tmp_path / "r.yaml")], ["equal", "length"]),
+        (["--trust_data", "false"], []),
+    ):
+        assert parse_settings(argv).data.trust_data == expected
+        catalog.check(argv)
+    assert not caplog.records
+    for argv in (
+        ["--trust_data"],
+        ["--trust_data", "true"],
+        [str(tmp_path / "old.yaml")],
+        ["--trust_data", "--strict"],
+    ):
+        assert parse_settings(argv).data.trust_data == CHECKS
+        assert DataArguments(trust_data=catalog.check(argv)["trust_data"]).trust_data == CHECKS
+    assert [record.getMessage()[:47] for record in caplog.records] == [
+        "trust_data turns off all checks of the data. N"
+    ] * 4
+
+
 def test_the_pairs_of_a_run_are_read_again_once_each():
     sources = [{"name": "a", "dataset": "anki", "weight": 2.0, "tag": "<bt> "}, {"name": "b", "data_path": ["b.tsv"]}]
     recipe = {"d_model": 8, "target_language": "de", "sources": sources, "sampling_temperature": 5.0}
     data = DataArguments.of_run(recipe)
     assert data.sources == [{"name": "a", "dataset": "anki"}, {"name": "b", "data_path": ["b.tsv"]}]
-    assert (data.target_language, data.sampling_temperature, data.trust_data) == ("de", None, True)
+    assert (data.target_language, data.sampling_temperature, data.trust_data) == ("de", None, CHECKS)
 
 
 def test_languages_are_understood_by_name_and_longer_code():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from glossa.data.arguments import DataArguments
+from glossa.data.arguments import CHECKS, DataArguments
 from glossa.data.embedded.patterns import Patterns
 from glossa.data.pairs import load_pairs, prepare_pairs
 from glossa.data.plausibility import FEWEST
@@ -15,7 +15,6 @@ from glossa.data.texts import prepare_texts
 from glossa.errors import GlossaError
 
 MULTI30K = Path(__file__).parents[3] / "shared/data/multi30k"
-TRUST = "--trust_data"
 
 
 @pytest.fixture(scope="module")
@@ -36,13 +35,16 @@ def prepare(tmp_path, monkeypatch):
     return run
 
 
-def refused(documented, prepare, rows, message, **settings):
-    """The run stops with `message`, the place and the flag; with the flag it goes on."""
+def refused(documented, prepare, rows, message, also=(), **settings):
+    """The run stops with `message`, the place and the flag; with the flag it goes on, with all others it stops."""
     with pytest.raises(GlossaError, match=message) as error:
         prepare(rows, **settings)
-    assert TRUST in str(error.value) and "\n" not in str(error.value)
+    check = str(error.value).rpartition("(--trust_data ")[2].removesuffix(").")
+    assert check in CHECKS and "\n" not in str(error.value)
     documented("Data", error.value)
-    return prepare(rows, **settings, trust_data=True)
+    with pytest.raises(GlossaError, match=message):
+        prepare(rows, **settings, trust_data=[name for name in CHECKS if name != check])
+    return prepare(rows, **settings, trust_data=[check, *also])
 
 
 def test_right_data_pass_and_their_languages_are_reported(prepare, pairs):
@@ -98,7 +100,7 @@ def test_a_near_relative_is_not_told_apart(prepare, pairs):
 
 def test_equal_sides_stop(prepare, pairs, documented):
     message = r"a\.tsv, line 1: source and target are both '.*', as in 400 of 400 pairs looked at"
-    refused(documented, prepare, [(english, english.upper()) for english, _ in pairs], message)
+    refused(documented, prepare, [(english, english.upper()) for english, _ in pairs], message, also=["language"])
     half = [(english, english if n % 2 else french) for n, (english, french) in enumerate(pairs)]
     prepare(half)
 

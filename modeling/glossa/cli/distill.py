@@ -114,7 +114,7 @@ def find_run(arguments: argparse.Namespace) -> str | None:
 
 def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
     """The rows to translate, and their languages."""
-    from ..data.arguments import DataArguments
+    from ..data.arguments import CHECKS, DataArguments
     from ..data.languages import settled_code
     from ..data.pairs import load_pairs, prepare_pairs
     from ..data.streams import is_stream
@@ -128,7 +128,7 @@ def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
     source, target = (settled_code(name) if name else code for name, code in zip(given, own, strict=True))
     if source is None or target is None:
         raise GlossaError(f"The languages of {first} are unknown. Give --source_language and --target_language.")
-    common: dict = {"dataset": "files", "source_language": source, "target_language": target, "trust_data": True}
+    common: dict = {"dataset": "files", "source_language": source, "target_language": target, "trust_data": CHECKS}
     if arguments.text:
         data = {"data_path": arguments.text, "text_column": arguments.text_column}
         texts, _ = prepare_texts(DataArguments(**common, **data, validation_size=0, test_size=0))

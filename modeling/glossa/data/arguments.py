@@ -1,5 +1,6 @@
 """The data and tokenizer settings of a recipe. This module imports no library, so their checks are quick."""
 
+import difflib
 from dataclasses import dataclass, field, fields
 from typing import Literal
 
@@ -9,6 +10,10 @@ from .mixture import check_sources, unmixed
 from .ranges import check_ranges
 
 NORMALIZATION_STEPS = ("nfkc", "lowercase", "hyphens_to_spaces", "strip_punctuation")
+
+
+# What `trust_data` names: checks of the data, and that the languages of `init_from` are those of the data.
+CHECKS = ["malformed", "equal", "length", "language", "start"]
 
 
 @dataclass
@@ -131,11 +136,12 @@ class DataArguments:
         default=False,
         metadata={"help": "Stop at the first malformed row instead of counting and dropping it."},
     )
-    trust_data: bool = field(
-        default=False,
+    trust_data: list[str] = field(
+        default_factory=list,
         metadata={
-            "help": "Train even if the data look wrong (over one malformed row in twenty, a side in another language, "
-            "equal sides, sides of very different length), with a warning."
+            "help": "Checks of the data that only warn: malformed (over one malformed row in twenty), equal (equal "
+            "sides), length (sides of very different length), language (a side in another language), start (init_from "
+            "is of other languages); true: all of them."
         },
     )
     drop_identical: bool = field(
@@ -241,6 +247,7 @@ class DataArguments:
             # In YAML, a single path is often written without list brackets.
             if isinstance(getattr(self, name), str):
                 setattr(self, name, [getattr(self, name)])
+        self.trust_data = trusted_checks(self.trust_data)
         for name in ("source_column", "target_column", "text_column"):
             # In YAML, the number of a column is no text.
             if type(getattr(self, name)) is int:
@@ -277,7 +284,7 @@ class DataArguments:
         names = {setting.name for setting in fields(cls)}
         chosen = {name: value for name, value in recipe.items() if name in names}
         # The run has read them before.
-        return cls(**unmixed(chosen) | {"trust_data": True})
+        return cls(**unmixed(chosen) | {"trust_data": CHECKS})
 
     def _check_sources(self) -> None:
         if self.sources:
@@ -290,6 +297,23 @@ class DataArguments:
             raise GlossaError(
                 f"sampling_temperature is {self.sampling_temperature}, but there is one corpus; it is for sources."
             )
+
+
+def trusted_checks(given: bool | str | list[str]) -> list[str]:
+    """The names in a value of `trust_data`, in the order of `CHECKS`. Raises `GlossaError` if one is not known."""
+    words = [str(word).lower() for word in (given if isinstance(given, list | tuple) else [given])]
+    if words in (["false"], ["no"], ["0"], ["none"]):
+        return []
+    if words in (["true"], ["yes"], ["1"]):
+        return list(CHECKS)
+    for word in words:
+        if word not in CHECKS:
+            near = difflib.get_close_matches(word, CHECKS, n=1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise GlossaError(
+                f"trust_data has {word!r}.{hint} Allowed are {', '.join(CHECKS)}, or true for all of them."
+            )
+    return [name for name in CHECKS if name in words]
 
 
 def _setting(default, meaning: str):

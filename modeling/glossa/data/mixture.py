@@ -106,10 +106,10 @@ def _check_target(arguments: Any, languages: list[str]) -> None:
     wanted = arguments.target_language
     if _variant(wanted, languages):
         return
-    if len(languages) == 1 and not arguments.trust_data:
+    if len(languages) == 1 and "language" not in arguments.trust_data:
         raise GlossaError(
             f"target_language is {wanted!r}, but the target language of all sources is {languages[0]!r}. Set "
-            f"target_language to {languages[0]!r}. To train on these sources anyway, set trust_data to true."
+            f"target_language to {languages[0]!r}. To train on these sources anyway, set trust_data to language."
         )
     for name in ("validation_path", "test_path"):
         if len(languages) > 1 and getattr(arguments, name):

@@ -10,7 +10,7 @@ from datasets import Dataset, DatasetDict, concatenate_datasets
 
 from ..errors import GlossaError
 from . import filters
-from .arguments import DataArguments
+from .arguments import CHECKS, DataArguments
 from .caching import cached_map
 from .cleaning import Loaded, clean, clean_sources
 from .mixture import Source, language_of_held_out, sources_of, weights
@@ -144,5 +144,5 @@ def group_references(dataset: Dataset) -> list[tuple[str, list[str]]]:
 
 def load_pairs(arguments: DataArguments) -> Dataset:
     """The clean pairs that `arguments` describe, without held-out splits; implausible data give a warning only."""
-    dataset, _ = clean(load_source(arguments), replace(arguments, trust_data=True))
+    dataset, _ = clean(load_source(arguments), replace(arguments, trust_data=CHECKS))
     return dataset["train"]

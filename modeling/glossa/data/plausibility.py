@@ -1,4 +1,4 @@
-"""Data that cannot be what the settings say stop a run before training, unless `trust_data` is set.
+"""Data that cannot be what the settings say stop a run before training, unless `trust_data` names the check.
 
 The thresholds are far from what real parallel corpora have, so that what they stop is a mistake.
 """
@@ -35,6 +35,7 @@ def check_malformed(split: str, counts: dict[str, int], examples: list[dict], ar
         return
     first = examples[0]
     _report(
+        "malformed",
         f"{first['file']}, line {first['line']}: {first['reason']}: {first['excerpt']!r}. This is the first of "
         f"{counts['malformed']} malformed rows among {counts['read']} in the {split} split; at most "
         f"{MALFORMED:.0%} may be. Correct the file or its ending",
@@ -61,9 +62,9 @@ def check_sides(pairs: Dataset, places: list[str], arguments: DataArguments) -> 
     return _check_languages(sources, targets, places, arguments)
 
 
-def _report(problem: str, arguments: DataArguments) -> None:
-    if not arguments.trust_data:
-        raise GlossaError(f"{problem}. If the data are right, set trust_data to true (--trust_data).")
+def _report(check: str, problem: str, arguments: DataArguments) -> None:
+    if check not in arguments.trust_data:
+        raise GlossaError(f"{problem}. If the data are right, set trust_data to {check} (--trust_data {check}).")
     logger.warning("%s.", problem)
 
 
@@ -73,6 +74,7 @@ def _check_equal(sources: list[str], targets: list[str], places: list[str], argu
         return
     first = equal.index(True)
     _report(
+        "equal",
         f"{places[first]}: source and target are both {_excerpt(sources[first])}, as in {sum(equal)} of {len(equal)} "
         "pairs looked at. The target must be a translation; give the right file or column",
         arguments,
@@ -87,6 +89,7 @@ def _check_lengths(sources: list[str], targets: list[str], places: list[str], ar
     longer, factor = ("source", middle) if middle > 1 else ("target", 1 / middle)
     typical = int(numpy.abs(ratios - middle).argmin())
     _report(
+        "length",
         f"{places[typical]}: source {_excerpt(sources[typical])}, target {_excerpt(targets[typical])}. The {longer} "
         f"typically has {factor:.0f} times as many characters; translations have at most {RATIO} times as many. Give "
         "the right files or columns",
@@ -122,7 +125,7 @@ def _check_languages(
         advice = f"Set source_language to {target!r} and target_language to {source!r}, or exchange the files"
     else:
         advice = "Give the right files or columns, or set source_language and target_language to what they hold"
-    _report(f"{'; '.join(wrong)}. {advice}", arguments)
+    _report("language", f"{'; '.join(wrong)}. {advice}", arguments)
     return found
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import json
+import logging
 import sys
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
@@ -13,12 +14,14 @@ from transformers import HfArgumentParser, SchedulerType, Seq2SeqTrainingArgumen
 from transformers.integrations import is_trackio_available
 
 from ..configuration_glossa import GlossaConfig
-from ..data.arguments import DataArguments, TokenizerArguments
+from ..data.arguments import CHECKS, DataArguments, TokenizerArguments
 from ..data.mixture import sources_of
 from ..data.ranges import check_ranges
 from ..errors import GlossaError
 from . import catalog
 from .sharding import check_deepspeed
+
+logger = logging.getLogger(__name__)
 
 
 def _setting(default: Any, meaning: str):
@@ -353,7 +356,7 @@ def parse_settings(argv: list[str], description: str = "") -> Settings:
     argv = [catalog.current_flag(argument) for argument in argv]
     recipe = argv.pop(0) if argv and not argv[0].startswith("-") else None
     values = {} if recipe is None else catalog.read_recipe(recipe)
-    argv, nulls = catalog.take_nulls(argv)
+    argv, nulls = catalog.take_nulls(catalog.complete(argv))
     values |= dict.fromkeys(nulls, catalog.NULL)
     parser.set_defaults(**{name: None for name, value in values.items() if value in catalog.EMPTY})
     try:
@@ -365,6 +368,10 @@ def parse_settings(argv: list[str], description: str = "") -> Settings:
     if unknown:
         raise GlossaError(f"Command line: {catalog.unknown(unknown[0])}")
     data, tokenizer, model, translator, training = groups
+    if data.trust_data == CHECKS:
+        logger.warning(
+            "trust_data turns off all checks of the data. Name the ones that are wrong: %s.", ", ".join(CHECKS)
+        )
     return Settings(data, tokenizer, model, translator, training, frozenset([*catalog.names(argv), *nulls, *values]))
 
 

@@ -191,7 +191,7 @@ def check(argv: list[str]) -> dict[str, Any]:
         argv = argv[1:]
     words: dict[str, list[str]] = {}
     name = None
-    for word in map(current_flag, argv):
+    for word in map(current_flag, complete(argv)):
         if word.startswith("--"):
             name, *value = word[2:].split("=", 1)
             name = name.replace("-", "_")
@@ -232,6 +232,12 @@ def take_nulls(argv: list[str]) -> tuple[list[str], list[str]]:
             kept.append((name, words))
             nulls = [other for other in nulls if other != name]
     return [word for _, words in kept for word in words], nulls
+
+
+def complete(argv: list[str]) -> list[str]:
+    """`argv` in which `--trust_data` alone, which once was a flag, is `--trust_data true`."""
+    words = ([*own, "true"] if own == ["--trust_data"] else own for _, _, own in _grouped(argv))
+    return [word for own in words for word in own]
 
 
 def names(argv: list[str]) -> list[str]:

@@ -69,8 +69,8 @@ def _check_languages(start: str, settings: Settings) -> None:
     message = (
         f"init_from is {start}, which translates from {theirs[0]} to {theirs[1]}; the data are {ours[0]} to {ours[1]}"
     )
-    if not settings.data.trust_data:
-        raise GlossaError(f"{message}. Give a model of these languages. To train anyway, set trust_data to true.")
+    if "start" not in settings.data.trust_data:
+        raise GlossaError(f"{message}. Give a model of these languages. To train anyway, set trust_data to start.")
     logger.warning("%s.", message)
 
 
