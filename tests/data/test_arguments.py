@@ -72,8 +72,8 @@ def test_trust_data_on_the_command_line_and_in_recipes(tmp_path, caplog):
     ):
         assert parse_settings(argv).data.trust_data == CHECKS
         assert DataArguments(trust_data=catalog.check(argv)["trust_data"]).trust_data == CHECKS
-    assert [record.getMessage()[:47] for record in caplog.records] == [
-        "trust_data turns off all checks of the data. N"
+    assert [record.getMessage()[:44] for record in caplog.records] == [
+        "trust_data turns off all checks of the data."
     ] * 4
 
 

@@ -31,8 +31,8 @@ _TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|([A-Za-z][A-Za-z0-9]{1,31}));")
 _NO_LETTERS = regex.compile(r"[^\p{L}\p{M}]+")
 # Marks within a number; a space only before a group of three digits, since numbers may stand side by side.
-_SEPARATOR = regex.compile(r"(?<=\d)(?:[.,:'’](?=\d)|\s(?=\d{3}(?!\d)))")
-_NUMBER = regex.compile(r"\d+")
+_NUMBER = regex.compile(r"\d+(?:(?:[.,:'’]|\s(?=\d{3}(?!\d)))\d+)*")
+_DIGITS = regex.compile(r"\d+")
 WORDS = 12  # numbers up to this one are often written as words
 SAME, FEWEST = 0.8, 4  # a side is a copy if so many of its words, of at least so many, are on the other side
 MOSTLY = 0.5  # of the letters, in the script of the language
@@ -86,15 +86,30 @@ def _is_html(text: str) -> bool:
 def _differing_numbers(*_) -> Test:
     def test(source: str, target: str) -> bool:
         first, second = _numbers(source), _numbers(target)
-        return first != second and any(len(number) > 2 or int(number) > WORDS for number in first ^ second)
+        return first.keys() != second.keys() and (_lacks(first, second) or _lacks(second, first))
 
     return test
 
 
-def _numbers(text: str) -> set[str]:
-    """The numbers of a text without the marks within them, which are not the same in all languages."""
-    found = _NUMBER.findall(_SEPARATOR.sub("", text)) if _NUMBER.search(text) else []
-    return {str(int(number)) if len(number) < 100 else number for number in found}  # "٠٥" and "05" are "5"
+def _lacks(numbers: dict[str, list[str]], others: dict[str, list[str]]) -> bool:
+    """Whether one of the numbers is not among the others, neither as a whole nor in its parts: 10:30 may be 10h30."""
+    known = {part for number, parts in others.items() for part in (number, *parts)}
+    return any(
+        number not in known and not (len(parts) > 1 and known.issuperset(parts))
+        for number, parts in numbers.items()
+        if len(number) > 2 or int(number) > WORDS
+    )
+
+
+def _numbers(text: str) -> dict[str, list[str]]:
+    """The numbers of a text without the marks within them, which languages write differently, and their parts."""
+    found = _NUMBER.findall(text)
+    parts = ([_plain(part) for part in _DIGITS.findall(number)] for number in found)
+    return {_plain("".join(_DIGITS.findall(number))): own for number, own in zip(found, parts, strict=True)}
+
+
+def _plain(digits: str) -> str:
+    return str(int(digits)) if len(digits) < 100 else digits  # "٠٥" and "05" are "5"
 
 
 def _copied(*_) -> Test:
