@@ -1,7 +1,10 @@
 """Text to sentences and back: what stands between them, abbreviations, and sentences that are too long."""
 
+from pathlib import Path
+
 import pytest
 
+from glossa.clauses_glossa import cut_text
 from glossa.sentences_glossa import split_text
 
 
@@ -43,3 +46,63 @@ def test_a_sentence_that_does_not_fit_is_cut_at_the_clause_nearest_to_its_middle
     assert split_text("a" * 30 + ", ", fits)[0] == ["a" * 16, "a" * 14 + ","]
     # One character that does not fit stays whole.
     assert split_text("ab", lambda piece: False) == (["a", "b"], ["", ""])
+
+
+def count_cases(path):
+    """(number of sentences, text) of each line."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [(int(count), text) for count, text in (line.split("\t", 1) for line in lines)]
+
+
+OWN = count_cases(Path(__file__).with_name("sentences.tsv"))
+GIVEN = Path(__file__).parents[3] / "shared" / "cases"
+
+
+@pytest.mark.parametrize(("count", "text"), OWN, ids=range(len(OWN)))
+def test_lines_of_many_languages_have_that_many_sentences(count, text):
+    assert len(split_text(text)[0]) == count, split_text(text)[0]
+
+
+@pytest.mark.skipif(not GIVEN.is_dir(), reason="../shared/cases is not here")
+@pytest.mark.parametrize("name", ["sentences-1.tsv", "sentences-2.tsv"])
+def test_given_lines_have_that_many_sentences(name):
+    cases = count_cases(GIVEN / name)
+    wrong = [(count, text) for count, text in cases if len(split_text(text)[0]) != count]
+    assert len(wrong) <= 0.05 * len(cases), wrong
+
+
+def test_learned_abbreviations_add_to_the_known_ones():
+    text = "Das Objekt ist z. Hd. Meier geg. Quittung geliefert. Gut."
+    assert split_text(text)[0] == ["Das Objekt ist z. Hd. Meier geg.", "Quittung geliefert.", "Gut."]
+    assert split_text(text, abbreviations={"geg"})[0] == [text[:-5], "Gut."]
+    # A word that often begins a sentence does so after them too.
+    assert len(split_text("Er liefert geg. Er kommt.", abbreviations={"geg"})[0]) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        # Three clauses of 20 characters; the marks are kept with the clause before.
+        ("a" * 18 + ", " + "b" * 18 + "; " + "c" * 18, ["a" * 18 + ", ", "b" * 18 + "; ", "c" * 18]),
+        ("我" * 12 + "，" + "你" * 12, ["我" * 12 + "，", "你" * 12]),
+        ("ا" * 12 + "، " + "ب" * 12, ["ا" * 12 + "، ", "ب" * 12]),
+        # No cut inside a number, or a number with a no-break space.
+        ("price of it 1,299.50 a day", ["price of it ", "1,299.50 a day"]),
+        ("x" * 12 + "1 299,50" + "x" * 5, ["x" * 12, "1 299,50" + "x" * 5]),
+        ("١٢٣" + "ا" * 20, ["١٢٣" + "ا" * 9, "ا" * 11]),
+        # Nor inside an emoji of several characters, a flag, a syllable or an accented letter.
+        ("x" * 9 + "👩‍👩‍👧" + "x" * 9, ["x" * 9 + "👩‍👩‍👧", "x" * 9]),
+        ("x" * 9 + "🇩🇪🇫🇷" + "x" * 9, ["x" * 9 + "🇩🇪", "🇫🇷" + "x" * 9]),
+        ("e\u0301" * 11, ["e\u0301" * 5, "e\u0301" * 6]),
+        ("क्षि" * 6, ["क्षि" * 3] * 2),
+    ],
+)
+def test_cuts_are_at_clauses_and_never_inside_a_number_or_character(text, pieces):
+    assert cut_text(text, lambda piece: len(piece) <= 20) == pieces
+
+
+def test_few_pieces_of_about_equal_length():
+    clauses = "one two three, " * 8
+    pieces = cut_text(clauses, lambda piece: len(piece) <= 60)
+    assert pieces == ["one two three, " * 4] * 2
+    assert "".join(pieces) == clauses
