@@ -20,7 +20,7 @@ def cut_text(text: str, fits: Callable[[str], bool]) -> list[str]:
     """
     if fits(text):
         return [text]
-    halves = []
+    halves: list[str] = []
     for count in (2, 3):
         pieces = _cut(text, count)
         if all(map(fits, pieces)):

@@ -101,10 +101,9 @@ class RunFolder:
         self._write_json(DATA_REPORT, report | ({"local": local} if local else {}))
         for split in ("validation", "test"):
             if split in pairs:
-                file = self.held_out_file(split)
-                partial = file.with_suffix(PARTIAL)
-                pairs[split].to_json(partial, force_ascii=False)
-                os.replace(partial, file)
+                lines = (json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in pairs[split])
+                self.held_out_file(split).parent.mkdir(exist_ok=True)
+                _write(self.held_out_file(split), "".join(f"{line}\n" for line in lines))
 
     @property
     def recipe(self) -> dict:

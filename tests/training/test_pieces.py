@@ -13,7 +13,8 @@ def batch(lengths, generator):
     for row, (source, target) in enumerate(lengths):
         ids[row, :source] = torch.randint(4, 30, (source,), generator=generator)
         labels[row, :target] = torch.randint(4, 30, (target,), generator=generator)
-    return {"input_ids": ids, "attention_mask": (ids != 0).long(), "labels": labels}
+    shifted = torch.cat([torch.full((len(lengths), 1), 2), labels[:, :-1]], 1).clamp(min=0)
+    return {"input_ids": ids, "attention_mask": (ids != 0).long(), "labels": labels, "decoder_input_ids": shifted}
 
 
 LENGTHS = [(3, 2), (2, 9), (7, 7), (1, 1), (12, 3), (2, 2)]
@@ -25,6 +26,7 @@ def test_pieces_hold_all_rows_in_order_within_the_budget():
     # Rows times the longest of both sides: 2 x 9, 1 x 7 (with the next two it were 3 x 12), 1 x 1 ...
     assert [tuple(part["input_ids"].shape) for part in parts] == [(2, 3), (2, 7), (1, 12), (1, 2)]
     assert [tuple(part["labels"].shape) for part in parts] == [(2, 9), (2, 7), (1, 3), (1, 2)]
+    assert all(part["decoder_input_ids"].shape == part["labels"].shape for part in parts)
     assert torch.equal(joined([part["input_ids"] for part in parts], 0), whole["input_ids"])
     assert torch.equal(joined([part["labels"] for part in parts], -100), whole["labels"])
 

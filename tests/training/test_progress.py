@@ -25,6 +25,8 @@ def test_lines():
     assert line == (
         "step 50/1,200  epoch 0.42  loss 5.123  accuracy 23%  rate 0.0004  6,512 tokens/s  98% busy  3 min left"
     )
+    narrow = training_line(logs | {"token_accuracy": 0.234, "utilization": 0.975}, 50, 1200, 185, 80)
+    assert narrow == "step 50/1,200  epoch 0.42  loss 5.123  accuracy 23%  6,512 tokens/s  3 min left"
     assert evaluation_line({"eval_loss": 3.21}, 100) == "step 100: validation loss 3.210"
     logs = {"eval_loss": 3.21, "eval_bleu": 12.3, "eval_chrf": 30.214}
     assert evaluation_line(logs, 1100) == "step 1,100: validation loss 3.210, BLEU 12.30, chrF++ 30.21"

@@ -9,7 +9,7 @@ TOKENS = 1024  # of either side in a piece, padding included; logits of a vocabu
 
 
 def pieces(batch: dict[str, torch.Tensor], padding: int, tokens: int) -> Iterator[dict[str, torch.Tensor]]:
-    """`batch` (`input_ids` and `attention_mask` [B, S], `labels` [B, T] if any) in runs of rows, each without padding.
+    """`batch` (sources [B, S]; `labels` and inputs of the decoder [B, T], if any) in runs of rows, each cut to size.
 
     A piece has at most `tokens` tokens on either side, padding included, but at least one row. `padding` is the id of
     the padding of sources.
@@ -26,10 +26,9 @@ def pieces(batch: dict[str, torch.Tensor], padding: int, tokens: int) -> Iterato
         end, widest = start + 1, longest[start]
         while end < len(longest) and max(widest, longest[end]) * (end + 1 - start) <= tokens:
             widest, end = max(widest, longest[end]), end + 1
-        widths = [max(length[start:end]) for length in lengths]
-        names = {"input_ids": widths[0], "attention_mask": widths[0], "labels": widths[-1]}
+        source, target = (max(*length[start:end], 1) for length in (lengths[0], lengths[-1]))
         yield {
-            name: values[start:end, : max(names[name], 1)] if name in names else values[start:end]
+            name: values[start:end, : target if name == "labels" or name.startswith("decoder_") else source]
             for name, values in batch.items()
         }
         start = end

@@ -1,11 +1,14 @@
 """The log of a training: one line at each `logging_steps`, with the time that is left, in a file and a terminal."""
 
+import math
 import os
+import shutil
 import sys
 import time
 
 from tqdm import tqdm
 from transformers import TrainerCallback
+from transformers.utils.logging import disable_progress_bar
 
 DIM, GREEN, PLAIN = "\033[2m", "\033[1;32m", "\033[0m"
 
@@ -20,9 +23,14 @@ class ProgressLines(TrainerCallback):
         if not state.is_world_process_zero or not logs:
             return
         if "loss" in logs:
-            self.show(training_line(logs, state.global_step, state.max_steps, self._left(state)), DIM)
+            line = training_line(logs, state.global_step, state.max_steps, self._left(state), self.width())
+            self.show(line, DIM)
         elif "eval_loss" in logs:
             self.show(evaluation_line(logs, state.global_step), GREEN)
+
+    def width(self) -> float:
+        """Most characters of a line."""
+        return math.inf
 
     def show(self, line: str, color: str) -> None:
         """Print a line; a terminal shows it in `color`."""
@@ -37,8 +45,11 @@ class ProgressLines(TrainerCallback):
 class ProgressBar(ProgressLines):
     """The same lines in color, above a progress bar."""
 
+    bar: tqdm | None = None
+
     def on_train_begin(self, args, state, control, **kwargs):
         super().on_train_begin(args, state, control, **kwargs)
+        disable_progress_bar()  # of transformers, which has one for each file of weights
         if state.is_world_process_zero:
             bar = "{desc} {percentage:3.0f}% |{bar}| {n_fmt}/{total_fmt} steps, {remaining} left"
             self.bar = tqdm(
@@ -47,30 +58,42 @@ class ProgressBar(ProgressLines):
             )  # fmt: skip
 
     def on_step_end(self, args, state, control, **kwargs):
-        if state.is_world_process_zero:
+        if self.bar is not None:
             self.bar.update(state.global_step - self.bar.n)
 
-    def on_train_end(self, args, state, control, **kwargs):
-        if state.is_world_process_zero:
+    def restore(self) -> None:
+        """Remove the bar."""
+        if self.bar is not None:
             self.bar.close()
+
+    def width(self) -> float:
+        return shutil.get_terminal_size().columns
 
     def show(self, line: str, color: str) -> None:
         colored = sys.stdout.isatty() and "NO_COLOR" not in os.environ
         tqdm.write(f"{color}{line}{PLAIN}" if colored else line)
 
 
-def training_line(logs: dict, step: int, steps: int, seconds_left: float) -> str:
-    """`step 50/1,200  epoch 0.42  loss 5.123  accuracy 23%  rate 0.0004  6,512 tokens/s  98% busy  3 min left`"""
-    parts = [f"step {step:,}/{steps:,}", f"epoch {logs.get('epoch', 0):.2f}", f"loss {logs['loss']:.3f}"]
+def training_line(logs: dict, step: int, steps: int, seconds_left: float, width: float = math.inf) -> str:
+    """`step 50/1,200  epoch 0.42  loss 5.123  accuracy 23%  rate 0.0004  6,512 tokens/s  98% busy  3 min left`
+
+    A line of more than `width` characters leaves out use of the device, rate and speed, in this order.
+    """
+    parts = {"step": f"step {step:,}/{steps:,}", "epoch": f"epoch {logs.get('epoch', 0):.2f}"}
+    parts["loss"] = f"loss {logs['loss']:.3f}"
     if "token_accuracy" in logs:
-        parts.append(f"accuracy {logs['token_accuracy']:.0%}")
+        parts["accuracy"] = f"accuracy {logs['token_accuracy']:.0%}"
     if "learning_rate" in logs:
-        parts.append(f"rate {logs['learning_rate']:.2g}")
+        parts["rate"] = f"rate {logs['learning_rate']:.2g}"
     if "target_tokens_per_second" in logs:
-        parts.append(f"{logs['target_tokens_per_second']:,.0f} tokens/s")
+        parts["speed"] = f"{logs['target_tokens_per_second']:,.0f} tokens/s"
     if "utilization" in logs:
-        parts.append(f"{logs['utilization']:.0%} busy")
-    return "  ".join([*parts, f"{duration(seconds_left)} left"])
+        parts["use"] = f"{logs['utilization']:.0%} busy"
+    parts["left"] = f"{duration(seconds_left)} left"
+    for name in ("use", "rate", "speed"):
+        if len("  ".join(parts.values())) > width:
+            parts.pop(name, None)
+    return "  ".join(parts.values())
 
 
 def evaluation_line(logs: dict, step: int) -> str:

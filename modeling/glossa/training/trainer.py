@@ -87,9 +87,8 @@ class GlossaTrainer(Seq2SeqTrainer):
         self.add_callback(_EpochOrder(self))
         if self.average is not None:
             self.add_callback(UpdateAverage(self.average))
-        self._signals = SaveOnSignal(self)
         self.add_callback(WriteChecksums())
-        self.add_callback(self._signals)
+        self.add_callback(SaveOnSignal(self))
         self.energy = EnergyMeter()
         self.add_callback(self.energy)
         self._evaluation_sums: torch.Tensor | None = None
@@ -182,7 +181,9 @@ class GlossaTrainer(Seq2SeqTrainer):
         try:
             output = super().train(*args, **kwargs)
         finally:
-            self._signals.restore()  # the Trainer calls no callback where it fails
+            for callback in self.callback_handler.callbacks:  # the Trainer calls none where it fails
+                if isinstance(callback, SaveOnSignal | ProgressBar):
+                    callback.restore()
         if self.args.load_best_model_at_end and self.state.best_model_checkpoint is not None:
             return output  # the checkpoint's weights are averaged or merged already
         self._finish_weights()
