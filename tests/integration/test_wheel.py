@@ -1,13 +1,11 @@
 """The wheel: what it holds, and that it alone trains, translates, exports and prepares a push in an empty folder."""
 
-import os
-import shutil
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+from environments import clean_variables, with_wheel
 
 ROOT = Path(__file__).parents[2]
 # A run of seconds from a recipe in the wheel.
@@ -20,16 +18,13 @@ SHORT = {
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    # Built from a copy: in the checkout setuptools would leave a build folder, whose files go into later wheels.
-    folder, copy = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("source")
-    for name in ("modeling", "configuration", "model_card"):
-        shutil.copytree(ROOT / name, copy / name, symlinks=True, ignore=shutil.ignore_patterns("*.egg-info"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, copy)
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(copy)]
-    subprocess.run(command, check=True, capture_output=True)
-    return next(folder.glob("*.whl"))
+def binaries(tmp_path_factory):
+    return with_wheel(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def wheel(binaries):
+    return next(binaries.parents[1].glob("*.whl"))
 
 
 @pytest.mark.slow
@@ -46,17 +41,13 @@ def test_what_the_wheel_holds(wheel):
 
 
 @pytest.mark.slow
-def test_the_wheel_alone_trains_translates_exports_and_pushes(wheel, tmp_path):
-    environment = tmp_path / "environment"
-    subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
-    pip = [str(environment / "bin/pip"), "install", "--quiet", "--no-compile", "-c", str(ROOT / "constraints.txt")]
-    subprocess.run([*pip, str(wheel)], check=True, capture_output=True)
+def test_the_wheel_alone_trains_translates_exports_and_pushes(binaries, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
-    variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    variables = clean_variables()
 
     def glossa(*arguments, **options):
-        command = [str(environment / "bin/glossa"), *map(str, arguments)]
+        command = [str(binaries / "glossa"), *map(str, arguments)]
         result = subprocess.run(command, capture_output=True, text=True, cwd=empty, env=variables, **options)
         assert result.returncode == 0, result.stderr
         return result.stdout

@@ -1,0 +1,153 @@
+"""Every command and program of the documentation runs as it stands, each in a process of its own.
+
+Commands run with the built wheel in a fresh environment, programs that do not import Glossa in one without it, and
+commands of scripts and benchmarks in a copy of the repository. A marker before a block names smaller settings: see
+`blocks`.
+"""
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from environments import with_wheel, without_glossa
+from hub_server import Hub
+
+sys.path.append(str(Path(__file__).parent))  # of the two modules below
+
+from blocks import (
+    COMMAND,
+    PAGES,
+    RECIPES,
+    ROOT,
+    SHELL,
+    SMALL,
+    blocks,
+    comment_commands,
+    help_examples,
+    unfenced,
+)
+from workspace import Workspace, copy_repository, hub_data, train_runs, write_files
+
+PAGES_WITH_BLOCKS = [page for page in PAGES if any(True for _ in blocks(page))]
+# What starts a machine or a program that is not here; the files that they start are checked in test_launch_files.py.
+ELSEWHERE = ("docker", "sky", "sbatch", "pip install deepspeed")
+IN_FULL = ("make quickstart",)  # takes minutes; `small` in the README
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """A workspace with files and runs, which each page gets a copy of."""
+    folder = tmp_path_factory.mktemp("documentation")
+    with Hub({"hf_user": "user"}) as hub:
+        for name, files in hub_data().items():
+            hub.add(name, files, kind="datasets")
+        space = Workspace(folder, with_wheel(tmp_path_factory), without_glossa(tmp_path_factory), hub)
+        space.work.mkdir()
+        write_files(space.work)
+        train_runs(space)
+        copy_repository(space.clone)
+        yield space
+
+
+@pytest.fixture
+def space(prepared, tmp_path):
+    """A fresh workspace; only the Hub keeps what earlier pages have pushed."""
+    own = Workspace(tmp_path, prepared.binaries, prepared.bare, prepared.hub)
+    shutil.copytree(prepared.work, own.work)
+    shutil.copytree(prepared.clone, own.clone, symlinks=True)
+    for path in own.work.iterdir():
+        (own.clone / path.name).symlink_to(path)
+    return own
+
+
+def make_room(space, command, made):
+    """Remove the prepared run in whose place `command` trains its own; those that the page has `made` stay."""
+    found = re.match(r"glossa train (?P<recipe>[\w-]*)", command)
+    if found and "--resume_from_checkpoint" not in command:
+        named = re.search(r"--output_dir (\S+)", command)
+        output = named[1] if named else f"runs/{found['recipe']}"
+        if output not in made:
+            shutil.rmtree(space.work / output, ignore_errors=True)
+        made.add(output)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES_WITH_BLOCKS)
+def test_the_blocks_of_a_page_run_in_their_order(space, page):
+    made = set()
+    for block in blocks(page):
+        if block.language in SHELL:
+            assert block.commands, f"{block} holds no command"
+            for command in block.commands:
+                make_room(space, command, made)
+                space.run(command)
+        else:
+            program = f"{block.value('before')}\n{block.replaced}"
+            imports_glossa = re.search(r"^(from|import) glossa", program, re.M)
+            binaries = space.binaries if imports_glossa else space.bare
+            space.python(program, binaries, block.value("arguments"), block.value("stdin") or None)
+
+
+def test_no_command_stands_where_it_is_not_run():
+    assert {page: lines for page in PAGES if (lines := unfenced(page))} == {}
+
+
+@pytest.mark.slow
+def test_the_help_that_is_named_is_there(space):
+    examples = help_examples()
+    assert "glossa train --help all" in examples
+    for example in examples:
+        assert len(space.run(example.replace("COMMAND", "translate"))) > 200
+
+
+@pytest.mark.slow
+def test_the_commands_in_comments_of_recipes(space):
+    found = {command for file in RECIPES for command in comment_commands(file)}
+    launched = (ROOT / "tests/integration/test_launch_files.py").read_text(encoding="utf-8")
+    ran = 0
+    for command in sorted(found):
+        if command.startswith(ELSEWHERE):
+            assert command.split()[0] in launched or "deepspeed" in launched
+        elif command.startswith("accelerate") and "single.yaml" not in command:
+            assert "test_accelerate_accepts_the_file" in launched
+        elif command not in IN_FULL:
+            ran += 1
+            small = " ".join(SMALL) if "train" in command else ""
+            command = command.replace("RECIPE.yaml", "my-recipe.yaml --trust_data true --output_dir runs/launched")
+            space.run(f"{command} {small}")
+    assert ran >= 3
+
+
+@pytest.mark.slow
+def test_what_programs_print_can_be_run(space):
+    small = " ".join(SMALL)
+    recipe = f"glossa train my-recipe.yaml --trust_data true {small} --output_dir runs/new"
+    printed = space.run(recipe)
+    tried = re.search(r"Try it: (.+)", printed)[1]
+    assert space.run(tried).strip("\n").count("\n") == 0
+    again = space.run(recipe.replace("--max_steps 4", "--max_steps 6") + " --resume_from_checkpoint true")
+    assert "step 6/6" in again and "step 2/6" not in again
+    chosen = space.run("glossa train my-recipe.yaml --trust_data true --hours 0.001 --output_dir runs/chosen")
+    flags = re.search(r"Chosen for .*?: (--.+)", chosen)[1]
+    shorter = re.sub(r"--(num_train_epochs|eval_steps|save_steps) \S+", "", flags)
+    space.run(f"glossa train my-recipe.yaml --trust_data true {shorter} --max_steps 2 --output_dir runs/flags")
+    distilled = space.run("glossa distill runs/de-en --with_original --output more.jsonl")
+    commands = [line.strip() for line in distilled.splitlines() if COMMAND.match(line.strip())]
+    commands += re.findall(r"`(glossa train [^`]+)`", distilled)
+    assert commands
+    for command in commands:
+        space.run(f"{command} --trust_data true {small} --output_dir runs/student")
+
+
+def test_a_marker_changes_what_it_says_and_nothing_else():
+    page = "docs/data.md"
+    own = type(next(blocks(page)))(page, 1, "bash", "glossa train r.yaml \\\n  --a 1  # why\nglossa score RUN < x")
+    assert own.commands == ["glossa train r.yaml --a 1", "glossa score RUN < x"]
+    own.marker = ["small", "+ --b 'c d'", "RUN => runs/a"]
+    assert own.commands == [" ".join(["glossa train r.yaml --a 1", *SMALL, "--b", "'c d'"]),
+                            "glossa score runs/a --b 'c d' < x"]  # fmt: skip
+    own.marker = ["NOT => THERE"]
+    with pytest.raises(AssertionError, match="which is not in the block"):
+        own.commands  # noqa: B018

@@ -1,0 +1,185 @@
+"""The folder in which the documentation's commands run: the files and runs that a reader is supposed to have."""
+
+import gzip
+import io
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+from blocks import ROOT, SMALL
+
+from glossa.configuration_glossa import PUBLISHED_2017
+
+NOUNS = {"Hund": "dog", "Baum": "tree", "Tisch": "table", "Mann": "man", "Vogel": "bird", "Stuhl": "chair"}
+WORDS = {"groß": "big", "klein": "small", "alt": "old", "schön": "beautiful", "grün": "green", "neu": "new"}
+PLACES = {"im Garten": "in the garden", "vor dem Haus": "in front of the house", "auf der Straße": "in the street"}
+FRENCH = {"dog": "chien", "tree": "arbre", "table": "tableau", "man": "homme", "bird": "oiseau", "chair": "fauteuil",
+          "big": "grand", "small": "petit", "old": "vieux", "beautiful": "beau", "green": "vert", "new": "neuf",
+          "in the garden": "dans le jardin", "in front of the house": "devant la maison",
+          "in the street": "dans la rue"}  # fmt: skip
+# A folder that CTranslate2 and Marian can take.
+CLASSIC = PUBLISHED_2017 | {"num_key_value_heads": "null"}
+
+
+def sentences():
+    """108 sentences as German, English, French."""
+    for (noun, english), (word, meaning), (place, where) in itertools.product(
+        NOUNS.items(), WORDS.items(), PLACES.items()
+    ):
+        yield (
+            f"Der {noun} {place} ist sehr {word}.",
+            f"The {english} {where} is very {meaning}.",
+            f"Le {FRENCH[english]} {FRENCH[where]} est très {FRENCH[meaning]}.",
+        )
+
+
+def splits():
+    """Training, validation and test sentences."""
+    rows = list(sentences())
+    return {"train": rows[:88], "val": rows[88:98], "test": rows[98:]}
+
+
+def write_files(folder):
+    """The files that the documentation names."""
+    for split, rows in splits().items():
+        for number, code in enumerate(("de", "en", "fr")):
+            text = "".join(f"{row[number]}\n" for row in rows)
+            (folder / f"{split}.{code}").write_text(text, encoding="utf-8")
+            for name in {split, "test_2016_flickr"} if split == "test" else {split}:
+                with gzip.open(folder / f"{name}.{code}.gz", "wt", encoding="utf-8") as file:
+                    file.write(text)
+    rows = splits()["train"]
+    for name, code in (("german.txt", 0), ("english.txt", 1), ("source.txt", 0), ("big.txt", 0)):
+        (folder / name).write_text("".join(f"{row[code]}\n" for row in rows[:9]), encoding="utf-8")
+    for code in ("en", "fr"):
+        shutil.copy(folder / f"train.{code}", folder / f"news.{code}")
+    mine = "".join(f"{row[1]}\t{row[2]}\n" for row in rows[40:60])
+    (folder / "mine.tsv").write_text(mine, encoding="utf-8")
+    recipe = {"source_language": "de", "target_language": "en", "data_path": ["train.de", "train.en"],
+              "validation_path": ["val.de", "val.en"], "test_path": ["test.de", "test.en"]}  # fmt: skip
+    (folder / "my-recipe.yaml").write_text(json.dumps(recipe), encoding="utf-8")
+    for name, code in (("deu", 0), ("fra", 2)):
+        with zipfile.ZipFile(folder / f"{name}-eng.zip", "w") as archive:
+            text = "".join(f"{row[1]}\t{row[code]}\tCC-BY\n" for row in sentences())
+            archive.writestr(f"{name}.txt", text)
+            archive.writestr("_about.txt", "Sentences of a test.")
+    table = pyarrow.table({"translation": [{"en": row[1], "fr": row[2]} for row in rows]})
+    pyarrow.parquet.write_table(table, folder / "rows.parquet")
+
+
+def hub_data():
+    """Files of the data sets that the recipes name, by repository."""
+    names = {"train": "train", "val": "validation", "test": "test"}
+    multi30k = {
+        f"{'val' if split == 'val' else split}.jsonl": "".join(
+            json.dumps({"de": row[0], "en": row[1]}) + "\n" for row in rows
+        ).encode()
+        for split, rows in splits().items()
+    }
+    wmt = {}
+    for split, rows in splits().items():
+        buffer = io.BytesIO()
+        translation = [{"de": row[0], "en": row[1]} for row in rows]
+        pyarrow.parquet.write_table(pyarrow.table({"translation": translation}), buffer)
+        wmt[f"de-en/{names[split]}-00000-of-00001.parquet"] = buffer.getvalue()
+    return {"bentrevett/multi30k": multi30k, "wmt/wmt14": wmt}
+
+
+class Workspace:
+    """Two folders: `work`, empty but for the reader's files, and `clone`, a copy of the repository.
+
+    Commands of scripts and benchmarks run in the copy, all others in `work`; runs are the same folder in both.
+    """
+
+    def __init__(self, folder: Path, binaries: Path, bare: Path, hub):
+        self.folder, self.binaries, self.bare, self.hub = folder, binaries, bare, hub
+        self.work, self.clone = folder / "work", folder / "clone"
+        self.exported: dict[str, str] = {}
+
+    def variables(self, binaries):
+        kept = self.hub.environment(self.folder / "home", "hf_user")
+        kept = {name: value for name, value in kept.items() if not name.startswith(("PYTEST_", "PYTHON"))}
+        path = os.pathsep.join([str(binaries), kept["PATH"]])
+        return kept | {"PATH": path, "OMP_NUM_THREADS": "1"} | self.exported
+
+    def run(self, command, binaries=None, stdin=None, timeout=300):
+        """Run a command as it stands in a process of its own; what it printed. Fails with its errors."""
+        if command.startswith("export "):
+            self.exported |= dict(pair.split("=", 1) for pair in command.split()[1:])
+            return ""
+        if command.startswith("glossa demo"):
+            return self._demo(command)
+        in_clone = ("accelerate", "python -m benchmarks", "python scripts", "torchrun", "pip", "python -m venv")
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", command],
+            cwd=self.clone if command.startswith(in_clone) else self.work,
+            env=self.variables(binaries or self.binaries),
+            **({"input": stdin} if stdin is not None else {"stdin": subprocess.DEVNULL}),
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+        assert done.returncode == 0, f"{command}\nended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
+        return done.stdout + done.stderr
+
+    def _demo(self, command):
+        """Run until it says where its page is."""
+        process = subprocess.Popen(
+            ["bash", "-c", f"exec {command}"], cwd=self.work, env=self.variables(self.binaries),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        try:
+            lines = iter(process.stdout.readline, "")
+            return next(line for line in lines if "http://127.0.0.1" in line)
+        finally:
+            process.terminate()
+            process.communicate(timeout=60)
+
+    def python(self, program, binaries, arguments="", stdin=None):
+        """Run a program in a process of its own."""
+        (self.work / "program.py").write_text(program, encoding="utf-8")
+        return self.run(f"python program.py {arguments}", binaries, stdin)
+
+
+def copy_repository(target):
+    """The files of the repository that git knows, as a clone has them, uncommitted changes included."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).exists() or (ROOT / name).is_symlink():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, target / name, follow_symlinks=False)
+
+
+def train_runs(space):
+    """The runs that the documentation names, each of a few steps."""
+    small = " ".join(SMALL)
+    german = "--source_language de --target_language en --data_path train.de train.en --validation_path val.de val.en "
+    german += "--test_path test.de test.en --trust_data true"
+    space.run(f"glossa train {german} {small} --output_dir runs/de-en")
+    classic = " ".join(f"--{name} {value}" for name, value in CLASSIC.items())
+    space.run(
+        f"glossa train {german} {small.replace('--num_key_value_heads 2', '')} {classic} --output_dir runs/my-marian"
+    )
+    english = german.replace("language de", "language xx").replace("language en", "language de")
+    english = english.replace("language xx", "language en")
+    shared = small.replace("--vocab_size 320", "--tokenizer runs/de-en")
+    space.run(f"glossa train {english} {shared} --output_dir runs/en-de")
+    space.run(f"glossa train quickstart {small} --max_train_samples 2000 --output_dir runs/quickstart")
+    ways = [("de", "en"), ("en", "fr"), ("en", "de")]
+    sources = [
+        {"name": f"{source}-{target}", "data_path": [f"train.{source}", f"train.{target}"],
+         "source_language": source, "target_language": target}
+        for source, target in ways
+    ]  # fmt: skip
+    (space.work / "many.yaml").write_text(json.dumps({"sources": sources, "trust_data": "true"}))
+    space.run(f"glossa train many.yaml {small} --output_dir runs/many")
+    for copy, of in (("de-en-2", "de-en"), ("one", "de-en"), ("other", "en-de"), ("anki-en-fr", "quickstart"),
+                     ("a", "en-de"), ("b", "en-de"), ("back", "de-en"), ("en-de-2", "en-de")):  # fmt: skip
+        shutil.copytree(space.work / "runs" / of, space.work / "runs" / copy)

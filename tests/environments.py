@@ -1,0 +1,65 @@
+"""Fresh virtual environments for tests: one with the built wheel, and one without Glossa.
+
+They are built once for all processes of a test run, since an installation takes a minute.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from filelock import FileLock
+
+ROOT = Path(__file__).parents[1]
+EXTRAS = "adapters,demo,engine,formats,metrics"
+# What a reader of the documentation has who does not have Glossa.
+BARE = ["torch", "transformers", "ctranslate2", "onnxruntime"]
+
+
+def build_wheel(folder):
+    """The wheel, built from a copy: setuptools leaves a folder, whose files would go into later wheels."""
+    copy = folder / "source"
+    for name in ("modeling", "configuration", "model_card"):
+        shutil.copytree(ROOT / name, copy / name, symlinks=True, ignore=shutil.ignore_patterns("*.egg-info"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy)
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(copy)]
+    subprocess.run(command, check=True, capture_output=True)
+    return next(folder.glob("*.whl"))
+
+
+def _once(tmp_path_factory, name, build):
+    """The folder `name` that `build` fills, the same for all processes of pytest-xdist."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder = shared / name
+    with FileLock(shared / f"{name}.lock"):
+        if not (folder / "done").exists():
+            folder.mkdir(exist_ok=True)
+            build(folder)
+            (folder / "done").touch()
+    return folder
+
+
+def _environment(folder, *packages):
+    subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
+    pip = [str(folder / "venv/bin/pip"), "install", "--quiet", "-c", str(ROOT / "constraints.txt")]
+    subprocess.run([*pip, *packages], check=True, capture_output=True)
+
+
+def with_wheel(tmp_path_factory):
+    """The `bin` folder of an environment with the built wheel and its extras; the wheel is in `../..`."""
+    folder = _once(tmp_path_factory, "glossa", lambda folder: _environment(folder, f"{build_wheel(folder)}[{EXTRAS}]"))
+    return folder / "venv/bin"
+
+
+def without_glossa(tmp_path_factory):
+    """The `bin` folder of an environment with transformers, but without Glossa."""
+    return _once(tmp_path_factory, "bare", lambda folder: _environment(folder, *BARE)) / "venv/bin"
+
+
+def clean_variables():
+    """The environment variables of a user who has neither this checkout nor settings of the Hub."""
+    dropped = ("HF_", "TRANSFORMERS_", "PYTEST_", "PYTHON")
+    return {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
