@@ -28,9 +28,11 @@ lint: $(VENV)/.installed
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --strict --quiet
 
-# docs/notebook.ipynb from docs/notebook.py, which is the file to edit.
+# docs/notebook.ipynb, with outputs, from docs/notebook.py, which is the file to edit. Trains for a minute.
 notebook: $(VENV)/.docs
-	$(RUN)/jupytext --quiet --to ipynb docs/notebook.py
+	rm -rf build/notebook && mkdir -p build/notebook
+	$(RUN)/jupytext --quiet --to ipynb --execute --run-path $(CURDIR)/build/notebook docs/notebook.py
+	$(RUN)/python docs/tidy_notebook.py
 
 # The error messages in docs/troubleshooting.md, from the tests of these errors.
 errors: $(VENV)/.installed

@@ -14,33 +14,40 @@ def on_files(files, config):
     """Called by MkDocs: add the generated pages to those in docs/."""
     from mkdocs.structure.files import File
 
-    pages = {"settings.md": settings_page(), "notebook.md": notebook_page()} | api_pages()
+    notebook, pictures = notebook_page()
+    pages = {"notebook.md": notebook} | settings_pages() | api_pages()
     for name in ("CONTRIBUTING.md", "CHANGELOG.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
         # Links from the root become links from docs/.
         pages[name.lower()] = text.replace("](docs/", "](").replace("](CHANGELOG.md", "](changelog.md")
-    for path, text in pages.items():
-        files.append(File.generated(config, path, content=text))
+    for path, content in (pages | pictures).items():
+        files.append(File.generated(config, path, content=content))
     return files
 
 
-def settings_page() -> str:
-    """Every setting of a run, in groups: name, type, default and meaning, read from the dataclasses."""
+def settings_pages() -> dict[str, str]:
+    """Every setting of a run: the most common ones, and a page for each group, read from the dataclasses."""
+    from glossa.cli.train import COMMON
     from glossa.training.arguments import GROUPS
 
-    parts = [
-        "# Settings\n\nEvery setting of `glossa train`, as a key of a recipe or as a flag `--name value`. This page "
-        "is generated from the dataclasses that read them.\n"
-    ]
+    pages, common = {}, {}
     for group in GROUPS:
-        title = re.sub(r" \(.*", "", group._argument_group_name).capitalize()
-        own = [entry for entry in dataclasses.fields(group) if entry.init and _is_own(group, entry.name)]
-        inherited = [entry for entry in dataclasses.fields(group) if entry.init and not _is_own(group, entry.name)]
-        parts.append(f"## {title}\n\n{_settings_table(own)}")
+        name = re.sub(r" \(.*", "", group._argument_group_name)
+        entries = [entry for entry in dataclasses.fields(group) if entry.init]
+        common |= {entry.name: entry for entry in entries if entry.name in COMMON}
+        own = [entry for entry in entries if _is_own(group, entry.name)]
+        inherited = [entry for entry in entries if not _is_own(group, entry.name)]
+        text = f"# Settings: {name}\n\n{_settings_table(own)}"
         if inherited:
-            base = group.__mro__[1].__name__
-            parts.append(f"## {title}: inherited from {base}\n\n{_settings_table(inherited)}")
-    return "\n".join(parts)
+            text += f"\n## Inherited from {group.__mro__[1].__name__}\n\n{_settings_table(inherited)}"
+        pages[f"settings-{name}.md"] = text
+    links = "\n".join(f"- [{path.removesuffix('.md').partition('-')[2]}]({path})" for path in pages)
+    pages["settings.md"] = (
+        "# Settings\n\nThe settings that people change most, as keys of a recipe or as flags `--name value`. All "
+        f"others are in groups:\n\n{links}\n\n{_settings_table([common[name] for name in COMMON])}\n"
+        "The pages are generated from the dataclasses that read the settings.\n"
+    )
+    return pages
 
 
 def _is_own(group: type, name: str) -> bool:
@@ -93,12 +100,23 @@ def api_pages() -> dict[str, str]:
     }
 
 
-def notebook_page() -> str:
-    """The notebook as a page, without outputs."""
-    import jupytext
+def notebook_page() -> tuple[str, dict[str, bytes]]:
+    """The notebook as a page with its outputs, and the pictures in them by file name."""
+    from nbconvert import MarkdownExporter
 
-    text = jupytext.writes(jupytext.read(ROOT / "docs/notebook.py", fmt="py:percent"), fmt="md")
-    return re.sub(r"\A---\n.*?\n---\n+", "", text, flags=re.S)
+    text, resources = MarkdownExporter().from_filename(str(ROOT / "docs/notebook.ipynb"))
+    pictures = {f"notebook-{name}": picture for name, picture in resources["outputs"].items()}
+    for name in resources["outputs"]:
+        text = text.replace(f"]({name})", f"](notebook-{name})").replace("![png]", "![Loss and BLEU of the run]")
+    # Outputs are indented blocks, which would look like diagrams and not wrap.
+    parts = re.split(r"(^```.*?^```$)", text, flags=re.M | re.S)
+    parts[::2] = [re.sub(r"(?:^    .*\n(?:\n(?=    ))?)+", _fenced, part, flags=re.M) for part in parts[::2]]
+    return "".join(parts), pictures
+
+
+def _fenced(block: re.Match) -> str:
+    lines = "\n".join(line.removeprefix("    ") for line in block[0].rstrip().split("\n"))
+    return f"```console\n{lines}\n```\n" if lines.strip() else ""
 
 
 try:

@@ -65,6 +65,7 @@ logging_steps: 20
 num_beams: 4
 max_new_tokens: 30
 report_to: none
+eval_samples: 0
 disable_tqdm: true
 output_dir: {folder / "run"}
 """,

@@ -12,11 +12,13 @@ from typing import Literal
 import pytest
 import yaml
 
+from glossa.cli.train import COMMON
 from glossa.training.arguments import GROUPS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
 GENERATED = {"settings.md", "notebook.md", "contributing.md", "changelog.md"}
+GENERATED |= {f"settings-{group}.md" for group in ("data", "tokenizer", "model", "translator", "training")}
 
 
 @pytest.fixture(scope="module")
@@ -27,15 +29,27 @@ def hooks():
     return module
 
 
-def test_the_settings_page_has_every_setting_once_with_a_meaning(hooks):
-    page = hooks.settings_page()
-    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| `")]
+def test_the_settings_pages_have_every_setting_once_with_a_meaning(hooks):
+    pages = hooks.settings_pages()
+    common = pages.pop("settings.md")
+    rows = [line.split(" | ") for page in pages.values() for line in page.splitlines() if line.startswith("| `")]
     names = [row[0].strip("| `") for row in rows]
     assert sorted(names) == sorted(entry.name for group in GROUPS for entry in dataclasses.fields(group) if entry.init)
     assert all(len(row) == 4 and row[3].strip(" |") for row in rows)
     cells = dict(zip(names, rows, strict=True))
     assert cells["vocab_size"][1:3] == ["`int`", "`8000`"]
-    assert page.index("`batch_tokens`") < page.index("inherited from") < page.index("`max_grad_norm`")
+    training = pages["settings-training.md"]
+    assert training.index("`batch_tokens`") < training.index("Inherited from") < training.index("`max_grad_norm`")
+    assert all(f"]({page})" in common for page in pages)
+    assert [line.split("`")[1] for line in common.splitlines() if line.startswith("| `")] == list(COMMON)
+
+
+def test_the_notebook_page_has_outputs_and_their_picture(hooks):
+    text, pictures = hooks.notebook_page()
+    assert "validation loss" in text and "BLEU" in text and "test, 100 pairs" in text
+    (name,) = pictures
+    assert f"]({name})" in text and pictures[name][:4] == b"\x89PNG"
+    assert "/site-packages/" not in text
 
 
 def test_types_read_as_a_user_writes_them(hooks):

@@ -132,7 +132,8 @@ class Workspace:
     def _demo(self, command):
         """Run until it says where its page is."""
         process = subprocess.Popen(
-            ["bash", "-c", f"exec {command}"], cwd=self.work, env=self.variables(self.binaries),
+            ["bash", "-c", f"exec {command}"], cwd=self.work,
+            env=self.variables(self.binaries) | {"PYTHONUNBUFFERED": "1"},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
         try:

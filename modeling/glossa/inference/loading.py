@@ -157,4 +157,17 @@ def _load(auto_class, name: str, **changes: Any):
         # By default transformers asks on stdin about code in the folder.
         return auto_class.from_pretrained(name, trust_remote_code=False, **changes)
     except (OSError, ValueError) as error:
-        raise GlossaError(f"{name} does not load: {error}") from error
+        raise GlossaError(f"{name} does not load: {_on_one_line(error)}") from error
+    except BaseException as error:
+        # A damaged file raises whatever its reader meets first; the tokenizer's is no `Exception`.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        kind = type(error).__name__
+        raise GlossaError(
+            f"{name} does not load: a file of it is damaged, or was made for another model ({kind}: "
+            f"{_on_one_line(error)}). Restore the folder from a copy."
+        ) from error
+
+
+def _on_one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:500]
