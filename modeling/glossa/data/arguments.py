@@ -168,7 +168,9 @@ class DataArguments:
     )
     max_characters: int | None = field(
         default=None,
-        metadata={"help": "Drop training pairs with more characters than this on either side."},
+        metadata={
+            "help": "Drop training pairs with more characters than this on either side. Default: 100 times max_length."
+        },
     )
     max_character_ratio: float | None = field(
         default=None,

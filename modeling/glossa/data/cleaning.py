@@ -150,7 +150,9 @@ def _clean_split(
         others = numpy.flatnonzero(numpy.isin(outcome, [OUTCOMES.index(ASIDE[kind]) for kind in UNITS]))[:1]
         where = f"{split} split{f' of {source.name}' * (title != split)}"
         _refuse_nothing(where, counts["read"], outcome, examples or _examples(rows, others))
-    dropped = {name: numpy.flatnonzero(outcome == OUTCOMES.index(name)) for name in _reasons(rules, outcome)}
+    dropped = {
+        name: numpy.flatnonzero(outcome == OUTCOMES.index(name)) for name in _reasons(arguments, rules, outcome)
+    }
     kept = usable
     for kind, reason in (("key", "duplicates"), ("near", "near_duplicates")):
         if kind in checked.column_names:
@@ -198,14 +200,18 @@ def _refuse_nothing(where: str, read: int, outcome: numpy.ndarray, examples: lis
     )
 
 
-def _reasons(rules: dict[str, Any], outcome: numpy.ndarray) -> list[str]:
+def _reasons(arguments: DataArguments, rules: dict[str, Any], outcome: numpy.ndarray) -> list[str]:
     """The reasons that the report has: the first three always, the others if their setting is on or they occur."""
     names = ["malformed", "empty", "identical", *(["kept_out"] if rules["keep_out"] else [])]
     names += [name for name in ASIDE.values() if (outcome == OUTCOMES.index(name)).any()]
     return [
         *names,
         *(name for name in ("exclude", "overlap") if rules[name]),
-        *(name for name in filters.NAMES if name in rules["chosen"]),
+        *(
+            name
+            for name in filters.NAMES
+            if name in rules["chosen"] and (getattr(arguments, name) or (outcome == OUTCOMES.index(name)).any())
+        ),
     ]
 
 
@@ -259,6 +265,7 @@ def rules_of(arguments: DataArguments, training: bool, held_out: frozenset[int] 
 
     Held-out pairs are not filtered: the easy ones score too high.
     """
+    longest = {"max_characters": filters.CHARACTERS * arguments.max_length}
     return {
         "drop_identical": arguments.drop_identical and training,
         "keep_out": sorted(map(normalize_side, arguments.keep_out)),
@@ -266,7 +273,7 @@ def rules_of(arguments: DataArguments, training: bool, held_out: frozenset[int] 
         "near_duplicates": arguments.near_duplicates and training,
         "exclude": excluded_sides(arguments) if training else frozenset(),
         "overlap": held_out if training else frozenset(),
-        "chosen": filters.settings(arguments) if training else {},
+        "chosen": longest | filters.settings(arguments) if training else {},
     }
 
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..errors import GlossaError
+from .files import MAX_LINE
 from .languages import language_code, same_variant
 
 Row = tuple[str, str, int, str]  # source, target, line, problem, as `readers` says
@@ -150,6 +151,8 @@ def pair_of(record: dict, source: str, target: str) -> tuple[str, str, str]:
         if not isinstance(text, str):
             kind = "null" if text is None else f"{type(text).__name__}, not {'UTF-8 ' * isinstance(text, bytes)}text"
             return str(record), "", f"value of {key!r} is {kind}"
+        if len(text) >= MAX_LINE // 4 and len(text.encode(errors="surrogatepass")) >= MAX_LINE:
+            return text[:80], "", f"value of {key!r} has over {MAX_LINE} bytes"
         if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
             return ascii(text), "", f"value of {key!r} holds half a surrogate pair"
         if "\0" in text:

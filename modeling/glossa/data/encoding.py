@@ -1,7 +1,7 @@
 """Sentence pairs to token ids, cached as Arrow files."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy
@@ -17,6 +17,7 @@ from .vocabulary import target_vocabulary
 
 logger = logging.getLogger(__name__)
 
+AT_ONCE = 1 << 20  # characters that the tokenizer gets in one call, which needs some 250 bytes for each
 _TOKENIZED = Features(
     {
         "input_ids": List(Value("int32")),
@@ -45,15 +46,15 @@ def _tokenize(name: str, rows: Dataset, tokenizer: PreTrainedTokenizerBase) -> D
     encoder: Any = tokenizer.into(rows[0]["language"]) if several and len(rows) else tokenizer  # type: ignore
 
     def encode(batch: dict) -> dict:
-        encoded = encoder(batch["source"], text_target=batch["target"])
+        sources, targets = encode_pairs(encoder, batch["source"], batch["target"])
         if several:
-            for ids, language in zip(encoded["input_ids"], batch["language"], strict=True):
+            for ids, language in zip(sources, batch["language"], strict=True):
                 ids[0] = tokenizer.convert_tokens_to_ids(language_token(language))  # not that of the first row
         return {
-            "input_ids": encoded["input_ids"],
-            "labels": encoded["labels"],
-            "source_length": [len(ids) for ids in encoded["input_ids"]],
-            "target_length": [len(ids) for ids in encoded["labels"]],
+            "input_ids": sources,
+            "labels": targets,
+            "source_length": [len(ids) for ids in sources],
+            "target_length": [len(ids) for ids in targets],
         }
 
     vocabularies = tokenizer.backend_tokenizer.to_str(), target_vocabulary(tokenizer).to_str()
@@ -66,6 +67,28 @@ def _tokenize(name: str, rows: Dataset, tokenizer: PreTrainedTokenizerBase) -> D
         features=_TOKENIZED,
         desc=f"tokenizing {name}",
     )
+
+
+def encode_pairs(encoder: Any, sources: Sequence[str], targets: Sequence[str]) -> tuple[list, list]:
+    """The ids of sources and targets, with special tokens. Memory does not follow the number of long texts."""
+    ids: tuple[list, list] = [], []
+    for part in parts(sources, targets):
+        encoded = encoder(sources[part], text_target=targets[part])
+        ids[0].extend(encoded["input_ids"])
+        ids[1].extend(encoded["labels"])
+    return ids
+
+
+def parts(*columns: Sequence[str]) -> Iterator[slice]:
+    """The rows in parts of at most `AT_ONCE` characters, or of one row."""
+    start = size = 0
+    for end, texts in enumerate(zip(*columns, strict=True)):
+        size += sum(map(len, texts))
+        if size > AT_ONCE and end > start:
+            yield slice(start, end)
+            start, size = end, sum(map(len, texts))
+    if columns[0]:
+        yield slice(start, len(columns[0]))
 
 
 def beyond_limits(lengths: Sequence[numpy.ndarray], arguments: DataArguments) -> tuple[numpy.ndarray, numpy.ndarray]:

@@ -3,7 +3,6 @@
 import gzip
 import io
 import lzma
-import re
 import struct
 import zipfile
 import zlib
@@ -95,9 +94,10 @@ def aligned_members(path: Path) -> dict[str, str]:
         names = archive.namelist()
     pairs: dict[str, dict[str, str]] = {}
     for name in names:
-        found = re.fullmatch(r"((?:.*/)?[^/]*?([^./-]+)-([^./-]+))\.(\2|\3)", name)
-        if found:
-            pairs.setdefault(found[1], {})[found[4]] = name
+        stem, _, language = name.rpartition(".")
+        languages = stem.rpartition("/")[2].rpartition(".")[2].rsplit("-", 2)[-2:]
+        if language in languages and len(languages) == 2 and all(languages):
+            pairs.setdefault(stem, {})[language] = name
     whole = [members for members in pairs.values() if len(members) == 2]
     if len(whole) > 1:
         names = sorted(name for pair in whole for name in pair.values())

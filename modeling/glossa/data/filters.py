@@ -33,6 +33,7 @@ _NO_LETTERS = regex.compile(r"[^\p{L}\p{M}]+")
 # Marks within a number; a space only before a group of three digits, since numbers may stand side by side.
 _NUMBER = regex.compile(r"\d+(?:(?:[.,:'’]|\s(?=\d{3}(?!\d)))\d+)*")
 _DIGITS = regex.compile(r"\d+")
+CHARACTERS = 100  # of a token, at most, unless `max_characters` is set: a longer text has over `max_length` tokens
 WORDS = 12  # numbers up to this one are often written as words
 SAME, FEWEST = 0.8, 4  # a side is a copy if so many of its words, of at least so many, are on the other side
 MOSTLY = 0.5  # of the letters, in the script of the language

@@ -10,17 +10,15 @@ import json
 import logging
 import re
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 
-import pyarrow
-import pyarrow.parquet
-
 from ..errors import GlossaError
-from .columns import CONTINUED, HEADER, Columns, Row, is_header, keyed_pair, pair_of
-from .files import NOT_UTF8, aligned_members, damage_refused, lines, wrong_encoding
+from .columns import CONTINUED, HEADER, Columns, Row, is_header, keyed_pair
+from .files import NOT_UTF8, aligned_members, lines, wrong_encoding
 from .formats import Record, excel_records, is_json_array, read_json_array, read_po, read_xml
+from .parquet import read_parquet
 from .paths import PACKED, ending
 
 logger = logging.getLogger(__name__)
@@ -88,7 +86,7 @@ def _read_table(path: Path, columns: Columns) -> Iterator[Row]:
     elif suffix in (".jsonl", ".json"):
         yield from _read_json_lines(path, columns)
     elif suffix == ".parquet" and path.suffix.lower() not in PACKED:
-        yield from _read_parquet(path, columns)
+        yield from read_parquet(path, columns)
     elif suffix == ".xlsx" and path.suffix.lower() not in PACKED:
         yield from _read_columns(path, columns, excel_records(path))
     elif suffix in (".tmx", ".xlf", ".xliff"):
@@ -329,66 +327,3 @@ def _json_object(text: str) -> tuple[dict, str]:
     if not isinstance(value, dict):
         return {}, f"not a JSON object but {type(value).__name__}; one object per line is expected"
     return value, ""
-
-
-def _read_parquet(path: Path, columns: Columns) -> Iterator[Row]:
-    with damage_refused(path), pyarrow.parquet.ParquetFile(path) as file:
-        yield from parquet_rows(file, str(path), columns)
-
-
-def parquet_rows(
-    file: pyarrow.parquet.ParquetFile, name: str, columns: Columns, groups: Sequence[int] | None = None
-) -> Iterator[Row]:
-    """Rows of an open Parquet file called `name` in errors, or of some of its row groups, numbered from 1.
-
-    Raises `GlossaError` if it lacks a side, or a side is not text.
-    """
-    schema = file.schema_arrow
-    nested = "translation" in schema.names and not columns.required
-    nested = nested and pyarrow.types.is_struct(schema.field("translation").type)
-    fields = list(schema.field("translation").type) if nested else list(schema)
-    present = [field.name for field in fields]
-    found = columns.unique(name, present)
-    if not found:
-        raise columns.missing(name, f"the file has {present}")
-    places = [present.index(side) for side in found]
-    for place in places:
-        if not _is_text(fields[place].type):
-            raise GlossaError(
-                f"{name}: column {present[place]!r} holds {fields[place].type}, not text. Give the file a text "
-                "column, or set source_column and target_column to two of "
-                f"{[field.name for field in fields if _is_text(field.type)]}."
-            )
-    number = 0
-    wanted = ["translation"] if nested else sorted(set(found))
-    for batch in file.iter_batches(row_groups=groups, columns=wanted):
-        sides = batch.column("translation").flatten() if nested else batch
-        texts = [_texts(sides[place] if nested else batch.column(present[place])) for place in places]
-        for source, target in zip(*texts, strict=True):
-            number += 1
-            first, second, problem = pair_of({found[0]: source, found[1]: target}, *found)
-            yield first, second, number, problem
-
-
-def _is_text(kind: pyarrow.DataType) -> bool:
-    if pyarrow.types.is_dictionary(kind):
-        kind = kind.value_type
-    types = pyarrow.types
-    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind) or types.is_null(kind)
-
-
-def _texts(column: pyarrow.Array) -> list[str | bytes | None]:
-    """The texts of a column; bytes where one is not UTF-8."""
-    try:
-        return column.to_pylist()
-    except UnicodeDecodeError:
-        if pyarrow.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        return [_decoded(value) for value in column.cast(pyarrow.large_binary()).to_pylist()]
-
-
-def _decoded(value: bytes | None) -> str | bytes | None:
-    try:
-        return value if value is None else value.decode()
-    except UnicodeDecodeError:
-        return value

@@ -22,12 +22,13 @@ from datasets import (
 from datasets.exceptions import DatasetGenerationError, DatasetsError
 
 from ..errors import GlossaError, http_errors
-from . import anki, columns, files, formats, languages, paths, readers, segments
+from . import anki, columns, files, formats, languages, parquet, paths, readers, segments
 from .arguments import DataArguments
 from .caching import cached_map, cached_rows
+from .columns import Columns, pair_of
 from .downloads import local_paths
 from .paths import file_groups
-from .readers import Columns, pair_of, read_rows
+from .readers import read_rows
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +42,7 @@ FEATURES = Features(
     }
 )
 SPLITS = ("train", "validation", "test")
-_READING = (columns, files, formats, languages, paths, readers, segments)
+_READING = (columns, files, formats, languages, parquet, paths, readers, segments)
 
 
 def load_source(arguments: DataArguments) -> DatasetDict:

@@ -24,8 +24,8 @@ from .columns import Row
 from .downloads import local_paths
 from .files import DAMAGE
 from .mixture import Source, sources_of, weights
+from .parquet import opened, parquet_rows
 from .paths import file_groups
-from .readers import parquet_rows
 from .sources import columns_of, generated_rows, load_builder, load_held_out, load_source, raw_row
 from .splitting import repeated
 
@@ -117,7 +117,7 @@ def block_rows(block: Block, settings: DataArguments) -> Iterator[Row]:
     """The rows of a block, numbered as in its file. Raises `GlossaError` if it cannot be read."""
     footer = _footer(block.path)
     # What is read before it is needed stays in memory until the file is closed.
-    with _opened(block.path) as file, ParquetFile(file, metadata=footer, pre_buffer=True) as parquet:
+    with _opened(block.path) as file, opened(file, footer, pre_buffer=True) as parquet:
         for source, target, line, problem in parquet_rows(
             parquet, block.path, columns_of(settings), list(block.groups)
         ):

@@ -17,6 +17,8 @@ from .caching import cached_map
 from .cleaning import clean
 from .corruption import PretrainingCollator
 from .downloads import local_paths
+from .encoding import parts
+from .files import MAX_LINE
 from .filters import OF_PAIRS
 from .pairs import prepare_pairs
 from .paths import file_groups, is_table
@@ -65,7 +67,9 @@ def prepare_texts(arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
             if getattr(arguments, name):
                 raise GlossaError(f"{name} is true, but the data are texts in any language. Leave it out.")
         # A text becomes a pair with itself, so that the cleaning and splitting of pairs apply.
-        rows, report = clean(load_texts(arguments), replace(arguments, drop_identical=False), sides=False)
+        longest = arguments.max_characters or MAX_LINE  # a long text becomes several rows
+        settings = replace(arguments, drop_identical=False, max_characters=longest)
+        rows, report = clean(load_texts(arguments), settings, sides=False)
         if "validation" not in rows and arguments.validation_size != 0:
             rows |= split_by_component(rows["train"], arguments.validation_size, 0, arguments.split_seed)
         elif "validation" in rows:
@@ -128,7 +132,10 @@ def tokenize_texts(
     longest = max(max_length - max(len(tokenizer("")["input_ids"]), 1), 1)
 
     def encode(batch: dict, held_out: bool) -> dict:
-        encoded = tokenizer(batch["text"], add_special_tokens=False)["input_ids"]
+        texts = batch["text"]
+        encoded = [
+            ids for part in parts(texts) for ids in tokenizer(texts[part], add_special_tokens=False)["input_ids"]
+        ]
         pieces = [piece for ids in encoded for piece in _pieces(ids, longest)]
         corrupted = [collator.corrupt(piece) for piece in pieces]
         return {

@@ -15,7 +15,7 @@ from transformers import PreTrainedTokenizerBase
 from ..errors import GlossaError
 from .batching import TokenBatchSampler
 from .cleaning import EXCERPT, KEPT, MALFORMED, OUTCOMES, check_rows, rules_of
-from .encoding import beyond_limits
+from .encoding import beyond_limits, encode_pairs
 from .streams import Block, Stream, block_rows
 
 CHUNK = 1000  # rows that are text at a time
@@ -140,11 +140,11 @@ class Windows(torch.utils.data.Dataset):
             kept = numpy.flatnonzero(numpy.asarray(checked["outcome"]) == KEPT)
             if not len(kept):
                 continue
-            encoded = encode(
+            sides = encode_pairs(
+                encode,
                 [source.tag + checked["source"][row] for row in kept],
-                text_target=[checked["target"][row] for row in kept],
+                [checked["target"][row] for row in kept],
             )
-            sides = encoded["input_ids"], encoded["labels"]
             too_long, unequal = beyond_limits([numpy.array(list(map(len, side))) for side in sides], settings)
             for reason, beyond in (("too_long", too_long), ("length_ratio", unequal)):
                 if beyond.any():
