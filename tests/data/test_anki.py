@@ -23,7 +23,7 @@ GOOD = archive("Go.\tVa !\n")
 
 @pytest.fixture
 def site():
-    """A local site that, like the publisher, rejects the default user agents of HTTP libraries."""
+    """A local site; `site.refuses` is the status with which it refuses programs that say what they are."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
@@ -31,7 +31,8 @@ def site():
             answers = self.server.answers.get(self.path, [])
             body = answers.pop(0) if len(answers) > 1 else (answers or [None])[0]
             agent = self.headers.get("User-Agent", "")
-            status = 406 if not agent.startswith("Mozilla/5.0") or "Glossa" not in agent else 200 if body else 404
+            assert agent.startswith("glossa-mt/") and "Mozilla" not in agent
+            status = self.server.refuses or (200 if body else 404)
             self.send_response(status)
             self.end_headers()
             if status == 200:
@@ -41,7 +42,7 @@ def site():
             pass
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.answers, server.asked = {}, []
+    server.answers, server.asked, server.refuses = {}, [], None
     server.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -89,10 +90,22 @@ def test_the_next_url_is_tried_with_a_warning_about_the_old_edition(site, tmp_pa
 def test_failure_names_each_url_and_leaves_no_files(site, tmp_path):
     site.answers["/bad"] = [GOOD[:-30]]
     with pytest.raises(
-        GlossaError, match=r"/missing: .*404.*; .*/bad: the archive arrived damaged.*give it as data_path"
+        GlossaError,
+        match=r"/missing: .*404.*; .*/bad: the archive arrived damaged.*Check the connection, or fetch .*--data_path",
     ):
         anki.download_anki("fr", tmp_path, [f"{site.url}/missing", f"{site.url}/bad"])
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("status", [403, 406, 429])
+def test_a_site_that_refuses_programs(site, tmp_path, status):
+    site.answers["/deu-eng.zip"], site.refuses = [GOOD], status
+    message = (
+        rf"{status}.*The site refuses programs; fetch deu-eng.zip in a browser from "
+        r"https://www.manythings.org/anki/ and give it: --dataset anki --data_path deu-eng.zip\."
+    )
+    with pytest.raises(GlossaError, match=message):
+        anki.download_anki("de", tmp_path, [f"{site.url}/deu-eng.zip"])
 
 
 def test_languages():

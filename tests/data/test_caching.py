@@ -1,10 +1,15 @@
 """Cached steps run again only if their rows, settings or code have changed."""
 
+import ast
 import importlib.util
+import sys
+from importlib.metadata import packages_distributions, version
+from pathlib import Path
 
 import pytest
 from datasets import Dataset, Features, Value
 
+from glossa.data import caching
 from glossa.data.caching import cached_map, cached_rows
 
 
@@ -66,3 +71,28 @@ def test_generated_rows_are_cached_by_settings(tmp_path, monkeypatch):
     for count in (2, 2, 3):
         assert cached_rows(generate, {"count": count}, features, ("count", count))["x"][:] == list(range(count))
     assert runs == [2, 3]
+
+
+@pytest.mark.parametrize("changed", ["python", "glossa", "pyarrow", "ftfy", "tokenizers", "translate-toolkit"])
+def test_results_of_other_versions_are_not_used(monkeypatch, changed):
+    now = caching._fingerprint(caching.cached_map, (), ())
+    assert caching._fingerprint(caching.cached_map, (), ()) == now
+    found = caching.versions()
+    monkeypatch.setattr(caching, "versions", lambda: found | {changed: "0.0.1"})
+    assert caching._fingerprint(caching.cached_map, (), ()) != now
+
+
+def test_every_library_of_the_data_room_has_its_version_in_the_key():
+    """But for the standard library, those that change no text, and torch, which reads none."""
+    folder = Path(caching.__file__).parent
+    names = {
+        name.partition(".")[0]
+        for file in folder.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom) and not getattr(node, "level", 0)
+        for name in ([node.module] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names])
+    }
+    others = names - set(sys.stdlib_module_names) - {"torch", "scipy", "filelock", "fsspec"}
+    distributions = packages_distributions()
+    assert {distributions[name][0].lower().replace("_", "-") for name in others} <= set(caching.LIBRARIES)
+    assert caching.versions()["pyarrow"] == version("pyarrow") and caching.versions()["python"]

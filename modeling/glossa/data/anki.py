@@ -3,7 +3,6 @@
 Each archive pairs English (the first column) with one other language.
 """
 
-import hashlib
 import logging
 import os
 import tempfile
@@ -13,15 +12,17 @@ from pathlib import Path
 import datasets
 from huggingface_hub.file_download import http_get
 
+from .. import __version__
 from ..errors import GlossaError, http_errors
+from .downloads import checksum as sha256_of
 from .downloads import is_intact
 
 logger = logging.getLogger(__name__)
 
 PUBLISHER = "https://www.manythings.org/anki/{code}-eng.zip"
 MIRROR_2019 = "https://storage.googleapis.com/download.tensorflow.org/data/fra-eng.zip"
-# The publisher rejects the default user agents of HTTP libraries.
-USER_AGENT = "Mozilla/5.0 (compatible; Glossa/0.1)"
+PAGE = "https://www.manythings.org/anki/"
+REFUSALS = (401, 403, 406, 429)  # answers to programs
 CODES = {
     "af": "afr", "ar": "ara", "az": "aze", "be": "bel", "bg": "bul", "bn": "ben", "ca": "cat", "cs": "ces",
     "da": "dan", "de": "deu", "el": "ell", "es": "spa", "et": "est", "eu": "eus", "fa": "pes", "fi": "fin",
@@ -57,13 +58,13 @@ def download_anki(language: str, cache_dir: str | Path | None = None, urls: Sequ
     folder.mkdir(parents=True, exist_ok=True)
     path, checksum = folder / name, folder / f"{name}.sha256"
     if path.exists():
-        if checksum.exists() and checksum.read_text().split()[:1] == [_sha256(path)]:
+        if checksum.exists() and checksum.read_text().split()[:1] == [sha256_of(path)]:
             return path
         logger.warning("%s does not match its checksum %s; downloading it again.", path, checksum.name)
     if urls is None:
         urls = [PUBLISHER.format(code=CODES[language]), *([MIRROR_2019] if language == "fr" else [])]
     unreachable: tuple[type[Exception], ...] = (OSError, *http_errors())
-    failures = []
+    failures, refused = [], False
     for url in urls:
         if url == MIRROR_2019:
             logger.warning("Falling back to %s, the smaller 2019 edition of the Anki pairs.", url)
@@ -73,17 +74,19 @@ def download_anki(language: str, cache_dir: str | Path | None = None, urls: Sequ
                 temporary = _fetch(url, folder)
             except unreachable as error:
                 failures.append(f"{url}: {error}".splitlines()[0])
+                refused |= getattr(getattr(error, "response", None), "status_code", None) in REFUSALS
                 break
             if is_intact(temporary):
-                checksum.write_text(f"{_sha256(temporary)}  {name}\n")
+                checksum.write_text(f"{sha256_of(temporary)}  {name}\n")
                 os.replace(temporary, path)
                 return path
             temporary.unlink()
             failures.append(f"{url}: the archive arrived damaged")
             logger.warning("%s", failures[-1])
+    advice = "The site refuses programs; fetch" if refused else "Check the connection, or fetch"
     raise GlossaError(
-        f"The Anki pairs for {language!r} could not be downloaded ({'; '.join(failures)}). Check the "
-        f"connection, or fetch {name} in a browser from https://www.manythings.org/anki/ and give it as data_path."
+        f"The Anki pairs for {language!r} could not be downloaded ({'; '.join(failures)}). {advice} {name} in a "
+        f"browser from {PAGE} and give it: --dataset anki --data_path {name}."
     )
 
 
@@ -91,13 +94,8 @@ def _fetch(url: str, folder: Path) -> Path:
     """Download to a temporary file in `folder`, so that the final path never holds a partial archive."""
     with tempfile.NamedTemporaryFile(dir=folder, suffix=".part", delete=False) as file:
         try:
-            http_get(url, file, headers={"User-Agent": USER_AGENT})  # type: ignore[arg-type]
+            http_get(url, file, headers={"User-Agent": f"glossa-mt/{__version__}"})  # type: ignore[arg-type]
         except BaseException:
             os.unlink(file.name)
             raise
     return Path(file.name)
-
-
-def _sha256(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -2,16 +2,27 @@
 
 `datasets` hashes a function by its name and by the objects it uses. That misses changes in the code that it calls, and
 a tokenizer's hash changes with the padding it was last used with. Here the fingerprint of a result covers the rows,
-the settings and the source text of the modules involved.
+the settings, the source text of the modules involved, and the versions of Python, Glossa and the libraries that read
+and change text.
 """
 
 import inspect
+import platform
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 from typing import Any
 
 from datasets import Dataset, Features
 from datasets.fingerprint import Hasher
+
+from .. import __version__
+
+LIBRARIES = (
+    "datasets", "defusedxml", "ftfy", "huggingface-hub", "langcodes", "lxml", "numpy", "openpyxl", "py3langid",
+    "pyarrow", "regex", "tokenizers", "transformers", "translate-toolkit", "xxhash",
+)  # fmt: skip
 
 
 def cached_map(
@@ -44,4 +55,17 @@ def cached_rows(
 
 def _fingerprint(function: Callable, settings: Any, code: Sequence[ModuleType]) -> str:
     modules = [inspect.getmodule(function), *code]
-    return Hasher.hash((function.__qualname__, settings, [inspect.getsource(module) for module in modules]))
+    sources = [inspect.getsource(module) for module in modules]
+    return Hasher.hash((function.__qualname__, settings, sources, versions()))
+
+
+@cache
+def versions() -> dict[str, str]:
+    """The versions of what results depend on besides the code of Glossa; "" for a library that is not installed."""
+    found = {"python": platform.python_version(), "glossa": __version__}
+    for name in LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = ""
+    return found

@@ -2,8 +2,10 @@
 
 import difflib
 import glob
+import re
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from ..errors import GlossaError
 
@@ -12,12 +14,37 @@ TABLES = (
     ".tsv", ".tab", ".csv", ".jsonl", ".json", ".parquet", ".xlsx", ".tmx", ".xlf", ".xliff", ".po", ".zip",
 )  # fmt: skip
 
+MASK = "***"
+_URL = re.compile(r"\w+://[^\s'\"]+")
+_SECRET = re.compile(r"token|key|sig|secret|pass|pwd|auth|cred|session|^code$|^st$", re.I)
 OPUS = "opus:"  # before CORPUS/VERSION
 
 
 def is_remote(path: str | Path) -> bool:
     """Whether an entry of `data_path` is downloaded: a URL, or a corpus of OPUS."""
     return str(path).startswith(("https://", "http://", OPUS))
+
+
+def masked(text: str) -> str:
+    """`text`, in which the users, passwords and keys of URLs are replaced by `MASK`."""
+    return _URL.sub(lambda found: _masked_url(found[0]), text)
+
+
+def _masked_url(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # it is no URL
+        return url
+    if not (parts.query or "@" in parts.netloc):
+        return url
+    host = parts.netloc.rpartition("@")[2]
+    query = re.sub(r"([^&;=]+)=([^&;]*)", lambda found: _masked_value(found[1], found[2]), parts.query)
+    return parts._replace(netloc=f"{MASK}@{host}" if "@" in parts.netloc else host, query=query).geturl()
+
+
+def _masked_value(name: str, value: str) -> str:
+    secret = _SECRET.search(name) or len(value) > 20
+    return f"{name}={MASK if secret and value else value}"
 
 
 def ending(path: str | Path) -> str:
