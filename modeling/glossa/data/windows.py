@@ -1,7 +1,12 @@
 """Windows of a stream: raw rows to batches of token ids, in the processes of a data loader."""
 
+import ctypes
 import itertools
+import multiprocessing
 import os
+import signal
+import sys
+import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,6 +23,7 @@ from .cleaning import EXCERPT, KEPT, MALFORMED, OUTCOMES, check_rows, rules_of
 from .encoding import beyond_limits, encode_pairs
 from .streams import Block, Stream, block_rows
 
+PR_SET_PDEATHSIG = 1  # prctl(2)
 CHUNK = 1000  # rows that are text at a time
 
 Counts = dict[str, Counter]  # of rows by source and outcome
@@ -211,7 +217,7 @@ class StreamBatches(torch.utils.data.Dataset):
             num_workers=self.workers,
             prefetch_factor=1 if self.workers else None,
             collate_fn=_unchanged,  # type: ignore[arg-type]
-            worker_init_fn=_quiet,
+            worker_init_fn=start_worker,
             generator=torch.Generator(),  # the loader must not draw from the random numbers of training
         )
         for place, window in zip(self._places(epoch, number), loader, strict=True):
@@ -245,6 +251,19 @@ def _unchanged(window: Window | GlossaError) -> Window | GlossaError:
     return window
 
 
-def _quiet(worker: int) -> None:
-    """Keep `tokenizers` from starting threads in a worker; after a fork it would warn and not start them."""
+def start_worker(worker: int) -> None:
+    """Prepare a process of a data loader: it ends with its parent, even if that is killed.
+
+    `tokenizers` starts no threads in it; after a fork it would warn and not start them.
+    """
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    # On other systems, and for a parent that has ended before this line.
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent: Any = multiprocessing.parent_process()
+    parent.join()
+    os._exit(1)  # an ordinary exit would wait for what nobody reads any more

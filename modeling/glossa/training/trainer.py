@@ -17,6 +17,7 @@ from transformers.trainer_utils import EvalLoopOutput
 from ..data.batching import TokenBatchSampler
 from ..data.bpe_dropout import DropoutCollator
 from ..data.corruption import PretrainingCollator
+from ..data.windows import start_worker
 from ..errors import GlossaError
 from ..hub.push import hub_errors, push, stage
 from ..run_folder import RunFolder
@@ -143,6 +144,7 @@ class GlossaTrainer(Seq2SeqTrainer):
             batch_sampler=self.batch_sampler,
             collate_fn=self.train_collator,
             num_workers=self.args.dataloader_num_workers,
+            worker_init_fn=start_worker,
             pin_memory=self.args.dataloader_pin_memory,
             persistent_workers=self.args.dataloader_persistent_workers,
             prefetch_factor=self.args.dataloader_prefetch_factor,
