@@ -2,7 +2,7 @@
 
 Reads, cleans, filters and splits the pairs as `glossa train` does, with the same settings, and prints how many rows
 each step dropped from each source, with examples. `--html FILE` also writes a page with lengths and more examples.
-The cleaned data stay in the cache, so that a training run starts at once.
+The cleaned data stay in the cache, so that a training run starts at once. `--help all` shows all settings of the data.
 """
 
 import sys
@@ -12,12 +12,21 @@ from ..errors import GlossaError
 from ..training import catalog
 from .train import check, print_help
 
+# In the order of the way: what is read, what is held out, what is dropped.
+COMMON = (
+    "data_path", "dataset", "sources", "source_language", "target_language", "source_column", "target_column",
+    "max_train_samples", "validation_path", "test_path", "validation_size", "test_size", "keep_overlap", "trust_data",
+    "drop_identical", "repair_text", "split_sentences", "exclude", "keep_out", "max_characters",
+    "max_character_ratio", "max_punctuation", "filter_html", "filter_digits", "filter_copied", "filter_script",
+    "filter_language", "near_duplicates", "filter_alignment",
+)  # fmt: skip
 KEPT = 5  # pairs that are printed
 
 
 def main(argv: list[str]) -> None:
     if not argv or {"-h", "--help", "help"} & set(argv):
-        print_help("all" in argv, __doc__)
+        own = (name for name, setting in catalog.settings().items() if setting.group == "data")
+        print_help(own if "all" in argv else COMMON, __doc__)
         sys.exit(0)
     argv, page = take_page(argv)
     try:

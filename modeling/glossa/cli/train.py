@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 
 from ..data.arguments import DataArguments, TokenizerArguments
@@ -32,7 +33,7 @@ PR_SET_PDEATHSIG = 1  # prctl(2)
 
 def main(argv: list[str]) -> None:
     if not argv or {"-h", "--help", "help"} & set(argv):
-        print_help("all" in argv)
+        print_help(catalog.settings() if "all" in argv else COMMON)
         sys.exit(0)
     try:
         check(argv)
@@ -108,13 +109,13 @@ def launch(argv: list[str], processes: int) -> None:
         sys.exit(1)
 
 
-def print_help(everything: bool, purpose: str | None = __doc__) -> None:
-    """Print the purpose of a command, and the common settings or all of them by group."""
+def print_help(names: Iterable[str], purpose: str | None = __doc__) -> None:
+    """Print the purpose of a command, and the settings with these names by group."""
     print(purpose)
     print(f"Recipes: {', '.join(catalog.recipes())}")
     settings = catalog.settings()
     groups: dict[str, list[catalog.Setting]] = {}
-    for name in settings if everything else COMMON:
+    for name in names:
         groups.setdefault(settings[name].group, []).append(settings[name])
     for group, members in groups.items():
         print(f"\n{group}:")

@@ -12,6 +12,10 @@ BARS = 25
 STYLE = """body { font: 15px/1.4 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em }
 table { border-collapse: collapse } td, th { padding: .15em .7em; text-align: right; border-bottom: 1px solid #ccc }
 td:first-child, th:first-child { text-align: left } .text td { text-align: left; vertical-align: top }
+h1, .text td { overflow-wrap: anywhere } .wide { overflow-x: auto }
+@media (max-width: 40em) { body { margin: 1em auto } td, th { padding: .15em .35em }
+.text tr:first-child { display: none } .text tr, .text td { display: block } .text tr { border-bottom: 1px solid #ccc }
+.text td { border: 0; padding: .15em 0 } }
 .bars { display: flex; align-items: flex-end; height: 9em; gap: 1px } .bars div { flex: 1; background: #47a }"""
 
 
@@ -26,7 +30,8 @@ def report_page(title: str, report: DataReport, pairs: Dataset) -> str:
     sample = pairs.select(numpy.linspace(0, len(pairs) - 1, min(10, len(pairs)), dtype=int))
     kept = [[row["source"], row["target"]] for row in sample]
     return (
-        f'<!DOCTYPE html>\n<html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>\n'
+        f'<!DOCTYPE html>\n<html lang="en"><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><title>{escape(title)}</title>\n'
         f"<style>{STYLE}</style>\n"
         f"<h1>{escape(title)}</h1>\n{_table(*report.table())}\n<h2>Lengths of the training pairs</h2>\n"
         + "".join(_histogram(f"Characters, {side}", values) for side, values in lengths.items())
@@ -39,7 +44,8 @@ def report_page(title: str, report: DataReport, pairs: Dataset) -> str:
 def _table(header: list[str], rows: Iterable[list[str]], kind: str = "") -> str:
     lines = ["".join(f"<th>{escape(cell)}</th>" for cell in header)]
     lines += ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows]
-    return f'<table class="{kind}">' + "".join(f"<tr>{line}</tr>\n" for line in lines) + "</table>"
+    rows_of_html = "".join(f"<tr>{line}</tr>\n" for line in lines)
+    return f'<div class="wide"><table class="{kind}">{rows_of_html}</table></div>'
 
 
 def _examples(rows: list[dict]) -> str:
