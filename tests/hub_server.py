@@ -341,6 +341,10 @@ def object_id(path: str, data: bytes) -> str:
     """The SHA-256 of an LFS file, the git SHA-1 of any other file."""
     if path.endswith(LFS_SUFFIXES):
         return hashlib.sha256(data).hexdigest()
+    return git_id(data)
+
+
+def git_id(data: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
 
 
@@ -355,7 +359,7 @@ def entries_under(files: dict[str, bytes], folder: str, recursive: bool) -> list
             oid = hashlib.sha1(parent.encode()).hexdigest()
             entries[parent] = {"type": "directory", "oid": oid, "size": 0, "path": parent}
         if recursive or not parents:
-            entry = {"type": "file", "oid": hashlib.sha1(data).hexdigest(), "size": len(data), "path": path}
+            entry = {"type": "file", "oid": git_id(data), "size": len(data), "path": path}
             if path.endswith(LFS_SUFFIXES):
                 entry["lfs"] = {"oid": object_id(path, data), "size": len(data), "pointerSize": 134}
             entries[path] = entry

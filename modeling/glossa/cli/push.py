@@ -16,7 +16,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser = new_parser("push", __doc__)
     parser.add_argument("run", type=Path, help="folder of a finished run")
     parser.add_argument("--repo_id", required=True, help="user/name on the Hub")
-    parser.add_argument("--private", action="store_true", help="make the repository private, if it is new")
+    parser.add_argument("--private", action="store_true", help="make the repository private; refused if it is public")
     parser.add_argument("--revision", help="branch to push to (default: main); created if it is new")
     parser.add_argument("--create_pr", action="store_true", help="open a pull request instead; with --space two")
     parser.add_argument("--license", help="license of the weights, as the Hub names it (default: none is named)")
@@ -27,7 +27,12 @@ def parse(argv: list[str]) -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument("--message", default="Push the translator", help="commit message")
     parser.add_argument("--space", action="store_true", help="push a Space of the same name as well, to try the model")
-    parser.add_argument("--dry_run", action="store_true", help="print the files and the card, and push nothing")
+    parser.add_argument("--replace_card", action="store_true", help="replace a README.md that Glossa did not write")
+    parser.add_argument("--replace", action="store_true", help="replace other files that Glossa did not write")
+    parser.add_argument(
+        "--dry_run", action="store_true",
+        help="print the files, what is replaced and deleted in the repository, and the card, and push nothing",
+    )  # fmt: skip
     parser.add_argument("--card_to", type=Path, help="write the card, its curves and metrics here, and push nothing")
     return parser.parse_args(argv)
 
@@ -35,7 +40,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
 def main(argv: list[str]) -> None:
     arguments = parse(argv)
 
-    from ..hub.push import check, check_repo_id, push, stage, stage_space, tree
+    from ..hub.push import check, check_repo_id, preview, push, stage, stage_space, tree
 
     check_repo_id(arguments.repo_id)
     with tempfile.TemporaryDirectory() as temporary:
@@ -51,12 +56,15 @@ def main(argv: list[str]) -> None:
         if arguments.card_to:
             copy_card(folder, arguments.card_to)
         elif arguments.dry_run:
-            print(f"\n{arguments.repo_id}\n{tree(folder)}\n")
+            asked = {name: getattr(arguments, name) for name in ("private", "replace", "replace_card")}
+            found = preview(folder, arguments.repo_id, revision=arguments.revision, **asked)
+            print(f"\n{arguments.repo_id}\n{tree(folder)}\n{found}\n")
             if arguments.space:
-                print(f"spaces/{arguments.repo_id}\n{tree(space)}\n")
+                found = preview(space, arguments.repo_id, "space", **asked)
+                print(f"spaces/{arguments.repo_id}\n{tree(space)}\n{found}\n")
             print((folder / "README.md").read_text(encoding="utf-8"))
         else:
-            names = ("private", "message", "create_pr")
+            names = ("private", "message", "create_pr", "replace", "replace_card")
             settings = {name: getattr(arguments, name) for name in names}
             # A Space shows its main branch only, so a revision is that of the model.
             info = push(folder, arguments.repo_id, revision=arguments.revision, **settings)

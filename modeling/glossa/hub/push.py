@@ -1,6 +1,7 @@
 """Push a run to the Hub: collect the files, check that they load and translate, and upload them in one commit."""
 
 import json
+import logging
 import os
 import shutil
 import subprocess
@@ -8,14 +9,10 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from fnmatch import fnmatch
 from pathlib import Path
 
 from huggingface_hub import (
     CommitInfo,
-    CommitOperation,
-    CommitOperationAdd,
-    CommitOperationDelete,
     HfApi,
     RepoCard,
     get_token,
@@ -27,12 +24,12 @@ from ..errors import GlossaError, http_errors
 from ..inference.loading import load_model, load_tokenizer
 from ..run_folder import RunFolder
 from .card import build_card
+from .changes import changes, look, operations, refuse_public
 from .facts import Run
 
+logger = logging.getLogger(__name__)
+
 EXTRAS = Path(__file__).with_name("model_card")  # the endpoint handler and the Space
-# Files of an earlier push that a new push deletes, outside of folders: other weights, and pickles that the Trainer's
-# own push uploads.
-STALE = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.safetensors", "*.safetensors.index.json")
 NO_TOKEN = "No token. Log in with `hf auth login`, or set HF_TOKEN to a token with write permission."
 
 _HTTP_ERRORS = http_errors()
@@ -120,9 +117,13 @@ def push(
     revision: str | None = None,
     create_pr: bool = False,
     message: str = "Push the translator",
+    replace: bool = False,
+    replace_card: bool = False,
     api: HfApi | None = None,
 ) -> CommitInfo:
-    """Push all files of `folder` in one commit; files that the Hub already has are not sent again.
+    """Push the files of `folder` in one commit; files that the Hub already has are not sent again.
+
+    What Glossa did not write stays: a card is kept, and a push that would replace another file is refused.
 
     The commit is the last step. Before it nothing in the repository changes, so a failed push can be run again.
 
@@ -130,10 +131,12 @@ def push(
         folder: The folder to push.
         repo_id: The repository, "user/name".
         repo_type: "model" or "space".
-        private: Create a private repository if it does not exist.
+        private: Create a private repository if it does not exist. One that is public is refused.
         revision: The branch to push to. Defaults to the main branch.
         create_pr: Open a pull request instead of committing to the branch.
         message: The commit message.
+        replace: Replace files that Glossa did not write, but for the card.
+        replace_card: Replace a card that Glossa did not write, or that was changed since.
         api: The Hub client. By default it uses the token of the environment or of the login.
 
     Raises:
@@ -145,14 +148,20 @@ def push(
         raise GlossaError(NO_TOKEN)
     with hub_errors(repo_id, api.endpoint):
         api.whoami()
+        there = look(api, repo_id, repo_type, revision)
+        if private:
+            refuse_public(repo_id, there)
+        planned = changes(folder, there, replace, replace_card)
+        commit = operations(folder, there, planned)
+        if planned.kept:
+            logger.warning("%s", planned.text())
         sdk = "gradio" if repo_type == "space" else None
         api.create_repo(repo_id, repo_type=repo_type, private=private or None, exist_ok=True, space_sdk=sdk)
         if revision and not create_pr:
             api.create_branch(repo_id, branch=revision, repo_type=repo_type, exist_ok=True)
-        there = api.list_repo_files(repo_id, revision=revision, repo_type=repo_type)
         return api.create_commit(
             repo_id,
-            operations(folder, there),
+            commit,
             commit_message=message,
             repo_type=repo_type,
             revision=revision,
@@ -171,15 +180,6 @@ def check_account(repo_id: str, token: str | None = None) -> None:
         api.whoami()
 
 
-def operations(folder: Path, there: list[str]) -> list[CommitOperation]:
-    """The operations that add the files of `folder` to a repository with the files `there` and delete stale ones."""
-    files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
-    others = [name for name in there if "/" not in name and name not in files]
-    stale = [name for name in others if any(fnmatch(name, pattern) for pattern in STALE)]
-    changes: list[CommitOperation] = [CommitOperationAdd(name, path) for name, path in files.items()]
-    return changes + [CommitOperationDelete(name, is_folder=False) for name in stale]
-
-
 def stage_space(repo_id: str, run: Path, folder: Path, publish_samples: bool | None = None) -> None:
     """Write a Space for the model `repo_id` into `folder`.
 
@@ -195,6 +195,29 @@ def stage_space(repo_id: str, run: Path, folder: Path, publish_samples: bool | N
     examples = facts.sources(5) if facts.may_show_samples(publish_samples) else []
     settings = {"model": repo_id, "direction": facts.direction, "examples": examples}
     (folder / "settings.json").write_text(json.dumps(settings, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def preview(
+    folder: Path,
+    repo_id: str,
+    repo_type: str = "model",
+    private: bool = False,
+    revision: str | None = None,
+    replace: bool = False,
+    replace_card: bool = False,
+) -> str:
+    """What a push would replace, delete and keep in the repository, a line each, or why it is not known."""
+    api = HfApi()
+    try:
+        with hub_errors(repo_id, api.endpoint):
+            there = look(api, repo_id, repo_type, revision)
+        if private:
+            refuse_public(repo_id, there)
+    except GlossaError as error:
+        return f"What the push changes there: {error}"
+    if not there.exists:
+        return "The repository is new, or is a private one that this token may not read."
+    return changes(folder, there, replace, replace_card).text() or "Nothing there is replaced or deleted."
 
 
 def tree(folder: Path) -> str:
