@@ -15,6 +15,7 @@ BENCHMARKS = {
     "engine": ("engine", "CTranslate2 beside transformers on a run's test sentences: equality, BLEU, seconds, size"),
     "shards": ("shards", "files of many lines with several processes and killed jobs: time, and equal output"),
     "sentences": ("sentences", "paragraphs in eight languages split right, beside sentencex and pysbd"),
+    "long_text": ("long_text", "BLEU of long sentences, whole and cut at clauses, by the length that is kept whole"),
     "abbreviations": ("abbreviations", "writes the word lists of sentence splitting from CLDR and a list of ours"),
     "steps": ("steps", "quality and time with random batches and with batches of similar lengths"),
     "devices": ("devices", "speed, memory and balance of training with several processes"),

@@ -108,6 +108,10 @@ class GlossaConfig(PreTrainedConfig):
             `False` where most rows of the training data have several sentences on both sides.
         length_ratio (`float`, *optional*): Characters of a target for each character of its source in the training
             data. Translations that are much shorter or longer are reported.
+        trained_length (`int`, *optional*): Tokens of a source that few sentences of the training data exceed. Longer
+            sentences are cut at clauses. Training sets it; `None` leaves only the limit of the tokenizer.
+        abbreviations (`list[str]`, *optional*): Words with a period, found in the sources of the training data, that
+            sentence splitting knows in addition to those of all languages.
         source_language (`str`, *optional*): Code of the language that it translates, such as `"en"`. Training sets it.
         target_language (`str` or `list[str]`, *optional*): Code of the language that it translates into, or codes of
             several; a source then begins with the token of the wanted one. Training sets it.
@@ -176,6 +180,8 @@ class GlossaConfig(PreTrainedConfig):
     label_smoothing_type: Literal["uniform", "exclude_padding"] = "uniform"
     split_sentences: bool = True
     length_ratio: float | int | None = None
+    trained_length: int | None = None
+    abbreviations: list[str] | None = None
     source_language: str | None = None
     target_language: str | list[str] | None = None
     use_cache: bool = True

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from transformers import Pipeline, StoppingCriteria
 
-from .sentences_glossa import clean_text, split_text
+from .segments_glossa import Segment, join_segments, segment_text
+from .sentences_glossa import clean_text
 
 SPARE_TARGET_TOKENS = 50
 # Arguments of `generate` that add to its output, which the pipeline does not return.
@@ -101,13 +102,18 @@ class TranslationPipeline(Pipeline):
     def preprocess(
         self, text, split_sentences: bool | None = None, key: str | None = None, tgt_lang: str | None = None
     ) -> dict[str, Any]:
-        """The `pieces` of one text (token ids; empty for a blank text) and the whitespace `between` them."""
+        """The `segments` of one text, and the `pieces` (token ids; empty for a blank text) of those to translate."""
         text = _text_of(text, key)
         split = getattr(self.model.config, "split_sentences", True) if split_sentences is None else split_sentences
         tokenizer = self.tokenizer_into(tgt_lang)
-        pieces, between = split_text(text, partial(_fits, tokenizer)) if split else ([text], [""])
+        config = self.model.config
+        limit = tokenizer.model_max_length
+        limit = min(limit, getattr(config, "trained_length", None) or limit)
+        learned = frozenset(getattr(config, "abbreviations", None) or ())
+        segments = segment_text(text, split, partial(fits, tokenizer, limit), learned)
         try:
-            return {"pieces": encode_texts(tokenizer, pieces), "between": between}
+            pieces = encode_texts(tokenizer, [part.text for part in segments if not part.copied])
+            return {"pieces": pieces, "segments": segments}
         except TextTooLong as error:
             raise ValueError(f"{error} Split it into sentences, or give split_sentences=True.") from error
 
@@ -173,6 +179,8 @@ class TranslationPipeline(Pipeline):
         pieces = [ids for text in prepared for ids in text["pieces"]]
         blank = {"translation_text": ""} | ({"score": 0.0} if forward.get("return_scores") else {})
 
+        wanted = [blank] * self._setting("num_return_sequences", forward)
+
         def batches(lengths: list[int]) -> Iterator[list[int]]:
             order = sorted(range(len(lengths)), key=lengths.__getitem__)
             yield from (order[first : first + batch_size] for first in range(0, len(order), batch_size))
@@ -181,10 +189,18 @@ class TranslationPipeline(Pipeline):
             pieces,
             batches,
             lambda sources: self.translate_batch(sources, **forward),
-            [blank] * self._setting("num_return_sequences", forward),
+            wanted,
         )
         rest = iter(translated)
-        return [_join([next(rest) for _ in text["pieces"]], text["between"]) for text in prepared]
+        results = []
+        for segments in (text["segments"] for text in prepared):
+            copies = 1 if all(part.copied for part in segments) else len(wanted)
+            pieces = [
+                [blank | {"translation_text": part.text}] * copies if part.copied else next(rest) for part in segments
+            ]
+            found = _join(pieces, segments)
+            results.append(found + wanted[len(found) :])
+        return results
 
     def _setting(self, name: str, forward: dict) -> int:
         config = forward.get("generation_config") or self.model.generation_config
@@ -203,8 +219,9 @@ class TranslationPipeline(Pipeline):
         return steps.masked_fill(padding, 0).sum(-1)
 
 
-def _fits(tokenizer, text: str) -> bool:
-    text, limit = clean_text(text), tokenizer.model_max_length
+def fits(tokenizer, limit: int, text: str) -> bool:
+    """Whether `text` has at most `limit` tokens after the cleaning used in training."""
+    text = clean_text(text)
     # No vocabulary has more tokens for a text than the text has bytes, beside three special tokens.
     return len(text.encode()) + 3 <= limit or len(tokenizer(text, verbose=False)["input_ids"]) <= limit
 
@@ -339,14 +356,13 @@ def _text_of(row, key: str | None) -> str:
     return row
 
 
-def _join(pieces: list[list[dict]], between: list[str]) -> list[dict]:
-    """Join the translations of pieces by rank: the best of every piece, then the second best, and so on."""
+def _join(pieces: list[list[dict]], segments: list[Segment]) -> list[dict]:
+    """Join the translations of segments by rank: the best of every piece, then the second best, and so on."""
     joined = []
     for ranked in zip(*pieces, strict=True):
         whole = dict(ranked[0])
         if len(ranked) > 1:
-            texts = (found["translation_text"] + space for found, space in zip(ranked, between, strict=True))
-            whole["translation_text"] = "".join(texts)
+            whole["translation_text"] = join_segments(segments, [found["translation_text"] for found in ranked])
             if "score" in whole:
                 whole["score"] = sum(found["score"] for found in ranked)
         joined.append(whole)

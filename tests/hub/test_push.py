@@ -21,7 +21,7 @@ from glossa.inference.translator import Translator
 ROOT = Path(__file__).parents[2]
 NAME, TOKEN = "someone/tiny-en-fr", "hf_secretsecretsecret"
 CODE = {f"{name}_glossa.py" for name in ("configuration", "experts", "generation", "layers", "loss", "modeling")}
-CODE |= {"pipeline_glossa.py", "sentences_glossa.py"}
+CODE |= {f"{name}_glossa.py" for name in ("abbreviations", "clauses", "pipeline", "segments", "sentences")}
 FILES = CODE | {
     "config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",
     "README.md", "metrics.json", "history.json", "versions.json", "samples.md", "curves.png", "handler.py",

@@ -120,7 +120,7 @@ def test_the_command_gives_equal_files_for_any_number_of_workers(tiny_run, tmp_p
                 [str(tiny_run), *files, "--num_beams", "2", *([] if workers is None else ["--workers", str(workers)])]
             )
         rows = [json.loads(line) for line in report.read_text().splitlines()]
-        assert rows[-1]["line"] == 101 and not rows[-1]["translated"]
+        assert rows[0]["line"] == 101 and not rows[0]["translated"]
         found.append((output.read_bytes(), rows))
     assert found[1] == found[2] and found[0][0].count(b"\n") == found[1][0].count(b"\n") == 101
     assert re.search(r"101 lines, 401 words: \d+ CPU-seconds in all", capsys.readouterr().err)

@@ -6,7 +6,7 @@ import torch
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.data.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
-from glossa.inference.translator import Engine, Translation, Translator
+from glossa.inference.translator import Engine, GenerateEngine, Translation, Translator
 from glossa.pipeline_glossa import LOWEST_SCORE, TranslationPipeline, search_distinct
 from glossa.sentences_glossa import clean_text, split_text
 
@@ -136,6 +136,49 @@ def test_a_line_beyond_the_model_is_cut_and_translated_whole(model, tokenizer):
     pieces, between = split_text(clean_text(line), lambda text: len(tokenizer(text)["input_ids"]) <= 40)
     expected = Translator(model, tokenizer).best(pieces)
     assert len(pieces) > 5 and found == "".join(a + b for a, b in zip(expected, between, strict=True))
+
+
+def test_a_sentence_longer_than_those_of_the_training_is_cut(model, tokenizer):
+    line = "The cat sees a mouse, the dog eats a bird, the cat eats a bird."
+    pieces = ["The cat sees a mouse,", "the dog eats a bird,", "the cat eats a bird."]
+    lengths = [len(tokenizer(text)["input_ids"]) for text in (*pieces, line)]
+    engine = GenerateEngine(model, tokenizer)
+    engine.trained_length = max(lengths[:3])
+    assert engine.trained_length < lengths[3] <= tokenizer.model_max_length
+    expected = " ".join(Translator(model, tokenizer).best(pieces))
+    assert Translator(engine, tokenizer).best([line]) == [expected]
+    assert Translator(engine, tokenizer, split_sentences=False).best([line]) != [expected]
+    # The pipeline reads it from the configuration, as the engine does.
+    model.config.trained_length = engine.trained_length
+    try:
+        assert Translator(model, tokenizer).best([line]) == [expected]
+        (found,) = TranslationPipeline(model, tokenizer)(line)
+    finally:
+        model.config.trained_length = None
+    assert found["translation_text"] == expected
+
+
+def test_learned_abbreviations_keep_a_sentence_whole(model, tokenizer):
+    line = "The cat sees geg. The mouse geg. Cats eat."
+    engine = GenerateEngine(model, tokenizer)
+    engine.abbreviations = frozenset({"geg"})
+    expected = Translator(model, tokenizer, split_sentences=False).best(
+        ["The cat sees geg.", "The mouse geg. Cats eat."]
+    )
+    assert Translator(engine, tokenizer).best([line]) == [" ".join(expected)]
+    assert Translator(model, tokenizer).best([line]) != [" ".join(expected)]
+
+
+def test_what_is_no_text_is_copied(model, tokenizer):
+    texts = ["42", "1. cat", "- dog 😀", "...", "https://example.org/a"]
+    cat, dog = Translator(model, tokenizer).best(["cat", "dog"])
+    expected = ["42", f"1. {cat}", f"- {dog} 😀", "...", "https://example.org/a"]
+    assert Translator(model, tokenizer).best(texts) == expected
+    found = TranslationPipeline(model, tokenizer)(texts, return_scores=True)
+    assert [one["translation_text"] for one in found] == expected
+    assert [found[0]["score"], found[3]["score"]] == [0, 0]
+    several = Translator(model, tokenizer, num_beams=2, num_return_sequences=2, scores=True).translate(["42"])
+    assert [(one.text, one.score) for one in several[0]] == [("42", 0.0), ("", 0.0)]
 
 
 NOT_UTF8 = b"The caf\xe9 is open.".decode("utf-8", "surrogateescape")

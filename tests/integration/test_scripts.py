@@ -190,6 +190,39 @@ class TestWithAModel:
         problems.finish()
         assert capsys.readouterr().err == "2 of 4 translations look empty: line 2, 3\n"
 
+    def test_the_report_is_worst_first_or_in_order_with_all_lines(self, tmp_path, capsys):
+        texts = {1: ("a", -1.0, ""), 2: ("b", -2.6, "improbable"), 3: ("c", -9.0, "improbable"), 4: ("", 0.0, "empty")}
+        written = {}
+        for every in (False, True):
+            with (tmp_path / "report").open("w+") as report:
+                problems = Problems(report, every)
+                for line, (text, score, problem) in texts.items():
+                    translation = Translation(text, score, problem, tokens=2 if text else 0)
+                    problems.add(1, find_problems(line, "x", translation, every))
+                problems.finish()
+                report.seek(0)
+                written[every] = [json.loads(row) for row in report]
+        assert [row["line"] for row in written[False]] == [4, 3, 2]
+        assert [row["line"] for row in written[True]] == [1, 2, 3, 4]
+        assert written[True][2] == {
+            "line": 3, "problem": "improbable", "translated": True, "score": -9.0, "token_score": -4.5, "source": "x",
+            "translation": "c",
+        }  # fmt: skip
+        message = "2 of 4 translations look improbable: line 3, 2\n1 of 4 translations look empty: line 4\n"
+        assert capsys.readouterr().err == message * 2
+
+    def test_all_lines_are_reported_with_their_scores(self, call, tiny_run, tmp_path):
+        write(tmp_path / "in.txt", b"a k.\n42\n\nb m.\n")
+        files = "--input", "in.txt", "--output", "out.txt"
+        assert "--report_all needs a file" in call("translate.py", tiny_run, *files, "--report_all")
+        options = *files, "--num_beams", 1, "--report", "report.jsonl"
+        assert call("translate.py", tiny_run, *options, "--report_all") is None
+        rows = [json.loads(line) for line in (tmp_path / "report.jsonl").read_text(encoding="utf-8").splitlines()]
+        assert [row["line"] for row in rows] == [1, 2, 3, 4]
+        assert all(bool(row["translation"] and row["line"] != 2) == ("score" in row) for row in rows)
+        assert [row["translation"] for row in rows] == (tmp_path / "out.txt").read_text(encoding="utf-8").splitlines()
+        assert rows[1]["translation"] == "42"
+
     def test_a_full_disk(self, call, tiny_run, tmp_path):
         write(tmp_path / "in.txt", b"a k.\n" * 20)
         message = call("translate.py", tiny_run, "--input", "in.txt", "--output", "/dev/full", "--num_beams", 1)

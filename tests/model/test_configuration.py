@@ -13,6 +13,8 @@ from glossa.configuration_glossa import PUBLISHED_2017
 UNUSUAL = {
     "split_sentences": False,
     "length_ratio": 1.25,
+    "trained_length": 31,
+    "abbreviations": ["geg"],
     "source_language": "de",
     "target_language": "pt_BR",
     "vocab_size": 90,

@@ -13,13 +13,13 @@ log-probabilities of MODEL and OTHER, and prints the best one. OTHER may be a mo
 are done: an interrupted job continues with the same command, and its output does not depend on N.
 
 A line that cannot be translated (not UTF-8, or too long) gives a blank line, and the exit status is 1 at the end.
-Implausible translations (empty, copied, repetitive, much too short or too long) are counted. --report writes the
-numbers of all these lines.
+Implausible translations are counted: empty, copied, repetitive, much too short or too long, or with other numbers,
+addresses or placeholders such as {name} than the source. --report writes all these lines, worst first; then improbable
+translations count too. Lines without words, such as 42, and list marks are copied.
 """
 
 import argparse
 import contextlib
-import json
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -37,6 +37,7 @@ from ..inference.loading import (
     load_targets,
     load_tokenizer,
 )
+from ..inference.review import Problems, find_problems
 from . import finite, new_parser, whole
 
 if TYPE_CHECKING:
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from ..inference.translator import Translation, Translator
 
 UNDECODABLE = "surrogateescape"  # bytes that are not UTF-8 come out as they came in
-SHOWN = 5  # lines of each problem
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
@@ -66,8 +66,10 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--on_error", choices=("blank", "copy", "stop"), default="blank", help=meaning)
     meaning = "translate again with twice the beams if a translation is implausible"
     parser.add_argument("--retry_implausible", action="store_true", help=meaning)
-    meaning = "write failed and implausible lines: number, problem and texts"
+    meaning = "write failed and implausible lines, worst first: number, problem, score and texts"
     parser.add_argument("--report", metavar="FILE.jsonl", help=meaning)
+    meaning = "write every line to the report, in order, with its score"
+    parser.add_argument("--report_all", action="store_true", help=meaning)
     meaning = "rank the translations with this model too, and print the best"
     parser.add_argument("--rerank", metavar="OTHER", help=meaning)
     parser.add_argument("--scores", action="store_true", help="print each translation's log-probability before it")
@@ -87,6 +89,8 @@ def main(argv: list[str]) -> None:
             f"--rerank chooses among several translations, but --num_return_sequences is "
             f"{arguments.num_return_sequences}. Give 10, say, and at least as many --num_beams."
         )
+    if arguments.report_all and not arguments.report:
+        raise GlossaError("--report_all needs a file for the lines and their scores: give --report too.")
     if arguments.workers is not None:
         translate_file(arguments)
     else:
@@ -119,11 +123,11 @@ def translate_lines(arguments: argparse.Namespace) -> None:
         # On a terminal that shows neither lines nor translations, a bar shows how far it is.
         shown = sys.stderr.isatty() and not typed and not target.isatty()
         progress = tqdm(translator.stream(read_lines(source), 1 if typed else 4096), unit=" lines", disable=not shown)
-        problems = Problems(report)
+        problems = Problems(report, arguments.report_all)
         for number, (text, translations) in enumerate(progress, 1):
             write(target, translations, arguments, flush=typed)
-            problems.add(1, find_problems(number, text, translations[0]))
-    problems.finish()
+            problems.add(1, find_problems(number, text, translations[0], arguments.report_all))
+        problems.finish()
 
 
 def translate_file(arguments: argparse.Namespace) -> None:
@@ -135,6 +139,7 @@ def translate_file(arguments: argparse.Namespace) -> None:
     choose_language(load_tokenizer(arguments.models[0]), arguments.models[0], arguments.target_language)
     elsewhere = ("input", "output", "report", "workers")  # what does not change the translations
     settings = {name: value for name, value in vars(arguments).items() if name not in elsewhere}
+    settings["reported"] = arguments.report is not None
     job = ShardJob(Path(arguments.input), Path(arguments.output), settings)
     started = time.perf_counter()
     with open_report(arguments.report) if arguments.report else contextlib.nullcontext() as report:
@@ -146,9 +151,9 @@ def translate_file(arguments: argparse.Namespace) -> None:
             f"CPU-hours a million words; {seconds:,.0f} seconds since this start.",
             file=sys.stderr,
         )
-        problems = Problems(report)
+        problems = Problems(report, arguments.report_all)
         problems.add(done.lines, done.problems)
-    problems.finish()
+        problems.finish()
 
 
 def build_translator(arguments: argparse.Namespace) -> "Translator":
@@ -163,7 +168,7 @@ def build_translator(arguments: argparse.Namespace) -> "Translator":
         num_beams=arguments.num_beams,
         num_return_sequences=arguments.num_return_sequences,
         batch_tokens=arguments.batch_tokens,
-        scores=arguments.scores,
+        scores=arguments.scores or arguments.report is not None,
         reranker=load_reranker(arguments.models[0], arguments.rerank, arguments.target_language)
         if arguments.rerank
         else None,
@@ -187,7 +192,7 @@ def shard_translator(arguments: argparse.Namespace) -> "Translate":
                 write(target, translations, arguments)
                 done.lines += 1
                 done.words += len(text.split())
-                done.problems += find_problems(number, text, translations[0])
+                done.problems += find_problems(number, text, translations[0], arguments.report_all)
         return done
 
     return translate
@@ -199,50 +204,6 @@ def write(
     """Write the translations of one line."""
     for translation in translations[:1] if arguments.rerank else translations:
         print(format_line(translation, arguments.scores), file=target, flush=flush)
-
-
-def find_problems(line: int, source: str, translation: "Translation") -> list[dict]:
-    """The row of a report, if the line could not be translated or its translation cannot be right."""
-    if not translation.problem:
-        return []
-    row = {"line": line, "problem": translation.problem, "translated": not translation.failed}
-    return [row | {"source": source, "translation": translation.text}]
-
-
-class Problems:
-    """What is reported about lines that could not be translated, or whose translation cannot be right.
-
-    Args:
-        report: Where each of them is written, as a line of JSON.
-    """
-
-    def __init__(self, report: TextIO | None):
-        self.report = report
-        self.lines = 0
-        self.failures: list[str] = []
-        self.implausible: dict[str, list[int]] = {}
-
-    def add(self, lines: int, rows: list[dict]) -> None:
-        """Count further lines, and their rows of [`find_problems`], which go to the report."""
-        self.lines += lines
-        for row in rows:
-            if row["translated"]:
-                self.implausible.setdefault(row["problem"], []).append(row["line"])
-            else:
-                self.failures.append(f"line {row['line']}: {row['problem']}")
-            if self.report is not None:
-                print(json.dumps(row, ensure_ascii=False), file=self.report)
-
-    def finish(self) -> None:
-        """Print the counts and the first lines. Raises `GlossaError` if a line was not translated."""
-        for problem, lines in self.implausible.items():
-            numbers = ", ".join(map(str, lines[:SHOWN])) + (", ..." if len(lines) > SHOWN else "")
-            print(f"{len(lines):,} of {self.lines:,} translations look {problem}: line {numbers}", file=sys.stderr)
-        if self.failures:
-            shown = " ".join(f"{failure[0].upper()}{failure[1:]}" for failure in self.failures[:SHOWN])
-            raise GlossaError(
-                f"{len(self.failures):,} of {self.lines:,} lines could not be translated; the others were. {shown}"
-            )
 
 
 def open_file(name: str, mode: str, errors: str = UNDECODABLE):

@@ -2,11 +2,16 @@
 
 from itertools import islice
 
+import numpy
 from datasets import Dataset
+from transformers import PreTrainedTokenizerBase
 
 from ..sentences_glossa import split_text
+from .abbreviations import learn_abbreviations
 
 SAMPLE = 10_000  # pairs that are looked at; their order is that of the data
+TEXTS = 200_000  # sources in which abbreviations are looked for
+QUANTILE = 0.99  # of the lengths; docs/results.md has what others give
 
 
 def has_paragraphs(pairs: Dataset) -> bool:
@@ -22,7 +27,29 @@ def length_ratio(pairs: Dataset) -> float:
     return round(sum(len(target) for _, target in sample) / sum(len(source) for source, _ in sample), 3)
 
 
-def _sample(pairs: Dataset) -> list[tuple[str, str]]:
+def trained_length(
+    pairs: Dataset, tokenizer: PreTrainedTokenizerBase, longest: int | None = None, quantile: float = QUANTILE
+) -> int:
+    """Source tokens, with the end of sentence, up to which the pairs teach how to translate.
+
+    It is the quantile of the sources' lengths or, if lower, that of the targets' lengths in tokens of a source of
+    average proportion. Pairs with more than `longest` tokens on a side, which training drops, do not count.
+    """
+    sources, targets = zip(*_sample(pairs), strict=True)
+    encoded = tokenizer(list(sources), text_target=list(targets), verbose=False)
+    lengths = numpy.array([list(map(len, encoded[side])) for side in ("input_ids", "labels")])  # [2, pairs]
+    if longest is not None and (lengths.max(0) <= longest).any():
+        lengths = lengths[:, lengths.max(0) <= longest]
+    source, target = numpy.quantile(lengths, quantile, axis=1)
+    return round(min(source, target * lengths[0].sum() / lengths[1].sum()))
+
+
+def abbreviations(pairs: Dataset) -> list[str]:
+    """The abbreviations that the sources teach; see [`learn_abbreviations`]."""
+    return learn_abbreviations(source for source, _ in _sample(pairs, TEXTS))
+
+
+def _sample(pairs: Dataset, size: int = SAMPLE) -> list[tuple[str, str]]:
     # Spread over the data, since files are often sorted by length.
-    rows = pairs.select(range(0, len(pairs), -(-len(pairs) // SAMPLE)))
-    return list(islice(zip(rows["source"], rows["target"], strict=True), SAMPLE))
+    rows = pairs.select(range(0, len(pairs), -(-len(pairs) // size)))
+    return list(islice(zip(rows["source"], rows["target"], strict=True), size))

@@ -106,8 +106,8 @@ class GlossaConverter(ctranslate2.converters.Converter):  # type: ignore[name-de
         spec.config.layer_norm_epsilon = config.norm_eps
         if config.position_embedding_type == "learned":
             spec.config.add_attribute("max_target_positions", config.max_target_positions)
-        spec.config.add_attribute("split_sentences", config.split_sentences)
-        spec.config.add_attribute("length_ratio", config.length_ratio)
+        for name in ("split_sentences", "length_ratio", "trained_length", "abbreviations"):
+            spec.config.add_attribute(name, getattr(config, name))
         return spec
 
 

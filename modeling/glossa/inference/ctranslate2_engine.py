@@ -70,6 +70,8 @@ class CTranslate2Engine(Engine):
         self.longest = config.get("max_target_positions")  # of learned positions
         self.split_sentences = config.get("split_sentences", True)
         self.length_ratio = config.get("length_ratio")
+        self.trained_length = config.get("trained_length")
+        self.abbreviations = frozenset(config.get("abbreviations") or ())
 
     def translate(
         self,

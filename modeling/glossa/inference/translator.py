@@ -1,8 +1,9 @@
 """Translate lines of text with a trained model, in batches of similar length; output keeps the input order."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import Literal
 
@@ -12,8 +13,9 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ..data.batching import TokenBatchSampler
 from ..errors import GlossaError
-from ..pipeline_glossa import TranslationPipeline, check_beams, encode_texts, translate_in_batches
-from ..sentences_glossa import clean_text, split_text
+from ..pipeline_glossa import TranslationPipeline, check_beams, encode_texts, fits, translate_in_batches
+from ..segments_glossa import Segment, join_segments, segment_text
+from ..sentences_glossa import clean_text
 from .forced import Reranker
 from .plausibility import find_problem
 from .sharing import merged, own_batches
@@ -29,6 +31,7 @@ class Translation:
     Attributes:
         text: The translation; blank, or the source, where the text could not be translated.
         score: Its log-probability under the model (natural logarithm, summed over its tokens), if asked for.
+        tokens: Their number with the end of each sentence, if the score was asked for.
         problem: Why it cannot be right (a kind of [`find_problem`]), or why the text could not be translated, or "".
         failed: Whether the text could not be translated.
     """
@@ -37,6 +40,12 @@ class Translation:
     score: float | None = None
     problem: str = ""
     failed: bool = False
+    tokens: int = 0
+
+    @property
+    def token_score(self) -> float | None:
+        """The log-probability per token, or None where it is not known."""
+        return None if self.score is None or not self.tokens else self.score / self.tokens
 
 
 class Engine(ABC):
@@ -46,6 +55,8 @@ class Engine(ABC):
         num_beams: The model's default.
         split_sentences: Whether it must have one sentence at a time.
         length_ratio: Characters of a translation for each character of its source, in its training data; or None.
+        trained_length: Tokens that few sources of its training data exceed; longer ones are cut. Or None.
+        abbreviations: Those that it learned from its training data, without their period.
         length_penalty: With beams, scores are divided by the length to this power; None is the model's default.
         sampled: Whether it draws translations at random; then one beam gives any number of them.
     """
@@ -53,6 +64,8 @@ class Engine(ABC):
     num_beams: int
     split_sentences: bool = True
     length_ratio: float | None = None
+    trained_length: int | None = None
+    abbreviations: Set[str] = frozenset()
     length_penalty: float | None = None
     sampled: bool = False
 
@@ -78,6 +91,8 @@ class GenerateEngine(Engine):
         self.num_beams = model.generation_config.num_beams or 1
         self.split_sentences = getattr(model.config, "split_sentences", True)
         self.length_ratio = getattr(model.config, "length_ratio", None)
+        self.trained_length = getattr(model.config, "trained_length", None)
+        self.abbreviations = frozenset(getattr(model.config, "abbreviations", None) or ())
 
     def translate(
         self,
@@ -161,48 +176,48 @@ class Translator:
         Raises [`Untranslatable`] if a text cannot be translated and `on_error` is "stop".
         """
         prepared = [self._prepare(text) for text in texts]
-        for row, (_, _, failure) in enumerate(prepared):
+        for row, (_, failure) in enumerate(prepared):
             if failure and self.on_error == "stop":
                 raise Untranslatable(failure, row)
-        sentences = [piece for pieces, _, _ in prepared for piece in pieces]
+        sentences = [part.text for segments, _ in prepared for part in segments if not part.copied]
         # Equal ones are translated once, but drawn at random each on its own.
         keys = range(len(sentences)) if self.engine.sampled else sentences
         distinct = dict(zip(keys, sentences, strict=True))
         found = dict(zip(distinct, self._translate_pieces(list(distinct.values()), progress), strict=True))
         translated = (found[key] for key in keys)
         results = []
-        for text, (pieces, between, failure) in zip(texts, prepared, strict=True):
-            results.append(_join([next(translated) for _ in pieces], between))
+        for text, (segments, failure) in zip(texts, prepared, strict=True):
+            score = 0.0 if self.scores else None
+            copies = 1 if all(part.copied for part in segments) else self.num_return_sequences
+            pieces = [
+                [Translation(part.text, score)] * copies if part.copied else next(translated) for part in segments
+            ]
+            results.append(_join(pieces, segments))
+            results[-1] += [Translation("", score)] * (self.num_return_sequences - len(results[-1]))
             if failure:
                 failed = Translation(text if self.on_error == "copy" else "", 0.0, failure, failed=True)
                 results[-1] = [failed] * self.num_return_sequences
         return results
 
-    def _prepare(self, text: str) -> tuple[list[str], list[str], str]:
-        """Sentences of a text, the white space after each, and why the text cannot be translated, or ""."""
+    def _prepare(self, text: str) -> tuple[list[Segment], str]:
+        """The segments of a text, and why it cannot be translated, or ""."""
         try:
             text.encode()
         except UnicodeEncodeError as error:
             # Bytes that are not UTF-8 are half surrogate pairs in text that was read with "surrogateescape".
             byte = f"byte 0x{ord(text[error.start]) & 0xFF:02x} at column {error.start + 1}"
-            return [""], [""], f"not UTF-8 ({byte}). Convert the file: iconv -f LATIN1 -t UTF-8."
-        pieces, between = split_text(text, self._fits) if self.split_sentences else ([text], [""])
-        for piece in pieces:
-            if not self._fits(piece):
-                limit = self.tokenizer.model_max_length
-                why = (
-                    f"{self._count(piece):,} tokens; the model takes {limit:,}. Split it into sentences, one per line."
-                )
-                return [""], [""], why
-        return pieces, between, ""
-
-    def _fits(self, text: str) -> bool:
+            return [Segment("", "")], f"not UTF-8 ({byte}). Convert the file: iconv -f LATIN1 -t UTF-8."
         limit = self.tokenizer.model_max_length
-        # No vocabulary has more tokens for a text than the text has bytes, beside three special tokens.
-        return len(clean_text(text).encode()) + 3 <= limit or self._count(text) <= limit
-
-    def _count(self, text: str) -> int:
-        return len(self.tokenizer(clean_text(text), verbose=False)["input_ids"])
+        trained = min(limit, self.engine.trained_length or limit)
+        segments = segment_text(
+            text, self.split_sentences, partial(fits, self.tokenizer, trained), self.engine.abbreviations
+        )
+        for part in segments:
+            if not part.copied and not fits(self.tokenizer, limit, part.text):
+                tokens = len(self.tokenizer(clean_text(part.text), verbose=False)["input_ids"])
+                why = f"{tokens:,} tokens; the model takes {limit:,}. Split it into sentences, one per line."
+                return [Segment("", "")], why
+        return segments, ""
 
     def _translate_pieces(self, pieces: list[str], progress: bool) -> list[list[Translation]]:
         found = self._ranked(pieces, progress, self.num_beams)
@@ -238,7 +253,10 @@ class Translator:
 
     def _check(self, source: str, translations: list[Translation]) -> None:
         for translation in translations:
-            translation.problem = find_problem(source, translation.text, self.engine.length_ratio)
+            if self.scores and translation.text:
+                translation.tokens = len(self.tokenizer(text_target=translation.text)["input_ids"])
+            token_score = translation.token_score
+            translation.problem = find_problem(source, translation.text, self.engine.length_ratio, token_score)
 
     def _search(self, pieces: list[str], progress: bool, num_beams: int, **options) -> list[list[Translation]]:
         shown = progress and not (self.shared and PartialState().process_index)
@@ -285,15 +303,16 @@ class Translator:
             before += len(texts)
 
 
-def _join(pieces: list[list[Translation]], between: list[str]) -> list[Translation]:
-    """Join the translations of a text's sentences by rank: the best of each, then the second best, and so on."""
+def _join(pieces: list[list[Translation]], segments: list[Segment]) -> list[Translation]:
+    """Join the translations of a text's segments by rank: the best of each, then the second best, and so on."""
     if len(pieces) == 1:
         return pieces[0]
     return [
         Translation(
-            "".join(found.text + space for found, space in zip(ranked, between, strict=True)),
+            join_segments(segments, [found.text for found in ranked]),
             None if ranked[0].score is None else sum(found.score or 0.0 for found in ranked),
             next((found.problem for found in ranked if found.problem), ""),
+            tokens=sum(found.tokens for found in ranked),
         )
         for ranked in zip(*pieces, strict=True)
     ]

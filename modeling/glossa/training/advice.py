@@ -125,6 +125,7 @@ def judge_translations(implausible: dict[str, float]) -> str:
     Args:
         implausible: The share of the translations with each problem, such as "repetitive".
     """
+    implausible = {kind: share for kind, share in implausible.items() if not kind.startswith("different")}
     if sum(implausible.values()) <= MANY_IMPLAUSIBLE:
         return ""
     kinds = ", ".join(f"{share:.0%} {kind}" for kind, share in implausible.items())

@@ -11,6 +11,7 @@ from datasets import Dataset, DatasetDict
 from transformers import (
     DataCollatorForSeq2Seq,
     PreTrainedModel,
+    PreTrainedTokenizerBase,
     set_seed,
 )
 from transformers.trainer_callback import TrainerState
@@ -18,7 +19,7 @@ from transformers.trainer_callback import TrainerState
 from ..data.encoding import tokenize_pairs
 from ..data.mixture import common_source
 from ..data.pairs import by_language, prepare_pairs
-from ..data.statistics import has_paragraphs, length_ratio
+from ..data.statistics import abbreviations, has_paragraphs, length_ratio, trained_length
 from ..data.streams import Stream, is_stream
 from ..data.texts import prepare_texts, tokenize_texts
 from ..evaluation.metrics import bleu_tokenizer
@@ -101,8 +102,7 @@ def _train(run: RunFolder, settings: Settings) -> None:
     tokenizer = with_languages(saved, settings) if saved is not None else build_tokenizer(settings, data)
     model = build_model(settings, tokenizer)
     if not pretrains:
-        model.config.split_sentences = not has_paragraphs(data["train"])
-        model.config.length_ratio = length_ratio(data["train"])
+        describe_data(model.config, data["train"], tokenizer, settings.data.max_length)
         set_languages(model, tokenizer, common_source(settings.data), settings.data.target_language)
     collator: Callable
     with settings.training.main_process_first():
@@ -133,6 +133,19 @@ def _train(run: RunFolder, settings: Settings) -> None:
     trainer.accelerator.end_training()
     if settings.training.should_save:
         finish(run, settings, trainer, model, DatasetDict() if pretrains else data, losses, seconds)
+
+
+def describe_data(config: Any, pairs: Dataset, tokenizer: PreTrainedTokenizerBase, longest: int) -> None:
+    """Write into the model's `config` what its training pairs say about the text that it can translate."""
+    config.split_sentences = not has_paragraphs(pairs)
+    config.length_ratio = length_ratio(pairs)
+    config.trained_length = trained_length(pairs, tokenizer, longest)
+    config.abbreviations = abbreviations(pairs)
+    logger.info(
+        "Sentences of more than %d tokens will be cut at clauses; %d abbreviations are learned from the sources.",
+        config.trained_length,
+        len(config.abbreviations),
+    )
 
 
 def fit(

@@ -1,0 +1,33 @@
+"""What a translation must keep as it is: numbers, addresses and places for values."""
+
+import re
+from collections import Counter
+
+from ..segments_glossa import ADDRESS, PLACEHOLDER
+
+KINDS = ("different in numbers", "different in addresses", "different in placeholders")
+# Digits with marks between thousands, which differ by language. Decimals are numbers of their own, as in dates.
+_NUMBER = re.compile(r"\d{1,3}(?:[.,٬'’\u00a0\u202f ]\d{3}(?!\d))+|\d+")
+SPELLED = 20  # numbers up to this one are often written as words in one of the languages
+HOURS = 12  # 5 p.m. is 17 h elsewhere
+INVENTED = 100  # numbers of the translation alone from this one on; smaller ones may be words in the source
+
+
+def find_difference(source: str, translation: str) -> str:
+    """One of `KINDS` if numbers, addresses or placeholders of `source` and `translation` differ, or ""."""
+    sides = [ADDRESS.findall(side) for side in (source, translation)]
+    if Counter(sides[0]) != Counter(sides[1]):
+        return KINDS[1]
+    sides = [PLACEHOLDER.findall(side) for side in (source, translation)]
+    if Counter(sides[0]) != Counter(sides[1]):
+        return KINDS[2]
+    first, second = (_numbers(PLACEHOLDER.sub(" ", side)) for side in (source, translation))
+    missing = [number for number in (first - second) if number > SPELLED and number - HOURS not in second]
+    hours = {number + HOURS for number in first}
+    invented = [number for number in (second - first) if number >= INVENTED and number not in hours]
+    return KINDS[0] if missing or invented else ""
+
+
+def _numbers(text: str) -> Counter[int]:
+    """The numbers in `text`, each as the whole number of its digits."""
+    return Counter(int(re.sub(r"\D", "", found)[:300]) for found in _NUMBER.findall(text))

@@ -1,0 +1,74 @@
+"""What is reported about translations: those that failed, and those that cannot be right, worst first."""
+
+import json
+import math
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+from ..errors import GlossaError
+
+if TYPE_CHECKING:
+    from .translator import Translation
+
+SHOWN = 5  # lines of each problem
+
+
+def find_problems(line: int, source: str, translation: "Translation", every: bool = False) -> list[dict]:
+    """The row of a report, if the line could not be translated, its translation cannot be right, or `every` is set."""
+    if not translation.problem and not every:
+        return []
+    row = {"line": line, "problem": translation.problem, "translated": not translation.failed}
+    if translation.token_score is not None:
+        row |= {"score": round(translation.score or 0.0, 4), "token_score": round(translation.token_score, 4)}
+    return [row | {"source": source, "translation": translation.text}]
+
+
+class Problems:
+    """What is reported about lines that could not be translated, or whose translation cannot be right.
+
+    Args:
+        report: Where each of them is written, as a line of JSON: at the end and worst first, or with `every` at once.
+        every: Whether the other lines are written too, all in their order.
+    """
+
+    def __init__(self, report: TextIO | None, every: bool = False):
+        self.report, self.every = report, every
+        self.lines = 0
+        self.failures: list[dict] = []
+        self.implausible: list[dict] = []
+
+    def add(self, lines: int, rows: list[dict]) -> None:
+        """Count further lines, and their rows of [`find_problems`]."""
+        self.lines += lines
+        for row in rows:
+            if self.every:
+                self._write(row)
+            if not row["translated"]:
+                self.failures.append(row)
+            elif row["problem"]:
+                self.implausible.append(row)
+
+    def finish(self) -> None:
+        """Print the counts and the worst lines. Raises `GlossaError` if a line was not translated."""
+        self.implausible.sort(key=_badness)
+        if not self.every:
+            for row in [*self.failures, *self.implausible]:
+                self._write(row)
+        for problem in dict.fromkeys(row["problem"] for row in sorted(self.implausible, key=lambda row: row["line"])):
+            lines = [row["line"] for row in self.implausible if row["problem"] == problem]
+            numbers = ", ".join(map(str, lines[:SHOWN])) + (", ..." if len(lines) > SHOWN else "")
+            print(f"{len(lines):,} of {self.lines:,} translations look {problem}: line {numbers}", file=sys.stderr)
+        if self.failures:
+            shown = " ".join(f"Line {row['line']}: {row['problem']}" for row in self.failures[:SHOWN])
+            raise GlossaError(
+                f"{len(self.failures):,} of {self.lines:,} lines could not be translated; the others were. {shown}"
+            )
+
+    def _write(self, row: dict) -> None:
+        if self.report is not None:
+            print(json.dumps(row, ensure_ascii=False), file=self.report)
+
+
+def _badness(row: dict) -> tuple[float, int]:
+    """Sorts the most improbable first, after those without a score: an empty translation has none."""
+    return row.get("token_score", -math.inf), row["line"]

@@ -1,0 +1,112 @@
+"""Text to the segments that are translated or copied, and back. It is saved with the model."""
+
+import re
+from collections.abc import Callable, Sequence, Set
+from typing import NamedTuple
+
+from .abbreviations_glossa import END_MARKS, MONTHS
+from .sentences_glossa import clean_text, split_text
+
+_EMOJI = "\u203c\u2049\u2139\u231a-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff"
+EMOJI = rf"[{_EMOJI}][{_EMOJI}\u200d\ufe0f\u20e3]*"
+# A bullet, or a number or letter with a period or parenthesis, at the start of a sentence.
+_LIST_MARK = re.compile(
+    r"(?:[-–—−*•·▪▫◦‣⁃●○■□◆◇★☆✓✔✗✘→➤►>+]|#{1,6}|[([]?(?:\d{1,3}(?:\.\d{1,3})*|[^\W\d_]|[ivxIVX]{2,5})[)\]]"
+    r"|(?:\d{1,3}(?:\.\d{1,3})*|[a-z가-힣]|[ivx]{2,5}|[IVX]{2,5})\.)(?:\s+|$)|[①-⑳⑴-⒇⒈-⒛]\s*|[（]\d{1,3}[）]\s*|\d{1,3}[、．](?!\d)\s*"
+)
+_LEADING = re.compile(rf"{EMOJI}\s*")
+_TRAILING = re.compile(rf"\s*{EMOJI}$")
+# An address, or a place for a value: {name}, {{name}}, %d, %(name)s, <tag>, &amp;
+ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"'«»“”]*[^\s<>\"'«»“”.,;:!?)\]]|[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+PLACEHOLDER = re.compile(
+    r"\{\{[^{}\n]{1,60}\}\}|\$?\{[^{}\n]{0,60}\}|%\([^()\n]{1,60}\)[a-z]|%(?:\d\$)?[sdfiu@](?![^\W\d_])"
+    r"|</?[a-zA-Z][^<>\n]{0,200}>|&(?:#\d+|[a-z]+);"
+)
+# Characters of scripts that write no spaces between sentences: Han, kana and their marks.
+_NO_SPACES = re.compile("[\u2e80-\u9fff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]")
+
+
+class Segment(NamedTuple):
+    """A part of a text.
+
+    Attributes:
+        text: A sentence, or a part of one.
+        space: The white space after it.
+        copied: Whether it is no text to translate: a list mark, an address, or without letters.
+    """
+
+    text: str
+    space: str
+    copied: bool = False
+
+
+def segment_text(
+    text: str,
+    split: bool = True,
+    fits: Callable[[str], bool] | None = None,
+    abbreviations: Set[str] = frozenset(),
+) -> list[Segment]:
+    """The segments of `text`, at least one.
+
+    Args:
+        text: Any text.
+        split: Whether it is split into sentences, and sentences that do not fit are cut; else it is one segment.
+        fits: Whether a sentence is short enough for the model.
+        abbreviations: Those that the model has learned.
+    """
+    pieces, between = split_text(text, fits, abbreviations) if split else ([text], [""])
+    return [part for piece, space in zip(pieces, between, strict=True) for part in _without_marks(piece, space)]
+
+
+def is_copied(text: str) -> bool:
+    """Whether `text` is no text to translate: without letters, an address, or a place for a value."""
+    rest = PLACEHOLDER.sub("", ADDRESS.sub("", text))
+    return bool(clean_text(text)) and not any(map(str.isalpha, rest))
+
+
+def _without_marks(text: str, space: str) -> list[Segment]:
+    """A sentence without what is copied before and after it."""
+    parts, start, end = [], 0, len(text)
+    if not text or is_copied(text):
+        return [Segment(text, space, bool(text))]
+    for pattern in (_LIST_MARK, _LEADING):
+        mark = pattern.match(text, start)
+        if mark is not None and re.split(r"\W", text[mark.end() :], maxsplit=1)[0] not in MONTHS:
+            body = mark[0].rstrip()
+            parts.append(Segment(body, mark[0][len(body) :], True))
+            start = mark.end()
+    mark = _TRAILING.search(text, max(start, end - 40))
+    if mark is not None:
+        end = mark.start()
+    if start == end and mark is None:
+        return [*parts[:-1], parts[-1]._replace(space=parts[-1].space + space)]
+    gap = mark[0][: len(mark[0]) - len(mark[0].lstrip())] if mark is not None else space
+    if start < end:
+        parts.append(Segment(text[start:end], gap, is_copied(text[start:end])))
+    if mark is not None:
+        parts.append(Segment(mark[0].lstrip(), space, True))
+    return parts
+
+
+def join_segments(segments: Sequence[Segment], texts: Sequence[str]) -> str:
+    """The translations `texts` of `segments` with the white space between that their script needs.
+
+    The source's is kept, with these exceptions: where the source has no space between two sentences, a target that is
+    not Chinese or Japanese gets one, and where it has one, a Chinese or Japanese target does without.
+    """
+    joined = ""
+    for index, (segment, text) in enumerate(zip(segments, texts, strict=True)):
+        following = texts[index + 1] if index + 1 < len(texts) else ""
+        space = segment.space
+        if text and following and not segment.copied and not segments[index + 1].copied:
+            solid = _NO_SPACES.match(text[-1]) and _NO_SPACES.match(following)
+            last = segment.text[-1:]
+            if space == " " and solid:
+                space = ""
+            elif not space and not solid and (last in END_MARKS or _NO_SPACES.match(last)):
+                space = " "
+        joined += text + space
+    return joined
+
+
+__all__ = ["Segment", "is_copied", "join_segments", "segment_text"]

@@ -1,0 +1,86 @@
+"""Text to segments and back: list marks, what is copied, and the white space that a target's script needs."""
+
+import pytest
+
+from glossa.segments_glossa import Segment, is_copied, join_segments, segment_text
+
+
+def upper(text):
+    """`text` with its segments translated to upper case."""
+    segments = segment_text(text)
+    return join_segments(segments, [part.text if part.copied else part.text.upper() for part in segments])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1. We go home.", "1. WE GO HOME."),
+        ("2) we", "2) WE"),
+        ("- we\n* go\n  • home", "- WE\n* GO\n  • HOME"),
+        ("(a) we", "(a) WE"),
+        ("a) we", "a) WE"),
+        ("2.1. We go.", "2.1. WE GO."),
+        ("iv. we go", "iv. WE GO"),
+        ("1. Open it. 2. Close it.", "1. OPEN IT. 2. CLOSE IT."),
+        ("3.5 kg of it", "3.5 KG OF IT"),
+        ("J. Smith came.", "J. SMITH CAME."),
+        ("Nice! 😀 We go. 👍🏽", "NICE! 😀 WE GO. 👍🏽"),
+        ("We go.\tWe stay.", "WE GO.\tWE STAY."),
+        ("We go.\u2028We stay.", "WE GO.\u2028WE STAY."),
+        ("a-b c", "A-B C"),
+    ],
+)
+def test_marks_are_copied_and_the_rest_translated(text, expected):
+    assert upper(text) == expected
+
+
+def test_a_list_mark_is_no_part_of_a_date():
+    assert segment_text("3. Mai") == [Segment("3. Mai", "")]
+    assert segment_text("3. Mayonnaise") == [Segment("3.", " ", True), Segment("Mayonnaise", "")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["42", "...", "😀", "👩‍👩‍👧", "https://example.org/a?b=c", "www.example.org.", "12:30", "+49 (0)30 123-456", "99%",
+     "© 2024", "a@b.example", "1.", "-", "•", "a)", "(c)", "{name}", "{{ x }}: %d", "<br/>", "&nbsp;", "１２"],
+)  # fmt: skip
+def test_text_without_words_is_copied(text):
+    assert all(part.copied for part in segment_text(text))
+    assert "".join(part.text + part.space for part in segment_text(text)) == text
+
+
+@pytest.mark.parametrize("text", ["42 a", "12:30 Uhr", "好", "a@b", "% d", "x < y > z", "I"])
+def test_text_with_words_is_not(text):
+    assert not is_copied(text)
+
+
+def test_blank_text_is_one_blank_segment():
+    assert segment_text("") == segment_text(" \n") == [Segment("", "")]
+
+
+@pytest.mark.parametrize(
+    ("text", "translations", "expected"),
+    [
+        ("我看见。他走了。", ["Je vois.", "Il part."], "Je vois. Il part."),
+        ("I see。We go。", ["Je vois.", "Nous allons."], "Je vois. Nous allons."),
+        ("我看见。他走了。", ["見ます。", "行きます。"], "見ます。行きます。"),
+        ("I see. He goes.", ["我看见。", "他走了。"], "我看见。他走了。"),
+        ("I see.\nHe goes.", ["我看见。", "他走了。"], "我看见。\n他走了。"),
+        ("I see. He goes.", ["Je vois.", "Il part."], "Je vois. Il part."),
+        ("I see. He goes.", ["", "Il part."], " Il part."),
+    ],
+)
+def test_the_space_between_sentences_is_that_of_the_target(text, translations, expected):
+    assert join_segments(segment_text(text), translations) == expected
+
+
+def test_a_word_that_is_cut_is_joined_without_a_space():
+    segments = segment_text("x" * 30, fits=lambda piece: len(piece) <= 20)
+    assert join_segments(segments, ["yy", "zz"]) == "yyzz"
+
+
+def test_without_splitting_only_marks_are_taken_off():
+    assert segment_text("1. We go. We stay.", split=False) == [
+        Segment("1.", " ", True),
+        Segment("We go. We stay.", ""),
+    ]
