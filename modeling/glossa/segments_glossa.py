@@ -26,6 +26,11 @@ PLACEHOLDER = re.compile(
 _NO_SPACES = re.compile("[\u2e80-\u9fff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]")
 
 
+_CLAUSE_MARKS = dict(
+    zip(",;:，；：、،؛", "，；：,;:,,;", strict=True)
+)  # and what they are in the other kind of script
+
+
 class Segment(NamedTuple):
     """A part of a text.
 
@@ -91,8 +96,10 @@ def _without_marks(text: str, space: str) -> list[Segment]:
 def join_segments(segments: Sequence[Segment], texts: Sequence[str]) -> str:
     """The translations `texts` of `segments` with the white space between that their script needs.
 
-    The source's is kept, with these exceptions: where the source has no space between two sentences, a target that is
-    not Chinese or Japanese gets one, and where it has one, a Chinese or Japanese target does without.
+    A part of a sentence that is translated with a period gets the mark of the source instead.
+
+    The source's space is kept, with these exceptions: where the source has no space between two sentences, a target
+    that is not Chinese or Japanese gets one, and where it has one, a Chinese or Japanese target does without.
     """
     joined = ""
     for index, (segment, text) in enumerate(zip(segments, texts, strict=True)):
@@ -101,12 +108,25 @@ def join_segments(segments: Sequence[Segment], texts: Sequence[str]) -> str:
         if text and following and not segment.copied and not segments[index + 1].copied:
             solid = _NO_SPACES.match(text[-1]) and _NO_SPACES.match(following)
             last = segment.text[-1:]
+            if not set(space) - set(" \u00a0\u202f"):
+                text = _continued(segment.text, text)
             if space == " " and solid:
                 space = ""
             elif not space and not solid and (last in END_MARKS or _NO_SPACES.match(last)):
                 space = " "
         joined += text + space
     return joined
+
+
+def _continued(source: str, text: str) -> str:
+    """`text`, the translation of `source`, without its period if `source` is cut from a longer sentence."""
+    last = source[-1:]
+    if not (last.isalnum() or last in _CLAUSE_MARKS) or text[-1:] not in (".", "。") or text[-2:-1] in ("", "."):
+        return text
+    wide = bool(_NO_SPACES.match(text[-1]))
+    if last.isalnum():
+        return text[:-1]
+    return text[:-1] + (last if wide == bool(_NO_SPACES.match(last)) else _CLAUSE_MARKS[last])
 
 
 __all__ = ["Segment", "is_copied", "join_segments", "segment_text"]

@@ -74,6 +74,24 @@ def test_the_space_between_sentences_is_that_of_the_target(text, translations, e
     assert join_segments(segment_text(text), translations) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "translations", "expected"),
+    [
+        ("one two three, four five", ["Un.", "Deux."], "Un, Deux."),
+        ("one two three four five", ["Un.", "Deux."], "Un Deux."),
+        ("one two three, four five", ["Un...", "Deux."], "Un... Deux."),
+        ("one two three, four five", ["一。", "二。"], "一，二。"),
+        ("一二三四五六七八，一二三四五六七八", ["Un.", "Deux."], "Un, Deux."),
+        ("one two.\nfour", ["Un.", "Deux."], "Un.\nDeux."),
+        ("one two\nfour", ["Un.", "Deux."], "Un.\nDeux."),
+        ("one two! Four", ["Un.", "Deux."], "Un. Deux."),
+    ],
+)
+def test_a_cut_sentence_has_no_period_inside(text, translations, expected):
+    segments = segment_text(text, fits=lambda piece: len(piece) <= 15)
+    assert join_segments(segments, translations) == expected
+
+
 def test_a_word_that_is_cut_is_joined_without_a_space():
     segments = segment_text("x" * 30, fits=lambda piece: len(piece) <= 20)
     assert join_segments(segments, ["yy", "zz"]) == "yyzz"
