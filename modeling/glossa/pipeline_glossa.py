@@ -222,8 +222,12 @@ class TranslationPipeline(Pipeline):
 def fits(tokenizer, limit: int, text: str) -> bool:
     """Whether `text` has at most `limit` tokens after the cleaning used in training."""
     text = clean_text(text)
-    # No vocabulary has more tokens for a text than the text has bytes, beside three special tokens.
-    return len(text.encode()) + 3 <= limit or len(tokenizer(text, verbose=False)["input_ids"]) <= limit
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    normalizer = None if backend is None else backend.normalizer
+    normal = text if normalizer is None else normalizer.normalize_str(text)  # which may be several times as long
+    normal = normal.replace(" ", "\u2581")  # three bytes in some vocabularies
+    # No vocabulary has more tokens for a text than the text has bytes, beside three special tokens and a space.
+    return len(normal.encode()) + 6 <= limit or len(tokenizer(text, verbose=False)["input_ids"]) <= limit
 
 
 def encode_texts(tokenizer, texts: Sequence[str]) -> list[list[int]]:

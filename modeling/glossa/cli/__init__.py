@@ -14,6 +14,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from difflib import get_close_matches
+from io import TextIOWrapper
 from pathlib import Path
 
 from .. import __version__
@@ -75,6 +76,9 @@ def run(main: Callable[[list[str]], None], arguments: list[str] | None = None) -
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in arguments
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # whatever the console's encoding, text is UTF-8, as in files
+            stream.reconfigure(encoding="utf-8", errors=stream.errors)
     # Of several processes, which launchers number, one reports; the others warn, as the Trainer's do.
     level = logging.INFO if os.environ.get("RANK", "0") == "0" else logging.WARNING
     logging.basicConfig(level=level, format="%(message)s", handlers=[_AboveBars(sys.stderr)])

@@ -20,7 +20,11 @@ translations count too. Lines without words, such as 42, and list marks are copi
 
 import argparse
 import contextlib
+import logging
+import os
+import signal
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -29,6 +33,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from ..errors import GlossaError
+from ..inference.inputs import START, check_input
 from ..inference.loading import (
     check_name,
     choose_language,
@@ -45,6 +50,8 @@ if TYPE_CHECKING:
     from ..inference.shards import Translate
     from ..inference.translator import Translation, Translator
 
+logger = logging.getLogger(__name__)
+
 UNDECODABLE = "surrogateescape"  # bytes that are not UTF-8 come out as they came in
 
 
@@ -54,6 +61,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--engine", choices=("torch", "ctranslate2"), default="torch", help="default: torch")
     parser.add_argument("--input", help="text file to translate (default: standard input)")
     parser.add_argument("--output", help="file to write (default: standard output)")
+    parser.add_argument("--format", choices=("lines",), help="translate a document line by line, as if it were text")
     meaning = "code or name of the language to translate into, for a model of several"
     parser.add_argument("--target_language", metavar="CODE", help=meaning)
     parser.add_argument("--num_beams", type=whole(1), help="beams; 1 is greedy (default: the model's own)")
@@ -91,6 +99,7 @@ def main(argv: list[str]) -> None:
         )
     if arguments.report_all and not arguments.report:
         raise GlossaError("--report_all needs a file for the lines and their scores: give --report too.")
+    check_start(arguments)
     if arguments.workers is not None:
         translate_file(arguments)
     else:
@@ -106,6 +115,41 @@ def check_files(arguments: argparse.Namespace) -> None:
             raise GlossaError(f"--{second} is the file of --{first}, {path}. Give another one.")
 
 
+def check_start(arguments: argparse.Namespace) -> None:
+    """Raise `GlossaError` for an input that is UTF-16 or a document; standard input with a document is a warning."""
+    if arguments.input:
+        with open_file(arguments.input, "rb") as file:
+            check_input(
+                arguments.input, file.read(START) if Path(arguments.input).is_file() else b"", arguments.format
+            )
+        return
+    peek = getattr(sys.stdin.buffer, "peek", None)
+    start = b"" if peek is None or sys.stdin.isatty() else peek(START)
+    if (kind := check_input("", start, False)) and not arguments.format:
+        logger.warning(
+            "Standard input looks like a %s file. Its lines are translated as text, and its structure is lost.", kind
+        )
+
+
+@contextlib.contextmanager
+def ended_by_interrupt(target: TextIO) -> Iterator[None]:
+    """Ctrl-C writes what is translated and ends the process: an exception could reach it inside of the model."""
+
+    def end(number: int, frame: object) -> None:
+        with contextlib.suppress(RuntimeError, OSError):  # it may have come while `target` was being written
+            target.flush()
+        os._exit(130)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def translate_lines(arguments: argparse.Namespace) -> None:
     """Translate in this process, in the order of the lines, until the input ends."""
     with contextlib.ExitStack() as files:
@@ -113,10 +157,11 @@ def translate_lines(arguments: argparse.Namespace) -> None:
         target = files.enter_context(open_file(arguments.output, "w")) if arguments.output else sys.stdout
         report = files.enter_context(open_report(arguments.report)) if arguments.report else None
         if not arguments.output:
-            sys.stdout.reconfigure(errors=UNDECODABLE)  # type: ignore[union-attr]
+            sys.stdout.reconfigure(encoding="utf-8", errors=UNDECODABLE)  # type: ignore[union-attr]
 
         from tqdm.auto import tqdm
 
+        files.enter_context(ended_by_interrupt(target))
         translator = build_translator(arguments)
         # At a terminal every line is answered at once; otherwise many lines make full batches.
         typed = sys.stdin.isatty() and not arguments.input

@@ -206,7 +206,7 @@ class Translator:
         except UnicodeEncodeError as error:
             # Bytes that are not UTF-8 are half surrogate pairs in text that was read with "surrogateescape".
             byte = f"byte 0x{ord(text[error.start]) & 0xFF:02x} at column {error.start + 1}"
-            return [Segment("", "")], f"not UTF-8 ({byte}). Convert the file: iconv -f LATIN1 -t UTF-8."
+            return [Segment("", "")], f"not UTF-8 ({byte}). Convert the file: iconv -f WINDOWS-1252 -t UTF-8."
         limit = self.tokenizer.model_max_length
         trained = min(limit, self.engine.trained_length or limit)
         segments = segment_text(
