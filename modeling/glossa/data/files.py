@@ -139,15 +139,8 @@ def _decode(line: bytes) -> tuple[str, str]:
 
 
 def _check_start(path: Path, line: bytes) -> None:
-<<<<<<< HEAD
-    start = line[:4096]
-    if line.startswith((b"\xff\xfe", b"\xfe\xff")) or start.count(0) > max(1, len(start) // 8):
-        name = _wide_encoding(start)
+    if name := wide_encoding(line):
         raise wrong_encoding(path, 1, f"this looks like {name}", name)
-=======
-    if guess := wide_encoding(line):
-        raise wrong_encoding(path, 1, "this looks like UTF-16", guess)
->>>>>>> 347ad26 (Segments: a part of a sentence has no period inside the joined translation)
     if not line.endswith(b"\n") and b"\r" in line.rstrip(b"\r"):
         raise GlossaError(
             f"{path}, line 1: lines end with CR alone, as on old Macs. Only LF and CRLF are read; convert it: "
@@ -155,27 +148,22 @@ def _check_start(path: Path, line: bytes) -> None:
         )
 
 
-<<<<<<< HEAD
-def _wide_encoding(start: bytes) -> str:
-    """The encoding of text that has two or four bytes for a character; without byte order mark, by where zeros are."""
+def wide_encoding(start: bytes) -> str:
+    """The name for `iconv` if the first bytes of a file have two or four bytes for each character; else "".
+
+    Without byte order mark, it is known by where the zeros are.
+    """
+    start = start[:4096]
     for mark, name in ((b"\xff\xfe\0\0", "UTF-32"), (b"\0\0\xfe\xff", "UTF-32"), (b"\xff\xfe", "UTF-16")):
         if start.startswith(mark):
             return name
     if start.startswith(b"\xfe\xff"):
         return "UTF-16"
-    even, odd = start[::2].count(0), start[1::2].count(0)
-    width = "32" if min(even, odd) > len(start) // 5 else "16"
-    return f"UTF-{width}{'BE' if even > odd or start.startswith(chr(0).encode()) else 'LE'}"
-=======
-def wide_encoding(start: bytes) -> str:
-    """The name for `iconv` if the first bytes of a file are UTF-16, with or without byte order mark; else ""."""
-    start = start[:4096]
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "UTF-16"
     if start.count(0) <= max(1, len(start) // 8):
         return ""
-    return "UTF-16LE" if start[1::2].count(0) >= start[::2].count(0) else "UTF-16BE"
->>>>>>> 347ad26 (Segments: a part of a sentence has no period inside the joined translation)
+    even, odd = start[::2].count(0), start[1::2].count(0)
+    width = "32" if min(even, odd) > len(start) // 5 else "16"
+    return f"UTF-{width}{'BE' if even > odd or start[:1] == bytes(1) else 'LE'}"
 
 
 def wrong_encoding(path: Path, line: int, what: str, guess: str) -> GlossaError:

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from ..data.files import looks_like_utf16, wrong_encoding
+from ..data.files import wide_encoding, wrong_encoding
 from ..errors import GlossaError
 
 START = 4096  # bytes that are looked at
@@ -49,7 +49,7 @@ def name_document(name: str, start: bytes) -> str:
 
 def check_input(name: str, start: bytes, lines: bool) -> str:
     """Raise `GlossaError` if a file is UTF-16, or a document and `lines` is not set; returns the kind of document."""
-    if guess := looks_like_utf16(start):
+    if guess := wide_encoding(start):
         if name:
             raise wrong_encoding(Path(name), 1, "this looks like UTF-16", guess)
         raise GlossaError(
