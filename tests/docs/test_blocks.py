@@ -57,8 +57,6 @@ def space(prepared, tmp_path):
     own = Workspace(tmp_path, prepared.binaries, prepared.bare, prepared.hub)
     shutil.copytree(prepared.work, own.work)
     shutil.copytree(prepared.clone, own.clone, symlinks=True)
-    for path in own.work.iterdir():
-        (own.clone / path.name).symlink_to(path)
     return own
 
 

@@ -15,6 +15,7 @@ import pyarrow.parquet
 from blocks import ROOT, SMALL
 
 from glossa.configuration_glossa import PUBLISHED_2017
+from glossa.data.embedded.corpus import embedded_corpus
 
 NOUNS = {"Hund": "dog", "Baum": "tree", "Tisch": "table", "Mann": "man", "Vogel": "bird", "Stuhl": "chair"}
 WORDS = {"groß": "big", "klein": "small", "alt": "old", "schön": "beautiful", "grün": "green", "neu": "new"}
@@ -61,6 +62,13 @@ def write_files(folder):
         shutil.copy(folder / f"train.{code}", folder / f"news.{code}")
     mine = "".join(f"{row[1]}\t{row[2]}\n" for row in rows[40:60])
     (folder / "mine.tsv").write_text(mine, encoding="utf-8")
+    (folder / "multi30k").mkdir()
+    corpus = embedded_corpus()
+    for split, name, count in (("train", "train", 3000), ("validation", "val", 20), ("test", "test_2016_flickr", 20)):
+        pairs = [pair["translation"] for pair in corpus[split].select(range(count))]
+        for code in ("en", "fr"):
+            with gzip.open(folder / "multi30k" / f"{name}.{code}.gz", "wt", encoding="utf-8") as file:
+                file.write("".join(f"{pair[code]}\n" for pair in pairs))
     recipe = {"source_language": "de", "target_language": "en", "data_path": ["train.de", "train.en"],
               "validation_path": ["val.de", "val.en"], "test_path": ["test.de", "test.en"]}  # fmt: skip
     (folder / "my-recipe.yaml").write_text(json.dumps(recipe), encoding="utf-8")
@@ -115,6 +123,9 @@ class Workspace:
             return ""
         if command.startswith("glossa demo"):
             return self._demo(command)
+        for path in self.work.iterdir():
+            if not (self.clone / path.name).exists():
+                (self.clone / path.name).symlink_to(path)
         in_clone = ("accelerate", "python -m benchmarks", "python scripts", "torchrun", "pip", "python -m venv")
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", command],
