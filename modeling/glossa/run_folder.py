@@ -109,7 +109,7 @@ class RunFolder:
     def recipe(self) -> dict:
         """Every setting of the run."""
         file = self.path / RECIPE
-        return _parsed(file, yaml.safe_load, dict) if file.is_file() else {}
+        return read_file(file, yaml.safe_load, dict) if file.is_file() else {}
 
     @property
     def versions(self) -> dict[str, str]:
@@ -137,7 +137,7 @@ class RunFolder:
         file = self.held_out_file(split)
         if not file.is_file():
             raise GlossaError(f"{self.path} keeps no {split} pairs ({file} is missing). Give pairs with --data_path.")
-        rows = _parsed(file, lambda text: [json.loads(line) for line in text.split("\n") if line], list)
+        rows = read_file(file, lambda text: [json.loads(line) for line in text.split("\n") if line], list)
         if not all(isinstance(row, dict) and all(isinstance(row.get(s), str) for s in SIDES) for row in rows):
             raise GlossaError(f"{file} is damaged: a line has no source and target. {RESTORE}")
         own = [row for row in rows if language is None or row.get("language", language) == language]
@@ -179,7 +179,10 @@ class RunFolder:
     @property
     def history(self) -> list[dict]:
         """The training log; empty while the run is not finished."""
-        return self._read_json(HISTORY, [])
+        history = self._read_json(HISTORY, [])
+        if not all(isinstance(entry, dict) and _are_numbers(entry) for entry in history):
+            raise GlossaError(f"{self.path / HISTORY} is damaged: an entry is not one of numbers. {RESTORE}")
+        return history
 
     @property
     def curves(self) -> Path:
@@ -221,7 +224,13 @@ class RunFolder:
 
     def _read_json(self, name: str, missing: Any) -> Any:
         file = self.path / name
-        return _parsed(file, json.loads, type(missing)) if file.is_file() else missing
+        return read_file(file, json.loads, type(missing)) if file.is_file() else missing
+
+
+def _are_numbers(entry: dict) -> bool:
+    """Whether step and scores of an entry of the log are numbers."""
+    scores = [value for name, value in entry.items() if "loss" in name or "bleu" in name or "chrf" in name]
+    return all(isinstance(value, int | float) for value in (entry.get("step", 0), *scores))
 
 
 def _write(file: Path, text: str) -> None:
@@ -231,7 +240,7 @@ def _write(file: Path, text: str) -> None:
     os.replace(partial, file)
 
 
-def _parsed(file: Path, parse: Callable[[str], Any], kind: Any) -> Any:
+def read_file(file: Path, parse: Callable[[str], Any], kind: Any) -> Any:
     """What `parse` makes of a file. Raises `GlossaError` if it is damaged."""
     try:
         value = parse(file.read_text(encoding="utf-8"))
@@ -271,7 +280,7 @@ def _changed(checkpoint: Path) -> set[str]:
     if not file.is_file():  # of an earlier version, or killed before they were written
         return set()
     try:
-        sums = _parsed(file, json.loads, dict)
+        sums = read_file(file, json.loads, dict)
     except GlossaError:
         return {CHECKSUMS}
     return {name for name, sum_ in sums.items() if (own := checkpoint / name).is_file() and _checksum(own) != sum_}

@@ -50,8 +50,8 @@ class Block:
         """The text after the replacements of the marker."""
         text = self.text
         for line in self.marker:
-            old, arrow, new = line.partition(" => ")
-            if arrow:
+            if change := re.fullmatch(r"(.+?) =>(?: (.*))?", line):
+                old, new = change[1], change[2] or ""
                 assert old in text, f"{self}: the marker replaces {old!r}, which is not in the block"
                 text = text.replace(old, new)
         return text

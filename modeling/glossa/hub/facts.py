@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -9,12 +11,13 @@ from typing import Any
 from huggingface_hub import EvalResult, HfApi
 from huggingface_hub.errors import HFValidationError
 from huggingface_hub.utils import validate_repo_id
+from jinja2 import TemplateError
 from sacrebleu.metrics import CHRF
 
 from ..data.languages import direction
 from ..errors import GlossaError, http_errors
 from ..evaluation.scoring import METRICS, NORMALIZED, REFERENCES, distinct
-from ..run_folder import RunFolder, table_cell
+from ..run_folder import RunFolder, read_file, table_cell
 
 OWN_DATA = {"embedded": "the corpus embedded in Glossa", "files": "local files", "folder": "a local folder"}
 OWN_DATA |= {"anki": "Anki's sentence pairs (manythings.org/anki, from Tatoeba)", "sources": "several corpora"}
@@ -25,6 +28,19 @@ EXAMPLES = 3  # number of widget examples, of good samples and of bad samples
 EVALUATIONS = 20  # maximum rows in the validation table
 
 
+@contextmanager
+def naming_damage(folder: Path) -> Iterator[None]:
+    """Say that the files of `folder` are damaged where a fact in them is not what Glossa writes."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, TemplateError) as error:
+        text = " ".join(str(error).split())[:200]
+        raise GlossaError(
+            f"{folder}: the metrics, the log, the data report or the samples are damaged ({type(error).__name__}: "
+            f"{text}). Restore them from a copy."
+        ) from error
+
+
 class Run:
     """Facts from the folder of a run, for the card template. Facts that the folder lacks are None or empty."""
 
@@ -33,7 +49,7 @@ class Run:
         config = self.model / "config.json"
         if not config.is_file():
             raise GlossaError(f"{self.model} is not a model folder: it has no config.json. Give a finished run.")
-        self.config = json.loads(config.read_text(encoding="utf-8"))
+        self.config = read_file(config, json.loads, dict)
         self.metrics, self.versions, self.report = self.run.metrics, self.run.versions, self.run.data_report
         self.history, self.recipe = self.run.history, self.run.recipe
         self.has_curves = self.run.curves.is_file()

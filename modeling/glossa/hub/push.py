@@ -25,7 +25,7 @@ from ..inference.loading import load_model, load_tokenizer
 from ..run_folder import RunFolder
 from .card import build_card
 from .changes import changes, look, operations, refuse_public
-from .facts import Run
+from .facts import Run, naming_damage
 
 logger = logging.getLogger(__name__)
 
@@ -69,13 +69,14 @@ def stage(
     for file in load_tokenizer(str(model)).save_pretrained(folder):
         if (model / Path(file).name).is_file():  # a tokenizer saved again records the folder it was loaded from
             shutil.copyfile(model / Path(file).name, file)
-    facts = Run(run, model)
-    samples = facts.may_show_samples(publish_samples)
-    for measured in RunFolder(run).published(samples):
-        shutil.copyfile(measured, folder / measured.name)
-    if handler:
-        shutil.copyfile(EXTRAS / "handler.py", folder / "handler.py")
-    build_card(run, repo_id, license, model, samples).save(folder / "README.md")
+    with naming_damage(run):
+        facts = Run(run, model)
+        samples = facts.may_show_samples(publish_samples)
+        for measured in RunFolder(run).published(samples):
+            shutil.copyfile(measured, folder / measured.name)
+        if handler:
+            shutil.copyfile(EXTRAS / "handler.py", folder / "handler.py")
+        build_card(run, repo_id, license, model, samples).save(folder / "README.md")
     left_out = [] if license else ["The card names no license. --license names one."]
     if not samples and (facts.samples or facts.sources()):
         left_out.append(
