@@ -6,6 +6,9 @@ import os
 import pytest
 from datasets import Dataset, DatasetDict
 
+from glossa.data.arguments import DataArguments
+from glossa.data.downloads import local_paths
+from glossa.data.paths import masked
 from glossa.errors import GlossaError
 from glossa.run_folder import RunFolder, checkpoint_step, find_damage, table_cell, write_checksums
 
@@ -159,3 +162,33 @@ def test_checksums_see_one_flipped_bit(tmp_path):
     assert "a.bin" not in before and "b.bin" not in before
     (tmp_path / "part/b.bin").write_bytes(bytes(999) + b"\x01")
     assert find_damage(tmp_path) == f"{before}, part/b.bin is not as it was saved"
+
+
+def test_passwords_and_keys_of_urls_are_not_written(tmp_path):
+    secret = "https://me:pa55@example.com/a.tsv?token=abc&download=1"
+    recipe = {"data_path": [secret], "sources": [{"data_path": [secret], "exclude": "https://h/x?sig=abc"}], "seed": 1}
+    run = RunFolder(tmp_path / "run")
+    run.write_setup(recipe, {"examples": {"empty": [{"file": secret}]}}, DatasetDict())
+    run.write_data_report({"malformed_rows": [{"file": secret}]})
+    shown = "https://***@example.com/a.tsv?token=***&download=1"
+    assert run.recipe == {
+        "data_path": [shown], "sources": [{"data_path": [shown], "exclude": "https://h/x?sig=***"}], "seed": 1,
+    }  # fmt: skip
+    text = "".join(path.read_text() for path in run.path.iterdir())
+    assert not [word for word in ("me:", "pa55", "abc") if word in text] and text.count(shown) == 4
+    with pytest.raises(GlossaError, match=r"without its password or key\. Give the whole address"):
+        local_paths(run.recipe["data_path"], DataArguments())
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a.tsv", "a.tsv"), ("https://h/a?download=1", "https://h/a?download=1"),
+        ("me@home: x?token=1", "me@home: x?token=1"),
+        ("at https://u:p@h:80/x, or", "at https://***@h:80/x, or"), ("https://token@h/a#b", "https://***@h/a#b"),
+        ("s3://h/a?X-Amz-Signature=1&v=2", "s3://h/a?X-Amz-Signature=***&v=2"), ("opus:Books/v1", "opus:Books/v1"),
+        ("https://h/a?x=0123456789012345678901234", "https://h/a?x=***"), ("http://[::1", "http://[::1"),
+    ],
+)  # fmt: skip
+def test_what_is_secret_in_a_url(text, shown):
+    assert masked(text) == shown

@@ -18,6 +18,7 @@ from datasets import Dataset, DatasetDict
 from filelock import FileLock, Timeout
 from safetensors import SafetensorError, safe_open
 
+from .data.paths import masked
 from .errors import GlossaError
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "evaluate", "sacrebleu")
@@ -93,12 +94,13 @@ class RunFolder:
         """Write all settings, the versions of the libraries, the data report and the held-out splits of `pairs`."""
         self.path.mkdir(parents=True, exist_ok=True)
         (self.path / METRICS).unlink(missing_ok=True)  # of a run that is being continued; they say that it is finished
-        _write(self.path / RECIPE, yaml.safe_dump(recipe, allow_unicode=True))
+        # Others may read the folder, and a recipe is sent to others.
+        _write(self.path / RECIPE, yaml.safe_dump(without_secrets(recipe), allow_unicode=True))
         versions = {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES}
         self._write_json(VERSIONS, versions)
         # A path such as data/pairs looks like a name on the Hub, so whether it was one is known only now.
         local = [name for name in ("dataset", "init_from") if recipe.get(name) and Path(recipe[name]).exists()]
-        self._write_json(DATA_REPORT, report | ({"local": local} if local else {}))
+        self._write_json(DATA_REPORT, without_secrets(report | ({"local": local} if local else {})))
         for split in ("validation", "test"):
             if split in pairs:
                 lines = (json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in pairs[split])
@@ -123,7 +125,7 @@ class RunFolder:
 
     def write_data_report(self, report: dict) -> None:
         """Replace the counts of the data report by the final ones."""
-        self._write_json(DATA_REPORT, self.data_report | report)
+        self._write_json(DATA_REPORT, without_secrets(self.data_report | report))
 
     def held_out_file(self, split: str) -> Path:
         """Where the `validation` or `test` pairs are kept: JSON Lines of `source` and `target`."""
@@ -249,6 +251,15 @@ def read_file(file: Path, parse: Callable[[str], Any], kind: Any) -> Any:
     if not isinstance(value, kind):
         raise GlossaError(f"{file} is damaged: it holds no {NAMES[kind]}. {RESTORE}")
     return value
+
+
+def without_secrets(value: Any) -> Any:
+    """`value` with all URLs in it without users, passwords and keys."""
+    if isinstance(value, dict):
+        return {key: without_secrets(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [without_secrets(item) for item in value]
+    return masked(value) if isinstance(value, str) else value
 
 
 def find_damage(checkpoint: Path) -> str:

@@ -1,12 +1,14 @@
 """The page on this machine: `glossa demo` for a model folder that was never staged for a Space."""
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
 import time
 
 import pytest
+import yaml
 
 from glossa.cli import demo
 from glossa.errors import GlossaError
@@ -41,10 +43,18 @@ def app():
 
 def test_a_run_has_its_languages_and_examples(app, tiny_run):
     page = demo.build_page(app, str(tiny_run))
-    assert page.direction == "English to French" and len(page.examples) == 5
+    assert page.direction == "English to French" and page.examples == [], "its data is a local file"
     translator = Translator(load_model(str(tiny_run)), load_tokenizer(str(tiny_run)), num_beams=2)
     assert page.run("a k.", 2, 1)[1] == translator.best(["a k."])[0]
     assert page.run("x" * 20_001, 2, 1)[3].startswith("inputs have 20,001 characters"), "the limits of the Space"
+
+
+def test_held_out_sentences_are_examples_only_if_everyone_can_read_the_data(app, tiny_run, tmp_path):
+    shutil.copytree(tiny_run, tmp_path / "run")
+    recipe = yaml.safe_load((tmp_path / "run/recipe.yaml").read_text())
+    for own, count in (({"dataset": "embedded", "data_path": []}, 5), ({"dataset": "files"}, 0)):
+        (tmp_path / "run/recipe.yaml").write_text(yaml.safe_dump(recipe | own))
+        assert len(demo.build_page(app, str(tmp_path / "run")).examples) == count
 
 
 def test_any_saved_model_will_do(app, tiny_run, tmp_path):

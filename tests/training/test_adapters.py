@@ -1,15 +1,18 @@
 """LoRA in a run: what is trained, what is saved, and resuming."""
 
 import json
+import shutil
 import sys
 
 import pytest
 import torch
 from peft import PeftModel
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from glossa.errors import GlossaError
 from glossa.inference.loading import load_model
+from glossa.run_folder import ADAPTER_WEIGHTS
+from glossa.training.adapters import Adapters
 from glossa.training.arguments import parse_settings
 from glossa.training.run import train
 
@@ -107,3 +110,33 @@ def test_peft_may_be_missing(tmp_path, settings, monkeypatch, documented):
     with pytest.raises(GlossaError, match=r"pip install glossa-mt\[adapters\]") as error:
         train(settings(tmp_path / "run", max_steps=1))
     documented("Settings", error.value)
+
+
+def test_a_resume_on_other_base_weights_is_refused(tmp_path, tiny_run, settings, documented):
+    """The file of `init_from` was exchanged between two starts, with weights of the same shapes."""
+    base = tmp_path / "base"
+    shutil.copytree(tiny_run, base)
+    train(settings(tmp_path / "run", init_from=base, max_steps=3))
+    changed = {name: weight * 1.01 for name, weight in weights(base).items()}
+    original = (base / "model.safetensors").read_bytes()
+    save_file(changed, base / "model.safetensors", {"format": "pt"})
+    again = {"init_from": base, "max_steps": 5, "resume_from_checkpoint": "true"}
+    with pytest.raises(GlossaError, match="checkpoint-3 cannot be continued: init_from has other weights") as error:
+        train(settings(tmp_path / "run", **again))
+    documented("Training", str(error.value))
+    (base / "model.safetensors").write_bytes(original)
+    train(settings(tmp_path / "run", **again))
+
+
+@pytest.mark.parametrize("change", ["missing", "another shape", "another name"])
+def test_adapters_that_do_not_fit_are_refused(tmp_path, tiny_run, change):
+    adapters = Adapters(load_model(str(tiny_run)), 2)
+    adapters.save_beside(tmp_path)
+    adapters.load(tmp_path)
+    found = load_file(tmp_path / ADAPTER_WEIGHTS)
+    name = sorted(found)[0]
+    weight = found.pop(name)
+    found |= {"another shape": {name: weight[:1]}, "another name": {f"{name}x": weight}}.get(change, {})
+    save_file(found, tmp_path / ADAPTER_WEIGHTS)
+    with pytest.raises(GlossaError, match=r"is not of this model and lora_rank: .*lora_"):
+        adapters.load(tmp_path)

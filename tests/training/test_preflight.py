@@ -3,7 +3,7 @@
 from collections import namedtuple
 
 import pytest
-from transformers import MarianConfig
+from transformers import M2M100Config, MarianConfig, NllbTokenizer
 from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 
 from glossa.errors import GlossaError
@@ -131,3 +131,23 @@ def test_a_model_of_other_languages_that_is_meant_so(tiny_run, tiny_settings, tm
     changes |= {"eval_strategy": "no", "load_best_model_at_end": False}
     train(parse_settings(tiny_settings(tmp_path / "run", **changes)))
     assert "which translates from en to fr; the data are en to de" in caplog.text
+
+
+def test_families_and_tokenizers_that_cannot_be_trained_are_refused_by_name(refused, tmp_path, tiny_run, monkeypatch):
+    """As the files of MarianMT and NLLB on the Hub: SentencePiece models, and a tokenizer with codes of languages."""
+    monkeypatch.chdir(tmp_path)
+    MarianConfig().save_pretrained("opus-mt")
+    for name, text in {"vocab.json": '{"</s>": 0, "<unk>": 1}', "source.spm": "", "target.spm": ""}.items():
+        (tmp_path / "opus-mt" / name).write_text(text)
+    (tmp_path / "opus-mt/tokenizer_config.json").write_text('{"tokenizer_class": "MarianTokenizer"}')
+    allowed = "Allowed are Glossa models, and models of the families marian, bart, pegasus, t5 with a fast tokenizer"
+    message = refused(init_from="opus-mt")
+    assert "opus-mt, a model of the family marian, whose tokenizer is not saved as tokenizer.json" in message
+    assert allowed in message
+    vocabulary = {token: number for number, token in enumerate(["<s>", "<pad>", "</s>", "<unk>", "▁a"])}
+    for config, problem in ((M2M100Config(), "which cannot be trained"), (MarianConfig(), "own names of languages")):
+        config.save_pretrained("nllb")
+        NllbTokenizer(vocab=vocabulary, merges=[]).save_pretrained("nllb")
+        message = refused(init_from="nllb")
+        assert f"nllb, a model of the family {config.model_type}, " in message and problem in message
+        assert allowed in message

@@ -11,7 +11,8 @@ from datasets import Dataset, DatasetDict
 from safetensors.torch import load_file
 
 from glossa.errors import GlossaError
-from glossa.run_folder import RunFolder, find_damage
+from glossa.run_folder import RunFolder, find_damage, without_secrets
+from glossa.training import resume
 from glossa.training import run as training_run
 from glossa.training.arguments import parse_settings
 from glossa.training.resume import _check_step, check_settings, fingerprints
@@ -362,3 +363,18 @@ def test_a_checkpoint_of_an_older_version_knows_no_time(tmp_path, tiny_settings)
         (checkpoint / "checksums.json").unlink()
     settings = tiny_settings(tmp_path / "run", max_steps=3, resume_from_checkpoint="true", **HOPELESS)
     assert RunFolder(train(parse_settings(settings))).metrics["steps"] == 3
+
+
+def test_a_run_from_an_address_with_a_key_is_continued_with_the_same_address():
+    """The recipe of the run has it without the key."""
+    entry = {
+        "name": "a",
+        "data_path": ["https://h/a.tsv?token=abc"],
+        "test_path": ["https://me:pw@h/t.tsv"],
+        "weight": 2.0,
+    }
+    saved = without_secrets({"sources": [entry]})
+    assert saved["sources"][0]["test_path"] == ["https://***@h/t.tsv"]
+    assert resume._fixed_part("sources", saved["sources"]) == resume._fixed_part("sources", [entry])
+    other = entry | {"test_path": ["https://me:pw@h/other.tsv"]}
+    assert resume._fixed_part("sources", saved["sources"]) != resume._fixed_part("sources", [other])

@@ -61,7 +61,8 @@ def build_page(app: "ModuleType", name: str) -> Any:
     model, tokenizer = load_model(name, "auto"), load_tokenizer(name)
     model.set_attn_implementation(app.EAGER["attn_implementation"])
     answer = app.EndpointHandler(translate=TranslationPipeline(model, tokenizer, device=model.device))
-    # The page stays on this machine, so held-out sentences of any run may be examples.
-    examples = Run(Path(name)).sources(5) if Path(name).is_dir() else []
+    # Whoever reaches the page can read them, and --host may let others in.
+    run = Run(Path(name)) if Path(name).is_dir() else None
+    examples = run.sources(5) if run and run.may_show_samples() else []
     source, target = load_languages(name)
     return app.Page(answer, direction(source, *(load_targets(name) or [target])), f"`{name}`", examples)

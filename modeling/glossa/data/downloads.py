@@ -18,7 +18,7 @@ from huggingface_hub.utils import hf_raise_for_status, http_stream_backoff, tqdm
 
 from ..errors import GlossaError, http_errors
 from .arguments import DataArguments
-from .paths import OPUS, is_remote, masked
+from .paths import MASK, OPUS, is_remote, masked
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +33,12 @@ def local_paths(given: Sequence[str], arguments: DataArguments) -> list[str]:
 
     Raises `GlossaError` if one cannot be downloaded.
     """
+    for path in given:
+        if is_remote(path) and MASK in path:
+            raise GlossaError(
+                f"{path} is the address of a recipe that Glossa wrote, without its password or key. Give the whole "
+                "address, on the command line or in a recipe of your own."
+            )
     languages = (arguments.source_language, arguments.target_language)
     return [str(download(_url(path, languages))) if is_remote(path) else path for path in given]
 

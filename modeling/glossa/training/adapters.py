@@ -4,12 +4,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
+import xxhash
+from safetensors import safe_open
+from safetensors.torch import save_file
 from torch import nn
 from transformers import PreTrainedModel
 
 from ..errors import GlossaError
 from ..run_folder import ADAPTER, ADAPTER_WEIGHTS
+
+BASE = "base"  # in the file of a checkpoint: the fingerprint of the weights that were adapted
 
 
 class Adapters:
@@ -34,6 +38,7 @@ class Adapters:
                 f"lora_rank is {rank}, which needs PEFT. Install it with `pip install glossa-mt[adapters]`."
             ) from error
         self.model = model
+        self.base = _fingerprint(model)
         names = [
             name for name, module in model.named_modules() if isinstance(module, nn.Linear) and ".layers." in name
         ]
@@ -54,11 +59,32 @@ class Adapters:
     def save_beside(self, checkpoint: Path) -> None:
         """Write the adapters' weights."""
         weights = {name: weight for name, weight in self.model.state_dict().items() if ".lora_" in name}
-        save_file(weights, checkpoint / ADAPTER_WEIGHTS)
+        save_file(weights, checkpoint / ADAPTER_WEIGHTS, {BASE: self.base})
 
     def load(self, checkpoint: Path) -> None:
-        """Set the adapters' weights to those of `checkpoint`."""
-        self.model.load_state_dict(load_file(checkpoint / ADAPTER_WEIGHTS), strict=False)
+        """Set the adapters' weights to those of `checkpoint`.
+
+        Raises `GlossaError` if they are of another model or rank, or were trained on other weights.
+        """
+        file = checkpoint / ADAPTER_WEIGHTS
+        with safe_open(file, framework="pt") as opened:
+            base = (opened.metadata() or {}).get(BASE, self.base)  # older versions kept none
+            weights = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+        own = {name: weight.shape for name, weight in self.model.state_dict().items() if ".lora_" in name}
+        found = {name: weight.shape for name, weight in weights.items()}
+        if found != own:
+            name = min(name for name in {*found, *own} if found.get(name) != own.get(name))
+            there, wanted = (tuple(shapes[name]) if name in shapes else "missing" for shapes in (found, own))
+            raise GlossaError(
+                f"{file} is not of this model and lora_rank: {name} is {there}, where {wanted} is expected. Continue "
+                "with the settings of the run, or start a new one."
+            )
+        if base != self.base:
+            raise GlossaError(
+                f"{checkpoint} cannot be continued: init_from has other weights than those that its adapters were "
+                f"trained on. Put the model back, or start a new run with --init_from {checkpoint}."
+            )
+        self.model.load_state_dict(weights, strict=False)  # the others are those of init_from
 
     def export(self, run: Path) -> None:
         """Save the adapters in PEFT's format, for `PeftModel.from_pretrained` with the model that was adapted."""
@@ -68,3 +94,12 @@ class Adapters:
         """Merge the adapters into the model's weights and remove them; the model is as it was built."""
         self.adapted.merge_and_unload()
         self.model.requires_grad_(True)
+
+
+def _fingerprint(model: PreTrainedModel) -> str:
+    """A hash of all weights."""
+    digest = xxhash.xxh3_128()
+    for name, weight in sorted(model.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(weight.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()

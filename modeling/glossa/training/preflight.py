@@ -18,7 +18,7 @@ from ..hub.push import check_account
 from ..inference.loading import load_config, load_languages, load_targets, load_tokenizer
 from ..modeling_glossa import GlossaForConditionalGeneration
 from .arguments import GlossaTrainingArguments, Settings
-from .reuse import reused_tokenizer, with_languages
+from .reuse import check_family, reused_tokenizer, with_languages
 from .sharding import check_sharding
 
 logger = logging.getLogger(__name__)
@@ -38,6 +38,7 @@ def check_before_data(settings: Settings) -> None:
         for language in target_languages(settings.data) or [settings.data.target_language]:
             bleu_tokenizer(language, settings.translator.bleu_tokenizer)
     if settings.translator.init_from:
+        check_family(settings.translator.init_from)
         _check_languages(settings.translator.init_from, settings)
     _check_positions(settings)
     model = _outline(settings)

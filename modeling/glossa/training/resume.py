@@ -19,6 +19,7 @@ from ..run_folder import (
     find_damage,
     stream_file,
     was_sharded,
+    without_secrets,
     write_checksums,
 )
 from . import catalog
@@ -242,7 +243,7 @@ def _fixed_part(name: str, value: Any) -> Any:
     if name == "exclude":
         return None
     if name == "sources" and value:
-        return [{key: own for key, own in entry.items() if key not in PLACES} for entry in value]
+        return [{key: without_secrets(own) for key, own in entry.items() if key not in PLACES} for entry in value]
     return value
 
 

@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 DROPOUT = ("dropout", "attention_dropout", "activation_dropout")  # may change where a run starts from a trained model
 MODEL = [field.name for field in fields(ModelArguments)]
+FAMILIES = ("marian", "bart", "pegasus", "t5")  # of transformers, besides Glossa
 VOCABULARY = {field.name for field in fields(TokenizerArguments)} - {"tokenizer", "bpe_dropout"}
 
 
@@ -57,6 +58,29 @@ def _settings_of(start: str) -> dict[str, Any]:
         chosen = asdict(TokenizerArguments()) | recipe
         found |= {name: chosen[name] for name in VOCABULARY}
     return found
+
+
+def check_family(start: str) -> None:
+    """Raise `GlossaError` if the model of `init_from`, or its tokenizer, is of a kind that cannot be trained."""
+    family = load_config(start).model_type
+    if family == "glossa":
+        return
+    try:
+        tokenizer = load_tokenizer(start)
+    except ImportError:  # it needs a library such as SentencePiece
+        tokenizer = None
+    problem = ""
+    if family not in FAMILIES:
+        problem = "which cannot be trained further here"
+    elif tokenizer is None or not tokenizer.is_fast:
+        problem = "whose tokenizer is not saved as tokenizer.json"
+    elif hasattr(tokenizer, "set_tgt_lang_special_tokens"):
+        problem = "whose tokenizer has its own names of languages"
+    if problem:
+        raise GlossaError(
+            f"init_from is {start}, a model of the family {family}, {problem}. Allowed are Glossa models, and models "
+            f"of the families {', '.join(FAMILIES)} with a fast tokenizer (tokenizer.json) for one pair of languages."
+        )
 
 
 def load_start(settings: Settings) -> PreTrainedModel:
