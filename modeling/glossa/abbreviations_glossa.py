@@ -68,36 +68,36 @@ OTHERS = _words(
     A.C A.D A.M Abb Abt Abw Adr Akt Alm Ant Apt Ariz Ausg Ausschl Av Avda Ave B.V Ber Bhf Bibl Bldg Blvd Bros Bt C C.F
     C.O.D C.P C.S C.V Cad Calif Chin Chr Cia Co Conn Corp Ctra Cía D.C Desc Desv Dim Dipl.-Ing Dipl.-Kfm Dir Dto Dtzd
     Dª EE Einh Emm Erf Esq Exc Excma Excmas Excmos Exec Exma Exmas Exmos F.f FF.CC Fla Folg Gb Gebr Geograph Ges Gesch
-    H.P Hbf Hon.B.A Hptst Hwy Hz I.D I.T Ill Ilma Ilmas Ilmos Inc Ind Inh J.-C J.B J.D J.K JJ.OO Jahrh Jh Jhd Jhdt Jl
-    Jr K.R Kab Kans Kap Kec Kfm Kft Konv Kop L.A L.P L.go Lcda Lcdo Lda Lev Liv Ln Lt.Cdr Ltd Ltda Ltdo M M.I.T M.R M.S
-    M.T M.Ö Mah Mass Max Mb Mich Min Minn Mio Mrd Msp N.B N.Sra N.T N.V N.Y N.d.A N.d.E N.d.T Nebr Nr O.M O.d.G Okla
-    Ore Org P.-D P.M P.O P.V PT Penn Pfd Pg Ph.D Phys Pl Prot Prov Proz Qu R R.D R.L R.T R.U RR.HH Rd Rdo Rdos Reg.-Bez
-    Rt Rte Rvdmo Rvdmos Rvdo Rvdos S.A S.A.R S.E S.M.A.R.T S.p.A S.r.l SS.AA SS.MM San Schr Sdad Seg Sek Sok Spezif Sq
-    Sr St Sta Std Ste Sto Str Sts Tab Tel Tenn Tic Trab Tsd Tägl U.S U.S.A U.S.C U.U UU Ud Uds Ursprüngl V.Ex V.T Va Vd
-    Vda Vds Vossa Vt W.C Wash Wis Wyo Yr Zt Ztr a.C a.D a.M a.Rh a.a.O a.a.S a.g.e a.m a.n a.s a.u.b abbr abzgl acoust
-    adj adm adr adv aer afd afma afmas afmo afmos ag agric aj al allg amtl anat anc ang angl anon ap apart apod append
-    approx apt arch arit arqueol arquit assn assoc astron atd atte atď autom aux av avg bco bd beil bes betr bez bijv
-    biogr bkz bl bl.a bol boul bras broch bspw bull bv c.-à-d c.c.p c.so c/c ca caps categ cd cdn cf cfr collab compl
-    config contab créd cu cx càd círc cód d.C d.Hr d.J d.a d.d d.h d.o.o d.p.R d.v.s d.w.z d.Ä dcha dept depto deptos
-    ders desc desgl dgl dict dies dim dipl dist dkk dll dpt dpto dptos ds dsb dst dtor dvs déb dép e.V e.Wz e.g e.h ecc
-    educ ehem eigtl einschl ej ekskl el elem eletr eletrôn eli encycl eng entspr env enz erw es esim esq etc ev event
-    evt evtl ex excl exec exempl exkl f.eks fam fasc fem ff fg filos fisiol forts fot fr.o.m frz ft fís geb gedr gek
-    gem gesch gest ggf ggfs gm gouv govt gr gram graph gên hab hg hnos hpts hr hrs hrsg hôp i.A i.B i.H i.J i.R i.V
-    i.d.R i.e i.v.m ibid ift ill illus illustr im imm imprim incl indus ingl inkl insb insbes intl ipd itd itp izq jew
-    jf jfr jhrl jmf jne jue jur jw k.a k.u.k kath kb kfm kgl kork krt kt kč lb lbs ld led licda licdo lin liter lt lun
-    lyh m.E m.W m.b.t m.in m.m m.n m.v matem max mdr mfg mfl mfszt mha mht mia mil milj mill min mins mio misc mié mj
-    mld mln mlrd mm mrd ms mss mtl mtro mv máq méd möbl mús n.e n.l n.u.Z napr např natl neol nk np npr ns nt ntra ntro
-    nám náut näml o.B o.a o.d o.g o.p o.ä od odn odont odontol ong org organiz orig os osv oz oziroma p.Adr p.ej p.es
-    p.ex p.g.a p.i p.m p.n.e p.zza pal pan pga piem pl popř por pow pq profa prov príp próx psicol publ pvm pvz płd płn
-    př qqch qqn quart quím r.s.v.p rag ref relat repr resp rev réf röm röm.-kath s.a s.o s.r.o s.t s.u sc schles
-    schweiz schwäb secs sez sig.na sig.ra sl sociol sog sq sras sres srs st stb str symb syn synt synth syst szül sáb
-    séc südd t.a.v t.ex t.i t.o.m t.s t.t t.y tav tbsp tc tec tecnol tel temp tex tidl tis tj tms tr trad trans transp
-    trav ts tsb tsp tys tzn tzv tzw tägl tít tř u u.A.w.g u.U u.a u.c u.v.a u.ä ui ul ungef univ urspr usw utt v.Chr
-    v.H v.R.w v.T v.gr v.le v.u.Z v.v vb vd vedr verf verh verw vgl vha vid viz vr vrt vs vt vö vč wg woj wsch wt ww yd
-    ym yms yth yy z.B z.Hd z.Z z.g.a.n zach zit zob zuz zvl zzgl zł álg édit équiv éval índ î.Hr örn österr ún übers św
-    Şti ș.a Α.Ε Ε.Ε βλ δηλ δισ εκατ κ.ά κ.λπ κ.ο.κ κλπ κτλ λ.χ μ.Χ μ.μ π.Χ π.μ π.χ πρβλ τ.μ χιλ авт букв вв вж гг гр
-    грн див до др и.о им кг коп лв мин млн млрд н.э напр обл отд пер пор пр р-н ред рр руб сек см соотв сост ср срв ст
-    т.д т.е т.к т.н т.п тис тобто тыс хил ін օր և.ն ა.შ ე.ი მაგ
+    H.P Hbf Hon.B.A Hptst Hwy Hz I.D I.T Ilma Ilmas Ilmos Inc Inh J.-C J.B J.D J.K JJ.OO Jahrh Jh Jhd Jhdt Jl Jr K.R
+    Kab Kans Kap Kec Kfm Kft Konv Kop L.A L.P L.go Lcda Lcdo Lda Lev Liv Ln Lt.Cdr Ltd Ltda Ltdo M M.I.T M.R M.S M.T
+    M.Ö Mah Mass Max Mb Mich Min Minn Mio Mrd Msp N.B N.Sra N.T N.V N.Y N.d.A N.d.E N.d.T Nebr Nr O.M O.d.G Okla Org
+    P.-D P.M P.O P.V PT Penn Pfd Pg Ph.D Phys Pl Prot Prov Proz Qu R R.D R.L R.T R.U RR.HH Rd Rdo Rdos Reg.-Bez Rt Rte
+    Rvdmo Rvdmos Rvdo Rvdos S.A S.A.R S.E S.M.A.R.T S.p.A S.r.l SS.AA SS.MM San Schr Sdad Seg Sek Sok Spezif Sq Sr St
+    Sta Std Ste Sto Str Sts Tab Tel Tenn Tic Trab Tsd Tägl U.S U.S.A U.S.C U.U UU Ud Uds Ursprüngl V.Ex V.T Vd Vda Vds
+    Vossa Vt W.C Wash Wis Wyo Yr Zt Ztr a.C a.D a.M a.Rh a.a.O a.a.S a.g.e a.m a.n a.s a.u.b abbr abzgl acoust adj adm
+    adr adv aer afd afma afmas afmo afmos ag agric aj al allg amtl anat anc ang angl anon ap apart apod append approx
+    apt arch arit arqueol arquit assn assoc astron atd atte atď autom aux av avg bco bd beil bes betr bez bijv biogr
+    bkz bl bl.a bol boul bras broch bspw bull bv c.-à-d c.c.p c.so c/c ca caps categ cd cdn cf cfr collab compl config
+    contab créd cu cx càd círc cód d.C d.Hr d.J d.a d.d d.h d.o.o d.p.R d.v.s d.w.z d.Ä dcha dept depto deptos ders
+    desc desgl dgl dict dies dim dipl dist dkk dll dpt dpto dptos ds dsb dst dtor dvs déb dép e.V e.Wz e.g e.h ecc educ
+    ehem eigtl einschl ej ekskl el elem eletr eletrôn eli encycl eng entspr env enz erw es esim esq etc ev event evt
+    evtl ex excl exec exempl exkl f.eks fam fasc fem ff fg filos fisiol forts fot fr.o.m frz ft fís geb gedr gek gem
+    gesch gest ggf ggfs gm gouv govt gr gram graph gên hab hg hnos hpts hr hrs hrsg hôp i.A i.B i.H i.J i.R i.V i.d.R
+    i.e i.v.m ibid ift ill illus illustr im imm imprim incl indus ingl inkl insb insbes intl ipd itd itp izq jew jf jfr
+    jhrl jmf jne jue jur jw k.a k.u.k kath kb kfm kgl kork krt kt kč lb lbs ld led licda licdo lin liter lt lun lyh m.E
+    m.W m.b.t m.in m.m m.n m.v matem max mdr mfg mfl mfszt mha mht mia mil milj mill min mins mio misc mié mj mld mln
+    mlrd mm mrd ms mss mtl mtro mv máq méd möbl mús n.e n.l n.u.Z napr např natl neol nk np npr ns nt ntra ntro nám
+    náut näml o.B o.a o.d o.g o.p o.ä od odn odont odontol ong org organiz orig os osv oz oziroma p.Adr p.ej p.es p.ex
+    p.g.a p.i p.m p.n.e p.zza pal pan pga piem pl popř por pow pq profa prov príp próx psicol publ pvm pvz płd płn př
+    qqch qqn quart quím r.s.v.p rag ref relat repr resp rev réf röm röm.-kath s.a s.o s.r.o s.t s.u sc schles schweiz
+    schwäb secs sez sig.na sig.ra sl sociol sog sq sras sres srs st stb str symb syn synt synth syst szül sáb séc südd
+    t.a.v t.ex t.i t.o.m t.s t.t t.y tav tbsp tc tec tecnol tel temp tex tidl tis tj tms tr trad trans transp trav ts
+    tsb tsp tys tzn tzv tzw tägl tít tř u u.A.w.g u.U u.a u.c u.v.a u.ä ui ul ungef univ urspr usw utt v.Chr v.H v.R.w
+    v.T v.gr v.le v.u.Z v.v vb vd vedr verf verh verw vgl vha vid viz vr vrt vs vt vö vč wg woj wsch wt ww yd ym yms
+    yth yy z.B z.Hd z.Z z.g.a.n zach zit zob zuz zvl zzgl zł álg édit équiv éval índ î.Hr örn österr ún übers św Şti
+    ș.a Α.Ε Ε.Ε βλ δηλ δισ εκατ κ.ά κ.λπ κ.ο.κ κλπ κτλ λ.χ μ.Χ μ.μ π.Χ π.μ π.χ πρβλ τ.μ χιλ авт букв вв вж гг гр грн
+    див до др и.о им кг коп лв мин млн млрд н.э напр обл отд пер пор пр р-н ред рр руб сек см соотв сост ср срв ст т.д
+    т.е т.к т.н т.п тис тобто тыс хил ін օր և.ն ა.შ ე.ი მაგ
     """
 )
 

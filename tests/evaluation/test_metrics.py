@@ -136,3 +136,10 @@ def test_japanese_and_korean_need_their_library(language, sentence, monkeypatch,
     with pytest.raises(GlossaError, match=rf"pip install 'sacrebleu\[{language}\]'") as error:
         bleu_tokenizer(language)
     documented("Translating and scoring", error.value)
+
+
+def test_an_unknown_tokenizer_is_refused_by_name():
+    with pytest.raises(GlossaError, match=r"bleu_tokenizer is 13b, which sacreBLEU .*Did you mean 13a\?"):
+        bleu_tokenizer("de", "13b")
+    with pytest.raises(GlossaError, match=r"is nosuch, .* Allowed are auto, 13a, char, "):
+        bleu_tokenizer("de", "nosuch")

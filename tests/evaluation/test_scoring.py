@@ -1,9 +1,10 @@
 """Scores of a translator on pairs, also against normalized references."""
 
 import pytest
+import sacrebleu
 from datasets import Dataset
 
-from glossa.cli.score import common
+from glossa.cli.score import common, load_files
 from glossa.data.arguments import TokenizerArguments
 from glossa.data.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
@@ -49,6 +50,35 @@ def test_references_of_other_models_stay_as_they_are():
     assert result["references"][1] == ["Un oiseau voit dix chats !", "L'oiseau voit dix chats."]
     assert result["implausible"] == {}
     assert result["length"] == round((27 + 24) / (28 + 26), 4)
+
+
+def test_every_line_of_a_test_set_counts_and_each_file_has_its_row():
+    pairs = Dataset.from_dict({side: [*texts, texts[0]] for side, texts in PAIRS[:].items()})
+    files = ["a.tsv", "a.tsv", "b.tsv", "b.tsv"]
+    results = score_translators([translator([])], pairs, n_bootstrap=0, files=files)
+    assert list(results) == ["a.tsv, greedy", "b.tsv, greedy", "all, greedy"]
+    first, second, every = results.values()
+    assert every["sources"] == pairs["source"][:] and len(every["translations"]) == 4
+    # Each line is scored against its own reference first.
+    assert every["references"][1:3] == [
+        ["Un oiseau voit dix chats !", "L'oiseau voit dix chats."],
+        ["L'oiseau voit dix chats.", "Un oiseau voit dix chats !"],
+    ]
+    expected = sacrebleu.corpus_bleu(every["translations"], [pairs["target"][:]]).score
+    assert every["scores"]["single"]["bleu"]["score"] == pytest.approx(expected)
+    assert first["sources"] + second["sources"] == every["sources"]
+    expected = sacrebleu.corpus_bleu(every["translations"][2:], [pairs["target"][2:]]).score
+    assert second["scores"]["single"]["bleu"]["score"] == pytest.approx(expected)
+    assert list(score_translators([translator([])], pairs, n_bootstrap=0, files=["a.tsv"] * 4)) == ["greedy"]
+
+
+def test_files_of_pairs_are_read_line_by_line(tmp_path):
+    (tmp_path / "a.tsv").write_text("one two\tun deux\n" * 2 + "three\ttrois\n")
+    (tmp_path / "b.tsv").write_text("one two\tun deux\n")
+    paths = [str(tmp_path / name) for name in ("a.tsv", "b.tsv")]
+    pairs, files = load_files(paths, {"source_language": "en", "target_language": "fr"})
+    assert pairs["source"][:] == ["one two", "one two", "three", "one two"]
+    assert files == ["a.tsv", "a.tsv", "a.tsv", "b.tsv"]
 
 
 def test_sources_that_cannot_be_translated_are_counted_and_left_out(caplog, documented):

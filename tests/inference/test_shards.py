@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import xxhash
+from filelock import FileLock
 
 from glossa.cli.translate import main
 from glossa.errors import GlossaError
@@ -44,7 +47,10 @@ def two_lines(monkeypatch):
 def test_shards_hold_every_byte_once(tmp_path, two_lines):
     path = tmp_path / "in.txt"
     path.write_bytes(b"a\nb\rb\n\n\xff\nlast")  # a carriage return and a byte that is not UTF-8 are within lines
-    assert list(find_shards(path)) == [Shard(1, 2, 0, 6), Shard(3, 2, 6, 3), Shard(5, 1, 9, 4)]
+    parts = b"a\nb\rb\n", b"\n\xff\n", b"last"
+    places = (1, 2, 0, 6), (3, 2, 6, 3), (5, 1, 9, 4)
+    stamps = [xxhash.xxh3_128_hexdigest(part) for part in parts]
+    assert list(find_shards(path)) == [Shard(*place, found) for place, found in zip(places, stamps, strict=True)]
     path.write_bytes(b"")
     assert list(find_shards(path)) == []
 
@@ -79,8 +85,96 @@ def test_another_source_is_refused(tmp_path, two_lines):
     with pytest.raises(GlossaError, match="Line 1"):
         ShardJob(source, output, {}).run(partial(load, failing=1), 1)
     source.write_text("a\nb\n")
-    with pytest.raises(GlossaError, match=r"another .*in\.txt: its size or time has changed"):
+    with pytest.raises(GlossaError, match=r"another .*in\.txt: its content has changed"):
         ShardJob(source, output, {})
+
+
+def test_the_same_content_at_another_time_is_the_same_source(tmp_path, two_lines):
+    source, output = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("a\nb\nc\n")
+    with pytest.raises(GlossaError, match="Line 3"):
+        ShardJob(source, output, {}).run(partial(load, failing=3), 1)
+    source.write_text("a\nx\nc\n")  # of the same size
+    with pytest.raises(GlossaError, match="its content has changed"):
+        ShardJob(source, output, {})
+    source.write_text("a\nb\nc\n")
+    os.utime(source, (1, 1))
+    assert ShardJob(source, output, {}).run(load, 1).lines == 3
+
+
+def cut(lines, first, path, source):
+    Path(source).write_text("a\nb\nc\n")  # while the first shard is being translated
+    return upper(lines, first, path)
+
+
+def load_cut(source):
+    return partial(cut, source=source)
+
+
+def test_a_source_that_is_cut_during_the_job_ends_it(tmp_path, two_lines):
+    source, output = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("a\nb\nc\nd\ne\n")
+    with pytest.raises(GlossaError, match=r"in\.txt has changed while it was translated: lines 3 to 4 are others"):
+        ShardJob(source, output, {}).run(partial(load_cut, str(source)), 1)
+    assert not output.exists()
+
+
+@pytest.mark.parametrize("damage", [b"", b"A\n", b"A\nX\n"])
+def test_a_damaged_part_is_translated_again(tmp_path, two_lines, caplog, damage):
+    source, output, log = tmp_path / "in.txt", tmp_path / "out.txt", tmp_path / "log"
+    source.write_text("a\nb\nc\nd\ne\n")
+    with pytest.raises(GlossaError, match="Line 5"):
+        ShardJob(source, output, {}).run(partial(load, failing=5), 1)
+    (tmp_path / "out.txt.parts" / "000000.txt").write_bytes(damage)
+    (tmp_path / "out.txt.parts" / "000001.txt").unlink()
+    assert ShardJob(source, output, {}).run(partial(load, log=str(log)), 1).lines == 5
+    assert output.read_text() == "A\nB\nC\nD\nE\n" and log.read_text() == "1\n3\n5\n"
+    assert caplog.text.count("is not what was written there") == 2
+
+
+def test_an_exchanged_model_is_refused(tmp_path, two_lines):
+    source, output, model = tmp_path / "in.txt", tmp_path / "out.txt", tmp_path / "model"
+    source.write_text("a\nb\nc\n")
+    model.mkdir()
+    (model / "config.json").write_text("{}")
+    (model / "model.safetensors").write_bytes(b"one")
+    with pytest.raises(GlossaError, match="Line 3"):
+        ShardJob(source, output, {}, [str(model)]).run(partial(load, failing=3), 1)
+    (model / "metrics.json").write_text("{}")  # nothing that translates
+    ShardJob(source, output, {}, [str(model)])
+    (model / "model.safetensors").write_bytes(b"two")
+    with pytest.raises(
+        GlossaError, match=r"is of a job with another model .*model\. Give the same"
+    ):
+        ShardJob(source, output, {}, [str(model)])
+    # It may also change while a job runs.
+    shutil.rmtree(tmp_path / "out.txt.parts")
+    job = ShardJob(source, output, {}, [str(model)])
+    (model / "model.safetensors").write_bytes(b"three")
+    with pytest.raises(GlossaError, match="A model has changed while"):
+        job.run(load, 1)
+    assert not output.exists()
+
+
+def test_a_second_job_for_one_output_is_refused(tmp_path, two_lines):
+    source, output = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("a\nb\nc\n")
+    with FileLock(f"{output}.lock"), pytest.raises(GlossaError, match=r"Another process is writing .*out\.txt"):
+        ShardJob(source, output, {}).run(load, 1)
+    job = ShardJob(source, output, {})
+    ShardJob(source, output, {}).run(load, 1)
+    with pytest.raises(GlossaError, match=r"out\.txt exists"):  # another one has finished it since
+        job.run(load, 1)
+
+
+def test_a_damaged_record_of_a_job_is_one_line(tmp_path, two_lines):
+    source, output = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("a\n")
+    ShardJob(source, output, {})
+    for damage in ("{", "[]"):
+        (tmp_path / "out.txt.parts" / "job.json").write_text(damage)
+        with pytest.raises(GlossaError, match=r"job\.json is damaged.*Remove it"):
+            ShardJob(source, output, {})
 
 
 def killed(lines, first, path):

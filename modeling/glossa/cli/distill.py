@@ -24,8 +24,11 @@ from . import new_parser, whole
 from .translate import load
 
 if TYPE_CHECKING:
+    from datasets import DatasetDict
+
     from ..inference.distillation import Counts, Teacher
     from ..inference.translator import Translator
+    from ..run_folder import RunFolder
 
 LANGUAGES = ("source_language", "target_language")
 COLUMNS = ("source_column", "target_column")
@@ -64,9 +67,13 @@ def main(argv: list[str]) -> None:
     check(arguments)
 
     from ..inference.distillation import Job
+    from ..inference.records import refuse_existing, stamp_models, stamp_texts
 
-    job = Job(Path(arguments.output), settings(arguments))
+    refuse_existing(Path(arguments.output))
     rows, languages = load_rows(arguments)
+    texts = (text for row in rows for text in row)
+    stamps = {"data": stamp_texts(texts)} | stamp_models(arguments.teachers)
+    job = Job(Path(arguments.output), settings(arguments) | stamps)
     teachers = load_teachers(arguments, languages)
     counts = job.run(chunks(arguments, rows, teachers))
     dropped = ", ".join(f"{number:,} {problem}" for problem, number in sorted(counts.dropped.items())) or "none"
@@ -149,10 +156,37 @@ def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
         settings = DataArguments.of_run(recipe)
         if is_stream(settings):
             raise GlossaError(f"{first} was trained on a stream. Give --data_path.")
-        pairs = prepare_pairs(settings)[0]["train"]
+        prepared = prepare_pairs(settings)[0]
+        check_record(RunFolder(first), prepared)
+        pairs = prepared["train"]
         if "language" in pairs.column_names:
             raise GlossaError(f"{first} was trained on pairs of several target languages. Give --data_path.")
     return list(zip(pairs["source"][:], pairs["target"][:], strict=True)), (source, target)
+
+
+def check_record(run: "RunFolder", prepared: "DatasetDict") -> None:
+    """Raise `GlossaError` if the data of a run are not those that it was trained on, as its own record says.
+
+    With other data, other pairs are held out, and pairs of its test set would be translated.
+    """
+    from ..training.resume import fingerprints
+
+    saved = run.data_report.get("fingerprints")
+    if saved is None:
+        raise GlossaError(f"{run.path} has no record of which pairs were held out. Give its pairs with --data_path.")
+    current = fingerprints(prepared)
+    changed = [split for split in {**saved, **current} if saved.get(split) != current.get(split)]
+    if not changed:
+        return
+    found = []
+    for split in changed:
+        found.append(f"{split} has {len(prepared[split]) if split in prepared else 0:,} pairs")
+        if run.held_out_file(split).is_file():
+            found[-1] += f", and had {len(run.load_held_out(split)):,}"
+    raise GlossaError(
+        f"The data of {run.path} are not those that it was trained on ({'; '.join(found)}; or texts or order differ). "
+        "Its held-out pairs could be translated. Restore the data, or give training pairs with --data_path."
+    )
 
 
 def load_teachers(arguments: argparse.Namespace, languages: tuple[str, str]) -> list["Teacher"]:

@@ -87,8 +87,6 @@ def main(argv: list[str]) -> None:
     import torch
     from accelerate import PartialState
 
-    from ..data.arguments import DataArguments
-    from ..data.pairs import load_pairs
     from ..evaluation.further_metrics import check_packages
     from ..evaluation.metrics import bleu_tokenizer
     from ..run_folder import RunFolder
@@ -115,10 +113,11 @@ def main(argv: list[str]) -> None:
     with state.main_process_first():
         if arguments.data_path:
             columns = {name: getattr(arguments, name) or recipe.get(name) for name in COLUMNS}
-            pairs = load_pairs(DataArguments(dataset="files", data_path=arguments.data_path, **languages, **columns))
+            pairs, files = load_files(arguments.data_path, languages | columns)
         else:
+            files = None
             pairs = RunFolder(first).load_held_out(arguments.split, languages["target_language"] if several else None)
-    report = force_references(arguments, pairs) if arguments.force else score(arguments, pairs, tokenize)
+    report = force_references(arguments, pairs) if arguments.force else score(arguments, pairs, tokenize, files)
     if state.is_main_process:
         show_forced(report) if arguments.force else show(report, arguments.comet)
         if arguments.output:
@@ -143,18 +142,38 @@ def refuse_for_held_out(arguments: argparse.Namespace, languages: dict[str, str 
             )
 
 
-def score(arguments: argparse.Namespace, pairs: "Dataset", tokenize: str) -> dict:
+def load_files(paths: list[str], settings: dict) -> tuple["Dataset", list[str]]:
+    """The pairs of all files, each as often as it occurs, and the name of the file of each pair."""
+    from datasets import concatenate_datasets
+
+    from ..data.arguments import DataArguments
+    from ..data.pairs import load_pairs
+    from ..data.paths import file_groups, is_remote
+
+    # What is fetched first has no file yet.
+    groups = [paths] if any(map(is_remote, paths)) else [list(map(str, group)) for group in file_groups(paths)]
+    common: dict = {"dataset": "files", **settings}
+    parts = [load_pairs(DataArguments(data_path=group, **common), repeated=True) for group in groups]
+    names = [" + ".join(Path(path).name for path in group) for group in groups]
+    if len(set(names)) < len(names):
+        names = [" + ".join(group) for group in groups]
+    files = [name for name, part in zip(names, parts, strict=True) for _ in range(len(part))]
+    return concatenate_datasets(parts), files
+
+
+def score(arguments: argparse.Namespace, pairs: "Dataset", tokenize: str, files: list[str] | None = None) -> dict:
     """The results of the models, and of the baseline with its comparison."""
     from ..evaluation.further_metrics import choose_scores
     from ..evaluation.metrics import paired_bootstrap
     from ..evaluation.scoring import score_translators
 
     translators = load(arguments.models, arguments, arguments.rerank)
-    results = score_translators(translators, pairs, tokenize, arguments.n_bootstrap)
+    results = score_translators(translators, pairs, tokenize, arguments.n_bootstrap, files)
     report: dict = {"model": " ".join(arguments.models), "rerank": arguments.rerank}
     report["results"] = results = choose_scores(results, arguments.metrics, tokenize, arguments.n_bootstrap)
     if arguments.baseline:
-        others = score_translators(load([arguments.baseline], arguments), pairs, tokenize, arguments.n_bootstrap)
+        baseline = load([arguments.baseline], arguments)
+        others = score_translators(baseline, pairs, tokenize, arguments.n_bootstrap, files)
         tests = {
             name: paired_bootstrap(*common(others[name], result), tokenize=tokenize)
             for name, result in results.items()

@@ -185,7 +185,8 @@ def translate_file(arguments: argparse.Namespace) -> None:
     elsewhere = ("input", "output", "report", "workers")  # what does not change the translations
     settings = {name: value for name, value in vars(arguments).items() if name not in elsewhere}
     settings["reported"] = arguments.report is not None
-    job = ShardJob(Path(arguments.input), Path(arguments.output), settings)
+    models = [*arguments.models, *([arguments.rerank] if arguments.rerank else [])]
+    job = ShardJob(Path(arguments.input), Path(arguments.output), settings, models)
     started = time.perf_counter()
     with open_report(arguments.report) if arguments.report else contextlib.nullcontext() as report:
         done = job.run(partial(shard_translator, arguments), arguments.workers)

@@ -77,19 +77,23 @@ class _Seen:
         return numpy.sort(earliest)
 
 
-def clean(dataset: DatasetDict, arguments: DataArguments, sides: bool = True) -> tuple[DatasetDict, DataReport]:
+def clean(
+    dataset: DatasetDict, arguments: DataArguments, sides: bool = True, repeated: bool = False
+) -> tuple[DatasetDict, DataReport]:
     """As `clean_sources`, for the rows of one source."""
-    return clean_sources([Loaded(arguments.dataset, dataset, arguments)], sides)
+    return clean_sources([Loaded(arguments.dataset, dataset, arguments)], sides, repeated)
 
 
-def clean_sources(sources: Sequence[Loaded], sides: bool = True) -> tuple[DatasetDict, DataReport]:
+def clean_sources(
+    sources: Sequence[Loaded], sides: bool = True, repeated: bool = False
+) -> tuple[DatasetDict, DataReport]:
     """Clean pairs (columns `source`, `target`) of all sources, in their order, and a report of what was dropped.
 
-    Drops malformed rows, rows with an empty side, pairs with a side in `keep_out` and repeated pairs of a split, also
-    those of an earlier source; of training also pairs that a filter drops, with `drop_identical` those with equal
-    sides, and without `keep_overlap` those that share a side with an evaluation pair of any source. With
-    `split_sentences`, training rows are first split into pairs of sentences. Raises `GlossaError` if no pair of a
-    source is left, with `strict` at the first malformed row, and without `trust_data` if the data are
+    Drops malformed rows, rows with an empty side, pairs with a side in `keep_out` and, unless `repeated` is set,
+    repeated pairs of a split, also those of an earlier source; of training also pairs that a filter drops, with
+    `drop_identical` those with equal sides, and without `keep_overlap` those that share a side with an evaluation pair
+    of any source. With `split_sentences`, training rows are first split into pairs of sentences. Raises `GlossaError`
+    if no pair of a source is left, with `strict` at the first malformed row, and without `trust_data` if the data are
     implausible; `sides=False` says that source and target are the same text. Sources with a `language` keep it in a
     column of this name, and their pairs repeat only those of the same language.
     """
@@ -99,7 +103,8 @@ def clean_sources(sources: Sequence[Loaded], sides: bool = True) -> tuple[Datase
         parts = []
         for source in (source for source in sources if split in source.splits):
             title = f"{source.name}, {split}" if len(sources) > 1 else split
-            part = _clean_split(split, source, title, report, seen[source.language], held_out, sides)
+            known = None if repeated else seen[source.language]
+            part = _clean_split(split, source, title, report, known, held_out, sides)
             parts.append(_with_language(part, source.language) if source.language else part)
         cleaned[split] = concatenate_datasets(parts) if len(parts) > 1 else parts[0]
     return DatasetDict(cleaned), report
@@ -127,7 +132,7 @@ def _add_language(batch: dict, language: str) -> dict:
 
 
 def _clean_split(
-    split: str, source: Loaded, title: str, report: DataReport, seen: _Seen, held_out: frozenset[int], sides: bool
+    split: str, source: Loaded, title: str, report: DataReport, seen: _Seen | None, held_out: frozenset[int], sides: bool
 ) -> Dataset:
     rows, arguments = source.splits[split], source.settings
     counts = {"read": len(rows)}
@@ -155,7 +160,7 @@ def _clean_split(
     }
     kept = usable
     for kind, reason in (("key", "duplicates"), ("near", "near_duplicates")):
-        if kind in checked.column_names:
+        if seen is not None and kind in checked.column_names:
             new = kept[seen.first(kind, checked.data.column(kind).to_numpy()[kept])]
             dropped[reason], kept = numpy.setdiff1d(kept, new, assume_unique=True), new
     if arguments.filter_alignment and split == "train":

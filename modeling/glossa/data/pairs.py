@@ -142,7 +142,17 @@ def group_references(dataset: Dataset) -> list[tuple[str, list[str]]]:
     return list(references.items())
 
 
-def load_pairs(arguments: DataArguments) -> Dataset:
-    """The clean pairs that `arguments` describe, without held-out splits; implausible data give a warning only."""
-    dataset, _ = clean(load_source(arguments), replace(arguments, trust_data=CHECKS))
+def each_line(dataset: Dataset) -> list[tuple[str, list[str]]]:
+    """The source of every row with its target, then the other targets of that source."""
+    targets = {source: dict.fromkeys(found) for source, found in group_references(dataset)}
+    rows = zip(dataset["source"][:], dataset["target"][:], strict=True)
+    return [(source, [own, *(other for other in targets[source] if other != own)]) for source, own in rows]
+
+
+def load_pairs(arguments: DataArguments, repeated: bool = False) -> Dataset:
+    """The clean pairs that `arguments` describe, without held-out splits; implausible data give a warning only.
+
+    With `repeated`, equal pairs count as often as they occur.
+    """
+    dataset, _ = clean(load_source(arguments), replace(arguments, trust_data=CHECKS), repeated=repeated)
     return dataset["train"]

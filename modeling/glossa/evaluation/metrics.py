@@ -1,6 +1,7 @@
 """BLEU, chrF++ and TER by sacreBLEU, as a metric of the `evaluate` library."""
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 import datasets
 import evaluate
@@ -19,9 +20,14 @@ BLEU_TOKENIZERS |= dict.fromkeys(("th", "lo", "km", "my", "bo", "dz"), "char")
 def bleu_tokenizer(language: str, choice: str = "auto") -> str:
     """The name of sacreBLEU's tokenizer for a target language, such as "ja" or "zh-CN", or `choice` if it is another.
 
-    It is 13a for most languages. Raises `GlossaError` if the tokenizer needs a library that is not installed.
+    It is 13a for most languages. Raises `GlossaError` for a name that sacreBLEU does not have, and if the tokenizer
+    needs a library that is not installed.
     """
     name = BLEU_TOKENIZERS.get(language_code(language) or language, "13a") if choice == "auto" else choice
+    if name not in BLEU.TOKENIZERS:
+        near = "".join(f" Did you mean {other}?" for other in get_close_matches(name, BLEU.TOKENIZERS, n=1))
+        allowed = ", ".join(["auto", *sorted(BLEU.TOKENIZERS)])
+        raise GlossaError(f"bleu_tokenizer is {name}, which sacreBLEU does not have.{near} Allowed are {allowed}.")
     try:
         BLEU(tokenize=name)
     except (ImportError, RuntimeError) as error:

@@ -7,7 +7,7 @@ from copy import copy
 
 from datasets import Dataset
 
-from ..data.pairs import group_references
+from ..data.pairs import each_line, group_references
 from ..data.vocabulary import target_vocabulary
 from ..errors import GlossaError
 from ..inference.plausibility import rates
@@ -24,17 +24,28 @@ CASED = "Well-known!"  # a text that normalization of case or punctuation change
 
 
 def score_translators(
-    translators: list[Translator], pairs: Dataset, tokenize: str = "13a", n_bootstrap: int = 1000
+    translators: list[Translator],
+    pairs: Dataset,
+    tokenize: str = "13a",
+    n_bootstrap: int = 1000,
+    files: list[str] | None = None,
 ) -> dict[str, dict]:
     """What [`score_translator`] gives for each translator, by its way of decoding.
 
     A model whose tokenizer changes case or punctuation cannot reproduce them. Its translations are also scored
     against references that are normalized in the same way, in an entry of their own.
+
+    `files` names the file of each pair. Every pair then counts, also where sources repeat, as in sacreBLEU; and of
+    several files each has entries of its own, before those of all.
     """
-    results = {}
+    results: dict[str, dict] = {}
     for translator in translators:
         name = decoding_name(translator.num_beams, translator.engine.length_penalty)
-        results[name] = score_translator(translator, pairs, tokenize, n_bootstrap)
+        result = score_translator(translator, pairs, tokenize, n_bootstrap, files)
+        if len(places := dict.fromkeys(result.get("files", ()))) > 1:
+            results |= {f"{file}, {name}": _of_file(result, file, tokenize, n_bootstrap) for file in places}
+            name = f"all, {name}"
+        results[name] = result
         normalize = _normalizer(translator)
         if normalize is not None:
             translations = list(map(normalize, results[name]["translations"]))
@@ -45,6 +56,14 @@ def score_translators(
                 "scores": _score(translations, references, tokenize, n_bootstrap),
             }
     return results
+
+
+def _of_file(result: dict, file: str, tokenize: str, n_bootstrap: int) -> dict:
+    """The part of a result of [`score_translator`] that is of one file."""
+    rows = [row for row, own in enumerate(result["files"]) if own == file]
+    texts = {name: [result[name][row] for row in rows] for name in ("sources", "references", "translations")}
+    scores = _score(texts["translations"], texts["references"], tokenize, n_bootstrap)
+    return {"num_beams": result["num_beams"], "scores": scores} | texts
 
 
 def _normalizer(translator: Translator) -> Callable[[str], str] | None:
@@ -60,15 +79,23 @@ def _score(translations: list[str], references: list[list[str]], tokenize: str, 
     )
 
 
-def score_translator(translator: Translator, pairs: Dataset, tokenize: str = "13a", n_bootstrap: int = 1000) -> dict:
+def score_translator(
+    translator: Translator,
+    pairs: Dataset,
+    tokenize: str = "13a",
+    n_bootstrap: int = 1000,
+    files: list[str] | None = None,
+) -> dict:
     """Translate each distinct source of `pairs` once and score it against its references.
+
+    With `files`, the file of each pair, every pair counts, and the result says as `files` which are left.
 
     Returns `scores` (the output of [`TranslationMetric`]), `sources` and `translations` in order, `references` (a
     list for each source), `num_beams`, the translation time in `seconds`, as `length` the characters of the
     translations over those of the first references, and as `implausible` the share of translations of each kind that
     [`find_problem`] knows.
     """
-    grouped = group_references(pairs)
+    grouped = group_references(pairs) if files is None else each_line(pairs)
     sources, references = [source for source, _ in grouped], [targets for _, targets in grouped]
     started = time.perf_counter()
     translator = copy(translator)
@@ -80,6 +107,7 @@ def score_translator(translator: Translator, pairs: Dataset, tokenize: str = "13
         logger.warning("%d of %d sources are too long and left out.", len(found) - len(translated), len(found))
         sources, references = [sources[row] for row in translated], [references[row] for row in translated]
         found = [found[row] for row in translated]
+        files = files and [files[row] for row in translated]
     if not found:
         raise GlossaError("Every source has more tokens than the model takes; there is nothing to score.")
     translations = [translation.text for translation in found]
@@ -92,7 +120,7 @@ def score_translator(translator: Translator, pairs: Dataset, tokenize: str = "13
         "sources": sources,
         "references": references,
         "translations": translations,
-    }
+    } | ({} if files is None else {"files": files})
 
 
 def decoding_name(num_beams: int, length_penalty: float | None = None) -> str:

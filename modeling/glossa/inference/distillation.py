@@ -1,16 +1,17 @@
 """New training pairs from trained models: distillation, data diversification and back-translation."""
 
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
+import xxhash
 from sacrebleu.metrics import CHRF
 
 from ..errors import GlossaError
+from .records import check_same, locked, read_record, refuse_existing, stamp_file, synchronize, write_whole
 from .translator import Translator
 
 CHUNK = 2000  # rows between two points from which an interrupted job continues
@@ -84,7 +85,8 @@ class Job:
 
     Args:
         output: The file.
-        settings: Of plain types; a job continues only with those it began with.
+        settings: Of plain types, with stamps of the data and the teachers; a job continues only with those it began
+            with.
 
     Raises:
         GlossaError: if the file exists already, or an interrupted job had other settings.
@@ -95,24 +97,31 @@ class Job:
         self.partial, self.progress = (Path(f"{output}.{name}") for name in ("partial", "progress"))
         self.settings = settings
         self.done, self.size, self.counts = 0, 0, Counts()
-        if output.exists():
-            raise GlossaError(f"{output} exists. Give another --output, or remove it.")
-        if self.progress.is_file():
-            self._continue(json.loads(self.progress.read_text(encoding="utf-8")))
+        refuse_existing(output)
+        self._continue()
 
-    def _continue(self, saved: dict) -> None:
-        changed = [name for name in self.settings if saved["settings"].get(name) != self.settings[name]]
-        if changed:
-            raise GlossaError(
-                f"{self.progress} is of a job with another {', '.join(changed)}. Give the same settings to continue "
-                f"it, or remove {self.partial.name} and {self.progress.name}."
-            )
+    def _continue(self) -> None:
+        """Take over the state of an interrupted job."""
+        if not self.progress.is_file():
+            return
+        saved = read_record(self.progress)
+        remedy = f"remove {self.partial.name} and {self.progress.name}"
+        check_same(saved["settings"], json.loads(json.dumps(self.settings)), str(self.progress), remedy)
+        size = self.partial.stat().st_size if self.partial.is_file() else 0
+        if size < saved["size"] or stamp_file(self.partial, saved["size"]) != saved["stamp"]:
+            raise GlossaError(f"{self.partial} is not what was written there. To begin again, {remedy}.")
         self.done, self.size, self.counts = saved["done"], saved["size"], Counts(**saved["counts"])
 
     def run(self, chunks: Iterator[tuple[int, Callable[[Counts], Iterator[dict]]]]) -> Counts:
         """Write the pairs of all `chunks`, each a number (from 0, in order) and a function that makes its pairs."""
         self.output.parent.mkdir(parents=True, exist_ok=True)
+        with locked(self.output):
+            self._continue()
+            return self._write(chunks)
+
+    def _write(self, chunks: Iterator[tuple[int, Callable[[Counts], Iterator[dict]]]]) -> Counts:
         with open(self.partial, "r+b" if self.done else "wb") as file:
+            digest = xxhash.xxh3_128(self.partial.read_bytes()[: self.size] if self.done else b"")
             file.truncate(self.size)
             file.seek(self.size)
             for number, make in chunks:
@@ -120,16 +129,15 @@ class Job:
                     continue
                 torch.manual_seed(number)  # so that sampling does not depend on interruptions
                 for pair in make(self.counts):
-                    file.write(json.dumps(pair, ensure_ascii=False).encode() + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-                self._save(number + 1, file.tell())
+                    line = json.dumps(pair, ensure_ascii=False).encode() + b"\n"
+                    file.write(line)
+                    digest.update(line)
+                synchronize(file)
+                self._save(number + 1, file.tell(), digest.hexdigest())
         self.partial.replace(self.output)
         self.progress.unlink(missing_ok=True)
         return self.counts
 
-    def _save(self, done: int, size: int) -> None:
-        state = {"settings": self.settings, "done": done, "size": size, "counts": asdict(self.counts)}
-        new = Path(f"{self.progress}.new")
-        new.write_text(json.dumps(state), encoding="utf-8")
-        new.replace(self.progress)
+    def _save(self, done: int, size: int, stamp: str) -> None:
+        state = {"settings": self.settings, "done": done, "size": size, "stamp": stamp, "counts": asdict(self.counts)}
+        write_whole(self.progress, json.dumps(state))

@@ -1,17 +1,19 @@
 """Large files: their lines in shards, which several processes translate, and which survive an interruption."""
 
 import json
+import logging
 import os
 import shutil
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field
 from io import BytesIO
+from itertools import islice
 from multiprocessing import get_context, parent_process
 from multiprocessing.context import BaseContext
 from pathlib import Path
@@ -21,6 +23,19 @@ import torch
 from tqdm.auto import tqdm
 
 from ..errors import GlossaError
+from .records import (
+    check_same,
+    locked,
+    read_record,
+    refuse_existing,
+    stamp,
+    stamp_file,
+    stamp_models,
+    synchronize,
+    write_whole,
+)
+
+logger = logging.getLogger(__name__)
 
 SHARD = 20_000  # lines; it decides which sentences share a batch, so it does not depend on the number of processes
 
@@ -34,12 +49,14 @@ class Shard:
         lines: Their number.
         start: Position of its first byte.
         size: Bytes.
+        stamp: Of its content.
     """
 
     first: int
     lines: int
     start: int
     size: int
+    stamp: str
 
 
 @dataclass
@@ -51,12 +68,14 @@ class Done:
         words: Words of the source, separated by white space.
         cpu_seconds: CPU time of the processes, without their start.
         problems: A row for each line with a problem, as in a report.
+        stamp: Of the content of the part that was written.
     """
 
     lines: int = 0
     words: int = 0
     cpu_seconds: float = 0.0
     problems: list[dict] = field(default_factory=list)
+    stamp: str = ""
 
 
 Translate = Callable[[list[bytes], int, Path], Done]
@@ -72,53 +91,54 @@ class ShardJob:
         source: The file to translate.
         output: The file to write.
         settings: Of plain types; a job continues only with those it began with.
+        models: The models that translate; likewise, by the content of their files.
 
     Raises:
-        GlossaError: if the output exists already, the source cannot be read, or an interrupted job had another source
-            or other settings.
+        GlossaError: if the output exists already, the source cannot be read, or an interrupted job had another source,
+            other settings or other models.
     """
 
-    def __init__(self, source: Path, output: Path, settings: dict[str, Any]):
-        self.source, self.output = source, output
+    def __init__(self, source: Path, output: Path, settings: dict[str, Any], models: Sequence[str] = ()):
+        self.source, self.output, self.models = source, output, models
         self.folder = Path(f"{output}.parts")
         manifest = self.folder / "job.json"
-        if output.exists():
-            raise GlossaError(f"{output} exists. Give another --output, or remove it.")
+        refuse_existing(output)
         try:
-            stamp = [source.stat().st_size, source.stat().st_mtime_ns]
-            wanted = json.loads(json.dumps({"source": stamp, "settings": settings}))
-            if manifest.exists():
-                saved = json.loads(manifest.read_text(encoding="utf-8"))
-                self._check(saved, wanted)
-                self.shards = [Shard(*values) for values in saved["shards"]]
-                return
             self.shards = list(find_shards(source))
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.stamps = stamp_models(models)
             shards = [list(asdict(shard).values()) for shard in self.shards]
-            _write(manifest, json.dumps(wanted | {"shards": shards}))
+            wanted = json.loads(json.dumps({"settings": settings, "shards": shards, "models": self.stamps}))
+            if manifest.exists():
+                self._check(read_record(manifest), wanted)
+                return
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_whole(manifest, json.dumps(wanted))
         except OSError as error:
             raise GlossaError(f"{error.filename}: {error.strerror}.") from error
 
     def _check(self, saved: dict, wanted: dict) -> None:
-        if saved["source"] != wanted["source"]:
+        if saved.get("shards") != wanted["shards"]:
             raise GlossaError(
-                f"{self.folder} is of a job with another {self.source}: its size or time has changed. Remove the "
-                "folder to translate the file from its beginning."
+                f"{self.folder} is of a job with another {self.source}: its content has changed. Remove the folder to "
+                "translate the file from its beginning."
             )
-        changed = [name for name, value in wanted["settings"].items() if saved["settings"].get(name) != value]
-        if changed:
-            raise GlossaError(
-                f"{self.folder} is of a job with another {', '.join(changed)}. Give the same settings to continue it, "
-                "or remove the folder."
-            )
+        old, new = (state.get("settings", {}) | state.get("models", {}) for state in (saved, wanted))
+        check_same(old, new, str(self.folder), "remove the folder")
 
     def run(self, load: Callable[[], Translate], workers: int) -> Done:
         """Translate all shards that are left, in `workers` processes, and write the output.
 
         `load` is called once in each process. What it returns translates the lines of a shard, given the number of
-        the first one, into a file. Raises `GlossaError` if a process is killed.
+        the first one, into a file. Raises `GlossaError` if a process is killed, another one runs the same job, or
+        source or models change meanwhile.
         """
-        left = [index for index in range(len(self.shards)) if not self._record(index).exists()]
+        with locked(self.output):
+            done = self._translate(load, workers)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return done
+
+    def _translate(self, load: Callable[[], Translate], workers: int) -> Done:
+        left = [index for index in range(len(self.shards)) if not self._is_whole(index)]
         finished = sum(self.shards[index].lines for index in set(range(len(self.shards))) - set(left))
         if left:
             with tqdm(total=sum(shard.lines for shard in self.shards), initial=finished, unit=" lines") as bar:
@@ -151,20 +171,39 @@ class ShardJob:
         """Written after the part, which is whole if this file is there."""
         return self.folder / f"{index:06d}.json"
 
+    def _is_whole(self, index: int) -> bool:
+        """Whether the part of a shard is there as its record says; a damaged one is translated again."""
+        if not self._record(index).exists():
+            return False
+        done = Done(**read_record(self._record(index)))
+        part = self._part(index)
+        whole = done.lines == self.shards[index].lines and part.is_file() and stamp_file(part) == done.stamp
+        if not whole:
+            logger.warning("%s is not what was written there; its lines are translated again.", part)
+            self._record(index).unlink()
+        return whole
+
     def _merge(self) -> Done:
+        """Write the output from all parts, each as its record says."""
+        if stamp_models(self.models) != self.stamps:
+            raise GlossaError(
+                f"A model has changed while {self.source} was translated. Remove {self.folder} and begin again."
+            )
         total = Done()
         new = self.folder / "output"
         with open(new, "wb") as file:
-            for index in range(len(self.shards)):
-                done = Done(**json.loads(self._record(index).read_text(encoding="utf-8")))
+            for index, shard in enumerate(self.shards):
+                done = Done(**read_record(self._record(index)))
+                content = self._part(index).read_bytes()
+                if stamp([content]) != done.stamp or done.lines != shard.lines:
+                    raise GlossaError(f"{self._part(index)} has changed. The same command translates its lines again.")
                 total.lines += done.lines
                 total.words += done.words
                 total.cpu_seconds += done.cpu_seconds
                 total.problems += done.problems
-                with open(self._part(index), "rb") as part:
-                    shutil.copyfileobj(part, file)
+                file.write(content)
+            synchronize(file)
         new.replace(self.output)
-        shutil.rmtree(self.folder)
         return total
 
 
@@ -184,16 +223,12 @@ def worker_context(module: str) -> BaseContext:
 
 def find_shards(path: Path) -> Iterator[Shard]:
     """The shards of a file, in order; raises `OSError` if it cannot be read."""
-    first, lines, start, position = 1, 0, 0, 0
+    first, start = 1, 0
     with open(path, "rb") as file:
-        for line in file:
-            lines += 1
-            position += len(line)
-            if lines == SHARD:
-                yield Shard(first, lines, start, position - start)
-                first, lines, start = first + lines, 0, position
-    if lines:
-        yield Shard(first, lines, start, position - start)
+        while lines := list(islice(file, SHARD)):
+            size = sum(map(len, lines))
+            yield Shard(first, len(lines), start, size, stamp(lines))
+            first, start = first + len(lines), start + size
 
 
 _loaded: Translate | None = None  # of this process
@@ -220,20 +255,18 @@ def _translate(source: Path, shard: Shard, part: Path, record: Path) -> int:
     started = time.process_time()
     with open(source, "rb") as file:
         file.seek(shard.start)
-        lines = list(BytesIO(file.read(shard.size)))
+        content = file.read(shard.size)
+    if stamp([content]) != shard.stamp:
+        raise GlossaError(
+            f"{source} has changed while it was translated: lines {shard.first:,} to "
+            f"{shard.first + shard.lines - 1:,} are others. Remove {part.parent} and begin again."
+        )
     new = part.with_suffix(".new")
-    done = _loaded(lines, shard.first, new)
+    done = _loaded(list(BytesIO(content)), shard.first, new)
     done.cpu_seconds = round(time.process_time() - started, 3)
+    with open(new, "r+b") as file:
+        synchronize(file)
+    done.stamp = stamp_file(new)
     new.replace(part)
-    _write(record, json.dumps(asdict(done)))
+    write_whole(record, json.dumps(asdict(done)))
     return done.lines
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file that is either whole or not there."""
-    new = path.with_suffix(".part")
-    with open(new, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)

@@ -1,0 +1,123 @@
+"""What a long job remembers: stamps of what it reads and writes, by content, and the lock that keeps others out."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import xxhash
+from filelock import FileLock, Timeout
+
+from ..errors import GlossaError
+
+# The files of a model's folder that decide its translations.
+MODEL_FILES: tuple[str, ...] = (
+    "config.json",
+    "generation_config.json",
+    "*tokenizer*.json",
+    "special_tokens_map.json",
+    "vocab*",
+)
+MODEL_FILES += ("*vocabulary*", "merges.txt", "*.model", "*.spm", "*.safetensors*", "*.bin*")
+
+
+@contextmanager
+def locked(output: Path) -> Iterator[None]:
+    """Keep other processes from writing `output`, until the end of the block or of this process.
+
+    Raises `GlossaError` if another one is at it, or if it is finished.
+    """
+    lock = FileLock(f"{output}.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise GlossaError(
+            f"Another process is writing {output}. Wait for its end, or give another --output."
+        ) from error
+    try:
+        refuse_existing(output)  # the other one may just have ended
+        yield
+        Path(lock.lock_file).unlink(missing_ok=True)
+    finally:
+        lock.release()
+
+
+def refuse_existing(output: Path) -> None:
+    """Raise `GlossaError` if `output` is there."""
+    if output.exists():
+        raise GlossaError(f"{output} exists. Give another --output, or remove it.")
+
+
+def stamp(chunks: Iterable[bytes]) -> str:
+    """A hash of bytes."""
+    digest = xxhash.xxh3_128()
+    for chunk in chunks:
+        digest.update(chunk)
+    return digest.hexdigest()
+
+
+def stamp_file(path: Path, size: int | None = None) -> str:
+    """A hash of the content of a file, or of its first `size` bytes."""
+    with open(path, "rb") as file:
+        return stamp([file.read(size)] if size is not None else iter(lambda: file.read(1 << 20), b""))
+
+
+def stamp_texts(texts: Iterable[str | None]) -> str:
+    """A hash of texts in their order."""
+    return stamp("\x00\x01"[text is None].encode() + (text or "").encode("utf-8", "surrogatepass") for text in texts)
+
+
+def stamp_models(names: Iterable[str]) -> dict[str, str]:
+    """A hash of the files that matter of each model, a folder or a Hub name, as "model NAME"."""
+    return {f"model {name}": _stamp_model(name) for name in names}
+
+
+def _stamp_model(name: str) -> str:
+    folder = Path(name)
+    if not folder.is_dir():
+        from huggingface_hub import try_to_load_from_cache
+
+        cached = try_to_load_from_cache(name, "config.json")
+        if not isinstance(cached, str):
+            return ""  # it is not here yet
+        return Path(cached).parent.name  # the commit
+    files = sorted({path for pattern in MODEL_FILES for path in folder.glob(pattern) if path.is_file()})
+    return stamp(f"{path.name}\0{stamp_file(path)}\n".encode() for path in files)
+
+
+def check_same(saved: dict[str, Any], wanted: dict[str, Any], place: str, remedy: str) -> None:
+    """Raise `GlossaError` if an interrupted job had other values, which are named."""
+    changed = [name for name in {**wanted, **saved} if saved.get(name) != wanted.get(name)]
+    if changed:
+        raise GlossaError(
+            f"{place} is of a job with another {', '.join(changed)}. Give the same settings and files to continue it, "
+            f"or {remedy}."
+        )
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file that is either whole or not there."""
+    new = path.with_name(f"{path.name}.new")
+    with open(new, "w", encoding="utf-8") as file:
+        file.write(text)
+        synchronize(file)
+    new.replace(path)
+
+
+def synchronize(file: Any) -> None:
+    """Have an open file's content on the disk."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def read_record(path: Path) -> dict:
+    """What [`write_whole`] wrote as JSON. Raises `GlossaError` if it is something else."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise GlossaError(f"{path} is damaged: {error}. Remove it and the job's other files.") from error
+    if not isinstance(found, dict):
+        raise GlossaError(f"{path} is damaged. Remove it and the job's other files.")
+    return found
