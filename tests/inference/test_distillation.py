@@ -2,8 +2,11 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
+import yaml
+from filelock import FileLock
 
 from glossa.cli import distill
 from glossa.errors import GlossaError
@@ -78,6 +81,98 @@ def test_an_interrupted_job_continues_where_it_was(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["part.jsonl", "whole.jsonl"]
     with pytest.raises(GlossaError, match=r"part\.jsonl exists"):
         Job(tmp_path / "part.jsonl", {"beams": 1})
+
+
+def test_a_job_keeps_others_out_and_knows_what_it_wrote(tmp_path):
+    def chunks(failing=None):
+        def make(number):
+            def pairs(counts):
+                if number == failing:
+                    raise KeyboardInterrupt
+                yield {"source": str(number), "target": "x"}
+
+            return pairs
+
+        return ((number, make(number)) for number in range(3))
+
+    output = tmp_path / "pairs.jsonl"
+    with FileLock(f"{output}.lock"), pytest.raises(GlossaError, match=r"Another process is writing .*pairs\.jsonl"):
+        Job(output, {}).run(chunks())
+    with pytest.raises(KeyboardInterrupt):
+        Job(output, {}).run(chunks(failing=2))
+    partial = tmp_path / "pairs.jsonl.partial"
+    whole = partial.read_bytes()
+    for damage in (b"", whole[:-1], whole.replace(b"0", b"7")):
+        partial.write_bytes(damage)
+        with pytest.raises(GlossaError, match=r"partial is not what was written there\. To begin again, remove"):
+            Job(output, {}).run(chunks())
+    partial.write_bytes(whole + b"{half a line")  # a kill came before the record
+    Job(output, {}).run(chunks())
+    assert [row["source"] for row in written(output)] == ["0", "1", "2"]
+
+
+def interrupted(argv, monkeypatch):
+    """Run the command, and interrupt it after its first piece of work."""
+
+    def write(job, chunks):
+        def two():
+            yield next(chunks)
+            raise KeyboardInterrupt
+
+        return original(job, two())
+
+    original = Job._write
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Job, "_write", write)
+        distill.main(argv)
+
+
+def test_other_pairs_and_other_teachers_are_refused(tiny_run, tmp_path, monkeypatch):
+    data, teacher = tmp_path / "pairs.tsv", tmp_path / "teacher"
+    shutil.copytree(tiny_run, teacher, ignore=shutil.ignore_patterns("checkpoint-*"))
+    rows = ["a k.\tx y\n", "b l.\tz\n"]
+    data.write_text("".join(rows))
+    output = tmp_path / "out.jsonl"
+    argv = [str(teacher), "--data_path", str(data), "--output", str(output), "--with_original", "--num_beams", "1"]
+    interrupted(argv, monkeypatch)
+    data.write_text("".join(reversed(rows)))
+    with pytest.raises(
+        GlossaError, match=r"progress is of a job with another data\. Give the same"
+    ):
+        distill.main(argv)
+    data.write_text("".join(rows))
+    weights = teacher / "model.safetensors"
+    before = weights.read_bytes()
+    weights.write_bytes(before[:-1] + bytes([before[-1] ^ 1]))
+    with pytest.raises(GlossaError, match=r"is of a job with another model .*teacher\."):
+        distill.main(argv)
+    weights.write_bytes(before)
+    distill.main(argv)
+    assert [row["source"] for row in written(output)[:2]] == ["a k.", "b l."]
+
+
+def test_the_record_of_a_run_decides_what_is_held_out(tmp_path, tiny_run):
+    run = tmp_path / "run"
+    shutil.copytree(tiny_run, run, ignore=shutil.ignore_patterns("checkpoint-*"))
+    recipe = RunFolder(run).recipe
+    (given,) = [Path(path) for path in recipe["data_path"]]
+    data = tmp_path / "pairs.tsv"
+    lines = given.read_text(encoding="utf-8").splitlines(keepends=True)
+    (run / "recipe.yaml").write_text(yaml.safe_dump(recipe | {"data_path": [str(data)]}), encoding="utf-8")
+    argv = [str(run), "--num_beams", "1", "--output", str(tmp_path / "out.jsonl")]
+    for changed in ([*lines, "new\tnouveau\n"], lines[:-1], lines[::-1]):
+        data.write_text("".join(changed), encoding="utf-8")
+        with pytest.raises(GlossaError, match=r"are not those that it was trained on \(.*pairs, and had .*Restore"):
+            distill.main(argv)
+    report = RunFolder(run).data_report
+    (run / "data_report.json").write_text(json.dumps({**report, "fingerprints": None}))
+    with pytest.raises(GlossaError, match="has no record of which pairs were held out"):
+        distill.main(argv)
+    (run / "data_report.json").write_text(json.dumps(report))
+    data.write_text("".join(lines), encoding="utf-8")
+    distill.main(argv)
+    held_out = {row["source"] for split in ("validation", "test") for row in RunFolder(run).load_held_out(split)}
+    assert not held_out & {row["source"] for row in written(tmp_path / "out.jsonl")}
 
 
 def test_a_message_for_each_refusal(tmp_path, documented):

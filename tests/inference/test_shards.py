@@ -143,9 +143,7 @@ def test_an_exchanged_model_is_refused(tmp_path, two_lines):
     (model / "metrics.json").write_text("{}")  # nothing that translates
     ShardJob(source, output, {}, [str(model)])
     (model / "model.safetensors").write_bytes(b"two")
-    with pytest.raises(
-        GlossaError, match=r"is of a job with another model .*model\. Give the same"
-    ):
+    with pytest.raises(GlossaError, match=r"is of a job with another model .*model\. Give the same"):
         ShardJob(source, output, {}, [str(model)])
     # It may also change while a job runs.
     shutil.rmtree(tmp_path / "out.txt.parts")
