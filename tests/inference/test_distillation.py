@@ -136,9 +136,7 @@ def test_other_pairs_and_other_teachers_are_refused(tiny_run, tmp_path, monkeypa
     argv = [str(teacher), "--data_path", str(data), "--output", str(output), "--with_original", "--num_beams", "1"]
     interrupted(argv, monkeypatch)
     data.write_text("".join(reversed(rows)))
-    with pytest.raises(
-        GlossaError, match=r"progress is of a job with another data\. Give the same"
-    ):
+    with pytest.raises(GlossaError, match=r"progress is of a job with another data\. Give the same"):
         distill.main(argv)
     data.write_text("".join(rows))
     weights = teacher / "model.safetensors"

@@ -9,7 +9,13 @@ import importlib
 import json
 import time
 
-PARTS = {"kills": 100, "readers": 10_000, "handler": 5_000, "batching": 1_000}  # and how many times
+PARTS = {
+    "kills": 100,
+    "readers": 10_000,
+    "handler": 5_000,
+    "batching": 1_000,
+    "exchanges": 1_000,
+}  # and how many times
 
 
 def main() -> None:

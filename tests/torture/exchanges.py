@@ -1,0 +1,196 @@
+"""Jobs of `translate --workers` and `distill` whose files are exchanged, or which are killed, between their starts.
+
+However often that happens, the output is that of a job which nobody disturbed, or the job is refused. The processes
+are forked from this one, which has imported everything.
+"""
+
+import os
+import random
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from glossa.errors import GlossaError
+from glossa.inference import shards
+from glossa.inference.distillation import Counts, Job
+from glossa.inference.records import stamp_file, stamp_models
+from glossa.inference.shards import Done, ShardJob
+
+LINES, SHARD = 40, 4
+WORK = 0.002  # seconds for each line, so that kills come in its middle
+
+
+def torture(count: int, seed: int) -> dict:
+    """Disturb `count` jobs; returns counts, and raises if a line is lost, mixed or written twice."""
+    order, figures = random.Random(seed), {"jobs": 0, "kills": 0, "refused": 0, "repaired": 0, "wrong": 0}
+    before, shards.SHARD = shards.SHARD, SHARD
+    try:
+        for _ in range(count):
+            with tempfile.TemporaryDirectory() as folder:
+                _disturb(Path(folder), order, figures)
+    finally:
+        shards.SHARD = before
+    return figures
+
+
+def _disturb(folder: Path, order: random.Random, figures: dict) -> None:
+    """One job: killed, then one of its files exchanged, then continued."""
+    source, model, output = folder / "in.txt", folder / "model", folder / "out"
+    model.mkdir()
+    (model / "model.safetensors").write_bytes(b"old")
+    source.write_text("".join(f"line {number}\n" for number in range(LINES)))
+    start: Callable = order.choice([_translate, _distill])
+    expected = source.read_bytes().upper().replace(b"LINE", b"OLD")
+    for _ in range(order.randint(1, 3)):
+        figures["kills"] += _kill(partial(start, source, model, output), order.uniform(0, 0.15))
+    figures["jobs"] += 1
+    if not output.exists():
+        change, is_refused = order.choice(list(_changes(source, model, output)))
+        before = _snapshot(folder)
+        began = any(path.name in ("job.json", "out.progress") for path in before)
+        change()
+        if _ends(partial(start, source, model, output)):
+            if is_refused and began:
+                figures["wrong"] += 1
+                raise AssertionError(f"{start.__name__}: {change} went unnoticed")
+            figures["repaired"] += not is_refused
+            if is_refused:  # the job had not begun, so the changed files are its own
+                return
+        else:
+            figures["refused"] += 1
+            assert not output.exists(), f"{start.__name__}: a refused job wrote its output"
+            _restore(folder, before)
+            assert _ends(partial(start, source, model, output)), f"{start.__name__} does not go on"
+    assert output.read_bytes() == expected, f"{start.__name__}: {output.read_bytes()[:200]!r}"
+
+
+def _changes(source: Path, model: Path, output: Path) -> Iterator[tuple[Callable[[], object], bool]]:
+    """What may happen between two starts, and whether the job must be refused then."""
+    lines = source.read_bytes().splitlines(keepends=True)
+    yield partial(source.write_bytes, b"".join(lines[:-3])), True
+    yield partial(source.write_bytes, b"".join(reversed(lines))), True
+    yield partial(source.write_bytes, b"".join(lines).replace(b"5", b"7")), True
+    yield partial((model / "model.safetensors").write_bytes, b"new"), True
+    yield partial(os.utime, source, (1, 1)), False
+    for part in Path(f"{output}.parts").glob("*.txt"):
+        yield partial(part.write_bytes, b""), False
+        yield partial(part.write_bytes, part.read_bytes().replace(b"1", b"2")), False
+
+
+def _translated(line: bytes, model: Path) -> bytes:
+    time.sleep(WORK)
+    return line.upper().replace(b"LINE", (model / "model.safetensors").read_bytes().upper())
+
+
+def _translate(source: Path, model: Path, output: Path) -> None:
+    job = ShardJob(source, output, {}, [str(model)])
+    job.run(partial(partial, _shard, model), 1)
+
+
+def _shard(model: Path, lines: list[bytes], first: int, path: Path) -> Done:
+    path.write_bytes(b"".join(_translated(line, model) for line in lines))
+    return Done(len(lines))
+
+
+class Lines(Job):
+    """A job of `distill` that writes plain lines, to compare them with those of `translate`."""
+
+    def finish(self) -> None:
+        import json
+
+        rows = [json.loads(row) for row in self.output.read_bytes().splitlines()]
+        self.output.write_text("".join(row["target"] for row in rows))
+
+
+def _distill(source: Path, model: Path, output: Path) -> None:
+    lines = source.read_bytes().splitlines(keepends=True)
+    job = Lines(output, {"data": stamp_file(source)} | stamp_models([str(model)]))
+
+    def make(counts: Counts, first: int = 0) -> Iterator[dict]:
+        for line in lines[first : first + SHARD]:
+            yield {"source": line.decode(), "target": _translated(line, model).decode()}
+
+    job.run((number, partial(make, first=first)) for number, first in enumerate(range(0, len(lines), SHARD)))
+    job.finish()
+
+
+def _ends(start: Callable[[], None]) -> bool:
+    """Whether a job ends well; it may be refused in one line, and nothing else."""
+    pid = os.fork()
+    if not pid:
+        _run(start)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    assert status in (0, 1), f"a job ended with {status}"
+    return status == 0
+
+
+def _kill(start: Callable[[], None], seconds: float) -> int:
+    """Start a job and kill it after `seconds`; 1 if it had not ended before."""
+    pid = os.fork()
+    if not pid:
+        _run(start)
+    time.sleep(seconds)
+    if os.waitpid(pid, os.WNOHANG)[0]:
+        return 0
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return 1
+
+
+def _run(start: Callable[[], None]) -> None:
+    """The life of a forked process, which does the work of a job's processes itself."""
+    status = 2
+    try:
+        shards.ProcessPoolExecutor = _Here  # type: ignore[misc,assignment]
+        start()
+        status = 0
+    except GlossaError:
+        status = 1
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+class _Here:
+    """A pool of no processes."""
+
+    def __init__(self, workers: int, context: object, start: Callable, arguments: tuple):
+        shards._loaded = arguments[0]()
+
+    def __enter__(self) -> "_Here":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def shutdown(self, **options: object) -> None:
+        pass
+
+    def submit(self, function: Callable, *arguments: object):
+        from concurrent.futures import Future
+
+        future: Future = Future()
+        try:
+            future.set_result(function(*arguments))
+        except BaseException as error:
+            future.set_exception(error)
+        return future
+
+
+def _snapshot(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def _restore(folder: Path, files: dict[Path, bytes]) -> None:
+    for path in list(folder.iterdir()):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for path, content in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
