@@ -96,7 +96,7 @@ def test_a_job_keeps_others_out_and_knows_what_it_wrote(tmp_path):
         return ((number, make(number)) for number in range(3))
 
     output = tmp_path / "pairs.jsonl"
-    with FileLock(f"{output}.lock"), pytest.raises(GlossaError, match=r"Another process is writing .*pairs\.jsonl"):
+    with FileLock(f"{output}.locked"), pytest.raises(GlossaError, match=r"Another process is writing .*pairs\.jsonl"):
         Job(output, {}).run(chunks())
     with pytest.raises(KeyboardInterrupt):
         Job(output, {}).run(chunks(failing=2))

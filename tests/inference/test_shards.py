@@ -157,7 +157,7 @@ def test_an_exchanged_model_is_refused(tmp_path, two_lines):
 def test_a_second_job_for_one_output_is_refused(tmp_path, two_lines):
     source, output = tmp_path / "in.txt", tmp_path / "out.txt"
     source.write_text("a\nb\nc\n")
-    with FileLock(f"{output}.lock"), pytest.raises(GlossaError, match=r"Another process is writing .*out\.txt"):
+    with FileLock(f"{output}.locked"), pytest.raises(GlossaError, match=r"Another process is writing .*out\.txt"):
         ShardJob(source, output, {}).run(load, 1)
     job = ShardJob(source, output, {})
     ShardJob(source, output, {}).run(load, 1)

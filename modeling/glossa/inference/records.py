@@ -29,7 +29,7 @@ def locked(output: Path) -> Iterator[None]:
 
     Raises `GlossaError` if another one is at it, or if it is finished.
     """
-    lock = FileLock(f"{output}.lock")
+    lock = FileLock(f"{output}.locked")
     try:
         lock.acquire(timeout=0)
     except Timeout as error:
