@@ -43,7 +43,7 @@ STRANGE = [
     "{}", "[1, [2]]", "{a: b}", "\x00", "é" * 300, "../..", "/dev/null", "http://[::1", "http://host:abc/x.tsv",
     "https://user:secret@host/x.tsv", "1,5", "0x10", "one two", "'", '"', "*", "?", "-", "--seed",
 ]  # fmt: skip
-RECIPES = 0.3  # share of the trials; the others are folders
+RECIPES = 0.7  # share of the trials; the others are folders
 PATIENCE = 120  # seconds
 
 
@@ -203,6 +203,8 @@ def _outcome(trial: Callable[[], None]) -> str:
         trial()
     except GlossaError as error:
         return "refused" if "\n" not in str(error).strip() else f"several lines: {error}"
+    except OSError as error:  # the command names the file
+        return "refused" if error.filename else f"{type(error).__name__}: {error}"
     except SystemExit as end:
         return "refused" if isinstance(end.code, str) else f"exit {end.code}"
     except BaseException as error:

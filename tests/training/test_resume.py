@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 
 from glossa.errors import GlossaError
 from glossa.run_folder import RunFolder, find_damage, without_secrets
-from glossa.training import resume
+from glossa.training import resume as resuming
 from glossa.training import run as training_run
 from glossa.training.arguments import parse_settings
 from glossa.training.resume import _check_step, check_settings, fingerprints

@@ -132,7 +132,13 @@ def _add_language(batch: dict, language: str) -> dict:
 
 
 def _clean_split(
-    split: str, source: Loaded, title: str, report: DataReport, seen: _Seen | None, held_out: frozenset[int], sides: bool
+    split: str,
+    source: Loaded,
+    title: str,
+    report: DataReport,
+    seen: _Seen | None,
+    held_out: frozenset[int],
+    sides: bool,
 ) -> Dataset:
     rows, arguments = source.splits[split], source.settings
     counts = {"read": len(rows)}

@@ -88,6 +88,12 @@ class GenerateEngine(Engine):
         self.options = options
         self.sampled = options.get("do_sample", False)
         self.pipeline = TranslationPipeline(model, tokenizer, device=model.device)
+        start = model.generation_config.decoder_start_token_id or model.generation_config.bos_token_id
+        if model.config.is_encoder_decoder and start is None:
+            raise GlossaError(
+                "The model's generation_config.json has neither decoder_start_token_id nor bos_token_id, so it may be "
+                "damaged. Restore it from a copy."
+            )
         self.num_beams = model.generation_config.num_beams or 1
         self.split_sentences = getattr(model.config, "split_sentences", True)
         self.length_ratio = getattr(model.config, "length_ratio", None)

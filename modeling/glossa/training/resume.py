@@ -9,6 +9,8 @@ from datasets import DatasetDict
 from transformers import Trainer, TrainerCallback
 from transformers.trainer_callback import ExportableState, TrainerState
 
+from ..data.bpe_dropout import DropoutCollator
+from ..data.corruption import PretrainingCollator
 from ..data.mixture import FILTERS
 from ..data.streams import is_stream
 from ..errors import GlossaError
@@ -117,6 +119,20 @@ def final_state(checkpoint: Path, settings: Settings) -> TrainerState | None:
         return None
     state = TrainerState.load_from_json(str(checkpoint / CHECKPOINT_STATE))
     return state if state.global_step >= state.max_steps else None
+
+
+class EpochOrder(TrainerCallback):
+    """Sets the epoch of batch sampler and collator, also when a run resumes in the middle of an epoch."""
+
+    def __init__(self, trainer: Any):
+        self.trainer = trainer
+
+    def on_epoch_begin(self, args, state, control, **kwargs):
+        # After e whole epochs, state.epoch is e up to rounding; in the middle of an epoch it is larger.
+        epoch = int((state.epoch or 0) + 1e-6)
+        self.trainer.batch_sampler.set_epoch(epoch)
+        if isinstance(self.trainer.train_collator, PretrainingCollator | DropoutCollator):
+            self.trainer.train_collator.set_epoch(epoch)
 
 
 class WriteChecksums(TrainerCallback):

@@ -10,13 +10,12 @@ from typing import Any
 import torch
 from huggingface_hub import CommitInfo, HfApi
 from torch.utils.data import DataLoader
-from transformers import PreTrainedModel, PrinterCallback, ProgressCallback, Seq2SeqTrainer, TrainerCallback
+from transformers import PreTrainedModel, PrinterCallback, ProgressCallback, Seq2SeqTrainer
 from transformers.trainer_pt_utils import LabelSmoother
 from transformers.trainer_utils import EvalLoopOutput
 
 from ..data.batching import TokenBatchSampler
 from ..data.bpe_dropout import DropoutCollator
-from ..data.corruption import PretrainingCollator
 from ..data.windows import start_worker
 from ..errors import GlossaError
 from ..hub.push import hub_errors, push, stage
@@ -31,7 +30,7 @@ from .monitoring import Speedometer, draw_fit_batches, mean_loss, measure_fit
 from .muon import put_beside
 from .pieces import TOKENS, joined, loss_sums, pieces
 from .progress import ProgressBar, ProgressLines
-from .resume import WriteChecksums
+from .resume import EpochOrder, WriteChecksums
 from .sharding import embeddings_in_root, is_sharded
 
 logger = logging.getLogger(__name__)
@@ -85,7 +84,7 @@ class GlossaTrainer(Seq2SeqTrainer):
             self._fit_batches = draw_fit_batches(self.train_dataset, self.data_collator, args.order_seed)
         decay = self.args.ema_decay  # type: ignore[attr-defined]
         self.average = None if decay is None else WeightAverage(self.model, decay)
-        self.add_callback(_EpochOrder(self))
+        self.add_callback(EpochOrder(self))
         if self.average is not None:
             self.add_callback(UpdateAverage(self.average))
         self.add_callback(WriteChecksums())
@@ -394,17 +393,3 @@ class GlossaTrainer(Seq2SeqTrainer):
         kept = state.remainder - self.accelerator.process_index * labels.shape[0]
         rows = torch.arange(labels.shape[0], device=labels.device)
         return labels.masked_fill((rows >= kept)[:, None], -100)
-
-
-class _EpochOrder(TrainerCallback):
-    """Sets the epoch of batch sampler and collator, also when a run resumes in the middle of an epoch."""
-
-    def __init__(self, trainer: GlossaTrainer):
-        self.trainer = trainer
-
-    def on_epoch_begin(self, args, state, control, **kwargs):
-        # After e whole epochs, state.epoch is e up to rounding; in the middle of an epoch it is larger.
-        epoch = int((state.epoch or 0) + 1e-6)
-        self.trainer.batch_sampler.set_epoch(epoch)
-        if isinstance(self.trainer.train_collator, PretrainingCollator | DropoutCollator):
-            self.trainer.train_collator.set_epoch(epoch)
