@@ -123,13 +123,15 @@ class Workspace:
             return ""
         if command.startswith("glossa demo"):
             return self._demo(command)
-        for path in self.work.iterdir():
-            if not (self.clone / path.name).exists():
-                (self.clone / path.name).symlink_to(path)
         in_clone = ("accelerate", "python -m benchmarks", "python scripts", "torchrun", "pip", "python -m venv")
+        cwd = self.clone if command.startswith(in_clone) else self.work
+        if cwd == self.clone:
+            for path in self.work.iterdir():
+                if not (self.clone / path.name).exists():
+                    (self.clone / path.name).symlink_to(path)
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", command],
-            cwd=self.clone if command.startswith(in_clone) else self.work,
+            cwd=cwd,
             env=self.variables(binaries or self.binaries),
             **({"input": stdin} if stdin is not None else {"stdin": subprocess.DEVNULL}),
             capture_output=True,

@@ -375,6 +375,6 @@ def test_a_run_from_an_address_with_a_key_is_continued_with_the_same_address():
     }
     saved = without_secrets({"sources": [entry]})
     assert saved["sources"][0]["test_path"] == ["https://***@h/t.tsv"]
-    assert resume._fixed_part("sources", saved["sources"]) == resume._fixed_part("sources", [entry])
+    assert resuming._fixed_part("sources", saved["sources"]) == resuming._fixed_part("sources", [entry])
     other = entry | {"test_path": ["https://me:pw@h/other.tsv"]}
-    assert resume._fixed_part("sources", saved["sources"]) != resume._fixed_part("sources", [other])
+    assert resuming._fixed_part("sources", saved["sources"]) != resuming._fixed_part("sources", [other])
