@@ -110,7 +110,7 @@ class GlossaConfig(PreTrainedConfig):
             data. Translations that are much shorter or longer are reported.
         trained_length (`int`, *optional*): Tokens of a source that few sentences of the training data exceed. Longer
             sentences are cut at clauses. Training sets it; `None` leaves only the limit of the tokenizer.
-        abbreviations (`list[str]`, *optional*): Words with a period, found in the sources of the training data, that
+        abbreviations (`list`, *optional*): Words with a period, found in the sources of the training data, that
             sentence splitting knows in addition to those of all languages.
         source_language (`str`, *optional*): Code of the language that it translates, such as `"en"`. Training sets it.
         target_language (`str` or `list[str]`, *optional*): Code of the language that it translates into, or codes of

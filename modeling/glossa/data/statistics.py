@@ -36,7 +36,9 @@ def trained_length(
     average proportion. Pairs with more than `longest` tokens on a side, which training drops, do not count.
     """
     sources, targets = zip(*_sample(pairs), strict=True)
-    encoded = tokenizer(list(sources), text_target=list(targets), verbose=False)
+    several = getattr(tokenizer, "target_languages", None)
+    encoder = tokenizer.into(several[0]) if several else tokenizer  # type: ignore[attr-defined]
+    encoded = encoder(list(sources), text_target=list(targets), verbose=False)
     lengths = numpy.array([list(map(len, encoded[side])) for side in ("input_ids", "labels")])  # [2, pairs]
     if longest is not None and (lengths.max(0) <= longest).any():
         lengths = lengths[:, lengths.max(0) <= longest]

@@ -139,8 +139,11 @@ def describe_data(config: Any, pairs: Dataset, tokenizer: PreTrainedTokenizerBas
     """Write into the model's `config` what its training pairs say about the text that it can translate."""
     config.split_sentences = not has_paragraphs(pairs)
     config.length_ratio = length_ratio(pairs)
-    config.trained_length = trained_length(pairs, tokenizer, longest)
-    config.abbreviations = abbreviations(pairs)
+    # A model that is trained further knows what it was taught before.
+    config.trained_length = max(
+        trained_length(pairs, tokenizer, longest), getattr(config, "trained_length", None) or 0
+    )
+    config.abbreviations = sorted({*abbreviations(pairs), *(getattr(config, "abbreviations", None) or ())})
     logger.info(
         "Sentences of more than %d tokens will be cut at clauses; %d abbreviations are learned from the sources.",
         config.trained_length,
