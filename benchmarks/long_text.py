@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> None:
     engine = GenerateEngine(model, tokenizer)
     limits = [trained_length(validation, tokenizer, quantile=quantile) for quantile in arguments.quantiles]
     columns = dict(zip(map("{:.1%}".format, arguments.quantiles), limits, strict=True)) | {"whole": None}
-    scored = bleu_tokenizer(getattr(model.config, "target_language", None), None)
+    scored = bleu_tokenizer(getattr(model.config, "target_language", None) or "")
     rows = []
     for title, lines in [*joined_rows(pairs, arguments.lines), *length_rows(pairs, tokenizer)]:
         cells = {"": title, "lines": str(len(lines))}
