@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from glossa.data.pairs import group_references
 from glossa.data.statistics import QUANTILE, trained_length
-from glossa.evaluation.metrics import bleu_tokenizer, score
+from glossa.evaluation.metrics import score
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import GenerateEngine, Translator
 from glossa.run_folder import RunFolder
@@ -38,7 +38,6 @@ def run(arguments: argparse.Namespace) -> None:
     engine = GenerateEngine(model, tokenizer)
     limits = [trained_length(validation, tokenizer, quantile=quantile) for quantile in arguments.quantiles]
     columns = dict(zip(map("{:.1%}".format, arguments.quantiles), limits, strict=True)) | {"whole": None}
-    scored = bleu_tokenizer(getattr(model.config, "target_language", None) or "")
     rows = []
     for title, lines in [*joined_rows(pairs, arguments.lines), *length_rows(pairs, tokenizer)]:
         cells = {"": title, "lines": str(len(lines))}
@@ -46,7 +45,7 @@ def run(arguments: argparse.Namespace) -> None:
             engine.trained_length = limit
             translator = Translator(engine, tokenizer, num_beams=1, batch_tokens=arguments.batch_tokens)
             found = translator.best([source for source, _ in lines])
-            bleu = score(found, [[target] for _, target in lines], scored)["bleu"]["score"]
+            bleu = score(found, [[target] for _, target in lines])["bleu"]["score"]
             cells[name if limit is None else f"{name}: {limit} tokens"] = f"{bleu:.2f}"
         rows.append(cells)
     print(table(rows))
