@@ -109,7 +109,7 @@ PRIVATE = {
     "transformers.trainer": {
         "_prepare_inputs", "_push_from_checkpoint", "_maybe_log_save_evaluate", "_load_from_checkpoint",
         "_load_best_model", "_get_grad_norm", "_save", "_issue_warnings_after_load", "_save_rng_state",
-        "_prepare_for_training",
+        "_prepare_for_training", "_initial_global_step",
     },
     "transformers.pipelines.base": {
         "_sanitize_parameters", "_forward", "_forward_params", "_preprocess_params", "_batch_size", "_load_tokenizer",
