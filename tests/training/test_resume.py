@@ -12,10 +12,9 @@ from safetensors.torch import load_file
 
 from glossa.errors import GlossaError
 from glossa.run_folder import RunFolder, find_damage, without_secrets
-from glossa.training import resume as resuming
 from glossa.training import run as training_run
 from glossa.training.arguments import parse_settings
-from glossa.training.resume import _check_step, check_settings, fingerprints
+from glossa.training.resume import _check_step, _fixed_part, check_settings, fingerprints
 from glossa.training.run import train
 
 QUICK = {"eval_strategy": "no", "load_best_model_at_end": False, "save_steps": 2, "logging_steps": 1}
@@ -375,6 +374,6 @@ def test_a_run_from_an_address_with_a_key_is_continued_with_the_same_address():
     }
     saved = without_secrets({"sources": [entry]})
     assert saved["sources"][0]["test_path"] == ["https://***@h/t.tsv"]
-    assert resuming._fixed_part("sources", saved["sources"]) == resuming._fixed_part("sources", [entry])
+    assert _fixed_part("sources", saved["sources"]) == _fixed_part("sources", [entry])
     other = entry | {"test_path": ["https://me:pw@h/other.tsv"]}
-    assert resuming._fixed_part("sources", saved["sources"]) != resuming._fixed_part("sources", [other])
+    assert _fixed_part("sources", saved["sources"]) != _fixed_part("sources", [other])
