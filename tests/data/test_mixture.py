@@ -107,7 +107,7 @@ A, B = {"data_path": "a.tsv"}, {"data_path": "b.tsv"}
         ({"sources": [A | {"target_language": "de"}]}, "'fr', but the target language of all sources is 'de'"),
         ({"dataset": "sources"}, "dataset is 'sources' but sources is empty"),
         ({"sampling_temperature": 5}, "there is one corpus"),
-        ({"max_punctuation": 50}, "max_punctuation is 50; give a share"),
+        ({"max_punctuation": 50}, "max_punctuation is 50; it must be at least 0 and at most 1"),
     ],
 )
 def test_sources_that_cannot_be_used_are_refused(settings, message, documented):

@@ -34,7 +34,7 @@ def test_lines_of_several_files(tmp_path):
     texts, report = texts_of([first, second, third])
     assert texts == {"train": ["One\u00a0two", "three", "One two", "un", "last"]}
     assert report.splits["train"] == {
-        "read": 7, "malformed": 0, "empty": 1, "identical": 0, "duplicates": 1, "kept": 5
+        "read": 7, "malformed": 0, "empty": 1, "identical": 0, "duplicates": 1, "kept": 5, "max_characters": 0,
     }  # fmt: skip
     assert report.sizes == {"train": 5}
     assert texts_of([first, second], max_train_samples=1, drop_identical=True)[0] == {"train": ["One\u00a0two", "un"]}

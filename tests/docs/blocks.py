@@ -61,7 +61,7 @@ class Block:
         """The commands of a block of a shell, each as one line, with the options of the marker."""
         more = [word for line in self.marker if line.startswith("+ ") for word in shlex.split(line[2:])]
         found = []
-        for line in re.sub(r"\\\n\s*", " ", self.replaced).splitlines():
+        for line in re.sub(r"\s*\\\n\s*", " ", self.replaced).splitlines():
             command = re.sub(r"(^|\s+)#.*$", "", line).strip()
             if command:
                 options = [*(SMALL if "small" in self.marker and " train " in command else []), *more]
@@ -88,7 +88,7 @@ def blocks(page):
 
 def unfenced(page):
     """Commands that stand in an indented block, where no reader of this module would find them."""
-    text = re.sub(r"^ *```.*?^ *```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.M | re.S)
+    text = re.sub(r"^ *```.*?^ *```|<!--.*?-->", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.M | re.S)
     return [line for line in text.splitlines() if re.match(r"^ {4,}\S", line) and COMMAND.match(line.strip())]
 
 

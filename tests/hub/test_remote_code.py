@@ -13,7 +13,8 @@ from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.data.vocabulary import train_tokenizer
 
 PACKAGE = Path(__file__).parents[2] / "modeling/glossa"
-TRAVELLERS = ["configuration", "experts", "generation", "layers", "loss", "modeling", "pipeline", "sentences"]
+TRAVELLERS = ["abbreviations", "clauses", "configuration", "experts", "generation", "layers", "loss", "modeling"]
+TRAVELLERS += ["pipeline", "segments", "sentences"]
 TRAVELLERS = [f"{name}_glossa" for name in [*TRAVELLERS, "tokenization"]]
 ALLOWED = {"torch", "transformers", "huggingface_hub", "tokenizers"} | set(sys.stdlib_module_names)
 SENTENCES = ["The cat sleeps on the mat.", "Où est-ce qu’il l'a posé ?"]
@@ -144,7 +145,7 @@ def test_saved_code_imports_only_saved_code(name):
     if not path.exists():
         pytest.skip(f"{path.name} does not exist")
     imports = list(imports_of(ast.parse(path.read_text())))
-    assert imports
+    assert imports or name == "abbreviations_glossa"  # lists only
     for level, module in imports:
         if level == 0:
             assert module.split(".")[0] in ALLOWED, module

@@ -133,5 +133,5 @@ def test_the_job_of_hugging_face():
     metadata = tomllib.loads("".join(line[2:] + "\n" for line in block.splitlines()))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert metadata["requires-python"] == project["requires-python"]
-    assert metadata["dependencies"][0].endswith(f"/glossa-{project['version']}-py3-none-any.whl")
+    assert metadata["dependencies"][0].endswith(f"/glossa_mt-{project['version']}-py3-none-any.whl")
     assert ast.parse(text).body[-1].body[0].value.args[0].value == "train"

@@ -91,7 +91,7 @@ def test_a_checkpoint_with_damaged_weights_beside_is_not_continued(tmp_path, tin
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"ema_decay": 1}, r"ema_decay is 1\.0; it must be between 0 and 1"),
+        ({"ema_decay": 1}, r"ema_decay is 1\.0; it must be above 0 and below 1"),
         ({"r_drop_alpha": -1}, r"r_drop_alpha is -1\.0; it must be at least 0"),
         (
             {"r_drop_alpha": 5, "objective": "masked_lm", "text_column": "text"},

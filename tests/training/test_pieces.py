@@ -31,6 +31,15 @@ def test_pieces_hold_all_rows_in_order_within_the_budget():
     assert torch.equal(joined([part["labels"] for part in parts], -100), whole["labels"])
 
 
+def test_labels_of_source_tokens_keep_their_places():
+    """As when masked tokens are filled in: the last tokens of a row have no label."""
+    ids = torch.tensor([[5, 6, 7, 8], [9, 10, 0, 0], [11, 12, 13, 0]])
+    labels = torch.tensor([[-100, 6, -100, -100], [9, -100, -100, -100], [-100, -100, 13, -100]])
+    parts = list(pieces({"input_ids": ids, "attention_mask": (ids != 0).long(), "labels": labels}, 0, 6))
+    assert [part["input_ids"].tolist() for part in parts] == [[[5, 6, 7, 8]], [[9, 10, 0], [11, 12, 13]]]
+    assert all(part["labels"].shape == part["input_ids"].shape for part in parts)
+
+
 def test_the_loss_of_pieces_is_that_of_the_batch(tiny_model):
     model = tiny_model(vocab_size=30)
     whole = batch(LENGTHS, torch.Generator().manual_seed(1))

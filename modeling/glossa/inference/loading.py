@@ -158,6 +158,8 @@ def _load(auto_class, name: str, **changes: Any):
         return auto_class.from_pretrained(name, trust_remote_code=False, **changes)
     except (OSError, ValueError) as error:
         raise GlossaError(f"{name} does not load: {_on_one_line(error)}") from error
+    except ImportError:  # of a library that another family needs
+        raise
     except BaseException as error:
         # A damaged file raises whatever its reader meets first; the tokenizer's is no `Exception`.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":

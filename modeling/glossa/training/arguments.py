@@ -334,6 +334,7 @@ class Settings:
         values = self.training.to_dict()
         for group in (self.data, self.tokenizer, self.model, self.translator):
             values |= dataclasses.asdict(group)
+        values |= {"report_to": values["report_to"] or "none"}
         for name in ("hub_token", "accelerator_config"):  # a secret, and a value that every run derives
             values.pop(name)
         defaults = {name: setting.default for name, setting in catalog.settings().items()}

@@ -21,12 +21,15 @@ def pieces(batch: dict[str, torch.Tensor], padding: int, tokens: int) -> Iterato
         if name in batch
     ]
     longest = [max(row) for row in zip(*lengths, strict=True)]
+    apart = "decoder_input_ids" in batch or "labels" not in batch  # else a label belongs to each source token
     start = 0
     while start < len(longest):
         end, widest = start + 1, longest[start]
         while end < len(longest) and max(widest, longest[end]) * (end + 1 - start) <= tokens:
             widest, end = max(widest, longest[end]), end + 1
         source, target = (max(*length[start:end], 1) for length in (lengths[0], lengths[-1]))
+        if not apart:
+            source = target = max(source, target)
         yield {
             name: values[start:end, : target if name == "labels" or name.startswith("decoder_") else source]
             for name, values in batch.items()
