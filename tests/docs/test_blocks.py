@@ -17,7 +17,6 @@ from hub_server import Hub
 sys.path.append(str(Path(__file__).parent))  # of the two modules below
 
 from blocks import (
-    COMMAND,
     PAGES,
     RECIPES,
     ROOT,
@@ -127,17 +126,6 @@ def test_what_programs_print_can_be_run(space):
     assert tried.startswith("echo") and space.run(tried).strip()
     again = space.run(recipe.replace("--max_steps 4", "--max_steps 6") + " --resume_from_checkpoint true")
     assert "step 6/6" in again and "step 2/6" not in again
-    chosen = space.run("glossa train my-recipe.yaml --trust_data true --hours 0.001 --output_dir runs/chosen")
-    flags = re.search(r"Chosen for .*?: (--.+)", chosen)[1]
-    # The text has fewer tokens than are chosen for so many pairs, as a later line of the log says.
-    shorter = re.sub(r"--(num_train_epochs|eval_steps|save_steps|vocab_size) \S+", "", flags)
-    space.run(f"glossa train my-recipe.yaml --trust_data true {shorter} --max_steps 2 --output_dir runs/flags")
-    distilled = space.run("glossa distill runs/de-en --with_original --output more.jsonl")
-    commands = [line.strip() for line in distilled.splitlines() if COMMAND.match(line.strip())]
-    commands += re.findall(r"`(glossa train [^`]+)`", distilled)
-    assert commands
-    for command in commands:
-        space.run(f"{command} --trust_data true {small} --output_dir runs/student")
 
 
 def test_a_marker_changes_what_it_says_and_nothing_else():
