@@ -64,7 +64,8 @@ class Block:
         for line in re.sub(r"\s*\\\n\s*", " ", self.replaced).splitlines():
             command = re.sub(r"(^|\s+)#.*$", "", line).strip()
             if command:
-                options = [*(SMALL if "small" in self.marker and " train " in command else []), *more]
+                trains = re.search(r"\btrain(\.py)?\s", command)
+                options = [*(SMALL if "small" in self.marker and trains else []), *more]
                 end = re.search(r"\s[<>|]", command)
                 at = end.start() if end else len(command)
                 own = [shlex.quote(word) for word in options]

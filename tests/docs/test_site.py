@@ -45,6 +45,7 @@ def test_the_settings_pages_have_every_setting_once_with_a_meaning(hooks):
 
 
 def test_the_notebook_page_has_outputs_and_their_picture(hooks):
+    pytest.importorskip("nbconvert", reason="comes with the docs extra")
     text, pictures = hooks.notebook_page()
     assert "validation loss" in text and "BLEU" in text and "test, 100 pairs" in text
     (name,) = pictures
