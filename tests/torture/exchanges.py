@@ -4,6 +4,7 @@ However often that happens, the output is that of a job which nobody disturbed, 
 are forked from this one, which has imported everything.
 """
 
+import json
 import os
 import random
 import shutil
@@ -65,7 +66,8 @@ def _disturb(folder: Path, order: random.Random, figures: dict) -> None:
             assert not output.exists(), f"{start.__name__}: a refused job wrote its output"
             _restore(folder, before)
             assert _ends(partial(start, source, model, output)), f"{start.__name__} does not go on"
-    assert output.read_bytes() == expected, f"{start.__name__}: {output.read_bytes()[:200]!r}"
+    written = _written(start, output)
+    assert written == expected, f"{start.__name__}: {written[:200]!r}"
 
 
 def _changes(source: Path, model: Path, output: Path) -> Iterator[tuple[Callable[[], object], bool]]:
@@ -96,26 +98,23 @@ def _shard(model: Path, lines: list[bytes], first: int, path: Path) -> Done:
     return Done(len(lines))
 
 
-class Lines(Job):
-    """A job of `distill` that writes plain lines, to compare them with those of `translate`."""
-
-    def finish(self) -> None:
-        import json
-
-        rows = [json.loads(row) for row in self.output.read_bytes().splitlines()]
-        self.output.write_text("".join(row["target"] for row in rows))
-
-
 def _distill(source: Path, model: Path, output: Path) -> None:
     lines = source.read_bytes().splitlines(keepends=True)
-    job = Lines(output, {"data": stamp_file(source)} | stamp_models([str(model)]))
+    job = Job(output, {"data": stamp_file(source)} | stamp_models([str(model)]))
 
     def make(counts: Counts, first: int = 0) -> Iterator[dict]:
         for line in lines[first : first + SHARD]:
             yield {"source": line.decode(), "target": _translated(line, model).decode()}
 
     job.run((number, partial(make, first=first)) for number, first in enumerate(range(0, len(lines), SHARD)))
-    job.finish()
+
+
+def _written(start: Callable, output: Path) -> bytes:
+    """The translations in the output of a job, of which `distill` writes JSON lines."""
+    content = output.read_bytes()
+    if start is _translate:
+        return content
+    return "".join(json.loads(row)["target"] for row in content.splitlines()).encode()
 
 
 def _ends(start: Callable[[], None]) -> bool:
@@ -134,7 +133,9 @@ def _kill(start: Callable[[], None], seconds: float) -> int:
     if not pid:
         _run(start)
     time.sleep(seconds)
-    if os.waitpid(pid, os.WNOHANG)[0]:
+    ended, status = os.waitpid(pid, os.WNOHANG)
+    if ended:
+        assert os.waitstatus_to_exitcode(status) in (0, 1), f"a job ended with {os.waitstatus_to_exitcode(status)}"
         return 0
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
