@@ -24,10 +24,10 @@ from transformers import (
 )
 
 from glossa.configuration_glossa import GlossaConfig
-from glossa.data.batching import TokenBatchSampler
+from glossa.data.encoding.batching import TokenBatchSampler
 from glossa.layers_glossa import sinusoids
 from glossa.modeling_glossa import GlossaForConditionalGeneration, shift_tokens_right
-from glossa.training.arguments import GlossaTrainingArguments
+from glossa.plan.arguments import GlossaTrainingArguments
 from glossa.training.trainer import GlossaTrainer
 
 from .corpus import load_corpus

@@ -9,9 +9,9 @@ from datasets import DatasetDict
 from transformers import PreTrainedTokenizerBase
 
 from glossa.data.arguments import DataArguments
-from glossa.data.encoding import tokenize_pairs
+from glossa.data.encoding.encoding import tokenize_pairs
+from glossa.data.encoding.encoding.vocabulary import train_tokenizer
 from glossa.data.pairs import prepare_pairs
-from glossa.data.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
 
 VOCABULARY, EMBEDDED_VOCABULARY = 8000, 1200

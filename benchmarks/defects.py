@@ -12,8 +12,8 @@ import torch
 from torch import nn
 
 from glossa import layers_glossa, modeling_glossa
+from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
-from glossa.training.arguments import parse_settings
 from glossa.training.run import train
 
 RECIPE = Path(__file__).parents[1] / "configuration/anki-en-fr-modern.yaml"

@@ -22,10 +22,10 @@ import torch
 from accelerate import DistributedType, PartialState
 from transformers import DataCollatorForSeq2Seq, set_seed
 
-from glossa.data.encoding import tokenize_pairs
+from glossa.data.encoding.encoding import tokenize_pairs
 from glossa.data.pairs import prepare_pairs
 from glossa.errors import GlossaError
-from glossa.training.arguments import parse_settings
+from glossa.plan.arguments import parse_settings
 from glossa.training.building import build_model, build_tokenizer, build_trainer
 
 from .steps import NO_EVALUATION

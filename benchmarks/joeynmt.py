@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from glossa.errors import GlossaError
-from glossa.training.arguments import Settings
+from glossa.plan.arguments import Settings
 
 ROOT = Path(__file__).parents[1]
 

@@ -8,8 +8,8 @@ the lengths of the validation pairs in pieces; the last one translates every lin
 import argparse
 from collections.abc import Iterator
 
+from glossa.data.cleaning.statistics import QUANTILE, trained_length
 from glossa.data.pairs import group_references
-from glossa.data.statistics import QUANTILE, trained_length
 from glossa.evaluation.metrics import score
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import GenerateEngine, Translator

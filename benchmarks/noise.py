@@ -14,8 +14,8 @@ import random
 from pathlib import Path
 
 from glossa.data.arguments import DataArguments
-from glossa.data.cleaning import clean
-from glossa.data.sources import load_source
+from glossa.data.cleaning.cleaning import clean
+from glossa.data.intake.sources import load_source
 from glossa.errors import GlossaError
 from glossa.run_folder import RunFolder
 from glossa.sentences_glossa import clean_text
@@ -83,7 +83,7 @@ def measure(path: Path, rows: list[tuple[str, str, str]], name: str, value: obje
 
 def train_on(path: Path, arguments: argparse.Namespace, name: str, filters: dict) -> str:
     """Train the recipe, or take its finished run, and return a row of scores."""
-    from glossa.training.arguments import parse_settings
+    from glossa.plan.arguments import parse_settings
     from glossa.training.run import train
 
     folder = arguments.multi30k

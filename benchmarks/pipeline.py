@@ -17,11 +17,11 @@ from torch.utils.data import DataLoader
 from transformers import DataCollatorForSeq2Seq, PreTrainedTokenizerBase
 
 from glossa.data.arguments import DataArguments
-from glossa.data.batching import TokenBatchSampler
-from glossa.data.encoding import tokenize_pairs
+from glossa.data.encoding.batching import TokenBatchSampler
+from glossa.data.encoding.encoding import tokenize_pairs
 from glossa.data.pairs import prepare_pairs
 from glossa.errors import GlossaError
-from glossa.training.arguments import GlossaTrainingArguments
+from glossa.plan.arguments import GlossaTrainingArguments
 
 from .contenders import ContenderBuilder
 from .corpus import data_arguments, load_corpus, vocabulary

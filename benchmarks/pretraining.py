@@ -9,8 +9,8 @@ these pairs alone. Prints a Markdown table of their scores on the test split. Fi
 import argparse
 from pathlib import Path
 
+from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
-from glossa.training.arguments import parse_settings
 from glossa.training.run import train
 
 COMMON = """--dataset files --vocab_size 2000 --d_model 128 --encoder_layers 3 --decoder_layers 3 --encoder_ffn_dim 384

@@ -30,13 +30,13 @@ from transformers import (
     set_seed,
 )
 
-from glossa.data.encoding import tokenize_pairs
+from glossa.data.encoding.encoding import tokenize_pairs
 from glossa.data.pairs import prepare_pairs
 from glossa.errors import GlossaError
 from glossa.evaluation.metrics import bleu_metric
-from glossa.training.arguments import Settings, parse_settings
+from glossa.plan.arguments import Settings, parse_settings
+from glossa.plan.catalog import read_recipe
 from glossa.training.building import build_model, build_tokenizer, build_trainer
-from glossa.training.catalog import read_recipe
 
 from . import joeynmt
 from .clock import Clock

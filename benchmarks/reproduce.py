@@ -30,9 +30,9 @@ from glossa.cli.distill import main as distill
 from glossa.cli.export import main as export
 from glossa.cli.score import main as score
 from glossa.errors import GlossaError
+from glossa.plan.arguments import parse_settings
+from glossa.plan.catalog import read_recipe
 from glossa.run_folder import RunFolder
-from glossa.training.arguments import parse_settings
-from glossa.training.catalog import read_recipe
 from glossa.training.run import train
 
 from .rows import BACK_TRANSLATED, BASELINES, RANDOM_SPLITS, TABLES, TEACHERS

@@ -14,12 +14,12 @@ import datasets
 from datasets import DatasetDict
 from transformers import DataCollatorForSeq2Seq, PreTrainedTokenizerBase, Seq2SeqTrainer, set_seed
 
-from glossa.data.batching import TokenBatchSampler
-from glossa.data.encoding import tokenize_pairs
+from glossa.data.encoding.batching import TokenBatchSampler
+from glossa.data.encoding.encoding import tokenize_pairs
 from glossa.data.pairs import prepare_pairs
 from glossa.evaluation.metrics import score
 from glossa.inference.translator import Translator
-from glossa.training.arguments import Settings, parse_settings
+from glossa.plan.arguments import Settings, parse_settings
 from glossa.training.building import build_model, build_tokenizer
 from glossa.training.trainer import GlossaTrainer
 

@@ -100,11 +100,11 @@ def measure(dataset: str, config: str, stretch: str) -> None:
     import datasets
 
     from glossa.data.arguments import DataArguments
-    from glossa.data.encoding import tokenize_pairs
+    from glossa.data.encoding.encoding import tokenize_pairs
+    from glossa.data.encoding.encoding.vocabulary import train_tokenizer
     from glossa.data.pairs import prepare_pairs
-    from glossa.data.streams import Stream
-    from glossa.data.vocabulary import train_tokenizer
-    from glossa.data.windows import StreamBatches, Windows
+    from glossa.data.streaming.streams import Stream
+    from glossa.data.streaming.windows import StreamBatches, Windows
 
     datasets.disable_progress_bars()
     settings: dict[str, Any] = {"dataset": dataset, "dataset_config": config or None, "streaming": True}

@@ -79,7 +79,7 @@ output_dir: {folder / "run"}
 # vocabulary, trains, and scores the result on the test pairs.
 
 # %%
-from glossa.training.arguments import parse_settings
+from glossa.plan.arguments import parse_settings
 from glossa.training.run import train
 
 run = Path(train(parse_settings([str(recipe)])))

@@ -73,7 +73,7 @@ def tiny_settings(tiny_pairs):
 @pytest.fixture(scope="session")
 def tiny_run(tmp_path_factory, tiny_settings):
     """The folder of a finished, very short run."""
-    from glossa.training.arguments import parse_settings
+    from glossa.plan.arguments import parse_settings
     from glossa.training.run import train
 
     return train(parse_settings(tiny_settings(tmp_path_factory.mktemp("runs") / "tiny")))

@@ -37,16 +37,16 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "modeling" / "glossa"
 FILES = [
     *sorted(PACKAGE.glob("*_glossa.py")),
-    *(PACKAGE / name for name in ("data/batching.py", "data/splitting.py")),
+    *(PACKAGE / name for name in ("data/encoding/batching.py", "data/cleaning/splitting.py")),
     *(PACKAGE / name for name in ("training/averaging.py", "evaluation/metrics.py")),
 ]
 TESTS = [
     "tests/model",
     "tests/inference/test_pipeline.py",
     "tests/inference/test_n_best.py",
-    "tests/data/test_batching.py",
-    "tests/data/test_splitting.py",
-    "tests/data/test_cleaning.py",
+    "tests/data/encoding/test_batching.py",
+    "tests/data/cleaning/test_splitting.py",
+    "tests/data/cleaning/test_cleaning.py",
     "tests/benchmarks/test_sentences.py",
     "tests/evaluation/test_metrics.py",
     "tests/hub/test_remote_code.py::test_folder_has_its_code_and_auto_map",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from glossa.data.readers import Columns, read_rows
+from glossa.data.intake.readers import Columns, read_rows
 from glossa.errors import GlossaError
 
 BY_LANGUAGE = Columns((("en", "fr"), ("source", "target")))

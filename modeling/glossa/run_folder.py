@@ -18,7 +18,7 @@ from datasets import Dataset, DatasetDict
 from filelock import FileLock, Timeout
 from safetensors import SafetensorError, safe_open
 
-from .data.paths import masked
+from .data.intake.paths import masked
 from .errors import GlossaError
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "evaluate", "sacrebleu")

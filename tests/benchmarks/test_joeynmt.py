@@ -11,7 +11,7 @@ from benchmarks import joeynmt
 from benchmarks.__main__ import main
 from benchmarks.race import _entries, add_arguments
 from glossa.errors import GlossaError
-from glossa.training.arguments import parse_settings
+from glossa.plan.arguments import parse_settings
 
 # Parts of JoeyNMT that the process uses: an evaluation after each step gives a BLEU of ten times the step.
 STAND_IN = {

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.__main__ import main
 from benchmarks.noise import KINDS, measure, noisy
-from glossa.data import alignment
+from glossa.data.cleaning import alignment
 from glossa.data.embedded.patterns import Patterns
 
 

@@ -13,8 +13,8 @@ from benchmarks import reproduce
 from benchmarks.__main__ import main
 from benchmarks.clock import Clock
 from benchmarks.race import ENTRIES, Watch, bleu_in_any_order, race
-from glossa.data.vocabulary import train_tokenizer
-from glossa.training.catalog import read_recipe
+from glossa.data.encoding.encoding.vocabulary import train_tokenizer
+from glossa.plan.catalog import read_recipe
 
 
 def test_the_clock_stops_during_evaluations():

@@ -25,8 +25,8 @@ from glossa.cli import distill
 from glossa.data.mixture import sources_of
 from glossa.errors import GlossaError
 from glossa.inference import translator
+from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
-from glossa.training.arguments import parse_settings
 
 SCORES = {
     "bleu": {"score": 27.694, "low": 26.9, "high": 28.44, "signature": "nrefs:1"},

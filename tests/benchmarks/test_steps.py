@@ -12,9 +12,9 @@ from benchmarks.corpus import load_corpus
 from benchmarks.sizes import glossa_config
 from benchmarks.steps import COMPOSITIONS, NO_EVALUATION, build_trainer, measure_quality, quality_rows
 from glossa import GlossaForConditionalGeneration
-from glossa.data.batching import TokenBatchSampler
+from glossa.data.encoding.batching import TokenBatchSampler
 from glossa.layers_glossa import GlossaDropout
-from glossa.training.arguments import parse_settings
+from glossa.plan.arguments import parse_settings
 
 SEEDS = (1, 2, 3)
 STEPS = 50

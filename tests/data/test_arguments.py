@@ -5,8 +5,8 @@ from transformers import HfArgumentParser
 
 from glossa.data.arguments import CHECKS, DataArguments
 from glossa.errors import GlossaError
-from glossa.training import catalog
-from glossa.training.arguments import parse_settings
+from glossa.plan import catalog
+from glossa.plan.arguments import parse_settings
 
 
 @pytest.mark.parametrize(

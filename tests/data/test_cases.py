@@ -8,7 +8,7 @@ import pytest
 from reading import BY_LANGUAGE, read, written
 
 from glossa.data.arguments import DataArguments
-from glossa.data.columns import Columns
+from glossa.data.intake.columns import Columns
 from glossa.data.pairs import prepare_pairs
 from glossa.errors import GlossaError
 

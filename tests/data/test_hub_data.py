@@ -106,9 +106,9 @@ import glossa_command  # as the command does, so that no model is imported
 from glossa.cli import run
 from glossa.data.arguments import DataArguments
 from glossa.data.pairs import prepare_pairs
-from glossa.data.streams import Stream
-from glossa.data.vocabulary import train_tokenizer
-from glossa.data.windows import StreamBatches, Windows
+from glossa.data.streaming.streams import Stream
+from glossa.data.encoding.encoding.vocabulary import train_tokenizer
+from glossa.data.streaming.windows import StreamBatches, Windows
 def main(argv):
     arguments = DataArguments(**json.loads(argv[0]))
     stream = Stream(arguments)

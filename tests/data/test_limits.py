@@ -10,13 +10,14 @@ import pyarrow.parquet
 import pytest
 from reading import BY_LANGUAGE, read, refused
 
-from glossa.data import encoding, parquet
 from glossa.data.arguments import DataArguments
-from glossa.data.encoding import parts, tokenize_pairs
-from glossa.data.files import MAX_LINE, aligned_members
+from glossa.data.encoding import encoding
+from glossa.data.encoding.encoding import parts, tokenize_pairs
+from glossa.data.encoding.encoding.vocabulary import train_tokenizer
+from glossa.data.intake import parquet
+from glossa.data.intake.files import MAX_LINE, aligned_members
 from glossa.data.pairs import prepare_pairs
-from glossa.data.streams import Stream, block_rows
-from glossa.data.vocabulary import train_tokenizer
+from glossa.data.streaming.streams import Stream, block_rows
 from glossa.errors import GlossaError
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from glossa.data import mixture
 from glossa.data.arguments import DataArguments
+from glossa.data.cleaning.splitting import repeated
 from glossa.data.mixture import common_source, sources_of, target_languages, unmixed, weights
-from glossa.data.splitting import repeated
 from glossa.errors import GlossaError
 
 

@@ -7,8 +7,8 @@ import pytest
 from datasets import Dataset
 
 from glossa.data.arguments import DataArguments
+from glossa.data.cleaning.splitting import normalize_side
 from glossa.data.pairs import group_references, prepare_pairs
-from glossa.data.splitting import normalize_side
 from glossa.errors import GlossaError
 
 ANKI = Path(__file__).parents[3] / "shared/data/anki/fra-eng.zip"

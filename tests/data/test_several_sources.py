@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from glossa.data.arguments import DataArguments
+from glossa.data.cleaning.splitting import normalize_side
 from glossa.data.pairs import by_language, load_pairs, prepare_pairs
-from glossa.data.splitting import normalize_side
 from glossa.errors import GlossaError
 
 

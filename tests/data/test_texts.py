@@ -7,10 +7,10 @@ import datasets
 import pytest
 
 from glossa.data.arguments import DataArguments
-from glossa.data.corruption import PretrainingCollator, special_tokens
+from glossa.data.encoding.corruption import PretrainingCollator, special_tokens
+from glossa.data.encoding.encoding.vocabulary import train_tokenizer
 from glossa.data.pairs import prepare_pairs
 from glossa.data.texts import prepare_texts, tokenize_texts
-from glossa.data.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
 
 

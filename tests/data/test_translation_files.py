@@ -7,8 +7,8 @@ import pytest
 from reading import REVERSE, read, refused, written
 from translate.storage import pypo, tmx, xliff, xliff2
 
-from glossa.data import formats
-from glossa.data.readers import Columns
+from glossa.data.intake import formats
+from glossa.data.intake.readers import Columns
 
 # TMX
 

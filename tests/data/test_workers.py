@@ -9,7 +9,7 @@ import numpy
 import pytest
 import torch
 
-from glossa.data.windows import StreamBatches, Window
+from glossa.data.streaming.windows import StreamBatches, Window
 
 
 class Large:

@@ -17,7 +17,7 @@ from glossa.hub.facts import Run
 from glossa.hub.push import stage, stage_space
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
-from glossa.training.arguments import parse_settings
+from glossa.plan.arguments import parse_settings
 from glossa.training.run import train
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ from glossa import GlossaConfig
 from glossa.errors import GlossaError
 from glossa.hub.facts import Run
 from glossa.inference.loading import load_languages, load_model, load_tokenizer
-from glossa.training import catalog
+from glossa.plan import catalog
 
 
 @pytest.mark.parametrize("load", [load_model, load_tokenizer])

@@ -10,7 +10,7 @@ import pytest
 
 from glossa.cli import COMMANDS, run
 from glossa.cli.train import COMMON, launch, local_devices
-from glossa.training import catalog
+from glossa.plan import catalog
 
 WITHOUT_LIBRARIES = """
 import sys

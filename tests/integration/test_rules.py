@@ -12,7 +12,18 @@ import pytest
 from glossa import run_folder
 
 PACKAGE = Path(__file__).parents[2] / "modeling" / "glossa"
-ROOMS = ("data", "run_folder", "export", "inference", "evaluation", "hub", "training", "cli")  # imports run leftwards
+# Imports run leftwards.
+ROOMS = ("data", "run_folder", "export", "inference", "evaluation", "hub", "plan", "training", "cli")
+    "data",
+    "run_folder",
+    "export",
+    "inference",
+    "evaluation",
+    "hub",
+    "plan",
+    "training",
+    "cli",
+)  # imports run leftwards
 TRAVELING = {path.stem for path in PACKAGE.glob("*_glossa.py")}
 ANYWHERE = TRAVELING | {"errors", "plots", "registration"}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "model_card" not in path.parts)

@@ -23,8 +23,8 @@ from glossa.hub.card import build_card
 from glossa.inference.loading import choose_language, load_languages, load_model, load_targets, load_tokenizer
 from glossa.inference.translator import Translator
 from glossa.pipeline_glossa import check_task
+from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
-from glossa.training.arguments import parse_settings
 from glossa.training.building import _metrics
 from glossa.training.run import train
 

@@ -13,9 +13,9 @@ from glossa.cli.train import check
 from glossa.errors import GlossaError
 from glossa.hub.card import build_card
 from glossa.hub.corpora import corpora
+from glossa.plan import catalog
+from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
-from glossa.training import catalog
-from glossa.training.arguments import parse_settings
 from glossa.training.run import train
 
 TMX = '<tmx version="1.4"><header/><body>{}</body></tmx>'

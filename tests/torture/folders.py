@@ -23,11 +23,11 @@ from glossa.errors import GlossaError
 from glossa.hub.push import stage
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
+from glossa.plan import catalog
+from glossa.plan.arguments import parse_settings
+from glossa.plan.preflight import check_before_data
 from glossa.plots import draw_curves
 from glossa.run_folder import RunFolder
-from glossa.training import catalog
-from glossa.training.arguments import parse_settings
-from glossa.training.preflight import check_before_data
 from glossa.training.run import train
 
 SETTINGS = {

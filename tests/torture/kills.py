@@ -19,8 +19,8 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file
 
+from glossa.plan.arguments import parse_settings
 from glossa.run_folder import CHECKPOINT_STATE
-from glossa.training.arguments import parse_settings
 from glossa.training.run import train
 
 SETTINGS = {

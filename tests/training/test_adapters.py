@@ -11,9 +11,9 @@ from safetensors.torch import load_file, save_file
 
 from glossa.errors import GlossaError
 from glossa.inference.loading import load_model
+from glossa.plan.arguments import parse_settings
 from glossa.run_folder import ADAPTER_WEIGHTS
 from glossa.training.adapters import Adapters
-from glossa.training.arguments import parse_settings
 from glossa.training.run import train
 
 SOURCE, TARGET = torch.tensor([[5, 6, 7, 1]]), torch.tensor([[2, 8, 9]])

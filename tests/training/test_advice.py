@@ -5,9 +5,9 @@ import pytest
 from datasets import Dataset
 
 from glossa import GlossaConfig
+from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
 from glossa.training.advice import advise, count_tokens, judge_length, judge_translations, judge_vocabulary
-from glossa.training.arguments import parse_settings
 from glossa.training.run import train
 
 

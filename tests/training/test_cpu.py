@@ -8,9 +8,9 @@ import torch
 from transformers import TrainerControl, TrainerState
 
 from glossa import GlossaForConditionalGeneration
+from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
 from glossa.training import cpu
-from glossa.training.arguments import parse_settings
 from glossa.training.run import train
 from glossa.training.trainer import GlossaTrainer
 

@@ -6,9 +6,9 @@ import pytest
 from safetensors.torch import load_file
 
 from glossa.errors import GlossaError
+from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
 from glossa.training import run as training_run
-from glossa.training.arguments import parse_settings
 from glossa.training.run import train
 
 

@@ -6,10 +6,10 @@ from safetensors.torch import load_file
 from torch import nn
 
 from glossa.errors import GlossaError
+from glossa.plan.arguments import parse_settings
+from glossa.plan.resume import starting_point
 from glossa.run_folder import RunFolder
-from glossa.training.arguments import parse_settings
 from glossa.training.ema import WeightAverage
-from glossa.training.resume import starting_point
 from glossa.training.run import train
 
 CHANGES = {"ema_decay": 0.9, "muon_learning_rate": 0.02, "eval_strategy": "no", "load_best_model_at_end": False}

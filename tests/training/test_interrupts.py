@@ -13,9 +13,9 @@ from transformers import TrainerCallback
 
 from glossa.cli.train import end_with_launcher, launch
 from glossa.errors import GlossaError
+from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
 from glossa.training import run as training_run
-from glossa.training.arguments import parse_settings
 from glossa.training.interrupts import Interrupted
 from glossa.training.run import train
 from glossa.training.trainer import GlossaTrainer

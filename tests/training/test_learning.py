@@ -2,8 +2,8 @@
 
 import pytest
 
+from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
-from glossa.training.arguments import parse_settings
 from glossa.training.run import train
 
 BUDGET = "--dataset embedded --target_language fr --vocab_size 1200 --max_steps 150 --warmup_steps 40 "

@@ -8,8 +8,8 @@ import torch
 from safetensors.torch import load_file
 
 from glossa.errors import GlossaError
+from glossa.plan.arguments import parse_settings
 from glossa.training import muon
-from glossa.training.arguments import parse_settings
 from glossa.training.muon import Float32Muon, emulates_bf16, layer_matrices, orthogonalize, put_beside
 from glossa.training.run import train
 

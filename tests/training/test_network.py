@@ -11,8 +11,8 @@ import pytest
 from torch.distributed import DistNetworkError, TCPStore
 
 from glossa.cli import _describe
+from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
-from glossa.training.arguments import parse_settings
 from glossa.training.run import train
 
 PROGRAM = Path(__file__).parents[1] / "network.py"

@@ -11,11 +11,11 @@ from transformers import AutoTokenizer
 from workers import together
 
 from glossa import GlossaForConditionalGeneration
-from glossa.data.corruption import PretrainingCollator
+from glossa.data.encoding.corruption import PretrainingCollator
 from glossa.errors import GlossaError
 from glossa.hub.card import build_card
+from glossa.plan.arguments import parse_settings
 from glossa.training import run as run_module
-from glossa.training.arguments import parse_settings
 from glossa.training.pretraining import train_part
 from glossa.training.run import train
 

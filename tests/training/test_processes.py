@@ -20,13 +20,13 @@ from safetensors.torch import load_file
 from torch.utils.data import DataLoader
 from workers import together, torchrun
 
-from glossa.data.batching import TokenBatchSampler
+from glossa.data.encoding.batching import TokenBatchSampler
 from glossa.errors import GlossaError
 from glossa.inference.loading import load_model
+from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
-from glossa.training.arguments import parse_settings
 from glossa.training.run import train
-from glossa.training.sharding import check_sharding
+from glossa.plan.preflight import check_sharding
 from glossa.training.trainer import GlossaTrainer
 
 ROOT = Path(__file__).parents[2]
@@ -289,7 +289,7 @@ def test_checkpoints_of_fsdp_are_whole(tmp_path, tiny_settings, monkeypatch, doc
 
 @pytest.mark.parametrize("environment", [{"ACCELERATE_USE_DEEPSPEED": "true"}, {}])
 def test_deepspeed_that_is_not_installed(tmp_path, tiny_settings, monkeypatch, documented, environment):
-    monkeypatch.setattr("glossa.training.sharding.is_deepspeed_available", lambda: False)
+    monkeypatch.setattr("glossa.plan.devices.is_deepspeed_available", lambda: False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     changes = {} if environment else {"deepspeed": "zero2.json"}

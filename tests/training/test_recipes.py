@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 
 from glossa import GlossaForConditionalGeneration
 from glossa.data.mixture import target_languages
-from glossa.training.arguments import parse_settings
+from glossa.plan.arguments import parse_settings
 from glossa.training.run import train
 
 CONFIGURATION = Path(__file__).parents[2] / "configuration"

@@ -19,16 +19,16 @@ from transformers.trainer_utils import EvalLoopOutput
 from workers import together
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
+from glossa.data.cleaning.splitting import normalize_side
 from glossa.data.pairs import prepare_pairs
-from glossa.data.splitting import normalize_side
 from glossa.errors import GlossaError
 from glossa.evaluation.attention import attention_maps
 from glossa.evaluation.samples import choose_samples
 from glossa.hub.push import check, stage
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
+from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
-from glossa.training.arguments import parse_settings
 from glossa.training.building import build_tokenizer
 from glossa.training.monitoring import Speedometer
 from glossa.training.run import train

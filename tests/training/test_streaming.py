@@ -8,10 +8,10 @@ import pytest
 from safetensors.torch import load_file
 
 from glossa.cli import distill
-from glossa.data import streams
+from glossa.data.streaming import streams
 from glossa.errors import GlossaError
+from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder, find_damage, stream_file
-from glossa.training.arguments import parse_settings
 from glossa.training.run import train
 
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from ..errors import GlossaError
-from ..training import catalog
+from ..plan import catalog
 from .train import check, print_help
 
 # In the order of the way: what is read, what is held out, what is dropped.
@@ -50,9 +50,9 @@ def take_page(argv: list[str]) -> tuple[list[str], Path | None]:
 
 def show(argv: list[str], page: Path | None) -> None:
     """Prepare the data and print their report."""
+    from ..data.cleaning.report_page import report_page
     from ..data.pairs import prepare_pairs
-    from ..data.report_page import report_page
-    from ..training.arguments import parse_settings
+    from ..plan.arguments import parse_settings
 
     settings = parse_settings(argv)
     if settings.translator.objective != "translation":

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..data.paths import file_groups, is_remote, is_table
+from ..data.intake.paths import file_groups, is_remote, is_table
 from ..errors import GlossaError
 from ..inference.loading import check_name, load_languages
 from . import new_parser, whole
@@ -124,7 +124,7 @@ def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
     from ..data.arguments import CHECKS, DataArguments
     from ..data.languages import settled_code
     from ..data.pairs import load_pairs, prepare_pairs
-    from ..data.streams import is_stream
+    from ..data.streaming.streams import is_stream
     from ..data.texts import prepare_texts
     from ..run_folder import RunFolder
 
@@ -169,7 +169,7 @@ def check_record(run: "RunFolder", prepared: "DatasetDict") -> None:
 
     With other data, other pairs are held out, and pairs of its test set would be translated.
     """
-    from ..training.resume import fingerprints
+    from ..plan.resume import fingerprints
 
     saved = run.data_report.get("fingerprints")
     if saved is None:

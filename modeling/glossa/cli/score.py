@@ -147,8 +147,8 @@ def load_files(paths: list[str], settings: dict) -> tuple["Dataset", list[str]]:
     from datasets import concatenate_datasets
 
     from ..data.arguments import DataArguments
+    from ..data.intake.paths import file_groups, is_remote
     from ..data.pairs import load_pairs
-    from ..data.paths import file_groups, is_remote
 
     # What is fetched first has no file yet.
     groups = [paths] if any(map(is_remote, paths)) else [list(map(str, group)) for group in file_groups(paths)]

@@ -14,11 +14,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ..data.arguments import DataArguments, TokenizerArguments
+from ..data.intake.paths import file_groups, is_remote
 from ..data.mixture import sources_of
-from ..data.paths import file_groups, is_remote
 from ..errors import GlossaError
 from ..inference.loading import check_name
-from ..training import catalog
+from ..plan import catalog
 
 # In the order in which a newcomer meets them.
 COMMON = (
@@ -41,7 +41,7 @@ def main(argv: list[str]) -> None:
         devices = local_devices()
         if devices > 1:
             return launch(argv, devices)
-        from ..training.arguments import parse_settings
+        from ..plan.arguments import parse_settings
         from ..training.run import train
 
         train(parse_settings(argv))

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import GlossaError
+from .intake.paths import OPUS, PACKED
 from .languages import same_language
-from .paths import OPUS, PACKED
 
 # What a source may set for itself, besides its name, weight and tag: settings of the recipe, by their kind.
 FILTERS = {

@@ -9,15 +9,15 @@ import numpy
 from datasets import Dataset, DatasetDict, concatenate_datasets
 
 from ..errors import GlossaError
-from . import filters
 from .arguments import CHECKS, DataArguments
 from .caching import cached_map
-from .cleaning import Loaded, clean, clean_sources
+from .cleaning import filters
+from .cleaning.cleaning import Loaded, clean, clean_sources
+from .cleaning.report import DataReport
+from .cleaning.splitting import check_overlap, held_out_sides, hold_out, repeated, sample_rows, side_keys
+from .intake.sources import SPLITS, load_held_out, load_source
 from .mixture import Source, language_of_held_out, sources_of, weights
-from .report import DataReport
-from .sources import SPLITS, load_held_out, load_source
-from .splitting import check_overlap, held_out_sides, hold_out, repeated, sample_rows, side_keys
-from .streams import Stream, is_stream
+from .streaming.streams import Stream, is_stream
 
 logger = logging.getLogger(__name__)
 

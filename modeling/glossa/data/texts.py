@@ -11,22 +11,22 @@ from datasets import Dataset, DatasetDict, Features, List, Value, concatenate_da
 from transformers import PreTrainedTokenizerBase
 
 from ..errors import GlossaError
-from . import corruption
 from .arguments import DataArguments
 from .caching import cached_map
-from .cleaning import clean
-from .corruption import PretrainingCollator
-from .downloads import local_paths
-from .encoding import parts
-from .files import MAX_LINE
-from .filters import OF_PAIRS
+from .cleaning.cleaning import clean
+from .cleaning.filters import OF_PAIRS
+from .cleaning.report import DataReport
+from .cleaning.splitting import check_overlap, sample_rows, split_by_component
+from .encoding import corruption
+from .encoding.corruption import PretrainingCollator
+from .encoding.encoding import parts
+from .intake.downloads import local_paths
+from .intake.files import MAX_LINE
+from .intake.paths import file_groups, is_table
+from .intake.readers import Columns
+from .intake.sources import load_source, read_files
 from .pairs import prepare_pairs
-from .paths import file_groups, is_table
-from .readers import Columns
-from .report import DataReport
-from .sources import load_source, read_files
-from .splitting import check_overlap, sample_rows, split_by_component
-from .streams import is_stream
+from .streaming.streams import is_stream
 
 _TOKENIZED = Features(
     {"input_ids": List(Value("int32")), "source_length": Value("int32"), "target_length": Value("int32")}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from ..data.vocabulary import readable_tokens, target_vocabulary
+from ..data.encoding.vocabulary import readable_tokens, target_vocabulary
 from ..inference.translator import Translator
 from ..sentences_glossa import clean_text
 

@@ -7,8 +7,8 @@ from copy import copy
 
 from datasets import Dataset
 
+from ..data.encoding.vocabulary import target_vocabulary
 from ..data.pairs import each_line, group_references
-from ..data.vocabulary import target_vocabulary
 from ..errors import GlossaError
 from ..inference.plausibility import rates
 from ..inference.translator import Translator

@@ -12,7 +12,7 @@ from torch import nn
 from transformers import GenerationConfig, PreTrainedTokenizerBase
 
 from ..configuration_glossa import GlossaConfig
-from ..data.vocabulary import target_vocabulary
+from ..data.encoding.vocabulary import target_vocabulary
 from ..errors import GlossaError
 from ..layers_glossa import GlossaAttention, GlossaFeedForward, GlossaLearnedPositions, GlossaResidual
 from ..modeling_glossa import GlossaDecoder, GlossaEncoder, GlossaForConditionalGeneration

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from transformers import GenerationConfig, PreTrainedTokenizerBase
 
-from ..data.vocabulary import target_vocabulary
+from ..data.encoding.vocabulary import target_vocabulary
 from ..errors import GlossaError
 from ..export import require
 from ..pipeline_glossa import LOWEST_SCORE, max_target_length, search_distinct

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from transformers import DataCollatorForSeq2Seq, PreTrainedModel, PreTrainedTokenizerBase
 
-from ..data.batching import TokenBatchSampler
+from ..data.encoding.batching import TokenBatchSampler
 from ..modeling_glossa import shift_tokens_right
 from ..pipeline_glossa import clean_text
 from .loading import position_limits

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from ..data.files import wide_encoding, wrong_encoding
+from ..data.intake.files import wide_encoding, wrong_encoding
 from ..errors import GlossaError
 
 START = 4096  # bytes that are looked at

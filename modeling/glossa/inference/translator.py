@@ -11,7 +11,7 @@ from accelerate import PartialState
 from tqdm.auto import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from ..data.batching import TokenBatchSampler
+from ..data.encoding.batching import TokenBatchSampler
 from ..errors import GlossaError
 from ..pipeline_glossa import TranslationPipeline, check_beams, encode_texts, fits, translate_in_batches
 from ..segments_glossa import Segment, join_segments, segment_text

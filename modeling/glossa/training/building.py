@@ -18,21 +18,21 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from ..data.bpe_dropout import DropoutCollator
-from ..data.corruption import special_tokens
-from ..data.encoding import by_length
+from ..data.encoding.bpe_dropout import DropoutCollator
+from ..data.encoding.corruption import special_tokens
+from ..data.encoding.encoding import by_length
+from ..data.encoding.vocabulary import target_vocabulary, train_tokenizer, train_tokenizer_pair
 from ..data.mixture import target_languages
 from ..data.pairs import by_language, group_references
-from ..data.streams import Stream
-from ..data.vocabulary import target_vocabulary, train_tokenizer, train_tokenizer_pair
+from ..data.streaming.streams import Stream
 from ..errors import GlossaError
 from ..evaluation.metrics import bleu_metric, bleu_tokenizer
 from ..evaluation.samples import print_samples, spread
 from ..inference.loading import load_tokenizer, position_limits
 from ..modeling_glossa import GlossaForConditionalGeneration
-from .arguments import Settings
-from .reuse import load_start, reused_tokenizer, with_languages
-from .sizing import choosable
+from ..plan.arguments import Settings
+from ..plan.sizing import choosable
+from ..plan.start import load_start, reused_tokenizer, with_languages
 from .streaming import StreamTrainer
 from .trainer import GlossaTrainer
 

@@ -1,7 +1,6 @@
 """Training on a CPU: how many threads, what bfloat16 is worth, and a warning where other programs slow it down."""
 
 import logging
-import os
 import statistics
 import time
 from collections import deque
@@ -9,8 +8,9 @@ from collections.abc import Callable, Mapping
 
 import psutil
 import torch
-from torch import nn
 from transformers import TrainerCallback
+
+from ..plan.devices import available_cores, has_bf16
 
 logger = logging.getLogger(__name__)
 
@@ -20,13 +20,6 @@ LONGEST_TRIAL = 15.0  # seconds, for a model whose steps are slow
 CLEARLY_SLOWER = 3.0  # times as slow as the best number of threads: not tried again
 SLOWDOWN, SLOW_SECONDS = 3.0, 60.0  # a warning when steps take this many times as long, for this long
 CHECK_SECONDS, QUIET_SECONDS = 5.0, 600.0  # at least between two checks, and between two warnings
-
-
-def available_cores() -> int:
-    """The cores of this process: its share, where a launcher started several on this machine."""
-    # Not every system can bind a process to cores.
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(cores // int(os.environ.get("LOCAL_WORLD_SIZE", 1)), 1)
 
 
 def choose_threads(step: Callable[[], None], cores: int | None = None) -> int:
@@ -75,24 +68,6 @@ def _timed(step: Callable[[], None], threads: int) -> float:
     started = time.perf_counter()
     step()
     return time.perf_counter() - started
-
-
-def trial_step(model: nn.Module, batch: dict[str, torch.Tensor], bf16: bool) -> Callable[[], None]:
-    """Forward and backward pass of `model` on `batch`, which leave no gradients behind."""
-    device = next(model.parameters()).device.type
-
-    def step() -> None:
-        with torch.autocast(device, torch.bfloat16, enabled=bf16):
-            loss = model(**batch).loss
-        loss.backward()
-        model.zero_grad(set_to_none=True)
-
-    return step
-
-
-def has_bf16(capabilities: Mapping) -> bool:
-    """Whether a CPU with these `torch.cpu.get_capabilities()` has instructions for bfloat16."""
-    return any(capabilities.get(name) for name in ("amx_bf16", "amx_tile", "avx512_bf16", "bf16", "sve_bf16"))
 
 
 def report_bf16(capabilities: Mapping, bf16: bool) -> None:

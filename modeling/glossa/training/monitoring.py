@@ -11,7 +11,7 @@ from torch import nn
 from transformers import TrainerCallback
 from transformers.trainer_callback import ExportableState
 
-from ..data.batching import TokenBatchSampler
+from ..data.encoding.batching import TokenBatchSampler
 
 FIT_ROWS = 128
 FIT_TOKENS = 1024  # of a batch; all logits of a larger one may not fit into memory

@@ -8,7 +8,7 @@ from torch import nn
 from torch.optim import Muon, Optimizer
 from transformers import PreTrainedModel
 
-from .cpu import has_bf16
+from ..plan.devices import has_bf16
 
 logger = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ from datasets import DatasetDict
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.modeling_outputs import Seq2SeqLMOutput
 
-from ..data.corruption import PretrainingCollator
-from ..data.encoding import by_length
-from .arguments import Settings
+from ..data.encoding.corruption import PretrainingCollator
+from ..data.encoding.encoding import by_length
+from ..plan.arguments import Settings
 from .trainer import GlossaTrainer
 
 

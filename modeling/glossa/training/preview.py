@@ -3,7 +3,7 @@
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from ..data.vocabulary import readable_tokens, target_vocabulary
+from ..data.encoding.vocabulary import readable_tokens, target_vocabulary
 
 PAIRS = 2
 TOKENS = 30  # of each side

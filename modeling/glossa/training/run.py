@@ -16,42 +16,42 @@ from transformers import (
 )
 from transformers.trainer_callback import TrainerState
 
-from ..data.encoding import tokenize_pairs
+from ..data.cleaning.statistics import abbreviations, has_paragraphs, length_ratio, trained_length
+from ..data.encoding.encoding import tokenize_pairs
 from ..data.mixture import common_source
 from ..data.pairs import by_language, prepare_pairs
-from ..data.statistics import abbreviations, has_paragraphs, length_ratio, trained_length
-from ..data.streams import Stream, is_stream
+from ..data.streaming.streams import Stream, is_stream
 from ..data.texts import prepare_texts, tokenize_texts
 from ..evaluation.metrics import bleu_tokenizer
 from ..evaluation.samples import choose_samples
 from ..evaluation.scoring import score_table, score_translators
 from ..inference.loading import load_tokenizer, set_languages
 from ..inference.translator import Translator
-from ..run_folder import RunFolder
-from .advice import advise, count_tokens, judge_length, judge_translations, judge_vocabulary
-from .arguments import Settings
-from .averaging import average_into, choose_checkpoints
-from .building import build_model, build_tokenizer, build_trainer
-from .cpu import available_cores, choose_threads, report_bf16, trial_step
-from .monitoring import TrainingTime
-from .preflight import check_before_data
-from .pretraining import pretraining_collator, train_part, validation_loss
-from .preview import preview
-from .progress import duration
-from .resume import (
-    RestoreCallbacks,
+from ..plan.arguments import Settings
+from ..plan.devices import available_cores, trial_step
+from ..plan.preflight import check_before_data
+from ..plan.resume import (
     check_checkpoint,
     check_data,
     check_settings,
     final_state,
     fingerprints,
     is_finished,
-    restore_callbacks,
     starting_point,
 )
-from .reuse import adopt_start, with_languages
-from .sharding import whole_model
-from .sizing import adopt_choices, choosable, choose_settings, limit_passes
+from ..plan.sizing import adopt_choices, choosable, choose_settings, limit_passes
+from ..plan.start import adopt_start, with_languages
+from ..run_folder import RunFolder
+from .advice import advise, count_tokens, judge_length, judge_translations, judge_vocabulary
+from .averaging import average_into, choose_checkpoints
+from .building import build_model, build_tokenizer, build_trainer
+from .cpu import choose_threads, report_bf16
+from .fsdp import whole_model
+from .monitoring import TrainingTime
+from .pretraining import pretraining_collator, train_part, validation_loss
+from .preview import preview
+from .progress import duration
+from .restore import RestoreCallbacks, restore_callbacks
 from .streaming import StreamTrainer
 from .trainer import GlossaTrainer
 

@@ -9,9 +9,9 @@ from typing import Any
 from accelerate.utils import gather_object
 from torch.utils.data import DataLoader
 
-from ..data.report import DataReport
-from ..data.streams import Stream
-from ..data.windows import StreamBatches, Windows
+from ..data.cleaning.report import DataReport
+from ..data.streaming.streams import Stream
+from ..data.streaming.windows import StreamBatches, Windows
 from ..run_folder import stream_file
 from .trainer import GlossaTrainer
 

@@ -14,24 +14,25 @@ from transformers import PreTrainedModel, PrinterCallback, ProgressCallback, Seq
 from transformers.trainer_pt_utils import LabelSmoother
 from transformers.trainer_utils import EvalLoopOutput
 
-from ..data.batching import TokenBatchSampler
-from ..data.bpe_dropout import DropoutCollator
-from ..data.windows import start_worker
+from ..data.encoding.batching import TokenBatchSampler
+from ..data.encoding.bpe_dropout import DropoutCollator
+from ..data.streaming.windows import start_worker
 from ..errors import GlossaError
 from ..hub.push import hub_errors, push, stage
+from ..plan.devices import is_sharded
 from ..run_folder import RunFolder
 from .adapters import Adapters
 from .averaging import average_into
 from .cpu import StepWatch
 from .ema import UpdateAverage, WeightAverage
 from .energy import EnergyMeter
+from .fsdp import embeddings_in_root
 from .interrupts import SaveOnSignal
 from .monitoring import Speedometer, draw_fit_batches, mean_loss, measure_fit
 from .muon import put_beside
 from .pieces import TOKENS, joined, loss_sums, pieces
 from .progress import ProgressBar, ProgressLines
-from .resume import EpochOrder, WriteChecksums
-from .sharding import embeddings_in_root, is_sharded
+from .restore import EpochOrder, WriteChecksums
 
 logger = logging.getLogger(__name__)
 

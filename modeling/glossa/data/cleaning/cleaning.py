@@ -1,0 +1,400 @@
+"""Raw rows to clean pairs, with counts of dropped rows by reason."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import ftfy
+import numpy
+import pyarrow.compute
+import xxhash
+from datasets import Dataset, DatasetDict, Features, Value, concatenate_datasets
+
+from ... import sentences_glossa
+from ...errors import GlossaError
+from ...sentences_glossa import clean_text, split_text
+from .. import languages
+from ..arguments import DataArguments
+from ..caching import cached_map
+from ..intake import readers
+from ..intake.columns import CONTINUED, HEADER, OTHER_LANGUAGE, OTHER_VARIANT, UNTRANSLATED, set_aside
+from . import alignment, filters, plausibility, splitting
+from .alignment import Alignment
+from .excluded import excluded_sides
+from .report import EXAMPLES, DataReport
+from .splitting import held_out_sides, normalize_side, without_digits
+
+logger = logging.getLogger(__name__)
+
+# Rows that are no pairs though nothing is wrong with them.
+ASIDE = {
+    HEADER: "header", CONTINUED: "continued", UNTRANSLATED: "untranslated", OTHER_LANGUAGE: "other_language",
+    OTHER_VARIANT: "other_variant",
+}  # fmt: skip
+UNITS = (UNTRANSLATED, OTHER_LANGUAGE)  # of which an example is shown if no pair is left
+# Of a row, as numbers.
+OUTCOMES = (
+    "kept",
+    "malformed",
+    "empty",
+    "identical",
+    "kept_out",
+    *ASIDE.values(),
+    "exclude",
+    "overlap",
+    *filters.NAMES,
+)
+KEPT, MALFORMED, EMPTY, IDENTICAL, KEPT_OUT = range(5)
+EXCLUDED, OVERLAP = (OUTCOMES.index(name) for name in ("exclude", "overlap"))
+EXCERPT = 80  # characters of a side in an example
+_CHECKED = {"source": Value("string"), "target": Value("string"), "key": Value("uint64"), "outcome": Value("uint8")}
+
+
+@dataclass
+class Loaded:
+    """The raw rows of one source: its name in the report, its splits, its settings, and its target language or ""."""
+
+    name: str
+    splits: DatasetDict
+    settings: DataArguments
+    language: str = ""
+
+
+@dataclass
+class _Seen:
+    """The hashes of the pairs of a split so far."""
+
+    keys: dict[str, numpy.ndarray] = field(default_factory=dict)
+
+    def first(self, kind: str, keys: numpy.ndarray) -> numpy.ndarray:
+        """The places of the keys that are new, each once, in order; they are then known."""
+        unique, earliest = numpy.unique(keys, return_index=True)
+        if kind in self.keys:
+            new = ~numpy.isin(unique, self.keys[kind], assume_unique=True)
+            self.keys[kind] = numpy.union1d(self.keys[kind], unique)
+            return numpy.sort(earliest[new])
+        self.keys[kind] = unique
+        return numpy.sort(earliest)
+
+
+def clean(
+    dataset: DatasetDict, arguments: DataArguments, sides: bool = True, repeated: bool = False
+) -> tuple[DatasetDict, DataReport]:
+    """As `clean_sources`, for the rows of one source."""
+    return clean_sources([Loaded(arguments.dataset, dataset, arguments)], sides, repeated)
+
+
+def clean_sources(
+    sources: Sequence[Loaded], sides: bool = True, repeated: bool = False
+) -> tuple[DatasetDict, DataReport]:
+    """Clean pairs (columns `source`, `target`) of all sources, in their order, and a report of what was dropped.
+
+    Drops malformed rows, rows with an empty side, pairs with a side in `keep_out` and, unless `repeated` is set,
+    repeated pairs of a split, also those of an earlier source; of training also pairs that a filter drops, with
+    `drop_identical` those with equal sides, and without `keep_overlap` those that share a side with an evaluation pair
+    of any source. With `split_sentences`, training rows are first split into pairs of sentences. Raises `GlossaError`
+    if no pair of a source is left, with `strict` at the first malformed row, and without `trust_data` if the data are
+    implausible; `sides=False` says that source and target are the same text. Sources with a `language` keep it in a
+    column of this name, and their pairs repeat only those of the same language.
+    """
+    report, cleaned, held_out = DataReport(), {}, _held_out(sources)
+    for split in dict.fromkeys(split for source in sources for split in source.splits):
+        seen: dict[str, _Seen] = defaultdict(_Seen)  # by language
+        parts = []
+        for source in (source for source in sources if split in source.splits):
+            title = f"{source.name}, {split}" if len(sources) > 1 else split
+            known = None if repeated else seen[source.language]
+            part = _clean_split(split, source, title, report, known, held_out, sides)
+            parts.append(_with_language(part, source.language) if source.language else part)
+        cleaned[split] = concatenate_datasets(parts) if len(parts) > 1 else parts[0]
+    return DatasetDict(cleaned), report
+
+
+def _held_out(sources: Sequence[Loaded]) -> frozenset[int]:
+    """The 64-bit hashes of the normalized sides of all evaluation pairs that training must not share."""
+    found: frozenset[int] = frozenset()
+    for source in sources:
+        for split, rows in source.splits.items() if not source.settings.keep_overlap else ():
+            if split != "train":
+                checked = _checked(rows, rules_of(source.settings, False), split)
+                kept = numpy.flatnonzero(checked.data.column("outcome").to_numpy() == KEPT)
+                pairs = checked.select_columns(["source", "target"]).select(kept)
+                found |= held_out_sides(DatasetDict({split: pairs}))
+    return found
+
+
+def _with_language(pairs: Dataset, language: str) -> Dataset:
+    return cached_map(pairs, _add_language, language, fn_kwargs={"language": language}, desc="adding the language")
+
+
+def _add_language(batch: dict, language: str) -> dict:
+    return batch | {"language": [language] * len(batch["source"])}
+
+
+def _clean_split(
+    split: str,
+    source: Loaded,
+    title: str,
+    report: DataReport,
+    seen: _Seen | None,
+    held_out: frozenset[int],
+    sides: bool,
+) -> Dataset:
+    rows, arguments = source.splits[split], source.settings
+    counts = {"read": len(rows)}
+    if arguments.split_sentences and split == "train":
+        rows = _split_rows(rows)
+        counts["split"] = len(rows) - counts["read"]
+    rules = rules_of(arguments, split == "train", held_out)
+    checked = _checked(rows, rules, title)
+    outcome = checked.data.column("outcome").to_numpy()
+    examples = _examples(rows, numpy.flatnonzero(outcome == MALFORMED)[:EXAMPLES])
+    if arguments.strict and examples:
+        first = examples[0]
+        raise GlossaError(
+            f"{first['file']}, line {first['line']}: {first['reason']}: {first['excerpt']!r}. Correct the row, or set "
+            "strict to false to drop such rows."
+        )
+    report.malformed_rows = (report.malformed_rows + examples)[:EXAMPLES]
+    usable = numpy.flatnonzero(outcome == KEPT)
+    if not len(usable):
+        others = numpy.flatnonzero(numpy.isin(outcome, [OUTCOMES.index(ASIDE[kind]) for kind in UNITS]))[:1]
+        where = f"{split} split{f' of {source.name}' * (title != split)}"
+        _refuse_nothing(where, counts["read"], outcome, examples or _examples(rows, others))
+    dropped = {
+        name: numpy.flatnonzero(outcome == OUTCOMES.index(name)) for name in _reasons(arguments, rules, outcome)
+    }
+    kept = usable
+    for kind, reason in (("key", "duplicates"), ("near", "near_duplicates")):
+        if seen is not None and kind in checked.column_names:
+            new = kept[seen.first(kind, checked.data.column(kind).to_numpy()[kept])]
+            dropped[reason], kept = numpy.setdiff1d(kept, new, assume_unique=True), new
+    if arguments.filter_alignment and split == "train":
+        aligned = _aligned(checked.select_columns(["source", "target"]).select(kept), title)
+        dropped["filter_alignment"], kept = kept[~aligned], kept[aligned]
+    counts |= {reason: len(found) for reason, found in dropped.items()} | {"kept": len(kept)}
+    if rules["repair_text"]:
+        dropped["repaired"] = kept[checked.data.column("repaired").to_numpy(zero_copy_only=False)[kept]]
+        counts["repaired"] = len(dropped["repaired"])
+    report.add_counts(split, source.name, counts)
+    for reason, found in dropped.items():
+        if len(found) and reason not in ("malformed", *ASIDE.values()):
+            own = _examples(rows, found[:EXAMPLES], reason, source.name)
+            report.examples[reason] = report.examples.get(reason, []) + own
+    logger.info("%s: %s", title, ", ".join(f"{count:,} {reason}" for reason, count in counts.items()))
+    if examples:
+        logger.warning("%s: %d malformed rows dropped, the first: %s", title, counts["malformed"], examples[0])
+    if not len(kept):
+        filtered = len(dropped.get("filter_alignment", ())) > 0
+        why = "no pair is left after filter_alignment" if filtered else "every pair is also in an earlier source"
+        logger.warning("%s: %s.", title, why)
+    pairs = checked.select_columns(["source", "target"]).select(kept)
+    plausibility.check_malformed(split, counts, examples, arguments)
+    if sides and len(kept):
+        sample = plausibility.sample(len(kept))
+        clear = plausibility.check_sides(pairs.select(sample), _places(rows, kept[sample]), arguments)
+        report.languages |= {split: clear} if clear else {}
+    return pairs
+
+
+def _refuse_nothing(where: str, read: int, outcome: numpy.ndarray, examples: list[dict]) -> None:
+    why = f" The first row without a pair: {examples[0]}." if examples else ""
+    others = {name: int((outcome == number).sum()) for number, name in enumerate(OUTCOMES) if number > IDENTICAL}
+    filtered = "".join(f", {count} {name}" for name, count in others.items() if count)
+    advice = "Check the format and the languages"
+    if others["overlap"]:
+        advice += ", or set keep_overlap to true: pairs that occur in the evaluation pairs are then kept"
+    raise GlossaError(
+        f"No pair of the {where} is left of {read} rows ({(outcome == MALFORMED).sum()} malformed, "
+        f"{(outcome == EMPTY).sum()} with an empty side, {(outcome == IDENTICAL).sum()} identical{filtered}).{why} "
+        f"{advice}."
+    )
+
+
+def _reasons(arguments: DataArguments, rules: dict[str, Any], outcome: numpy.ndarray) -> list[str]:
+    """The reasons that the report has: the first three always, the others if their setting is on or they occur."""
+    names = ["malformed", "empty", "identical", *(["kept_out"] if rules["keep_out"] else [])]
+    names += [name for name in ASIDE.values() if (outcome == OUTCOMES.index(name)).any()]
+    return [
+        *names,
+        *(name for name in ("exclude", "overlap") if rules[name]),
+        *(
+            name
+            for name in filters.NAMES
+            if name in rules["chosen"] and (getattr(arguments, name) or (outcome == OUTCOMES.index(name)).any())
+        ),
+    ]
+
+
+def _aligned(pairs: Dataset, title: str) -> numpy.ndarray:
+    """Whether the words of each pair explain each other better than chance."""
+    learned: list[Alignment] = []  # unless the result is in the cache
+
+    def judge(columns: dict, rows: list[int]) -> dict:
+        if not learned:
+            learned.append(Alignment(pairs))
+        return {"aligned": learned[0].scores(columns["source"], columns["target"], rows) >= 0}
+
+    found = cached_map(
+        pairs,
+        judge,
+        code=[alignment],
+        with_indices=True,
+        remove_columns=pairs.column_names,
+        features=Features({"aligned": Value("bool")}),
+        desc=f"aligning {title}",
+    )
+    return found.data.column("aligned").to_numpy()
+
+
+def _places(rows: Dataset, chosen: numpy.ndarray) -> list[str]:
+    """File and line of the chosen rows."""
+    return [f"{row['file']}, line {row['line']}" for row in _examples(rows, chosen)]
+
+
+def _examples(rows: Dataset, chosen: numpy.ndarray, reason: str = "", source: str = "") -> list[dict]:
+    """File, line, reason and excerpt of the chosen raw rows; with a `reason` that is not their problem, both sides."""
+    if not len(chosen):
+        return []
+    # Only the first row of a file, and rows with a problem, name it.
+    files = rows.select_columns("file").with_format("arrow")[:]["file"]
+    starts = numpy.flatnonzero(pyarrow.compute.not_equal(files, "").to_numpy(zero_copy_only=False))
+    before = numpy.searchsorted(starts, chosen, side="right") - 1
+    names = files.take(starts[before.clip(0)]).to_pylist() if len(starts) else [""] * len(chosen)
+    found = []
+    for row, name in zip(rows.select(chosen), names, strict=True):
+        excerpt = row["source"][:EXCERPT] + (f" | {row['target'][:EXCERPT]}" if reason else "")
+        place = {"source": source} if reason else {}
+        found.append(
+            place | {"file": name, "line": row["line"], "reason": reason or row["problem"], "excerpt": excerpt}
+        )
+    return found
+
+
+def rules_of(arguments: DataArguments, training: bool, held_out: frozenset[int] = frozenset()) -> dict[str, Any]:
+    """The arguments of `check_rows` for a split; training pairs have no side in `held_out`, 64-bit hashes.
+
+    Held-out pairs are not filtered: the easy ones score too high.
+    """
+    longest = {"max_characters": filters.CHARACTERS * arguments.max_length}
+    return {
+        "drop_identical": arguments.drop_identical and training,
+        "keep_out": sorted(map(normalize_side, arguments.keep_out)),
+        "repair_text": arguments.repair_text and training,
+        "near_duplicates": arguments.near_duplicates and training,
+        "exclude": excluded_sides(arguments) if training else frozenset(),
+        "overlap": held_out if training else frozenset(),
+        "chosen": longest | filters.settings(arguments) if training else {},
+    }
+
+
+def _checked(rows: Dataset, rules: dict[str, Any], title: str) -> Dataset:
+    """The rows with clean text, the hashes of the pair, and its outcome."""
+    hashes = {name: repr(sorted(rules[name])).encode() for name in ("exclude", "overlap")}
+    settings = rules | {name: xxhash.xxh3_128_hexdigest(text) for name, text in hashes.items()}
+    features = _CHECKED | ({"near": Value("uint64")} if rules["near_duplicates"] else {})
+    features |= {"repaired": Value("bool")} if rules["repair_text"] else {}
+    return cached_map(
+        rows,
+        check_rows,
+        sorted(settings.items()),
+        [sentences_glossa, readers, splitting, filters, plausibility, languages],
+        fn_kwargs=rules,
+        remove_columns=rows.column_names,
+        features=Features(features),
+        desc=f"cleaning {title}",
+    )
+
+
+def _split_rows(rows: Dataset) -> Dataset:
+    def split(batch: dict) -> dict:
+        columns: dict[str, list] = {name: [] for name in batch}
+        for row in zip(*batch.values(), strict=True):
+            record = dict(zip(batch, row, strict=True))
+            for source, target in _sentences(record):
+                for name, value in (record | {"source": source, "target": target}).items():
+                    columns[name].append(value)
+        return columns
+
+    return cached_map(rows, split, code=[sentences_glossa], features=rows.features, desc="splitting rows")
+
+
+def _sentences(record: dict) -> list[tuple[str, str]]:
+    if record["problem"]:
+        return [(record["source"], record["target"])]
+    sources, targets = split_text(record["source"])[0], split_text(record["target"])[0]
+    if len(sources) != len(targets):
+        return [(record["source"], record["target"])]
+    return list(zip(sources, targets, strict=True))
+
+
+def check_rows(
+    batch: dict,
+    drop_identical: bool,
+    keep_out: list[str],
+    repair_text: bool,
+    near_duplicates: bool,
+    exclude: frozenset[int],
+    overlap: frozenset[int],
+    chosen: dict[str, Any],
+) -> dict:
+    """The clean text of a batch of raw rows, the hashes of the pairs, and their outcome, as a number of `OUTCOMES`."""
+    columns: dict[str, Any] = {side: batch[side] for side in ("source", "target")}
+    if repair_text:
+        repaired = {side: list(map(_repaired, texts)) for side, texts in columns.items()}
+        changed = [
+            (first, second) != (one, other) and not problem
+            for first, second, one, other, problem in zip(
+                *columns.values(), *repaired.values(), batch["problem"], strict=True
+            )
+        ]
+        columns = repaired | {"repaired": changed}
+    sources, targets = list(map(clean_text, columns["source"])), list(map(clean_text, columns["target"]))
+    tests, keys, nears, outcomes = _tests(chosen), [], [], []
+    for source, target, problem in zip(sources, targets, batch["problem"], strict=True):
+        # Clean text has no line feed, so the key is unambiguous. Two different pairs among ten million share a 64-bit
+        # hash with a probability of three in a million.
+        keys.append(_hash(f"{source}\n{target}"))
+        if problem:
+            aside = ASIDE.get(set_aside(problem))
+            outcomes.append(OUTCOMES.index(aside) if aside else MALFORMED)
+            sides = ("", "")
+        elif not source or not target:
+            outcomes.append(EMPTY)
+            sides = ("", "")
+        else:
+            needed = near_duplicates or exclude or overlap or keep_out
+            sides = (normalize_side(source), normalize_side(target)) if needed else ("", "")
+            if keep_out and (sides[0] in keep_out or sides[1] in keep_out):
+                outcomes.append(KEPT_OUT)
+            elif drop_identical and source == target:
+                outcomes.append(IDENTICAL)
+            elif exclude and (_hash(sides[0]) in exclude or _hash(sides[1]) in exclude):
+                outcomes.append(EXCLUDED)
+            elif overlap and (_hash(sides[0]) in overlap or _hash(sides[1]) in overlap):
+                outcomes.append(OVERLAP)
+            else:
+                outcomes.append(next((number for number, test in tests if test(source, target)), KEPT))
+        if near_duplicates:
+            nears.append(_hash("\n".join(map(without_digits, sides))))
+    columns |= {
+        "source": sources,
+        "target": targets,
+        "key": numpy.array(keys, dtype=numpy.uint64),
+        "outcome": outcomes,
+    }
+    return columns | ({"near": numpy.array(nears, dtype=numpy.uint64)} if near_duplicates else {})
+
+
+def _tests(chosen: dict[str, Any]) -> list[tuple[int, Callable[[str, str], bool]]]:
+    return [(OUTCOMES.index(name), test) for name, test in filters.tests(chosen)]
+
+
+def _hash(text: str) -> int:
+    return xxhash.xxh3_64_intdigest(text.encode())
+
+
+def _repaired(text: str) -> str:
+    return text if text.isascii() else ftfy.fix_encoding(text)

@@ -1,0 +1,189 @@
+"""Filters of training pairs. Each is a setting of the data group, and the reason under which it counts."""
+
+import html.entities
+import logging
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import langcodes
+import regex
+
+from ...errors import GlossaError
+from ..arguments import DataArguments
+from ..languages import language_code
+from .plausibility import identifier, same_languages
+from .splitting import normalize_side
+
+logger = logging.getLogger(__name__)
+
+Test = Callable[[str, str], bool]  # whether a pair of clean texts, source and target, is to be dropped
+
+# In the order in which they are asked, the quick ones first; a pair counts for the first that drops it.
+NAMES = (
+    "max_characters", "max_character_ratio", "filter_html", "filter_digits", "filter_copied", "max_punctuation",
+    "filter_script", "filter_language",
+)  # fmt: skip
+# Which cannot judge texts in one language.
+OF_PAIRS = ("filter_copied", "filter_script", "filter_language", "filter_alignment")
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--")
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|([A-Za-z][A-Za-z0-9]{1,31}));")
+_NO_LETTERS = regex.compile(r"[^\p{L}\p{M}]+")
+# Marks within a number; a space only before a group of three digits, since numbers may stand side by side.
+_NUMBER = regex.compile(r"\d+(?:(?:[.,:'’]|\s(?=\d{3}(?!\d)))\d+)*")
+_DIGITS = regex.compile(r"\d+")
+CHARACTERS = 100  # of a token, at most, unless `max_characters` is set: a longer text has over `max_length` tokens
+WORDS = 12  # numbers up to this one are often written as words
+SAME, FEWEST = 0.8, 4  # a side is a copy if so many of its words, of at least so many, are on the other side
+MOSTLY = 0.5  # of the letters, in the script of the language
+CERTAIN = 0.5  # probability of another language; py3langid is not this sure of very short texts
+# Scripts of a code of ISO 15924 that stands for several, by their names in Unicode.
+SCRIPTS = {"Jpan": "Han Hira Kana", "Kore": "Hang Han", "Hans": "Han", "Hant": "Han"}
+# Languages that are written in another script too.
+SECOND_SCRIPTS = {"sr": "Latn", "bs": "Cyrl", "az": "Cyrl", "uz": "Cyrl", "kk": "Latn", "tt": "Latn", "ku": "Arab"}
+
+
+def settings(arguments: DataArguments) -> dict[str, Any]:
+    """The filters that are on, with their values, and the languages if one of them needs these."""
+    chosen = {name: getattr(arguments, name) for name in NAMES if getattr(arguments, name) not in (None, False)}
+    if {"filter_script", "filter_language"} & chosen.keys():
+        chosen["languages"] = (arguments.source_language, arguments.target_language)
+    return chosen
+
+
+def check(arguments: DataArguments) -> None:
+    """Raise `GlossaError` if a filter cannot judge the languages; warn of a language that is not judged."""
+    tests(settings(arguments))
+    for code in (arguments.source_language, arguments.target_language) if arguments.filter_language else ():
+        if not same_languages(language_code(code)) & set(identifier().labels):
+            logger.warning("filter_language: py3langid does not know %r; texts in it are not judged.", code)
+
+
+def tests(chosen: dict[str, Any]) -> list[tuple[str, Test]]:
+    """The tests of the filters that `settings` gave, by name."""
+    languages = chosen.get("languages", ())
+    return [(name, _BUILD[name](chosen[name], *languages)) for name in NAMES if name in chosen]
+
+
+def _too_long(limit: int, *_) -> Test:
+    return lambda source, target: len(source) > limit or len(target) > limit
+
+
+def _unequal(limit: float, *_) -> Test:
+    return lambda source, target: len(source) > limit * len(target) or len(target) > limit * len(source)
+
+
+def _has_html(*_) -> Test:
+    return lambda source, target: _is_html(source) or _is_html(target)
+
+
+def _is_html(text: str) -> bool:
+    if "<" in text and _TAG.search(text):
+        return True
+    return "&" in text and any(not name or f"{name};" in html.entities.html5 for name in _ENTITY.findall(text))
+
+
+def _differing_numbers(*_) -> Test:
+    def test(source: str, target: str) -> bool:
+        first, second = _numbers(source), _numbers(target)
+        return first.keys() != second.keys() and (_lacks(first, second) or _lacks(second, first))
+
+    return test
+
+
+def _lacks(numbers: dict[str, list[str]], others: dict[str, list[str]]) -> bool:
+    """Whether one of the numbers is not among the others, neither as a whole nor in its parts: 10:30 may be 10h30."""
+    known = {part for number, parts in others.items() for part in (number, *parts)}
+    return any(
+        number not in known and not (len(parts) > 1 and known.issuperset(parts))
+        for number, parts in numbers.items()
+        if len(number) > 2 or int(number) > WORDS
+    )
+
+
+def _numbers(text: str) -> dict[str, list[str]]:
+    """The numbers of a text without the marks within them, which languages write differently, and their parts."""
+    found = _NUMBER.findall(text)
+    parts = ([_plain(part) for part in _DIGITS.findall(number)] for number in found)
+    return {_plain("".join(_DIGITS.findall(number))): own for number, own in zip(found, parts, strict=True)}
+
+
+def _plain(digits: str) -> str:
+    return str(int(digits)) if len(digits) < 100 else digits  # "٠٥" and "05" are "5"
+
+
+def _copied(*_) -> Test:
+    def test(source: str, target: str) -> bool:
+        if source == target or normalize_side(source) == normalize_side(target):
+            return True
+        words = target.casefold().split()
+        if len(words) < FEWEST:
+            return False
+        others = set(source.casefold().split())
+        return sum(word in others for word in words) >= SAME * len(words)
+
+    return test
+
+
+def _mostly_marks(limit: float, *_) -> Test:
+    def marks(text: str) -> float:
+        return 1 - _letters(text) / len("".join(text.split()))
+
+    return lambda source, target: marks(source) > limit or marks(target) > limit
+
+
+def _letters(text: str) -> int:
+    """The number of letters and marks of a text."""
+    return len(_NO_LETTERS.sub("", text))
+
+
+def _in_other_script(_, source_language: str, target_language: str) -> Test:
+    first, second = (_other_scripts(code) for code in (source_language, target_language))
+
+    def other(text: str, pattern) -> bool:
+        others = sum(map(len, pattern.findall(text)))
+        return others > 0 and others > (1 - MOSTLY) * _letters(text)
+
+    return lambda source, target: other(source, first) or other(target, second)
+
+
+@cache
+def _other_scripts(code: str):
+    """A pattern of letters and marks in no script of the language. Raises `GlossaError` if its script is not known."""
+    try:
+        language = langcodes.Language.get(code, normalize=False)
+    except langcodes.LanguageTagError:
+        language = langcodes.Language.make("und")
+    likely = language.maximize()
+    # langcodes takes a language that it does not know for one of the United States.
+    if language.script is None and likely.territory == "US" and language.language != "en":
+        raise GlossaError(
+            f"filter_script is true, but the script of the language {code!r} is not known. Write it in the code, such "
+            f"as {code}_Latn, or leave filter_script out."
+        )
+    names = SCRIPTS.get(str(likely.script), str(likely.script))
+    if language.script is None and (second := SECOND_SCRIPTS.get(language_code(code) or "")):
+        names += f" {second}"
+    # Marks that several scripts share are "inherited" in Unicode.
+    scripts = "".join(rf"\p{{Script={name}}}" for name in (*names.split(), "Zinh"))
+    return regex.compile(rf"[[\p{{L}}\p{{M}}]--[{scripts}]]+", regex.V1)
+
+
+def _in_other_language(_, source_language: str, target_language: str) -> Test:
+    labels = set(identifier().labels)
+    own = [same_languages(language_code(code)) for code in (source_language, target_language)]
+
+    def other(text: str, codes: set) -> bool:
+        found, probability = identifier().classify(text)
+        return found not in codes and probability > CERTAIN
+
+    source_known, target_known = (bool(codes & labels) for codes in own)
+    return lambda source, target: (target_known and other(target, own[1])) or (source_known and other(source, own[0]))
+
+
+_BUILD: dict[str, Callable[..., Test]] = {
+    "max_characters": _too_long, "max_character_ratio": _unequal, "filter_html": _has_html,
+    "filter_digits": _differing_numbers, "filter_copied": _copied, "max_punctuation": _mostly_marks,
+    "filter_script": _in_other_script, "filter_language": _in_other_language,
+}  # fmt: skip

@@ -1,0 +1,212 @@
+"""Held-out pairs that share no sentence with training, on either side.
+
+A sentence often has several translations, so a random split would put many test sources into training. Pairs that
+share a side are therefore connected in a graph, and whole connected components are held out. Pairs of several target
+languages (column `language`) may have a sentence as source here and as target there, so both sides count as one.
+"""
+
+import logging
+import re
+import sys
+import unicodedata
+from collections.abc import Sequence
+from functools import cache, lru_cache
+
+import numpy
+import xxhash
+from datasets import Dataset, DatasetDict, Features, Value
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from ...errors import GlossaError
+from ..caching import cached_map
+
+logger = logging.getLogger(__name__)
+
+# Pairs of a split by default: public test sets have 1,000 to 3,000, and scores of fewer than 500 pairs say little.
+SMALLEST_SPLIT, LARGEST_SPLIT = 500, 2000
+_DIGITS = re.compile(r"\d+")
+_KEYS = Features({"source": Value("uint64"), "target": Value("uint64")})
+
+
+@cache
+def _ignored() -> dict[int, None]:
+    """Table for `str.translate` that deletes punctuation (P), separators (Z), control and format characters (C)."""
+    points = range(sys.maxunicode + 1)
+    return {point: None for point in points if unicodedata.category(chr(point)) in _IGNORED_CATEGORIES}
+
+
+_IGNORED_CATEGORIES = {"Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Zs", "Zl", "Zp", "Cc", "Cf"}
+
+
+@lru_cache(maxsize=8)  # several filters ask for the sides of one pair
+def normalize_side(text: str) -> str:
+    """The form in which sentences are compared: NFKC, case-folded, without punctuation and white space.
+
+    "Go!" equals "go ."; text that consists only of punctuation stays unchanged.
+    """
+    return unicodedata.normalize("NFKC", text).casefold().translate(_ignored()) or text
+
+
+def split_by_component(
+    dataset: Dataset, validation_size: float | None, test_size: float | None, seed: int
+) -> DatasetDict:
+    """Split pairs (columns `source`, `target`) into "train", "validation" and "test", as `hold_out` says."""
+    chosen = hold_out(dataset, validation_size, test_size, seed)
+    return DatasetDict({name: dataset.select(rows) for name, rows in chosen.items()})
+
+
+def hold_out(
+    dataset: Dataset, validation_size: float | None, test_size: float | None, seed: int
+) -> dict[str, numpy.ndarray]:
+    """The rows of pairs (columns `source`, `target`) for "train", "validation" and "test", which share no side.
+
+    A size below 1 is a share of the pairs (at least one pair), a size from 1 a number of pairs; 0 means no split, and
+    None one pair in a hundred, but at least 500 (or one in ten, if these are fewer) and at most 2,000.
+    Components are drawn in an order set by `seed`; those that do not fit are skipped, so sizes are never exceeded.
+    Every split keeps the order of the pairs. Raises `GlossaError` if there are too few pairs, or they are too
+    connected.
+    """
+    wanted = {"validation": _count(validation_size, len(dataset)), "test": _count(test_size, len(dataset))}
+    if len(dataset) < 1 + sum(wanted.values()):
+        raise GlossaError(
+            f"{len(dataset)} pairs are too few to hold out {wanted['validation']} for validation and "
+            f"{wanted['test']} for test and train on the rest. Give more pairs, or lower "
+            "validation_size and test_size (0: no split)."
+        )
+    component = _components(dataset)
+    sizes = numpy.bincount(component)
+    logger.info("%d pairs in %d components, the largest of %d", len(dataset), len(sizes), sizes.max())
+    order = numpy.random.default_rng(seed).permutation(len(sizes))
+    assigned = numpy.zeros(len(sizes), dtype=numpy.int8)
+    splits = {}
+    for number, (name, size) in enumerate(wanted.items(), 1):
+        order = _hold_out(order, sizes, size, assigned, number)
+        if size:
+            splits[name] = numpy.flatnonzero(assigned[component] == number)
+    splits = {"train": numpy.flatnonzero(assigned[component] == 0), **splits}
+    for name, part in splits.items():
+        if not len(part):
+            raise GlossaError(
+                f"No pair is left for the {name} split: the {len(dataset)} pairs form {len(sizes)} groups that "
+                f"share a sentence, the largest of {sizes.max()}. Give more varied pairs, change the "
+                f"sizes, or set {name}_path."
+            )
+    logger.info("split: %s", {name: len(part) for name, part in splits.items()})
+    return splits
+
+
+def without_digits(side: str) -> str:
+    """A normalized side without digits, for the comparison of near duplicates."""
+    return _DIGITS.sub("", side)
+
+
+def sample_rows(rows: Dataset, count: int | None, seed: int) -> Dataset:
+    """`count` random rows in their order, or all of them: the first ones are the shortest in a sorted file."""
+    if count is None or count >= len(rows):
+        return rows
+    chosen = numpy.random.default_rng(seed).choice(len(rows), count, replace=False)
+    return rows.select(numpy.sort(chosen))
+
+
+def repeated(rows: numpy.ndarray, weight: float, seed: Sequence[int]) -> numpy.ndarray:
+    """`rows`, in their order, each as often as `weight` says: 2 twice, 1.5 all once and a random half of them again.
+
+    Of a source with rows, at least one stays.
+    """
+    if not len(rows):
+        return rows
+    whole = int(weight)
+    rest = round((weight - whole) * len(rows)) or (whole == 0)
+    again = numpy.random.default_rng(seed).choice(rows, int(rest), replace=False)
+    return numpy.sort(numpy.concatenate([numpy.repeat(rows, whole), again]))
+
+
+def _count(size: float | None, total: int) -> int:
+    if size is None:
+        return min(max(_count(0.01, total), min(SMALLEST_SPLIT, _count(0.1, total))), LARGEST_SPLIT)
+    return int(size) if size >= 1 else max(1, round(size * total)) if size else 0
+
+
+def _hold_out(order, sizes, wanted: int, assigned, number: int) -> numpy.ndarray:
+    """Mark components as `number` in `assigned`, in `order`, until they hold `wanted` pairs; return the others."""
+    left = wanted
+    for index in order:
+        if left == 0:
+            break
+        if sizes[index] <= left:
+            assigned[index] = number
+            left -= sizes[index]
+    return order[assigned[order] == 0]
+
+
+def _components(dataset: Dataset) -> numpy.ndarray:
+    """Component number of each pair, int32 (pairs,), the same if the sides are swapped."""
+    # In one order: two models of opposite directions, of which one is the other's teacher, must not be trained on
+    # each other's held-out pairs.
+    sources, targets = sorted(side_keys(dataset), key=lambda keys: (len(numpy.unique(keys)), keys.min()))
+    if "language" in dataset.column_names:
+        keys, rows = numpy.unique(numpy.concatenate([sources, targets]), return_inverse=True)
+        links = (numpy.ones(len(dataset), dtype=numpy.int8), (rows[: len(dataset)], rows[len(dataset) :]))
+        _, labels = connected_components(coo_array(links, shape=(len(keys), len(keys))), directed=False)
+        return labels[rows[: len(dataset)]]
+    source_keys, source = numpy.unique(sources, return_inverse=True)
+    target_keys, target = numpy.unique(targets, return_inverse=True)
+    nodes = len(source_keys) + len(target_keys)
+    edges = (numpy.ones(len(dataset), dtype=numpy.int8), (source, len(source_keys) + target))
+    _, labels = connected_components(coo_array(edges, shape=(nodes, nodes)), directed=False)
+    # Every component contains a source, so the labels of sources cover all components.
+    return labels[source]
+
+
+def side_keys(dataset: Dataset) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """64-bit hashes of the normalized sides, two uint64 (pairs,). A collision only joins two groups."""
+    keys = cached_map(
+        dataset,
+        _hash_sides,
+        remove_columns=dataset.column_names,
+        features=_KEYS,
+        desc="comparing sides",
+    )
+    return keys.data.column("source").to_numpy(), keys.data.column("target").to_numpy()
+
+
+def _hash_sides(batch: dict) -> dict:
+    digest = xxhash.xxh3_64_intdigest
+    return {
+        side: numpy.array([digest(normalize_side(text).encode()) for text in batch[side]], dtype=numpy.uint64)
+        for side in _KEYS
+    }
+
+
+def held_out_sides(dataset: DatasetDict) -> frozenset[int]:
+    """The 64-bit hashes of the normalized sides of all evaluation pairs."""
+    keys = (side_keys(rows) for name, rows in dataset.items() if name != "train")
+    return frozenset(int(key) for sides in keys for side in sides for key in side)
+
+
+def check_overlap(
+    dataset: DatasetDict, train: tuple[numpy.ndarray, numpy.ndarray] | None = None
+) -> dict[str, dict[str, int]]:
+    """Pairs of each evaluation split with a normalized side that occurs in training: {split: {side: count}}.
+
+    `train` are the `side_keys` of the training pairs, by default of those in `dataset`. Logs a warning if there are
+    any, since they can inflate scores.
+    """
+    keys = train or side_keys(dataset["train"])
+    if "language" in dataset["train"].column_names:
+        keys = (numpy.concatenate(keys),) * 2
+    known = dict(zip(_KEYS, keys, strict=True))
+    overlap = {}
+    for split in [name for name in dataset if name != "train"]:
+        held_out = dict(zip(_KEYS, side_keys(dataset[split]), strict=True))
+        overlap[split] = {side: int(numpy.isin(held_out[side], known[side]).sum()) for side in _KEYS}
+        if any(overlap[split].values()):
+            logger.warning(
+                "%s: of %d pairs, %d sources and %d targets also occur in training; this can inflate scores.",
+                split,
+                len(dataset[split]),
+                overlap[split]["source"],
+                overlap[split]["target"],
+            )
+    return overlap

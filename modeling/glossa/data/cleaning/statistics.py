@@ -1,0 +1,57 @@
+"""What the training pairs say about the text that a model can translate."""
+
+from itertools import islice
+
+import numpy
+from datasets import Dataset
+from transformers import PreTrainedTokenizerBase
+
+from ...sentences_glossa import split_text
+from .abbreviations import learn_abbreviations
+
+SAMPLE = 10_000  # pairs that are looked at; their order is that of the data
+TEXTS = 200_000  # sources in which abbreviations are looked for
+QUANTILE = 0.999  # of the lengths: lower ones cut sentences that the model translates well (docs/serving.md)
+
+
+def has_paragraphs(pairs: Dataset) -> bool:
+    """Whether most pairs (columns `source`, `target`) have several sentences on both sides."""
+    sample = _sample(pairs)
+    several = sum(all(len(split_text(side)[0]) > 1 for side in pair) for pair in sample)
+    return 2 * several > len(sample)
+
+
+def length_ratio(pairs: Dataset) -> float:
+    """Characters of a target for each character of its source."""
+    sample = _sample(pairs)
+    return round(sum(len(target) for _, target in sample) / sum(len(source) for source, _ in sample), 3)
+
+
+def trained_length(
+    pairs: Dataset, tokenizer: PreTrainedTokenizerBase, longest: int | None = None, quantile: float = QUANTILE
+) -> int:
+    """Source tokens, with the end of sentence, up to which the pairs teach how to translate.
+
+    It is the quantile of the sources' lengths or, if lower, that of the targets' lengths in tokens of a source of
+    average proportion. Pairs with more than `longest` tokens on a side, which training drops, do not count.
+    """
+    sources, targets = zip(*_sample(pairs), strict=True)
+    several = getattr(tokenizer, "target_languages", None)
+    encoder = tokenizer.into(several[0]) if several else tokenizer  # type: ignore[attr-defined]
+    encoded = encoder(list(sources), text_target=list(targets), verbose=False)
+    lengths = numpy.array([list(map(len, encoded[side])) for side in ("input_ids", "labels")])  # [2, pairs]
+    if longest is not None and (lengths.max(0) <= longest).any():
+        lengths = lengths[:, lengths.max(0) <= longest]
+    source, target = numpy.quantile(lengths, quantile, axis=1)
+    return round(min(source, target * lengths[0].sum() / lengths[1].sum()))
+
+
+def abbreviations(pairs: Dataset) -> list[str]:
+    """The abbreviations that the sources teach; see [`learn_abbreviations`]."""
+    return learn_abbreviations(source for source, _ in _sample(pairs, TEXTS))
+
+
+def _sample(pairs: Dataset, size: int = SAMPLE) -> list[tuple[str, str]]:
+    # Spread over the data, since files are often sorted by length.
+    rows = pairs.select(range(0, len(pairs), -(-len(pairs) // size)))
+    return list(islice(zip(rows["source"], rows["target"], strict=True), size))

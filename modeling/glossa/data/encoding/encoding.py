@@ -1,0 +1,126 @@
+"""Sentence pairs to token ids, cached as Arrow files."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy
+from datasets import Dataset, DatasetDict, Features, List, Value
+from transformers import PreTrainedTokenizerBase
+
+from ...errors import GlossaError
+from ...tokenization_glossa import language_token
+from ..arguments import DataArguments
+from ..caching import cached_map
+from ..cleaning.report import DataReport
+from .vocabulary import target_vocabulary
+
+logger = logging.getLogger(__name__)
+
+AT_ONCE = 1 << 20  # characters that the tokenizer gets in one call, which needs some 250 bytes for each
+_TOKENIZED = Features(
+    {
+        "input_ids": List(Value("int32")),
+        "labels": List(Value("int32")),
+        "source_length": Value("int32"),
+        "target_length": Value("int32"),
+    }
+)
+
+
+def tokenize_pairs(
+    pairs: DatasetDict, tokenizer: PreTrainedTokenizerBase, arguments: DataArguments, report: DataReport
+) -> DatasetDict:
+    """`input_ids` and `labels` (with special tokens) of every pair, and their lengths in tokens.
+
+    Training pairs that exceed `max_length` or `max_length_ratio` are dropped and counted in `report`. Evaluation keeps
+    every pair: dropping the hard ones would inflate the scores.
+    """
+    tokenized = DatasetDict({name: _tokenize(name, rows, tokenizer) for name, rows in pairs.items()})
+    tokenized["train"] = _within_limits(tokenized["train"], arguments, report)
+    return tokenized
+
+
+def _tokenize(name: str, rows: Dataset, tokenizer: PreTrainedTokenizerBase) -> Dataset:
+    several = "language" in rows.column_names
+    encoder: Any = tokenizer.into(rows[0]["language"]) if several and len(rows) else tokenizer  # type: ignore
+
+    def encode(batch: dict) -> dict:
+        sources, targets = encode_pairs(encoder, batch["source"], batch["target"])
+        if several:
+            for ids, language in zip(sources, batch["language"], strict=True):
+                ids[0] = tokenizer.convert_tokens_to_ids(language_token(language))  # not that of the first row
+        return {
+            "input_ids": sources,
+            "labels": targets,
+            "source_length": [len(ids) for ids in sources],
+            "target_length": [len(ids) for ids in targets],
+        }
+
+    vocabularies = tokenizer.backend_tokenizer.to_str(), target_vocabulary(tokenizer).to_str()
+    tag = getattr(tokenizer, "target_languages", []) and [tokenizer.tgt_lang]  # type: ignore[attr-defined]
+    return cached_map(
+        rows,
+        encode,
+        (*vocabularies, *tag),
+        remove_columns=rows.column_names,
+        features=_TOKENIZED,
+        desc=f"tokenizing {name}",
+    )
+
+
+def encode_pairs(encoder: Any, sources: Sequence[str], targets: Sequence[str]) -> tuple[list, list]:
+    """The ids of sources and targets, with special tokens. Memory does not follow the number of long texts."""
+    ids: tuple[list, list] = [], []
+    for part in parts(sources, targets):
+        encoded = encoder(sources[part], text_target=targets[part])
+        ids[0].extend(encoded["input_ids"])
+        ids[1].extend(encoded["labels"])
+    return ids
+
+
+def parts(*columns: Sequence[str]) -> Iterator[slice]:
+    """The rows in parts of at most `AT_ONCE` characters, or of one row."""
+    start = size = 0
+    for end, texts in enumerate(zip(*columns, strict=True)):
+        size += sum(map(len, texts))
+        if size > AT_ONCE and end > start:
+            yield slice(start, end)
+            start, size = end, sum(map(len, texts))
+    if columns[0]:
+        yield slice(start, len(columns[0]))
+
+
+def beyond_limits(lengths: Sequence[numpy.ndarray], arguments: DataArguments) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """Which pairs of these lengths exceed `max_length`, and which of the others exceed `max_length_ratio`."""
+    longest, shortest = numpy.maximum(*lengths), numpy.minimum(*lengths)
+    too_long = longest > arguments.max_length
+    return too_long, ~too_long & (longest > arguments.max_length_ratio * shortest)
+
+
+def _within_limits(rows: Dataset, arguments: DataArguments, report: DataReport) -> Dataset:
+    lengths = [rows.data.column(side).to_numpy() for side in ("source_length", "target_length")]
+    too_long, unequal = beyond_limits(lengths, arguments)
+    counts = {"too_long": int(too_long.sum()), "length_ratio": int(unequal.sum())}
+    kept = numpy.flatnonzero(~too_long & ~unequal)
+    report.splits["train"] |= counts
+    start = 0
+    for own in report.sources.values():  # their rows are in this order
+        end = start + int(own["seen"])
+        own |= {"too_long": int(too_long[start:end].sum()), "length_ratio": int(unequal[start:end].sum())}
+        own["seen"] = int(own["seen"]) - int(own["too_long"]) - int(own["length_ratio"])
+        start = end
+    report.sizes["train"] = len(kept)
+    logger.info("train: %s", ", ".join(f"{count:,} {reason}" for reason, count in counts.items()))
+    if not len(kept):
+        raise GlossaError(
+            f"No training pair is left of {len(rows)}: {counts['too_long']} have more than max_length "
+            f"({arguments.max_length}) tokens on a side, {counts['length_ratio']} differ by more than "
+            f"max_length_ratio ({arguments.max_length_ratio}). Raise these limits, or split the text into sentences."
+        )
+    return rows.select(kept)
+
+
+def by_length(rows: Dataset) -> list[int]:
+    """Row numbers sorted by source length, so that evaluation batches have little padding."""
+    return numpy.argsort(rows["source_length"][:], kind="stable").tolist()

@@ -1,0 +1,223 @@
+"""Files that a recipe names by URL or as a corpus of OPUS: downloaded once, continued where a download was cut."""
+
+import hashlib
+import json
+import logging
+import os
+import re
+import time
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import datasets
+from filelock import FileLock
+from huggingface_hub.utils import hf_raise_for_status, http_stream_backoff, tqdm
+
+from ...errors import GlossaError, http_errors
+from ..arguments import DataArguments
+from .paths import MASK, OPUS, is_remote, masked
+
+logger = logging.getLogger(__name__)
+
+TIMEOUT = 10  # seconds without a byte
+RETRIES = 5  # without a new byte
+CHUNK = 1 << 20
+OPUS_SERVER = "https://object.pouta.csc.fi"  # GLOSSA_OPUS_SERVER names a mirror
+
+
+def local_paths(given: Sequence[str], arguments: DataArguments) -> list[str]:
+    """`given` paths, with the files that were downloaded instead of URLs and corpora of OPUS.
+
+    Raises `GlossaError` if one cannot be downloaded.
+    """
+    for path in given:
+        if is_remote(path) and MASK in path:
+            raise GlossaError(
+                f"{path} is the address of a recipe that Glossa wrote, without its password or key. Give the whole "
+                "address, on the command line or in a recipe of your own."
+            )
+    languages = (arguments.source_language, arguments.target_language)
+    return [str(download(_url(path, languages))) if is_remote(path) else path for path in given]
+
+
+def download(url: str) -> Path:
+    """The local copy of a file: in the Hugging Face cache, under `glossa/downloads`, by its URL.
+
+    It is kept without asking the server again, with its checksum. If the copy is no longer what was downloaded, it is
+    downloaded again with a warning. Raises `GlossaError` if the server has no such file, the connection fails or an
+    archive arrives damaged.
+    """
+    name = Path(unquote(urlsplit(url).path)).name or "file"
+    folder = Path(datasets.config.HF_CACHE_HOME, "glossa", "downloads", hashlib.sha256(url.encode()).hexdigest()[:16])
+    folder.mkdir(parents=True, exist_ok=True)
+    path, partial, record = folder / name, folder / f"{name}.part", Record(folder / f"{name}.json")
+    unreachable: tuple[type[Exception], ...] = (OSError, *http_errors())
+    with FileLock(folder / f"{name}-lock"):
+        if path.exists():
+            if record.confirms(path):
+                return path
+            logger.warning("%s is no longer what was downloaded; downloading it again.", path)
+            path.unlink()
+        logger.info("downloading %s", masked(url))
+        try:
+            fetch(url, partial, record)
+        except unreachable as error:
+            reason = masked((str(error).splitlines() or [type(error).__name__])[0])
+            raise GlossaError(
+                f"{masked(url)} could not be downloaded: {reason}. Check the address and the connection; "
+                "the next start continues the download. Or fetch the file yourself and give its path."
+            ) from error
+        if path.suffix.lower() == ".zip" and not is_intact(partial):
+            partial.unlink()
+            raise GlossaError(
+                f"{masked(url)}: the archive arrived damaged. Start again, or fetch it and give its path."
+            )
+        state = partial.stat()
+        record.write(size=state.st_size, sha256=checksum(partial), modified=state.st_mtime_ns)
+        os.replace(partial, path)
+    return path
+
+
+class Record:
+    """What is known of a download, in a file next to it.
+
+    `validator` is the server's name of this version of the file (its ETag or date) and `size` its bytes; of a whole
+    file there are also `sha256` and `modified`, the time in nanoseconds at which it was written.
+    """
+
+    def __init__(self, file: Path):
+        self.file = file
+
+    def read(self) -> dict[str, Any]:
+        try:
+            found = json.loads(self.file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):  # there is none, or it was cut
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def write(self, **facts: Any) -> None:
+        temporary = self.file.with_name(f"{self.file.name}.new")
+        temporary.write_text(json.dumps(self.read() | facts), encoding="utf-8")
+        os.replace(temporary, self.file)
+
+    def confirms(self, path: Path) -> bool:
+        """Whether `path` is what was downloaded. A copy of an older version, which has no record, gets one."""
+        known, state = self.read(), path.stat()
+        if "sha256" not in known:
+            self.write(size=state.st_size, sha256=checksum(path), modified=state.st_mtime_ns)
+            return True
+        if (known.get("size"), known.get("modified")) == (state.st_size, state.st_mtime_ns):
+            return True
+        same = known["sha256"] == checksum(path)
+        if same:
+            self.write(modified=state.st_mtime_ns)
+        return same
+
+
+def fetch(url: str, partial: Path, record: Record) -> None:
+    """Download a file to `partial`, or the rest of it if the server still has the version in `record`.
+
+    Raises what the HTTP library raises, and `OSError` if the file ends early.
+    """
+    before, idle = -1, 0
+    cuts: tuple[type[Exception], ...] = (EndedEarly, *http_errors())
+    while True:
+        size = partial.stat().st_size if partial.exists() else 0
+        idle = 0 if size > before else idle + 1
+        before = size
+        try:
+            return _continue(url, partial, record)
+        except cuts as error:
+            if idle == RETRIES or getattr(error, "response", None) is not None:  # the server has answered
+                raise
+            logger.warning("%s: the connection was cut; the download continues.", masked(url))
+            time.sleep(idle)
+
+
+class EndedEarly(OSError):
+    """The connection was closed before the end of a file."""
+
+
+def _continue(url: str, partial: Path, record: Record) -> None:
+    known = record.read()
+    start = partial.stat().st_size if partial.exists() else 0
+    if start and start == known.get("size"):
+        return  # the last start ended between the last byte and the new name
+    if not known.get("validator"):
+        start = 0
+    # The length and the ranges are those of the file itself, not of a packed form of it.
+    headers = {"Accept-Encoding": "identity"}
+    if start:
+        headers |= {"Range": f"bytes={start}-", "If-Range": known["validator"]}
+    with http_stream_backoff("GET", url, headers=headers, timeout=TIMEOUT, retry_on_exceptions=()) as response:
+        if response.status_code == 416:  # this version is shorter than what is here
+            partial.unlink()
+            record.file.unlink(missing_ok=True)
+            raise EndedEarly("the file on the server is shorter now; it is downloaded again")
+        hf_raise_for_status(response)
+        if response.status_code == 200 or not _continues(response.headers, start, known):
+            if response.status_code != 200:
+                record.file.unlink(missing_ok=True)
+                partial.unlink()
+                raise EndedEarly("the file on the server has changed; it is downloaded again")
+            start = 0
+        length = response.headers.get("Content-Length")
+        size = start + int(length) if length else None
+        if not start:
+            partial.unlink(missing_ok=True)
+            record.write(validator=_validator(response.headers), size=size)
+        with (
+            open(partial, "r+b" if start else "wb") as file,
+            tqdm(
+                desc=partial.stem[-40:], total=size, initial=start, unit="B", unit_scale=True, name="glossa.downloads"
+            ) as bar,
+        ):
+            file.seek(start)
+            for chunk in response.iter_bytes(CHUNK):
+                file.write(chunk)
+                bar.update(len(chunk))
+    if size is not None and partial.stat().st_size != size:
+        raise EndedEarly(f"{partial.stat().st_size} of {size} bytes arrived")
+
+
+def _continues(headers: Mapping[str, str], start: int, known: dict[str, Any]) -> bool:
+    """Whether a part of a file begins at `start` and is of the version that is known."""
+    begins = headers.get("Content-Range", "").removeprefix("bytes ").startswith(f"{start}-")
+    return begins and _validator(headers) in (None, known["validator"])
+
+
+def _validator(headers: Mapping[str, str]) -> str | None:
+    """What `If-Range` takes: a strong ETag, or else the date of the file (RFC 9110, section 13.1.5)."""
+    etag = headers.get("ETag")
+    return etag if etag and not etag.startswith("W/") else headers.get("Last-Modified")
+
+
+def checksum(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def is_intact(path: Path) -> bool:
+    """Whether a .zip can be read to its end."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return archive.testzip() is None
+    except zipfile.BadZipFile:
+        return False
+
+
+def _url(given: str, languages: tuple[str, str]) -> str:
+    """The URL of an entry of `data_path`; of OPUS the archive in the Moses format, whose languages are sorted."""
+    if not given.startswith(OPUS):
+        return given
+    name = re.fullmatch(r"([\w.+-]+)/([\w.+-]+)", given.removeprefix(OPUS))
+    if not name:
+        raise GlossaError(
+            f"{given!r} is no corpus of OPUS; give opus:CORPUS/VERSION, such as opus:Books/v1 (https://opus.nlpl.eu)."
+        )
+    server = os.environ.get("GLOSSA_OPUS_SERVER", OPUS_SERVER).rstrip("/")
+    return f"{server}/OPUS-{name[1]}/{name[2]}/moses/{'-'.join(sorted(languages))}.txt.zip"

@@ -1,0 +1,269 @@
+"""Windows of a stream: raw rows to batches of token ids, in the processes of a data loader."""
+
+import ctypes
+import itertools
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+import torch
+import torch.utils.data
+from transformers import PreTrainedTokenizerBase
+
+from ...errors import GlossaError
+from ..cleaning.cleaning import EXCERPT, KEPT, MALFORMED, OUTCOMES, check_rows, rules_of
+from ..encoding.batching import TokenBatchSampler
+from ..encoding.encoding import beyond_limits, encode_pairs
+from .streams import Block, Stream, block_rows
+
+PR_SET_PDEATHSIG = 1  # prctl(2)
+CHUNK = 1000  # rows that are text at a time
+
+Counts = dict[str, Counter]  # of rows by source and outcome
+
+
+@dataclass
+class Window:
+    """A window of a stream: the token ids of its rows, its batches as row numbers, and the counts of its rows.
+
+    `tokens` are those of all rows, source and target, and `places` with padding.
+    """
+
+    ids: list[numpy.ndarray]  # of all sources one after another, and of all targets
+    ends: list[numpy.ndarray]  # where each row ends in them
+    batches: list[list[int]]
+    counts: Counts
+    tokens: int
+    places: int
+
+    def rows(self, batch: int) -> list[dict[str, list[int]]]:
+        """The `input_ids` and `labels` of a batch."""
+        return [
+            {
+                name: ids[ends[row - 1] if row else 0 : ends[row]].tolist()
+                for name, ids, ends in zip(("input_ids", "labels"), self.ids, self.ends, strict=True)
+            }
+            for row in self.batches[batch]
+        ]
+
+
+class Windows(torch.utils.data.Dataset):
+    """The windows of a stream by epoch and number. What a window holds depends on the stream, its place and `seed`.
+
+    Args:
+        stream: Of the run.
+        tokenizer: Of the run.
+        batch_tokens: Most tokens of a batch on either side, as for `TokenBatchSampler`.
+        batches_a_step: Batches of a step on one process.
+        seed: Seed of the order, together with the epoch.
+    """
+
+    def __init__(
+        self,
+        stream: Stream,
+        tokenizer: PreTrainedTokenizerBase,
+        batch_tokens: int,
+        batches_a_step: int = 1,
+        seed: int = 0,
+    ):
+        self.stream = stream
+        self.tokenizer = tokenizer
+        self.rules = [rules_of(source.settings, True, stream.held_out) for source in stream.sources]
+        self.batch_tokens = batch_tokens
+        self.batches_a_step = batches_a_step
+        self.seed = seed
+        self._epoch, self._blocks = -1, list[list[Block]]()
+
+    def count(self, epoch: int) -> int:
+        """The number of windows in an epoch."""
+        return len(self._of_epoch(epoch))
+
+    def _of_epoch(self, epoch: int) -> list[list[Block]]:
+        if epoch != self._epoch:
+            self._epoch, self._blocks = epoch, self.stream.windows(epoch, self.seed)
+        return self._blocks
+
+    def __getitem__(self, place: tuple[int, int]) -> Window | GlossaError:
+        """The window at (epoch, number); an error is returned: a worker that raises it adds its traceback."""
+        epoch, number = place
+        try:
+            return self._window(self._of_epoch(epoch)[number], epoch << 32 | number)
+        except GlossaError as error:
+            return error
+
+    def _window(self, blocks: list[Block], order: int) -> Window:
+        counts: Counts = {source.name: Counter() for source in self.stream.sources}
+        sides: list[list[numpy.ndarray]] = [[], []]
+        lengths: list[list[numpy.ndarray]] = [[], []]
+        for block in blocks:
+            for encoded in self._encoded(block, counts[self.stream.sources[block.source].name]):
+                for side, found in enumerate(encoded):
+                    lengths[side].append(numpy.fromiter(map(len, found), numpy.int64, len(found)))
+                    flat = itertools.chain.from_iterable(found)
+                    sides[side].append(numpy.fromiter(flat, numpy.int32, int(lengths[side][-1].sum())))
+        ids = [numpy.concatenate([numpy.zeros(0, numpy.int32), *side]) for side in sides]
+        source, target = (numpy.concatenate([numpy.zeros(0, numpy.int64), *side]) for side in lengths)
+        sampler = TokenBatchSampler(
+            source,  # type: ignore[arg-type]
+            target,  # type: ignore[arg-type]
+            self.batch_tokens,
+            self.seed,
+            self.batches_a_step,
+        )
+        sampler.set_epoch(order)
+        batches = list(sampler)
+        places = sum(len(rows) * int(side[rows].max()) for rows in batches for side in (source, target))
+        ends = [numpy.cumsum(side, dtype=numpy.int64) for side in (source, target)]
+        return Window(ids, ends, batches, counts, int(source.sum() + target.sum()), places)
+
+    def _encoded(self, block: Block, counts: Counter) -> Iterator[tuple[list[list[int]], list[list[int]]]]:
+        """Token ids of the pairs of a block that are kept, source and target; `counts` grow."""
+        source, rules = self.stream.sources[block.source], self.rules[block.source]
+        settings, tokenizer = self.stream.arguments, self.tokenizer
+        encode: Callable = tokenizer.into(source.language) if source.language else tokenizer  # type: ignore
+        rows = block_rows(block, source.settings)
+        while chunk := list(itertools.islice(rows, CHUNK)):
+            columns = dict(
+                zip(("source", "target", "line", "problem"), map(list, zip(*chunk, strict=True)), strict=True)
+            )
+            checked = check_rows(columns, **rules)
+            outcomes = numpy.bincount(checked["outcome"], minlength=len(OUTCOMES))
+            if source.settings.strict and outcomes[MALFORMED]:
+                text, _, line, problem = next(row for row in chunk if row[3])
+                raise GlossaError(
+                    f"{block.path}, line {line}: {problem}: {text[:EXCERPT]!r}. Correct the row, or set strict to "
+                    "false to drop such rows."
+                )
+            counts["read"] += len(chunk)
+            counts.update({name: int(count) for name, count in zip(OUTCOMES, outcomes, strict=True) if count})
+            kept = numpy.flatnonzero(numpy.asarray(checked["outcome"]) == KEPT)
+            if not len(kept):
+                continue
+            sides = encode_pairs(
+                encode,
+                [source.tag + checked["source"][row] for row in kept],
+                [checked["target"][row] for row in kept],
+            )
+            too_long, unequal = beyond_limits([numpy.array(list(map(len, side))) for side in sides], settings)
+            for reason, beyond in (("too_long", too_long), ("length_ratio", unequal)):
+                if beyond.any():
+                    counts[reason] += int(beyond.sum())
+            within = numpy.flatnonzero(~too_long & ~unequal)
+            counts["seen"] += len(within)
+            yield tuple([side[row] for row in within] for side in sides)  # type: ignore[misc]
+
+
+class StreamBatches(torch.utils.data.Dataset):
+    """The batches of one of n processes, which are read in order: of all batches of an epoch, every n-th is its own.
+
+    An epoch has a fixed number of batches, about a pass over the stream, and goes on where the last one ended. The
+    windows are dealt to the processes in turn, so a pass reads every row once.
+
+    Args:
+        windows: Of the stream.
+        length: Batches of all processes in an epoch.
+        process: The number of this process.
+        processes: How many there are.
+        workers: Processes of the data loader that read windows ahead; 0 reads them here.
+    """
+
+    def __init__(self, windows: Windows, length: int, process: int = 0, processes: int = 1, workers: int = 0):
+        self.windows = windows
+        self.length = length
+        self.processes, self.workers = processes, workers
+        self.load_state(
+            {"epoch": 0, "number": process, "batch": 0, "batches": 0, "counts": {}, "tokens": 0, "places": 0}
+        )
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, index: int) -> list[dict[str, list[int]]]:
+        """The rows of a batch, with `input_ids` and `labels`."""
+        own = self.length // self.processes
+        if index // self.processes != self._given % own:
+            raise ValueError(f"batch {index} is not the next one of the stream")
+        rows = next(self._batches)
+        self._given += 1
+        return rows
+
+    def state(self, given: int) -> dict[str, Any]:
+        """Where to continue after `given` batches, and what was read until there. Serializable as JSON."""
+        begun = next(state for state in reversed(self._begun) if state["batches"] <= given)
+        return begun | {"batch": given - begun["batches"], "batches": given}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Continue where `state` says."""
+        self._given = state["batches"]
+        self.counts: Counts = {name: Counter(counts) for name, counts in state["counts"].items()}
+        self.tokens, self.places = state["tokens"], state["places"]
+        self._begun: deque[dict[str, Any]] = deque(maxlen=8)  # states at the beginnings of the last windows
+        self._batches = self._read(state["epoch"], state["number"], state["batch"])
+
+    def _read(self, epoch: int, number: int, batch: int) -> Iterator[list[dict[str, list[int]]]]:
+        """The batches from this place on."""
+        before = self._given - batch
+        loader = torch.utils.data.DataLoader(
+            self.windows,  # type: ignore[arg-type]
+            sampler=self._places(epoch, number),
+            batch_size=None,
+            num_workers=self.workers,
+            prefetch_factor=1 if self.workers else None,
+            collate_fn=_unchanged,  # type: ignore[arg-type]
+            worker_init_fn=start_worker,
+            generator=torch.Generator(),  # the loader must not draw from the random numbers of training
+        )
+        for place, window in zip(self._places(epoch, number), loader, strict=True):
+            if isinstance(window, GlossaError):
+                raise window
+            state = dict(zip(("epoch", "number"), place, strict=True)) | {"batch": 0, "batches": before}
+            counts = {name: dict(counts) for name, counts in self.counts.items()}
+            self._begun.append(state | {"counts": counts, "tokens": self.tokens, "places": self.places})
+            for name, found in window.counts.items():
+                self.counts.setdefault(name, Counter()).update(found)
+            self.tokens += window.tokens
+            self.places += window.places
+            for index in range(batch, len(window.batches)):
+                yield window.rows(index)
+            before, batch = before + len(window.batches), 0
+
+    def _places(self, epoch: int, number: int) -> Iterator[tuple[int, int]]:
+        """The windows of this process without end, from the one with this number."""
+        while True:
+            while number >= (count := self.windows.count(epoch)):
+                epoch, number = epoch + 1, number - count
+            yield epoch, number
+            number += self.processes
+
+    def padding(self) -> float:
+        """Share of padding among the tokens of the windows so far."""
+        return 1 - self.tokens / self.places if self.places else 0.0
+
+
+def _unchanged(window: Window | GlossaError) -> Window | GlossaError:
+    return window
+
+
+def start_worker(worker: int) -> None:
+    """Prepare a process of a data loader: it ends with its parent, even if that is killed.
+
+    `tokenizers` starts no threads in it; after a fork it would warn and not start them.
+    """
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    # On other systems, and for a parent that has ended before this line.
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent: Any = multiprocessing.parent_process()
+    parent.join()
+    os._exit(1)  # an ordinary exit would wait for what nobody reads any more

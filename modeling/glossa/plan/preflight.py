@@ -1,0 +1,212 @@
+"""Checks before any data is read: what would otherwise end a run after hours."""
+
+import logging
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import SchedulerType, Trainer, get_scheduler
+from transformers.integrations import get_reporting_integration_callbacks
+from transformers.training_args import OptimizerNames
+
+from ..data.encoding.vocabulary import target_vocabulary
+from ..data.mixture import target_languages
+from ..errors import GlossaError
+from ..evaluation.metrics import bleu_tokenizer
+from ..hub.push import check_account
+from ..inference.loading import load_config, load_languages, load_targets, load_tokenizer
+from ..modeling_glossa import GlossaForConditionalGeneration
+from .arguments import GlossaTrainingArguments, Settings
+from .devices import is_sharded, uses_deepspeed
+from .start import check_family, reused_tokenizer, with_languages
+
+logger = logging.getLogger(__name__)
+
+METRICS = ("bleu", "chrf", "loss", "token_accuracy")  # of an evaluation
+GIB = 2**30
+# What changes or averages weights by hand, and would see only its process's part of them.
+UNSHARDED = ("ema_decay", "lora_rank", "muon_learning_rate", "average_checkpoints")
+
+
+def check_before_data(settings: Settings) -> None:
+    """Raise `GlossaError` for a metric, library, account or folder that the run will need and that is not there."""
+    training = settings.training
+    _check_metric(training)
+    _check_ignored(settings)
+    _check_reporters(training)
+    check_sharding(settings)
+    if settings.translator.objective == "translation":
+        for language in target_languages(settings.data) or [settings.data.target_language]:
+            bleu_tokenizer(language, settings.translator.bleu_tokenizer)
+    if settings.translator.init_from:
+        check_family(settings.translator.init_from)
+        _check_languages(settings.translator.init_from, settings)
+    _check_positions(settings)
+    model = _outline(settings)
+    _check_optimizer(training, model)
+    if training.push_to_hub:
+        check_account(training.hub_model_id or Path(training.output_dir).name, training.hub_token)
+    _check_disk(training, sum(parameter.numel() for parameter in model.parameters()))
+
+
+def check_sharding(settings: Settings) -> None:
+    """Raise `GlossaError` for a setting that does not work with FSDP or DeepSpeed."""
+    training = settings.training
+    if not is_sharded(training) and not uses_deepspeed(training):
+        return
+    way, parts = ("FSDP", "the weights") if is_sharded(training) else ("DeepSpeed", "the optimizer")
+    for name in UNSHARDED:
+        if value := getattr(training, name):
+            raise GlossaError(
+                f"{name} is {value}, but the run uses {way}, which splits {parts}. Leave {name} out, or train "
+                f"without {way}."
+            )
+    if settings.translator.objective != "translation":
+        raise GlossaError(
+            f"objective is {settings.translator.objective}, but the run uses {way}, which trains translators only. "
+            f"Train without {way}."
+        )
+    kind = os.environ.get("FSDP_STATE_DICT_TYPE") or (training.fsdp_config or {}).get("state_dict_type")
+    if kind not in (None, "FULL_STATE_DICT"):
+        raise GlossaError(
+            f"fsdp_state_dict_type is {kind}; it must be FULL_STATE_DICT, so that every checkpoint is a model that "
+            "loads anywhere."
+        )
+
+
+def _outline(settings: Settings) -> GlossaForConditionalGeneration:
+    """The model without weights; about the right size where it starts from another one."""
+    sizes = {"vocab_size": settings.tokenizer.vocab_size, "decoder_vocab_size": settings.tokenizer.target_vocab_size}
+    if settings.tokenizer.tokenizer:
+        tokenizer = with_languages(reused_tokenizer(settings), settings)
+        target = target_vocabulary(tokenizer)
+        sizes = {"vocab_size": len(tokenizer), "decoder_vocab_size": target.get_vocab_size()}
+    with torch.device("meta"):
+        return GlossaForConditionalGeneration(settings.config(**sizes))
+
+
+def _check_languages(start: str, settings: Settings) -> None:
+    if target_languages(settings.data) or load_targets(start):
+        with_languages(load_tokenizer(start), settings)
+        return
+    theirs = load_languages(start)
+    ours = (settings.data.source_language, settings.data.target_language)
+    if theirs in (ours, (None, None)):
+        return
+    message = (
+        f"init_from is {start}, which translates from {theirs[0]} to {theirs[1]}; the data are {ours[0]} to {ours[1]}"
+    )
+    if "start" not in settings.data.trust_data:
+        raise GlossaError(f"{message}. Give a model of these languages. To train anyway, set trust_data to start.")
+    logger.warning("%s.", message)
+
+
+def _check_metric(training: GlossaTrainingArguments) -> None:
+    metric = (training.metric_for_best_model or "loss").removeprefix("eval_")
+    if metric not in METRICS:
+        raise GlossaError(f"metric_for_best_model is {metric!r}; it must be one of {', '.join(METRICS)}.")
+    best = training.average_checkpoints > 0 and training.average_by == "best"
+    chosen = best or training.load_best_model_at_end
+    if metric in METRICS[:2] and not training.predict_with_generate and chosen:
+        raise GlossaError(
+            f"metric_for_best_model is {metric!r}, but predict_with_generate is false: without translations there is "
+            "no such score. Set metric_for_best_model to loss."
+        )
+    if best and training.eval_strategy == "no":
+        raise GlossaError(
+            f"average_by is best and average_checkpoints {training.average_checkpoints}, but eval_strategy is no: "
+            "without evaluations no checkpoint is the best. Set average_by to last, or eval_strategy to epoch."
+        )
+
+
+def _check_ignored(settings: Settings) -> None:
+    """Raise `GlossaError` for settings that would be ignored, or that do not work together."""
+    training, start = settings.training, settings.translator.init_from
+    if training.generation_num_beams not in (None, 1):
+        raise GlossaError(
+            f"generation_num_beams is {training.generation_num_beams}, but validation while training is greedy. Leave "
+            "it out; num_beams is for the finished model."
+        )
+    if training.per_device_train_batch_size != GlossaTrainingArguments.per_device_train_batch_size:
+        raise GlossaError(
+            f"per_device_train_batch_size is {training.per_device_train_batch_size}, but batches are cut by tokens. "
+            "Leave it out, and set batch_tokens."
+        )
+    if "schedule_free" in training.optim:
+        for name in ("muon_learning_rate", "ema_decay"):
+            if (value := getattr(training, name)) is not None:
+                raise GlossaError(
+                    f"optim is {OptimizerNames(training.optim).value} and {name} {value}; set {name} to null, or use "
+                    "another optim."
+                )
+    if training.lora_rank and training.average_checkpoints:
+        raise GlossaError(
+            f"lora_rank is {training.lora_rank} and average_checkpoints {training.average_checkpoints}; the adapters "
+            "that are saved alone would not be averaged. Set only one of them."
+        )
+    if training.r_drop_alpha and start and load_config(start).model_type != "glossa":
+        raise GlossaError(
+            f"r_drop_alpha is {training.r_drop_alpha}, but init_from is {start}, which is not a Glossa model. Leave "
+            "r_drop_alpha out."
+        )
+
+
+def _check_positions(settings: Settings) -> None:
+    """Raise `GlossaError` if training texts may be longer than a table of positions."""
+    model, longest = settings.model, settings.data.max_length
+    table = min(model.max_source_positions, model.max_target_positions)
+    if model.position_embedding_type == "learned" and longest > table:
+        raise GlossaError(
+            f"max_length is {longest}, but the learned positions of the model hold {table} tokens. Set max_length to "
+            f"{table} or less, or raise max_source_positions and max_target_positions."
+        )
+
+
+def _check_reporters(training: GlossaTrainingArguments) -> None:
+    try:
+        for callback in get_reporting_integration_callbacks(training.report_to):
+            callback()
+    except (ImportError, RuntimeError, ValueError) as error:
+        raise GlossaError(
+            f"report_to is {', '.join(training.report_to)}: {_first_line(error)} Install it, or set report_to to none."
+        ) from error
+
+
+def _check_optimizer(training: GlossaTrainingArguments, model: GlossaForConditionalGeneration) -> None:
+    try:
+        Trainer.get_optimizer_cls_and_kwargs(training, model)
+    except (ImportError, ValueError) as error:
+        raise GlossaError(f"optim is {OptimizerNames(training.optim).value}: {_first_line(error)}") from error
+    optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    options: Any = training.lr_scheduler_kwargs
+    try:
+        get_scheduler(training.lr_scheduler_type, optimizer, training.get_warmup_steps(100), 100, options)
+    except (TypeError, ValueError) as error:
+        raise GlossaError(
+            f"lr_scheduler_type is {SchedulerType(training.lr_scheduler_type).value} with lr_scheduler_kwargs "
+            f"{training.lr_scheduler_kwargs}: {_first_line(error)}"
+        ) from error
+
+
+def _check_disk(training: GlossaTrainingArguments, parameters: int) -> None:
+    folder = Path(training.output_dir).absolute()
+    existing = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
+    moments = 2 if "adam" in training.optim and "8bit" not in training.optim else 0
+    checkpoint = parameters * 4 * (1 + moments)
+    count = 0 if training.save_strategy == "no" else (training.save_total_limit or 1) + 1  # one is being written
+    there = sum(file.stat().st_size for file in folder.glob("checkpoint-*/*") if file.is_file())
+    needed = checkpoint * count + parameters * 4 - there
+    free = shutil.disk_usage(existing).free
+    if needed > free:
+        raise GlossaError(
+            f"{existing} has {free / GIB:.1f} GiB of free space; the run needs about {needed / GIB:.1f} GiB for "
+            f"{count} checkpoints of {checkpoint / GIB:.2f} GiB and the finished model. Free some space, set another "
+            "output_dir, or lower save_total_limit."
+        )
+
+
+def _first_line(error: Exception) -> str:
+    line = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return line if line.endswith((".", "!")) else f"{line}."

@@ -1,0 +1,238 @@
+"""Continuing a run: from which checkpoint, and whether settings and data are still those of the run."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import xxhash
+from datasets import DatasetDict
+from transformers.trainer_callback import TrainerState
+
+from ..data.mixture import FILTERS
+from ..data.streaming.streams import is_stream
+from ..errors import GlossaError
+from ..run_folder import (
+    CHECKPOINT_STATE,
+    RunFolder,
+    count_processes,
+    find_damage,
+    stream_file,
+    was_sharded,
+    without_secrets,
+)
+from . import catalog
+from .arguments import Settings
+from .devices import is_sharded
+
+logger = logging.getLogger(__name__)
+
+# Of the other groups than model and tokenizer: settings that decide how the weights change, which a resumed run keeps.
+# The limits, the log, evaluation, checkpoints and hardware may change, and so may the place of the same data. The
+# number of processes may change together with gradient_accumulation_steps: see `_check_step`.
+FIXED = (
+    "objective", "source_language", "target_language", "split_seed", "validation_size", "test_size",
+    "max_train_samples", "streaming", "max_length", "max_length_ratio", "split_sentences", "keep_out", "sources",
+    "sampling_temperature", *FILTERS,
+    "batch_tokens", "learning_rate", "muon_learning_rate", "learning_rate_factor",
+    "lr_scheduler_type", "lr_scheduler_kwargs", "warmup_steps", "weight_decay", "adam_beta1", "adam_beta2",
+    "adam_epsilon", "optim", "optim_args", "max_grad_norm", "label_smoothing_factor", "r_drop_alpha",
+    "ema_decay", "lora_rank", "seed", "data_seed",
+)  # fmt: skip
+# What is decided after the last step: with another value, the end of a finished run is done again.
+FINAL = (
+    "average_checkpoints", "average_by", "load_best_model_at_end", "num_beams", "length_penalty",
+    "max_new_tokens",
+)  # fmt: skip
+# Of a source: where its data are.
+PLACES = ("name", "dataset", "dataset_config", "data_path", "source_column", "target_column", "exclude")
+
+
+def starting_point(settings: Settings) -> Path | None:
+    """The checkpoint that the run continues from; None for a run that starts.
+
+    `resume_from_checkpoint: true` takes the last whole checkpoint of the run's folder, and starts where there is none.
+    Raises `GlossaError` where the folder already holds a run that is not to be continued, or a checkpoint is missing.
+    """
+    run, wanted = RunFolder(settings.training.output_dir), settings.training.resume_from_checkpoint
+    if wanted is None or str(wanted).lower() in ("false", "no"):
+        if run.holds_work():
+            raise GlossaError(
+                f"{run.path} already holds a run. Give another --output_dir, continue with --resume_from_checkpoint "
+                "true, or remove the folder."
+            )
+        return None
+    if str(wanted).lower() in ("true", "yes", "last"):
+        return _last_usable(run)
+    if not Path(wanted).is_dir():
+        raise GlossaError(f"resume_from_checkpoint is {wanted!r}, which is no folder. Give a checkpoint, or true.")
+    if damage := find_damage(Path(wanted)):
+        raise GlossaError(
+            f"{wanted} cannot be continued: {damage}. Give --resume_from_checkpoint true, which takes the newest "
+            "usable checkpoint, or start a new run with --init_from."
+        )
+    return Path(wanted)
+
+
+def _last_usable(run: RunFolder) -> Path | None:
+    """The newest checkpoint that is whole; None if there is none, not even a damaged one.
+
+    The state is the last file of a checkpoint. If a run was killed while it wrote that of its first checkpoint, there
+    is none to continue from either.
+    """
+    whole = run.checkpoints(whole=True)
+    if not whole and any(run.path.glob("*.safetensors")):
+        raise GlossaError(
+            f"{run.path} holds a finished model and no checkpoint to resume. Give another --output_dir, with "
+            "--init_from to start from its weights."
+        )
+    if len(whole) == 1 and find_damage(whole[0]) == f"{CHECKPOINT_STATE} is damaged":
+        logger.warning("%s, the only checkpoint, was not written to its end. The run starts again.", whole[0])
+        return None
+    for checkpoint in reversed(whole):
+        damage = find_damage(checkpoint)
+        if not damage:
+            return checkpoint
+        logger.warning("%s cannot be continued: %s. An older checkpoint is taken.", checkpoint, damage)
+    if whole:
+        raise GlossaError(
+            f"No checkpoint in {run.path} can be continued: {whole[-1].name}: {find_damage(whole[-1])}. Start a new "
+            "run with another --output_dir."
+        )
+    return None
+
+
+def is_finished(settings: Settings) -> bool:
+    """Whether `resume_from_checkpoint: true` has nothing left to do: the run is complete, and as asked for."""
+    run = RunFolder(settings.training.output_dir)
+    wanted = str(settings.training.resume_from_checkpoint).lower()
+    asked = all(run.recipe.get(name) == value for name, value in settings.recipe().items() if name in FINAL)
+    return wanted in ("true", "yes", "last") and run.is_complete() and _same_length(run, settings) and asked
+
+
+def final_state(checkpoint: Path, settings: Settings) -> TrainerState | None:
+    """The state in a checkpoint of the last step; None if steps are left. The Trainer would take one more step."""
+    if not (checkpoint / CHECKPOINT_STATE).is_file() or not _same_length(RunFolder(checkpoint.parent), settings):
+        return None
+    state = TrainerState.load_from_json(str(checkpoint / CHECKPOINT_STATE))
+    return state if state.global_step >= state.max_steps else None
+
+
+def _same_length(run: RunFolder, settings: Settings) -> bool:
+    return all(run.recipe.get(name) == settings.recipe().get(name) for name in ("num_train_epochs", "max_steps"))
+
+
+def check_checkpoint(checkpoint: Path, settings: Settings) -> None:
+    """Raise `GlossaError` where `checkpoint` cannot be continued with the settings."""
+    saved = check_settings(RunFolder(checkpoint.parent), settings)
+    if not saved:
+        return
+    _check_step(checkpoint, saved.get("gradient_accumulation_steps", 1), settings)
+    if is_stream(settings.data):
+        _check_places(checkpoint, settings)
+
+
+def check_settings(run: RunFolder, settings: Settings) -> dict[str, Any]:
+    """The settings of `run`, under today's names.
+
+    Raises `GlossaError`, with each difference, where the run had other settings that must stay.
+    """
+    saved, current = run.recipe, settings.recipe()
+    saved = {catalog.RENAMED.get(name, name): value for name, value in saved.items()}
+    if not saved:
+        logger.warning("%s has no recipe to compare the settings with.", run.path)
+        return saved
+    fixed = [
+        name
+        for name, setting in catalog.settings().items()
+        if setting.group in ("model", "tokenizer") or name in FIXED
+    ]
+    # Recipes of earlier versions lack newer filters, which were then off.
+    off = {name: False for name, kind in FILTERS.items() if kind is bool}
+    differences = [
+        f"{name} was {saved.get(name)!r} and is {current.get(name)!r}"
+        for name in fixed
+        if _fixed_part(name, saved.get(name, off.get(name))) != _fixed_part(name, current.get(name, off.get(name)))
+    ]
+    if differences:
+        raise GlossaError(
+            f"{run.path} was trained with other settings: {'; '.join(differences)}. Give the settings of its "
+            "recipe.yaml, or start a new run, with --init_from to start from its weights."
+        )
+    return saved
+
+
+def _check_step(checkpoint: Path, saved_accumulation: int, settings: Settings) -> None:
+    """Raise `GlossaError` where a step has another number of batches than before: its batches would be others.
+
+    It is raised too where only one of the two trainings uses FSDP, which keeps the optimizer in other files.
+    """
+    if was_sharded(checkpoint) != is_sharded(settings.training):
+        ways = ("with", "without") if was_sharded(checkpoint) else ("without", "with")
+        raise GlossaError(
+            f"{checkpoint} was saved by a training {ways[0]} FSDP and would be continued {ways[1]} it. Continue "
+            f"{ways[0]} FSDP, or start a new run with --init_from."
+        )
+    before, processes = count_processes(checkpoint), settings.training.world_size
+    accumulation = settings.training.gradient_accumulation_steps
+    batches = before * saved_accumulation
+    if batches == processes * accumulation:
+        return
+    advice = f"Continue with {before} and gradient_accumulation_steps {saved_accumulation}"
+    if batches % processes == 0:
+        advice = f"Set gradient_accumulation_steps to {batches // processes}"
+    raise GlossaError(
+        f"{checkpoint.parent} was trained with {batches} batches a step (processes: {before}, "
+        f"gradient_accumulation_steps: {saved_accumulation}) and would be continued with {processes * accumulation} "
+        f"(processes: {processes}, gradient_accumulation_steps: {accumulation}). {advice}."
+    )
+
+
+def _check_places(checkpoint: Path, settings: Settings) -> None:
+    """Raise `GlossaError` where the places of the processes in the stream are not those of today's processes."""
+    before, processes = count_processes(checkpoint), settings.training.world_size
+    if before != processes:
+        raise GlossaError(
+            f"{checkpoint} holds the places of {before} processes in the stream of training rows, and there are "
+            f"{processes} now. Continue with {before}."
+        )
+    missing = [file.name for number in range(before) if not (file := stream_file(checkpoint, number)).is_file()]
+    if missing:
+        raise GlossaError(
+            f"{checkpoint} cannot be continued: {missing[0]} is missing. Continue from an older checkpoint, or start "
+            "a new run with --init_from."
+        )
+
+
+def _fixed_part(name: str, value: Any) -> Any:
+    """What must not change of a setting; the same data may be in another place, as their fingerprints show."""
+    if name == "exclude":
+        return None
+    if name == "sources" and value:
+        return [{key: without_secrets(own) for key, own in entry.items() if key not in PLACES} for entry in value]
+    return value
+
+
+def fingerprints(data: DatasetDict) -> dict[str, str]:
+    """A hash of the texts of each split, in their order."""
+    found = {}
+    for split, rows in data.items():
+        digest = xxhash.xxh3_128()
+        for batch in rows.iter(10_000):
+            for texts in batch.values():
+                digest.update("\0".join(texts).encode())
+        found[split] = digest.hexdigest()
+    return found
+
+
+def check_data(checkpoint: Path, current: dict[str, str]) -> None:
+    """Raise `GlossaError` where the data are not those of the run of `checkpoint`."""
+    saved = RunFolder(checkpoint.parent).data_report.get("fingerprints")
+    if saved is None:
+        logger.warning("%s has no fingerprints to compare the data with.", checkpoint.parent)
+        return
+    changed = [split for split in {**saved, **current} if saved.get(split) != current.get(split)]
+    if changed:
+        raise GlossaError(
+            f"The {' and '.join(changed)} data are not those that {checkpoint.parent} was trained with: held-out "
+            "pairs could be among those that it has seen. Give the same files, or start a new run."
+        )

@@ -1,0 +1,263 @@
+"""The settings that nobody named, by the number of training pairs and the time allowed, and passes by the time."""
+
+import logging
+import math
+import time
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from accelerate.utils import broadcast_object_list
+from transformers import SchedulerType
+from transformers.trainer_utils import IntervalStrategy, SaveStrategy
+
+from ..configuration_glossa import GlossaConfig
+from ..modeling_glossa import GlossaForConditionalGeneration
+from ..run_folder import RunFolder
+from ..training.trainer import GlossaTrainer
+from .arguments import Settings
+from .devices import is_sharded, trial_step, uses_deepspeed
+
+logger = logging.getLogger(__name__)
+
+TRIAL_BATCHES = 8  # of the first epoch, evenly spaced
+TRIAL_LENGTH = 20  # tokens of each side, before there is a vocabulary
+CHARACTERS = 4  # of a token, about
+WIDE = 3  # an ideograph, kana or Hangul syllable counts as so many characters: a token has one or two of them
+SEEN = 300_000  # pairs in all passes, at least: with fewer, training has too few steps (docs/results.md)
+PASSES = 2  # a model that sees fewer, and less than half of what it should, is too large for the time allowed
+OVERHEAD = 1.3  # of the optimizer, evaluations and checkpoints; the trial has only forward and backward passes
+SHORT = 0.4  # of the passes, at most; a run of so few is better with less dropout (docs/results.md)
+LESS_DROPOUT = 0.1
+EVALUATIONS_AN_HOUR = 10  # with `hours`, so that they do not take most of a short run
+# Settings that belong together: where one of a group is named, the others of the group are not chosen either. Those
+# after the bar are not chosen, but decide about the group.
+GROUPS = (
+    "vocab_size | tokenizer target_vocab_size tokenizer_model",
+    "d_model encoder_layers decoder_layers encoder_attention_heads decoder_attention_heads num_key_value_heads "
+    "encoder_ffn_dim decoder_ffn_dim | head_dim kv_lora_rank",
+    "dropout |",
+    "num_train_epochs | max_steps",
+    "learning_rate muon_learning_rate lr_scheduler_type warmup_steps | learning_rate_factor optim",
+    "eval_strategy eval_steps save_strategy save_steps |",
+)
+KEPT = 3  # of the groups: a run with init_from has the vocabulary, model and dropout of its start
+FURTHER = 0.5  # of passes and rates, with init_from (docs/results.md); adapters have the rate of quickstart-adapter
+ADAPTER_RATE = 3e-3
+
+
+@dataclass(frozen=True)
+class Size:
+    """The settings for at most `pairs` training pairs.
+
+    The schedule is a cosine with a tenth of the steps as warm-up. There are twenty evaluations and checkpoints, since
+    a pass over many pairs takes days; fewer where `hours` is short.
+
+    Few pairs need more dropout (Araabi and Monz 2020). Gowda and May 2020 also recommend a small vocabulary, of about
+    1,000 pieces for 30,000 pairs, but on Multi30k 8,000 pieces translate better, with 10,000 pairs of it too
+    (docs/results.md). A text that is too small for so many pieces gets fewer.
+    """
+
+    pairs: float
+    vocab_size: int
+    width: int
+    ffn: int
+    layers: int
+    heads: int
+    dropout: float
+    passes: float
+    learning_rate: float
+    muon_learning_rate: float | None = None
+
+    def dimensions(self) -> dict:
+        """The settings of the model by name."""
+        chosen: dict[str, Any] = {
+            "vocab_size": self.vocab_size,
+            "d_model": self.width,
+            "num_key_value_heads": self.heads,
+        }
+        for side in ("encoder", "decoder"):
+            chosen |= {f"{side}_layers": self.layers, f"{side}_attention_heads": self.heads}
+            chosen |= {f"{side}_ffn_dim": self.ffn}
+        return chosen
+
+    def settings(self) -> dict:
+        """The chosen settings by name."""
+        chosen = self.dimensions()
+        chosen |= {"dropout": self.dropout, "num_train_epochs": self.passes, "learning_rate": self.learning_rate}
+        if self.muon_learning_rate is not None:
+            chosen |= {"muon_learning_rate": self.muon_learning_rate}
+        chosen |= {
+            "warmup_steps": 0.1,
+            "lr_scheduler_type": SchedulerType.COSINE,
+            "eval_steps": 0.05,
+            "save_steps": 0.05,
+        }
+        return chosen | {"eval_strategy": IntervalStrategy.STEPS, "save_strategy": SaveStrategy.STEPS}
+
+
+# The first row is the recipe multi30k-en-de (3 million parameters), the second anki-en-fr (9 million).
+# The largest is the base model of Vaswani et al. 2017, which a CPU cannot train in a day.
+ON_CPU = (
+    Size(60_000, 8_000, 128, 256, 4, 4, 0.2, 30, 4e-3, 2e-2),
+    Size(300_000, 8_000, 256, 704, 4, 4, 0.15, 12, 1e-3),
+    Size(3_000_000, 16_000, 256, 704, 4, 4, 0.1, 4, 1e-3),
+    Size(math.inf, 16_000, 256, 704, 4, 4, 0.1, 1, 1e-3),
+)
+ON_GPU = (
+    *ON_CPU[:2],
+    Size(3_000_000, 16_000, 512, 1408, 6, 8, 0.1, 12, 1e-3),
+    Size(math.inf, 32_000, 512, 1408, 6, 8, 0.1, 4, 1e-3),
+)
+
+
+def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -> None:
+    """Set what nobody named, by the number of training pairs, the device and the hours.
+
+    `texts` are some of the targets.
+    """
+    device = settings.training.device.type
+    sizes = ON_CPU if device == "cpu" else ON_GPU
+    number = next(number for number, size in enumerate(sizes) if pairs <= size.pairs)
+    size = replace(sizes[number], passes=max(sizes[number].passes, math.ceil(SEEN / pairs)))
+    if settings.training.hours is not None and size.dimensions().keys() <= choosable(settings):
+        tokens = pairs * sum(map(_tokens, texts)) / max(len(texts), 1)
+        size = size_within(settings, [*sizes[:number], size], tokens)
+    if settings.translator.init_from:
+        size = further(sizes[number], settings.training.lora_rank)
+    if is_sharded(settings.training) or uses_deepspeed(settings.training):
+        size = replace(size, muon_learning_rate=None)  # it needs whole matrices
+    values = size.settings()
+    if settings.training.hours is not None:
+        # A share of the steps; at most a half, since 1 would be every step.
+        share = min(max(values["eval_steps"], 1 / (EVALUATIONS_AN_HOUR * settings.training.hours)), 0.5)
+        values |= {"eval_steps": share, "save_steps": share}
+    chosen = {name: value for name, value in values.items() if name in choosable(settings)}
+    settings.update(chosen)
+    shown = " ".join(f"--{name} {getattr(value, 'value', value)}" for name, value in chosen.items())
+    logger.info("Chosen for %s training pairs on a %s: %s", f"{pairs:,}", device.upper(), shown)
+
+
+def further(size: Size, lora_rank: int) -> Size:
+    """`size` for a model that is trained already: fewer passes, with lower rates."""
+    passes = FURTHER * size.passes
+    if lora_rank:
+        return replace(size, passes=passes, learning_rate=ADAPTER_RATE, muon_learning_rate=None)
+    muon = None if size.muon_learning_rate is None else FURTHER * size.muon_learning_rate
+    return replace(size, passes=passes, learning_rate=FURTHER * size.learning_rate, muon_learning_rate=muon)
+
+
+def _tokens(text: str) -> float:
+    """About how many tokens a vocabulary that is not yet trained will make of `text`."""
+    return sum(WIDE if unicodedata.east_asian_width(character) in "WF" else 1 for character in text) / CHARACTERS
+
+
+def size_within(settings: Settings, sizes: Sequence[Size], tokens: float) -> Size:
+    """The largest of `sizes` of which enough passes over so many tokens fit into the hours, else the smallest.
+
+    Passes and dropout are those of the last size, which the number of pairs asks for; short runs have less dropout.
+    """
+    wanted = sizes[-1]
+    enough = min(PASSES, wanted.passes / 2)
+    chosen, passes = wanted, wanted.passes
+    for chosen in reversed(sizes):
+        seconds = [OVERHEAD * tokens * seconds_per_token(settings, chosen)]
+        broadcast_object_list(seconds)  # all processes must build the same model
+        passes = 3600 * settings.training.hours / max(seconds[0], 1e-9)  # type: ignore[operator]
+        logger.info("Width %d: about %.2g passes fit into %g hours.", chosen.width, passes, settings.training.hours)
+        if passes >= enough:
+            break
+    dropout = min(wanted.dropout, LESS_DROPOUT) if passes <= SHORT * wanted.passes else wanted.dropout
+    return replace(chosen, dropout=dropout, passes=wanted.passes)
+
+
+def seconds_per_token(settings: Settings, size: Size) -> float:
+    """Time of forward and backward passes for a target token, by a new model of this size on one batch."""
+    device = settings.training.device
+    with torch.random.fork_rng():
+        model = GlossaForConditionalGeneration(GlossaConfig(**size.dimensions())).train()
+        model.to(device)  # type: ignore[arg-type]
+        sentences = max(settings.training.batch_tokens // TRIAL_LENGTH, 1)
+        ids = torch.randint(4, size.vocab_size, (sentences, TRIAL_LENGTH), device=device)
+        step = trial_step(model, {"input_ids": ids, "labels": ids}, settings.training.bf16)
+        step()  # allocates memory
+        started = time.perf_counter()
+        step()
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+    return (time.perf_counter() - started) / ids.numel()
+
+
+def adopt_choices(settings: Settings) -> None:
+    """Set what a run that is resumed chose at its start, from its recipe."""
+    wanted = str(settings.training.resume_from_checkpoint).lower()
+    recipe = RunFolder(settings.training.output_dir).recipe
+    if wanted in ("none", "false", "no") or not recipe:
+        return
+    names, hours = choosable(settings), settings.training.hours
+    if hours is not None:
+        names |= {"num_train_epochs"}
+        if hours != recipe.get("hours"):
+            logger.warning(
+                "hours is %g, but it counts from the start of a run. The resumed run keeps its %g passes.",
+                hours, recipe["num_train_epochs"],
+            )  # fmt: skip
+    settings.update({name: recipe.get(name) for name in names})
+
+
+def choosable(settings: Settings) -> set[str]:
+    """Names of the settings that are chosen by the number of pairs, since neither recipe nor command line names them.
+
+    Pretraining chooses none.
+    """
+    names: set[str] = set()
+    if settings.translator.objective != "translation":
+        return names
+    for group in GROUPS[KEPT:] if settings.translator.init_from else GROUPS:
+        chosen, _, deciding = group.partition("|")
+        if settings.named.isdisjoint([*chosen.split(), *deciding.split()]):
+            names |= set(chosen.split())
+    return names
+
+
+def limit_passes(trainer: GlossaTrainer, hours: float) -> None:
+    """Lower the number of passes so that training ends after about `hours`, by a trial on this machine.
+
+    A part of a pass is possible. The learning rate falls to its end within the passes that are left.
+    """
+    arguments = trainer.args
+    seconds = [OVERHEAD * seconds_per_pass(trainer)]
+    broadcast_object_list(seconds)  # all processes must stop at the same step
+    passes = 3600 * hours / seconds[0]
+    logger.info(
+        "A pass takes about %.1f minutes: %.2f of %g passes fit into %g hours.",
+        seconds[0] / 60, min(passes, arguments.num_train_epochs), arguments.num_train_epochs, hours,
+    )  # fmt: skip
+    if passes < 1:
+        logger.warning(
+            "Only %.0f%% of the training pairs will be seen. Give more --hours, or a smaller model.", 100 * passes
+        )
+    config: Any = trainer.model.config
+    if passes <= SHORT * arguments.num_train_epochs and config.dropout > LESS_DROPOUT:
+        logger.info("A run of so few passes may translate better with --dropout %g.", LESS_DROPOUT)
+    arguments.num_train_epochs = min(arguments.num_train_epochs, passes)
+
+
+def seconds_per_pass(trainer: GlossaTrainer) -> float:
+    """Time of the forward and backward passes over all training pairs, from a few batches of different lengths."""
+    batches = list(trainer.batch_sampler)
+    rows = trainer.train_dataset.remove_columns(["source_length", "target_length"])
+    chosen = batches[:: max(len(batches) // TRIAL_BATCHES, 1)]
+    seconds = []
+    with torch.random.fork_rng():
+        for batch in [chosen[0], *chosen]:  # the first call allocates memory
+            inputs = trainer._prepare_inputs(trainer.train_collator([rows[row] for row in batch]))
+            step = trial_step(trainer.model.train(), inputs, trainer.args.bf16)
+            started = time.perf_counter()
+            step()
+            if trainer.args.device.type == "cuda":
+                torch.cuda.synchronize()
+            seconds.append(time.perf_counter() - started)
+    return sum(seconds[1:]) / len(chosen) * len(trainer.get_train_dataloader())

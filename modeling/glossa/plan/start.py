@@ -1,0 +1,158 @@
+"""What a run takes from others: a saved tokenizer for a new model, or a trained model to start from."""
+
+import logging
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from ..data.arguments import TokenizerArguments
+from ..data.encoding.corruption import special_tokens
+from ..data.encoding.vocabulary import target_vocabulary
+from ..data.mixture import target_languages
+from ..errors import GlossaError
+from ..inference.loading import load_config, load_model, load_tokenizer
+from ..run_folder import RunFolder
+from ..tokenization_glossa import language_token
+from .arguments import ModelArguments, Settings
+
+logger = logging.getLogger(__name__)
+
+DROPOUT = ("dropout", "attention_dropout", "activation_dropout")  # may change where a run starts from a trained model
+MODEL = [field.name for field in fields(ModelArguments)]
+FAMILIES = ("marian", "bart", "pegasus", "t5")  # of transformers, besides Glossa
+VOCABULARY = {field.name for field in fields(TokenizerArguments)} - {"tokenizer", "bpe_dropout"}
+
+
+def adopt_start(settings: Settings) -> None:
+    """Set model and vocabulary to those of the model that `init_from` names, except for dropout that is named.
+
+    A run that is resumed has them in its recipe, so that model may be gone when the run is finished. Warns of named
+    settings that have other values. Raises `GlossaError` if the model's configuration does not load.
+    """
+    start, named = settings.translator.init_from, settings.named
+    if start is None:
+        return
+    own = asdict(settings.model) | asdict(settings.tokenizer)
+    recipe = RunFolder(settings.training.output_dir).recipe
+    if recipe.get("init_from") == start:
+        found = {name: recipe[name] for name in (*MODEL, *VOCABULARY) if name in recipe}
+    else:
+        found = _settings_of(start)
+    changed = {name: value for name, value in found.items() if value != own[name]}
+    changed = {name: value for name, value in changed.items() if name not in DROPOUT or name not in named}
+    contradicted = [name for name in changed if name in named and own[name] is not None]
+    if ignored := [f"{name} is {changed[name]}, not {own[name]}" for name in contradicted]:
+        logger.warning("init_from keeps the model and vocabulary of %s: %s.", start, ", ".join(ignored))
+    settings.update(changed)
+
+
+def _settings_of(start: str) -> dict[str, Any]:
+    """The settings of model and vocabulary, by name, that a trained model had; only dropout for another family."""
+    config = load_config(start)
+    names = MODEL if config.model_type == "glossa" else DROPOUT
+    found = {name: getattr(config, name) for name in names if hasattr(config, name)}
+    if recipe := RunFolder(start).recipe or RunFolder(Path(start).parent).recipe:  # of a run, or of a checkpoint's run
+        chosen = asdict(TokenizerArguments()) | recipe
+        found |= {name: chosen[name] for name in VOCABULARY}
+    return found
+
+
+def check_family(start: str) -> None:
+    """Raise `GlossaError` if the model of `init_from`, or its tokenizer, is of a kind that cannot be trained."""
+    family = load_config(start).model_type
+    if family == "glossa":
+        return
+    try:
+        tokenizer = load_tokenizer(start)
+    except ImportError:  # it needs a library such as SentencePiece
+        tokenizer = None
+    problem = ""
+    if family not in FAMILIES:
+        problem = "which cannot be trained further here"
+    elif tokenizer is None or not tokenizer.is_fast:
+        problem = "whose tokenizer is not saved as tokenizer.json"
+    elif hasattr(tokenizer, "set_tgt_lang_special_tokens"):
+        problem = "whose tokenizer has its own names of languages"
+    if problem:
+        raise GlossaError(
+            f"init_from is {start}, a model of the family {family}, {problem}. Allowed are Glossa models, and models "
+            f"of the families {', '.join(FAMILIES)} with a fast tokenizer (tokenizer.json) for one pair of languages."
+        )
+
+
+def load_start(settings: Settings) -> PreTrainedModel:
+    """The model that `init_from` names, in float32, with the dropout of the settings."""
+    start = str(settings.translator.init_from)
+    config = load_config(start)
+    dropout = {name: getattr(settings.model, name) for name in DROPOUT if hasattr(config, name)}
+    # In half precision, small updates of the weights would be lost.
+    return load_model(start, dtype=torch.float32, **dropout)
+
+
+def with_languages(tokenizer: PreTrainedTokenizerBase, settings: Settings) -> PreTrainedTokenizerBase:
+    """`tokenizer`, which asks for the target language of the data if it has several and they have one.
+
+    Raises `GlossaError` if the data have a target language that it lacks.
+    """
+    if settings.translator.objective != "translation":
+        return tokenizer
+    own, several = getattr(tokenizer, "target_languages", []), target_languages(settings.data)
+    wanted = several or ([settings.data.target_language] if own else [])
+    if lacking := [language for language in wanted if language not in own]:
+        name = "init_from" if settings.translator.init_from else "tokenizer"
+        place = settings.translator.init_from or settings.tokenizer.tokenizer
+        allowed = f"which knows {', '.join(own)} only" if own else "which was trained for one target language"
+        raise GlossaError(
+            f"{name} is {place}, {allowed}, but the data are in {', '.join(wanted)}: its vocabulary lacks "
+            f"{language_token(lacking[0])}. Leave {name} out, or give one of these languages."
+        )
+    if own and not several:
+        tokenizer.tgt_lang = settings.data.target_language  # type: ignore[attr-defined]
+    return tokenizer
+
+
+def reused_tokenizer(settings: Settings) -> PreTrainedTokenizerBase:
+    """The tokenizer that the setting `tokenizer` names, with the longest text of the new model.
+
+    Raises `GlossaError` if there is none, or a new model cannot use it: it lacks a token for padding, start, end or
+    the objective, does not end a target, or has two vocabularies for a model with one embedding matrix.
+    """
+    name, model = str(settings.tokenizer.tokenizer), settings.model
+    if Path(name).is_dir() and not (Path(name) / "tokenizer.json").is_file():
+        raise GlossaError(
+            f"tokenizer is {name}, which holds no tokenizer.json. Give the folder of a run or of a saved tokenizer."
+        )
+    tokenizer = load_tokenizer(name)
+    missing = [role for role in ("pad_token", "eos_token", "bos_token") if getattr(tokenizer, role) is None]
+    if missing:
+        raise GlossaError(
+            f"tokenizer is {name}, which has no {' and no '.join(missing)}. Give the tokenizer of a Glossa run."
+        )
+    if tokenizer(text_target="a")["input_ids"][-1:] != [tokenizer.eos_token_id]:
+        raise GlossaError(
+            f"tokenizer is {name}, which does not put {tokenizer.eos_token} after a target, so translations would not "
+            "end. Give the tokenizer of a Glossa run."
+        )
+    lacking = [
+        token
+        for token in special_tokens(settings.translator.objective, settings.data.max_length)
+        if token not in tokenizer.get_vocab()
+    ]
+    if lacking:
+        raise GlossaError(
+            f"tokenizer is {name}, which lacks {lacking[0]}; objective {settings.translator.objective} with "
+            f"max_length {settings.data.max_length} needs it. Leave tokenizer out."
+        )
+    shared = model.tie_word_embeddings and model.share_encoder_decoder_embeddings
+    target = target_vocabulary(tokenizer)
+    one = bool(getattr(tokenizer, "target_languages", [])) and target.get_vocab() == tokenizer.get_vocab()
+    if shared and target is not tokenizer.backend_tokenizer and not one:
+        raise GlossaError(
+            f"tokenizer is {name}, which has separate vocabularies for source and target: they cannot share an "
+            "embedding matrix. Set share_encoder_decoder_embeddings to false."
+        )
+    tokenizer.model_max_length = max(model.max_source_positions, model.max_target_positions)
+    return tokenizer

@@ -1,0 +1,217 @@
+"""Settings from recipes and the command line."""
+
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from transformers import get_scheduler
+
+from glossa import GlossaConfig
+from glossa.errors import GlossaError
+from glossa.plan import catalog
+from glossa.plan.arguments import parse_settings
+
+CONFIGURATION = Path(__file__).parents[2] / "configuration"
+RECIPES = sorted(CONFIGURATION.glob("*.yaml"))
+
+
+def write(folder, text):
+    path = folder / "recipe.yaml"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def test_recipe_values_are_parsed_as_written(tmp_path):
+    recipe = write(
+        tmp_path,
+        "learning_rate: 1e-4\neval_strategy: no\nsave_strategy: no\nload_best_model_at_end: no\n"
+        "head_dim: null\nkey_value_heads: null\ndata_path: [a.en, b.fr]\nlr_scheduler_kwargs: {num_cycles: 0.25}\n",
+    )
+    settings = parse_settings([recipe])
+    assert settings.training.learning_rate == 0.0001  # plain YAML reads 1e-4 as a string
+    assert settings.training.eval_strategy.value == "no"  # ... and no as false
+    assert settings.training.load_best_model_at_end is False
+    assert settings.model.num_key_value_heads is None
+    assert settings.data.data_path == ["a.en", "b.fr"]
+    assert settings.training.lr_scheduler_kwargs == {"num_cycles": 0.25}
+
+
+def test_null_on_the_command_line(tmp_path):
+    recipe = write(tmp_path, "head_dim: 8\nmax_train_samples: 5\nmuon_learning_rate: 0.1\ntarget_vocab_size: 300\n")
+    assert parse_settings([]).training.save_total_limit == 3
+    nulls = "--save_total_limit null --head_dim=null --max_train_samples null --target_vocab_size null"
+    settings = parse_settings([recipe, *nulls.split(), "--muon-learning-rate", "null"])
+    assert settings.training.save_total_limit is settings.model.head_dim is settings.data.max_train_samples is None
+    assert settings.training.muon_learning_rate is settings.tokenizer.target_vocab_size is None
+    with pytest.raises(GlossaError, match="vocab_size"):
+        parse_settings(["--vocab_size", "null"])
+
+
+def rates(arguments, steps, *recipe):
+    """The learning rate of each optimizer step, from the schedule that the Trainer creates for the settings."""
+    given = [text for name, value in arguments.items() for text in (f"--{name}", str(value))]
+    training = parse_settings([*recipe, *given]).training
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=training.learning_rate)
+    schedule = get_scheduler(
+        training.lr_scheduler_type,
+        optimizer,
+        num_warmup_steps=training.get_warmup_steps(steps),
+        num_training_steps=steps,
+        scheduler_specific_kwargs=training.lr_scheduler_kwargs,
+    )
+    found = []
+    for _ in range(steps):
+        found.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    return found
+
+
+def test_schedule_of_the_paper_with_a_factor():
+    """factor x d^-0.5 x min(step^-0.5, step x warmup^-1.5); the first step of transformers' schedules is step 0."""
+    arguments = {"learning_rate_factor": 0.1, "warmup_steps": 30, "d_model": 512}
+    found = rates(arguments, 90)
+    formula = [0.1 * 512**-0.5 * min(max(step, 1) ** -0.5, step * 30**-1.5) for step in range(90)]
+    assert found == pytest.approx(formula, rel=1e-6)
+    assert max(found) == found[30] == pytest.approx(0.1 / (512 * 30) ** 0.5)
+
+
+def test_the_peak_of_the_paper_follows_a_width_that_is_set_later():
+    schedule = ["--learning_rate_factor", "1", "--warmup_steps", "400", "--d_model", "256"]
+    settings = parse_settings(schedule)
+    assert settings.training.learning_rate == pytest.approx(0.003125)  # (256 x 400) ** -0.5
+    settings.update({"d_model": 64})
+    assert settings.training.learning_rate == pytest.approx(0.00625)
+
+
+def test_linear_warm_up_then_cosine_to_zero():
+    found = rates({"warmup_steps": 100}, 300, str(CONFIGURATION / "anki-en-fr-modern.yaml"))
+    assert found[0] == pytest.approx(0.00005) and found[99] == pytest.approx(0.005)
+    assert found[1] - found[0] == pytest.approx(found[99] - found[98]), "a straight line"
+    assert found[199] == pytest.approx(0.0025, rel=0.02), "half-way down, half the peak"
+    assert found[-1] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_constant_then_cosine():
+    arguments = {"lr_scheduler_type": "warmup_stable_decay", "warmup_steps": 10, "learning_rate": 0.01}
+    arguments["lr_scheduler_kwargs"] = '{"num_decay_steps": 40, "decay_type": "cosine"}'
+    found = rates(arguments, 100)
+    assert found[10:60] == [0.01] * 50
+    assert found[80] == pytest.approx(0.005) and found[99] < 0.0001
+
+
+def test_command_line_overrides_the_recipe(tmp_path):
+    settings = parse_settings([write(tmp_path, "d_model: 64\nseed: 5\n"), "--d_model", "128"])
+    assert settings.model.d_model == 128
+    assert settings.training.seed == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--d_modle", "64"], ["d_modle", "`d_model`"]),
+        (["--lerning-rate", "1"], ["`learning_rate`"]),
+        (["--d_model", "wide"], ["d_model", "wide", "int"]),
+        (["--norm_type", "batch"], ["norm_type", "batch", "rms", "layer"]),
+        (["--batch_tokens", "0"], ["batch_tokens", "0", "at least 1"]),
+        (["--average_checkpoints", "9"], ["average_checkpoints", "9", "save_total_limit"]),
+        (
+            ["--average_checkpoints", "5", "--save_total_limit", "5"],
+            ["save_total_limit is 5", "limit to 6"],
+        ),
+        (["missing.yaml"], ["missing.yaml", "no such recipe"]),
+        (["--max_length", "1"], ["max_length", "1", "at least 2"]),
+        (["--tokenizer_model", "letters"], ["tokenizer_model", "letters", "unigram"]),
+        (["--target_vocab_size", "500"], ["target_vocab_size", "500", "share_encoder_decoder_embeddings"]),
+        (
+            ["--learning_rate_factor", "1", "--lr_scheduler_type", "cosine"],
+            ["learning_rate_factor", "cosine", "inverse_sqrt"],
+        ),
+    ],
+)
+def test_errors_name_the_problem_and_the_remedy(arguments, words):
+    with pytest.raises(GlossaError) as error:
+        parse_settings(arguments)
+    assert all(word in str(error.value) for word in words), str(error.value)
+
+
+def test_old_setting_names_are_read_and_new_names_written(tmp_path):
+    recipe = write(tmp_path, "source_framing: start_end\n")
+    for argv in ([recipe], ["--source_framing", "start_end"], ["--source-framing=start_end"]):
+        settings = parse_settings(argv)
+        assert settings.tokenizer.source_special_tokens == "start_end"
+        saved = settings.recipe()
+        assert saved["source_special_tokens"] == "start_end" and "source_framing" not in saved
+    assert parse_settings([recipe, "--source_special_tokens", "none"]).tokenizer.source_special_tokens == "none"
+    for argv in ([write(tmp_path, "key_value_heads: 1\n")], ["--key_value_heads", "1"]):
+        settings = parse_settings(argv)
+        assert settings.model.num_key_value_heads == 1
+        assert "key_value_heads" not in settings.recipe()
+
+
+def test_unknown_recipe_key_is_refused(tmp_path):
+    with pytest.raises(GlossaError, match=r"recipe\.yaml.*`warmup_step`.*`warmup_steps`"):
+        parse_settings([write(tmp_path, "warmup_step: 10\n")])
+
+
+@pytest.mark.parametrize("text", ["a: [1\n", "- a\n- b\n", "just words\n"])
+def test_invalid_recipe_file_is_refused(tmp_path, text):
+    with pytest.raises(GlossaError, match=r"recipe\.yaml"):
+        parse_settings([write(tmp_path, text)])
+
+
+def test_saved_recipe_gives_the_same_settings(tmp_path):
+    settings = parse_settings(
+        ["--d_model", "64", "--num_key_value_heads", "1", "--learning_rate", "3e-5", "--dataset", "anki"]
+    )
+    again = parse_settings([write(tmp_path, yaml.safe_dump(settings.recipe()))])
+    assert again.recipe() == settings.recipe()
+    assert (again.model, again.data, again.translator) == (settings.model, settings.data, settings.translator)
+
+
+def test_every_architecture_setting_has_default_and_help(capsys):
+    with pytest.raises(SystemExit) as end:
+        parse_settings(["--help"])
+    assert end.value.code == 0
+    text = capsys.readouterr().out
+    settings = parse_settings([])
+    for name, value in vars(settings.model).items():
+        assert value == getattr(GlossaConfig, name)
+        assert f"--{name}" in text
+    assert "Width of the residual stream. (default: 256)" in " ".join(text.split())
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
+def test_every_recipe_parses(recipe):
+    own_pairs = ["--data_path", "mine.tsv"] if "dataset: files" in recipe.read_text() else []
+    settings = parse_settings([str(recipe), *own_pairs])
+    assert settings.training.output_dir == f"runs/{recipe.stem}"
+    assert settings.config(vocab_size=100).d_model == settings.model.d_model
+
+
+def test_a_saved_recipe_keeps_what_was_set_to_null(tmp_path):
+    """With several key and value heads for each query head (the default), it would be another architecture."""
+    names = [
+        name
+        for name, setting in catalog.settings().items()
+        if setting.optional and setting.default is not None and name != "output_dir"
+    ]
+    assert {"num_key_value_heads", "save_total_limit"} <= set(names)
+    settings = parse_settings([word for name in names for word in (f"--{name}", "null")])
+    again = parse_settings([write(tmp_path, yaml.safe_dump(settings.recipe()))])
+    assert (again.model.num_key_value_heads, again.training.save_total_limit) == (None, None)
+    assert again.recipe() == settings.recipe()
+
+
+@pytest.mark.parametrize(
+    ("evaluates", "saves", "loads"),
+    [("no", "steps", False), ("no", "no", False), ("epoch", "no", False), ("steps", "epoch", False),
+     ("epoch", "epoch", True), ("epoch", "best", True)],
+)  # fmt: skip
+def test_the_best_checkpoint_is_loaded_where_there_can_be_one(evaluates, saves, loads):
+    argv = ["--eval_strategy", evaluates, "--save_strategy", saves, "--eval_steps", "5", "--save_steps", "5"]
+    assert parse_settings(argv).training.load_best_model_at_end is loads
+    if not loads:
+        with pytest.raises(GlossaError, match=rf"eval_strategy is {evaluates} and save_strategy {saves}: the best"):
+            parse_settings([*argv, "--load_best_model_at_end", "true"])

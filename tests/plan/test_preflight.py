@@ -1,0 +1,153 @@
+"""What would end a run after hours is refused before any data is read."""
+
+from collections import namedtuple
+
+import pytest
+from transformers import M2M100Config, MarianConfig, NllbTokenizer
+from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
+
+from glossa.errors import GlossaError
+from glossa.inference.loading import load_tokenizer
+from glossa.plan.arguments import parse_settings
+from glossa.training import run as training_run
+from glossa.training.run import train
+
+
+@pytest.fixture
+def refused(tmp_path, tiny_settings, monkeypatch, documented):
+    """The message that refuses these settings, before any data is read."""
+    monkeypatch.setattr(training_run, "prepare_pairs", lambda *_: pytest.fail("data was read"))
+    for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    monkeypatch.setattr("glossa.hub.push.get_token", lambda: None)
+
+    def message(**changes):
+        with pytest.raises(GlossaError) as error:
+            train(parse_settings(tiny_settings(tmp_path / "run", **changes)))
+        documented("Training", error.value)
+        assert not (tmp_path / "run").exists()
+        return str(error.value)
+
+    return message
+
+
+def test_an_unknown_metric(refused):
+    assert "metric_for_best_model is 'blue'; it must be one of bleu" in refused(metric_for_best_model="blue")
+
+
+def test_a_metric_without_translations(refused):
+    assert "Set metric_for_best_model to loss" in refused(predict_with_generate=False)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"generation_num_beams": 5},
+        {"per_device_train_batch_size": 16},
+        {"optim": "schedule_free_adamw", "muon_learning_rate": 0.02},
+        {"optim": "schedule_free_adamw", "ema_decay": 0.9},
+        {"average_checkpoints": 2, "average_by": "best", "eval_strategy": "no", "load_best_model_at_end": False},
+        {"position_embedding_type": "learned", "max_target_positions": 30},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_settings_that_would_be_ignored_or_spoil_each_other(refused, changes):
+    refused(**changes)
+
+
+def test_averaged_adapters(refused, tiny_run):
+    assert "lora_rank is 4 and average_checkpoints 2" in refused(
+        init_from=tiny_run, lora_rank=4, average_checkpoints=2
+    )
+
+
+def test_r_drop_of_another_family(refused, tmp_path, tiny_run, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    MarianConfig().save_pretrained("marian")
+    load_tokenizer(str(tiny_run)).save_pretrained("marian")
+    assert "which is not a Glossa model" in refused(init_from="marian", r_drop_alpha=5)
+
+
+def test_a_reporter_that_is_unknown_or_not_installed(refused, monkeypatch):
+    assert "report_to is wundb" in refused(report_to="wundb")
+
+    def missing():
+        raise RuntimeError("WandbCallback requires wandb to be installed. Run `pip install wandb`.")
+
+    monkeypatch.setitem(INTEGRATION_TO_CALLBACK, "wandb", missing)
+    assert "requires wandb to be installed" in refused(report_to="wandb")
+
+
+def test_an_optimizer_that_is_not_installed(refused):
+    assert "optim is adamw_8bit" in refused(optim="adamw_8bit")
+
+
+def test_a_schedule_with_wrong_settings(refused):
+    message = refused(lr_scheduler_type="cosine", lr_scheduler_kwargs='{"cycles": 2}')
+    assert "lr_scheduler_kwargs {'cycles': 2}" in message and "unexpected keyword argument" in message
+
+
+def test_a_library_of_the_target_language(refused, monkeypatch):
+    monkeypatch.setattr("sacrebleu.tokenizers.tokenizer_ja_mecab.MeCab", None)
+    assert "pip install 'sacrebleu[ja]'" in refused(target_language="ja")
+
+
+def test_a_model_to_start_from_that_is_missing(refused):
+    assert "There is no folder runs/nothing/at-all" in refused(init_from="runs/nothing/at-all")
+
+
+def test_a_push_without_a_token(refused):
+    assert "No token. Log in" in refused(push_to_hub=True, hub_model_id="user/model")
+
+
+def test_sizes_that_do_not_fit(refused):
+    assert "encoder_attention_heads is 3; it must divide d_model (16)" in refused(encoder_attention_heads=3)
+
+
+def test_free_space(refused, monkeypatch):
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr("shutil.disk_usage", lambda path: usage(2**40, 2**40, 3 * 2**30))
+    # 25 million parameters: 0.28 GiB with Adam's two moments, six times; 0.09 GiB for the finished model.
+    large = {"d_model": 512, "vocab_size": 32000, "encoder_ffn_dim": 2048, "decoder_ffn_dim": 2048}
+    assert "lower save_total_limit" in refused(**large, save_total_limit=20)
+
+
+def test_greedy_decoding_with_a_length_penalty_can_be_saved(tmp_path, tiny_settings):
+    changes = {"num_beams": 1, "length_penalty": 0.6, "max_steps": 2, "eval_strategy": "no", "save_steps": 1}
+    folder = train(parse_settings(tiny_settings(tmp_path / "run", load_best_model_at_end=False, **changes)))
+    assert (folder / "generation_config.json").is_file()
+
+
+def test_a_model_of_other_languages(refused, tiny_run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "french").symlink_to(tiny_run)
+    message = refused(init_from="french", target_language="de")
+    assert "which translates from en to fr; the data are en to de" in message
+
+
+def test_a_model_of_other_languages_that_is_meant_so(tiny_run, tiny_settings, tmp_path, caplog):
+    changes = {"init_from": tiny_run, "target_language": "de", "trust_data": True, "max_steps": 1}
+    changes |= {"eval_strategy": "no", "load_best_model_at_end": False}
+    train(parse_settings(tiny_settings(tmp_path / "run", **changes)))
+    assert "which translates from en to fr; the data are en to de" in caplog.text
+
+
+def test_families_and_tokenizers_that_cannot_be_trained_are_refused_by_name(refused, tmp_path, tiny_run, monkeypatch):
+    """As the files of MarianMT and NLLB on the Hub: SentencePiece models, and a tokenizer with codes of languages."""
+    monkeypatch.chdir(tmp_path)
+    MarianConfig().save_pretrained("opus-mt")
+    for name, text in {"vocab.json": '{"</s>": 0, "<unk>": 1}', "source.spm": "", "target.spm": ""}.items():
+        (tmp_path / "opus-mt" / name).write_text(text)
+    (tmp_path / "opus-mt/tokenizer_config.json").write_text('{"tokenizer_class": "MarianTokenizer"}')
+    allowed = "Allowed are Glossa models, and models of the families marian, bart, pegasus, t5 with a fast tokenizer"
+    message = refused(init_from="opus-mt")
+    assert "opus-mt, a model of the family marian, whose tokenizer is not saved as tokenizer.json" in message
+    assert allowed in message
+    vocabulary = {token: number for number, token in enumerate(["<s>", "<pad>", "</s>", "<unk>", "▁a"])}
+    for config, problem in ((M2M100Config(), "which cannot be trained"), (MarianConfig(), "own names of languages")):
+        config.save_pretrained("nllb")
+        NllbTokenizer(vocab=vocabulary, merges=[]).save_pretrained("nllb")
+        message = refused(init_from="nllb")
+        assert f"nllb, a model of the family {config.model_type}, " in message and problem in message
+        assert allowed in message
