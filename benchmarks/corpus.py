@@ -10,7 +10,7 @@ from transformers import PreTrainedTokenizerBase
 
 from glossa.data.arguments import DataArguments
 from glossa.data.encoding.encoding import tokenize_pairs
-from glossa.data.encoding.encoding.vocabulary import train_tokenizer
+from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.data.pairs import prepare_pairs
 from glossa.errors import GlossaError
 

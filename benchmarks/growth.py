@@ -25,7 +25,7 @@ from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 from glossa.data.arguments import DataArguments, TokenizerArguments
 from glossa.data.embedded.patterns import Patterns
 from glossa.data.encoding.encoding import tokenize_pairs
-from glossa.data.encoding.encoding.vocabulary import SPECIAL_TOKENS, train_tokenizer
+from glossa.data.encoding.vocabulary import SPECIAL_TOKENS, train_tokenizer
 from glossa.data.pairs import prepare_pairs
 from glossa.errors import GlossaError
 from glossa.modeling_glossa import GlossaForConditionalGeneration

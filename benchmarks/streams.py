@@ -101,7 +101,7 @@ def measure(dataset: str, config: str, stretch: str) -> None:
 
     from glossa.data.arguments import DataArguments
     from glossa.data.encoding.encoding import tokenize_pairs
-    from glossa.data.encoding.encoding.vocabulary import train_tokenizer
+    from glossa.data.encoding.vocabulary import train_tokenizer
     from glossa.data.pairs import prepare_pairs
     from glossa.data.streaming.streams import Stream
     from glossa.data.streaming.windows import StreamBatches, Windows

@@ -47,7 +47,7 @@ def save(folder: Path, settings: dict) -> None:
     import torch
 
     from glossa import GlossaConfig, GlossaForConditionalGeneration
-    from glossa.data.encoding.encoding.vocabulary import train_tokenizer
+    from glossa.data.encoding.vocabulary import train_tokenizer
 
     torch.manual_seed(0)
     model = GlossaForConditionalGeneration(GlossaConfig(**(SIZES | settings)))

@@ -26,7 +26,7 @@ from benchmarks.timing import alternate, matmul_peak, ratios, spread, table
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.configuration_glossa import PUBLISHED_2017
 from glossa.data.encoding.batching import TokenBatchSampler
-from glossa.data.encoding.encoding.vocabulary import train_tokenizer
+from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
 
 SENTENCES = ["a b c d", "b c", "c d e a b", "e e e", "a", "d c b a e", "b", "c c d"]

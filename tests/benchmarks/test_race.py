@@ -13,7 +13,7 @@ from benchmarks import reproduce
 from benchmarks.__main__ import main
 from benchmarks.clock import Clock
 from benchmarks.race import ENTRIES, Watch, bleu_in_any_order, race
-from glossa.data.encoding.encoding.vocabulary import train_tokenizer
+from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.plan.catalog import read_recipe
 
 

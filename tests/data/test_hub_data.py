@@ -107,7 +107,7 @@ from glossa.cli import run
 from glossa.data.arguments import DataArguments
 from glossa.data.pairs import prepare_pairs
 from glossa.data.streaming.streams import Stream
-from glossa.data.encoding.encoding.vocabulary import train_tokenizer
+from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.data.streaming.windows import StreamBatches, Windows
 def main(argv):
     arguments = DataArguments(**json.loads(argv[0]))

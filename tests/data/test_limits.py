@@ -13,7 +13,7 @@ from reading import BY_LANGUAGE, read, refused
 from glossa.data.arguments import DataArguments
 from glossa.data.encoding import encoding
 from glossa.data.encoding.encoding import parts, tokenize_pairs
-from glossa.data.encoding.encoding.vocabulary import train_tokenizer
+from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.data.intake import parquet
 from glossa.data.intake.files import MAX_LINE, aligned_members
 from glossa.data.pairs import prepare_pairs

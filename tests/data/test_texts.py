@@ -8,7 +8,7 @@ import pytest
 
 from glossa.data.arguments import DataArguments
 from glossa.data.encoding.corruption import PretrainingCollator, special_tokens
-from glossa.data.encoding.encoding.vocabulary import train_tokenizer
+from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.data.pairs import prepare_pairs
 from glossa.data.texts import prepare_texts, tokenize_texts
 from glossa.errors import GlossaError

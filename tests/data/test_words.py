@@ -6,7 +6,7 @@ spaCy is not needed: its splits are written down, by spaCy 3.8. Where it is inst
 import pytest
 
 from glossa.data.arguments import TokenizerArguments
-from glossa.data.encoding.encoding.vocabulary import train_tokenizer
+from glossa.data.encoding.vocabulary import train_tokenizer
 
 EQUAL = [
     ("fr", "Il vit au Japon .", "Il vit au Japon."),

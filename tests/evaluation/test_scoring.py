@@ -6,7 +6,7 @@ from datasets import Dataset
 
 from glossa.cli.score import common, load_files
 from glossa.data.arguments import TokenizerArguments
-from glossa.data.encoding.encoding.vocabulary import train_tokenizer
+from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
 from glossa.evaluation.scoring import score_table, score_translators
 from glossa.inference.translator import Engine, Translation, Translator

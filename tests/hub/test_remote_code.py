@@ -10,7 +10,7 @@ import torch
 from bare import run_bare
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
-from glossa.data.encoding.encoding.vocabulary import train_tokenizer
+from glossa.data.encoding.vocabulary import train_tokenizer
 
 PACKAGE = Path(__file__).parents[2] / "modeling/glossa"
 TRAVELLERS = ["abbreviations", "clauses", "configuration", "experts", "generation", "layers", "loss", "modeling"]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from glossa.data.encoding.encoding.vocabulary import train_tokenizer
+from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
 from glossa.inference.ensemble import Ensemble, load_models
 from glossa.inference.translator import Translator

@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 
 from glossa.cli import score as score_command
 from glossa.cli import translate
-from glossa.data.encoding.encoding.vocabulary import train_tokenizer
+from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
 from glossa.inference.ensemble import Ensemble
 from glossa.inference.forced import ForcedScore, Reranker, force, perplexity

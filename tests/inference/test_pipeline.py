@@ -18,7 +18,7 @@ from transformers.pipelines.pt_utils import KeyDataset
 
 import glossa
 from glossa import GlossaConfig, GlossaForConditionalGeneration, TranslationPipeline
-from glossa.data.encoding.encoding.vocabulary import train_tokenizer
+from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
 from glossa.pipeline_glossa import max_target_length

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
-from glossa.data.encoding.encoding.vocabulary import train_tokenizer
+from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
 from glossa.inference.translator import Engine, GenerateEngine, Translation, Translator
 from glossa.pipeline_glossa import LOWEST_SCORE, TranslationPipeline, search_distinct

@@ -168,7 +168,7 @@ def test_streamers_receive_every_token_in_order(tiny_model, architecture):
 
 def test_a_text_streamer_yields_the_text(tiny_config):
     from glossa import GlossaForConditionalGeneration
-    from glossa.data.encoding.encoding.vocabulary import train_tokenizer
+    from glossa.data.encoding.vocabulary import train_tokenizer
 
     tokenizer = train_tokenizer(["the cat sleeps on the mat"] * 3, 262)
     torch.manual_seed(0)

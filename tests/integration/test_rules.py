@@ -14,16 +14,6 @@ from glossa import run_folder
 PACKAGE = Path(__file__).parents[2] / "modeling" / "glossa"
 # Imports run leftwards.
 ROOMS = ("data", "run_folder", "export", "inference", "evaluation", "hub", "plan", "training", "cli")
-    "data",
-    "run_folder",
-    "export",
-    "inference",
-    "evaluation",
-    "hub",
-    "plan",
-    "training",
-    "cli",
-)  # imports run leftwards
 TRAVELING = {path.stem for path in PACKAGE.glob("*_glossa.py")}
 ANYWHERE = TRAVELING | {"errors", "plots", "registration"}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "model_card" not in path.parts)
@@ -90,6 +80,39 @@ def test_the_rule_test_sees_a_wrong_import(tmp_path, monkeypatch):
     path.write_text("def late():\n    import glossa.errors\n")
     with pytest.raises(AssertionError, match="imports are relative"):
         test_imports_run_leftwards(path)
+
+
+def imported_modules(path):
+    """Modules of the package that a file imports anywhere, by their names below the package."""
+    folder = path.relative_to(PACKAGE).parent.parts
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = [*folder[: len(folder) - node.level + 1], *(node.module or "").split(".")]
+            for parts in (base, *([*base, alias.name] for alias in node.names)):
+                yield ".".join(filter(None, parts))
+
+
+def circles(graph):
+    """Modules that import themselves through others."""
+    found = set()
+    for start in graph:
+        reached, ahead = set(), [start]
+        while ahead:
+            for other in graph.get(ahead.pop(), set()) - reached:
+                reached.add(other)
+                ahead.append(other)
+        if start in reached:
+            found.add(start)
+    return found
+
+
+def test_no_module_imports_itself_through_others():
+    names = {".".join(path.relative_to(PACKAGE).with_suffix("").parts): path for path in MODULES}
+    graph = {name: set(imported_modules(path)) & names.keys() - {name} for name, path in names.items()}
+    assert circles(graph) == set()
+    assert {"plan.arguments", "plan.devices"} <= graph["plan.sizing"]  # the graph has edges
+    graph["plan.devices"] = {"plan.sizing"}
+    assert {"plan.sizing", "plan.devices"} <= circles(graph)
 
 
 def test_one_module_names_the_files_of_a_run():

@@ -10,7 +10,7 @@ from transformers import get_scheduler
 from glossa import GlossaConfig
 from glossa.errors import GlossaError
 from glossa.plan import catalog
-from glossa.plan.arguments import parse_settings
+from glossa.plan.arguments import Origin, parse_settings
 
 CONFIGURATION = Path(__file__).parents[2] / "configuration"
 RECIPES = sorted(CONFIGURATION.glob("*.yaml"))
@@ -81,8 +81,9 @@ def test_the_peak_of_the_paper_follows_a_width_that_is_set_later():
     schedule = ["--learning_rate_factor", "1", "--warmup_steps", "400", "--d_model", "256"]
     settings = parse_settings(schedule)
     assert settings.training.learning_rate == pytest.approx(0.003125)  # (256 x 400) ** -0.5
-    settings.update({"d_model": 64})
-    assert settings.training.learning_rate == pytest.approx(0.00625)
+    wider = settings.with_values({"d_model": 64}, Origin("chosen"))
+    assert wider.training.learning_rate == pytest.approx(0.00625)
+    assert settings.training.learning_rate == pytest.approx(0.003125)
 
 
 def test_linear_warm_up_then_cosine_to_zero():

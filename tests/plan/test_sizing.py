@@ -3,7 +3,6 @@
 import logging
 import math
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,8 +11,9 @@ import yaml
 from glossa.errors import GlossaError
 from glossa.plan import catalog, sizing
 from glossa.plan.arguments import parse_settings
-from glossa.plan.sizing import adopt_choices, choose_settings, limit_passes
+from glossa.plan.sizing import adopt_choices, choose_settings
 from glossa.run_folder import RunFolder
+from glossa.training import trial
 from glossa.training.run import train
 
 LONG = sizing.ON_CPU[0].dropout
@@ -24,8 +24,7 @@ def chosen(pairs, *argv, device="cpu", texts=()):
     settings = parse_settings(list(argv))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(settings.training), "device", property(lambda self: torch.device(device)))
-        choose_settings(settings, pairs, texts)
-    return settings
+        return choose_settings(settings, pairs, texts)
 
 
 def values(settings, names=NAMES):
@@ -209,11 +208,11 @@ def test_muon_is_not_chosen_where_matrices_are_split(monkeypatch, way):
     assert chosen(30_000).training.muon_learning_rate == 2e-2
     settings, short = parse_settings([]), parse_settings(["--hours", "0.1"])
     monkeypatch.setenv(way, "true")
-    choose_settings(settings, 30_000)
+    settings = choose_settings(settings, 30_000)
     assert (settings.training.muon_learning_rate, settings.training.learning_rate) == (None, 4e-3)
     # Nor with a smaller size, which fits into the hours.
     monkeypatch.setattr(sizing, "seconds_per_token", lambda settings, size: 1e-3 * size.width)
-    choose_settings(short, 200_000, ["a text"])
+    short = choose_settings(short, 200_000, ["a text"])
     assert (short.model.d_model, short.training.muon_learning_rate) == (128, None)
 
 
@@ -222,12 +221,11 @@ def test_a_resumed_run_keeps_its_choice(tmp_path):
         yaml.safe_dump({"vocab_size": 777, "dropout": 0.25, "num_train_epochs": 3.5, "seed": 9, "hours": 2.0})
     )
     resumed = parse_settings(["--output_dir", str(tmp_path), "--resume_from_checkpoint", "true", "--dropout", "0.2"])
-    adopt_choices(resumed)
+    resumed = adopt_choices(resumed)
     assert (resumed.tokenizer.vocab_size, resumed.training.num_train_epochs) == (777, 3.5)
     assert (resumed.model.dropout, resumed.training.seed) == (0.2, 1)  # given; not among the chosen
     started = parse_settings(["--output_dir", str(tmp_path)])
-    adopt_choices(started)
-    assert started.tokenizer.vocab_size == 8000
+    assert adopt_choices(started).tokenizer.vocab_size == 8000
 
 
 @pytest.mark.parametrize(("hours", "warned"), [(2.0, False), (3.0, True)])
@@ -238,32 +236,11 @@ def test_a_resumed_recipe_keeps_its_passes(tmp_path, caplog, hours, warned):
     (tmp_path / "run" / "recipe.yaml").write_text("num_train_epochs: 3.5\nhours: 2.0\n")
     argv = [str(recipe), "--output_dir", str(tmp_path / "run"), "--resume_from_checkpoint", "true"]
     settings = parse_settings([*argv, "--hours", str(hours)])
-    adopt_choices(settings)
+    settings = adopt_choices(settings)
     assert settings.training.num_train_epochs == 3.5
     assert caplog.messages == warned * [
         "hours is 3, but it counts from the start of a run. The resumed run keeps its 3.5 passes."
     ]
-
-
-@pytest.mark.parametrize(("hours", "passes"), [(0.5, 5), (0.05, 0.5), (10, 7)])
-def test_passes_are_those_that_fit(monkeypatch, caplog, hours, passes):
-    # 1.3 times 276.923 seconds a pass are 360 seconds: ten an hour.
-    monkeypatch.setattr(sizing, "seconds_per_pass", lambda trainer: 360 / 1.3)
-    model = SimpleNamespace(config=SimpleNamespace(dropout=0.3))
-    trainer = SimpleNamespace(args=SimpleNamespace(num_train_epochs=7), model=model)
-    with caplog.at_level(logging.WARNING):
-        limit_passes(trainer, hours)
-    assert trainer.args.num_train_epochs == pytest.approx(passes)
-    assert ("Only 50% of the training pairs" in caplog.text) == (passes < 1)
-
-
-@pytest.mark.parametrize(("passes", "dropout", "said"), [(15, 0.3, True), (14.9, 0.3, False), (15, 0.1, False)])
-def test_a_short_run_is_advised_to_have_less_dropout(monkeypatch, caplog, passes, dropout, said):
-    monkeypatch.setattr(sizing, "seconds_per_pass", lambda trainer: 600 / 1.3)  # six passes fit into an hour
-    model = SimpleNamespace(config=SimpleNamespace(dropout=dropout))
-    with caplog.at_level(logging.INFO):
-        limit_passes(SimpleNamespace(args=SimpleNamespace(num_train_epochs=passes), model=model), 1)
-    assert ("--dropout 0.1" in caplog.text) == said
 
 
 def test_hours_must_be_positive_and_alone(tmp_path):
@@ -279,7 +256,7 @@ def test_a_run_without_a_recipe_trains_as_chosen_and_within_its_time(tmp_path, m
         monkeypatch.setattr(sizing, sizes, (tiny,))
     # 30 seconds fit 1.5 of the 3 passes.
     monkeypatch.setattr(sizing, "seconds_per_token", lambda *_: 0.0)
-    monkeypatch.setattr(sizing, "seconds_per_pass", lambda trainer: 20 / 1.3)
+    monkeypatch.setattr(trial, "seconds_per_pass", lambda trainer: 20 / 1.3)
     run = tmp_path / "run"
     argv = ["--dataset", "files", "--data_path", str(tiny_pairs), "--validation_size", "20", "--test_size", "20"]
     argv += ["--trust_data", "true", "--cpu_threads", "1", "--report_to", "none", "--output_dir", str(run)]
@@ -297,17 +274,3 @@ def test_a_run_without_a_recipe_trains_as_chosen_and_within_its_time(tmp_path, m
     weights = (run / "model.safetensors").stat().st_mtime_ns
     train(parse_settings([*argv, "--resume_from_checkpoint", "true"]))  # has nothing left to do
     assert (run / "model.safetensors").stat().st_mtime_ns == weights
-
-
-def test_the_trial_extrapolates_from_a_few_batches(monkeypatch, tmp_path, tiny_settings):
-    trainers = []
-    monkeypatch.setattr("glossa.training.run.limit_passes", lambda trainer, hours: trainers.append(trainer))
-    train(parse_settings(tiny_settings(tmp_path / "run", hours=1, num_train_epochs=0.1)))
-    (trainer,) = trainers
-    before = [weight.detach().clone() for weight in trainer.model.parameters()], torch.get_rng_state()
-    ticks = iter(range(1000))
-    monkeypatch.setattr(sizing.time, "perf_counter", lambda: float(next(ticks)))  # every batch takes one second
-    assert sizing.seconds_per_pass(trainer) == pytest.approx(len(trainer.batch_sampler))
-    assert all(map(torch.equal, before[0], trainer.model.parameters())) and torch.equal(
-        before[1], torch.get_rng_state()
-    )

@@ -12,7 +12,7 @@ from torch import nn
 from transformers import MarianConfig, MarianMTModel, PreTrainedTokenizerFast
 
 from glossa.data.arguments import TokenizerArguments
-from glossa.data.encoding.encoding.vocabulary import train_tokenizer, train_tokenizer_pair
+from glossa.data.encoding.vocabulary import train_tokenizer, train_tokenizer_pair
 from glossa.errors import GlossaError
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.plan.arguments import parse_settings
@@ -148,7 +148,7 @@ def test_what_a_new_model_cannot_use_is_refused(refused, recipe, tmp_path, docum
 def test_a_start_decides_model_and_vocabulary(tiny_run, tmp_path, caplog):
     (tmp_path / "recipe.yaml").write_text("d_model: 64\ndropout: 0.25\nnum_train_epochs: 3\n")
     settings = parse_settings([str(tmp_path / "recipe.yaml"), "--init_from", str(tiny_run), "--vocab_size", "9999"])
-    adopt_start(settings)
+    settings = adopt_start(settings)
     found = settings.recipe()
     assert [found[name] for name in ("d_model", "encoder_ffn_dim", "vocab_size", "min_frequency")] == [16, 32, 280, 2]
     assert (found["dropout"], found["num_train_epochs"]) == (0.25, 3)
@@ -163,10 +163,10 @@ def test_dropout_that_is_not_named_stays_that_of_the_start(tiny_run, tmp_path, c
     changed = load_model(str(tiny_run), dropout=0.45, attention_dropout=0.05)
     changed.save_pretrained(tmp_path / "start")
     settings = parse_settings(["--init_from", str(tmp_path / "start"), "--attention_dropout", "0.15"])
-    adopt_start(settings)
+    settings = adopt_start(settings)
     assert (settings.model.dropout, settings.model.attention_dropout) == (0.45, 0.15)
     again = parse_settings(["--init_from", str(tmp_path / "start"), "--head_dim", "null"])
-    adopt_start(again)
+    again = adopt_start(again)
     assert not caplog.records  # its size of a head follows from the others
     assert load_start(again).config.dropout == 0.45
 

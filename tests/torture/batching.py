@@ -6,7 +6,7 @@ import torch
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration, TranslationPipeline
 from glossa.data.arguments import TokenizerArguments
-from glossa.data.encoding.encoding.vocabulary import train_tokenizer, train_tokenizer_pair
+from glossa.data.encoding.vocabulary import train_tokenizer, train_tokenizer_pair
 from glossa.sentences_glossa import clean_text
 
 POOL = 150  # texts; each is translated alone once for each of the settings

@@ -51,23 +51,15 @@ def test_no_trial_on_one_core():
     assert cpu.choose_threads(lambda: pytest.fail("a trial"), cores=1) == 1
 
 
-def test_trial_changes_no_weights_or_gradients(tiny_model):
-    model = tiny_model(dropout=0.1).train()
-    weights = {name: weight.clone() for name, weight in model.named_parameters()}
-    batch = {"input_ids": torch.tensor([[5, 6, 1]]), "labels": torch.tensor([[7, 8, 1]])}
-    cpu.trial_step(model, batch, bf16=True)()
-    assert all(weight.equal(weights[name]) and weight.grad is None for name, weight in model.named_parameters())
-
-
 def test_number_of_threads_is_saved_and_used_on_resume(tmp_path, tiny_settings, monkeypatch, threads):
     changes = {"cpu_threads": None, "max_steps": 3, "save_steps": 2, "eval_strategy": "no", "dropout": 0.1}
     arguments = tiny_settings(tmp_path / "run", load_best_model_at_end=False, **changes)
     where = arguments.index("--cpu_threads")
     del arguments[where : where + 2]
-    monkeypatch.setattr("glossa.training.run.choose_threads", lambda step: step() or 1)
+    monkeypatch.setattr("glossa.training.trial.choose_threads", lambda step: step() or 1)
     run = train(parse_settings(arguments))
     assert RunFolder(run).recipe["cpu_threads"] == 1
-    monkeypatch.setattr("glossa.training.run.choose_threads", lambda step: pytest.fail("a trial"))
+    monkeypatch.setattr("glossa.training.trial.choose_threads", lambda step: pytest.fail("a trial"))
     argv = [*arguments, "--resume_from_checkpoint", "true", "--max_steps", "4"]
     assert RunFolder(train(parse_settings(argv))).recipe["cpu_threads"] == 1
 
@@ -84,7 +76,7 @@ def test_trial_does_not_change_the_run(tmp_path, tiny_settings, monkeypatch, thr
     arguments = tiny_settings(tmp_path / "tried", **changes)
     where = arguments.index("--cpu_threads")
     del arguments[where : where + 2]
-    monkeypatch.setattr("glossa.training.run.choose_threads", lambda step: step() or 1)
+    monkeypatch.setattr("glossa.training.trial.choose_threads", lambda step: step() or 1)
     tried = train(parse_settings(arguments))
     assert RunFolder(tried).history[0]["loss"] == pytest.approx(RunFolder(known).history[0]["loss"], rel=1e-6)
 

@@ -11,7 +11,7 @@ from transformers import (
 )
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
-from glossa.data.encoding.encoding.vocabulary import train_tokenizer
+from glossa.data.encoding.vocabulary import train_tokenizer
 
 NUMBERS = {"one": "un", "two": "deux", "three": "trois", "four": "quatre", "five": "cinq", "six": "six"}
 THINGS = {"cats": "chats", "dogs": "chiens", "birds": "oiseaux", "books": "livres", "trees": "arbres"}

@@ -5,7 +5,7 @@ import torch
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.data.arguments import TokenizerArguments
-from glossa.data.encoding.encoding.vocabulary import train_tokenizer, train_tokenizer_pair
+from glossa.data.encoding.vocabulary import train_tokenizer, train_tokenizer_pair
 from glossa.plan.arguments import parse_settings
 from glossa.training.preview import preview
 from glossa.training.run import train

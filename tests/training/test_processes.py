@@ -24,9 +24,9 @@ from glossa.data.encoding.batching import TokenBatchSampler
 from glossa.errors import GlossaError
 from glossa.inference.loading import load_model
 from glossa.plan.arguments import parse_settings
+from glossa.plan.preflight import check_sharding
 from glossa.run_folder import RunFolder
 from glossa.training.run import train
-from glossa.plan.preflight import check_sharding
 from glossa.training.trainer import GlossaTrainer
 
 ROOT = Path(__file__).parents[2]

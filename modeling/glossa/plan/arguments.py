@@ -1,11 +1,13 @@
 """The settings of a run as dataclasses, read from a recipe (YAML) and the command line."""
 
+import copy
 import dataclasses
 import inspect
 import json
 import logging
 import sys
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 import torch
@@ -213,11 +215,25 @@ ModelArguments = _model_arguments()
 GROUPS = (DataArguments, TokenizerArguments, ModelArguments, TranslatorArguments, GlossaTrainingArguments)
 
 
-@dataclass
-class Settings:
-    """All settings of a run.
+@dataclass(frozen=True)
+class Origin:
+    """Where the value of a setting comes from.
 
-    `named` are the names in the recipe and on the command line. Others are chosen by the amount of data, see `sizing`.
+    Args:
+        kind: "recipe" or "flag" if somebody named it; "resumed" if it is that of the run that is continued, "start"
+            that of the model in `init_from`, "chosen" if it follows from the data, "trial" if it was measured.
+        reason: The recipe, the run, or what the value follows from.
+    """
+
+    kind: Literal["recipe", "flag", "resumed", "start", "chosen", "trial"]
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All settings of a run. They are never changed; [`Settings.with_values`] gives others.
+
+    `origins` tells where each value comes from, by name; settings that are not in it have their default.
     """
 
     data: DataArguments
@@ -225,7 +241,7 @@ class Settings:
     model: Any
     translator: TranslatorArguments
     training: GlossaTrainingArguments
-    named: frozenset[str] = frozenset()
+    origins: Mapping[str, Origin] = field(default_factory=dict)
 
     def __post_init__(self):
         for group in (self.model, self.translator):
@@ -310,13 +326,21 @@ class Settings:
         # After warm-up the formula falls with step^-0.5, as inverse_sqrt does, so the peak is enough.
         training.learning_rate = training.learning_rate_factor * (self.model.d_model * training.warmup_steps) ** -0.5
 
-    def update(self, values: dict[str, Any]) -> None:
-        """Set settings by name, to values of their types; the peak of the learning rate follows the width."""
+    @property
+    def named(self) -> frozenset[str]:
+        """Names of the settings in the recipe and on the command line. Others may be chosen, see `sizing`."""
+        return frozenset(name for name, origin in self.origins.items() if origin.kind in ("recipe", "flag"))
+
+    def with_values(self, values: Mapping[str, Any], origin: Origin) -> "Settings":
+        """Settings that differ in `values`, by name and of their types, which come from `origin`."""
+        groups = {
+            entry.name: copy.copy(getattr(self, entry.name)) for entry in fields(self) if entry.name != "origins"
+        }
         for name, value in values.items():
-            for group in (self.data, self.tokenizer, self.model, self.translator, self.training):
+            for group in groups.values():
                 if hasattr(group, name):
                     setattr(group, name, value)
-        self._set_peak()
+        return replace(self, **groups, origins={**self.origins, **dict.fromkeys(values, origin)})
 
     def config(self, **tokens: Any) -> GlossaConfig:
         """The configuration of a new model; `tokens` are the fields that follow from its vocabulary.
@@ -358,6 +382,8 @@ def parse_settings(argv: list[str], description: str = "") -> Settings:
     recipe = argv.pop(0) if argv and not argv[0].startswith("-") else None
     values = {} if recipe is None else catalog.read_recipe(recipe)
     argv, nulls = catalog.take_nulls(catalog.complete(argv))
+    origins = dict.fromkeys(values, Origin("recipe", str(recipe)))
+    origins |= dict.fromkeys([*catalog.names(argv), *nulls], Origin("flag"))
     values |= dict.fromkeys(nulls, catalog.NULL)
     parser.set_defaults(**{name: None for name, value in values.items() if value in catalog.EMPTY})
     try:
@@ -373,7 +399,7 @@ def parse_settings(argv: list[str], description: str = "") -> Settings:
         logger.warning(
             "trust_data turns off all checks of the data. Name the ones that are wrong: %s.", ", ".join(CHECKS)
         )
-    return Settings(data, tokenizer, model, translator, training, frozenset([*catalog.names(argv), *nulls, *values]))
+    return Settings(data, tokenizer, model, translator, training, origins)
 
 
 def _as_arguments(recipe: dict[str, str | list | dict]) -> list[str]:

@@ -10,19 +10,17 @@ from typing import Any
 
 import torch
 from accelerate.utils import broadcast_object_list
-from transformers import SchedulerType
+from transformers import PreTrainedTokenizerBase, SchedulerType
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
 from ..configuration_glossa import GlossaConfig
 from ..modeling_glossa import GlossaForConditionalGeneration
 from ..run_folder import RunFolder
-from ..training.trainer import GlossaTrainer
-from .arguments import Settings
+from .arguments import Origin, Settings
 from .devices import is_sharded, trial_step, uses_deepspeed
 
 logger = logging.getLogger(__name__)
 
-TRIAL_BATCHES = 8  # of the first epoch, evenly spaced
 TRIAL_LENGTH = 20  # tokens of each side, before there is a vocabulary
 CHARACTERS = 4  # of a token, about
 WIDE = 3  # an ideograph, kana or Hangul syllable counts as so many characters: a token has one or two of them
@@ -113,8 +111,8 @@ ON_GPU = (
 )
 
 
-def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -> None:
-    """Set what nobody named, by the number of training pairs, the device and the hours.
+def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -> Settings:
+    """The settings with what nobody named, by the number of training pairs, the device and the hours.
 
     `texts` are some of the targets.
     """
@@ -135,9 +133,10 @@ def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -
         share = min(max(values["eval_steps"], 1 / (EVALUATIONS_AN_HOUR * settings.training.hours)), 0.5)
         values |= {"eval_steps": share, "save_steps": share}
     chosen = {name: value for name, value in values.items() if name in choosable(settings)}
-    settings.update(chosen)
     shown = " ".join(f"--{name} {getattr(value, 'value', value)}" for name, value in chosen.items())
-    logger.info("Chosen for %s training pairs on a %s: %s", f"{pairs:,}", device.upper(), shown)
+    reason = f"for {pairs:,} training pairs on a {device.upper()}"
+    logger.info("Chosen %s: %s", reason, shown)
+    return settings.with_values(chosen, Origin("chosen", reason))
 
 
 def further(size: Size, lora_rank: int) -> Size:
@@ -190,12 +189,12 @@ def seconds_per_token(settings: Settings, size: Size) -> float:
     return (time.perf_counter() - started) / ids.numel()
 
 
-def adopt_choices(settings: Settings) -> None:
-    """Set what a run that is resumed chose at its start, from its recipe."""
+def adopt_choices(settings: Settings) -> Settings:
+    """The settings with what a run that is resumed chose at its start, from its recipe."""
     wanted = str(settings.training.resume_from_checkpoint).lower()
     recipe = RunFolder(settings.training.output_dir).recipe
     if wanted in ("none", "false", "no") or not recipe:
-        return
+        return settings
     names, hours = choosable(settings), settings.training.hours
     if hours is not None:
         names |= {"num_train_epochs"}
@@ -204,7 +203,8 @@ def adopt_choices(settings: Settings) -> None:
                 "hours is %g, but it counts from the start of a run. The resumed run keeps its %g passes.",
                 hours, recipe["num_train_epochs"],
             )  # fmt: skip
-    settings.update({name: recipe.get(name) for name in names})
+    origin = Origin("resumed", str(settings.training.output_dir))
+    return settings.with_values({name: recipe.get(name) for name in names}, origin)
 
 
 def choosable(settings: Settings) -> set[str]:
@@ -222,42 +222,10 @@ def choosable(settings: Settings) -> set[str]:
     return names
 
 
-def limit_passes(trainer: GlossaTrainer, hours: float) -> None:
-    """Lower the number of passes so that training ends after about `hours`, by a trial on this machine.
-
-    A part of a pass is possible. The learning rate falls to its end within the passes that are left.
-    """
-    arguments = trainer.args
-    seconds = [OVERHEAD * seconds_per_pass(trainer)]
-    broadcast_object_list(seconds)  # all processes must stop at the same step
-    passes = 3600 * hours / seconds[0]
-    logger.info(
-        "A pass takes about %.1f minutes: %.2f of %g passes fit into %g hours.",
-        seconds[0] / 60, min(passes, arguments.num_train_epochs), arguments.num_train_epochs, hours,
-    )  # fmt: skip
-    if passes < 1:
-        logger.warning(
-            "Only %.0f%% of the training pairs will be seen. Give more --hours, or a smaller model.", 100 * passes
-        )
-    config: Any = trainer.model.config
-    if passes <= SHORT * arguments.num_train_epochs and config.dropout > LESS_DROPOUT:
-        logger.info("A run of so few passes may translate better with --dropout %g.", LESS_DROPOUT)
-    arguments.num_train_epochs = min(arguments.num_train_epochs, passes)
-
-
-def seconds_per_pass(trainer: GlossaTrainer) -> float:
-    """Time of the forward and backward passes over all training pairs, from a few batches of different lengths."""
-    batches = list(trainer.batch_sampler)
-    rows = trainer.train_dataset.remove_columns(["source_length", "target_length"])
-    chosen = batches[:: max(len(batches) // TRIAL_BATCHES, 1)]
-    seconds = []
-    with torch.random.fork_rng():
-        for batch in [chosen[0], *chosen]:  # the first call allocates memory
-            inputs = trainer._prepare_inputs(trainer.train_collator([rows[row] for row in batch]))
-            step = trial_step(trainer.model.train(), inputs, trainer.args.bf16)
-            started = time.perf_counter()
-            step()
-            if trainer.args.device.type == "cuda":
-                torch.cuda.synchronize()
-            seconds.append(time.perf_counter() - started)
-    return sum(seconds[1:]) / len(chosen) * len(trainer.get_train_dataloader())
+def settle_vocabulary(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> Settings:
+    """The settings with the size that a new vocabulary has if the text has fewer tokens than were chosen for it."""
+    found = len(tokenizer)
+    if "vocab_size" not in choosable(settings) or found >= settings.tokenizer.vocab_size:
+        return settings
+    logger.info("The training text has no more tokens, so vocab_size is %d.", found)
+    return settings.with_values({"vocab_size": found}, Origin("chosen", "all tokens of the training text"))

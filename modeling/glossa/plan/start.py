@@ -16,7 +16,7 @@ from ..errors import GlossaError
 from ..inference.loading import load_config, load_model, load_tokenizer
 from ..run_folder import RunFolder
 from ..tokenization_glossa import language_token
-from .arguments import ModelArguments, Settings
+from .arguments import ModelArguments, Origin, Settings
 
 logger = logging.getLogger(__name__)
 
@@ -26,15 +26,15 @@ FAMILIES = ("marian", "bart", "pegasus", "t5")  # of transformers, besides Gloss
 VOCABULARY = {field.name for field in fields(TokenizerArguments)} - {"tokenizer", "bpe_dropout"}
 
 
-def adopt_start(settings: Settings) -> None:
-    """Set model and vocabulary to those of the model that `init_from` names, except for dropout that is named.
+def adopt_start(settings: Settings) -> Settings:
+    """The settings with model and vocabulary of the model that `init_from` names, except for dropout that is named.
 
     A run that is resumed has them in its recipe, so that model may be gone when the run is finished. Warns of named
     settings that have other values. Raises `GlossaError` if the model's configuration does not load.
     """
     start, named = settings.translator.init_from, settings.named
     if start is None:
-        return
+        return settings
     own = asdict(settings.model) | asdict(settings.tokenizer)
     recipe = RunFolder(settings.training.output_dir).recipe
     if recipe.get("init_from") == start:
@@ -46,7 +46,7 @@ def adopt_start(settings: Settings) -> None:
     contradicted = [name for name in changed if name in named and own[name] is not None]
     if ignored := [f"{name} is {changed[name]}, not {own[name]}" for name in contradicted]:
         logger.warning("init_from keeps the model and vocabulary of %s: %s.", start, ", ".join(ignored))
-    settings.update(changed)
+    return settings.with_values(changed, Origin("start", start))
 
 
 def _settings_of(start: str) -> dict[str, Any]:

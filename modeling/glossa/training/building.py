@@ -1,5 +1,6 @@
 """Tokenizer, model and trainer of a run, from its settings and data."""
 
+import copy
 import logging
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -62,11 +63,7 @@ def build_tokenizer(settings: Settings, data: DatasetDict) -> PreTrainedTokenize
         else:
             trained[0] = train_tokenizer_pair(columns[0], columns[1], options, positions, several)
     # All processes must use the same token ids, so only one of them trains the tokenizer.
-    tokenizer = broadcast_object_list(trained)[0]
-    if chosen and len(tokenizer) < settings.tokenizer.vocab_size:
-        settings.update({"vocab_size": len(tokenizer)})
-        logger.info("The training text has no more tokens, so vocab_size is %d.", len(tokenizer))
-    return tokenizer
+    return broadcast_object_list(trained)[0]
 
 
 def _texts(rows: Dataset, column: str) -> Iterator[list[str]]:
@@ -116,10 +113,9 @@ def build_trainer(
 
     With a `stream`, it trains on its rows; "train" is a sample of them.
     """
-    arguments = settings.training
-    arguments.generation_num_beams = (
-        1  # greedy decoding ranks checkpoints as well as beam search and is several times faster
-    )
+    arguments = copy.copy(settings.training)  # the Trainer changes its own
+    # Greedy decoding ranks checkpoints as well as beam search and is several times faster.
+    arguments.generation_num_beams = 1
     validation, metrics = None, None
     if "validation" in data and arguments.eval_strategy != "no":
         if settings.translator.objective == "translation":

@@ -28,7 +28,6 @@ from ..evaluation.scoring import score_table, score_translators
 from ..inference.loading import load_tokenizer, set_languages
 from ..inference.translator import Translator
 from ..plan.arguments import Settings
-from ..plan.devices import available_cores, trial_step
 from ..plan.preflight import check_before_data
 from ..plan.resume import (
     check_checkpoint,
@@ -39,13 +38,12 @@ from ..plan.resume import (
     is_finished,
     starting_point,
 )
-from ..plan.sizing import adopt_choices, choosable, choose_settings, limit_passes
+from ..plan.sizing import adopt_choices, choosable, choose_settings, settle_vocabulary
 from ..plan.start import adopt_start, with_languages
 from ..run_folder import RunFolder
 from .advice import advise, count_tokens, judge_length, judge_translations, judge_vocabulary
 from .averaging import average_into, choose_checkpoints
 from .building import build_model, build_tokenizer, build_trainer
-from .cpu import choose_threads, report_bf16
 from .fsdp import whole_model
 from .monitoring import TrainingTime
 from .pretraining import pretraining_collator, train_part, validation_loss
@@ -54,6 +52,7 @@ from .progress import duration
 from .restore import RestoreCallbacks, restore_callbacks
 from .streaming import StreamTrainer
 from .trainer import GlossaTrainer
+from .trial import try_out
 
 logger = logging.getLogger(__name__)
 
@@ -64,8 +63,7 @@ def train(settings: Settings) -> Path:
     Raises `GlossaError` before training starts if settings or data are invalid.
     """
     run = RunFolder(settings.training.output_dir)
-    adopt_choices(settings)
-    adopt_start(settings)
+    settings = adopt_start(adopt_choices(settings))
     if is_finished(settings):
         check_settings(run, settings)
         logger.info("%s is finished; there is nothing to resume.", run.path)
@@ -97,9 +95,13 @@ def _train(run: RunFolder, settings: Settings) -> None:
         check_data(checkpoint, data_report.fingerprints)
     elif choosable(settings):
         some = data["train"].select(range(0, len(data["train"]), max(len(data["train"]) // 1000, 1)))["target"]
-        choose_settings(settings, data_report.stream.get("rows", len(data["train"])), some)
+        settings = choose_settings(settings, data_report.stream.get("rows", len(data["train"])), some)
     saved = load_tokenizer(str(checkpoint)) if checkpoint else None
-    tokenizer = with_languages(saved, settings) if saved is not None else build_tokenizer(settings, data)
+    if saved is None:
+        tokenizer = build_tokenizer(settings, data)
+        settings = settle_vocabulary(settings, tokenizer)
+    else:
+        tokenizer = with_languages(saved, settings)
     model = build_model(settings, tokenizer)
     if not pretrains:
         describe_data(model.config, data["train"], tokenizer, settings.data.max_length)
@@ -116,9 +118,7 @@ def _train(run: RunFolder, settings: Settings) -> None:
         trainer = build_trainer(settings, model, tokenizer, data, tokenized, collator, stream)
         if isinstance(trainer, StreamTrainer) and checkpoint is not None:
             trainer.load_place(checkpoint)
-        _set_threads(settings, trainer, checkpoint)
-        if settings.training.hours is not None and checkpoint is None:
-            limit_passes(trainer, settings.training.hours)
+        settings = try_out(settings, trainer, checkpoint)
         if settings.training.should_save:
             run.write_setup(settings.recipe(), data_report.to_dict(), data)
             print(preview(model, tokenizer, trainer.example_batch()), flush=True)
@@ -284,20 +284,3 @@ def _score_split(run: RunFolder, split: str, model, tokenizer, pairs: Dataset, s
     if samples:
         run.write_samples(samples)
     return kept
-
-
-def _set_threads(settings: Settings, trainer: GlossaTrainer, checkpoint: Path | None) -> None:
-    """On a CPU, set the number of threads from the settings, the resumed run or a trial, in this order."""
-    arguments = settings.training
-    if arguments.device.type != "cpu":
-        return
-    report_bf16(torch.cpu.get_capabilities(), arguments.bf16)
-    if arguments.cpu_threads is None and checkpoint is not None:
-        arguments.cpu_threads = RunFolder(checkpoint.parent).recipe.get("cpu_threads")
-    if arguments.cpu_threads is None and arguments.world_size > 1:
-        arguments.cpu_threads = available_cores()
-    if arguments.cpu_threads is None:
-        with torch.random.fork_rng(devices=[]):
-            step = trial_step(trainer.model.train(), trainer.example_batch(), arguments.bf16)
-            arguments.cpu_threads = choose_threads(step)
-    torch.set_num_threads(arguments.cpu_threads)

@@ -10,7 +10,7 @@ from transformers import DataCollatorForSeq2Seq
 
 from glossa.data.arguments import TokenizerArguments
 from glossa.data.encoding.bpe_dropout import BpeDropout, DropoutCollator
-from glossa.data.encoding.encoding.vocabulary import train_tokenizer, train_tokenizer_pair
+from glossa.data.encoding.vocabulary import train_tokenizer, train_tokenizer_pair
 from glossa.errors import GlossaError
 from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder

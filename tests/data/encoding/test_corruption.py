@@ -17,7 +17,7 @@ from glossa.data.encoding.corruption import (
     mask_tokens,
     special_tokens,
 )
-from glossa.data.encoding.encoding.vocabulary import train_tokenizer, train_tokenizer_pair
+from glossa.data.encoding.vocabulary import train_tokenizer, train_tokenizer_pair
 from glossa.errors import GlossaError
 
 TEXTS = ["one two three four five six seven eight nine ten"] * 2

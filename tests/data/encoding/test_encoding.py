@@ -6,7 +6,7 @@ from datasets import Dataset, DatasetDict, load_from_disk
 from glossa.data.arguments import DataArguments
 from glossa.data.cleaning.report import DataReport
 from glossa.data.encoding.encoding import by_length, tokenize_pairs
-from glossa.data.encoding.encoding.vocabulary import train_tokenizer
+from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
 
 ROWS = [("a b c", "d e f"), ("a", "a b c d e f g h"), ("a b c d e f g h i j", "a b c d e f g h i j"), ("b", "c")]

@@ -2,7 +2,7 @@ import pytest
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from glossa.data.arguments import TokenizerArguments
-from glossa.data.encoding.encoding.vocabulary import SPECIAL_TOKENS, train_tokenizer, train_tokenizer_pair
+from glossa.data.encoding.vocabulary import SPECIAL_TOKENS, train_tokenizer, train_tokenizer_pair
 from glossa.errors import GlossaError
 
 TEXTS = [

@@ -8,7 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from glossa.data.arguments import DataArguments, TokenizerArguments
-from glossa.data.encoding.encoding.vocabulary import train_tokenizer
+from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.data.pairs import prepare_pairs
 from glossa.data.streaming import streams, windows
 from glossa.data.streaming.streams import Stream

@@ -1,0 +1,89 @@
+"""What only a trial on this machine can tell: the threads of a CPU, and how many passes fit into the hours."""
+
+import logging
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from accelerate.utils import broadcast_object_list
+
+from ..plan.arguments import Origin, Settings
+from ..plan.devices import available_cores, trial_step
+from ..plan.sizing import LESS_DROPOUT, OVERHEAD, SHORT
+from ..run_folder import RunFolder
+from .cpu import choose_threads, report_bf16
+from .trainer import GlossaTrainer
+
+logger = logging.getLogger(__name__)
+
+TRIAL_BATCHES = 8  # of the first epoch, evenly spaced
+
+
+def try_out(settings: Settings, trainer: GlossaTrainer, checkpoint: Path | None) -> Settings:
+    """The settings with what a trial of `trainer` tells, which are set for it too; nothing if the run is resumed."""
+    if settings.training.device.type == "cpu":
+        settings = choose_cpu_threads(settings, trainer, checkpoint)
+        torch.set_num_threads(settings.training.cpu_threads)
+    if settings.training.hours is not None and checkpoint is None:
+        settings = limit_passes(settings, trainer)
+        trainer.args.num_train_epochs = settings.training.num_train_epochs
+    return settings
+
+
+def choose_cpu_threads(settings: Settings, trainer: GlossaTrainer, checkpoint: Path | None) -> Settings:
+    """The settings with a number of threads: that of the resumed run, all of this process's cores, or the fastest."""
+    arguments = settings.training
+    report_bf16(torch.cpu.get_capabilities(), arguments.bf16)
+    if arguments.cpu_threads is not None:
+        return settings
+    if checkpoint is not None and (threads := RunFolder(checkpoint.parent).recipe.get("cpu_threads")):
+        return settings.with_values({"cpu_threads": threads}, Origin("resumed", str(checkpoint.parent)))
+    if arguments.world_size > 1:
+        return settings.with_values({"cpu_threads": available_cores()}, Origin("trial", "the cores of a process"))
+    with torch.random.fork_rng(devices=[]):
+        step = trial_step(trainer.model.train(), trainer.example_batch(), arguments.bf16)
+        threads = choose_threads(step)
+    return settings.with_values({"cpu_threads": threads}, Origin("trial", "the fastest number for a few steps"))
+
+
+def limit_passes(settings: Settings, trainer: GlossaTrainer) -> Settings:
+    """The settings with so few passes that training ends after about `hours`, by a trial on this machine.
+
+    A part of a pass is possible. The learning rate falls to its end within the passes that are left.
+    """
+    arguments, hours = settings.training, settings.training.hours
+    seconds = [OVERHEAD * seconds_per_pass(trainer)]
+    broadcast_object_list(seconds)  # all processes must stop at the same step
+    passes = 3600 * hours / seconds[0]
+    logger.info(
+        "A pass takes about %.1f minutes: %.2f of %g passes fit into %g hours.",
+        seconds[0] / 60, min(passes, arguments.num_train_epochs), arguments.num_train_epochs, hours,
+    )  # fmt: skip
+    if passes < 1:
+        logger.warning(
+            "Only %.0f%% of the training pairs will be seen. Give more --hours, or a smaller model.", 100 * passes
+        )
+    config: Any = trainer.model.config
+    if passes <= SHORT * arguments.num_train_epochs and config.dropout > LESS_DROPOUT:
+        logger.info("A run of so few passes may translate better with --dropout %g.", LESS_DROPOUT)
+    passes = min(arguments.num_train_epochs, passes)
+    return settings.with_values({"num_train_epochs": passes}, Origin("trial", f"what fits into {hours:g} hours"))
+
+
+def seconds_per_pass(trainer: GlossaTrainer) -> float:
+    """Time of the forward and backward passes over all training pairs, from a few batches of different lengths."""
+    batches = list(trainer.batch_sampler)
+    rows = trainer.train_dataset.remove_columns(["source_length", "target_length"])
+    chosen = batches[:: max(len(batches) // TRIAL_BATCHES, 1)]
+    seconds = []
+    with torch.random.fork_rng():
+        for batch in [chosen[0], *chosen]:  # the first call allocates memory
+            inputs = trainer._prepare_inputs(trainer.train_collator([rows[row] for row in batch]))
+            step = trial_step(trainer.model.train(), inputs, trainer.args.bf16)
+            started = time.perf_counter()
+            step()
+            if trainer.args.device.type == "cuda":
+                torch.cuda.synchronize()
+            seconds.append(time.perf_counter() - started)
+    return sum(seconds[1:]) / len(chosen) * len(trainer.get_train_dataloader())
