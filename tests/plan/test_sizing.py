@@ -157,13 +157,27 @@ def test_what_is_given_stays_and_what_belongs_to_it_too():
     assert settings.training.num_train_epochs == 30
 
 
-def test_the_choice_is_logged_as_settings_of_the_command(caplog):
+def test_the_choice_is_logged_as_options_that_give_the_same(caplog, tmp_path, tiny_settings):
+    """Also for a text with fewer tokens than the size for its number of pairs has."""
+    named = ("--vocab_size", "--warmup_steps", "--eval_strategy", "--eval_steps", "--save_strategy", "--save_steps")
+    given = tiny_settings(tmp_path / "run", max_steps=2, trust_data=True)
+    for name in named:
+        place = given.index(name)
+        given = given[:place] + given[place + 2 :]
     with caplog.at_level(logging.INFO):
-        chosen(10_000, "--d_model", "64")
+        first = RunFolder(train(parse_settings(given))).recipe
     (line,) = [record.getMessage() for record in caplog.records if "Chosen" in record.getMessage()]
-    assert line.startswith(f"Chosen for 10,000 training pairs on a CPU: --vocab_size 8000 --dropout {LONG} ")
-    again = parse_settings(line.partition(": ")[2].split())
-    assert (again.tokenizer.vocab_size, again.training.lr_scheduler_type) == (8_000, "cosine")
+    beginning, flags = line.split(": ")
+    assert beginning == "Chosen for 160 training pairs on a CPU"
+    assert flags == (
+        f"--vocab_size {first['vocab_size']} --dropout {LONG} --learning_rate 0.004 --muon_learning_rate 0.02 "
+        "--warmup_steps 0.1 --lr_scheduler_type cosine --eval_steps 0.05 --save_steps 0.05 --eval_strategy steps "
+        "--save_strategy steps"
+    )
+    given[given.index("--output_dir") + 1] = str(tmp_path / "again")
+    again = RunFolder(train(parse_settings([*given, *flags.split()]))).recipe
+    differing = {name for name in first if first[name] != again.get(name)}
+    assert differing <= {"output_dir", "logging_dir"} and first["vocab_size"] < 8_000
 
 
 def test_a_recipe_and_flags_follow_one_rule(tmp_path):

@@ -61,13 +61,14 @@ def test_the_vocabulary_is_judged_by_the_pieces_that_are_learned():
 @pytest.mark.parametrize(
     ("length", "beams", "words"),
     [
-        (0.965, 5, ["with 5 beams have 96%", "a higher --length_penalty", "--num_beams 5"]),
+        (0.965, 5, ["with 5 beams have 96%", "a higher --length_penalty",
+                    "glossa score 'runs/my run' --split validation --num_beams 5 --length_penalty 0.6"]),
         (1.03, 4, ["with 4 beams have 103%", "a lower --length_penalty"]),
         (0.98, 5, []), (1.02, 5, []), (0.9, 1, []), (0.6, 5, []), (1.6, 5, []),
     ],
 )  # fmt: skip
 def test_the_length_of_translations_with_beams(length, beams, words):
-    advice = judge_length(length, beams)
+    advice = judge_length(length, beams, "runs/my run")
     assert bool(advice) == bool(words) and all(word in advice for word in words)
 
 

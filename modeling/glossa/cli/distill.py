@@ -13,6 +13,7 @@ interrupted job continues with the same command.
 """
 
 import argparse
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -78,7 +79,8 @@ def main(argv: list[str]) -> None:
     counts = job.run(chunks(arguments, rows, teachers))
     dropped = ", ".join(f"{number:,} {problem}" for problem, number in sorted(counts.dropped.items())) or "none"
     print(f"{counts.texts:,} texts gave {counts.pairs:,} new pairs. Translations dropped: {dropped}.")
-    print(f"Train on them: glossa train --data_path {arguments.output} {held_out(arguments, languages)}...")
+    command = ["glossa", "train", "--data_path", arguments.output, *held_out(arguments, languages)]
+    print(f"Train on them: {shlex.join(command)}")
 
 
 def check(arguments: argparse.Namespace) -> None:
@@ -269,8 +271,8 @@ def chunks(
     yield from enumerate(work)
 
 
-def held_out(arguments: argparse.Namespace, languages: tuple[str, str]) -> str:
-    """The settings that keep the held-out pairs of the run whose training pairs were translated.
+def held_out(arguments: argparse.Namespace, languages: tuple[str, str]) -> list[str]:
+    """The options that keep the held-out pairs of the run whose training pairs were translated.
 
     A translation may happen to be a held-out sentence, so pairs with one are excluded from training.
     """
@@ -278,9 +280,7 @@ def held_out(arguments: argparse.Namespace, languages: tuple[str, str]) -> str:
 
     run = find_run(arguments)
     files = {split: RunFolder(run).held_out_file(split) for split in ("validation", "test")} if run else {}
-    files = {split: file for split, file in files.items() if file.is_file()}
-    found = [f"--source_language {languages[0]} --target_language {languages[1]} "]
-    found += [f"--{split}_path {file} " for split, file in files.items()]
-    if files:
-        found.append(f"--exclude {' '.join(map(str, files.values()))} ")
-    return "".join(found)
+    kept = {split: str(file) for split, file in files.items() if file.is_file()}
+    found = ["--source_language", languages[0], "--target_language", languages[1]]
+    found += [word for split, file in kept.items() for word in (f"--{split}_path", file)]
+    return [*found, "--exclude", *kept.values()] if kept else found

@@ -133,10 +133,20 @@ def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -
         share = min(max(values["eval_steps"], 1 / (EVALUATIONS_AN_HOUR * settings.training.hours)), 0.5)
         values |= {"eval_steps": share, "save_steps": share}
     chosen = {name: value for name, value in values.items() if name in choosable(settings)}
-    shown = " ".join(f"--{name} {getattr(value, 'value', value)}" for name, value in chosen.items())
     reason = f"for {pairs:,} training pairs on a {device.upper()}"
-    logger.info("Chosen %s: %s", reason, shown)
     return settings.with_values(chosen, Origin("chosen", reason))
+
+
+def show_choices(settings: Settings) -> None:
+    """Log the settings that were chosen, as options that give the same in another run.
+
+    Only after the tokenizer is built: a text may have fewer tokens than were chosen.
+    """
+    chosen = {name: origin.reason for name, origin in settings.origins.items() if origin.kind == "chosen"}
+    if chosen:
+        values = settings.recipe()
+        reason = next(reason for reason in chosen.values() if reason.startswith("for "))
+        logger.info("Chosen %s: %s", reason, " ".join(f"--{name} {values[name]}" for name in chosen))
 
 
 def further(size: Size, lora_rank: int) -> Size:

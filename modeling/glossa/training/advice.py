@@ -1,5 +1,6 @@
 """What the log of a finished training says about its settings, in one line each, with the setting to change."""
 
+import shlex
 from collections.abc import Sequence
 
 import numpy
@@ -101,12 +102,13 @@ def _average(bleu: Sequence[float], average: float | None) -> str:
     return ""
 
 
-def judge_length(length: float, beams: int) -> str:
+def judge_length(length: float, beams: int, run: str) -> str:
     """Advice if translations with beams are somewhat too short or too long; "" if not.
 
     Args:
         length: Their characters over those of the references.
         beams: Their number.
+        run: Folder of the run.
     """
     shortest, longest = LENGTHS
     if beams == 1 or shortest <= length <= longest or not BROKEN[0] <= length <= BROKEN[1]:
@@ -114,8 +116,8 @@ def judge_length(length: float, beams: int) -> str:
     wanted = "higher" if length < shortest else "lower"
     return (
         f"Validation translations with {beams} beams have {length:.0%} of the characters of the references: a "
-        f"{wanted} --length_penalty may be better. Try some: glossa score RUN --split validation --num_beams {beams} "
-        "--length_penalty 0.6 1 1.4 1.8."
+        f"{wanted} --length_penalty may be better. Try some: glossa score {shlex.quote(run)} --split validation "
+        f"--num_beams {beams} --length_penalty 0.6 1 1.4 1.8"
     )
 
 

@@ -1,6 +1,7 @@
 """A whole run: from settings to a folder with a trained and scored translator."""
 
 import logging
+import shlex
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -16,6 +17,7 @@ from transformers import (
 )
 from transformers.trainer_callback import TrainerState
 
+from ..data.cleaning.report import DataReport
 from ..data.cleaning.statistics import abbreviations, has_paragraphs, length_ratio, trained_length
 from ..data.encoding.encoding import tokenize_pairs
 from ..data.mixture import common_source
@@ -38,7 +40,7 @@ from ..plan.resume import (
     is_finished,
     starting_point,
 )
-from ..plan.sizing import adopt_choices, choosable, choose_settings, settle_vocabulary
+from ..plan.sizing import adopt_choices, choosable, choose_settings, settle_vocabulary, show_choices
 from ..plan.start import adopt_start, with_languages
 from ..run_folder import RunFolder
 from .advice import advise, count_tokens, judge_length, judge_translations, judge_vocabulary
@@ -93,15 +95,7 @@ def _train(run: RunFolder, settings: Settings) -> None:
         data_report.fingerprints["train"] += stream.fingerprint()
     if checkpoint is not None:
         check_data(checkpoint, data_report.fingerprints)
-    elif choosable(settings):
-        some = data["train"].select(range(0, len(data["train"]), max(len(data["train"]) // 1000, 1)))["target"]
-        settings = choose_settings(settings, data_report.stream.get("rows", len(data["train"])), some)
-    saved = load_tokenizer(str(checkpoint)) if checkpoint else None
-    if saved is None:
-        tokenizer = build_tokenizer(settings, data)
-        settings = settle_vocabulary(settings, tokenizer)
-    else:
-        tokenizer = with_languages(saved, settings)
+    settings, tokenizer = _vocabulary(settings, data, data_report, checkpoint)
     model = build_model(settings, tokenizer)
     if not pretrains:
         describe_data(model.config, data["train"], tokenizer, settings.data.max_length)
@@ -133,6 +127,22 @@ def _train(run: RunFolder, settings: Settings) -> None:
     trainer.accelerator.end_training()
     if settings.training.should_save:
         finish(run, settings, trainer, model, DatasetDict() if pretrains else data, losses, seconds)
+
+
+def _vocabulary(
+    settings: Settings, data: DatasetDict, report: DataReport, checkpoint: Path | None
+) -> tuple[Settings, PreTrainedTokenizerBase]:
+    """The tokenizer of `checkpoint`, or that of a new run, whose settings are chosen first."""
+    if checkpoint is not None:
+        return settings, with_languages(load_tokenizer(str(checkpoint)), settings)
+    if choosable(settings):
+        train = data["train"]
+        some = train.select(range(0, len(train), max(len(train) // 1000, 1)))["target"]
+        settings = choose_settings(settings, report.stream.get("rows", len(train)), some)
+    tokenizer = build_tokenizer(settings, data)
+    settings = settle_vocabulary(settings, tokenizer)
+    show_choices(settings)
+    return settings, tokenizer
 
 
 def describe_data(config: Any, pairs: Dataset, tokenizer: PreTrainedTokenizerBase, longest: int) -> None:
@@ -237,7 +247,7 @@ def finish(
     if pairs:
         several = getattr(tokenizer, "target_languages", [])
         into = f" --target_language {several[0]}" if several else ""
-        print(f"Try it: echo 'A sentence.' | glossa translate {run.path}{into}")
+        print(f"Try it: echo 'A sentence.' | glossa translate {shlex.quote(str(run.path))}{into}")
 
 
 def _advice(settings: Settings, trainer: GlossaTrainer, metrics: dict) -> list[str]:
@@ -250,7 +260,8 @@ def _advice(settings: Settings, trainer: GlossaTrainer, metrics: dict) -> list[s
     lines = advise(trainer.state.log_history, averaged, trainer.args.get_warmup_steps(steps), steps)
     if settings.translator.objective == "translation":
         decodings = metrics.get("validation", {}).values()
-        lines += [judge_length(found["length"], found["num_beams"]) for found in decodings]
+        folder = str(settings.training.output_dir)
+        lines += [judge_length(found["length"], found["num_beams"], folder) for found in decodings]
         shares = [found["implausible"] for found in decodings]
         lines.append(judge_translations(max(shares, key=lambda kinds: sum(kinds.values()), default={})))
     learned = settings.translator.init_from is None and settings.tokenizer.tokenizer is None
