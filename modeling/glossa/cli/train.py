@@ -2,6 +2,8 @@
 
 RECIPE is the name of a recipe in the package or a YAML file; settings on the command line override it. All GPUs of
 this machine are used, as with `accelerate launch`. `--help` shows the most common settings, `--help all` shows all.
+`--explain` prints what the run would be, each value with where it comes from, and stops; `--explain yaml` prints it as
+a recipe.
 """
 
 import ctypes
@@ -28,6 +30,7 @@ COMMON = (
     "hours", "num_train_epochs", "batch_tokens", "learning_rate", "bf16", "num_beams",
 )  # fmt: skip
 
+PLANS = ("text", "yaml")  # forms of --explain
 PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
@@ -35,8 +38,14 @@ def main(argv: list[str]) -> None:
     if not argv or {"-h", "--help", "help"} & set(argv):
         print_help(catalog.settings() if "all" in argv else COMMON)
         sys.exit(0)
+    argv, form = take_explain(argv)
     try:
         check(argv)
+        if form:
+            from ..plan.arguments import parse_settings
+            from ..plan.explain import explain
+
+            return print(explain(parse_settings(argv), form))
         end_with_launcher()
         devices = local_devices()
         if devices > 1:
@@ -47,6 +56,22 @@ def main(argv: list[str]) -> None:
         train(parse_settings(argv))
     except GlossaError as error:
         raise GlossaError(catalog.origin(str(error), argv) + str(error)) from error
+
+
+def take_explain(argv: list[str]) -> tuple[list[str], str]:
+    """`argv` without `--explain [text|yaml]`, and the form of the plan that it asks for; "" if it is not there.
+
+    Raises `GlossaError` for another form.
+    """
+    where = next((number for number, word in enumerate(argv) if word.partition("=")[0] == "--explain"), None)
+    if where is None:
+        return argv, ""
+    form, rest = argv[where].partition("=")[2], argv[where + 1 :]
+    if not form and rest and rest[0] in PLANS:
+        form = rest.pop(0)
+    if form and form not in PLANS:
+        raise GlossaError(f"--explain is {form}; it must be {' or '.join(PLANS)}.")
+    return argv[:where] + rest, form or PLANS[0]
 
 
 def check(argv: list[str]) -> None:

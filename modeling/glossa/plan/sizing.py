@@ -10,10 +10,12 @@ from typing import Any
 
 import torch
 from accelerate.utils import broadcast_object_list
+from datasets import Dataset
 from transformers import PreTrainedTokenizerBase, SchedulerType
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
 from ..configuration_glossa import GlossaConfig
+from ..data.cleaning.report import DataReport
 from ..modeling_glossa import GlossaForConditionalGeneration
 from ..run_folder import RunFolder
 from .arguments import Origin, Settings
@@ -109,6 +111,14 @@ ON_GPU = (
     Size(3_000_000, 16_000, 512, 1408, 6, 8, 0.1, 12, 1e-3),
     Size(math.inf, 32_000, 512, 1408, 6, 8, 0.1, 4, 1e-3),
 )
+
+
+def choose_for_pairs(settings: Settings, train: Dataset, report: DataReport) -> Settings:
+    """The settings with what nobody named, by the training pairs; see [`choose_settings`]."""
+    if not choosable(settings):
+        return settings
+    some = train.select(range(0, len(train), max(len(train) // 1000, 1)))["target"]
+    return choose_settings(settings, report.stream.get("rows", len(train)), some)
 
 
 def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -> Settings:

@@ -40,7 +40,7 @@ from ..plan.resume import (
     is_finished,
     starting_point,
 )
-from ..plan.sizing import adopt_choices, choosable, choose_settings, settle_vocabulary, show_choices
+from ..plan.sizing import adopt_choices, choosable, choose_for_pairs, settle_vocabulary, show_choices
 from ..plan.start import adopt_start, with_languages
 from ..run_folder import RunFolder
 from .advice import advise, count_tokens, judge_length, judge_translations, judge_vocabulary
@@ -135,10 +135,7 @@ def _vocabulary(
     """The tokenizer of `checkpoint`, or that of a new run, whose settings are chosen first."""
     if checkpoint is not None:
         return settings, with_languages(load_tokenizer(str(checkpoint)), settings)
-    if choosable(settings):
-        train = data["train"]
-        some = train.select(range(0, len(train), max(len(train) // 1000, 1)))["target"]
-        settings = choose_settings(settings, report.stream.get("rows", len(train)), some)
+    settings = choose_for_pairs(settings, data["train"], report)
     tokenizer = build_tokenizer(settings, data)
     settings = settle_vocabulary(settings, tokenizer)
     show_choices(settings)
