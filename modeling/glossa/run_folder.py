@@ -128,11 +128,16 @@ class RunFolder:
         self._write_json(DATA_REPORT, without_secrets(self.data_report | report))
 
     def held_out_file(self, split: str) -> Path:
-        """Where the `validation` or `test` pairs are kept: JSON Lines of `source` and `target`."""
+        """Where the `validation` or `test` pairs are kept: JSON Lines of `source`, `target`, `language` and `file`.
+
+        The last two only where there are several.
+        """
         return self.path / HELD_OUT / f"{split}.jsonl"
 
     def load_held_out(self, split: str, language: str | None = None) -> Dataset:
         """The pairs of `split` that the run did not train on; of several target languages those of `language`.
+
+        Pairs of several files have the name of theirs in the column `file`.
 
         Raises `GlossaError` where it keeps none.
         """
@@ -146,7 +151,8 @@ class RunFolder:
         if not own:
             into = "" if language is None else f" into {language}"
             raise GlossaError(f"{self.path} keeps no {split} pairs{into}. Give pairs with --data_path.")
-        return Dataset.from_list([{side: row[side] for side in SIDES} for row in own])
+        names = [*SIDES, *(["file"] if all(isinstance(row.get("file"), str) for row in own) else [])]
+        return Dataset.from_list([{name: row[name] for name in names} for row in own])
 
     # -- during training --------------------------------------------------------------------------------------------
 

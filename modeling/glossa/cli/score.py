@@ -89,6 +89,7 @@ def main(argv: list[str]) -> None:
 
     from ..evaluation.further_metrics import check_packages
     from ..evaluation.metrics import bleu_tokenizer
+    from ..evaluation.scoring import files_of
     from ..run_folder import RunFolder
 
     first = arguments.models[0]
@@ -115,8 +116,8 @@ def main(argv: list[str]) -> None:
             columns = {name: getattr(arguments, name) or recipe.get(name) for name in COLUMNS}
             pairs, files = load_files(arguments.data_path, languages | columns)
         else:
-            files = None
             pairs = RunFolder(first).load_held_out(arguments.split, languages["target_language"] if several else None)
+            files = files_of(pairs)
     report = force_references(arguments, pairs) if arguments.force else score(arguments, pairs, tokenize, files)
     if state.is_main_process:
         show_forced(report) if arguments.force else show(report, arguments.comet)
@@ -147,16 +148,14 @@ def load_files(paths: list[str], settings: dict) -> tuple["Dataset", list[str]]:
     from datasets import concatenate_datasets
 
     from ..data.arguments import DataArguments
-    from ..data.intake.paths import file_groups, is_remote
+    from ..data.intake.paths import distinct_names, file_groups, is_remote
     from ..data.pairs import load_pairs
 
     # What is fetched first has no file yet.
     groups = [paths] if any(map(is_remote, paths)) else [list(map(str, group)) for group in file_groups(paths)]
     common: dict = {"dataset": "files", **settings}
     parts = [load_pairs(DataArguments(data_path=group, **common), repeated=True) for group in groups]
-    names = [" + ".join(Path(path).name for path in group) for group in groups]
-    if len(set(names)) < len(names):
-        names = [" + ".join(group) for group in groups]
+    names = distinct_names(groups)
     files = [name for name, part in zip(names, parts, strict=True) for _ in range(len(part))]
     return concatenate_datasets(parts), files
 

@@ -1,6 +1,7 @@
 """Data settings to clean, split sentence pairs."""
 
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -15,6 +16,7 @@ from .cleaning import filters
 from .cleaning.cleaning import Loaded, clean, clean_sources
 from .cleaning.report import DataReport
 from .cleaning.splitting import check_overlap, held_out_sides, hold_out, repeated, sample_rows, side_keys
+from .intake.paths import distinct_names
 from .intake.sources import SPLITS, load_held_out, load_source
 from .mixture import Source, language_of_held_out, sources_of, weights
 from .streaming.streams import Stream, is_stream
@@ -25,7 +27,8 @@ logger = logging.getLogger(__name__)
 def prepare_pairs(arguments: DataArguments, stream: Stream | None = None) -> tuple[DatasetDict, DataReport]:
     """Pairs (columns `source`, `target`) in "train", "validation" and "test", and a report of the preparation.
 
-    Pairs of several target languages have the code of theirs in the column `language`.
+    Pairs of several target languages have the code of theirs in the column `language`, predefined held-out pairs of
+    several files the name of theirs in the column `file`.
 
     Predefined splits are kept, and training pairs that share a side with them are dropped. Missing splits are held out
     of the training pairs of all sources by connected components, unless their size is 0. `max_validation_samples` and
@@ -54,13 +57,27 @@ def prepare_pairs(arguments: DataArguments, stream: Stream | None = None) -> tup
             dataset[name] = dataset["train"].select(chosen[name])
         if name in dataset:
             limit = getattr(arguments, f"max_{name}_samples")
-            dataset[name] = sample_rows(dataset[name], limit, arguments.split_seed)
+            dataset[name] = _with_file_names(sample_rows(dataset[name], limit, arguments.split_seed))
     keys = side_keys(dataset["train"])  # before tags are added
     dataset["train"] = _mixed(dataset["train"], chosen, sources, arguments, report)
     dataset = DatasetDict({name: dataset[name] for name in SPLITS if name in dataset})
     report.sizes = {name: len(part) for name, part in dataset.items()}
     report.overlap = check_overlap(dataset, (keys[0][chosen["train"]], keys[1][chosen["train"]]))
     return dataset, report
+
+
+def _with_file_names(pairs: Dataset) -> Dataset:
+    """Held-out pairs with a short name of their file in the column `file` if they are of several; else without it."""
+    if "file" not in pairs.column_names:
+        return pairs
+    places = pairs["file"][:]
+    files = list(dict.fromkeys(places))
+    pairs = pairs.remove_columns("file")
+    if len(files) < 2:
+        return pairs
+    # The two files of a group stand as "/a/one.de and /a/one.en".
+    names = dict(zip(files, distinct_names([re.split(r" and (?=/)", file) for file in files]), strict=True))
+    return pairs.add_column("file", [names[file] for file in places])
 
 
 def _refuse_missing(missing: dict[str, float | None]) -> None:

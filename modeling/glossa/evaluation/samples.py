@@ -14,8 +14,9 @@ SHOWN = 300  # characters of a text in the log
 
 def choose_samples(results: dict[str, dict]) -> list[dict]:
     """Print some rows of the split; return them with the best and the worst of all, each with its `chrf`."""
-    decodings = {name: result["translations"] for name, result in results.items() if not name.endswith(NORMALIZED)}
-    first, *_ = results.values()
+    whole = {name: result for name, result in results.items() if "file" not in result}
+    decodings = {name: result["translations"] for name, result in whole.items() if not name.endswith(NORMALIZED)}
+    first, *_ = whole.values()
     *_, last = decodings.values()
     metric = CHRF(word_order=2)
     scores = [

@@ -58,12 +58,18 @@ def score_translators(
     return results
 
 
+def files_of(pairs: Dataset) -> list[str] | None:
+    """The file of each pair if they are of several, by the column `file` of held-out pairs; else None."""
+    files = pairs["file"][:] if "file" in pairs.column_names else []
+    return files if len(set(files)) > 1 else None
+
+
 def _of_file(result: dict, file: str, tokenize: str, n_bootstrap: int) -> dict:
     """The part of a result of [`score_translator`] that is of one file."""
     rows = [row for row, own in enumerate(result["files"]) if own == file]
     texts = {name: [result[name][row] for row in rows] for name in ("sources", "references", "translations")}
     scores = _score(texts["translations"], texts["references"], tokenize, n_bootstrap)
-    return {"num_beams": result["num_beams"], "scores": scores} | texts
+    return {"file": file, "num_beams": result["num_beams"], "scores": scores} | texts
 
 
 def _normalizer(translator: Translator) -> Callable[[str], str] | None:

@@ -245,6 +245,13 @@ class Run:
                 ]
         return rows
 
+    @property
+    def scored_files(self) -> bool:
+        """Whether held-out pairs of several files also have scores by file."""
+        return any(
+            "file" in found for split in ("test", "validation") for found in self.metrics.get(split, {}).values()
+        )
+
     def score_rows(self) -> list[list[str]]:
         """Rows of the results table: each score with its 95% confidence interval."""
         return [

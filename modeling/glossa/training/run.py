@@ -26,7 +26,7 @@ from ..data.streaming.streams import Stream, is_stream
 from ..data.texts import prepare_texts, tokenize_texts
 from ..evaluation.metrics import bleu_tokenizer
 from ..evaluation.samples import choose_samples
-from ..evaluation.scoring import score_table, score_translators
+from ..evaluation.scoring import files_of, score_table, score_translators
 from ..inference.loading import load_tokenizer, set_languages
 from ..inference.translator import Translator
 from ..plan.arguments import Settings
@@ -249,14 +249,15 @@ def finish(
 
 def _advice(settings: Settings, trainer: GlossaTrainer, metrics: dict) -> list[str]:
     """What to change next time, from the log, the scores and the training data."""
-    greedy = metrics.get("validation", {}).get("greedy")  # pretraining gives no translations
+    validation = metrics.get("validation", {})  # pretraining gives no translations
+    greedy = validation.get("greedy") or validation.get("all, greedy")
     averaged = (
         greedy["scores"]["single"]["bleu"]["score"] if greedy and settings.training.average_checkpoints else None
     )
     steps = trainer.state.max_steps
     lines = advise(trainer.state.log_history, averaged, trainer.args.get_warmup_steps(steps), steps)
     if settings.translator.objective == "translation":
-        decodings = metrics.get("validation", {}).values()
+        decodings = [found for found in validation.values() if "file" not in found]
         folder = str(settings.training.output_dir)
         lines += [judge_length(found["length"], found["num_beams"], folder) for found in decodings]
         shares = [found["implausible"] for found in decodings]
@@ -272,7 +273,8 @@ def _advice(settings: Settings, trainer: GlossaTrainer, metrics: dict) -> list[s
 def _score_split(run: RunFolder, split: str, model, tokenizer, pairs: Dataset, settings: Settings) -> dict:
     """Print the scores of one split, greedy and with the model's beams, and return them without the texts.
 
-    Each of several target languages is scored apart, and named before the way of decoding: "de, greedy".
+    Each of several target languages is scored apart, and named before the way of decoding: "de, greedy". So is each
+    of several files, before all of them.
     """
     beams = sorted({1, model.generation_config.num_beams or 1})
     kept, samples = {}, []
@@ -280,12 +282,12 @@ def _score_split(run: RunFolder, split: str, model, tokenizer, pairs: Dataset, s
         tokenize = bleu_tokenizer(language or settings.data.target_language, settings.translator.bleu_tokenizer)
         own = tokenizer.into(language) if language else tokenizer
         translators = [Translator(model, own, num_beams=count) for count in beams]
-        results = score_translators(translators, rows, tokenize)
+        results = score_translators(translators, rows, tokenize, files=files_of(rows))
         title = f"{split}, {language}" if language else split
         print(f"\n{title}, {len(rows)} pairs\n{score_table(results)}\n")
         if split == "test" or not run.held_out_file("test").exists():
             samples += [({"language": language} if language else {}) | row for row in choose_samples(results)]
-        texts = {"sources", "references", "translations"}
+        texts = {"sources", "references", "translations", "files"}
         for name, result in results.items():
             name = f"{language}, {name}" if language else name
             kept[name] = {key: value for key, value in result.items() if key not in texts}

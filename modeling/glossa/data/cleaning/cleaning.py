@@ -8,7 +8,6 @@ from typing import Any
 
 import ftfy
 import numpy
-import pyarrow.compute
 import xxhash
 from datasets import Dataset, DatasetDict, Features, Value, concatenate_datasets
 
@@ -23,6 +22,7 @@ from ..intake.columns import CONTINUED, HEADER, OTHER_LANGUAGE, OTHER_VARIANT, U
 from . import alignment, filters, plausibility, splitting
 from .alignment import Alignment
 from .excluded import excluded_sides
+from .places import examples_of, files_of, places_of
 from .report import EXAMPLES, DataReport
 from .splitting import held_out_sides, normalize_side, without_digits
 
@@ -48,7 +48,6 @@ OUTCOMES = (
 )
 KEPT, MALFORMED, EMPTY, IDENTICAL, KEPT_OUT = range(5)
 EXCLUDED, OVERLAP = (OUTCOMES.index(name) for name in ("exclude", "overlap"))
-EXCERPT = 80  # characters of a side in an example
 _CHECKED = {"source": Value("string"), "target": Value("string"), "key": Value("uint64"), "outcome": Value("uint8")}
 
 
@@ -90,6 +89,8 @@ def clean_sources(
     sources: Sequence[Loaded], sides: bool = True, repeated: bool = False
 ) -> tuple[DatasetDict, DataReport]:
     """Clean pairs (columns `source`, `target`) of all sources, in their order, and a report of what was dropped.
+
+    Held-out pairs also have the column `file`: that of their row, or the name of a source without files.
 
     Drops malformed rows, rows with an empty side, pairs with a side in `keep_out` and, unless `repeated` is set,
     repeated pairs of a split, also those of an earlier source; of training also pairs that a filter drops, with
@@ -150,7 +151,7 @@ def _clean_split(
     rules = rules_of(arguments, split == "train", held_out)
     checked = _checked(rows, rules, title)
     outcome = checked.data.column("outcome").to_numpy()
-    examples = _examples(rows, numpy.flatnonzero(outcome == MALFORMED)[:EXAMPLES])
+    examples = examples_of(rows, numpy.flatnonzero(outcome == MALFORMED)[:EXAMPLES])
     if arguments.strict and examples:
         first = examples[0]
         raise GlossaError(
@@ -162,7 +163,7 @@ def _clean_split(
     if not len(usable):
         others = numpy.flatnonzero(numpy.isin(outcome, [OUTCOMES.index(ASIDE[kind]) for kind in UNITS]))[:1]
         where = f"{split} split{f' of {source.name}' * (title != split)}"
-        _refuse_nothing(where, counts["read"], outcome, examples or _examples(rows, others))
+        _refuse_nothing(where, counts["read"], outcome, examples or examples_of(rows, others))
     dropped = {
         name: numpy.flatnonzero(outcome == OUTCOMES.index(name)) for name in _reasons(arguments, rules, outcome)
     }
@@ -181,7 +182,7 @@ def _clean_split(
     report.add_counts(split, source.name, counts)
     for reason, found in dropped.items():
         if len(found) and reason not in ("malformed", *ASIDE.values()):
-            own = _examples(rows, found[:EXAMPLES], reason, source.name)
+            own = examples_of(rows, found[:EXAMPLES], reason, source.name)
             report.examples[reason] = report.examples.get(reason, []) + own
     logger.info("%s: %s", title, ", ".join(f"{count:,} {reason}" for reason, count in counts.items()))
     if examples:
@@ -191,10 +192,13 @@ def _clean_split(
         why = "no pair is left after filter_alignment" if filtered else "every pair is also in an earlier source"
         logger.warning("%s: %s.", title, why)
     pairs = checked.select_columns(["source", "target"]).select(kept)
+    if split != "train":
+        files = [name or source.name for name in files_of(rows, kept)]
+        pairs = pairs.add_column("file", files, feature=Value("string"))
     plausibility.check_malformed(split, counts, examples, arguments)
     if sides and len(kept):
         sample = plausibility.sample(len(kept))
-        clear = plausibility.check_sides(pairs.select(sample), _places(rows, kept[sample]), arguments)
+        clear = plausibility.check_sides(pairs.select(sample), places_of(rows, kept[sample]), arguments)
         report.languages |= {split: clear} if clear else {}
     return pairs
 
@@ -247,30 +251,6 @@ def _aligned(pairs: Dataset, title: str) -> numpy.ndarray:
         desc=f"aligning {title}",
     )
     return found.data.column("aligned").to_numpy()
-
-
-def _places(rows: Dataset, chosen: numpy.ndarray) -> list[str]:
-    """File and line of the chosen rows."""
-    return [f"{row['file']}, line {row['line']}" for row in _examples(rows, chosen)]
-
-
-def _examples(rows: Dataset, chosen: numpy.ndarray, reason: str = "", source: str = "") -> list[dict]:
-    """File, line, reason and excerpt of the chosen raw rows; with a `reason` that is not their problem, both sides."""
-    if not len(chosen):
-        return []
-    # Only the first row of a file, and rows with a problem, name it.
-    files = rows.select_columns("file").with_format("arrow")[:]["file"]
-    starts = numpy.flatnonzero(pyarrow.compute.not_equal(files, "").to_numpy(zero_copy_only=False))
-    before = numpy.searchsorted(starts, chosen, side="right") - 1
-    names = files.take(starts[before.clip(0)]).to_pylist() if len(starts) else [""] * len(chosen)
-    found = []
-    for row, name in zip(rows.select(chosen), names, strict=True):
-        excerpt = row["source"][:EXCERPT] + (f" | {row['target'][:EXCERPT]}" if reason else "")
-        place = {"source": source} if reason else {}
-        found.append(
-            place | {"file": name, "line": row["line"], "reason": reason or row["problem"], "excerpt": excerpt}
-        )
-    return found
 
 
 def rules_of(arguments: DataArguments, training: bool, held_out: frozenset[int] = frozenset()) -> dict[str, Any]:

@@ -73,6 +73,18 @@ def file_groups(given: Sequence[str | Path]) -> list[tuple[Path, ...]]:
     return [(file,) for path in paths for file in _files(path)]
 
 
+def distinct_names(groups: Sequence[Sequence[str | Path]]) -> list[str]:
+    """A short name of each group of files: the names of its files, with folders if others have the same names."""
+    paths = [[Path(path).parts for path in group] for group in groups]
+    longest = max((len(parts) for group in paths for parts in group), default=0)
+    names: list[str] = []
+    for depth in range(1, longest + 1):
+        names = [" + ".join(str(Path(*parts[-depth:])) for parts in group) for group in paths]
+        if len(set(names)) == len({tuple(group) for group in paths}):
+            break
+    return names
+
+
 def _is_pattern(path: Path) -> bool:
     return not path.exists() and glob.has_magic(str(path))
 

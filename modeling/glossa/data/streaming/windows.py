@@ -18,7 +18,8 @@ import torch.utils.data
 from transformers import PreTrainedTokenizerBase
 
 from ...errors import GlossaError
-from ..cleaning.cleaning import EXCERPT, KEPT, MALFORMED, OUTCOMES, check_rows, rules_of
+from ..cleaning.cleaning import KEPT, MALFORMED, OUTCOMES, check_rows, rules_of
+from ..cleaning.places import EXCERPT
 from ..encoding.batching import TokenBatchSampler
 from ..encoding.encoding import beyond_limits, encode_pairs
 from .streams import Block, Stream, block_rows
