@@ -142,6 +142,7 @@ def test_every_number_has_a_range():
         ("ema_decay", [0.5], [0, 1], "it must be above 0 and below 1"),
         ("max_punctuation", [0, 1], [1.01], "it must be at least 0 and at most 1"),
         ("seed", [0, 2**32 - 1], [-1, 2**32], "it must be at least 0 and at most 4294967295"),
+        ("decoder_ffn_dim", [1, 2**24], [0, 2**24 + 1], "it must be at least 1 and at most 16777216"),
         ("hours", [0.001], [0, -1], "it must be above 0"),
         ("length_penalty", [-2, 0, 9], [], "it must be a finite number"),
     ],

@@ -10,16 +10,20 @@ from ..errors import GlossaError
 _NAMES = {
     "[1, inf)": (
         "max_train_samples max_validation_samples max_test_samples max_characters max_character_ratio "
-        "max_length_ratio sampling_temperature vocab_size target_vocab_size min_frequency "
-        "d_model encoder_attention_heads decoder_attention_heads num_key_value_heads head_dim kv_lora_rank "
-        "q_lora_rank qk_rope_head_dim encoder_ffn_dim decoder_ffn_dim "
-        "num_experts_per_tok max_source_positions max_target_positions num_beams max_new_tokens "
+        "max_length_ratio sampling_temperature min_frequency num_beams max_new_tokens "
         "per_device_train_batch_size per_device_eval_batch_size gradient_accumulation_steps torch_empty_cache_steps "
         "eval_accumulation_steps save_total_limit dataloader_prefetch_factor ddp_bucket_cap_mb ddp_timeout "
         "generation_max_length generation_num_beams batch_tokens early_stopping_patience cpu_threads"
     ),
+    # Sizes of matrices: the product of two must be a number that torch takes.
+    "[1, 16777216]": (
+        "vocab_size target_vocab_size d_model encoder_attention_heads decoder_attention_heads num_key_value_heads "
+        "head_dim kv_lora_rank q_lora_rank qk_rope_head_dim encoder_ffn_dim decoder_ffn_dim num_experts_per_tok "
+        "max_source_positions max_target_positions"
+    ),
     "[1, 1000]": "encoder_layers decoder_layers",
-    "[2, inf)": "max_length num_local_experts",
+    "[2, inf)": "max_length",
+    "[2, 1000]": "num_local_experts",
     "[0, inf)": (
         "validation_size test_size num_shared_experts router_aux_loss_coef learning_rate warmup_steps weight_decay "
         "adam_epsilon max_grad_norm neftune_noise_alpha eval_delay dataloader_num_workers average_checkpoints "
