@@ -2,10 +2,8 @@
 
 BF16 = {"bf16": "true"}
 ADAMW = {"muon_learning_rate": "null"}
-R_DROP = {"r_drop_alpha": "5"}
 MORE_DROPOUT = {"dropout": "0.3"}  # than the recipe's
 LESS_DROPOUT = {"dropout": "0.1"}
-R_DROP_LONG = BF16 | R_DROP | MORE_DROPOUT | {"num_train_epochs": "40"}
 SHORT = BF16 | MORE_DROPOUT | {"num_train_epochs": "12"}
 FOUR_THOUSAND = {"vocab_size": "4000"}
 TWO_PASSES = {"num_train_epochs": "2"}
@@ -17,7 +15,6 @@ FEW = FEW_STEPS | {"max_train_samples": "10000"}
 FEWER = FEW | {"max_train_samples": "2500", "num_train_epochs": "40"}
 LOW = SIX | {"muon_learning_rate": "1e-2"}  # lower than the recipe's
 FURTHER = {"learning_rate": "2e-3", "muon_learning_rate": "1e-2"}  # half of the recipe's
-FINE = {"learning_rate": "1e-3", "muon_learning_rate": "5e-3", "warmup_steps": "100"}  # a quarter of the rates
 LATENT = {"num_key_value_heads": "null", "kv_lora_rank": "64", "qk_rope_head_dim": "16"}
 REVERSE = {"source_language": "de", "target_language": "en"}
 CLASSIC = {  # the parts of multi30k-en-de-tiny
@@ -41,7 +38,6 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "plain": ("multi30k-en-de", SHORT),
         "adamw": ("multi30k-en-de", SHORT | ADAMW),
         "classic-parts": ("multi30k-en-de", SHORT | CLASSIC),
-        "r-drop": ("multi30k-en-de", SHORT | R_DROP),
         "bpe-dropout": ("multi30k-en-de", SHORT | {"bpe_dropout": "0.1"}),
         "vocabulary-2k": ("multi30k-en-de", SHORT | {"vocab_size": "2000"}),
         "vocabulary-4k": ("multi30k-en-de", SHORT | FOUR_THOUSAND),
@@ -52,7 +48,6 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "plain": ("multi30k-en-de", PLAIN_SIX),
         "adamw": ("multi30k-en-de", PLAIN_SIX | ADAMW),
         "ema": ("multi30k-en-de", PLAIN_SIX | {"ema_decay": "0.99"}),
-        "r-drop": ("multi30k-en-de", PLAIN_SIX | R_DROP),
         "half-batch": ("multi30k-en-de", PLAIN_SIX | {"gradient_accumulation_steps": "1"}),
         "vocabulary-1k": ("multi30k-en-de", PLAIN_SIX | {"vocab_size": "1000"}),
         "vocabulary-2k": ("multi30k-en-de", PLAIN_SIX | {"vocab_size": "2000"}),
@@ -67,10 +62,6 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "muon-0.02": ("multi30k-en-de", SIX | {"muon_learning_rate": "2e-2"}),
         "muon-0.02-warmup-100": ("multi30k-en-de", SIX | {"muon_learning_rate": "2e-2", "warmup_steps": "100"}),
         "muon-0.05": ("multi30k-en-de", SIX | {"muon_learning_rate": "5e-2"}),
-        "schedule-free": (
-            "multi30k-en-de",
-            SIX | ADAMW | {"optim": "schedule_free_adamw", "lr_scheduler_type": "constant"},
-        ),
     },
     # The optimizer on the corpus in the package.
     "quickstart": {
@@ -101,8 +92,6 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "longer": ("multi30k-en-de", BF16 | MORE_DROPOUT | {"num_train_epochs": "50"}),
         # All other rows have a dropout of 0.3 too, except `continued-longer` and those named less-dropout.
         "vocabulary-4k": ("multi30k-en-de", FOUR_THOUSAND | MORE_DROPOUT),
-        "r-drop": ("multi30k-en-de", R_DROP_LONG),
-        "r-drop-fr": ("multi30k-en-de", R_DROP_LONG | {"target_language": "fr"}),
         # German to English, for the rows `diversified`.
         "reverse": ("multi30k-en-de", SHORT | REVERSE),
         "reverse-4k": ("multi30k-en-de", FOUR_THOUSAND | MORE_DROPOUT | REVERSE | {"num_train_epochs": "12"}),
@@ -111,13 +100,6 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "diversified-2k": ("multi30k-en-de", MORE_DROPOUT | {"vocab_size": "2000", "num_train_epochs": "10"}),
         # As many steps as in twelve passes, on the pairs and their translations by a better model.
         "distilled": ("multi30k-en-de", SHORT | {"num_train_epochs": "6"}),
-        # With R-Drop, on four times the pairs.
-        "diversified-r-drop": ("multi30k-en-de", BF16 | R_DROP | MORE_DROPOUT | {"num_train_epochs": "8"}),
-        # The weights of `r-drop`, trained further on six times the pairs.
-        "continued": (
-            "multi30k-en-de",
-            BF16 | MORE_DROPOUT | FURTHER | {"init_from": "r-drop", "num_train_epochs": "14"},
-        ),
         # The recipe's own weights, trained further on four times the pairs, less duplicates.
         "reverse-less-dropout": ("multi30k-en-de", SHORT | REVERSE | LESS_DROPOUT),
         "continued-less-dropout": (
@@ -128,20 +110,6 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "continued-longer": (
             "multi30k-en-de",
             BF16 | FURTHER | {"init_from": "longer", "num_train_epochs": "6"},
-        ),
-        # The weights of `continued`, trained further on the pairs themselves, with R-Drop.
-        "fine-tuned": (
-            "multi30k-en-de",
-            BF16 | R_DROP | MORE_DROPOUT | FINE | {"init_from": "continued", "num_train_epochs": "6"},
-        ),
-        # The same as `continued` for French, on three times the pairs.
-        "reverse-fr": ("multi30k-en-de", SHORT | {"source_language": "fr", "target_language": "en"}),
-        "continued-fr": (
-            "multi30k-en-de",
-            BF16
-            | MORE_DROPOUT
-            | FURTHER
-            | {"target_language": "fr", "init_from": "r-drop-fr", "num_train_epochs": "8"},
         ),
     },
     # The vocabulary where there are only 10,000 pairs, or 2,500, which have fewer than 8,000 pieces.
@@ -203,11 +171,8 @@ TEACHERS = {
     "diversified": ("vocabulary-4k", "reverse-4k"),
     "diversified-2k": ("vocabulary-4k", "reverse-4k"),
     "distilled": ("longer",),
-    "diversified-r-drop": ("vocabulary-4k", "reverse-4k", "diversified"),
-    "continued": ("vocabulary-4k", "reverse-4k", "diversified", "r-drop", "reverse"),
     "continued-less-dropout": ("glossa", "dropout-0.1", "reverse-less-dropout"),
     "continued-longer": ("glossa", "reverse-less-dropout", "longer"),
-    "continued-fr": ("r-drop-fr", "reverse-fr"),
     "back-translated": ("reverse",),
     "further": ("five-passes", "reverse"),
     "further-again": ("five-passes", "reverse"),

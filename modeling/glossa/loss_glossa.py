@@ -1,4 +1,4 @@
-"""Cross-entropy with label smoothing and R-Drop, from logits, or from hidden states and the output layer.
+"""Cross-entropy with label smoothing, from logits, or from hidden states and the output layer.
 
 Shapes in comments: N positions, D width of the states, V vocabulary size.
 """
@@ -14,7 +14,6 @@ def smoothed_cross_entropy(
     label_smoothing: float = 0.0,
     excluded_token_id: int | None = None,
     num_items_in_batch: torch.Tensor | int | None = None,
-    r_drop_alpha: float = 0.0,
 ) -> torch.Tensor:
     """Cross-entropy between smoothed labels and the model's distribution, in nats per token, in float32 or wider.
 
@@ -25,22 +24,13 @@ def smoothed_cross_entropy(
         excluded_token_id: With `None` that probability is spread evenly over all V tokens; with a token (padding),
             over the V - 2 tokens that are neither the label nor this one.
         num_items_in_batch: Divisor of the sum; the number of labels if not given.
-        r_drop_alpha: Weight of the divergence in R-Drop; 0 is no R-Drop. With R-Drop the first half of the rows is
-            one pass over the batch and the second half another pass over the same batch. The loss is half of that
-            of Liang et al. 2021 (equation 4), so that with equal passes it is the loss without R-Drop.
-            `num_items_in_batch` counts the labels of one pass.
     """
-    labels = labels.flatten().to(logits.device)  # [N], or [2N] with R-Drop
+    labels = labels.flatten().to(logits.device)  # [N]
     precision = torch.promote_types(logits.dtype, torch.float32)
     log_probabilities = logits.flatten(0, -2).log_softmax(-1, dtype=precision)  # [N, V]
     smoothing = label_smoothing, excluded_token_id
     costs = _smoothed_costs(log_probabilities, labels.clamp(min=0), smoothing).masked_fill(labels == -100, 0)
-    if not r_drop_alpha:
-        return _mean(costs.sum(), labels, num_items_in_batch)
-    first, second = log_probabilities.chunk(2)
-    labels = labels[: len(first)]
-    divergence = ((first.exp() - second.exp()) * (first - second)).sum(-1).masked_fill(labels == -100, 0)
-    return _mean(costs.sum() / 2 + r_drop_alpha / 4 * divergence.sum(), labels, num_items_in_batch)
+    return _mean(costs.sum(), labels, num_items_in_batch)
 
 
 def chunked_cross_entropy(
@@ -50,7 +40,6 @@ def chunked_cross_entropy(
     label_smoothing: float = 0.0,
     excluded_token_id: int | None = None,
     num_items_in_batch: torch.Tensor | int | None = None,
-    r_drop_alpha: float = 0.0,
 ) -> torch.Tensor:
     """`smoothed_cross_entropy` of the logits `states` [..., D] times `weight` [V, D], computed in chunks.
 
@@ -59,12 +48,10 @@ def chunked_cross_entropy(
 
     Raises `RuntimeError` in the backward pass with `create_graph=True`: there is no second derivative.
     """
-    passes = 2 if r_drop_alpha else 1
-    labels = labels.to(states.device).flatten().view(passes, -1)[0]
+    labels = labels.to(states.device).flatten()
     real = labels != -100
-    states = states.reshape(passes, len(labels), -1)[:, real]
-    smoothing = label_smoothing, excluded_token_id
-    total = _ChunkedCrossEntropy.apply(states, weight, labels[real], smoothing, r_drop_alpha)
+    states = states.reshape(len(labels), -1)[real]  # [N, D]
+    total = _ChunkedCrossEntropy.apply(states, weight, labels[real], (label_smoothing, excluded_token_id))
     return _mean(total, labels, num_items_in_batch)
 
 
@@ -97,22 +84,21 @@ def _mean(total: torch.Tensor, labels: torch.Tensor, num_items_in_batch: torch.T
 
 
 class _ChunkedCrossEntropy(torch.autograd.Function):
-    """Sum of the smoothed costs of states [P, N, D], weight [V, D] and labels [N] without -100.
+    """Sum of the smoothed costs of states [N, D], weight [V, D] and labels [N] without -100.
 
-    There is one pass (P = 1), or R-Drop's two, whose costs are averaged. The forward pass also computes the gradient,
-    from the softmax of each chunk; the backward pass scales it. All chunks share one buffer: on a CPU, allocating a
-    new one takes as long as the softmax.
+    The forward pass also computes the gradient, from the softmax of each chunk; the backward pass scales it. All
+    chunks share one buffer: on a CPU, allocating a new one takes as long as the softmax.
     """
 
     @staticmethod
-    def forward(ctx, states, weight, labels, smoothing, alpha):
-        passes, device = len(states), states.device.type
+    def forward(ctx, states, weight, labels, smoothing):
+        device = states.device.type
         mixed = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else states.dtype
         precision = torch.promote_types(mixed, torch.float32)
         output_layer = weight.to(mixed)
-        rows = CHUNKS.get(device, CHUNKS["cuda"]) // passes
+        rows = CHUNKS.get(device, CHUNKS["cuda"])
         rows = max(-(-len(labels) // max(round(len(labels) / rows), 1)), 1)  # chunks of equal size, close to `rows`
-        logits = states.new_empty(passes * min(rows, len(labels)), weight.shape[0], dtype=mixed)
+        logits = states.new_empty(min(rows, len(labels)), weight.shape[0], dtype=mixed)
         scores = logits if mixed == precision else torch.empty_like(logits, dtype=precision)
         total = states.new_zeros((), dtype=precision)
         state_gradient = torch.empty_like(states) if ctx.needs_input_grad[0] else None
@@ -122,20 +108,17 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         with torch.autocast(device, enabled=False):
             for start in range(0, len(labels), rows):
                 chunk = slice(start, start + rows)
-                inputs, targets = states[:, chunk].flatten(0, 1).to(mixed), labels[chunk].repeat(passes)
+                inputs, targets = states[chunk].to(mixed), labels[chunk]
                 gradient = logits[: len(targets)]
                 probabilities = gradient if scores is logits else scores[: len(targets)]
                 torch.mm(inputs, output_layer.t(), out=gradient)
                 probabilities.copy_(gradient)
                 torch.log_softmax(probabilities, -1, out=probabilities)
-                total += _smoothed_costs(probabilities, targets, smoothing).sum() / passes
-                if passes == 2:
-                    total += _r_drop_to_gradient(probabilities, targets, smoothing, alpha / 4)
-                else:
-                    _costs_to_gradient(probabilities, targets, smoothing)
+                total += _smoothed_costs(probabilities, targets, smoothing).sum()
+                _costs_to_gradient(probabilities, targets, smoothing)
                 gradient.copy_(probabilities)
                 if state_gradient is not None:
-                    state_gradient[:, chunk] = (gradient @ output_layer).view(passes, -1, weight.shape[1])
+                    state_gradient[chunk] = gradient @ output_layer
                 if weight_gradient is not None and weight_gradient.dtype == mixed:
                     weight_gradient.addmm_(gradient.t(), inputs)
                 elif weight_gradient is not None:
@@ -151,41 +134,15 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
                 'attn_implementation="eager".'
             )
         gradients = (None if saved is None else saved * total_gradient for saved in ctx.saved_tensors)
-        return *gradients, None, None, None
+        return *gradients, None, None
 
 
 def _costs_to_gradient(
     log_probabilities: torch.Tensor, targets: torch.Tensor, smoothing: tuple[float, int | None]
 ) -> None:
     """Replace log-probabilities [N, V] by the gradient of the smoothed costs: softmax minus smoothed distribution."""
-    _subtract_labels(log_probabilities.exp_(), targets, smoothing)
-
-
-def _subtract_labels(
-    values: torch.Tensor, targets: torch.Tensor, smoothing: tuple[float, int | None], factor: float = 1.0
-) -> None:
-    """Subtract `factor` times the smoothed distribution of each target [N] from `values` [N, V]."""
-    label, everywhere = _masses(values.shape[-1], smoothing)
-    values.sub_(factor * everywhere)
-    values[torch.arange(len(targets), device=targets.device), targets] -= factor * label
+    label, everywhere = _masses(log_probabilities.shape[-1], smoothing)
+    gradient = log_probabilities.exp_().sub_(everywhere)
+    gradient[torch.arange(len(targets), device=targets.device), targets] -= label
     if smoothing[1] is not None:
-        values[:, smoothing[1]] += factor * everywhere
-
-
-def _r_drop_to_gradient(
-    log_probabilities: torch.Tensor, targets: torch.Tensor, smoothing: tuple[float, int | None], factor: float
-) -> torch.Tensor:
-    """Replace log-probabilities [2N, V] of the two passes by the gradient of half the costs and `factor` times J.
-
-    Returns `factor` times J = KL(p || q) + KL(q || p). With g = log p - log q the gradient of J by the logits of p is
-    p (g - sum(p g)) + p - q, and that of q is q (sum(q g) - g) + q - p.
-    """
-    first, second = log_probabilities.chunk(2)
-    gap = first - second
-    p, q = log_probabilities.exp_().chunk(2)
-    mean_of_p, mean_of_q = (torch.linalg.vecdot(pass_, gap).unsqueeze(-1) for pass_ in (p, q))
-    of_p = (p * (factor * (1 - mean_of_p) + 0.5)).addcmul_(p, gap, value=factor).sub_(q, alpha=factor)
-    of_q = (q * (factor * (1 + mean_of_q) + 0.5)).addcmul_(q, gap, value=-factor).sub_(p, alpha=factor)
-    torch.cat((of_p, of_q), out=log_probabilities)
-    _subtract_labels(log_probabilities, targets, smoothing, 0.5)
-    return factor * (mean_of_p - mean_of_q).sum()
+        gradient[:, smoothing[1]] += everywhere

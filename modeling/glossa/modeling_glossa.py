@@ -4,7 +4,6 @@ Shapes in comments: B sequences, S source tokens, T target tokens, D width of th
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import nn
@@ -47,11 +46,6 @@ def shift_tokens_right(labels: torch.Tensor, pad_token_id: int, decoder_start_to
     shifted = labels.new_full(labels.shape, decoder_start_token_id)
     shifted[:, 1:] = labels[:, :-1]
     return shifted.masked_fill_(shifted == -100, pad_token_id)
-
-
-def twice(tensor: Any) -> Any:
-    """[B, ...] to [2B, ...]: all rows, then all rows again; None stays None."""
-    return None if tensor is None else torch.cat((tensor, tensor))
 
 
 @dataclass
@@ -572,7 +566,6 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         use_cache: bool | None = None,
         logits_to_keep: int | torch.Tensor = 0,
         num_items_in_batch: torch.Tensor | int | None = None,
-        r_drop_alpha: float = 0.0,
         **kwargs: Unpack[TransformersKwargs],
     ) -> tuple | Seq2SeqLMOutput:
         """Logits [B, T, V] and, with `labels` [B, T], the loss; in training the loss only (`chunked_cross_entropy`).
@@ -586,21 +579,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
             labels: [B, T], not shifted; -100 is ignored.
             logits_to_keep: Compute logits only for this many last positions, or for these positions; 0 means all.
             num_items_in_batch: Number of labels in all batches of one optimizer step; the loss is divided by it.
-            r_drop_alpha: In training with labels, run the batch twice and add the divergence of the two predictions
-                with this weight (R-Drop, Liang et al. 2021; they use 5 for translation). 0: run it once.
-
-        Raises:
-            ValueError: for R-Drop with `encoder_outputs`, in which both passes would have the same dropout.
         """
-        r_drop_alpha = r_drop_alpha if self.training and labels is not None else 0.0
-        if r_drop_alpha:
-            if encoder_outputs is not None:
-                raise ValueError("r_drop_alpha needs input_ids instead of encoder_outputs: the encoder runs twice.")
-            input_ids, attention_mask, inputs_embeds = twice(input_ids), twice(attention_mask), twice(inputs_embeds)
-            decoder_input_ids, decoder_inputs_embeds = twice(decoder_input_ids), twice(decoder_inputs_embeds)
-            decoder_attention_mask, labels = twice(decoder_attention_mask), twice(labels)
-            if decoder_position_ids is not None and decoder_position_ids.shape[0] > 1:
-                decoder_position_ids = twice(decoder_position_ids)
         if labels is not None:
             use_cache = False
             if decoder_input_ids is None and decoder_inputs_embeds is None:
@@ -621,14 +600,13 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         )
         kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
         states = outputs.last_hidden_state[:, kept]
-        logits, loss = self._logits_and_loss(states, labels, num_items_in_batch, r_drop_alpha)
+        logits, loss = self._logits_and_loss(states, labels, num_items_in_batch)
         if labels is not None and self.training:
-            counted = labels[: len(labels) // 2] if r_drop_alpha else labels  # those of one pass
             for routed, mask in (
                 (outputs.encoder_router_logits, attention_mask),
                 (outputs.decoder_router_logits, labels != -100),
             ):
-                loss = loss + self.balance_loss(routed, mask, counted, num_items_in_batch)
+                loss = loss + self.balance_loss(routed, mask, labels, num_items_in_batch)
         return Seq2SeqLMOutput(
             loss=loss,
             logits=logits,
@@ -672,7 +650,6 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         states: torch.Tensor,
         labels: torch.Tensor | None,
         items: torch.Tensor | int | None,
-        r_drop_alpha: float = 0.0,
     ) -> tuple[torch.Tensor | None, torch.Tensor | None]:
         if labels is None:
             return self.lm_head(states), None
@@ -682,9 +659,9 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         # Adapters, quantized layers and biases are more than states times weight; a compiler fuses on its own.
         head = self.lm_head
         if self.training and type(head) is nn.Linear and head.bias is None and not is_torchdynamo_compiling():
-            return None, chunked_cross_entropy(states, head.weight, labels, smoothing, excluded, items, r_drop_alpha)
+            return None, chunked_cross_entropy(states, head.weight, labels, smoothing, excluded, items)
         logits = self.lm_head(states)
-        return logits, smoothed_cross_entropy(logits, labels, smoothing, excluded, items, r_drop_alpha)
+        return logits, smoothed_cross_entropy(logits, labels, smoothing, excluded, items)
 
 
 # A saved folder carries this code, for `trust_remote_code=True` where Glossa is not installed.

@@ -46,7 +46,7 @@ def result(row, seed, settings):
 def arguments(tmp_path):
     file = tmp_path / "results.json"
     settings = settings_of("means", "adamw")
-    file.write_text(json.dumps([result("adamw", 2, settings), result("r-drop", 1, settings)]))
+    file.write_text(json.dumps([result("adamw", 2, settings), result("half-batch", 1, settings)]))
     return Namespace(table="means", results=file, multi30k=None, output_dir=tmp_path, cpu_threads=1)
 
 
@@ -110,7 +110,7 @@ def test_only_targets_that_the_teacher_has_not_seen_are_back_translated(tmp_path
 def test_a_result_counts_only_with_its_seed_and_todays_settings(arguments):
     assert find_result(arguments, "adamw", 2)["row"] == "adamw"
     assert find_result(arguments, "adamw", 1) is None
-    assert find_result(arguments, "r-drop", 1) is None  # its settings have changed
+    assert find_result(arguments, "half-batch", 1) is None  # its settings have changed
 
 
 def test_the_table_shows_finished_rows(arguments):
@@ -160,8 +160,8 @@ def test_unknown_rows_and_missing_data_are_refused(arguments):
     command = ["reproduce", "means", "--results", str(arguments.results), "--rows"]
     with pytest.raises(GlossaError, match=r"there is no row muon\. Rows: plain, adamw"):
         main([*command, "muon"])
-    with pytest.raises(GlossaError, match=r"Row r-drop is not in .*; give --multi30k FOLDER"):
-        main([*command, "r-drop"])
+    with pytest.raises(GlossaError, match=r"Row half-batch is not in .*; give --multi30k FOLDER"):
+        main([*command, "half-batch"])
     with pytest.raises(GlossaError, match=r"Row recipe is not in .*; give --anki FILE"):
         main(["reproduce", "anki", "--results", str(arguments.results), "--rows", "recipe"])
 

@@ -181,9 +181,9 @@ def test_the_training_loss_has_the_bias_of_a_replaced_output_layer(tiny_model):
     assert (model(SOURCE, labels=LABELS).loss - expected).abs() > 0.1
 
 
-@pytest.mark.parametrize(("labels", "r_drop_alpha"), [(2048, 0.0), (128, 0.0), (2048, 5.0)])
-def test_chunked_loss_never_holds_all_logits(labels, r_drop_alpha):
-    """It holds those of 128 labels, in R-Drop 64 of each pass; 128 labels are one chunk."""
+@pytest.mark.parametrize("labels", [2048, 128])
+def test_chunked_loss_never_holds_all_logits(labels):
+    """It holds those of 128 labels, which are one chunk."""
     largest = 0
 
     class Watch(TorchDispatchMode):
@@ -196,9 +196,9 @@ def test_chunked_loss_never_holds_all_logits(labels, r_drop_alpha):
 
     states, weight, targets = torch.randn(labels, 4), torch.randn(500, 4), torch.randint(500, (labels,))
     with Watch():
-        chunked_cross_entropy(states, weight, targets, r_drop_alpha=r_drop_alpha)
+        chunked_cross_entropy(states, weight, targets)
         assert largest == 128 * 500
-        smoothed_cross_entropy(states @ weight.t(), targets, r_drop_alpha=r_drop_alpha)
+        smoothed_cross_entropy(states @ weight.t(), targets)
         assert largest == labels * 500
 
 
@@ -266,77 +266,6 @@ def test_unequal_micro_batches_add_up_to_the_whole_batch(tiny_model, smoothing, 
     for row in range(3):
         (model(SOURCE[row : row + 1], labels=LABELS[row : row + 1]).loss / 3).backward()
     assert (model.lm_head.weight.grad - whole["model.encoder.embed_tokens.weight"]).abs().max() > 1e-3
-
-
-def r_drop_by_torch(first, second, labels, alpha, smoothing=0.0):
-    """Half of equation 4 of Liang et al. 2021, from torch's own functions; logits [N, V], labels [N]."""
-    costs = sum(nn.functional.cross_entropy(one, labels, label_smoothing=smoothing) for one in (first, second))
-    one, other = first.log_softmax(-1), second.log_softmax(-1)
-    kept = labels != -100
-    both = [
-        nn.functional.kl_div(a[kept], b[kept], reduction="batchmean", log_target=True)
-        for a, b in ((one, other), (other, one))
-    ]
-    return (costs + alpha / 2 * sum(both)) / 2
-
-
-def test_r_drop_by_hand():
-    # The passes give 3/4, 1/4 and 1/4, 3/4; the label costs ln 4/3 and ln 4; both divergences are 1/2 ln 3.
-    logits = torch.tensor([[[0.75, 0.25]], [[0.25, 0.75]]]).log()
-    labels = torch.tensor([[0], [0]])
-    expected = (math.log(4 / 3) + math.log(4) + 3 * math.log(3) / 2) / 2
-    same(smoothed_cross_entropy(logits, labels, r_drop_alpha=3.0), torch.tensor(expected))
-    # Equal passes have no divergence.
-    same(smoothed_cross_entropy(logits[:1].repeat(2, 1, 1), labels, r_drop_alpha=3.0), torch.tensor(math.log(4 / 3)))
-
-
-@pytest.mark.parametrize("items", [None, 7])
-@pytest.mark.parametrize("smoothing", [(0.0, None), (0.1, None), (0.1, 3)])
-@pytest.mark.parametrize("rows", [1, 60])
-def test_r_drop_in_chunks_equals_the_plain_one(rows, smoothing, items):
-    states, weight, labels = states_and_labels(2 * rows, torch.float64)
-    labels = labels[:rows].repeat(2, 1)
-    states.requires_grad_(), weight.requires_grad_()
-    chunked = chunked_cross_entropy(states, weight, labels, *smoothing, items, r_drop_alpha=5.0)
-    plain = smoothed_cross_entropy(states @ weight.t(), labels, *smoothing, items, r_drop_alpha=5.0)
-    for one, other in zip(with_gradients(chunked, states, weight), with_gradients(plain, states, weight), strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-12)
-    if smoothing[1] is None and items is None:
-        first, second = (states @ weight.t()).flatten(0, 1).chunk(2)
-        expected = r_drop_by_torch(first, second, labels[:rows].flatten(), 5.0, smoothing[0])
-        torch.testing.assert_close(plain, expected, rtol=1e-10, atol=1e-12)
-
-
-def test_a_model_with_r_drop_runs_the_batch_twice(tiny_model):
-    model = tiny_model(dropout=0.3, label_smoothing=0.1).train()
-    batch = {"input_ids": SOURCE, "attention_mask": (SOURCE != 1).long()}
-    torch.manual_seed(3)
-    loss = model(**batch, labels=LABELS, r_drop_alpha=2.0).loss
-    torch.manual_seed(3)
-    twice = {name: torch.cat((tensor, tensor)) for name, tensor in batch.items()}
-    decoder_input_ids = model.prepare_decoder_input_ids_from_labels(LABELS).repeat(2, 1)
-    logits = model(**twice, decoder_input_ids=decoder_input_ids).logits
-    first, second = logits.flatten(0, 1).chunk(2)
-    assert not first.equal(second)
-    same(loss, r_drop_by_torch(first, second, LABELS.flatten(), 2.0, 0.1))
-
-
-def test_r_drop_is_for_training_only(tiny_model):
-    model = tiny_model(dropout=0.3).eval()
-    same(model(input_ids=SOURCE, labels=LABELS, r_drop_alpha=2.0).loss, model(input_ids=SOURCE, labels=LABELS).loss)
-    states = model.model.encoder(input_ids=SOURCE)
-    with pytest.raises(ValueError, match="needs input_ids instead of encoder_outputs"):
-        model.train()(encoder_outputs=states, labels=LABELS, r_drop_alpha=2.0)
-
-
-def test_r_drop_takes_positions_of_every_row_or_of_all(tiny_model):
-    model = tiny_model().train()
-    expected = model(SOURCE, labels=LABELS, r_drop_alpha=2.0).loss
-    for positions in (torch.arange(5)[None], torch.arange(5).repeat(3, 1)):
-        same(model(SOURCE, labels=LABELS, r_drop_alpha=2.0, decoder_position_ids=positions).loss, expected)
-    # Other positions give another loss.
-    later = 3 * torch.arange(5)[None]
-    assert (model(SOURCE, labels=LABELS, r_drop_alpha=2.0, decoder_position_ids=later).loss - expected).abs() > 1e-4
 
 
 @pytest.mark.parametrize("field", ["pad_token_id", "decoder_start_token_id"])

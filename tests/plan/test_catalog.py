@@ -80,7 +80,7 @@ def test_every_recipe_is_valid(recipe):
 
 def test_values_are_converted_and_the_command_line_overrides_the_recipe(tmp_path):
     recipe = tmp_path / "recipe.yaml"
-    recipe.write_text("dropout: 0\nvocab_size: 300\ndata_path: [a, b]\nbf16: no\nseed: null\noutput_dir: '7'\n")
+    recipe.write_text("dropout: 0\nvocab_size: 300\ndata_path: [a, b]\nbf16: no\ndata_seed: null\noutput_dir: '7'\n")
     given = catalog.check([str(recipe), "--vocab-size=400", "--bf16", "--normalization", "nfkc", "lowercase"])
     assert given == {
         "dropout": 0.0, "vocab_size": 400, "data_path": ["a", "b"], "bf16": True, "output_dir": "7",
@@ -164,3 +164,26 @@ def test_a_setting_from_python_has_the_same_range(name, value):
                 for own in (settings.data, settings.tokenizer, settings.training):
                     own.__post_init__()
                 Settings(**groups)
+
+
+def test_a_setting_that_is_gone_may_stand_in_a_recipe_where_it_was_off(tmp_path):
+    recipe = tmp_path / "recipe.yaml"
+    for value in ("0.0", "0", "null"):
+        recipe.write_text(f"seed: 3\nr_drop_alpha: {value}\n")
+        assert catalog.read_recipe(str(recipe)) == {"seed": "3"}
+    recipe.write_text("r_drop_alpha: 5.0\n")
+    with pytest.raises(GlossaError, match="`r_drop_alpha` is no setting any more, since it made translations worse"):
+        catalog.read_recipe(str(recipe))
+    with pytest.raises(GlossaError, match=r"Command line: `r_drop_alpha` is no setting any more"):
+        catalog.check(["--r_drop_alpha", "5"])
+
+
+def test_null_is_for_settings_that_can_be_empty(tmp_path):
+    recipe = tmp_path / "recipe.yaml"
+    for name in ("max_source_positions", "dropout", "streaming", "tokenizer_model"):
+        for value in ("null", "~", ""):
+            recipe.write_text(f"{name}: {value}\n")
+            with pytest.raises(GlossaError, match=f"recipe.yaml: {name} is null; it must be "):
+                catalog.read_recipe(str(recipe))
+    recipe.write_text("head_dim: null\nmuon_learning_rate: ~\n")
+    assert catalog.read_recipe(str(recipe)) == {"head_dim": "null", "muon_learning_rate": "~"}

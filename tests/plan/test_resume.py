@@ -5,7 +5,6 @@ from pathlib import Path
 from shutil import rmtree
 
 import pytest
-import torch
 import yaml
 from datasets import Dataset, DatasetDict
 from safetensors.torch import load_file
@@ -165,26 +164,6 @@ def test_true_starts_continues_and_ends(tmp_path, tiny_settings, monkeypatch):
     assert run.metrics["steps"] == 7
     last, kept = (load_file(folder / "model.safetensors") for folder in (run.path / "checkpoint-7", run.path))
     assert all(kept[name].equal(last[name]) for name in last)
-
-
-def test_a_run_without_a_schedule_continues_exactly(tmp_path, tiny_settings):
-    """The optimizer of Defazio et al. 2024 evaluates and saves an average, and trains on from other weights."""
-    changes = {"optim": "schedule_free_adamw", "lr_scheduler_type": "constant", "load_best_model_at_end": False}
-    whole = train(parse_settings(tiny_settings(tmp_path / "whole", max_steps=15, **changes)))
-    train(parse_settings(tiny_settings(tmp_path / "part", max_steps=10, **changes)))
-    changes["resume_from_checkpoint"] = "true"
-    part = train(parse_settings(tiny_settings(tmp_path / "part", max_steps=15, **changes)))
-    first, second = (load_file(folder / "model.safetensors") for folder in (whole, part))
-    assert all(first[name].equal(second[name]) for name in first)
-    losses = [[row["eval_loss"] for row in RunFolder(run).history if "eval_loss" in row] for run in (whole, part)]
-    assert losses[0] == losses[1] and len(losses[0]) == 3
-    # Without evaluations it saves the average too.
-    changes |= {"eval_strategy": "no", "resume_from_checkpoint": "false"}
-    alone = train(parse_settings(tiny_settings(tmp_path / "alone", max_steps=15, **changes)))
-    # An evaluation moves the random numbers of later steps, so only the first checkpoints are equal.
-    for first, second in ((whole / "checkpoint-5", alone / "checkpoint-5"), (alone / "checkpoint-15", alone)):
-        weights = [load_file(folder / "model.safetensors") for folder in (first, second)]
-        torch.testing.assert_close(*weights, rtol=0, atol=1e-6)
 
 
 def test_a_finished_model_without_checkpoints_is_not_overwritten(tmp_path, tiny_settings):

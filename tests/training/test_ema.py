@@ -92,10 +92,9 @@ def test_a_checkpoint_with_damaged_weights_beside_is_not_continued(tmp_path, tin
     ("setting", "message"),
     [
         ({"ema_decay": 1}, r"ema_decay is 1\.0; it must be above 0 and below 1"),
-        ({"r_drop_alpha": -1}, r"r_drop_alpha is -1\.0; it must be at least 0"),
         (
-            {"r_drop_alpha": 5, "objective": "masked_lm", "text_column": "text"},
-            "r_drop_alpha is 5.0, but objective is masked_lm",
+            {"bpe_dropout": 0.1, "objective": "masked_lm", "text_column": "text"},
+            "bpe_dropout is 0.1, but objective is masked_lm",
         ),
     ],
 )
@@ -103,15 +102,3 @@ def test_settings_are_checked(tmp_path, tiny_settings, documented, setting, mess
     with pytest.raises(GlossaError, match=message) as error:
         parse_settings(tiny_settings(tmp_path / "run", **setting))
     documented("Settings", error.value)
-
-
-def test_r_drop_trains_and_resumes_exactly(tmp_path, tiny_settings):
-    changes = CHANGES | {"r_drop_alpha": 5}
-    whole = train(parse_settings(tiny_settings(tmp_path / "whole", max_steps=5, **changes)))
-    train(parse_settings(tiny_settings(tmp_path / "part", max_steps=3, **changes)))
-    resumed = changes | {"resume_from_checkpoint": "true"}
-    part = train(parse_settings(tiny_settings(tmp_path / "part", max_steps=5, **resumed)))
-    plain = train(parse_settings(tiny_settings(tmp_path / "plain", max_steps=5, **changes | {"r_drop_alpha": 0})))
-    first, second, third = weights(whole), weights(part), weights(plain)
-    assert all(first[name].equal(second[name]) for name in first)
-    assert any(not first[name].equal(third[name]) for name in first)

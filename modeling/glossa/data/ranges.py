@@ -27,7 +27,7 @@ _NAMES = {
     "[0, inf)": (
         "validation_size test_size num_shared_experts router_aux_loss_coef learning_rate warmup_steps weight_decay "
         "adam_epsilon max_grad_norm neftune_noise_alpha eval_delay dataloader_num_workers average_checkpoints "
-        "r_drop_alpha eval_samples lora_rank"
+        "eval_samples lora_rank"
     ),
     "(0, inf)": (
         "rotary_base norm_eps init_std num_train_epochs muon_learning_rate learning_rate_factor "

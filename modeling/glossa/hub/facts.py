@@ -190,7 +190,6 @@ class Run:
             ("Processes", metrics.get("processes")),
             ("Dropout", recipe.get("dropout")),
             ("Label smoothing", recipe.get("label_smoothing_factor")),
-            ("Weight of R-Drop", recipe.get("r_drop_alpha")),
             ("BPE dropout", recipe.get("bpe_dropout")),
             ("Weight decay", recipe.get("weight_decay")),
             ("Moving average of the weights, decay per step", recipe.get("ema_decay")),

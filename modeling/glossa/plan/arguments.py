@@ -97,11 +97,6 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
     adam_beta2: float = _setting(0.98, "Decay of Adam's second moment.")
     adam_epsilon: float = _setting(1e-9, "Added to Adam's denominator.")
     label_smoothing_factor: float = _setting(0.1, "Label smoothing in the loss of the model.")
-    r_drop_alpha: float = _setting(
-        0.0,
-        "Run every batch twice, with different dropout, and add the divergence of the two predictions to the loss "
-        "with this weight (R-Drop, Liang et al. 2021; they use 5). A step takes twice as long. 0: off.",
-    )
     ema_decay: float | None = _setting(
         None,
         "Evaluate and save an exponential moving average of the weights instead of the weights: its decay per step, "
@@ -290,12 +285,11 @@ class Settings:
                 f"target_vocab_size is {self.tokenizer.target_vocab_size}, but objective is "
                 f"{self.translator.objective}, which uses one vocabulary for both languages. Leave it out."
             )
-        for name, value in (("r_drop_alpha", training.r_drop_alpha), ("bpe_dropout", self.tokenizer.bpe_dropout)):
-            if value:
-                raise GlossaError(
-                    f"{name} is {value}, but objective is {self.translator.objective}: it is for translation. Leave "
-                    "it out."
-                )
+        if self.tokenizer.bpe_dropout:
+            raise GlossaError(
+                f"bpe_dropout is {self.tokenizer.bpe_dropout}, but objective is {self.translator.objective}: it is "
+                "for translation. Leave it out."
+            )
         training.predict_with_generate = False
         if (training.metric_for_best_model or "").removeprefix("eval_") not in ("loss", "token_accuracy"):
             training.metric_for_best_model = "loss"

@@ -39,6 +39,8 @@ BASES = {
 }
 # Names that recipes of earlier versions use.
 RENAMED = {"source_framing": "source_special_tokens", "key_value_heads": "num_key_value_heads"}
+# Settings of earlier versions that are gone, as docs/decisions.md says, with the value that turned them off.
+REMOVED = {"r_drop_alpha": 0.0}
 NULL = "null"  # None on the command line
 EMPTY = ("", NULL, "~")  # how YAML writes None
 FORMS = {
@@ -171,11 +173,23 @@ def read_recipe(name: str) -> dict[str, str | list | dict]:
         raise GlossaError(f"{path}: not a YAML file: {error}") from error
     if not isinstance(recipe, dict):
         raise GlossaError(f"{path}: a recipe must consist of lines `setting: value`.")
-    recipe = {RENAMED.get(setting, setting): value for setting, value in recipe.items()}
-    for setting in recipe:
+    recipe = {
+        RENAMED.get(setting, setting): value for setting, value in recipe.items() if not _is_gone(setting, value)
+    }
+    for setting, value in recipe.items():
         if setting not in settings():
             raise GlossaError(f"{path}: {unknown(setting)}")
+        if value in EMPTY and not settings()[setting].optional and (problem := settings()[setting].problem(NULL)):
+            raise GlossaError(f"{path}: {setting} is null; {problem}.")
     return recipe
+
+
+def _is_gone(name: str, value: Any) -> bool:
+    """Whether a setting of a recipe was removed and is off, so that nothing is lost without it."""
+    try:
+        return name in REMOVED and (value in EMPTY or float(value) == REMOVED[name])
+    except (TypeError, ValueError):
+        return False
 
 
 def check(argv: list[str]) -> dict[str, Any]:
@@ -276,6 +290,8 @@ def current_flag(argument: str) -> str:
 
 def unknown(name: str) -> str:
     """The error message for an unknown setting."""
+    if name.lstrip("-").split("=")[0].replace("-", "_") in REMOVED:
+        return f"`{name.lstrip('-')}` is no setting any more, since it made translations worse. Leave it out."
     near = difflib.get_close_matches(name.lstrip("-").split("=")[0].replace("-", "_"), settings(), n=1, cutoff=0.5)
     hint = f" Did you mean `{near[0]}`?" if near else ""
     return f"there is no setting `{name}`.{hint} `glossa train --help all` lists them all."

@@ -16,7 +16,7 @@ from ..data.mixture import target_languages
 from ..errors import GlossaError
 from ..evaluation.metrics import bleu_tokenizer
 from ..hub.push import check_account
-from ..inference.loading import load_config, load_languages, load_targets, load_tokenizer
+from ..inference.loading import load_languages, load_targets, load_tokenizer
 from ..modeling_glossa import GlossaForConditionalGeneration
 from .arguments import GlossaTrainingArguments, Settings
 from .devices import is_sharded, uses_deepspeed
@@ -123,7 +123,7 @@ def _check_metric(training: GlossaTrainingArguments) -> None:
 
 def _check_ignored(settings: Settings) -> None:
     """Raise `GlossaError` for settings that would be ignored, or that do not work together."""
-    training, start = settings.training, settings.translator.init_from
+    training = settings.training
     if training.generation_num_beams not in (None, 1):
         raise GlossaError(
             f"generation_num_beams is {training.generation_num_beams}, but validation while training is greedy. Leave "
@@ -135,21 +135,14 @@ def _check_ignored(settings: Settings) -> None:
             "Leave it out, and set batch_tokens."
         )
     if "schedule_free" in training.optim:
-        for name in ("muon_learning_rate", "ema_decay"):
-            if (value := getattr(training, name)) is not None:
-                raise GlossaError(
-                    f"optim is {OptimizerNames(training.optim).value} and {name} {value}; set {name} to null, or use "
-                    "another optim."
-                )
+        raise GlossaError(
+            f"optim is {OptimizerNames(training.optim).value}, which Glossa does not support: it gave worse models "
+            "than a schedule (docs/decisions.md). Leave optim out."
+        )
     if training.lora_rank and training.average_checkpoints:
         raise GlossaError(
             f"lora_rank is {training.lora_rank} and average_checkpoints {training.average_checkpoints}; the adapters "
             "that are saved alone would not be averaged. Set only one of them."
-        )
-    if training.r_drop_alpha and start and load_config(start).model_type != "glossa":
-        raise GlossaError(
-            f"r_drop_alpha is {training.r_drop_alpha}, but init_from is {start}, which is not a Glossa model. Leave "
-            "r_drop_alpha out."
         )
 
 

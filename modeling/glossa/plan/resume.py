@@ -35,7 +35,7 @@ FIXED = (
     "sampling_temperature", *FILTERS,
     "batch_tokens", "learning_rate", "muon_learning_rate", "learning_rate_factor",
     "lr_scheduler_type", "lr_scheduler_kwargs", "warmup_steps", "weight_decay", "adam_beta1", "adam_beta2",
-    "adam_epsilon", "optim", "optim_args", "max_grad_norm", "label_smoothing_factor", "r_drop_alpha",
+    "adam_epsilon", "optim", "optim_args", "max_grad_norm", "label_smoothing_factor",
     "ema_decay", "lora_rank", "seed", "data_seed",
 )  # fmt: skip
 # What is decided after the last step: with another value, the end of a finished run is done again.

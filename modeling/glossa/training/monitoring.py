@@ -33,7 +33,7 @@ def draw_fit_batches(
 
 @torch.no_grad()
 def measure_fit(model: nn.Module, batches: list[dict[str, torch.Tensor]]) -> dict[str, float]:
-    """Loss (nats per token) and share of right tokens of `batches`, without dropout, label smoothing or R-Drop.
+    """Loss (nats per token) and share of right tokens of `batches`, without dropout or label smoothing.
 
     They can be compared with those of validation; the loss that is trained on cannot.
     """

@@ -172,13 +172,6 @@ class GlossaTrainer(Seq2SeqTrainer):
             if original.__func__ is not type(model).forward:  # in pretraining, the instance has its own forward
                 model.forward = original
 
-    def compute_loss(self, model, inputs, *args, **kwargs):
-        """As in the Trainer; with `r_drop_alpha`, R-Drop's loss in training."""
-        alpha = self.args.r_drop_alpha  # type: ignore[attr-defined]
-        if alpha and model.training:
-            inputs = {**inputs, "r_drop_alpha": alpha}
-        return super().compute_loss(model, inputs, *args, **kwargs)
-
     def train(self, *args, **kwargs):
         try:
             output = super().train(*args, **kwargs)
@@ -188,7 +181,6 @@ class GlossaTrainer(Seq2SeqTrainer):
                     callback.restore()
         if self.args.load_best_model_at_end and self.state.best_model_checkpoint is not None:
             return output  # the checkpoint's weights are averaged or merged already
-        self._finish_weights()
         if self.average is not None:
             self.average.exchange()
         if self.adapters is not None:
@@ -218,14 +210,7 @@ class GlossaTrainer(Seq2SeqTrainer):
         with embeddings_in_root(self.model) if self.is_fsdp_enabled else nullcontext():
             return super()._prepare_for_training(*args, **kwargs)
 
-    def _finish_weights(self) -> None:
-        """A schedule-free optimizer puts its average into the weights, as before an evaluation; others do nothing."""
-        optimizer: Any = self.optimizer
-        optimizer.eval()
-
     def _maybe_log_save_evaluate(self, *args, **kwargs) -> None:
-        if self.control.should_save:
-            self._finish_weights()
         with nullcontext() if self.average is None else self.average.applied():
             super()._maybe_log_save_evaluate(*args, **kwargs)
 
