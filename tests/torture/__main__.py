@@ -15,6 +15,7 @@ PARTS = {
     "handler": 5_000,
     "batching": 1_000,
     "exchanges": 1_000,
+    "downloads": 1_000,
     "folders": 10_000,
 }  # and how many times
 

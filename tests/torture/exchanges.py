@@ -8,18 +8,18 @@ import json
 import os
 import random
 import shutil
-import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from glossa.errors import GlossaError
 from glossa.inference import shards
 from glossa.inference.distillation import Counts, Job
 from glossa.inference.records import stamp_file, stamp_models
 from glossa.inference.shards import Done, ShardJob
+
+from .forked import ends, kill_after
 
 LINES, SHARD = 40, 4
 WORK = 0.002  # seconds for each line, so that kills come in its middle
@@ -45,16 +45,17 @@ def _disturb(folder: Path, order: random.Random, figures: dict) -> None:
     (model / "model.safetensors").write_bytes(b"old")
     source.write_text("".join(f"line {number}\n" for number in range(LINES)))
     start: Callable = order.choice([_translate, _distill])
+    job = partial(_alone, partial(start, source, model, output))
     expected = source.read_bytes().upper().replace(b"LINE", b"OLD")
     for _ in range(order.randint(1, 3)):
-        figures["kills"] += _kill(partial(start, source, model, output), order.uniform(0, 0.15))
+        figures["kills"] += kill_after(job, order.uniform(0, 0.15))
     figures["jobs"] += 1
     if not output.exists():
         change, is_refused = order.choice(list(_changes(source, model, output)))
         before = _snapshot(folder)
         began = any(path.name in ("job.json", "out.progress") for path in before)
         change()
-        if _ends(partial(start, source, model, output)):
+        if ends(job):
             if is_refused and began:
                 figures["wrong"] += 1
                 raise AssertionError(f"{start.__name__}: {change} went unnoticed")
@@ -65,7 +66,7 @@ def _disturb(folder: Path, order: random.Random, figures: dict) -> None:
             figures["refused"] += 1
             assert not output.exists(), f"{start.__name__}: a refused job wrote its output"
             _restore(folder, before)
-            assert _ends(partial(start, source, model, output)), f"{start.__name__} does not go on"
+            assert ends(job), f"{start.__name__} does not go on"
     written = _written(start, output)
     assert written == expected, f"{start.__name__}: {written[:200]!r}"
 
@@ -117,46 +118,10 @@ def _written(start: Callable, output: Path) -> bytes:
     return "".join(json.loads(row)["target"] for row in content.splitlines()).encode()
 
 
-def _ends(start: Callable[[], None]) -> bool:
-    """Whether a job ends well; it may be refused in one line, and nothing else."""
-    pid = os.fork()
-    if not pid:
-        _run(start)
-    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    assert status in (0, 1), f"a job ended with {status}"
-    return status == 0
-
-
-def _kill(start: Callable[[], None], seconds: float) -> int:
-    """Start a job and kill it after `seconds`; 1 if it had not ended before."""
-    pid = os.fork()
-    if not pid:
-        _run(start)
-    time.sleep(seconds)
-    ended, status = os.waitpid(pid, os.WNOHANG)
-    if ended:
-        assert os.waitstatus_to_exitcode(status) in (0, 1), f"a job ended with {os.waitstatus_to_exitcode(status)}"
-        return 0
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    return 1
-
-
-def _run(start: Callable[[], None]) -> None:
-    """The life of a forked process, which does the work of a job's processes itself."""
-    status = 2
-    try:
-        shards.ProcessPoolExecutor = _Here  # type: ignore[misc,assignment]
-        start()
-        status = 0
-    except GlossaError:
-        status = 1
-    except BaseException:
-        import traceback
-
-        traceback.print_exc()
-    finally:
-        os._exit(status)
+def _alone(start: Callable[[], None]) -> None:
+    """Let a forked process do the work of a job's processes itself."""
+    shards.ProcessPoolExecutor = _Here  # type: ignore[misc,assignment]
+    start()
 
 
 class _Here:

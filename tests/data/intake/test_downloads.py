@@ -1,5 +1,6 @@
 """Files by URL and corpora of OPUS, from a server on this machine."""
 
+import gzip
 import hashlib
 import io
 import os
@@ -43,15 +44,20 @@ def dated(body):
     return {"Last-Modified": f"Mon, 01 Jan 2024 00:00:{body[-2] % 60:02} GMT"}
 
 
+def just_now(body):
+    return {"Last-Modified": "Fri, 01 Jan 2100 00:00:00 GMT"}  # less than a minute before the answer
+
+
 @pytest.fixture
 def site(monkeypatch, tmp_path):
     """A server of files, which answers ranges; `site.cut` is the number of bytes after which it hangs up."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
-            path = self.path.partition("?")[0]
+            path, gets = self.path.partition("?")[0], self.command == "GET"
             start = int((re.match(r"bytes=(\d+)-", self.headers.get("Range", "")) or [0, 0])[1])
-            self.server.asked.append((self.path, start))
+            if gets:
+                self.server.asked.append((self.path, start))
             body = self.server.files.get(path)
             if body is None:
                 return self.send_error(404)
@@ -70,7 +76,10 @@ def site(monkeypatch, tmp_path):
             if start:
                 self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
             self.end_headers()
-            self.wfile.write(body[start : self.server.cut])
+            if gets:
+                self.wfile.write(body[start : self.server.cut])
+
+        do_HEAD = do_GET
 
         def log_message(self, *_):
             pass
@@ -132,7 +141,7 @@ def cut(site, monkeypatch):
     return start
 
 
-@pytest.mark.parametrize(("tag", "continued"), [(etag, 5000), (dated, 5000), (weak, 0), (nothing, 0)])
+@pytest.mark.parametrize(("tag", "continued"), [(etag, 5000), (dated, 5000), (weak, 0), (just_now, 0), (nothing, 0)])
 def test_a_download_that_was_cut_is_continued(site, cut, tag, continued):
     """Only if the server names the version, exactly: otherwise the rest may be of another one."""
     path = download(cut(tag))
@@ -196,6 +205,51 @@ def test_a_copy_that_changed_is_downloaded_again(site, caplog, change):
     os.utime(path, ns=(2, 2))  # the time alone is no change
     download(f"{site.url}/a.tsv")
     assert len(site.asked) == 2
+
+
+@pytest.mark.parametrize("tag", [etag, dated, weak, nothing])
+def test_a_copy_whose_file_changed_on_the_server_is_kept_with_a_warning(site, caplog, tag):
+    site.files["/a.tsv"], site.tag = TEXT, tag
+    path = download(f"{site.url}/a.tsv")
+    download(f"{site.url}/a.tsv")
+    assert not caplog.records
+    site.files["/a.tsv"] = new = TEXT[:-5] + b"1!\n"
+    assert download(f"{site.url}/a.tsv").read_bytes() == TEXT
+    assert f"{site.url}/a.tsv has changed on the server" in caplog.text and str(path) in caplog.text
+    path.unlink()
+    assert download(f"{site.url}/a.tsv").read_bytes() == new
+
+
+def test_a_copy_is_used_while_the_server_does_not_answer(site, caplog):
+    site.files["/a.tsv"] = TEXT
+    download(f"{site.url}/a.tsv")
+    del site.files["/a.tsv"]
+    assert download(f"{site.url}/a.tsv").read_bytes() == TEXT and not caplog.records
+    site.shutdown()
+    site.server_close()
+    assert download(f"{site.url}/a.tsv").read_bytes() == TEXT and not caplog.records
+
+
+def test_a_packed_file_stays_packed(site):
+    site.files["/a.tsv.gz"] = packed = gzip.compress(TEXT)
+    site.tag = lambda body: etag(body) | {"Content-Encoding": "gzip"}
+    assert download(f"{site.url}/a.tsv.gz").read_bytes() == packed
+
+
+def test_a_server_that_always_hangs_up_is_given_up(site, cut, monkeypatch):
+    """Each answer begins again and ends elsewhere, so that the part is now longer, now shorter."""
+    url = cut(nothing)
+    lengths = iter([*([9000, 4000] * 100)])
+    site.tag = lambda body: setattr(site, "cut", next(lengths)) or {}
+    with pytest.raises(GlossaError, match="could not be downloaded"):
+        download(url)
+    assert len(site.asked) < 20
+
+
+def test_a_server_that_answers_the_first_request_with_416_is_named(site, cut):
+    site.files["/empty.tsv"] = b""
+    with pytest.raises(GlossaError, match=r"empty.tsv could not be downloaded: .*416"):
+        download(f"{site.url}/empty.tsv")
 
 
 def test_a_copy_of_an_older_version_is_kept(site):

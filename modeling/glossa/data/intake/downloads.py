@@ -8,13 +8,15 @@ import re
 import time
 import zipfile
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import datasets
 from filelock import FileLock
-from huggingface_hub.utils import hf_raise_for_status, http_stream_backoff, tqdm
+from huggingface_hub.utils import hf_raise_for_status, http_backoff, http_stream_backoff, tqdm
 
 from ...errors import GlossaError, http_errors
 from ..arguments import DataArguments
@@ -25,6 +27,7 @@ logger = logging.getLogger(__name__)
 TIMEOUT = 10  # seconds without a byte
 RETRIES = 5  # without a new byte
 CHUNK = 1 << 20
+MINUTE = timedelta(minutes=1)
 OPUS_SERVER = "https://object.pouta.csc.fi"  # GLOSSA_OPUS_SERVER names a mirror
 
 
@@ -46,9 +49,9 @@ def local_paths(given: Sequence[str], arguments: DataArguments) -> list[str]:
 def download(url: str) -> Path:
     """The local copy of a file: in the Hugging Face cache, under `glossa/downloads`, by its URL.
 
-    It is kept without asking the server again, with its checksum. If the copy is no longer what was downloaded, it is
-    downloaded again with a warning. Raises `GlossaError` if the server has no such file, the connection fails or an
-    archive arrives damaged.
+    It is kept, with its checksum. If the copy is no longer what was downloaded, it is downloaded again with a warning.
+    If the file on the server has changed, a warning says so, and the copy is used: a run that began with it can go on.
+    Raises `GlossaError` if the server has no such file, the connection fails or an archive arrives damaged.
     """
     name = Path(unquote(urlsplit(url).path)).name or "file"
     folder = Path(datasets.config.HF_CACHE_HOME, "glossa", "downloads", hashlib.sha256(url.encode()).hexdigest()[:16])
@@ -58,6 +61,13 @@ def download(url: str) -> Path:
     with FileLock(folder / f"{name}-lock"):
         if path.exists():
             if record.confirms(path):
+                if _has_changed(url, record.read()):
+                    logger.warning(
+                        "%s has changed on the server since it was downloaded; %s is used as it is. Remove that file "
+                        "to download the new version.",
+                        masked(url),
+                        path,
+                    )
                 return path
             logger.warning("%s is no longer what was downloaded; downloading it again.", path)
             path.unlink()
@@ -84,8 +94,9 @@ def download(url: str) -> Path:
 class Record:
     """What is known of a download, in a file next to it.
 
-    `validator` is the server's name of this version of the file (its ETag or date) and `size` its bytes; of a whole
-    file there are also `sha256` and `modified`, the time in nanoseconds at which it was written.
+    `version` is the server's name of this version of the file (its ETag or date), `validator` the same if no other
+    version can have it, and `size` its bytes; of a whole file there are also `sha256` and `modified`, the time in
+    nanoseconds at which it was written.
     """
 
     def __init__(self, file: Path):
@@ -127,7 +138,7 @@ def fetch(url: str, partial: Path, record: Record) -> None:
     while True:
         size = partial.stat().st_size if partial.exists() else 0
         idle = 0 if size > before else idle + 1
-        before = size
+        before = max(before, size)
         try:
             return _continue(url, partial, record)
         except cuts as error:
@@ -148,12 +159,13 @@ def _continue(url: str, partial: Path, record: Record) -> None:
         return  # the last start ended between the last byte and the new name
     if not known.get("validator"):
         start = 0
-    # The length and the ranges are those of the file itself, not of a packed form of it.
+    # The length and the ranges are those of the file itself, not of a packed form of it; some servers call a .gz file
+    # such a form all the same, so its bytes are taken as they are.
     headers = {"Accept-Encoding": "identity"}
     if start:
         headers |= {"Range": f"bytes={start}-", "If-Range": known["validator"]}
     with http_stream_backoff("GET", url, headers=headers, timeout=TIMEOUT, retry_on_exceptions=()) as response:
-        if response.status_code == 416:  # this version is shorter than what is here
+        if start and response.status_code == 416:  # this version is shorter than what is here
             partial.unlink()
             record.file.unlink(missing_ok=True)
             raise EndedEarly("the file on the server is shorter now; it is downloaded again")
@@ -168,7 +180,7 @@ def _continue(url: str, partial: Path, record: Record) -> None:
         size = start + int(length) if length else None
         if not start:
             partial.unlink(missing_ok=True)
-            record.write(validator=_validator(response.headers), size=size)
+            record.write(validator=_validator(response.headers), version=_version(response.headers), size=size)
         with (
             open(partial, "r+b" if start else "wb") as file,
             tqdm(
@@ -176,7 +188,7 @@ def _continue(url: str, partial: Path, record: Record) -> None:
             ) as bar,
         ):
             file.seek(start)
-            for chunk in response.iter_bytes(CHUNK):
+            for chunk in response.iter_raw(CHUNK):
                 file.write(chunk)
                 bar.update(len(chunk))
     if size is not None and partial.stat().st_size != size:
@@ -189,10 +201,36 @@ def _continues(headers: Mapping[str, str], start: int, known: dict[str, Any]) ->
     return begins and _validator(headers) in (None, known["validator"])
 
 
+def _version(headers: Mapping[str, str]) -> str | None:
+    """What names the version of a file."""
+    return headers.get("ETag") or headers.get("Last-Modified")
+
+
 def _validator(headers: Mapping[str, str]) -> str | None:
-    """What `If-Range` takes: a strong ETag, or else the date of the file (RFC 9110, section 13.1.5)."""
-    etag = headers.get("ETag")
-    return etag if etag and not etag.startswith("W/") else headers.get("Last-Modified")
+    """What `If-Range` takes: a strong ETag, or else a date that is strong (RFC 9110, sections 13.1.5 and 8.8.2.2)."""
+    etag, changed = headers.get("ETag"), headers.get("Last-Modified")
+    if etag and not etag.startswith("W/"):
+        return etag
+    try:
+        age = parsedate_to_datetime(headers.get("Date", "")) - parsedate_to_datetime(changed or "")
+    except (TypeError, ValueError):  # there is none, or it is no date
+        return None
+    return changed if age >= MINUTE else None  # a file that has just changed may change again in the same second
+
+
+def _has_changed(url: str, known: dict[str, Any]) -> bool:
+    """Whether the server says that its file is another one than the one that is known."""
+    unreachable: tuple[type[Exception], ...] = (OSError, *http_errors())
+    headers = {"Accept-Encoding": "identity"}
+    try:
+        response = http_backoff("HEAD", url, headers=headers, timeout=TIMEOUT, max_retries=0, retry_on_exceptions=())
+        hf_raise_for_status(response)
+    except unreachable as error:
+        logger.info("%s: not known whether it has changed: %s", masked(url), masked(str(error)))
+        return False
+    version, length = _version(response.headers), response.headers.get("Content-Length")
+    has_other_name = version and known.get("version") and version != known["version"]
+    return bool(has_other_name) or length not in (None, "0", str(known["size"]))
 
 
 def checksum(path: Path) -> str:
