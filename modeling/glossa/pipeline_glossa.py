@@ -125,9 +125,7 @@ class TranslationPipeline(Pipeline):
 
     def _forward(self, inputs: dict[str, torch.Tensor], return_scores: bool = False, **generate_kwargs):
         """Translations of a batch (`input_ids` and `attention_mask` [B, S]), with scores if `return_scores` is set."""
-        config, lengths = self.model.config, inputs["attention_mask"].sum(-1)
-        learned = getattr(config, "position_embedding_type", None) == "learned"
-        positions = config.max_target_positions if learned else None
+        lengths, positions = inputs["attention_mask"].sum(-1), position_limits(self.model.config)[1]
         limits = torch.tensor([max_target_length(n, positions) for n in lengths.tolist()], device=lengths.device)
         if not generate_kwargs.keys() & {"max_length", "max_new_tokens", "generation_config"}:
             generate_kwargs["max_new_tokens"] = int(limits.max())
@@ -301,8 +299,16 @@ def search_distinct(
     return [one for different in found for one in [*different.values(), *[blank] * wanted][:wanted]]
 
 
+def position_limits(config) -> tuple[int | None, int | None]:
+    """Most tokens of a source and of a target that a model with a table of positions takes; None without a limit."""
+    if getattr(config, "position_embedding_type", None) == "learned":
+        return config.max_source_positions, config.max_target_positions
+    longest = getattr(config, "max_position_embeddings", None)  # of models of other families
+    return longest, longest
+
+
 def max_target_length(source_length: int, positions: int | None = None) -> int:
-    """Maximum tokens of a translation: twice the source length plus 50, and at most `positions` if they are learned.
+    """Maximum tokens of a translation: twice the source length plus 50, and at most `positions` if there are so few.
 
     Vaswani et al. 2017 (section 6.1) allow the source length plus 50.
     """

@@ -8,8 +8,7 @@ from transformers import DataCollatorForSeq2Seq, PreTrainedModel, PreTrainedToke
 
 from ..data.encoding.batching import TokenBatchSampler
 from ..modeling_glossa import shift_tokens_right
-from ..pipeline_glossa import clean_text
-from .loading import position_limits
+from ..pipeline_glossa import clean_text, position_limits
 from .sharing import merged, own_batches
 
 

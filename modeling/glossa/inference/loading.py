@@ -55,14 +55,6 @@ def load_tokenizer(name: str) -> "PreTrainedTokenizerBase":
     return _load(GlossaTokenizer if ours else AutoTokenizer, name)
 
 
-def position_limits(config: "PreTrainedConfig") -> tuple[int | None, int | None]:
-    """Most tokens of a source and of a target that a model with a table of positions takes; None without a limit."""
-    if getattr(config, "position_embedding_type", None) == "learned":
-        return config.max_source_positions, config.max_target_positions
-    longest = getattr(config, "max_position_embeddings", None)  # of models of other families
-    return longest, longest
-
-
 def load_languages(name: str) -> tuple[str | None, str | None]:
     """The codes of source and target language of a model; None where it does not say them, or has several.
 

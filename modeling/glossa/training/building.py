@@ -29,8 +29,9 @@ from ..data.streaming.streams import Stream
 from ..errors import GlossaError
 from ..evaluation.metrics import bleu_metric, bleu_tokenizer
 from ..evaluation.samples import print_samples, spread
-from ..inference.loading import load_tokenizer, position_limits
+from ..inference.loading import load_tokenizer
 from ..modeling_glossa import GlossaForConditionalGeneration
+from ..pipeline_glossa import position_limits
 from ..plan.arguments import Settings
 from ..plan.sizing import choosable
 from ..plan.start import load_start, reused_tokenizer, with_languages

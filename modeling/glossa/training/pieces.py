@@ -30,10 +30,11 @@ def pieces(batch: dict[str, torch.Tensor], padding: int, tokens: int) -> Iterato
         source, target = (max(*length[start:end], 1) for length in (lengths[0], lengths[-1]))
         if not apart:
             source = target = max(source, target)
-        yield {
+        parts = {
             name: values[start:end, : target if name == "labels" or name.startswith("decoder_") else source]
             for name, values in batch.items()
         }
+        yield {name: part.contiguous() for name, part in parts.items()}  # labels of other families must be
         start = end
 
 

@@ -1,0 +1,77 @@
+"""Models of other families of transformers are trained further: random ones, with classes of transformers itself."""
+
+import pytest
+import torch
+from transformers import (
+    BartConfig,
+    BartForConditionalGeneration,
+    MarianConfig,
+    MarianMTModel,
+    PegasusConfig,
+    PegasusForConditionalGeneration,
+    T5Config,
+    T5ForConditionalGeneration,
+)
+
+from glossa.data.vocabulary import train_tokenizer
+from glossa.inference.loading import load_model
+from glossa.run_folder import RunFolder
+from glossa.training.arguments import parse_settings
+from glossa.training.reuse import FAMILIES
+from glossa.training.run import train
+
+POSITIONS = 64  # fewer than a translation may have: twice the tokens of its source and fifty
+SIZES = {f"{side}_{name}": size for side in ("encoder", "decoder")
+         for name, size in {"layers": 1, "attention_heads": 2, "ffn_dim": 32}.items()}  # fmt: skip
+SIZES |= {"d_model": 16, "max_position_embeddings": POSITIONS}
+T5 = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 1, "num_decoder_layers": 1, "num_heads": 2}
+CLASSES = {
+    "marian": (MarianMTModel, MarianConfig, SIZES),
+    "bart": (BartForConditionalGeneration, BartConfig, SIZES),
+    "pegasus": (PegasusForConditionalGeneration, PegasusConfig, SIZES),
+    "t5": (T5ForConditionalGeneration, T5Config, T5),
+}
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    """Pairs of two to 33 words, so that an evaluation batch has several pieces."""
+    path = tmp_path_factory.mktemp("pairs") / "pairs.tsv"
+    words = [(a, b) for a in "abcdefghij" for b in "klmnopqrstuvwxyzABCD"]
+    lines = (f"{a} {b}{f' {a}' * (n % 32)}\t{b} {a}!{f' {b}' * (n % 29)}\n" for n, (a, b) in enumerate(words))
+    path.write_text("".join(lines))
+    return path
+
+
+def saved(family, texts, folder):
+    """A folder with a random model of `family` and a tokenizer."""
+    tokenizer = train_tokenizer(texts, 270, POSITIONS)
+    ids = {name: getattr(tokenizer, name) for name in ("pad_token_id", "eos_token_id", "bos_token_id")}
+    build, config, sizes = CLASSES[family]
+    torch.manual_seed(0)
+    build(config(vocab_size=len(tokenizer), decoder_start_token_id=0, **ids, **sizes)).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def test_every_family_is_tested():
+    assert set(CLASSES) == set(FAMILIES)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_random_model_is_trained_evaluated_and_scored(family, tiny_settings, pairs, tmp_path):
+    start = saved(family, pairs.read_text().split("\n"), tmp_path / "start")
+    given = tiny_settings(
+        tmp_path / "run", data_path=pairs, init_from=start, max_steps=4, eval_steps=2, save_steps=2, trust_data=True,
+        validation_size=60, label_smoothing_factor=0.1, max_new_tokens=100, num_beams=1,
+    )  # fmt: skip
+    for name in ("--vocab_size", *(f"--{name}" for name in SIZES)):
+        if name in given:
+            given = given[: given.index(name)] + given[given.index(name) + 2 :]
+    run = RunFolder(train(parse_settings(given)))
+    losses = [entry["eval_loss"] for entry in run.history if "eval_loss" in entry]
+    assert len(losses) == 2 and losses[1] < losses[0]
+    assert set(run.metrics["test"]) == {"greedy"}
+    before, after = load_model(str(start)).state_dict(), load_model(str(run.path)).state_dict()
+    matrices = [name for name in before if name.endswith("fc1.weight") or name.endswith("wi.weight")]
+    assert len(matrices) == 2 and not any(before[name].equal(after[name]) for name in matrices)
