@@ -13,11 +13,11 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
-from glossa.data.vocabulary import train_tokenizer
+from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.inference.loading import load_model
+from glossa.plan.arguments import parse_settings
+from glossa.plan.start import FAMILIES
 from glossa.run_folder import RunFolder
-from glossa.training.arguments import parse_settings
-from glossa.training.reuse import FAMILIES
 from glossa.training.run import train
 
 POSITIONS = 64  # fewer than a translation may have: twice the tokens of its source and fifty
