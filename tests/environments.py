@@ -29,7 +29,7 @@ def build_wheel(folder):
     return next(folder.glob("*.whl"))
 
 
-def _once(tmp_path_factory, name, build):
+def once(tmp_path_factory, name, build):
     """The folder `name` that `build` fills, the same for all processes of pytest-xdist."""
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
@@ -44,19 +44,20 @@ def _once(tmp_path_factory, name, build):
 
 def _environment(folder, *packages):
     subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
-    pip = [str(folder / "venv/bin/pip"), "install", "--quiet", "-c", str(ROOT / "constraints.txt")]
+    # Byte code of what is never imported would take a minute.
+    pip = [str(folder / "venv/bin/pip"), "install", "--quiet", "--no-compile", "-c", str(ROOT / "constraints.txt")]
     subprocess.run([*pip, *packages], check=True, capture_output=True)
 
 
 def with_wheel(tmp_path_factory):
     """The `bin` folder of an environment with the built wheel and its extras; the wheel is in `../..`."""
-    folder = _once(tmp_path_factory, "glossa", lambda folder: _environment(folder, f"{build_wheel(folder)}[{EXTRAS}]"))
+    folder = once(tmp_path_factory, "glossa", lambda folder: _environment(folder, f"{build_wheel(folder)}[{EXTRAS}]"))
     return folder / "venv/bin"
 
 
 def without_glossa(tmp_path_factory):
     """The `bin` folder of an environment with transformers, but without Glossa."""
-    return _once(tmp_path_factory, "bare", lambda folder: _environment(folder, *BARE)) / "venv/bin"
+    return once(tmp_path_factory, "bare", lambda folder: _environment(folder, *BARE)) / "venv/bin"
 
 
 def clean_variables():

@@ -22,7 +22,7 @@ SHELL, PYTHON = ("bash", "sh", "shell", "console"), ("python", "py")
 COMMAND = re.compile(r"^(glossa|accelerate|python|torchrun|pip|make|pytest|docker|sky|sbatch|hf)\s")
 SIZES = ("d_model 16, encoder_layers 1, decoder_layers 1, encoder_attention_heads 2, decoder_attention_heads 2, "
          "num_key_value_heads 2, encoder_ffn_dim 32, decoder_ffn_dim 32")  # fmt: skip
-LENGTHS = ("max_steps 4, eval_strategy steps, eval_steps 2, save_strategy steps, save_steps 2, logging_steps 2, "
+LENGTHS = ("max_steps 4, eval_strategy steps, eval_steps 4, save_strategy steps, save_steps 4, logging_steps 2, "
            "max_validation_samples 8, max_test_samples 8, max_new_tokens 8, cpu_threads 1, "
            "vocab_size 320")  # fmt: skip
 SMALL = [word for pair in f"{SIZES}, {LENGTHS}".split(", ") for word in f"--{pair}".split()]
@@ -55,6 +55,11 @@ class Block:
                 assert old in text, f"{self}: the marker replaces {old!r}, which is not in the block"
                 text = text.replace(old, new)
         return text
+
+    @property
+    def ran(self):
+        """What the test runs: two blocks with the same are run once."""
+        return tuple(self.commands) if self.language in SHELL else (self.replaced, *self.marker)
 
     @property
     def commands(self):
