@@ -112,6 +112,8 @@ class GlossaConfig(PreTrainedConfig):
             sentences are cut at clauses. Training sets it; `None` leaves only the limit of the tokenizer.
         abbreviations (`list`, *optional*): Words with a period, found in the sources of the training data, that
             sentence splitting knows in addition to those of all languages.
+        improbable_score (`float`, *optional*): Log-probability per token of a translation (natural logarithm); less
+            is reported as improbable. Training sets it so that one in a hundred validation translations is.
         source_language (`str`, *optional*): Code of the language that it translates, such as `"en"`. Training sets it.
         target_language (`str` or `list[str]`, *optional*): Code of the language that it translates into, or codes of
             several; a source then begins with the token of the wanted one. Training sets it.
@@ -182,6 +184,7 @@ class GlossaConfig(PreTrainedConfig):
     length_ratio: float | int | None = None
     trained_length: int | None = None
     abbreviations: list[str] | None = None
+    improbable_score: float | int | None = None
     source_language: str | None = None
     target_language: str | list[str] | None = None
     use_cache: bool = True

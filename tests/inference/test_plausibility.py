@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from glossa.inference.plausibility import find_problem, rates
+from glossa.inference.plausibility import find_problem, improbable_score, rates
 
 SENTENCE = "A man in a blue shirt is standing on a ladder."
 
@@ -58,6 +58,14 @@ def test_an_improbable_translation():
     assert find_problem(SENTENCE, german, 1.1, -1.2) == ""
     assert find_problem(SENTENCE, german, 1.1, -1.3) == "improbable"
     assert find_problem(SENTENCE, "", 1.1, -1.3) == "empty"
+    assert find_problem(SENTENCE, german, 1.1, -0.2, improbable_score=-0.1) == "improbable"
+    assert find_problem(SENTENCE, german, 1.1, -1.3, improbable_score=-1.4) == ""
+
+
+def test_one_translation_in_a_hundred_is_below_the_learned_limit():
+    scores = [-0.01 * number for number in range(101)]
+    assert improbable_score(scores) == -0.99 and sum(score < -0.99 for score in scores) == 1
+    assert improbable_score(scores[:100]) is not None and improbable_score(scores[:99]) is None
 
 
 def test_rates_are_shares_of_all_translations():

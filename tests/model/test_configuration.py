@@ -15,6 +15,7 @@ UNUSUAL = {
     "length_ratio": 1.25,
     "trained_length": 31,
     "abbreviations": ["geg"],
+    "improbable_score": -0.5,
     "source_language": "de",
     "target_language": "pt_BR",
     "vocab_size": 90,

@@ -106,7 +106,7 @@ class GlossaConverter(ctranslate2.converters.Converter):  # type: ignore[name-de
         spec.config.layer_norm_epsilon = config.norm_eps
         if config.position_embedding_type == "learned":
             spec.config.add_attribute("max_target_positions", config.max_target_positions)
-        for name in ("split_sentences", "length_ratio", "trained_length", "abbreviations"):
+        for name in ("split_sentences", "length_ratio", "trained_length", "abbreviations", "improbable_score"):
             spec.config.add_attribute(name, getattr(config, name))
         return spec
 

@@ -71,6 +71,7 @@ class CTranslate2Engine(Engine):
         self.split_sentences = config.get("split_sentences", True)
         self.length_ratio = config.get("length_ratio")
         self.trained_length = config.get("trained_length")
+        self.improbable_score = config.get("improbable_score")
         self.abbreviations = frozenset(config.get("abbreviations") or ())
 
     def translate(

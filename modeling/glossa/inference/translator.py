@@ -57,6 +57,7 @@ class Engine(ABC):
         length_ratio: Characters of a translation for each character of its source, in its training data; or None.
         trained_length: Tokens that few sources of its training data exceed; longer ones are cut. Or None.
         abbreviations: Those that it learned from its training data, without their period.
+        improbable_score: Log-probability per token below which it finds its own translations improbable; or None.
         length_penalty: With beams, scores are divided by the length to this power; None is the model's default.
         sampled: Whether it draws translations at random; then one beam gives any number of them.
     """
@@ -66,6 +67,7 @@ class Engine(ABC):
     length_ratio: float | None = None
     trained_length: int | None = None
     abbreviations: Set[str] = frozenset()
+    improbable_score: float | None = None
     length_penalty: float | None = None
     sampled: bool = False
 
@@ -99,6 +101,7 @@ class GenerateEngine(Engine):
         self.length_ratio = getattr(model.config, "length_ratio", None)
         self.trained_length = getattr(model.config, "trained_length", None)
         self.abbreviations = frozenset(getattr(model.config, "abbreviations", None) or ())
+        self.improbable_score = getattr(model.config, "improbable_score", None)
 
     def translate(
         self,
@@ -261,8 +264,13 @@ class Translator:
         for translation in translations:
             if self.scores and translation.text:
                 translation.tokens = len(self.tokenizer(text_target=translation.text)["input_ids"])
-            token_score = translation.token_score
-            translation.problem = find_problem(source, translation.text, self.engine.length_ratio, token_score)
+            translation.problem = find_problem(
+                source,
+                translation.text,
+                self.engine.length_ratio,
+                translation.token_score,
+                self.engine.improbable_score,
+            )
 
     def _search(self, pieces: list[str], progress: bool, num_beams: int, **options) -> list[list[Translation]]:
         shown = progress and not (self.shared and PartialState().process_index)

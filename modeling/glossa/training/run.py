@@ -26,8 +26,10 @@ from ..data.streaming.streams import Stream, is_stream
 from ..data.texts import prepare_texts, tokenize_texts
 from ..evaluation.metrics import bleu_tokenizer
 from ..evaluation.samples import choose_samples
-from ..evaluation.scoring import files_of, score_table, score_translators
+from ..evaluation.scoring import NORMALIZED, files_of, score_table, score_translators
+from ..inference.forced import force
 from ..inference.loading import load_tokenizer, set_languages
+from ..inference.plausibility import improbable_score
 from ..inference.translator import Translator
 from ..plan.arguments import Settings
 from ..plan.preflight import check_before_data
@@ -146,6 +148,7 @@ def describe_data(config: Any, pairs: Dataset, tokenizer: PreTrainedTokenizerBas
     """Write into the model's `config` what its training pairs say about the text that it can translate."""
     config.split_sentences = not has_paragraphs(pairs)
     config.length_ratio = length_ratio(pairs)
+    config.improbable_score = None  # of the model that training starts from; learned again at the end
     # A model that is trained further knows what it was taught before.
     config.trained_length = max(
         trained_length(pairs, tokenizer, longest), getattr(config, "trained_length", None) or 0
@@ -278,11 +281,14 @@ def _score_split(run: RunFolder, split: str, model, tokenizer, pairs: Dataset, s
     """
     beams = sorted({1, model.generation_config.num_beams or 1})
     kept, samples = {}, []
+    probabilities: list[float] = []
     for language, rows in by_language(pairs):
         tokenize = bleu_tokenizer(language or settings.data.target_language, settings.translator.bleu_tokenizer)
         own = tokenizer.into(language) if language else tokenizer
         translators = [Translator(model, own, num_beams=count) for count in beams]
         results = score_translators(translators, rows, tokenize, files=files_of(rows))
+        if split == "validation":
+            probabilities += _token_scores(model, own, results)
         title = f"{split}, {language}" if language else split
         print(f"\n{title}, {len(rows)} pairs\n{score_table(results)}\n")
         if split == "test" or not run.held_out_file("test").exists():
@@ -293,4 +299,16 @@ def _score_split(run: RunFolder, split: str, model, tokenizer, pairs: Dataset, s
             kept[name] = {key: value for key, value in result.items() if key not in texts}
     if samples:
         run.write_samples(samples)
+    if split == "validation":
+        model.config.improbable_score = improbable_score(probabilities)
+        model.config.save_pretrained(run.path)
     return kept
+
+
+def _token_scores(model, tokenizer, results: dict[str, dict]) -> list[float]:
+    """The model's log-probability per token of each of its translations that is not blank, with its own beams."""
+    whole = [found for name, found in results.items() if "file" not in found and not name.endswith(NORMALIZED)]
+    texts = zip(whole[-1]["sources"], whole[-1]["translations"], strict=True)
+    rows = [(source, translation) for source, translation in texts if translation]
+    scores = force(model, tokenizer, [source for source, _ in rows], [translation for _, translation in rows])
+    return [score.log_probability / score.tokens for score in scores if score.tokens]
