@@ -4,7 +4,6 @@ They are built once for all processes of a test run, since an installation takes
 """
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,13 +17,8 @@ BARE = ["torch", "transformers", "ctranslate2", "onnxruntime"]
 
 
 def build_wheel(folder):
-    """The wheel, built from a copy: setuptools leaves a folder, whose files would go into later wheels."""
-    copy = folder / "source"
-    for name in ("modeling", "configuration", "model_card"):
-        shutil.copytree(ROOT / name, copy / name, symlinks=True, ignore=shutil.ignore_patterns("*.egg-info"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, copy)
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(copy)]
+    """The wheel of this checkout, in `folder`."""
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(ROOT)]
     subprocess.run(command, check=True, capture_output=True)
     return next(folder.glob("*.whl"))
 

@@ -33,13 +33,15 @@ def test_what_the_wheel_holds(wheel):
     package = ROOT / "modeling"
     code = {str(path.relative_to(package)) for path in package.rglob("*.py") if "model_card" not in path.parts}
     assert code == {
-        name for name in names if name.endswith(".py") and "model_card" not in name and "/recipes/" not in name
+        name for name in names if name.endswith(".py") and "model_card" not in name and "/configuration/" not in name
     }
     assert any(name.endswith("licenses/LICENSE") for name in names)
-    assert {f"glossa/recipes/{path.name}" for path in ROOT.glob("configuration/*.yaml")} <= names
+    assert {f"glossa/configuration/{path.name}" for path in ROOT.glob("configuration/*.yaml")} <= names
     launchers = [path for folder in ("accelerate", "launch") for path in ROOT.glob(f"configuration/{folder}/*")]
-    assert {f"glossa/recipes/{path.parent.name}/{path.name}" for path in launchers} <= names and len(launchers) == 9
-    assert {"glossa/hub/model_card/handler.py", "glossa/hub/model_card/space/app.py"} <= names
+    assert {f"glossa/configuration/{path.parent.name}/{path.name}" for path in launchers} <= names and len(
+        launchers
+    ) == 9
+    assert {"glossa/model_card/handler.py", "glossa/model_card/space/app.py"} <= names
     assert "glossa/hub/card_template.jinja" in names
     assert not any("benchmark" in name or name.startswith("tests") for name in names)
 

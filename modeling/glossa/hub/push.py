@@ -23,13 +23,14 @@ from huggingface_hub.utils import validate_repo_id
 from ..errors import GlossaError, http_errors
 from ..inference.loading import load_model, load_tokenizer
 from ..run_folder import RunFolder
+from ..shipped import shipped
 from .card import build_card
 from .changes import changes, look, operations, refuse_public
 from .facts import Run, naming_damage
 
 logger = logging.getLogger(__name__)
 
-EXTRAS = Path(__file__).with_name("model_card")  # the endpoint handler and the Space
+EXTRAS = shipped("model_card")  # the endpoint handler and the Space
 NO_TOKEN = "No token. Log in with `hf auth login`, or set HF_TOKEN to a token with write permission."
 
 _HTTP_ERRORS = http_errors()

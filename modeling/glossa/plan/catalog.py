@@ -19,9 +19,10 @@ import yaml
 
 from ..data.ranges import RANGES, range_problem
 from ..errors import GlossaError
+from ..shipped import shipped
 
 PACKAGE = Path(__file__).parents[1]
-RECIPES = PACKAGE / "recipes"
+RECIPES = shipped("configuration")
 # Fields of GlossaConfig that other settings, the tokenizer or the data determine.
 DERIVED = {"vocab_size", "decoder_vocab_size", "label_smoothing", "use_cache", "is_encoder_decoder"}
 DERIVED |= {"split_sentences", "length_ratio", "trained_length", "abbreviations", "improbable_score"}
