@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import platform
 import re
 import shutil
@@ -19,6 +18,7 @@ from filelock import FileLock, Timeout
 from safetensors import SafetensorError, safe_open
 
 from .data.intake.paths import masked
+from .data.whole_files import write_whole
 from .errors import GlossaError
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "evaluate", "sacrebleu")
@@ -38,7 +38,6 @@ ADAPTER_WEIGHTS = "lora.safetensors"  # beside the merged weights of a checkpoin
 ADAPTER = "adapter"  # a folder in PEFT's format
 CHECKSUMS = "checksums.json"  # of the other files of a checkpoint
 LOCK = ".lock"
-PARTIAL = ".partial"  # after the name of a file that is being written
 SIDES = ("source", "target")
 NAMES = {dict: "mapping", list: "list"}
 RESTORE = "Restore it from a copy, or give another folder."
@@ -95,7 +94,7 @@ class RunFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         (self.path / METRICS).unlink(missing_ok=True)  # of a run that is being continued; they say that it is finished
         # Others may read the folder, and a recipe is sent to others.
-        _write(self.path / RECIPE, yaml.safe_dump(without_secrets(recipe), allow_unicode=True))
+        write_whole(self.path / RECIPE, yaml.safe_dump(without_secrets(recipe), allow_unicode=True))
         versions = {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES}
         self._write_json(VERSIONS, versions)
         # A path such as data/pairs looks like a name on the Hub, so whether it was one is known only now.
@@ -105,7 +104,7 @@ class RunFolder:
             if split in pairs:
                 lines = (json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in pairs[split])
                 self.held_out_file(split).parent.mkdir(exist_ok=True)
-                _write(self.held_out_file(split), "".join(f"{line}\n" for line in lines))
+                write_whole(self.held_out_file(split), "".join(f"{line}\n" for line in lines))
 
     @property
     def recipe(self) -> dict:
@@ -212,7 +211,7 @@ class RunFolder:
         lines = [list(rows[0]), ["---"] * len(rows[0])]
         lines += [[table_cell(str(value)) for value in row.values()] for row in rows]
         table = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
-        _write(self.path / SAMPLES_TABLE, table)
+        write_whole(self.path / SAMPLES_TABLE, table)
 
     @property
     def samples(self) -> list[dict[str, Any]]:
@@ -228,7 +227,7 @@ class RunFolder:
         return [self.path / name for name in names if (self.path / name).is_file()]
 
     def _write_json(self, name: str, value: Any) -> None:
-        _write(self.path / name, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+        write_whole(self.path / name, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
     def _read_json(self, name: str, missing: Any) -> Any:
         file = self.path / name
@@ -239,13 +238,6 @@ def _are_numbers(entry: dict) -> bool:
     """Whether step and scores of an entry of the log are numbers."""
     scores = [value for name, value in entry.items() if "loss" in name or "bleu" in name or "chrf" in name]
     return all(isinstance(value, int | float) for value in (entry.get("step", 0), *scores))
-
-
-def _write(file: Path, text: str) -> None:
-    """Write a file that is there whole or not at all, whenever the process is killed."""
-    partial = file.with_name(file.name + PARTIAL)
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, file)
 
 
 def read_file(file: Path, parse: Callable[[str], Any], kind: Any) -> Any:
@@ -288,7 +280,7 @@ def find_damage(checkpoint: Path) -> str:
 def write_checksums(checkpoint: Path) -> None:
     """Write the checksum of every file of `checkpoint`, all of which must have been written."""
     sums = {str(file.relative_to(checkpoint)): _checksum(file) for file in sorted(_files(checkpoint))}
-    _write(checkpoint / CHECKSUMS, json.dumps(sums, indent=2) + "\n")
+    write_whole(checkpoint / CHECKSUMS, json.dumps(sums, indent=2) + "\n")
 
 
 def _changed(checkpoint: Path) -> set[str]:

@@ -10,8 +10,9 @@ import torch
 import xxhash
 from sacrebleu.metrics import CHRF
 
+from ..data.whole_files import synchronize, write_whole
 from ..errors import GlossaError
-from .records import check_same, locked, read_record, refuse_existing, stamp_file, synchronize, write_whole
+from .records import check_same, locked, read_record, refuse_existing, stamp_file
 from .translator import Translator
 
 CHUNK = 2000  # rows between two points from which an interrupted job continues

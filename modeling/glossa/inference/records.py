@@ -1,7 +1,6 @@
 """What a long job remembers: stamps of what it reads and writes, by content, and the lock that keeps others out."""
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -97,23 +96,8 @@ def check_same(saved: dict[str, Any], wanted: dict[str, Any], place: str, remedy
         )
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file that is either whole or not there."""
-    new = path.with_name(f"{path.name}.new")
-    with open(new, "w", encoding="utf-8") as file:
-        file.write(text)
-        synchronize(file)
-    new.replace(path)
-
-
-def synchronize(file: Any) -> None:
-    """Have an open file's content on the disk."""
-    file.flush()
-    os.fsync(file.fileno())
-
-
 def read_record(path: Path) -> dict:
-    """What [`write_whole`] wrote as JSON. Raises `GlossaError` if it is something else."""
+    """What a job wrote as JSON. Raises `GlossaError` if it is something else."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:

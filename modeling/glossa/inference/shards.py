@@ -22,6 +22,7 @@ from typing import Any
 import torch
 from tqdm.auto import tqdm
 
+from ..data.whole_files import synchronize, write_whole
 from ..errors import GlossaError
 from .records import (
     check_same,
@@ -31,8 +32,6 @@ from .records import (
     stamp,
     stamp_file,
     stamp_models,
-    synchronize,
-    write_whole,
 )
 
 logger = logging.getLogger(__name__)

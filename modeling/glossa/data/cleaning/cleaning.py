@@ -158,39 +158,26 @@ def _clean_split(
             f"{first['file']}, line {first['line']}: {first['reason']}: {first['excerpt']!r}. Correct the row, or set "
             "strict to false to drop such rows."
         )
-    report.malformed_rows = (report.malformed_rows + examples)[:EXAMPLES]
-    usable = numpy.flatnonzero(outcome == KEPT)
-    if not len(usable):
+    if not (outcome == KEPT).any():
         others = numpy.flatnonzero(numpy.isin(outcome, [OUTCOMES.index(ASIDE[kind]) for kind in UNITS]))[:1]
         where = f"{split} split{f' of {source.name}' * (title != split)}"
         _refuse_nothing(where, counts["read"], outcome, examples or examples_of(rows, others))
     dropped = {
         name: numpy.flatnonzero(outcome == OUTCOMES.index(name)) for name in _reasons(arguments, rules, outcome)
     }
-    kept = usable
-    for kind, reason in (("key", "duplicates"), ("near", "near_duplicates")):
-        if seen is not None and kind in checked.column_names:
-            new = kept[seen.first(kind, checked.data.column(kind).to_numpy()[kept])]
-            dropped[reason], kept = numpy.setdiff1d(kept, new, assume_unique=True), new
-    if arguments.filter_alignment and split == "train":
-        aligned = _aligned(checked.select_columns(["source", "target"]).select(kept), title)
-        dropped["filter_alignment"], kept = kept[~aligned], kept[aligned]
+    aligned = arguments.filter_alignment and split == "train"
+    kept = _among_themselves(checked, numpy.flatnonzero(outcome == KEPT), dropped, seen, title if aligned else "")
     counts |= {reason: len(found) for reason, found in dropped.items()} | {"kept": len(kept)}
     if rules["repair_text"]:
         dropped["repaired"] = kept[checked.data.column("repaired").to_numpy(zero_copy_only=False)[kept]]
         counts["repaired"] = len(dropped["repaired"])
     report.add_counts(split, source.name, counts)
+    report.malformed_rows = (report.malformed_rows + examples)[:EXAMPLES]
     for reason, found in dropped.items():
         if len(found) and reason not in ("malformed", *ASIDE.values()):
             own = examples_of(rows, found[:EXAMPLES], reason, source.name)
             report.examples[reason] = report.examples.get(reason, []) + own
-    logger.info("%s: %s", title, ", ".join(f"{count:,} {reason}" for reason, count in counts.items()))
-    if examples:
-        logger.warning("%s: %d malformed rows dropped, the first: %s", title, counts["malformed"], examples[0])
-    if not len(kept):
-        filtered = len(dropped.get("filter_alignment", ())) > 0
-        why = "no pair is left after filter_alignment" if filtered else "every pair is also in an earlier source"
-        logger.warning("%s: %s.", title, why)
+    _log(title, counts, examples)
     pairs = checked.select_columns(["source", "target"]).select(kept)
     if split != "train":
         files = [name or source.name for name in files_of(rows, kept)]
@@ -201,6 +188,30 @@ def _clean_split(
         clear = plausibility.check_sides(pairs.select(sample), places_of(rows, kept[sample]), arguments)
         report.languages |= {split: clear} if clear else {}
     return pairs
+
+
+def _among_themselves(
+    checked: Dataset, kept: numpy.ndarray, dropped: dict[str, numpy.ndarray], seen: _Seen | None, alignment_title: str
+) -> numpy.ndarray:
+    """Those of the `kept` rows that repeat no pair of `seen` and, with a title, are aligned; adds to `dropped`."""
+    for kind, reason in (("key", "duplicates"), ("near", "near_duplicates")):
+        if seen is not None and kind in checked.column_names:
+            new = kept[seen.first(kind, checked.data.column(kind).to_numpy()[kept])]
+            dropped[reason], kept = numpy.setdiff1d(kept, new, assume_unique=True), new
+    if alignment_title:
+        aligned = _aligned(checked.select_columns(["source", "target"]).select(kept), alignment_title)
+        dropped["filter_alignment"], kept = kept[~aligned], kept[aligned]
+    return kept
+
+
+def _log(title: str, counts: dict[str, int], examples: list[dict]) -> None:
+    logger.info("%s: %s", title, ", ".join(f"{count:,} {reason}" for reason, count in counts.items()))
+    if examples:
+        logger.warning("%s: %d malformed rows dropped, the first: %s", title, counts["malformed"], examples[0])
+    if not counts["kept"]:
+        filtered = counts.get("filter_alignment", 0) > 0
+        why = "no pair is left after filter_alignment" if filtered else "every pair is also in an earlier source"
+        logger.warning("%s: %s.", title, why)
 
 
 def _refuse_nothing(where: str, read: int, outcome: numpy.ndarray, examples: list[dict]) -> None:

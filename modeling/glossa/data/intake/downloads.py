@@ -20,6 +20,7 @@ from huggingface_hub.utils import hf_raise_for_status, http_backoff, http_stream
 
 from ...errors import GlossaError, http_errors
 from ..arguments import DataArguments
+from ..whole_files import write_whole
 from .paths import MASK, OPUS, is_remote, masked
 
 logger = logging.getLogger(__name__)
@@ -110,9 +111,7 @@ class Record:
         return found if isinstance(found, dict) else {}
 
     def write(self, **facts: Any) -> None:
-        temporary = self.file.with_name(f"{self.file.name}.new")
-        temporary.write_text(json.dumps(self.read() | facts), encoding="utf-8")
-        os.replace(temporary, self.file)
+        write_whole(self.file, json.dumps(self.read() | facts))
 
     def confirms(self, path: Path) -> bool:
         """Whether `path` is what was downloaded. A copy of an older version, which has no record, gets one."""

@@ -1,0 +1,20 @@
+"""Files that are there whole or not at all, whenever the process is killed."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file of text: until it is on the disk, `path` stays as it was."""
+    new = path.with_name(f"{path.name}.new")
+    with open(new, "w", encoding="utf-8") as file:
+        file.write(text)
+        synchronize(file)
+    new.replace(path)
+
+
+def synchronize(file: Any) -> None:
+    """Have an open file's content on the disk."""
+    file.flush()
+    os.fsync(file.fileno())
