@@ -223,7 +223,7 @@ class Handler(BaseHTTPRequestHandler):
         if revision in repository.branches:
             raise Refusal(409, "", f"Reference already exists: {revision}")
         start = json.loads(self.body or b"{}").get("startingPoint", BRANCH)
-        repository.branches[revision] = repository.branches[start]
+        repository.branches[revision] = repository.branches.get(start, start)
         self.answer({})
 
     def preupload(self, kind: str, name: str, revision: str) -> None:
@@ -265,6 +265,9 @@ class Handler(BaseHTTPRequestHandler):
     def commit(self, kind: str, name: str, revision: str) -> None:
         repository = self.repository(kind, name, write=True)
         lines = [json.loads(line) for line in self.body.splitlines()]
+        expected = lines[0]["value"].get("parentCommit")
+        if expected and expected != repository.branches.get(revision, revision):
+            raise Refusal(412, "", "A commit has happened since. Please refresh and try again.")
         files = dict(repository.files(revision) or {})
         for line in lines[1:]:
             value = line["value"]

@@ -16,6 +16,7 @@ PARTS = {
     "batching": 1_000,
     "exchanges": 1_000,
     "downloads": 1_000,
+    "pushes": 1_000,
     "folders": 10_000,
 }  # and how many times
 

@@ -21,13 +21,11 @@ from pathlib import Path
 
 import datasets
 import huggingface_hub
-from huggingface_hub.utils import get_session
 
 from glossa.data import downloads
 
-from .forked import count_lines, ends, kill_at
+from .forked import client, count_lines, ends, kill_at
 
-CLIENT = get_session()
 FILES = ("data/downloads.py",)
 SIZE = 60_000  # bytes of a file, at most
 SETUPS = {
@@ -102,18 +100,13 @@ def _new_version(order: random.Random) -> bytes:
 
 def _download(home: Path, url: str) -> tuple[Path, str]:
     """The work of a forked process; returns the file and all warnings."""
-    huggingface_hub.set_client_factory(_client)
+    huggingface_hub.set_client_factory(client)
     datasets.config.HF_CACHE_HOME = home
     downloads.CHUNK = 8192
     time.sleep = lambda seconds: None
     warnings: list[str] = []
     downloads.logger.warning = lambda text, *values: warnings.append(text % values)
     return downloads.download(url), "\n".join(warnings)
-
-
-def _client():
-    """A client as that of huggingface_hub, but it does not read the certificates of HTTPS, which takes long."""
-    return type(CLIENT)(follow_redirects=True, verify=False)
 
 
 def _serve(site: Path, setup: dict, versions: list[bytes], cuts: float = 0.0) -> None:

@@ -9,12 +9,20 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+from huggingface_hub.utils import get_session
+
 from glossa.errors import GlossaError
 
+CLIENT = get_session()
 PATIENCE = 300  # seconds for a process, also on a busy machine
 REFUSED, FAULT = 1, 2  # exit statuses: an error of ours, any other one
 
 Work = Callable[[], object]
+
+
+def client():
+    """A client as that of huggingface_hub, but it does not read the certificates of HTTPS, which takes long."""
+    return type(CLIENT)(follow_redirects=True, verify=False)
 
 
 def ends(work: Work) -> bool:

@@ -28,12 +28,14 @@ class There:
     Attributes:
         exists: Whether there is one.
         private: Whether it is private.
+        commit: The last commit, of the branch that is pushed to or will be made.
         files: The hashes of each file: of git, and SHA-256 if it is in LFS.
         own: The files that are as Glossa wrote them.
     """
 
     exists: bool = False
     private: bool = False
+    commit: str | None = None
     files: dict[str, tuple[str, ...]] = field(default_factory=dict)
     own: frozenset[str] = frozenset()
 
@@ -61,25 +63,23 @@ class Changes:
 def look(api: HfApi, repo_id: str, repo_type: str = "model", revision: str | None = None) -> There:
     """The repository as it is. Raises what the client raises if the Hub does not answer."""
     try:
+        info = api.repo_info(repo_id, repo_type=repo_type, revision=revision)
+    except RevisionNotFoundError:  # a branch that the push will create from the main one
         info = api.repo_info(repo_id, repo_type=repo_type)
     except RepositoryNotFoundError:
         return There()
-    try:
-        entries = list(api.list_repo_tree(repo_id, recursive=True, revision=revision, repo_type=repo_type))
-    except RevisionNotFoundError:  # a branch that the push will create from the main one
-        revision = None
-        entries = list(api.list_repo_tree(repo_id, recursive=True, repo_type=repo_type))
+    entries = api.list_repo_tree(repo_id, recursive=True, revision=info.sha, repo_type=repo_type)
     found = [entry for entry in entries if isinstance(entry, RepoFile)]
     files = {entry.path: (entry.blob_id, *([entry.lfs.sha256] if entry.lfs else [])) for entry in found}
     known: dict[str, list[str]] = {}
     if RECORD in files:
         with tempfile.TemporaryDirectory() as folder:
-            record = api.hf_hub_download(repo_id, RECORD, repo_type=repo_type, revision=revision, cache_dir=folder)
+            record = api.hf_hub_download(repo_id, RECORD, repo_type=repo_type, revision=info.sha, cache_dir=folder)
             known = _read_record(Path(record))
     own = {name for name, hashes in files.items() if set(hashes) & set(known.get(name, ()))}
     if not known and CODE in files:
         own = {name for name in files if "/" not in name and name != CARD and not name.endswith((".bin", ".md"))}
-    return There(True, bool(info.private), files, frozenset(own))
+    return There(True, bool(info.private), info.sha, files, frozenset(own))
 
 
 def _read_record(file: Path) -> dict[str, list[str]]:

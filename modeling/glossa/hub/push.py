@@ -151,16 +151,18 @@ def push(
     with hub_errors(repo_id, api.endpoint):
         api.whoami()
         there = look(api, repo_id, repo_type, revision)
+        if not there.exists:
+            sdk = "gradio" if repo_type == "space" else None
+            api.create_repo(repo_id, repo_type=repo_type, private=private or None, exist_ok=True, space_sdk=sdk)
+            there = look(api, repo_id, repo_type, revision)
         if private:
             refuse_public(repo_id, there)
         planned = changes(folder, there, replace, replace_card)
         commit = operations(folder, there, planned)
         if planned.kept:
             logger.warning("%s", planned.text())
-        sdk = "gradio" if repo_type == "space" else None
-        api.create_repo(repo_id, repo_type=repo_type, private=private or None, exist_ok=True, space_sdk=sdk)
         if revision and not create_pr:
-            api.create_branch(repo_id, branch=revision, repo_type=repo_type, exist_ok=True)
+            api.create_branch(repo_id, branch=revision, revision=there.commit, repo_type=repo_type, exist_ok=True)
         return api.create_commit(
             repo_id,
             commit,
@@ -168,6 +170,7 @@ def push(
             repo_type=repo_type,
             revision=revision,
             create_pr=create_pr,
+            parent_commit=there.commit,  # what others write meanwhile has not been looked at
         )
 
 
@@ -268,6 +271,8 @@ def _explain(error: HfHubHTTPError, repo_id: str) -> str:
         return f"{repo_id} is not on the Hub, or is a private repository of another user."
     if status == 401:
         return "The Hub does not know this token. Log in again with `hf auth login`, or set HF_TOKEN to a valid token."
+    if status == 412:
+        return f"{repo_id} has changed while the push looked at it."
     if status == 403:
         return (
             f"This token may not write to {repo_id}. Give a repository of your own, or a token with write permission "
