@@ -10,9 +10,8 @@ quickstart: $(VENV)/.package
 	rm -rf runs/quickstart
 	$(RUN)/glossa train quickstart
 
-# The tests of the Space use Debian's Chromium. Where it cannot be installed they are skipped and say so.
+# Without Chromium, the tests of pages are skipped and say so.
 test: $(VENV)/.installed lint
-	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium) >/dev/null 2>&1 || true
 	$(RUN)/pytest -n 2 --dist worksteal -m "slow or not slow"
 
 fast: $(VENV)/.installed
@@ -23,6 +22,8 @@ lint: $(VENV)/.installed
 	$(RUN)/ruff format --check .
 	$(RUN)/mypy
 	$(RUN)/codespell
+	$(RUN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(RUN)/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
 
 # The documentation site in site/, with settings and API reference; any warning is an error.
 docs: $(VENV)/.docs

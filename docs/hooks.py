@@ -87,12 +87,13 @@ def _cell(text: str) -> str:
 
 
 def api_pages() -> dict[str, str]:
-    """One page of the API reference for the model, one for each room, and one for the modules beside them."""
+    """One page of the API reference for the model, one for each room, and one for the modules next to them."""
     top = sorted(path.stem for path in PACKAGE.glob("*.py") if path.stem != "__init__")
     pages = {"model": [name for name in top if name.endswith("_glossa")]}
     for room in sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py")):
-        modules = sorted(path.stem for path in (PACKAGE / room).glob("*.py") if path.stem != "__init__")
-        pages[room] = [f"{room}.{module}" for module in modules]
+        files = [path for path in (PACKAGE / room).rglob("*.py") if path.stem != "__init__"]
+        modules = [path.relative_to(PACKAGE).with_suffix("").parts for path in files if "embedded" not in path.parts]
+        pages[room] = sorted(map(".".join, modules), key=lambda name: (name.count("."), name))
     pages["shared"] = [name for name in top if not name.endswith("_glossa")]
     return {
         f"api/{page}.md": f"# {page.capitalize()}\n\n" + "\n".join(f"::: glossa.{module}\n" for module in modules)
