@@ -10,6 +10,7 @@ import pytest
 
 from glossa.cli import COMMANDS, run
 from glossa.cli.train import COMMON, launch, local_devices
+from glossa.data.mixture import FILTERS
 from glossa.plan import catalog
 
 WITHOUT_LIBRARIES = """
@@ -142,7 +143,6 @@ def test_help_of_data_has_the_settings_of_the_data():
     _, every, _ = answer("data", "--help", "all")
     own = {name for name, setting in catalog.settings().items() if setting.group == "data"}
     shown = {line.split()[0][2:] for line in few.split("\n") if line.startswith("  --")}
-    filters = {"filter_html", "filter_language", "max_characters", "near_duplicates", "exclude", "repair_text"}
-    assert filters | {"data_path", "test_path", "trust_data", "keep_overlap"} <= shown < own
+    assert set(FILTERS) | {"data_path", "test_path", "trust_data", "keep_overlap"} <= shown < own
     assert {line.split()[0][2:] for line in every.split("\n") if line.startswith("  --")} == own
     assert "--d_model" not in few + every and "--html FILE" in few

@@ -69,15 +69,16 @@ def site(monkeypatch, tmp_path):
                 self.send_header("Content-Range", f"bytes */{len(body)}")
                 self.send_header("Content-Length", "0")
                 return self.end_headers()
+            first = 0 if self.server.other_range else start
             self.send_response(206 if start else 200)
-            self.send_header("Content-Length", str(len(body) - start))
-            for name, value in tag.items():
+            self.send_header("Content-Length", str(len(body) - first))
+            for name, value in () if start and self.server.silent else tag.items():
                 self.send_header(name, value)
             if start:
-                self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
+                self.send_header("Content-Range", f"bytes {first}-{len(body) - 1}/{len(body)}")
             self.end_headers()
             if gets:
-                self.wfile.write(body[start : self.server.cut])
+                self.wfile.write(body[first : self.server.cut])
 
         do_HEAD = do_GET
 
@@ -87,6 +88,7 @@ def site(monkeypatch, tmp_path):
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.files, server.asked, server.cut = {}, [], None
     server.tag, server.conditional = etag, True
+    server.silent, server.other_range = False, False
     server.url = f"http://127.0.0.1:{server.server_port}"
     threading.Thread(target=server.serve_forever, daemon=True).start()
     monkeypatch.setattr(datasets.config, "HF_CACHE_HOME", tmp_path / "home")
@@ -147,6 +149,18 @@ def test_a_download_that_was_cut_is_continued(site, cut, tag, continued):
     path = download(cut(tag))
     assert path.read_bytes() == TEXT and site.asked == [("/pairs.tsv", continued)]
     assert not list(path.parent.glob("*.part"))
+
+
+def test_a_server_that_names_no_version_of_a_part_is_asked_for_that_of_the_start(site, cut):
+    url, site.silent = cut(), True
+    site.files["/pairs.tsv"] = new = TEXT.replace(b"source", b"origin")
+    assert download(url).read_bytes() == new
+
+
+def test_a_part_that_begins_elsewhere_is_not_appended(site, cut):
+    url, site.other_range = cut(), True
+    assert download(url).read_bytes() == TEXT
+    assert site.asked == [("/pairs.tsv", 5000), ("/pairs.tsv", 0)]
 
 
 @pytest.mark.parametrize("conditional", [True, False])
