@@ -64,7 +64,18 @@ def test_help_of_train_has_the_common_settings_or_all():
     _, every, _ = answer("train", "--help", "all")
     assert len(COMMON) == 20
     assert [few.count(f"--{name} ") for name in COMMON] == [1] * len(COMMON)
-    assert all(f"  --{name} " in every for name in catalog.settings())
+    _, further, _ = answer("train", "--help", "trainer")
+    known = catalog.settings()
+    inherited = {name for name in known if known[name].inherited}
+    assert {"max_steps", "adam_beta1"} <= inherited and inherited.isdisjoint({"seed", "d_model", "hours"})
+    for name in known:
+        refused = name in catalog.REFUSED
+        assert (f"  --{name} " in every) == (name not in inherited and not refused), name
+        assert (f"  --{name} " in further) == (name in inherited and not refused), name
+    lines = [line for line in every.splitlines() if line.startswith("  --")]
+    assert len(every.splitlines()) < len(lines) + 25 and 100 < len(lines) < 145  # a line each
+    _, one, _ = answer("train", "--help", "dropout")
+    assert "embeddings and of each sublayer's output" in " ".join(one.split()) and one.count("  --") == 1
     assert all(recipe in few for recipe in catalog.recipes())
 
 

@@ -1,7 +1,8 @@
 """Train a translator: `glossa train RECIPE [--setting value ...]`.
 
 RECIPE is the name of a recipe in the package or a YAML file; settings on the command line override it. All GPUs of
-this machine are used, as with `accelerate launch`. `--help` shows the most common settings, `--help all` shows all.
+this machine are used, as with `accelerate launch`. `--help` shows the most common settings, `--help all` those of
+Glossa in a line each, `--help NAME` one in full, and `--help trainer` what transformers' Trainer adds.
 `--explain` prints what the run would be, each value with where it comes from, and stops; `--explain yaml` prints it as
 a recipe.
 """
@@ -36,7 +37,14 @@ PR_SET_PDEATHSIG = 1  # prctl(2)
 
 def main(argv: list[str]) -> None:
     if not argv or {"-h", "--help", "help"} & set(argv):
-        print_help(catalog.settings() if "all" in argv else COMMON)
+        settings = catalog.settings()
+        every = [name for name in settings if name not in catalog.REFUSED]
+        if "all" in argv:
+            print_help([name for name in every if not settings[name].inherited], brief=True)
+        elif "trainer" in argv:
+            print_help([name for name in every if settings[name].inherited])
+        else:
+            print_help([word for word in argv if word in settings] or COMMON)
         sys.exit(0)
     argv, form = take_explain(argv)
     try:
@@ -134,8 +142,8 @@ def launch(argv: list[str], processes: int) -> None:
         sys.exit(1)
 
 
-def print_help(names: Iterable[str], purpose: str | None = __doc__) -> None:
-    """Print the purpose of a command, and the settings with these names by group."""
+def print_help(names: Iterable[str], purpose: str | None = __doc__, brief: bool = False) -> None:
+    """Print the purpose of a command, and the settings with these names by group; `brief` in a line for each."""
     print(purpose)
     print(f"Recipes: {', '.join(catalog.recipes())}")
     settings = catalog.settings()
@@ -146,6 +154,10 @@ def print_help(names: Iterable[str], purpose: str | None = __doc__) -> None:
         print(f"\n{group}:")
         for setting in members:
             default = "" if setting.default in (None, [], "") else f" (default: {setting.default})"
-            meaning = " ".join(setting.meaning.split()) + default
-            indent = " " * 28
-            print(textwrap.fill(f"  --{setting.name:23} {meaning}", 100, subsequent_indent=indent))
+            meaning = " ".join(setting.meaning.split())
+            if brief:
+                meaning = textwrap.shorten(meaning, 72, placeholder=" ...")
+                print(f"  --{setting.name:32} {meaning}{default}")
+            else:
+                line = f"  --{setting.name:23} {meaning}{default}"
+                print(textwrap.fill(line, 100, subsequent_indent=" " * 28))

@@ -9,7 +9,7 @@ import difflib
 import importlib.util
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -43,6 +43,8 @@ BASES = {
 RENAMED = {"source_framing": "source_special_tokens", "key_value_heads": "num_key_value_heads"}
 # Settings of earlier versions that are gone, as docs/decisions.md says, with the value that turned them off.
 REMOVED = {"r_drop_alpha": 0.0}
+# What the Trainer has and Glossa refuses, as its messages say.
+REFUSED = ("per_device_train_batch_size", "generation_num_beams")
 NULL = "null"  # None on the command line
 EMPTY = ("", NULL, "~")  # how YAML writes None
 FORMS = {
@@ -54,13 +56,17 @@ FORMS = {
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting. `type` is the source text of its annotation; `default` is None if it is computed."""
+    """One setting. `type` is the source text of its annotation; `default` is None if it is computed.
+
+    `inherited` settings are those of transformers' `Seq2SeqTrainingArguments` as they are.
+    """
 
     name: str
     group: str
     type: str
     default: Any
     meaning: str
+    inherited: bool = False
 
     @property
     def optional(self) -> bool:
@@ -101,7 +107,8 @@ def _fields(path: Path, class_name: str, group: str) -> Iterator[tuple[str, Sett
     (node,) = (item for item in tree.body if isinstance(item, ast.ClassDef) and item.name == class_name)
     for base in node.bases:
         if isinstance(base, ast.Name) and base.id in BASES:
-            yield from _fields(_transformers() / BASES[base.id], base.id, group)
+            for setting, found in _fields(_transformers() / BASES[base.id], base.id, group):
+                yield setting, replace(found, inherited=True)
     meanings = documented(ast.get_docstring(node) or "")
     for item in node.body:
         # transformers keeps class constants as annotated fields with an underscore.
