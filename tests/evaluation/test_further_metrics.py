@@ -7,8 +7,8 @@ import pytest
 from glossa.cli import score as score_command
 from glossa.errors import GlossaError
 from glossa.evaluation.further_metrics import check_packages, choose_scores
-from glossa.evaluation.metrics import TranslationMetric
 from glossa.evaluation.scoring import distinct
+from glossa.evaluation.translation_metric import TranslationMetric
 
 TRANSLATIONS = ["the cat sat on the mat", "There is a dog here", "hello world"]
 REFERENCES = [

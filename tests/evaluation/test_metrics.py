@@ -6,7 +6,8 @@ import pytest
 import sacrebleu
 
 from glossa.errors import GlossaError
-from glossa.evaluation.metrics import TranslationMetric, bleu_tokenizer, paired_bootstrap, score
+from glossa.evaluation.metrics import bleu_tokenizer, paired_bootstrap, score
+from glossa.evaluation.translation_metric import TranslationMetric
 
 HYPOTHESES = ["the cat sat on the mat", "there is a dog here", "hello world"]
 REFERENCES = [

@@ -26,7 +26,8 @@ def test_recipe_values_are_parsed_as_written(tmp_path):
     recipe = write(
         tmp_path,
         "learning_rate: 1e-4\neval_strategy: no\nsave_strategy: no\nload_best_model_at_end: no\n"
-        "head_dim: null\nkey_value_heads: null\ndata_path: [a.en, b.fr]\nlr_scheduler_kwargs: {num_cycles: 0.25}\n",
+        "head_dim: null\nnum_key_value_heads: null\ndata_path: [a.en, b.fr]\n"
+        "lr_scheduler_kwargs: {num_cycles: 0.25}\n",
     )
     settings = parse_settings([recipe])
     assert settings.training.learning_rate == 0.0001  # plain YAML reads 1e-4 as a string
@@ -135,20 +136,6 @@ def test_errors_name_the_problem_and_the_remedy(arguments, words):
     with pytest.raises(GlossaError) as error:
         parse_settings(arguments)
     assert all(word in str(error.value) for word in words), str(error.value)
-
-
-def test_old_setting_names_are_read_and_new_names_written(tmp_path):
-    recipe = write(tmp_path, "source_framing: start_end\n")
-    for argv in ([recipe], ["--source_framing", "start_end"], ["--source-framing=start_end"]):
-        settings = parse_settings(argv)
-        assert settings.tokenizer.source_special_tokens == "start_end"
-        saved = settings.recipe()
-        assert saved["source_special_tokens"] == "start_end" and "source_framing" not in saved
-    assert parse_settings([recipe, "--source_special_tokens", "none"]).tokenizer.source_special_tokens == "none"
-    for argv in ([write(tmp_path, "key_value_heads: 1\n")], ["--key_value_heads", "1"]):
-        settings = parse_settings(argv)
-        assert settings.model.num_key_value_heads == 1
-        assert "key_value_heads" not in settings.recipe()
 
 
 def test_unknown_recipe_key_is_refused(tmp_path):

@@ -103,13 +103,6 @@ def test_null_on_the_command_line_is_none_where_a_setting_can_be(tmp_path):
         catalog.check(["--vocab_size", "null"])
 
 
-def test_old_setting_names_are_accepted():
-    assert catalog.current_flag("--source_framing") == "--source_special_tokens"
-    assert catalog.current_flag("--source-framing=end") == "--source_special_tokens=end"
-    assert catalog.current_flag("source_framing") == "source_framing"
-    assert catalog.current_flag("--vocab_size") == "--vocab_size"
-
-
 def test_errors_say_where_the_value_comes_from(tmp_path):
     recipe = tmp_path / "mine.yaml"
     recipe.write_text("vocab_size: 0\nd_model: 64\n")

@@ -1,7 +1,10 @@
 """Energy of a training run, from simulated counters."""
 
+import sys
+
 import pytest
 
+from glossa.training import energy
 from glossa.training.energy import EnergyMeter, _Gpu
 
 
@@ -49,9 +52,13 @@ class Driver:
 
     millijoules = 5_000_000
 
-    def nvmlDeviceGetTotalEnergyConsumption(self, handle, value):
-        value._obj.value = self.millijoules
-        return 0 if self.millijoules >= 0 else 3
+    class NVMLError(Exception):
+        pass
+
+    def nvmlDeviceGetTotalEnergyConsumption(self, handle):
+        if self.millijoules < 0:
+            raise self.NVMLError("GPU is lost")
+        return self.millijoules
 
 
 def test_gpu_energy_is_counted_and_a_lost_gpu_ends_the_measurement(meter, tmp_path):
@@ -65,3 +72,20 @@ def test_gpu_energy_is_counted_and_a_lost_gpu_ends_the_measurement(meter, tmp_pa
     driver.millijoules = -1
     meter.on_log(None, None, None)
     assert meter.metrics() == {}
+
+
+def test_a_machine_without_the_driver_of_a_gpu_has_no_counter(monkeypatch):
+    class Missing(Driver):
+        def nvmlInit(self):
+            raise self.NVMLError("Driver Not Loaded")
+
+    monkeypatch.setitem(sys.modules, "pynvml", Missing())
+    assert energy._gpus() == []
+    monkeypatch.setitem(sys.modules, "pynvml", None)  # the extra is not installed
+    assert energy._gpus() == []
+    working = Driver()
+    working.nvmlInit = lambda: None
+    working.nvmlDeviceGetCount = lambda: 2
+    working.nvmlDeviceGetHandleByIndex = lambda index: index
+    monkeypatch.setitem(sys.modules, "pynvml", working)
+    assert [counter.joules() for counter in energy._gpus()] == [5000, 5000]

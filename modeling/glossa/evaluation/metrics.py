@@ -1,10 +1,8 @@
-"""BLEU, chrF++ and TER by sacreBLEU, as a metric of the `evaluate` library."""
+"""BLEU, chrF++ and TER by sacreBLEU, with signatures and intervals."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-import datasets
-import evaluate
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.metrics.base import Metric
 from sacrebleu.significance import PairedTest
@@ -42,37 +40,6 @@ def bleu_tokenizer(language: str, choice: str = "auto") -> str:
 def bleu_metric(tokenize: str) -> BLEU:
     """sacreBLEU's BLEU with one of its tokenizers. With "none" it does not warn of text that is already tokenized."""
     return BLEU(tokenize=tokenize, force=tokenize == "none")
-
-
-class TranslationMetric(evaluate.Metric):
-    """BLEU (cased), chrF++ and TER; works without network.
-
-    `compute(predictions=[...], references=[[...], ...])` takes one prediction and one or more references per source,
-    and as `tokenize` the name of BLEU's tokenizer (default: 13a; see [`bleu_tokenizer`]). It returns a dict with
-    `single` (scores against the first reference) and `multi` (against all references). Each has `bleu`, `chrf` and
-    `ter`, with `score` (0 to 100; TER is an error rate and may exceed 100) and sacreBLEU's `signature`; with
-    `n_bootstrap` resamples also `low` and `high`, the bounds of the 95% confidence interval.
-    """
-
-    def _info(self) -> evaluate.MetricInfo:
-        return evaluate.MetricInfo(
-            description="BLEU, chrF++ and TER by sacreBLEU, against the first and against all references.",
-            citation="Post, 2018. A Call for Clarity in Reporting BLEU Scores. WMT.",
-            features=datasets.Features(
-                {
-                    "predictions": datasets.Value("string"),
-                    "references": datasets.List(datasets.Value("string")),
-                }
-            ),
-        )
-
-    def _compute(
-        self, predictions: list[str], references: list[list[str]], n_bootstrap: int = 0, tokenize: str = "13a"
-    ) -> dict:
-        return {
-            "single": score(predictions, [refs[:1] for refs in references], n_bootstrap, tokenize),
-            "multi": score(predictions, references, n_bootstrap, tokenize),
-        }
 
 
 def score(

@@ -13,7 +13,6 @@ from ..errors import GlossaError
 from ..inference.plausibility import rates
 from ..inference.translator import Translator
 from .further_metrics import FURTHER
-from .metrics import TranslationMetric
 
 logger = logging.getLogger(__name__)
 
@@ -80,6 +79,8 @@ def _normalizer(translator: Translator) -> Callable[[str], str] | None:
 
 
 def _score(translations: list[str], references: list[list[str]], tokenize: str, n_bootstrap: int) -> dict:
+    from .translation_metric import TranslationMetric
+
     return TranslationMetric().compute(
         predictions=translations, references=references, n_bootstrap=n_bootstrap, tokenize=tokenize
     )

@@ -372,7 +372,7 @@ def parse_settings(argv: list[str], description: str = "") -> Settings:
     parser = HfArgumentParser(GROUPS, description=description, allow_abbrev=False)  # type: ignore[arg-type]
     parser.usage = "%(prog)s [RECIPE] [--setting value ...]"
     parser.error = _refuse  # type: ignore[method-assign]
-    argv = [catalog.current_flag(argument) for argument in argv]
+    argv = list(argv)
     recipe = argv.pop(0) if argv and not argv[0].startswith("-") else None
     values = {} if recipe is None else catalog.read_recipe(recipe)
     argv, nulls = catalog.take_nulls(catalog.complete(argv))

@@ -39,8 +39,6 @@ BASES = {
     "Seq2SeqTrainingArguments": "training_args_seq2seq.py",
     "TrainingArguments": "training_args.py",
 }
-# Names that recipes of earlier versions use.
-RENAMED = {"source_framing": "source_special_tokens", "key_value_heads": "num_key_value_heads"}
 # Settings of earlier versions that are gone, as docs/decisions.md says, with the value that turned them off.
 REMOVED = {"r_drop_alpha": 0.0}
 # What the Trainer has and Glossa refuses, as its messages say.
@@ -182,9 +180,7 @@ def read_recipe(name: str) -> dict[str, str | list | dict]:
         raise GlossaError(f"{path}: not a YAML file: {error}") from error
     if not isinstance(recipe, dict):
         raise GlossaError(f"{path}: a recipe must consist of lines `setting: value`.")
-    recipe = {
-        RENAMED.get(setting, setting): value for setting, value in recipe.items() if not _is_gone(setting, value)
-    }
+    recipe = {setting: value for setting, value in recipe.items() if not _is_gone(setting, value)}
     for setting, value in recipe.items():
         if setting not in settings():
             raise GlossaError(f"{path}: {unknown(setting)}")
@@ -214,7 +210,7 @@ def check(argv: list[str]) -> dict[str, Any]:
         argv = argv[1:]
     words: dict[str, list[str]] = {}
     name = None
-    for word in map(current_flag, complete(argv)):
+    for word in complete(argv):
         if word.startswith("--"):
             name, *value = word[2:].split("=", 1)
             name = name.replace("-", "_")
@@ -285,16 +281,9 @@ def origin(message: str, argv: list[str]) -> str:
     name = message.split(" ")[0]
     if name not in settings():
         return ""
-    if any(current_flag(word).split("=")[0].replace("-", "_") == f"__{name}" for word in argv):
+    if any(word.split("=")[0].replace("-", "_") == f"__{name}" for word in argv):
         return "Command line: "
     return f"{argv[0]}: " if not argv[0].startswith("-") and name in read_recipe(argv[0]) else ""
-
-
-def current_flag(argument: str) -> str:
-    """The command-line argument, with the current name if the setting was renamed."""
-    name, *value = argument.split("=", 1)
-    current = RENAMED.get(name.removeprefix("--").replace("-", "_")) if name.startswith("--") else None
-    return "=".join([f"--{current}", *value]) if current else argument
 
 
 def unknown(name: str) -> str:

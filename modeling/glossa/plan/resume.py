@@ -132,12 +132,11 @@ def check_checkpoint(checkpoint: Path, settings: Settings) -> None:
 
 
 def check_settings(run: RunFolder, settings: Settings) -> dict[str, Any]:
-    """The settings of `run`, under today's names.
+    """The settings of `run`.
 
     Raises `GlossaError`, with each difference, where the run had other settings that must stay.
     """
     saved, current = run.recipe, settings.recipe()
-    saved = {catalog.RENAMED.get(name, name): value for name, value in saved.items()}
     if not saved:
         logger.warning("%s has no recipe to compare the settings with.", run.path)
         return saved

@@ -1,7 +1,7 @@
 """The energy used by training, measured by the machine's own counters if it has any."""
 
-import ctypes
 from pathlib import Path
+from typing import Any
 
 from transformers import TrainerCallback
 from transformers.trainer_callback import ExportableState
@@ -64,15 +64,14 @@ class _Gpu:
 
     range = 0.0
 
-    def __init__(self, library: ctypes.CDLL, handle: ctypes.c_void_p):
+    def __init__(self, library: Any, handle: Any):
         self.library, self.handle = library, handle
 
     def joules(self) -> float:
-        value = ctypes.c_ulonglong()
-        status = self.library.nvmlDeviceGetTotalEnergyConsumption(self.handle, ctypes.byref(value))
-        if status:
-            raise OSError(f"NVML gives no energy (status {status})")
-        return value.value / 1e3
+        try:
+            return self.library.nvmlDeviceGetTotalEnergyConsumption(self.handle) / 1e3
+        except self.library.NVMLError as error:
+            raise OSError(f"NVML gives no energy: {error}") from error
 
 
 def _cpus(powercap: Path) -> list[_Cpu]:
@@ -86,15 +85,14 @@ def _cpus(powercap: Path) -> list[_Cpu]:
 
 def _gpus() -> list[_Gpu]:
     try:
-        library = ctypes.CDLL("libnvidia-ml.so.1")
-        count = ctypes.c_uint()
-        if library.nvmlInit_v2() or library.nvmlDeviceGetCount_v2(ctypes.byref(count)):
-            return []
-        found = []
-        for index in range(count.value):
-            handle = ctypes.c_void_p()
-            if library.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(handle)) == 0:
-                found.append(_Gpu(library, handle))
+        import pynvml
+    except ImportError:  # the extra gpu
+        return []
+    try:
+        pynvml.nvmlInit()
+        found = [
+            _Gpu(pynvml, pynvml.nvmlDeviceGetHandleByIndex(index)) for index in range(pynvml.nvmlDeviceGetCount())
+        ]
         return [counter for counter in found if counter.joules() >= 0]
-    except (OSError, AttributeError):
+    except (OSError, pynvml.NVMLError):
         return []
