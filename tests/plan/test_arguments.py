@@ -49,6 +49,10 @@ def test_null_on_the_command_line(tmp_path):
         parse_settings(["--vocab_size", "null"])
 
 
+def test_null_reports_nowhere(tmp_path):
+    assert parse_settings([write(tmp_path, "report_to: null\n")]).training.report_to == []
+
+
 def rates(arguments, steps, *recipe):
     """The learning rate of each optimizer step, from the schedule that the Trainer creates for the settings."""
     given = [text for name, value in arguments.items() for text in (f"--{name}", str(value))]

@@ -17,6 +17,7 @@ PARTS = {
     "exchanges": 1_000,
     "downloads": 1_000,
     "pushes": 1_000,
+    "interrupts": 200,
     "folders": 10_000,
 }  # and how many times
 

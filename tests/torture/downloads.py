@@ -22,11 +22,11 @@ from pathlib import Path
 import datasets
 import huggingface_hub
 
-from glossa.data import downloads
+from glossa.data.intake import downloads
 
 from .forked import client, count_lines, ends, kill_at
 
-FILES = ("data/downloads.py",)
+FILES = ("intake/downloads.py",)
 SIZE = 60_000  # bytes of a file, at most
 SETUPS = {
     # What names the version; "new" is one date for all, later than that of any answer.
@@ -153,6 +153,9 @@ class Server(ThreadingHTTPServer):
     def service_actions(self) -> None:
         if os.getppid() != self.parent:
             os._exit(0)
+
+    def handle_error(self, request: object, address: object) -> None:
+        pass  # it was killed
 
 
 class Handler(BaseHTTPRequestHandler):

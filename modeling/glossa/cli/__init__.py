@@ -31,6 +31,7 @@ COMMANDS = {
     "export": "export a model for Marian, CTranslate2, ONNX and others",
     "push": "push a model to the Hub, with its model card",
 }
+INTERRUPTED = "Interrupted."
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _DISK_FULL_WORDS = ("No space left", "File too large", "file write failed", "inline_container", "Disk quota exceeded")
 _NO_MEMORY_WORDS = ("out of memory", "can't allocate memory", "not enough memory", "Cannot allocate memory")
@@ -95,6 +96,7 @@ def run(main: Callable[[list[str]], None], arguments: list[str] | None = None) -
         # The reader of our output (`head`, say) is gone; without this, Python would complain when it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
+        print(INTERRUPTED, file=sys.stderr)
         sys.exit(130)
     except Exception as error:
         if debug:

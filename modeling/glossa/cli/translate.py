@@ -43,7 +43,7 @@ from ..inference.loading import (
     load_tokenizer,
 )
 from ..inference.review import Problems, find_problems
-from . import finite, new_parser, whole
+from . import INTERRUPTED, finite, new_parser, whole
 
 if TYPE_CHECKING:
     from ..inference.forced import Reranker
@@ -138,6 +138,7 @@ def ended_by_interrupt(target: TextIO) -> Iterator[None]:
     def end(number: int, frame: object) -> None:
         with contextlib.suppress(RuntimeError, OSError):  # it may have come while `target` was being written
             target.flush()
+        os.write(2, f"{INTERRUPTED}\n".encode())  # not through a stream that may be in use
         os._exit(130)
 
     if threading.current_thread() is not threading.main_thread():

@@ -143,6 +143,7 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
     )
 
     def __post_init__(self):
+        self.report_to = self.report_to or "none"  # null in a recipe
         if self.report_to == "tensorboard" and is_trackio_available():
             self.report_to = ["tensorboard", "trackio"]
         if not torch.accelerator.is_available():
