@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 from hub_server import Hub, object_id
-from huggingface_hub import HfApi, RepoCard, constants
+from huggingface_hub import HfApi, RepoCard
 from huggingface_hub.errors import EntryNotFoundError, RepositoryNotFoundError, RevisionNotFoundError
 from huggingface_hub.utils import get_session
+from pushing import NAME, TOKEN, run_script, start, upload
 
 from glossa.errors import GlossaError
 from glossa.hub.changes import RECORD, operations
@@ -19,42 +20,12 @@ from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
 
 ROOT = Path(__file__).parents[2]
-NAME, TOKEN = "someone/tiny-en-fr", "hf_secretsecretsecret"
 CODE = {f"{name}_glossa.py" for name in ("configuration", "experts", "generation", "layers", "loss", "modeling")}
 CODE |= {f"{name}_glossa.py" for name in ("abbreviations", "clauses", "pipeline", "segments", "sentences")}
 FILES = CODE | {
     "config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",
     "README.md", "metrics.json", "history.json", "versions.json", "samples.md", "curves.png", "handler.py",
 }  # fmt: skip
-
-
-@pytest.fixture
-def hub(monkeypatch):
-    with Hub({TOKEN: "someone", "hf_other": "other"}) as server:
-        # The client reads these from the environment when imported; tests in this process need them patched.
-        monkeypatch.setattr(constants, "ENDPOINT", server.url)
-        template = server.url + "/{repo_id}/resolve/{revision}/{filename}"
-        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
-        yield server
-
-
-def start(arguments, environment, tmp_path, python=sys.executable):
-    return subprocess.run(
-        [str(python), *map(str, arguments)], cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-
-
-def run_script(hub, run, tmp_path, *arguments, token=TOKEN, name=NAME):
-    process = start(
-        [ROOT / "scripts/push_to_hub.py", run, "--repo_id", name, *arguments],
-        hub.environment(tmp_path / "home", token),
-        tmp_path,
-    )
-    if token:
-        assert token not in process.stdout + process.stderr
-    return process
 
 
 LOAD = """
@@ -126,22 +97,6 @@ STAGES = [
 ]
 
 
-def upload(hub, folder, fault=None, name=NAME, token=TOKEN, **settings):
-    """Push a prepared folder from this process, which is faster than the script."""
-    hub.faults[:] = [fault] if fault else []
-    return push(folder, name, api=HfApi(endpoint=hub.url, token=token), **settings)
-
-
-@pytest.fixture
-def folder(tmp_path):
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    for name, content in {"model.safetensors": b"w" * 5000, "curves.png": b"p" * 10, "config.json": b"{}"}.items():
-        (folder / name).write_bytes(content)
-    (folder / "README.md").write_text("---\nlibrary_name: transformers\n---\n")
-    return folder
-
-
 @pytest.mark.parametrize("stage", STAGES)
 def test_interrupted_push_changes_nothing_and_can_be_run_again(hub, folder, stage):
     with pytest.raises(GlossaError, match="run the same command again") as refused:
@@ -172,6 +127,7 @@ def test_weights_sent_before_an_interruption_are_not_sent_again(hub, folder):
     assert not [request for request in hub.requests if request.startswith("PUT")]
 
 
+<<<<<<< HEAD
 def test_files_of_an_earlier_push_are_deleted_and_others_are_kept(hub, folder):
     """Weights and pickles, unless somebody has changed or written them."""
     for name in ("training_args.bin", "model-00001-of-00002.safetensors", "changed.bin"):
@@ -292,6 +248,8 @@ def test_dry_run_says_what_would_be_replaced_and_deleted(hub, tiny_run, tmp_path
     assert {"replaced: README.md", "replaced: config.json", "replaced: handler.py"} <= set(lines)
 
 
+=======
+>>>>>>> 9b23a79 (Tests: what a push changes in a repository has a file of its own)
 @pytest.mark.parametrize(
     ("token", "name", "message"),
     [
