@@ -106,7 +106,7 @@ def test_a_job_keeps_others_out_and_knows_what_it_wrote(tmp_path):
         partial.write_bytes(damage)
         with pytest.raises(GlossaError, match=r"partial is not what was written there\. To begin again, remove"):
             Job(output, {}).run(chunks())
-    partial.write_bytes(whole + b"{half a line")  # a kill came before the record
+    partial.write_bytes(whole + 9 * b"{half a line")  # longer than what is left; a kill came before the record
     Job(output, {}).run(chunks())
     assert [row["source"] for row in written(output)] == ["0", "1", "2"]
 
