@@ -6,7 +6,7 @@ import pytest
 from pushing import NAME, run_script, upload
 
 from glossa.errors import GlossaError
-from glossa.hub.changes import RECORD
+from glossa.hub.changes import RECORD, operations
 
 
 def test_files_of_an_earlier_push_are_deleted_and_others_are_kept(hub, folder):
@@ -62,6 +62,20 @@ def test_files_that_glossa_did_not_write_are_replaced_only_if_asked(hub, folder,
     upload(hub, folder, replace=True)
     assert hub.files(NAME)[name] == (folder / name).read_bytes()
     assert hub.files(NAME)["README.md"] == before["README.md"], "the card needs its own flag"
+
+
+def test_what_others_write_during_a_push_is_not_replaced(hub, folder, monkeypatch):
+    upload(hub, folder)
+    (folder / "config.json").write_text("{}")
+
+    def meanwhile(*arguments):
+        hub.repositories["models", NAME].commit("main", hub.files(NAME) | {"config.json": b"by hand"}, "by hand")
+        return operations(*arguments)
+
+    monkeypatch.setattr("glossa.hub.push.operations", meanwhile)
+    with pytest.raises(GlossaError, match=f"{NAME} has changed while the push looked at it"):
+        upload(hub, folder)
+    assert hub.files(NAME)["config.json"] == b"by hand"
 
 
 def test_weights_that_would_be_loaded_instead_are_not_left_unasked(hub, folder):

@@ -75,7 +75,9 @@ def test_errors_in_a_recipe(tmp_path):
 
 @pytest.mark.parametrize("recipe", catalog.recipes())
 def test_every_recipe_is_valid(recipe):
-    catalog.check([recipe, "--bf16", "--data_path", "a", "b", "--length_penalty", "-1", "--source-special-tokens", "none"])
+    catalog.check(
+        [recipe, "--bf16", "--data_path", "a", "b", "--length_penalty", "-1", "--source-special-tokens", "none"]
+    )
 
 
 def test_values_are_converted_and_the_command_line_overrides_the_recipe(tmp_path):
