@@ -3,8 +3,9 @@
 import json
 
 import pytest
-from pushing import NAME, run_script, upload
+from pushing import NAME, TOKEN, upload
 
+from glossa.cli.push import main
 from glossa.errors import GlossaError
 from glossa.hub.changes import RECORD, operations
 
@@ -108,22 +109,29 @@ def test_private_is_refused_for_a_public_repository(hub, folder, kind):
     assert "config.json" in hub.files(NAME, kind=f"{kind}s")
 
 
-def test_dry_run_says_what_would_be_replaced_and_deleted(hub, tiny_run, tmp_path):
-    assert run_script(hub, tiny_run, tmp_path).returncode == 0
+def test_dry_run_says_what_would_be_replaced_and_deleted(hub, tiny_run, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("glossa.hub.push.check", lambda *_: "b a!")  # a fresh process translates in test_push.py
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+
+    def run(*options):
+        main([str(tiny_run), "--repo_id", NAME, *options])
+        return capsys.readouterr().out.split("\n")
+
+    run()
     repository = hub.repositories["models", NAME]
     mine = {"README.md": b"---\n---\nmine", "handler.py": b"mine", "results.bin": b"mine", "config.json": b"{}"}
     files = hub.files(NAME) | mine
     repository.commit("main", files, "by hand", repository.branches["main"])
     before = dict(hub.files(NAME))
-    process = run_script(hub, tiny_run, tmp_path, "--dry_run", "--private")
-    assert process.returncode == 0 and f"{NAME} is public, and --private" in process.stdout
-    lines = run_script(hub, tiny_run, tmp_path, "--dry_run").stdout.split("\n")
+    assert any(f"{NAME} is public, and --private" in line for line in run("--dry_run", "--private"))
+    lines = run("--dry_run")
     for name in ("config.json", "handler.py"):
         assert f"needs --replace, since Glossa did not write it: {name}" in lines
     for name in ("README.md", "results.bin"):
         assert f"kept, since Glossa did not write it: {name}" in lines
     assert hub.files(NAME) == before
-    process = run_script(hub, tiny_run, tmp_path)
-    assert process.returncode == 1 and "would replace: config.json, handler.py." in process.stderr
-    lines = run_script(hub, tiny_run, tmp_path, "--dry_run", "--replace", "--replace_card").stdout.split("\n")
+    with pytest.raises(GlossaError, match=r"would replace: config\.json, handler\.py\."):
+        run()
+    capsys.readouterr()
+    lines = run("--dry_run", "--replace", "--replace_card")
     assert {"replaced: README.md", "replaced: config.json", "replaced: handler.py"} <= set(lines)

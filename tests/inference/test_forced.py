@@ -189,3 +189,7 @@ def test_a_reranker_needs_the_same_languages(tiny_run, tmp_path, documented):
     documented(
         "Translating and scoring", str(error.value).replace(str(tiny_run), "MODEL").replace(str(other), "OTHER")
     )
+
+
+def test_no_texts_have_no_scores(tiny_run):
+    assert force(load_model(str(tiny_run)), load_tokenizer(str(tiny_run)), [], []) == []

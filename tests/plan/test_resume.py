@@ -1,17 +1,17 @@
 """Continuing a run: only with its own settings and data, and safely as the only command of an automatic restart."""
 
 import json
+import shutil
 from pathlib import Path
 from shutil import rmtree
 
 import pytest
-import yaml
 from datasets import Dataset, DatasetDict
 from safetensors.torch import load_file
 
 from glossa.errors import GlossaError
 from glossa.plan.arguments import parse_settings
-from glossa.plan.resume import _check_step, _fixed_part, check_settings, fingerprints
+from glossa.plan.resume import _check_step, _fixed_part, fingerprints
 from glossa.run_folder import RunFolder, find_damage, without_secrets
 from glossa.training import run as training_run
 from glossa.training.run import train
@@ -19,13 +19,19 @@ from glossa.training.run import train
 QUICK = {"eval_strategy": "no", "load_best_model_at_end": False, "save_steps": 2, "logging_steps": 1}
 
 
+@pytest.fixture(scope="module")
+def four_steps(tmp_path_factory, tiny_settings):
+    """The folder of a run of four steps, for copies."""
+    return train(parse_settings(tiny_settings(tmp_path_factory.mktemp("four") / "run", max_steps=4, **QUICK)))
+
+
 @pytest.fixture
-def resume(tmp_path, tiny_settings, tiny_pairs):
-    """Train for four steps; then continue with other settings."""
+def resume(tmp_path, tiny_settings, tiny_pairs, four_steps):
+    """A copy of a run of four steps, which a call continues with other settings."""
     data = tmp_path / "data.tsv"
     data.write_text(tiny_pairs.read_text())
     arguments = {"data_path": data, **QUICK}
-    train(parse_settings(tiny_settings(tmp_path / "run", max_steps=4, **arguments)))
+    shutil.copytree(four_steps, tmp_path / "run")
 
     def again(**changes):
         changes = {"max_steps": 6, "resume_from_checkpoint": "true"} | arguments | changes
@@ -41,17 +47,6 @@ def test_every_setting_that_differs_is_listed(resume):
     assert "vocab_size was 280 and is 300" in message and "learning_rate was 0.001 and is 0.5" in message
     assert "d_model was 16 and is 32" in message
     assert "num_train_epochs" not in message and "logging_steps" not in message
-
-
-def test_a_recipe_with_the_old_name_of_a_setting_is_the_same(tmp_path, tiny_settings):
-    settings = parse_settings(tiny_settings(tmp_path))
-    saved = settings.recipe()
-    saved["key_value_heads"] = saved.pop("num_key_value_heads")
-    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(saved))
-    assert (
-        check_settings(RunFolder(tmp_path), settings)["num_key_value_heads"]
-        is settings.recipe()["num_key_value_heads"]
-    )
 
 
 @pytest.mark.parametrize("changes", [{"split_seed": 7}, {"max_train_samples": 100}, {"test_size": 10}])

@@ -45,6 +45,8 @@ def force(
         batch_tokens: Most tokens of a batch on either side, padding included.
         shared: The processes of a launch share the batches; all of them call this and get all scores.
     """
+    if not sources:  # which a tokenizer does not take
+        return []
     inputs = tokenizer([clean_text(source) for source in sources])["input_ids"]
     labels = tokenizer(text_target=[clean_text(target) for target in targets])["input_ids"]
     collate = DataCollatorForSeq2Seq(tokenizer)
