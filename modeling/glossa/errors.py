@@ -12,8 +12,11 @@ class GlossaError(Exception):
 
 
 def http_errors() -> tuple[type[Exception], ...]:
-    """What the HTTP client of huggingface_hub raises: `httpx.HTTPError` before its version 2, then `httpx2`'s."""
+    """What the HTTP client of huggingface_hub raises: `httpx.HTTPError` before its version 2, then `httpx2`'s.
+
+    The second one is about an address that is none.
+    """
     from huggingface_hub.utils import get_session  # slow to import
 
     client = importlib.import_module(type(get_session()).__module__.partition(".")[0])
-    return (client.HTTPError,)
+    return client.HTTPError, client.InvalidURL

@@ -4,8 +4,8 @@ Each start is a process that is forked from this one, which has imported everyth
 from a server, which has imported as much.
 """
 
-import atexit
 import contextlib
+import multiprocessing.util
 import os
 import random
 import re
@@ -120,7 +120,7 @@ def _start(work, log: Path) -> int:
     finally:
         with contextlib.suppress(KeyboardInterrupt):
             threading._shutdown()  # type: ignore[attr-defined]
-            atexit._run_exitfuncs()
+            multiprocessing.util._exit_function()  # type: ignore[attr-defined]
         sys.stdout.flush()
         os._exit(status)
 

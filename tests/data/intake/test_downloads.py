@@ -299,3 +299,17 @@ def test_a_wrong_name_of_opus_is_refused(documented):
     with pytest.raises(GlossaError, match="'opus:Books' is no corpus of OPUS") as error:
         local_paths(["opus:Books"], DataArguments())
     documented("Data", error.value)
+
+
+BAD = ["http://[::1", "http://[::1/x.tsv", "http://host:abc/x.tsv", "http://127.0.0.1:99999/x.tsv", "https://"]
+BAD += ["http:///x.tsv", "http://\x00/x.tsv", "http://a..b/x.tsv"]
+
+
+@pytest.mark.parametrize("setting", ["data_path", "validation_path", "test_path"])
+@pytest.mark.parametrize("url", BAD)
+def test_addresses_that_are_none_are_refused_in_one_line(url, setting, site, tmp_path):
+    (tmp_path / "pairs.tsv").write_text("a\tb\n" * 9)
+    given = {"data_path": [str(tmp_path / "pairs.tsv")]} | {setting: [url]}
+    with pytest.raises(GlossaError, match=r"^.*is no address: .*$") as error:
+        load_pairs(DataArguments(dataset="files", **given))
+    assert "\n" not in str(error.value) and not site.asked

@@ -54,6 +54,7 @@ def download(url: str) -> Path:
     If the file on the server has changed, a warning says so, and the copy is used: a run that began with it can go on.
     Raises `GlossaError` if the server has no such file, the connection fails or an archive arrives damaged.
     """
+    check_address(url)
     name = Path(unquote(urlsplit(url).path)).name or "file"
     folder = Path(datasets.config.HF_CACHE_HOME, "glossa", "downloads", hashlib.sha256(url.encode()).hexdigest()[:16])
     folder.mkdir(parents=True, exist_ok=True)
@@ -90,6 +91,21 @@ def download(url: str) -> Path:
         record.write(size=state.st_size, sha256=checksum(partial), modified=state.st_mtime_ns)
         os.replace(partial, path)
     return path
+
+
+def check_address(url: str) -> None:
+    """Raise `GlossaError` if a URL names no server, or a port that is none."""
+    try:
+        parts = urlsplit(url)
+        problem = None if (parts.hostname or "").encode("idna") and parts.port != 0 else "it names no server"
+    except ValueError as error:  # of a name, a port or brackets
+        problem = str(error)
+    if problem is None and not url.isprintable():
+        problem = "it has characters that are none of an address"
+    if problem:
+        raise GlossaError(
+            f"{masked(url)!r} is no address: {problem}. Give one such as https://host/pairs.tsv, or a file's path."
+        )
 
 
 class Record:
@@ -133,7 +149,8 @@ def fetch(url: str, partial: Path, record: Record) -> None:
     Raises what the HTTP library raises, and `OSError` if the file ends early.
     """
     before, idle = -1, 0
-    cuts: tuple[type[Exception], ...] = (EndedEarly, *http_errors())
+    failed, *_ = http_errors()
+    cuts: tuple[type[Exception], ...] = (EndedEarly, failed)
     while True:
         size = partial.stat().st_size if partial.exists() else 0
         idle = 0 if size > before else idle + 1
