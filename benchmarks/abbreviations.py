@@ -1,6 +1,6 @@
 """Write `abbreviations_glossa.py`, the word lists of sentence splitting, which travel with a model.
 
-The abbreviations are the suppressions of Unicode's CLDR (npm package `cldr-segments-full`) and those of
+The abbreviations are the suppressions of Unicode's CLDR (npm package `cldr-segments-full`) and the ones from
 `texts/abbreviations.txt`, of all languages together; the end marks are Unicode's characters of the property
 Sentence_Terminal, from the package `regex`.
 

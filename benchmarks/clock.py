@@ -11,7 +11,7 @@ class Clock:
     """Says when an evaluation is due, and notes when a mark of BLEU was first reached.
 
     Args:
-        marks: Of BLEU, in percent.
+        marks: BLEU scores, in percent.
         limit: Seconds of training after which it ends.
         every: Seconds of training between two evaluations.
         clocks: Seconds since any time, and CPU-seconds of this process; others for tests.

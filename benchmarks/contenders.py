@@ -1,4 +1,4 @@
-"""The models that train beside Glossa: each stays in memory and trains for some steps at a time."""
+"""The models that train next to Glossa: each stays in memory and trains for some steps at a time."""
 
 import tempfile
 import threading
@@ -49,7 +49,7 @@ NAMES = (
 
 @dataclass
 class Work:
-    """What some training steps processed. Tokens are those of both sides, except `target_tokens`."""
+    """What some training steps processed. Tokens are counted on both sides, except `target_tokens`."""
 
     seconds: float
     steps: int
@@ -222,7 +222,7 @@ class TorchTransformer(nn.Module):
             batch_first=True,
         )
         for module in self.transformer.modules():
-            # Dropout where the other contenders have it: on embeddings and on the output of sublayers.
+            # Dropout in the same places as the other contenders: on embeddings and on the output of sublayers.
             if isinstance(module, nn.MultiheadAttention):
                 module.dropout = 0.0
             elif isinstance(module, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
@@ -281,7 +281,7 @@ class ContenderBuilder:
         rows: Tokenized training pairs.
         tokenizer: The tokenizer of these pairs.
         size: One of [`SIZES`].
-        architecture: Of Glossa; the other models always have the published one.
+        architecture: Glossa's architecture; the other models always have the published one.
         bf16: Mixed precision, for all contenders.
     """
 
@@ -382,7 +382,7 @@ def build_contender(
     name: str, data: str | None, language: str, size: str, architecture: str, bf16: bool, threads: int
 ) -> Contender:
     """The contender with this name, the only one in this process, on the pairs of the folder `data`."""
-    # Preparation must start no threads: only those of the training, which may run in its own thread, are to count.
+    # Preparation must start no threads: only training threads count, and training may run in a thread of its own.
     torch.set_num_threads(1)
     corpus = load_corpus(data, language)
     contender = ContenderBuilder(corpus.tokenized["train"], corpus.tokenizer, size, architecture, bf16).build(name)

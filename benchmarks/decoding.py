@@ -1,4 +1,4 @@
-"""How fast Glossa translates beside MarianMT, a loop without a cache, and the exported engine.
+"""How fast Glossa translates compared with MarianMT, a loop without a cache, and the exported engine.
 
 Whole batches first, then a test set line by line. Where MarianMT can have the model's weights, all contenders have
 the same ones and the model decides how long a translation is. Elsewhere each has random weights, and all translations
@@ -35,7 +35,7 @@ from .timing import alternate, format_ratio, ratios, spread, table
 
 logger = logging.getLogger(__name__)
 
-LENGTH = 20  # tokens of each translation, where all have equal length
+LENGTH = 20  # tokens of each translation, if all have equal length
 MAX_LENGTH = 64  # tokens of a translation that the model ends
 LINES = 32  # of the test set, which the slow loop translates in a round
 
@@ -107,12 +107,12 @@ def compare(decoders: "Decoders", sentences: list[str], arguments: argparse.Name
 
 @dataclass
 class Decoders:
-    """Models to decode with. `length` is that of every translation, or None where the model ends it."""
+    """Models to decode with. `length` is the length of every translation, or None if the model ends it."""
 
     glossa: Any  # a model with `generate`, like the next; its declared types are too narrow
     marian: Any
     tokenizer: Any
-    engine: Any  # an EngineProcess, or None where CTranslate2 is not installed
+    engine: Any  # an EngineProcess, or None if CTranslate2 is not installed
     length: int | None
 
 
@@ -132,9 +132,9 @@ class Decoded:
 def build_decoders(
     model: GlossaForConditionalGeneration, tokenizer: PreTrainedTokenizerBase, length: int | None, files: ExitStack
 ) -> Decoders:
-    """MarianMT and the engine beside `model`; the engine's files last as long as `files`.
+    """MarianMT and the engine next to `model`; the engine's files last as long as `files`.
 
-    MarianMT has the weights of `model` where it has such an architecture. Elsewhere it is untrained, with the same
+    MarianMT has the weights of `model` if it supports the architecture. Otherwise it is untrained, with the same
     dimensions, and all translations have `length` tokens, or `LENGTH`.
     """
     try:
@@ -165,7 +165,7 @@ def measure_decoding(decoders: Decoders, sources: list[list[int]], beams: int, b
     """Speeds for `batch` sentences at once with this many beams, another batch in each round.
 
     Returns for each contender the spreads of its `speed` (sentences a second) and of its `ratio` (how many times as
-    fast Glossa's `generate` is), and the share of translations `identical` to Glossa's, where the model ends them.
+    fast Glossa's `generate` is), and the share of translations `identical` to Glossa's, if the model ends them.
     """
     contenders = {
         "Glossa generate": partial(_generate, decoders, decoders.glossa, beams),

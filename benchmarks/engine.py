@@ -1,4 +1,4 @@
-"""CTranslate2 beside transformers on the same sentences: `python -m benchmarks engine RUN`.
+"""CTranslate2 compared with transformers on the same sentences: `python -m benchmarks engine RUN`.
 
 For the run's own test sentences, in greedy and beam search, with and without quantization: the share of equal
 translations, BLEU, seconds, and the size of the weights.
@@ -52,7 +52,7 @@ class EngineProcess(Engine):
     """CTranslate2 in its own process, since its threads and torch's slow each other down in a shared one.
 
     Args:
-        folder: Of an exported model.
+        folder: The folder of an exported model.
         files: Closing this stack ends the process.
         device: "cpu" or "cuda".
         max_length: Most tokens of a translation; by default what the model allows.
@@ -109,7 +109,7 @@ def measure_engine(
         sources: Sentences.
         references: The reference translations of each.
         num_beams: 1 is greedy.
-        quantizations: As [`export_ctranslate2`] takes them.
+        quantizations: The types that [`export_ctranslate2`] takes.
 
     Returns dictionaries of `engine`, `num_beams`, `identical` (share of translations equal to transformers'), `bleu`
     (against the first reference), `seconds` and `mebibytes` of weights.

@@ -33,7 +33,7 @@ ADDRESS = {
 CLITICS = r"(?:(?:ne|me|te|se|le|la|les|lui|leur|nous|vous|y|en) |[nmtsl]['’])*"
 VERB = re.compile(rf"(?<!-)\b(je|j|tu|ils|elles)(?: |['’]){CLITICS}(\w+)")
 ENDINGS = {"je": ("e", "s", "x", "ai"), "tu": ("s", "x"), "ils": ("nt",), "elles": ("nt",)}
-# Participles in é after être; those of reflexive verbs do not always agree.
+# Participles in é after être; participles of reflexive verbs do not always agree.
 PARTICIPLE = re.compile(
     r"(?<!-)\b(ils?|elles?) (?:ne |n['’])?(?:est|sont|était|étaient|sera|seront|serait|seraient) "
     r"(?:pas |plus |jamais |déjà |toujours |très )?\w+?(ée?s?)\b"

@@ -84,14 +84,14 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def measure_growth(ranges: Mapping[str, Sequence[int]], rounds: int, options: dict) -> dict[str, dict]:
-    """For each curve its `sizes`, and for each size the median of `seconds` and of `memory` (bytes).
+    """Returns for each curve its `sizes`, and for each size the median of `seconds` and of `memory` (bytes).
 
     Also `exponents`: for "seconds" and "memory" the one that fits `all` sizes best, and the one of the `last` two.
 
     Args:
         ranges: For names of [`CURVES`], two or more increasing sizes.
         rounds: How many processes measure each size.
-        options: Of [`measure_size`]: `size`, `architecture`, `bf16`, `threads` and `steps`.
+        options: Options of [`measure_size`]: `size`, `architecture`, `bf16`, `threads` and `steps`.
     """
     for curve, sizes in ranges.items():
         check_sizes(curve, sizes)
@@ -103,7 +103,7 @@ def measure_growth(ranges: Mapping[str, Sequence[int]], rounds: int, options: di
 
 
 def check_sizes(curve: str, sizes: Sequence[int]) -> None:
-    """Raises `GlossaError` where `sizes` cannot make a curve."""
+    """Raises `GlossaError` if `sizes` cannot make a curve."""
     if len(sizes) < 2 or any(first >= second for first, second in pairwise(sizes)) or sizes[0] < MINIMUM[curve]:
         raise GlossaError(
             f"--{curve} is {' '.join(map(str, sizes))}; give two or more increasing numbers, each at least "
@@ -207,7 +207,7 @@ def _measure_corpus(folder: Path, rows: int) -> dict[str, float]:
 def load_growth(files: Sequence[str], options: dict) -> dict[str, dict]:
     """The curves in earlier reports, as [`measure_growth`] returned them.
 
-    Raises `GlossaError` where a file is not such a report, or was measured with other `options`.
+    Raises `GlossaError` if a file is not such a report, or was measured with other `options`.
     """
     options = options | {"command": "growth"}
     curves: dict[str, dict] = {}

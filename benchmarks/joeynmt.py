@@ -26,7 +26,7 @@ def train(python: Path, settings: Settings, folder: Path, options: dict[str, Any
 
     Args:
         python: The Python of that environment.
-        settings: Of a recipe with post-norm Transformers of equal sides, and data in two files a split.
+        settings: Settings of a recipe with post-norm Transformers of equal sides, and data in two files a split.
         folder: Empty; for text, vocabulary and checkpoint.
         options: Keyword arguments of [`Clock`].
 

@@ -1,6 +1,6 @@
 """A training in JoeyNMT's environment, for the race: `python -m benchmarks.joeynmt_process JOB`.
 
-JOB is the file that [`benchmarks.joeynmt`] writes; report.json beside it has the result. Imports nothing of Glossa.
+JOB is the file that [`benchmarks.joeynmt`] writes; report.json next to it has the result. Imports nothing from Glossa.
 """
 
 import json

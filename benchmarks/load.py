@@ -1,4 +1,4 @@
-"""Training speed beside other busy programs, for each number of threads and for the one that a run chooses.
+"""Training speed next to other busy programs, for each number of threads and for the one that a run chooses.
 
 Each busy program is a process that computes without pause. The run's choice is the trial of `glossa train`
 (`glossa.training.cpu.choose_threads`), under the same load.

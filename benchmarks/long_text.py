@@ -1,4 +1,4 @@
-"""BLEU of sentences that are longer than those of the training data: whole, and cut at clauses.
+"""BLEU of sentences that are longer than the training sentences: whole, and cut at clauses.
 
 Held-out sentences of a run are joined by commas, 2, 4 and 8 to a line, with small letters at the joints, and their
 references likewise; and single sentences are grouped by their length. A column translates what exceeds a quantile of
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def joined_rows(pairs: list[tuple[str, str]], lines: int) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Title and lines of sentences joined by commas; where the pairs are few, they are taken again with a shift."""
+    """Title and lines of sentences joined by commas; if there are few pairs, they are used again with a shift."""
     for clauses in CLAUSES:
         joined = []
         for line in range(lines if clauses > 1 else min(lines, len(pairs))):

@@ -42,9 +42,9 @@ def measure_memory(names: list[str], rounds: int, options: dict) -> dict[str, di
     """For each contender the spread of its `memory` in bytes, and of `memory_ratio`: the first one's memory over its.
 
     Args:
-        names: Of contenders.
+        names: Names of contenders.
         rounds: Processes of each.
-        options: Of [`train_contender`], without its name.
+        options: Options of [`train_contender`], without its name.
     """
 
     def turn(name: str) -> Callable[[], dict]:

@@ -1,4 +1,4 @@
-"""What pretraining on texts is worth where pairs are few: `python -m benchmarks pretraining MULTI30K`.
+"""What pretraining on texts gains if there are few pairs: `python -m benchmarks pretraining MULTI30K`.
 
 MULTI30K is a folder with the English and French sentences of Multi30k (Elliott et al. 2016, 2017), line-aligned:
 `train`, `val` and `test_2016_flickr`, each `.en.gz` and `.fr.gz`. One model learns to fill in spans of the training

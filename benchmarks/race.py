@@ -3,10 +3,10 @@
 How long does training take, from raw text, until greedy translations of Multi30k's validation split first reach each
 mark of BLEU? The contenders are Glossa's recipe for this data, in twelve passes, and transformers' MarianMT under the
 stock Seq2SeqTrainer, with random batches and with its grouping by length; both read and tokenize with Glossa's code.
-JoeyNMT, with its own code for text, joins with `--joeynmt PYTHON`, where PYTHON is that of its environment (see
+JoeyNMT, with its own code for text, joins with `--joeynmt PYTHON`, with the Python of its environment (see
 benchmarks/joeynmt.py). MarianMT and JoeyNMT have the published model (multi30k-en-de-tiny), but not its training,
 which warms up for longer than Glossa's whole race: see `SMALL_STEPS`. All have the same dropout. Evaluations take no
-time of the race. Each entry has its own process; run them on a quiet machine. Finished entries are kept, as those of
+time of the race. Each entry has its own process; run them on a quiet machine. Finished entries are kept, as by
 `python -m benchmarks reproduce`, and not run again on the same kind of CPU.
 """
 
@@ -138,12 +138,12 @@ def race(
     """Train an entry until it has reached all marks or the limit; returns its parameters, marks and history.
 
     Args:
-        name: Of the entry.
-        seed: Of its training.
+        name: The name of the entry.
+        seed: The seed of its training.
         data: The settings of the data.
         limits: Keyword arguments of [`Clock`].
-        threads: Of torch; None for all cores that this process may use.
-        python: Of the environment with JoeyNMT; not needed for other entries.
+        threads: Threads of torch; None for all cores that this process may use.
+        python: The Python of JoeyNMT's environment; not needed for other entries.
     """
     recipe, changes, way = ENTRIES[name]
     threads = threads or len(os.sched_getaffinity(0))

@@ -129,7 +129,7 @@ def train_model(arguments: argparse.Namespace, name: str, seed: int) -> Path:
         if name in BACK_TRANSLATED:
             settings += back_translated_data(arguments.multi30k, *teachers, pairs)
         else:
-            # The predefined splits of Multi30k have sentences in common, those of Anki have none. The last of two
+            # Multi30k's predefined splits have sentences in common, Anki's have none. The last of two
             # equal settings counts.
             settings += translated_data(teachers, pairs, exclude="anki" in arguments.table)
     train(parse_settings(settings))
@@ -181,7 +181,7 @@ def split_at_random(archive: Path, folder: Path, seed: int) -> list[str]:
 def translated_data(teachers: list[Path], pairs: Path, exclude: bool) -> list[str]:
     """The settings for the training pairs of the first teacher and their translations by all, in the file `pairs`.
 
-    It is made unless it is there. The held-out pairs are those of the first teacher. With `exclude`, translations
+    It is made if it does not exist. The held-out pairs come from the first teacher. With `exclude`, translations
     that happen to be held-out sentences are dropped.
     """
     if not pairs.exists():
@@ -209,7 +209,7 @@ def back_translated_data(folder: Path, teacher: Path, pairs: Path) -> list[str]:
 
 
 def translate_pairs(teachers: list[Path], pairs: Path, *options: str) -> None:
-    """Write the translations by all teachers, as engines of 8 bits beside them, to the file `pairs`."""
+    """Write the translations by all teachers, as 8-bit engines saved next to them, to the file `pairs`."""
     engines = [teacher.with_name(f"{teacher.name}-engine") for teacher in teachers]
     for teacher, engine in zip(teachers, engines, strict=True):
         if not engine.exists():
@@ -309,7 +309,7 @@ def write_table(page: Path, name: str, lines: str) -> None:
 
 
 def read_commit() -> str:
-    """The commit of this repository; with "+" if other files than that of the results differ from it."""
+    """The commit of this repository; with "+" if any file except the results differs from it."""
     git = ["git", "-C", str(DOCS.parent)]
     commit = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
     changed = subprocess.run(

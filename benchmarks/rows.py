@@ -112,7 +112,7 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
             BF16 | FURTHER | {"init_from": "longer", "num_train_epochs": "6"},
         ),
     },
-    # The vocabulary where there are only 10,000 pairs, or 2,500, which have fewer than 8,000 pieces.
+    # The vocabulary with only 10,000 pairs, or with 2,500, which have fewer than 8,000 pieces.
     "few-pairs": {
         f"vocabulary-{size // 1000}k": ("multi30k-en-de", FEW | {"vocab_size": str(size)})
         for size in (1000, 2000, 4000, 8000)

@@ -1,6 +1,6 @@
 """What several runs are worth together: `python -m benchmarks seeds RUN RUN ...`.
 
-The runs have one vocabulary and one architecture, such as those of one recipe with other seeds. Scores each of them
+The runs have one vocabulary and one architecture, such as runs of one recipe with different seeds. Scores each of them
 on held-out pairs of the first, then their ensemble, which averages what they predict, and a model with the average
 of their weights.
 """

@@ -43,7 +43,7 @@ def glossa_config(size: str, tokenizer: PreTrainedTokenizerBase, architecture: s
 
 
 def marian_config(config: GlossaConfig) -> MarianConfig:
-    """MarianMT with the same dimensions, and 3/2 the inner width where Glossa's feed-forward is gated."""
+    """MarianMT with the same dimensions, and 3/2 the inner width if Glossa's feed-forward is gated."""
     wider = 1.5 if config.gated_feed_forward else 1
     return MarianConfig(
         vocab_size=config.vocab_size,

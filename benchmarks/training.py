@@ -1,4 +1,4 @@
-"""How fast Glossa trains beside other implementations of the same size, in turns, on the same pairs.
+"""How fast Glossa trains compared with other implementations of the same size, in turns, on the same pairs.
 
 For each contender: real target tokens a second, padding, share of the machine's peak, and memory. The contenders are
 transformers' MarianMT under the stock Seq2SeqTrainer, torch.nn.Transformer, and Glossa without its Trainer.
@@ -75,9 +75,9 @@ def profile_training(arguments: argparse.Namespace) -> dict:
 def measure_training(names: list[str], rounds: int, steps: int, options: dict) -> dict:
     """Turns of `steps` steps of each contender in `rounds` rounds, with the machine's peak measured in each round.
 
-    `options` are those of [`build_contender`]. Returns `peak` (the spread of operations a second) and `contenders`:
-    for each its parameters, and the spreads of its `speed`, of its `ratio` (how many times as fast the first of
-    `names` is), and of its `share` of the peak; its padding, and its target tokens a step.
+    `options` are the options of [`build_contender`]. Returns `peak` (the spread of operations a second) and
+    `contenders`: for each its parameters, and the spreads of its `speed`, of its `ratio` (how many times as fast the
+    first of `names` is), and of its `share` of the peak; its padding, and its target tokens a step.
     """
     contenders = {name: _ContenderProcess(name, options) for name in names}
     turns: dict = {name: partial(contender.train, steps) for name, contender in contenders.items()}
@@ -158,7 +158,7 @@ def _summary(works: list[Work], peaks: list[float], first: list[float]) -> dict:
 
 
 def training_rows(result: dict) -> list[dict[str, str]]:
-    """What [`measure_training`] returned, a row for each contender; with its memory, where that was measured."""
+    """What [`measure_training`] returned, a row for each contender; with its memory, if that was measured."""
     first = next(iter(result["contenders"]))
     rows = []
     for name, found in result["contenders"].items():

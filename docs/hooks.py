@@ -127,7 +127,7 @@ except ImportError:  # the pages above need only MkDocs
 else:
 
     class PlainReferences(griffe.Extension):
-        """Docstrings write [`Name`], as those of transformers do; a page shows `Name`."""
+        """Docstrings write [`Name`], as in transformers; a page shows `Name`."""
 
         def on_object(self, *, obj, **kwargs) -> None:
             if obj.docstring is not None:

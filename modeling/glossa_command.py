@@ -7,7 +7,7 @@ DISTRIBUTION = "glossa-mt"
 
 
 def main(*arguments: str) -> None:
-    """Run `glossa` with `arguments` before those of the command line: `main("train")` is the script `train.py`."""
+    """Run `glossa` with `arguments` put before the command line's: `main("train")` is the script `train.py`."""
     warn_of_namesake()
     from glossa.cli import main as run
 

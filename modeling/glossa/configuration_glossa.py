@@ -9,7 +9,7 @@ from transformers.configuration_utils import PreTrainedConfig
 # The architecture of Vaswani et al. 2017 without its sizes: `GlossaConfig(**PUBLISHED_2017, d_model=512, ...)`.
 # Post-norm and no norm after the last layer (section 3.1), as many key-value heads as query heads (section 3.2.2),
 # a feed-forward with ReLU (section 3.3), sinusoidal positions (section 3.5). The paper does not give the biases of
-# attention or the epsilon of the norm: both are those of `torch.nn.Transformer` and MarianMT.
+# attention or the epsilon of the norm: both are as in `torch.nn.Transformer` and MarianMT.
 PUBLISHED_2017 = {
     "position_embedding_type": "sinusoidal",
     "norm_position": "post",
@@ -44,7 +44,7 @@ class GlossaConfig(PreTrainedConfig):
         num_key_value_heads (`int`, *optional*, defaults to 2): Key and value heads of every attention; must divide the
             number of query heads (Ainslie et al. 2023). 1 is multi-query attention, `None` one for each query head.
         head_dim (`int`, *optional*): Width of a head; `d_model` divided by the number of heads if not given. It and
-            `num_key_value_heads` are filled in where they are the same for encoder and decoder.
+            `num_key_value_heads` are filled in if they are the same for encoder and decoder.
         kv_lora_rank (`int`, *optional*): Width of the latent that keys and values of all heads are projected from, in
             self-attention and cross-attention; the cache holds the latent (multi-head latent attention, DeepSeek-AI
             2024, arXiv 2405.04434, section 2.1). It needs `num_key_value_heads` `None`, or the number of query heads.
@@ -64,8 +64,8 @@ class GlossaConfig(PreTrainedConfig):
             feed-forward; a router chooses among them for each token (mixture of experts). `None` is one network.
         num_experts_per_tok (`int`, defaults to 2): Experts that the router chooses for each token: 1 as in Fedus et
             al. 2021 (Switch), 2 as in Jiang et al. 2024 (Mixtral).
-        num_shared_experts (`int`, defaults to 0): Experts that read every token beside those that the router chooses
-            (Dai et al. 2024, section 3.2).
+        num_shared_experts (`int`, defaults to 0): Experts that read every token in addition to the experts chosen by
+            the router (Dai et al. 2024, section 3.2).
         router_aux_loss_coef (`float`, defaults to 0.01): Factor of the loss that balances the load of the experts
             (Fedus et al. 2021, section 2.2). The training loss has it, the evaluation loss has not.
         position_embedding_type (`str`, defaults to `"rotary"`): `"rotary"` (Su et al. 2021; in self-attention),
@@ -105,13 +105,13 @@ class GlossaConfig(PreTrainedConfig):
         label_smoothing_type (`str`, defaults to `"uniform"`): `"uniform"` spreads it over the whole
             vocabulary, as torch does; `"exclude_padding"` over all tokens except the label and padding.
         split_sentences (`bool`, defaults to `True`): Text is translated sentence by sentence. Training sets it to
-            `False` where most rows of the training data have several sentences on both sides.
+            `False` if most rows of the training data have several sentences on both sides.
         length_ratio (`float`, *optional*): Characters of a target for each character of its source in the training
             data. Translations that are much shorter or longer are reported.
         trained_length (`int`, *optional*): Tokens of a source that few sentences of the training data exceed. Longer
             sentences are cut at clauses. Training sets it; `None` leaves only the limit of the tokenizer.
         abbreviations (`list`, *optional*): Words with a period, found in the sources of the training data, that
-            sentence splitting knows in addition to those of all languages.
+            sentence splitting knows in addition to its own list for all languages.
         improbable_score (`float`, *optional*): Log-probability per token of a translation (natural logarithm); less
             is reported as improbable. Training sets it so that one in a hundred validation translations is.
         source_language (`str`, *optional*): Code of the language that it translates, such as `"en"`. Training sets it.
@@ -356,7 +356,7 @@ class GlossaConfig(PreTrainedConfig):
         return head_dim + (self.qk_rope_head_dim or head_dim // 2)
 
 
-# A saved folder carries this code, for `trust_remote_code=True` where Glossa is not installed.
+# A saved folder carries this code, for `trust_remote_code=True` without Glossa installed.
 GlossaConfig.register_for_auto_class()
 
 __all__ = ["PUBLISHED_2017", "GlossaConfig"]

@@ -57,7 +57,7 @@ class GlossaExperts(nn.Module):
         super().__init__()
         self.experts_per_token = config.num_experts_per_tok
         self.router = GlossaRouter(config)
-        experts: int = config.num_local_experts  # type: ignore[assignment]  # this class is used only where it is set
+        experts: int = config.num_local_experts  # type: ignore[assignment]  # this class is used only if it is set
         self.experts = nn.ModuleList(GlossaFeedForward(config, inner_dim) for _ in range(experts))
         shared = config.num_shared_experts
         self.shared_experts = GlossaFeedForward(config, shared * inner_dim) if shared else None

@@ -68,7 +68,7 @@ class GlossaGenerationMixin(GenerationMixin):
         return GenerationMixin.compute_transition_scores(view, *args, **kwargs)  # type: ignore[arg-type]
 
     def _is_adapted(self) -> bool:
-        """Whether this instance has another method to prepare inputs, such as that of PEFT's prefix tuning."""
+        """Whether this instance has another method to prepare inputs, such as PEFT's for prefix tuning."""
         return "prepare_inputs_for_generation" in vars(self)
 
     def _beam_search(
@@ -203,8 +203,8 @@ class _GreedySearch:
 class _BeamSearch:
     """K running hypotheses for each of N unfinished sources, and the K best finished ones for each of all B.
 
-    The results are those of transformers' beam search. Candidates are first chosen within each beam, so that beam
-    scores are added to the candidates only and not to the whole vocabulary of every beam.
+    The results are the same as of transformers' beam search. Candidates are first chosen within each beam, so that
+    beam scores are added to the candidates only and not to the whole vocabulary of every beam.
     """
 
     def __init__(self, input_ids: torch.Tensor, generation_config: GenerationConfig):
@@ -263,7 +263,7 @@ class _BeamSearch:
         return stopping_criteria(everything.flatten(0, 1), None).view(self.sources, -1)[self.rows]
 
     def _keep_finished(self, sequences: torch.Tensor, scores: torch.Tensor, ends: torch.Tensor) -> None:
-        """Keep those of `sequences` [N, K, T] that end and score better than the worst finished hypotheses."""
+        """Keep the `sequences` [N, K, T] that end and score better than the worst finished hypotheses."""
         rows, length = self.rows, sequences.shape[-1]
         scores = self._length_penalized(scores, length).masked_fill(~ends, -torch.inf)
         earlier = self.finished_sequences[rows]
@@ -301,7 +301,7 @@ def gather_beams(values: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
 
 
 def _unshare(output, given, rows: int) -> None:
-    """In the cache of `output`, or that the caller has `given`, let each of `rows` rows have its source.
+    """Give each of `rows` rows its own source in the cache of `output`, or in the cache `given` by the caller.
 
     During the search the beams of a source share its keys and values.
     """

@@ -128,7 +128,7 @@ class GlossaAttention(nn.Module):
         """[B, L, D] to [B, L, D]; with `encoder_hidden_states` [B / k, S, D], keys and values come from the source.
 
         Cross-attention ignores target order, so the k targets of one source (its beams) are read as one target of k
-        times the length and share keys and values. `position_embeddings` are those of that joined target.
+        times the length and share keys and values. `position_embeddings` belong to that joined target.
         """
         rows, length, _ = hidden_states.shape
         if encoder_hidden_states is None:
@@ -175,7 +175,7 @@ class GlossaAttention(nn.Module):
     def _source_to_cache(
         self, source: torch.Tensor, rotary: Rotary | None, past_key_values: EncoderDecoderCache | None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """As `to_cache`, for the source: computed at the first step and cached for the others."""
+        """Like `to_cache`, for the source: computed at the first step and cached for the others."""
         if past_key_values is None:
             return self.to_cache(source, rotary)
         cache = past_key_values.cross_attention_cache
@@ -196,7 +196,7 @@ class GlossaLatentAttention(GlossaAttention):
     """
 
     def _build_projections(self, config: GlossaConfig, heads: int, key_value_heads: int) -> None:
-        rank: int = config.kv_lora_rank  # type: ignore[assignment]  # this class is used only where it is set
+        rank: int = config.kv_lora_rank  # type: ignore[assignment]  # this class is used only if it is set
         self.rank = rank
         self.rotary_dim = rotary_width(config, heads) if self.is_rotary else 0
         self.scaling = (self.head_dim + self.rotary_dim) ** -0.5

@@ -127,7 +127,7 @@ class GlossaDecoderLayer(GradientCheckpointingLayer):
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """[B, T, D] to [B, T, D], and the logits of the router, if any, [B * T, experts].
 
-        `cross_position_embeddings` are those of target and source for cross-attention.
+        `cross_position_embeddings` are the embeddings of target and source for cross-attention.
         """
         normed = self.self_attn_residual.norm_before(hidden_states)
         output, _ = self.self_attn(
@@ -522,7 +522,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         mean_resizing: bool = True,
         decoder_new_num_tokens: int | None = None,
     ) -> nn.Embedding:
-        """As [`GlossaModel.resize_token_embeddings`]; the output layer follows the target embedding."""
+        """Like [`GlossaModel.resize_token_embeddings`]; the output layer follows the target embedding."""
         embeddings = self.model.resize_token_embeddings(
             new_num_tokens, pad_to_multiple_of, mean_resizing, decoder_new_num_tokens
         )
@@ -634,7 +634,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         Args:
             router_logits: [N, experts] of each layer.
             mask: [B, L], 0 at padding, which does not count.
-            labels: [B, T], -100 where there is none.
+            labels: [B, T], -100 if there is none.
             num_items_in_batch: Number of labels in all batches of one optimizer step.
         """
         if router_logits is None:
@@ -664,7 +664,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         return logits, smoothed_cross_entropy(logits, labels, smoothing, excluded, items)
 
 
-# A saved folder carries this code, for `trust_remote_code=True` where Glossa is not installed.
+# A saved folder carries this code, for `trust_remote_code=True` without Glossa installed.
 GlossaModel.register_for_auto_class("AutoModel")
 GlossaForConditionalGeneration.register_for_auto_class("AutoModelForSeq2SeqLM")
 

@@ -41,8 +41,8 @@ class TranslationPipeline(Pipeline):
         return_scores (`bool`, defaults to `False`): Return the model's log-probability of each translation (natural
             logarithm, summed over its tokens) as `score`; settings that change the search do not change it.
         key (`str`, *optional*): The column to translate if rows are dictionaries.
-        tgt_lang (`str`, *optional*): Code of the target language, for a model of several. Defaults to that of the task
-            (`"translation_en_to_fr"`), or to `tgt_lang` of the tokenizer. Other models do not look at it.
+        tgt_lang (`str`, *optional*): Code of the target language, for a model of several. Defaults to the one of the
+            task (`"translation_en_to_fr"`), or to `tgt_lang` of the tokenizer. Other models do not look at it.
         num_beams, num_return_sequences and other arguments of `generate`: Defaults come from the model's generation
             config. Those about its output (`return_dict_in_generate`, `output_scores` and so on) have no effect.
 
@@ -224,7 +224,7 @@ def fits(tokenizer, limit: int, text: str) -> bool:
     normalizer = None if backend is None else backend.normalizer
     normal = text if normalizer is None else normalizer.normalize_str(text)  # which may be several times as long
     normal = normal.replace(" ", "\u2581")  # three bytes in some vocabularies
-    # No vocabulary has more tokens for a text than the text has bytes, beside three special tokens and a space.
+    # No vocabulary has more tokens for a text than the text has bytes, apart from three special tokens and a space.
     return len(normal.encode()) + 6 <= limit or len(tokenizer(text, verbose=False)["input_ids"]) <= limit
 
 
@@ -317,7 +317,7 @@ def max_target_length(source_length: int, positions: int | None = None) -> int:
 
 
 def check_task(task: str | None, config) -> None:
-    """Raise `ValueError` if a task `translation_xx_to_yy` names other languages than those of the model's config."""
+    """Raise `ValueError` if a task `translation_xx_to_yy` names other languages than the model's config."""
     wanted = re.fullmatch("translation_(.+)_to_(.+)", task or "")
     source, target = (getattr(config, name, None) for name in ("source_language", "target_language"))
     if wanted is not None and (several := getattr(config, "target_languages", None)):

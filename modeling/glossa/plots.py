@@ -14,7 +14,7 @@ from .errors import GlossaError
 def draw_curves(histories: dict[str, list[dict]], file: Path) -> None:
     """Training and validation loss (dashed), and validation BLEU, by step; one color per run.
 
-    The training loss is the plain one where the log has it: with smoothing and dropout it would be much higher.
+    The training loss is the plain one if the log has it: with smoothing and dropout it would be much higher.
     """
     figure = Figure(figsize=(11, 4), layout="constrained")
     loss_axes, bleu_axes = figure.subplots(1, 2)

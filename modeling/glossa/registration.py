@@ -27,7 +27,7 @@ def _register_task() -> None:
     check_task = registry.check_task
 
     def check(task: str):
-        # The pipeline compares the languages with those of its model.
+        # The pipeline compares the languages with the model's.
         return check_task(re.sub(r"^translation_.+_to_.+$", "translation", task))
 
     registry.check_task = check  # type: ignore[method-assign]

@@ -25,7 +25,7 @@ LIBRARIES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "e
 RECIPE, VERSIONS, DATA_REPORT = "recipe.yaml", "versions.json", "data_report.json"
 METRICS, HISTORY, SAMPLES = "metrics.json", "history.json", "samples.json"
 SAMPLES_TABLE, CURVES, HELD_OUT = "samples.md", "curves.png", "held_out"
-# What is published beside the model. The recipe stays at home: it names local paths.
+# What is published with the model. The recipe stays at home: it names local paths.
 PUBLISHED = (METRICS, HISTORY, VERSIONS, SAMPLES_TABLE, CURVES)
 # Written last in a checkpoint, so a checkpoint without it was cut short.
 CHECKPOINT_STATE = "trainer_state.json"
@@ -33,8 +33,8 @@ CHECKPOINT_PARTS = ("config.json", "tokenizer.json", CHECKPOINT_STATE, "schedule
 OPTIMIZER = "optimizer.pt"
 SHARDED_PARTS = ("optimizer.bin", "pytorch_model_fsdp.bin")  # in its place after training with FSDP
 DEEPSPEED = "latest"  # in its place after training with DeepSpeed: names the folder of the optimizer
-UNAVERAGED = "unaveraged.safetensors"  # beside the averaged weights of a checkpoint: those that training goes on with
-ADAPTER_WEIGHTS = "lora.safetensors"  # beside the merged weights of a checkpoint
+UNAVERAGED = "unaveraged.safetensors"  # next to a checkpoint's averaged weights: the ones that training goes on with
+ADAPTER_WEIGHTS = "lora.safetensors"  # next to the merged weights of a checkpoint
 ADAPTER = "adapter"  # a folder in PEFT's format
 CHECKSUMS = "checksums.json"  # of the other files of a checkpoint
 LOCK = ".lock"
@@ -129,16 +129,16 @@ class RunFolder:
     def held_out_file(self, split: str) -> Path:
         """Where the `validation` or `test` pairs are kept: JSON Lines of `source`, `target`, `language` and `file`.
 
-        The last two only where there are several.
+        The last two only if there are several.
         """
         return self.path / HELD_OUT / f"{split}.jsonl"
 
     def load_held_out(self, split: str, language: str | None = None) -> Dataset:
-        """The pairs of `split` that the run did not train on; of several target languages those of `language`.
+        """The pairs of `split` that the run did not train on; with several target languages only pairs of `language`.
 
         Pairs of several files have the name of theirs in the column `file`.
 
-        Raises `GlossaError` where it keeps none.
+        Raises `GlossaError` if it keeps none.
         """
         file = self.held_out_file(split)
         if not file.is_file():
@@ -222,7 +222,7 @@ class RunFolder:
         return self._read_json(SAMPLES, [])
 
     def published(self, samples: bool = True) -> list[Path]:
-        """The files that go to the Hub beside the model, with or without those that hold sentences of the data."""
+        """The files that go to the Hub with the model, with or without the ones that hold sentences of the data."""
         names = [name for name in PUBLISHED if samples or name != SAMPLES_TABLE]
         return [self.path / name for name in names if (self.path / name).is_file()]
 

@@ -57,7 +57,7 @@ def segment_text(
         text: Any text.
         split: Whether it is split into sentences, and sentences that do not fit are cut; else it is one segment.
         fits: Whether a sentence is short enough for the model.
-        abbreviations: Those that the model has learned.
+        abbreviations: Abbreviations that the model has learned.
     """
     pieces, between = split_text(text, fits, abbreviations) if split else ([text], [""])
     return [part for piece, space in zip(pieces, between, strict=True) for part in _without_marks(piece, space)]
@@ -98,8 +98,8 @@ def join_segments(segments: Sequence[Segment], texts: Sequence[str]) -> str:
 
     A part of a sentence that is translated with a period gets the mark of the source instead.
 
-    The source's space is kept, with these exceptions: where the source has no space between two sentences, a target
-    that is not Chinese or Japanese gets one, and where it has one, a Chinese or Japanese target does without.
+    The source's space is kept, with these exceptions: if the source has no space between two sentences, a target
+    that is not Chinese or Japanese gets one, and if it has one, a Chinese or Japanese target does without.
     """
     joined = ""
     for index, (segment, text) in enumerate(zip(segments, texts, strict=True)):

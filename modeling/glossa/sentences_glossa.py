@@ -63,7 +63,7 @@ def split_text(
     """Sentences of `text` in any language and the whitespace after each.
 
     Args:
-        text: Of any length; the time is linear in it.
+        text: A text of any length; the time is linear in it.
         fits: Whether a sentence is short enough; the others are cut by [`cut_text`]. By default all are.
         abbreviations: Words without their period, such as a model has learned; they add to the known ones.
     """
@@ -125,7 +125,7 @@ def _is_end(
         alone: Whether no word of the sentence precedes `token`.
         following: The next word, a match of `_NEXT`, which is not in lower case.
         starts: Whether it is a word that often begins a sentence.
-        abbreviations: Those that a model has learned.
+        abbreviations: Abbreviations that a model has learned.
     """
     word = following["word"]
     if token.isdigit():

@@ -39,7 +39,7 @@ class GlossaTokenizer(PreTrainedTokenizerFast):
         tokenizer_object (`tokenizers.Tokenizer`), or tokenizer_file (`str`): The source's.
         target_tokenizer_object (`tokenizers.Tokenizer`), or target_tokenizer_file (`str`): The target's.
         src_lang, tgt_lang (`str`, *optional*): Codes of the two languages; attributes of the same names.
-        extra_special_tokens (`list[str]`, *optional*): Those of several target languages: `["<2de>", "<2fr>"]`.
+        extra_special_tokens (`list[str]`, *optional*): Tokens of several target languages: `["<2de>", "<2fr>"]`.
 
     Raises:
         ValueError: if the target's is missing, one of those four has different ids in the two vocabularies, or
@@ -119,7 +119,8 @@ class GlossaTokenizer(PreTrainedTokenizerFast):
         return self.target_tokenizer.get_vocab_size()
 
     def __call__(self, text=None, text_pair=None, text_target=None, text_pair_target=None, **settings):
-        """As in transformers, with the vocabulary of the target for `text_target`; its ids are `labels` beside a text.
+        """As in transformers, with the vocabulary of the target for `text_target`; its ids are `labels` if there is
+        also a text.
 
         `max_target_length` is the `max_length` of the target.
         """
@@ -185,7 +186,7 @@ class GlossaTokenizer(PreTrainedTokenizerFast):
         return (*files, path)
 
 
-# A saved folder carries this code, for `trust_remote_code=True` where Glossa is not installed.
+# A saved folder carries this code, for `trust_remote_code=True` without Glossa installed.
 GlossaTokenizer.register_for_auto_class()
 
 __all__ = ["GlossaTokenizer"]

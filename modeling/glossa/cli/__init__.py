@@ -80,7 +80,7 @@ def run(main: Callable[[list[str]], None], arguments: list[str] | None = None) -
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # whatever the console's encoding, text is UTF-8, as in files
             stream.reconfigure(encoding="utf-8", errors=stream.errors)
-    # Of several processes, which launchers number, one reports; the others warn, as the Trainer's do.
+    # If launchers start several numbered processes, one reports; the others only warn, as in the Trainer.
     level = logging.INFO if os.environ.get("RANK", "0") == "0" else logging.WARNING
     logging.basicConfig(level=level, format="%(message)s", handlers=[_AboveBars(sys.stderr)])
     for noisy in ("httpx", "httpx2", "httpcore", "absl", "sacrebleu"):
@@ -142,7 +142,7 @@ def finite(text: str) -> float:
 
 
 def _describe(error: Exception) -> str:
-    """One line on any error, with the remedy where it is known."""
+    """One line on any error, with the remedy if it is known."""
     if isinstance(error, GlossaError):
         return str(error)
     text = " ".join(str(error).split())

@@ -12,7 +12,7 @@ from ..errors import GlossaError
 from ..plan import catalog
 from .train import check, print_help
 
-# In the order of the way: what is read, what is held out, what is dropped.
+# In the order of processing: what is read, what is held out, what is dropped.
 COMMON = (
     "data_path", "dataset", "sources", "source_language", "target_language", "source_column", "target_column",
     "max_train_samples", "validation_path", "test_path", "validation_size", "test_size", "keep_overlap", "trust_data",

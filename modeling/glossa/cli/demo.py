@@ -1,7 +1,7 @@
 """Try a model in a browser: `glossa demo MODEL`.
 
-The page is that of the Space: beams, several translations, and the attention of the selected one. It has the limits of
-the Space, and only this machine reaches it unless --host is given. Ctrl-C ends it.
+The page is the same as in the Space: beams, several translations, and the attention of the selected one. It has the
+limits of the Space, and only this machine can reach it unless --host is given. Ctrl-C ends it.
 """
 
 import argparse

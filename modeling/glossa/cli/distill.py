@@ -1,9 +1,9 @@
 """Make training pairs with trained models: `glossa distill TEACHER [TEACHER ...] --output pairs.jsonl`.
 
-Each teacher translates the training pairs of the first teacher's run, or those of --data_path: files, or the folder of
-another run. A teacher of the same direction makes new targets: knowledge distillation, or with several teachers data
-diversification. A teacher of the opposite direction makes new sources: back-translation. Held-out pairs of a run are
-never translated.
+Each teacher translates the training pairs of the first teacher's run, or the pairs of --data_path: files, or the
+folder of another run. A teacher of the same direction makes new targets: knowledge distillation, or with several
+teachers data diversification. A teacher of the opposite direction makes new sources: back-translation. Held-out pairs
+of a run are never translated.
 
 With --text, the teachers translate text in one language: sources, or for teachers of the opposite direction targets.
 Give the direction of the model that you will train as --source_language and --target_language.

@@ -1,7 +1,7 @@
 """Push a finished run to the Hub: `glossa push RUN --repo_id user/name`.
 
 One commit holds weights, code, tokenizer, model card, curves and metrics. Before the commit, a new process must
-load the folder and translate with it. The token is that of `hf auth login` or of HF_TOKEN.
+load the folder and translate with it. The token comes from `hf auth login` or HF_TOKEN.
 """
 
 import argparse
@@ -66,7 +66,7 @@ def main(argv: list[str]) -> None:
         else:
             names = ("private", "message", "create_pr", "replace", "replace_card")
             settings = {name: getattr(arguments, name) for name in names}
-            # A Space shows its main branch only, so a revision is that of the model.
+            # A Space shows its main branch only, so a revision is for the model only.
             info = push(folder, arguments.repo_id, revision=arguments.revision, **settings)
             print(info.pr_url or info.commit_url)
             if arguments.space:

@@ -1,7 +1,7 @@
 """Score a model on held-out pairs: `glossa score MODEL`.
 
 Prints BLEU, chrF++ and TER with 95% bootstrap intervals and sacreBLEU's signatures, greedy and with beams, against
-the first reference of each source, and against all of them where some source has several. `--baseline OTHER` also
+the first reference of each source, and against all of them if any source has several. `--baseline OTHER` also
 tests whether the difference to another model could be chance, by paired bootstrap of BLEU, chrF++ and TER.
 
 With --rerank OTHER, a search with N beams gives N translations. The best of them by the sum of both models'
@@ -10,7 +10,8 @@ log-probabilities is scored. OTHER may translate in the opposite direction.
 Several models translate together: each token is chosen by the mean of their log-probabilities. `--force` does not
 translate; it prints the perplexity of the references.
 
-Started by `accelerate launch` or `torchrun`, all processes share the work; the scores are those of one process.
+Started by `accelerate launch` or `torchrun`, all processes share the work; the scores are the same as with one
+process.
 """
 
 import argparse
@@ -197,7 +198,7 @@ def common(baseline: dict, result: dict) -> tuple[list[str], list[str], list[lis
 
 
 def show(report: dict, comet: bool) -> None:
-    """Print the scores, and add those of COMET."""
+    """Print the scores, and add COMET scores."""
     from ..evaluation.scoring import comparison_table, score_table
 
     print(score_table(report["results"]))

@@ -1,10 +1,9 @@
 """Train a translator: `glossa train RECIPE [--setting value ...]`.
 
 RECIPE is the name of a recipe in the package or a YAML file; settings on the command line override it. All GPUs of
-this machine are used, as with `accelerate launch`. `--help` shows the most common settings, `--help all` those of
-Glossa in a line each, `--help NAME` one in full, and `--help trainer` what transformers' Trainer adds.
-`--explain` prints what the run would be, each value with where it comes from, and stops; `--explain yaml` prints it as
-a recipe.
+this machine are used, as with `accelerate launch`. `--help` shows the most common settings, `--help all` all of
+Glossa's in a line each, `--help NAME` one in full, and `--help trainer` what transformers' Trainer adds.
+`--explain` prints each value of the run with its origin, and stops; `--explain yaml` prints it as a recipe.
 """
 
 import ctypes
@@ -23,7 +22,7 @@ from ..errors import GlossaError
 from ..inference.loading import check_name
 from ..plan import catalog
 
-# In the order in which a newcomer meets them.
+# In the order in which a newcomer needs them.
 COMMON = (
     "data_path", "validation_path", "test_path", "source_language", "target_language", "dataset",
     "output_dir", "resume_from_checkpoint", "init_from",

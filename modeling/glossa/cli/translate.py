@@ -291,7 +291,7 @@ def load(names: list[str], engine: str, language: str | None) -> tuple:
 def load_reranker(model: str, other: str, language: str | None = None) -> "Reranker":
     """`other`, to rerank the translations of `model`; of the same direction unless it says the opposite one.
 
-    If one of the two has several target languages, both translate into `language`, by default that of `model`.
+    If one of the two has several target languages, both translate into `language`, by default the language of `model`.
     """
     from ..inference.forced import Reranker
 

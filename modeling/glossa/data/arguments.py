@@ -12,7 +12,7 @@ from .ranges import check_ranges
 NORMALIZATION_STEPS = ("nfkc", "lowercase", "hyphens_to_spaces", "strip_punctuation")
 
 
-# What `trust_data` names: checks of the data, and that the languages of `init_from` are those of the data.
+# What `trust_data` names: checks of the data, and that the languages of `init_from` match the data.
 CHECKS = ["malformed", "equal", "length", "language", "start"]
 
 

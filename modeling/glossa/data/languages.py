@@ -2,7 +2,7 @@
 
 import re
 
-# By the code that Glossa uses (ISO 639-1 where there is one): codes of ISO 639-2 and 639-3, and names.
+# By the code that Glossa uses (ISO 639-1 if there is one): codes of ISO 639-2 and 639-3, and names.
 LANGUAGES = {
     "af": "afr afrikaans", "am": "amh amharic", "an": "arg aragonese", "ar": "ara arb arabic", "as": "asm assamese",
     "az": "aze azj azerbaijani", "ba": "bak bashkir", "be": "bel belarusian", "bg": "bul bulgarian",

@@ -33,7 +33,7 @@ class Source:
 
     Attributes:
         name: Its name in the report.
-        settings: The `DataArguments` of this corpus alone: those of the recipe, and its own instead.
+        settings: The `DataArguments` of this corpus alone: the recipe's settings, overridden by its own.
         weight: How often each training row is seen in an epoch, on average.
         tag: Text before each source sentence in training.
         language: The target language of its rows if the recipe has several, else "".
@@ -102,7 +102,7 @@ def check_sources(arguments: Any) -> list[dict]:
 
 
 def _check_target(arguments: Any, languages: list[str]) -> None:
-    """Raise `GlossaError` if the recipe's target language is none of its sources', where it matters."""
+    """Raise `GlossaError` if the recipe's target language is none of its sources', if that matters."""
     wanted = arguments.target_language
     if _variant(wanted, languages):
         return
@@ -141,7 +141,7 @@ def weights(counts: Sequence[int], sources: Sequence[Source], temperature: float
 
 
 def _entries(given: Any) -> list[dict]:
-    """The entries of a recipe, or of the command line, where each word is the JSON of an entry or of a list."""
+    """The entries of a recipe, or of the command line, whose words are each the JSON of an entry or of a list."""
     entries: list = []
     for word in given if isinstance(given, list) else [given]:
         try:

@@ -1,4 +1,4 @@
-"""ROUGE, character and word error rate, which are computed only where they are asked for."""
+"""ROUGE, character and word error rate, which are computed only on request."""
 
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
@@ -13,7 +13,8 @@ FURTHER = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "cer":
 PACKAGES = {"rouge": "rouge_score", "cer": "jiwer", "wer": "jiwer"}
 SEED = 12345  # of the resampling, as in sacreBLEU
 
-# Maps a translation and a reference to a part and a whole; a score is 100 times the sum of parts by that of wholes.
+# Maps a translation and a reference to a part and a whole; a score is 100 times the sum of the parts divided by the
+# sum of the wholes.
 Count = Callable[[str, str], tuple[float, float]]
 
 
@@ -37,7 +38,7 @@ def choose_scores(
     Args:
         results: They are not changed.
         metrics: Any of bleu, chrf, ter, rouge, cer and wer.
-        tokenize: sacreBLEU's tokenizer; where words are not separated by spaces, ROUGE takes its words.
+        tokenize: sacreBLEU's tokenizer; if words are not separated by spaces, ROUGE uses its words.
         n_bootstrap: Resamples for the bounds of the 95% confidence interval (`low`, `high`); 0 for none.
     """
     counts = _counts(metrics, tokenize)

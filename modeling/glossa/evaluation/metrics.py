@@ -10,7 +10,7 @@ from sacrebleu.significance import PairedTest
 from ..data.languages import language_code
 from ..errors import GlossaError
 
-# By code of the target language: words of Chinese, Japanese and Korean, characters where words are not separated.
+# By code of the target language: words of Chinese, Japanese and Korean, characters if words are not separated.
 BLEU_TOKENIZERS = {"zh": "zh", "yue": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
 BLEU_TOKENIZERS |= dict.fromkeys(("th", "lo", "km", "my", "bo", "dz"), "char")
 
@@ -77,7 +77,7 @@ def paired_bootstrap(
         key: {
             "baseline": results[name][0].score,
             "system": results[name][1].score,
-            # sacreBLEU counts larger differences only, and finds none where all translations are equal.
+            # sacreBLEU counts larger differences only, and finds none if all translations are equal.
             "p_value": results[name][1].p_value if results[name][0].score != results[name][1].score else 1.0,
         }
         for name, key in _NAMES.items()

@@ -34,8 +34,8 @@ def score_translators(
     A model whose tokenizer changes case or punctuation cannot reproduce them. Its translations are also scored
     against references that are normalized in the same way, in an entry of their own.
 
-    `files` names the file of each pair. Every pair then counts, also where sources repeat, as in sacreBLEU; and of
-    several files each has entries of its own, before those of all.
+    `files` names the file of each pair. Every pair then counts, even if sources repeat, as in sacreBLEU. With
+    several files, each has its own entries, before the entries of all files together.
     """
     results: dict[str, dict] = {}
     for translator in translators:
@@ -99,8 +99,8 @@ def score_translator(
 
     Returns `scores` (the output of [`TranslationMetric`]), `sources` and `translations` in order, `references` (a
     list for each source), `num_beams`, the translation time in `seconds`, as `length` the characters of the
-    translations over those of the first references, and as `implausible` the share of translations of each kind that
-    [`find_problem`] knows.
+    translations divided by the characters of the first references, and as `implausible` the share of translations of
+    each kind that [`find_problem`] knows.
     """
     grouped = group_references(pairs) if files is None else each_line(pairs)
     sources, references = [source for source, _ in grouped], [targets for _, targets in grouped]

@@ -189,7 +189,7 @@ def _fill_side(spec, embeddings_spec, side: GlossaEncoder | GlossaDecoder, longe
         _fill_norm(spec.layernorm_embedding, side.embeddings.norm)
     if config.final_norm:
         _fill_norm(spec.layer_norm, side.final_norm)
-    layers: Any = side.layers  # the type of a ModuleList hides that of its elements
+    layers: Any = side.layers  # the type of a ModuleList hides the type of its elements
     for layer_spec, layer in zip(spec.layer, layers, strict=True):
         _fill_self_attention(layer_spec.self_attention, layer.self_attn, layer.self_attn_residual)
         if isinstance(side, GlossaDecoder):

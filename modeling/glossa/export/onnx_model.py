@@ -4,7 +4,8 @@
     decoder.onnx    input_ids [B, 1], attention_mask [B, S], source, target  -> logits [B, V], new target
 
 `source` holds the keys and values of the source for every decoder layer, computed once per sentence. `target`
-[layers, 2, B, G, T, E] holds those of the target so far: T is 0 at the start and grows by one at every step.
+[layers, 2, B, G, T, E] holds the keys and values of the target so far: T is 0 at the start and grows by one at every
+step.
 """
 
 import copy

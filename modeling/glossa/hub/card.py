@@ -10,7 +10,7 @@ from ..evaluation.scoring import METRICS
 from .corpora import corpora
 from .facts import Run
 
-# Inside the package, because the Trainer writes cards where only the package is installed.
+# Inside the package, because the Trainer writes cards even if only the package is installed.
 TEMPLATE = Path(__file__).with_name("card_template.jinja")
 
 

@@ -30,7 +30,7 @@ EVALUATIONS = 20  # maximum rows in the validation table
 
 @contextmanager
 def naming_damage(folder: Path) -> Iterator[None]:
-    """Say that the files of `folder` are damaged where a fact in them is not what Glossa writes."""
+    """Say that the files of `folder` are damaged if a fact in them is not what Glossa writes."""
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, TemplateError) as error:

@@ -61,7 +61,7 @@ def stage(
 
     The model is loaded and saved again, so that weights, code and config match this version of the package. It is the
     model of the run, or the one in the folder `model`. `handler` adds the handler for Inference Endpoints. `license`
-    and `publish_samples` are those of [`build_card`]. Raises `GlossaError` if there is no model.
+    and `publish_samples` are as in [`build_card`]. Raises `GlossaError` if there is no model.
     """
     model = model or run
     if model.is_dir() and not any(model.glob("*.safetensors")):
@@ -188,7 +188,7 @@ def check_account(repo_id: str, token: str | None = None) -> None:
 def stage_space(repo_id: str, run: Path, folder: Path, publish_samples: bool | None = None) -> None:
     """Write a Space for the model `repo_id` into `folder`.
 
-    Its examples are from the run's held-out pairs; `publish_samples` is that of [`build_card`].
+    Its examples are from the run's held-out pairs; `publish_samples` is as in [`build_card`].
     """
     shutil.copytree(EXTRAS / "space", folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copyfile(EXTRAS / "handler.py", folder / "handler.py")

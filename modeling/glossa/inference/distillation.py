@@ -57,7 +57,7 @@ def new_pairs(
         teacher: Translates.
         rows: Source and target. The side that is not translated may be None, which is text in one language.
         counts: What happens to the rows is added.
-        closest: Of several translations, keep only the one most similar to the reference, by chrF++.
+        closest: Keep only the one of several translations that is most similar to the reference, by chrF++.
         tag: Put before sources that are translations (Caswell et al. 2019).
     """
     texts = [str(target if teacher.reverse else source) for source, target in rows]
@@ -80,14 +80,14 @@ def new_pairs(
 
 
 class Job:
-    """Writes the pairs of several teachers to a file of JSON lines; an interrupted job continues where it was.
+    """Writes the pairs of several teachers to a file of JSON lines; an interrupted job continues where it stopped.
 
     Until the job is finished the pairs are in `FILE.partial`, and `FILE.progress` says how much of it is whole.
 
     Args:
         output: The file.
-        settings: Of plain types, with stamps of the data and the teachers; a job continues only with those it began
-            with.
+        settings: Values of plain types, with stamps of the data and the teachers; a job continues only with those it
+            began with.
 
     Raises:
         GlossaError: if the file exists already, or an interrupted job had other settings.

@@ -20,8 +20,8 @@ from .loading import choose_language, load_model, load_tokenizer
 class Ensemble(GlossaPreTrainedModel, GlossaGenerationMixin):
     """Glossa models with one vocabulary, for `generate`; the logits are the mean of the members' log-probabilities.
 
-    The members may differ in architecture. The encoder output is that of all members side by side, and the cache has
-    the layers of all members, one member after the other.
+    The members may differ in architecture. The encoder output has the outputs of all members side by side, and the
+    cache has the layers of all members, one member after the other.
 
     Args:
         members: The models; the first one gives decoding settings and special tokens.
@@ -55,7 +55,7 @@ class Ensemble(GlossaPreTrainedModel, GlossaGenerationMixin):
         past_key_values: EncoderDecoderCache | None = None,
         **kwargs,
     ) -> Seq2SeqLMOutput:
-        """Mean log-probabilities as logits [B, T, V]; arguments as those of a member."""
+        """Mean log-probabilities as logits [B, T, V]; arguments as for a member."""
         if encoder_outputs is None:
             encoder_outputs = self.encoder(input_ids, attention_mask)
         states = encoder_outputs[0].split(self.encoder.widths, dim=-1)

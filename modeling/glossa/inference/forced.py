@@ -93,7 +93,7 @@ class Reranker:
     def log_probabilities(
         self, sources: list[str], targets: list[str], batch_tokens: int = 4096, shared: bool = False
     ) -> list[float]:
-        """Of each pair, in nats. The last two arguments are those of [`force`]."""
+        """The log-probability of each pair, in nats. The last two arguments are as in [`force`]."""
         given, scored = (targets, sources) if self.reverse else (sources, targets)
         scores = force(self.model, self.tokenizer, given, scored, batch_tokens, shared)
         return [score.log_probability for score in scores]

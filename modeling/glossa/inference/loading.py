@@ -56,7 +56,7 @@ def load_tokenizer(name: str) -> "PreTrainedTokenizerBase":
 
 
 def load_languages(name: str) -> tuple[str | None, str | None]:
-    """The codes of source and target language of a model; None where it does not say them, or has several.
+    """The codes of source and target language of a model; None if it does not say them, or has several.
 
     They are in its config, for runs of earlier versions in their recipe, and for an exported engine in its tokenizer.
     Raises `GlossaError` if config or tokenizer do not load.
@@ -81,13 +81,13 @@ def load_languages(name: str) -> tuple[str | None, str | None]:
 def load_targets(name: str) -> list[str]:
     """The codes of the target languages of a model that has several, else []; raises as [`load_tokenizer`].
 
-    Its tokenizer says them, also that of an exported model.
+    Its tokenizer says them, even for an exported model.
     """
     return getattr(load_tokenizer(name), "target_languages", [])
 
 
 def choose_language(tokenizer: "PreTrainedTokenizerBase", name: str, wanted: str | None) -> None:
-    """Make `tokenizer`, that of the model `name`, ask for translations into `wanted`, a code or name of a language.
+    """Make `tokenizer` of the model `name` ask for translations into `wanted`, a code or name of a language.
 
     Raises `GlossaError` if the model does not translate into it, or has several languages and none is wanted.
     """
@@ -110,8 +110,8 @@ def set_languages(
 ) -> None:
     """Write the languages into the config of a Glossa model and into its tokenizer, which save them.
 
-    A new model of several target languages gets those of its tokenizer. A tokenizer of another family has its own
-    names of languages, or none, and stays as it is.
+    A new model of several target languages gets the languages of its tokenizer. A tokenizer of another family has its
+    own names of languages, or none, and stays as it is.
     """
     if model.config.model_type != "glossa":
         return

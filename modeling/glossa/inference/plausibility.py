@@ -38,7 +38,7 @@ def find_problem(
         length_ratio: Characters of a translation for each character of its source, as in the training data. Without
             it, bytes of UTF-8 are compared, within wider limits: scripts with longer codes need fewer characters.
         token_score: The model's log-probability of the translation (natural logarithm) per token, if known.
-        improbable_score: Less is improbable: that of [`improbable_score`], or by default `IMPROBABLE`.
+        improbable_score: Lower scores are improbable; from [`improbable_score`], or by default `IMPROBABLE`.
     """
     source, translation = " ".join(source.split()), " ".join(translation.split())
     letters = sum(character.isalpha() for character in source)
@@ -66,7 +66,7 @@ def find_problem(
 def improbable_score(token_scores: Sequence[float]) -> float | None:
     """The limit that a share of `RARE` of a model's own translations falls below; None for fewer than `FEWEST`.
 
-    `token_scores` are their log-probabilities per token, of text like that of training.
+    `token_scores` are their log-probabilities per token, of text like the training text.
     """
     return None if len(token_scores) < FEWEST else round(float(numpy.quantile(token_scores, RARE)), 4)
 

@@ -48,7 +48,7 @@ class Shard:
         lines: Their number.
         start: Position of its first byte.
         size: Bytes.
-        stamp: Of its content.
+        stamp: A stamp of its content.
     """
 
     first: int
@@ -67,7 +67,7 @@ class Done:
         words: Words of the source, separated by white space.
         cpu_seconds: CPU time of the processes, without their start.
         problems: A row for each line with a problem, as in a report.
-        stamp: Of the content of the part that was written.
+        stamp: A stamp of the content of the part that was written.
     """
 
     lines: int = 0
@@ -89,7 +89,7 @@ class ShardJob:
     Args:
         source: The file to translate.
         output: The file to write.
-        settings: Of plain types; a job continues only with those it began with.
+        settings: Values of plain types; a job continues only with those it began with.
         models: The models that translate; likewise, by the content of their files.
 
     Raises:

@@ -10,12 +10,12 @@ T = TypeVar("T")
 
 
 def own_batches(batches: Iterable[T]) -> list[T]:
-    """Every n-th of the batches, where n is the number of processes: those of this process."""
+    """The batches of this process: every n-th, with n the number of processes."""
     state = PartialState()
     return list(batches)[state.process_index :: state.num_processes]
 
 
 def merged(results: list[T], blank: T) -> list[T]:
-    """The results of all processes, each of which has `blank` where the result is that of another one."""
+    """The results of all processes, each of which has `blank` in place of the results of the others."""
     everyone = gather_object([results])
     return [next((result for result in each if result != blank), blank) for each in zip(*everyone, strict=True)]

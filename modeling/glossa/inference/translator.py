@@ -29,7 +29,7 @@ class Translation:
     """One translation.
 
     Attributes:
-        text: The translation; blank, or the source, where the text could not be translated.
+        text: The translation; blank, or the source, if the text could not be translated.
         score: Its log-probability under the model (natural logarithm, summed over its tokens), if asked for.
         tokens: Their number with the end of each sentence, if the score was asked for.
         problem: Why it cannot be right (a kind of [`find_problem`]), or why the text could not be translated, or "".
@@ -44,7 +44,7 @@ class Translation:
 
     @property
     def token_score(self) -> float | None:
-        """The log-probability per token, or None where it is not known."""
+        """The log-probability per token, or None if it is not known."""
         return None if self.score is None or not self.tokens else self.score / self.tokens
 
 
@@ -56,7 +56,7 @@ class Engine(ABC):
         split_sentences: Whether it must have one sentence at a time.
         length_ratio: Characters of a translation for each character of its source, in its training data; or None.
         trained_length: Tokens that few sources of its training data exceed; longer ones are cut. Or None.
-        abbreviations: Those that it learned from its training data, without their period.
+        abbreviations: Abbreviations that it learned from its training data, without their period.
         improbable_score: Log-probability per token below which it finds its own translations improbable; or None.
         length_penalty: With beams, scores are divided by the length to this power; None is the model's default.
         sampled: Whether it draws translations at random; then one beam gives any number of them.
@@ -132,13 +132,13 @@ class Translator:
         model: Any sequence-to-sequence model with `generate`, or an [`Engine`].
         tokenizer: Its tokenizer.
         num_beams: Number of beams; 1 is greedy. The default comes from the model's generation config.
-        num_return_sequences: Translations per text, best first; at most `num_beams`. Their texts differ; where the
+        num_return_sequences: Translations per text, best first; at most `num_beams`. Their texts differ; if the
             search finds fewer, the last ones are blank. An engine that samples gives any number, also equal ones.
         batch_tokens: Maximum source tokens in a batch, including padding and counting every beam.
         scores: Compute the log-probability of every translation.
         split_sentences: Translate text sentence by sentence, and join the translations with the white space between.
             A model of single sentences often translates only the first one. What is too long is cut until it fits.
-            The default is that of the model's config.
+            The default comes from the model's config.
         on_error: What a text gets that cannot be translated (not UTF-8, or too long even after splitting): "stop"
             raises an error; "blank" gives a blank translation, "copy" the source, with the reason as its `problem`.
         reranker: Sorts the translations of each sentence by the sum of the model's log-probability and this one's.

@@ -58,7 +58,7 @@ class TranslatorArguments:
 class GlossaTrainingArguments(Seq2SeqTrainingArguments):
     """`Seq2SeqTrainingArguments` with defaults for translation and settings that the Trainer lacks.
 
-    The optimizer defaults are those of Vaswani et al. 2017, section 5.3. `learning_rate` is the peak of the schedule
+    The optimizer defaults are from Vaswani et al. 2017, section 5.3. `learning_rate` is the peak of the schedule
     instead of a factor.
     """
 
@@ -156,7 +156,7 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
         super().__post_init__()
         if self.hours is not None and self.max_steps > 0:
             raise GlossaError(f"hours is {self.hours} and max_steps {self.max_steps}; set only one of them.")
-        # Beside the last checkpoints the Trainer keeps the best one, and counts it.
+        # In addition to the last checkpoints the Trainer keeps the best one, and counts it.
         needed = self.average_checkpoints + (self.average_by == "last" and self.average_checkpoints > 0)
         if self.save_total_limit is not None and needed > self.save_total_limit:
             raise GlossaError(
@@ -216,8 +216,9 @@ class Origin:
     """Where the value of a setting comes from.
 
     Args:
-        kind: "recipe" or "flag" if somebody named it; "resumed" if it is that of the run that is continued, "start"
-            that of the model in `init_from`, "chosen" if it follows from the data, "trial" if it was measured.
+        kind: "recipe" or "flag" if somebody named it; "resumed" if it comes from the run that is continued, "start"
+            if it comes from the model in `init_from`, "chosen" if it follows from the data, "trial" if it was
+            measured.
         reason: The recipe, the run, or what the value follows from.
     """
 
@@ -357,7 +358,7 @@ class Settings:
         for name in ("hub_token", "accelerator_config"):  # a secret, and a value that every run derives
             values.pop(name)
         defaults = {name: setting.default for name, setting in catalog.settings().items()}
-        # What is empty is kept where the default is not, or a run of the recipe would have the default.
+        # Empty values are kept if the default is not empty, or a run of the recipe would have the default.
         return {
             name: value
             for name, value in values.items()

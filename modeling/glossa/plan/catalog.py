@@ -34,7 +34,7 @@ GROUPS = {
     "translator": ("plan/arguments.py", "TranslatorArguments"),
     "training": ("plan/arguments.py", "GlossaTrainingArguments"),
 }
-# Where the base classes of GlossaTrainingArguments are defined.
+# The files that define the base classes of GlossaTrainingArguments are defined.
 BASES = {
     "Seq2SeqTrainingArguments": "training_args_seq2seq.py",
     "TrainingArguments": "training_args.py",
@@ -56,7 +56,7 @@ FORMS = {
 class Setting:
     """One setting. `type` is the source text of its annotation; `default` is None if it is computed.
 
-    `inherited` settings are those of transformers' `Seq2SeqTrainingArguments` as they are.
+    `inherited` settings come unchanged from transformers' `Seq2SeqTrainingArguments`.
     """
 
     name: str
@@ -100,7 +100,7 @@ def settings() -> dict[str, Setting]:
 
 
 def _fields(path: Path, class_name: str, group: str) -> Iterator[tuple[str, Setting]]:
-    """Fields of a dataclass, those of its bases first; a redefined field replaces that of the base."""
+    """Fields of a dataclass, inherited ones first; a redefined field replaces the inherited one."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     (node,) = (item for item in tree.body if isinstance(item, ast.ClassDef) and item.name == class_name)
     for base in node.bases:

@@ -21,7 +21,7 @@ DEFAULT = "default"
 def explain(settings: Settings, form: str = "text") -> str:
     """The plan of a run as a table ("text"), or as a recipe whose comments have the origins ("yaml").
 
-    It has all settings of Glossa, and those of the Trainer that somebody named. Defaults come last in each group. What
+    It has all settings of Glossa, and the Trainer settings that somebody named. Defaults come last in each group. What
     only the run can know is shown with what decides it.
     """
     settings, unknown = decide(settings)

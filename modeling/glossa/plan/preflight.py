@@ -77,7 +77,7 @@ def check_sharding(settings: Settings) -> None:
 
 
 def _outline(settings: Settings) -> GlossaForConditionalGeneration:
-    """The model without weights; about the right size where it starts from another one."""
+    """The model without weights; about the right size if it starts from another one."""
     sizes = {"vocab_size": settings.tokenizer.vocab_size, "decoder_vocab_size": settings.tokenizer.target_vocab_size}
     if settings.tokenizer.tokenizer:
         tokenizer = with_languages(reused_tokenizer(settings), settings)

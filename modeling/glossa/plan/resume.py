@@ -1,4 +1,4 @@
-"""Continuing a run: from which checkpoint, and whether settings and data are still those of the run."""
+"""Continuing a run: from which checkpoint, and whether settings and data are unchanged."""
 
 import logging
 from pathlib import Path
@@ -26,7 +26,7 @@ from .devices import is_sharded
 
 logger = logging.getLogger(__name__)
 
-# Of the other groups than model and tokenizer: settings that decide how the weights change, which a resumed run keeps.
+# Settings outside of model and tokenizer that decide how the weights change, which a resumed run keeps.
 # The limits, the log, evaluation, checkpoints and hardware may change, and so may the place of the same data. The
 # number of processes may change together with gradient_accumulation_steps: see `_check_step`.
 FIXED = (
@@ -43,15 +43,15 @@ FINAL = (
     "average_checkpoints", "average_by", "load_best_model_at_end", "num_beams", "length_penalty",
     "max_new_tokens",
 )  # fmt: skip
-# Of a source: where its data are.
+# Settings that say where the data of a source are.
 PLACES = ("name", "dataset", "dataset_config", "data_path", "source_column", "target_column", "exclude")
 
 
 def starting_point(settings: Settings) -> Path | None:
     """The checkpoint that the run continues from; None for a run that starts.
 
-    `resume_from_checkpoint: true` takes the last whole checkpoint of the run's folder, and starts where there is none.
-    Raises `GlossaError` where the folder already holds a run that is not to be continued, or a checkpoint is missing.
+    `resume_from_checkpoint: true` takes the last whole checkpoint of the run's folder, and starts if there is none.
+    Raises `GlossaError` if the folder already holds a run that is not to be continued, or a checkpoint is missing.
     """
     run, wanted = RunFolder(settings.training.output_dir), settings.training.resume_from_checkpoint
     if wanted is None or str(wanted).lower() in ("false", "no"):
@@ -76,8 +76,8 @@ def starting_point(settings: Settings) -> Path | None:
 def _last_usable(run: RunFolder) -> Path | None:
     """The newest checkpoint that is whole; None if there is none, not even a damaged one.
 
-    The state is the last file of a checkpoint. If a run was killed while it wrote that of its first checkpoint, there
-    is none to continue from either.
+    The state is the last file of a checkpoint. If a run was killed while it wrote the state of its first checkpoint,
+    there is none to continue from either.
     """
     whole = run.checkpoints(whole=True)
     if not whole and any(run.path.glob("*.safetensors")):
@@ -122,7 +122,7 @@ def _same_length(run: RunFolder, settings: Settings) -> bool:
 
 
 def check_checkpoint(checkpoint: Path, settings: Settings) -> None:
-    """Raise `GlossaError` where `checkpoint` cannot be continued with the settings."""
+    """Raise `GlossaError` if `checkpoint` cannot be continued with the settings."""
     saved = check_settings(RunFolder(checkpoint.parent), settings)
     if not saved:
         return
@@ -134,7 +134,7 @@ def check_checkpoint(checkpoint: Path, settings: Settings) -> None:
 def check_settings(run: RunFolder, settings: Settings) -> dict[str, Any]:
     """The settings of `run`.
 
-    Raises `GlossaError`, with each difference, where the run had other settings that must stay.
+    Raises `GlossaError`, with each difference, if the run had other settings that must stay.
     """
     saved, current = run.recipe, settings.recipe()
     if not saved:
@@ -161,9 +161,9 @@ def check_settings(run: RunFolder, settings: Settings) -> dict[str, Any]:
 
 
 def _check_step(checkpoint: Path, saved_accumulation: int, settings: Settings) -> None:
-    """Raise `GlossaError` where a step has another number of batches than before: its batches would be others.
+    """Raise `GlossaError` if a step has another number of batches than before: its batches would differ.
 
-    It is raised too where only one of the two trainings uses FSDP, which keeps the optimizer in other files.
+    It is also raised if only one of the two training runs uses FSDP, which keeps the optimizer in other files.
     """
     if was_sharded(checkpoint) != is_sharded(settings.training):
         ways = ("with", "without") if was_sharded(checkpoint) else ("without", "with")
@@ -187,7 +187,7 @@ def _check_step(checkpoint: Path, saved_accumulation: int, settings: Settings) -
 
 
 def _check_places(checkpoint: Path, settings: Settings) -> None:
-    """Raise `GlossaError` where the places of the processes in the stream are not those of today's processes."""
+    """Raise `GlossaError` if the places in the stream do not belong to as many processes as there are now."""
     before, processes = count_processes(checkpoint), settings.training.world_size
     if before != processes:
         raise GlossaError(
@@ -226,7 +226,7 @@ def fingerprints(data: DatasetDict) -> dict[str, str]:
 
 
 def check_data(checkpoint: Path, current: dict[str, str]) -> None:
-    """Raise `GlossaError` where the data are not those of the run of `checkpoint`."""
+    """Raise `GlossaError` if the data differ from the data of the run of `checkpoint`."""
     saved = RunFolder(checkpoint.parent).data_report.get("fingerprints")
     if saved is None:
         logger.warning("%s has no fingerprints to compare the data with.", checkpoint.parent)

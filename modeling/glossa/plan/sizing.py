@@ -32,7 +32,7 @@ OVERHEAD = 1.3  # of the optimizer, evaluations and checkpoints; the trial has o
 SHORT = 0.4  # of the passes, at most; a run of so few is better with less dropout (docs/results.md)
 LESS_DROPOUT = 0.1
 EVALUATIONS_AN_HOUR = 10  # with `hours`, so that they do not take most of a short run
-# Settings that belong together: where one of a group is named, the others of the group are not chosen either. Those
+# Settings that belong together: if one of a group is named, the others of the group are not chosen either. Settings
 # after the bar are not chosen, but decide about the group.
 GROUPS = (
     "vocab_size | tokenizer target_vocab_size tokenizer_model",
@@ -53,7 +53,7 @@ class Size:
     """The settings for at most `pairs` training pairs.
 
     The schedule is a cosine with a tenth of the steps as warm-up. There are twenty evaluations and checkpoints, since
-    a pass over many pairs takes days; fewer where `hours` is short.
+    a pass over many pairs takes days; fewer if `hours` is short.
 
     Few pairs need more dropout (Araabi and Monz 2020). Gowda and May 2020 also recommend a small vocabulary, of about
     1,000 pieces for 30,000 pairs, but on Multi30k 8,000 pieces translate better, with 10,000 pairs of it too
@@ -176,7 +176,7 @@ def _tokens(text: str) -> float:
 def size_within(settings: Settings, sizes: Sequence[Size], tokens: float) -> Size:
     """The largest of `sizes` of which enough passes over so many tokens fit into the hours, else the smallest.
 
-    Passes and dropout are those of the last size, which the number of pairs asks for; short runs have less dropout.
+    Passes and dropout come from the last size, which fits the number of pairs; short runs have less dropout.
     """
     wanted = sizes[-1]
     enough = min(PASSES, wanted.passes / 2)

@@ -20,11 +20,11 @@ class Adapters:
     """LoRA on every matrix of the model's layers; all other weights are frozen.
 
     A checkpoint has the weights with the adapters merged in, so that it loads like any other, and the adapters' own
-    weights beside it, with which training continues exactly.
+    weights in a second file, with which training continues exactly.
 
     Args:
         model: Gets the adapters, in place.
-        rank: Of the adapters. The scaling, `lora_alpha`, is twice the rank.
+        rank: Rank of the adapters. The scaling, `lora_alpha`, is twice the rank.
 
     Raises:
         GlossaError: if PEFT is not installed.
@@ -62,7 +62,7 @@ class Adapters:
         save_file(weights, checkpoint / ADAPTER_WEIGHTS, {BASE: self.base})
 
     def load(self, checkpoint: Path) -> None:
-        """Set the adapters' weights to those of `checkpoint`.
+        """Load the adapters' weights from `checkpoint`.
 
         Raises `GlossaError` if they are of another model or rank, or were trained on other weights.
         """
@@ -84,7 +84,7 @@ class Adapters:
                 f"{checkpoint} cannot be continued: init_from has other weights than those that its adapters were "
                 f"trained on. Put the model back, or start a new run with --init_from {checkpoint}."
             )
-        self.model.load_state_dict(weights, strict=False)  # the others are those of init_from
+        self.model.load_state_dict(weights, strict=False)  # the others come from init_from
 
     def export(self, run: Path) -> None:
         """Save the adapters in PEFT's format, for `PeftModel.from_pretrained` with the model that was adapted."""

@@ -11,8 +11,8 @@ UNCHANGED = 0.002  # of the validation loss
 SPIKE = 1.25  # times the lowest training loss so far
 OVERFITTING = 1.02  # times the lowest validation loss
 # Occurrences of a token. Gowda and May 2020 (section 4.2) want 100 for 95% of the tokens. On Multi30k this rule would
-# advise against 2,000 pieces, where 4,000 and 8,000 translate better (docs/results.md). A limit of 10 would advise
-# against 8,000 pieces with 10,000 pairs, where they are better than 2,000.
+# advise against 2,000 pieces, but 4,000 and 8,000 translate better (docs/results.md). A limit of 10 would advise
+# against 8,000 pieces with 10,000 pairs, but they translate better than 2,000.
 RARE = 5
 UNLEARNED = 260  # tokens of every byte-level BPE: four special ones and 256 bytes
 LENGTHS = 0.98, 1.02  # of good translations, as shares of the references
@@ -106,7 +106,7 @@ def judge_length(length: float, beams: int, run: str) -> str:
     """Advice if translations with beams are somewhat too short or too long; "" if not.
 
     Args:
-        length: Their characters over those of the references.
+        length: Their characters divided by the characters of the references.
         beams: Their number.
         run: Folder of the run.
     """

@@ -1,4 +1,4 @@
-"""Training on a CPU: how many threads, what bfloat16 is worth, and a warning where other programs slow it down."""
+"""Training on a CPU: how many threads, what bfloat16 is worth, and a warning if other programs slow it down."""
 
 import logging
 import statistics
@@ -25,8 +25,8 @@ CHECK_SECONDS, QUIET_SECONDS = 5.0, 600.0  # at least between two checks, and be
 def choose_threads(step: Callable[[], None], cores: int | None = None) -> int:
     """The number of threads with which `step` is fastest now, from 1, 2, 4, ... to `cores`.
 
-    The threads of OpenMP wait for each other after every operation. On a quiet machine more of them are faster; beside
-    another busy process they may be many times slower than one, and no fixed setting is right for both.
+    The threads of OpenMP wait for each other after every operation. On an idle machine more of them are faster; next
+    to another busy process they may be many times slower than one, and no fixed setting is right for both.
 
     Args:
         step: One step of training. It is called several times for each number of threads.
@@ -94,7 +94,7 @@ def report_bf16(capabilities: Mapping, bf16: bool) -> None:
 
 
 class StepWatch(TrainerCallback):
-    """Warns where steps take several times as long as before for a minute, and says what to do.
+    """Warns if steps take several times as long as before for a minute, and says what to do.
 
     Args:
         clock: Seconds; another clock for tests.

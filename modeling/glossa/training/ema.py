@@ -63,7 +63,7 @@ class WeightAverage:
         self.exchange()
 
     def load(self, checkpoint: Path) -> None:
-        """Take the average from the model, which has been loaded from `checkpoint`, and its weights from beside it."""
+        """Take the average from the model, which was loaded from `checkpoint`, and its weights from a file there."""
         self.average = [weight.detach().clone() for weight in self._weights()]
         load_model(self.model, str(checkpoint / UNAVERAGED))
 

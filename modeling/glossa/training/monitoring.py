@@ -1,4 +1,4 @@
-"""What the log has beside the Trainer's loss: fit to the training pairs, speed, and use of the device."""
+"""What the log has in addition to the Trainer's loss: fit to the training pairs, speed, and use of the device."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -35,7 +35,7 @@ def draw_fit_batches(
 def measure_fit(model: nn.Module, batches: list[dict[str, torch.Tensor]]) -> dict[str, float]:
     """Loss (nats per token) and share of right tokens of `batches`, without dropout or label smoothing.
 
-    They can be compared with those of validation; the loss that is trained on cannot.
+    They can be compared with the validation values; the training loss itself cannot.
     """
     was_training = model.training
     model.eval()
@@ -70,7 +70,7 @@ def mean_loss(history: list[dict], resumed: int, step: int, since: float) -> flo
 
 
 class TrainingTime(TrainerCallback, ExportableState):
-    """Seconds of training, evaluations included. Checkpoints hold them, so that those of a continued run add up.
+    """Seconds of training, evaluations included. Checkpoints hold them, so that the seconds of a continued run add up.
 
     Args:
         clock: Gives seconds.
@@ -96,8 +96,8 @@ class Speedometer:
     """Target tokens per second and utilization of the device between two readings.
 
     Args:
-        device: That trains. The utilization of a CPU is the share of its threads' time that the process has used; that
-            of an NVIDIA GPU is NVML's, if the package nvidia-ml-py is installed.
+        device: The device that trains. The utilization of a CPU is the share of its threads' time that the process has
+            used; that of an NVIDIA GPU is NVML's, if the package nvidia-ml-py is installed.
         clock: Gives seconds.
         cpu_clock: Gives the seconds that all threads of the process have worked.
     """

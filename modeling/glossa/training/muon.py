@@ -1,4 +1,4 @@
-"""Muon (Jordan et al. 2024) for the matrices of the layers, beside another optimizer for all other weights."""
+"""Muon (Jordan et al. 2024) for the matrices of the layers, with another optimizer for all other weights."""
 
 import logging
 from typing import Any
@@ -12,7 +12,7 @@ from ..plan.devices import has_bf16
 
 logger = logging.getLogger(__name__)
 
-MOMENTUM = 0.95  # torch's default and that of Jordan et al. 2024
+MOMENTUM = 0.95  # torch's default, and the value of Jordan et al. 2024
 
 
 class Float32Muon(Muon):
@@ -61,7 +61,7 @@ class MuonBeside(Optimizer):
     """Two optimizers as one: `other` and a Muon for the matrices that it does not have.
 
     Muon's steps have the size of the learning rate whatever the gradients, so it has a rate of its own. Schedules
-    multiply the rates of both. In logs the rate is that of `other`.
+    multiply the rates of both. Logs show the rate of `other`.
     """
 
     def __init__(self, other: Optimizer, muon: Muon):

@@ -134,7 +134,7 @@ def _train(run: RunFolder, settings: Settings) -> None:
 def _vocabulary(
     settings: Settings, data: DatasetDict, report: DataReport, checkpoint: Path | None
 ) -> tuple[Settings, PreTrainedTokenizerBase]:
-    """The tokenizer of `checkpoint`, or that of a new run, whose settings are chosen first."""
+    """The tokenizer of `checkpoint`, or of a new run, whose settings are chosen first."""
     if checkpoint is not None:
         return settings, with_languages(load_tokenizer(str(checkpoint)), settings)
     settings = choose_for_pairs(settings, data["train"], report)
@@ -169,9 +169,9 @@ def fit(
     Returns the seconds of training, those before `checkpoint` included.
 
     Args:
-        settings: Of the run.
-        trainer: Of the run.
-        checkpoint: To continue from.
+        settings: The settings of the run.
+        trainer: The trainer of the run.
+        checkpoint: The checkpoint to continue from.
         ended: The state of `checkpoint` if no step is left.
     """
     arguments = settings.training

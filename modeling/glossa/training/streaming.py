@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class StreamTrainer(GlossaTrainer):
-    """`GlossaTrainer` whose training rows are those of a stream; `train_dataset` is a sample of them.
+    """`GlossaTrainer` whose training rows come from a stream; `train_dataset` is a sample of them.
 
     An epoch has as many batches as a pass over the stream has by this sample.
     """

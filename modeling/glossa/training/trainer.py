@@ -46,7 +46,7 @@ class GlossaTrainer(Seq2SeqTrainer):
 
     Rows for pretraining have no `labels`; the collator creates them.
 
-    With BPE dropout, `train_collator` collates the training batches, `data_collator` those of evaluation.
+    With BPE dropout, `train_collator` collates the training batches, `data_collator` the evaluation batches.
 
     It differs from its parent in five ways:
 
@@ -113,7 +113,7 @@ class GlossaTrainer(Seq2SeqTrainer):
                 "with fewer processes."
             )
         sampler = TokenBatchSampler(
-            # Without [:] a column is read row by row, which takes minutes where there are millions.
+            # Without [:] a column is read row by row, which takes minutes if there are millions.
             self.train_dataset["source_length"][:],
             self.train_dataset["target_length"][:],
             tokens,
@@ -130,7 +130,7 @@ class GlossaTrainer(Seq2SeqTrainer):
         return sampler
 
     def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
-        """That of the Trainer, with Muon beside it if `muon_learning_rate` is set."""
+        """The Trainer's optimizer, combined with Muon if `muon_learning_rate` is set."""
         rate = self.args.muon_learning_rate  # type: ignore[attr-defined]
         if self.optimizer is None and rate is not None:
             whole: Any = self.model if model is None else model
@@ -176,7 +176,7 @@ class GlossaTrainer(Seq2SeqTrainer):
         try:
             output = super().train(*args, **kwargs)
         finally:
-            for callback in self.callback_handler.callbacks:  # the Trainer calls none where it fails
+            for callback in self.callback_handler.callbacks:  # the Trainer calls none if it fails
                 if isinstance(callback, SaveOnSignal | ProgressBar):
                     callback.restore()
         if self.args.load_best_model_at_end and self.state.best_model_checkpoint is not None:
@@ -188,7 +188,7 @@ class GlossaTrainer(Seq2SeqTrainer):
         return output
 
     def load_weights(self, checkpoint: Path) -> None:
-        """Set the weights to those of `checkpoint`, with adapters merged in, as `train` leaves them."""
+        """Load the weights of `checkpoint`, with adapters merged in, as `train` leaves them."""
         if self.adapters is None:
             average_into(self.model, [checkpoint])
         else:
@@ -372,7 +372,7 @@ class GlossaTrainer(Seq2SeqTrainer):
         return {name: value for name, value in getattr(self, "_gen_kwargs", {}).items() if value is not None}
 
     def _without_repeated(self, labels: torch.Tensor) -> torch.Tensor:
-        """Labels [B, T] without those of rows that the last batch repeats."""
+        """Labels [B, T] without rows that the last batch repeats."""
         state = self.accelerator.gradient_state
         if self.accelerator.num_processes == 1 or not state.end_of_dataloader or state.remainder <= 0:
             return labels

@@ -32,7 +32,7 @@ def try_out(settings: Settings, trainer: GlossaTrainer, checkpoint: Path | None)
 
 
 def choose_cpu_threads(settings: Settings, trainer: GlossaTrainer, checkpoint: Path | None) -> Settings:
-    """The settings with a number of threads: that of the resumed run, all of this process's cores, or the fastest."""
+    """The settings with a number of threads: as in the resumed run, one per core of this process, or the fastest."""
     arguments = settings.training
     report_bf16(torch.cpu.get_capabilities(), arguments.bf16)
     if arguments.cpu_threads is not None:

@@ -48,9 +48,9 @@ class Lexicon:
 
     Args:
         given: The words of one side.
-        explained: Those of the other side of the same pairs.
+        explained: The words of the other side of the same pairs.
         size: Number of word ids of the explained side.
-        iterations: Of expectation maximization, from uniform probabilities.
+        iterations: Iterations of expectation maximization, from uniform probabilities.
     """
 
     def __init__(self, given: Side, explained: Side, size: int, iterations: int = ITERATIONS):
@@ -70,7 +70,7 @@ class Lexicon:
         return links.given.astype(numpy.int64) * self.size + links.explained
 
     def scores(self, given: Side, explained: Side) -> numpy.ndarray:
-        """Of each pair, by how much its given words make the explained ones more probable: mean log-ratio in nats.
+        """For each pair, by how much its given words make the explained ones more probable: mean log-ratio in nats.
 
         0 for a pair without known words.
         """

@@ -34,7 +34,7 @@ ASIDE = {
     OTHER_VARIANT: "other_variant",
 }  # fmt: skip
 UNITS = (UNTRANSLATED, OTHER_LANGUAGE)  # of which an example is shown if no pair is left
-# Of a row, as numbers.
+# Outcomes of a row, as numbers.
 OUTCOMES = (
     "kept",
     "malformed",
@@ -81,7 +81,7 @@ class _Seen:
 def clean(
     dataset: DatasetDict, arguments: DataArguments, sides: bool = True, repeated: bool = False
 ) -> tuple[DatasetDict, DataReport]:
-    """As `clean_sources`, for the rows of one source."""
+    """Like `clean_sources`, for the rows of one source."""
     return clean_sources([Loaded(arguments.dataset, dataset, arguments)], sides, repeated)
 
 
@@ -90,15 +90,15 @@ def clean_sources(
 ) -> tuple[DatasetDict, DataReport]:
     """Clean pairs (columns `source`, `target`) of all sources, in their order, and a report of what was dropped.
 
-    Held-out pairs also have the column `file`: that of their row, or the name of a source without files.
+    Held-out pairs also have the column `file`: the file of their row, or the name of a source without files.
 
     Drops malformed rows, rows with an empty side, pairs with a side in `keep_out` and, unless `repeated` is set,
-    repeated pairs of a split, also those of an earlier source; of training also pairs that a filter drops, with
-    `drop_identical` those with equal sides, and without `keep_overlap` those that share a side with an evaluation pair
-    of any source. With `split_sentences`, training rows are first split into pairs of sentences. Raises `GlossaError`
-    if no pair of a source is left, with `strict` at the first malformed row, and without `trust_data` if the data are
-    implausible; `sides=False` says that source and target are the same text. Sources with a `language` keep it in a
-    column of this name, and their pairs repeat only those of the same language.
+    repeated pairs of a split, including pairs of an earlier source. From training it also drops pairs that a filter
+    rejects, with `drop_identical` pairs with equal sides, and without `keep_overlap` pairs that share a side with an
+    evaluation pair of any source. With `split_sentences`, training rows are first split into pairs of sentences.
+    Raises `GlossaError` if no pair of a source is left, with `strict` at the first malformed row, and without
+    `trust_data` if the data are implausible; `sides=False` says that source and target are the same text. Sources with
+    a `language` keep it in a column of this name, and only pairs of the same language count as repeated.
     """
     report, cleaned, held_out = DataReport(), {}, _held_out(sources)
     for split in dict.fromkeys(split for source in sources for split in source.splits):
@@ -193,7 +193,7 @@ def _clean_split(
 def _among_themselves(
     checked: Dataset, kept: numpy.ndarray, dropped: dict[str, numpy.ndarray], seen: _Seen | None, alignment_title: str
 ) -> numpy.ndarray:
-    """Those of the `kept` rows that repeat no pair of `seen` and, with a title, are aligned; adds to `dropped`."""
+    """The `kept` rows that repeat no pair of `seen` and, with a title, are aligned; adds to `dropped`."""
     for kind, reason in (("key", "duplicates"), ("near", "near_duplicates")):
         if seen is not None and kind in checked.column_names:
             new = kept[seen.first(kind, checked.data.column(kind).to_numpy()[kept])]

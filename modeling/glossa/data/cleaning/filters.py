@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 Test = Callable[[str, str], bool]  # whether a pair of clean texts, source and target, is to be dropped
 
-# In the order in which they are asked, the quick ones first; a pair counts for the first that drops it.
+# In the order in which they run, fast ones first; a pair counts for the first filter that drops it.
 NAMES = (
     "max_characters", "max_character_ratio", "filter_html", "filter_digits", "filter_copied", "max_punctuation",
     "filter_script", "filter_language",

@@ -30,7 +30,7 @@ SIMILAR = ({"no", "nb", "nn", "da"}, {"hr", "sr", "bs"}, {"id", "ms"}, {"zh", "y
 
 
 def check_malformed(split: str, counts: dict[str, int], examples: list[dict], arguments: DataArguments) -> None:
-    """Raise `GlossaError` if over 5% of the rows are malformed; `counts` and `examples` are those of the report."""
+    """Raise `GlossaError` if over 5% of the rows are malformed; `counts` and `examples` come from the report."""
     if counts["malformed"] <= MALFORMED * counts["read"]:
         return
     first = examples[0]

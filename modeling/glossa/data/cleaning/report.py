@@ -12,11 +12,11 @@ class DataReport:
 
     Attributes:
         splits: Row counts by split and outcome. `read` (every line of a file) and `split` (rows added by
-            `split_sentences`) are together malformed, empty, identical, duplicates, kept and, where there are any,
+            `split_sentences`) are together malformed, empty, identical, duplicates, kept and, if there are any,
             kept_out, overlap (with given evaluation pairs), header and continued (further lines of a row of several
             lines), and the filters that are on, by the names of their settings. `repaired` are among the kept. Later
             steps add more.
-        sources: The same counts of the training rows by source; then those of its kept pairs that are in `train`,
+        sources: The same counts of the training rows by source; then the counts of its kept pairs in `train`,
             `validation` and `test`, the `weight`, and the rows `seen` in an epoch.
         malformed_rows: The first ten, each with file, line, reason and excerpt.
         examples: The first ten rows of every other reason in every source, likewise, with the excerpts of both sides.
@@ -24,8 +24,8 @@ class DataReport:
         languages: The language of each side that most of a sample is in, by split; only of sides with a clear answer.
         overlap: Evaluation pairs that share a side with training, by split and side.
         stream: The `rows` of a stream, and how many of them are the `sample` that was prepared before training. Its
-            counts stand in `splits` and `sources` until training ends, and then those of all rows that were read, with
-            `seen`, those in batches.
+            counts stand in `splits` and `sources` until training ends, and then the counts of all rows read, with
+            `seen` for the rows in batches.
         fingerprints: A hash of the texts of each split, which a resumed run compares.
     """
 
@@ -84,7 +84,7 @@ class DataReport:
             yield f"{reason.replace('_', ' ')}, for example:", "\n".join(lines)
 
     def examples_by_reason(self) -> dict[str, list[dict]]:
-        """All examples, those of malformed rows first, with what is wrong with each."""
+        """All examples, malformed rows first, with what is wrong with each."""
         malformed = [row | {"excerpt": f"{row['reason']}: {row['excerpt']}"} for row in self.malformed_rows]
         return ({"malformed": malformed} if malformed else {}) | self.examples
 

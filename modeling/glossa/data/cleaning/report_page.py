@@ -1,4 +1,4 @@
-"""The report of the data preparation as one page of HTML, without files beside it."""
+"""The report of the data preparation as one page of HTML that needs no other files."""
 
 from collections.abc import Iterable
 from html import escape

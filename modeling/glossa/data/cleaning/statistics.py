@@ -9,7 +9,7 @@ from transformers import PreTrainedTokenizerBase
 from ...sentences_glossa import split_text
 from .abbreviations import learn_abbreviations
 
-SAMPLE = 10_000  # pairs that are looked at; their order is that of the data
+SAMPLE = 10_000  # pairs that are looked at, in the order of the data
 TEXTS = 200_000  # sources in which abbreviations are looked for
 QUANTILE = 0.999  # of the lengths: lower ones cut sentences that the model translates well (docs/serving.md)
 
@@ -32,8 +32,8 @@ def trained_length(
 ) -> int:
     """Source tokens, with the end of sentence, up to which the pairs teach how to translate.
 
-    It is the quantile of the sources' lengths or, if lower, that of the targets' lengths in tokens of a source of
-    average proportion. Pairs with more than `longest` tokens on a side, which training drops, do not count.
+    It is the quantile of the sources' lengths or, if lower, the quantile of the targets' lengths, converted to source
+    tokens by the average ratio. Pairs with more than `longest` tokens on a side, which training drops, do not count.
     """
     sources, targets = zip(*_sample(pairs), strict=True)
     several = getattr(tokenizer, "target_languages", None)

@@ -43,7 +43,7 @@ class Adjective:
 class Verb:
     """A verb. `present` holds the forms for je, il, nous, vous, ils; `future` is the stem before -ai, -a, ...
 
-    `objects` are the kinds of noun it governs, through `preposition` where French needs one. The English past
+    `objects` are the kinds of noun it governs, through `preposition` if French needs one. The English past
     of a `stative` verb is an imparfait, of any other a passé composé.
     """
 

@@ -27,7 +27,7 @@ from .grammar import (
 from .lexicon import BE, CAN, GO, HAVE, KNOW, MUST, RETURN, WANT, Verb
 from .phrases import ACTIONS, BY_KIND, PREDICATIVE, THINGS, VERBS, Phrases
 
-# How often each pattern is drawn; the names are those of the methods of `Patterns`.
+# How often each pattern is drawn; the names are methods of `Patterns`.
 WEIGHTS = {
     "statement": 28,
     "description": 12,

@@ -60,7 +60,7 @@ Drawn = TypeVar("Drawn")
 
 
 class Phrases:
-    """Draws random phrases; `combinations` are those of the current sentence."""
+    """Draws random phrases; `combinations` belong to the current sentence."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng

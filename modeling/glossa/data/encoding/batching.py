@@ -78,7 +78,7 @@ class TokenBatchSampler(Sampler[list[int]]):
     def imbalance(self) -> dict[str, float]:
         """By how much the target tokens of the busiest process exceed the mean of all: in an epoch, and in a step.
 
-        In every step the other processes wait for the busiest one; that of a step is the mean over the steps.
+        In every step the other processes wait for the busiest one; the value for a step is the mean over the steps.
         """
         tokens = np.array([self.target_lengths[rows].sum() for rows in self])
         loads = tokens.reshape(-1, self.batches_a_step // self.processes, self.processes).sum(1)  # [steps, processes]

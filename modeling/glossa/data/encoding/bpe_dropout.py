@@ -20,7 +20,7 @@ from .vocabulary import target_vocabulary
 
 
 class BpeDropout:
-    """Splits words by BPE, where each possible merge of a step is left out with probability `rate` (algorithm 1).
+    """Splits words by BPE; each possible merge of a step is left out with probability `rate` (algorithm 1).
 
     Raises `GlossaError` if `tokenizer` is not BPE.
     """
@@ -67,7 +67,7 @@ class DropoutCollator:
     """Collates training rows after splitting both sides again; how depends on the row, the seed and the epoch only.
 
     Args:
-        tokenizer: Of the run.
+        tokenizer: The tokenizer of the run.
         pad: Makes a batch of rows.
         rate: Probability that a merge is left out.
         max_length: A side that would become longer than this many tokens keeps its usual split.

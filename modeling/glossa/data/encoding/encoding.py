@@ -49,7 +49,7 @@ def _tokenize(name: str, rows: Dataset, tokenizer: PreTrainedTokenizerBase) -> D
         sources, targets = encode_pairs(encoder, batch["source"], batch["target"])
         if several:
             for ids, language in zip(sources, batch["language"], strict=True):
-                ids[0] = tokenizer.convert_tokens_to_ids(language_token(language))  # not that of the first row
+                ids[0] = tokenizer.convert_tokens_to_ids(language_token(language))  # not the first row's token
         return {
             "input_ids": sources,
             "labels": targets,

@@ -77,7 +77,7 @@ def train_tokenizer_pair(
     max_length: int = 512,
     target_languages: Sequence[str] = (),
 ) -> GlossaTokenizer:
-    """As `train_tokenizer`, with one vocabulary per side of `options.vocab_size` and `options.target_vocab_size`.
+    """Like `train_tokenizer`, with one vocabulary per side of `options.vocab_size` and `options.target_vocab_size`.
 
     A target ends with `</s>`; the model itself adds `<s>` as the decoder's first input.
     """

@@ -29,7 +29,7 @@ class Columns:
 
     Attributes:
         names: Pairs of column names, tried in order. A pair of equal names reads one column as both sides.
-            With `required`, 1-based numbers stand for columns where none has them as names.
+            With `required`, 1-based numbers stand for columns if no column has such a name.
         required: A table without these columns is an error; otherwise its first two columns are read.
         swapped: In a table without a header, the target is the first column.
         lines: The file has no columns; every line is a text, read as both sides.
@@ -57,7 +57,7 @@ class Columns:
         return bool({role_of(name) for pair in self.names for name in pair} & set(map(role_of, present)))
 
     def choose(self, present: Sequence[str]) -> tuple[str, str] | None:
-        """As `find`, but of several variants of a language one is chosen: the most common one, or else the first."""
+        """Like `find`, but chooses one of several variants of a language: the most common one, or else the first."""
         return self.find(present) or _choose(self, tuple(present))
 
     def variants(self, present: Sequence[str]) -> list[str]:
@@ -99,13 +99,13 @@ def _find(columns: Columns, present: tuple[str, ...]) -> tuple[str, str] | None:
 
 
 def set_aside(problem: str) -> str:
-    """Which of `SET_ASIDE` a problem is; "" for that of a malformed row."""
+    """Which of `SET_ASIDE` a problem is; "" if the row is malformed."""
     kind = problem.partition(":")[0]
     return kind if kind in SET_ASIDE else ""
 
 
 def _alike(name: str, present: tuple[str, ...]) -> list[str]:
-    """The columns for the language or role `name`: that of just this name, or all with another name for it."""
+    """The columns for the language or role `name`: the one with exactly this name, or all with another name for it."""
     return [name] if name in present else [other for other in present if role_of(other) == role_of(name)]
 
 

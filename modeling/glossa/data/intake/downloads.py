@@ -1,4 +1,4 @@
-"""Files that a recipe names by URL or as a corpus of OPUS: downloaded once, continued where a download was cut."""
+"""Files that a recipe names by URL or as a corpus of OPUS: downloaded once, continued after an interruption."""
 
 import hashlib
 import json
@@ -175,8 +175,8 @@ def _continue(url: str, partial: Path, record: Record) -> None:
         return  # the last start ended between the last byte and the new name
     if not known.get("validator"):
         start = 0
-    # The length and the ranges are those of the file itself, not of a packed form of it; some servers call a .gz file
-    # such a form all the same, so its bytes are taken as they are.
+    # The length and the ranges refer to the file itself, not to a packed form of it. Some servers declare a .gz file
+    # as a packed form anyway, so its bytes are taken as they are.
     headers = {"Accept-Encoding": "identity"}
     if start:
         headers |= {"Range": f"bytes={start}-", "If-Range": known["validator"]}

@@ -1,4 +1,4 @@
-"""Readers of formats that need a library, and of arrays of JSON; rows are those of `readers`.
+"""Readers of formats that need a library, and of arrays of JSON; rows are as in `readers`.
 
 XML is read unit by unit, JSON object by object and a sheet row by row, so memory does not follow the file.
 """
@@ -52,7 +52,7 @@ def is_json_array(path: Path) -> bool:
 def read_json_array(path: Path, columns: Columns) -> Iterator[Row]:
     """Rows of an array of objects; their line is the number of the object.
 
-    Raises `GlossaError` where the array is not JSON or an object has over `LONGEST` characters: the end of the object
+    Raises `GlossaError` if the array is not JSON or an object has over `LONGEST` characters: the end of the object
     is then not known.
     """
     with open_binary(path) as file:
@@ -296,7 +296,7 @@ def _has_entity(node) -> bool:
 def read_po(path: Path, columns: Columns) -> Iterator[Row]:
     """Rows of a .po; their line is the number of the entry, without the header.
 
-    The language of the header (default: the target language) is that of the translations, and the texts of the program
+    The language of the header (default: the target language) is the language of the translations; the program's texts
     are in the other language. Of plural forms, the last is read with `msgid_plural`. Entries that are fuzzy, obsolete
     or not translated are set aside. Raises `GlossaError` if the language is none of the two.
     """

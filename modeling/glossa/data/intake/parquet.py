@@ -100,7 +100,7 @@ def _is_text(kind: pyarrow.DataType) -> bool:
 
 
 def _texts(column: pyarrow.Array) -> list[str | bytes | None]:
-    """The texts of a column; bytes where one is not UTF-8. Equal texts are one object."""
+    """The texts of a column, or bytes if a text is not UTF-8. Equal texts are one object."""
     if pyarrow.types.is_dictionary(column.type):
         values = _texts(column.dictionary)
         return [None if index is None else values[index] for index in column.indices.to_pylist()]

@@ -48,13 +48,13 @@ def _masked_value(name: str, value: str) -> str:
 
 
 def ending(path: str | Path) -> str:
-    """The lower-case ending of a file name without that of its packing: ".tsv" of "A.TSV.gz"."""
+    """The lower-case ending of a file name without the ending of its packing: ".tsv" of "A.TSV.gz"."""
     path = Path(str(path).lower())
     return Path(path.stem if path.suffix in PACKED else path.name).suffix
 
 
 def is_table(path: str | Path) -> bool:
-    """Whether the file name is that of a table, not of plain text."""
+    """Whether the file name belongs to a table, not to plain text."""
     return ending(path) in TABLES
 
 

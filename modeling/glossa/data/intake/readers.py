@@ -117,7 +117,7 @@ def _read_text(path: Path) -> Iterator[Row]:
 
 
 def _tab_records(path: Path) -> Iterator[Record]:
-    """Records of lines with tabs. Quotation marks are text, unless the first lines are those of a spreadsheet."""
+    """Records of lines with tabs. Quotation marks are text, unless the first lines come from a spreadsheet."""
     stream = lines(path)
     sample = list(islice(stream, SAMPLED))
     stream = chain(sample, stream)
@@ -140,7 +140,7 @@ def _tab_records(path: Path) -> Iterator[Record]:
 
 
 def _quoted_width(texts: list[str]) -> int:
-    """The number of fields of lines with tabs that follow the rules of CSV, as those of a spreadsheet; 0 of others.
+    """The number of fields of lines with tabs that follow the rules of CSV, as from a spreadsheet; 0 for others.
 
     All must have as many. One must have two quotes for one, or several lines: text in quotation marks has neither.
     """

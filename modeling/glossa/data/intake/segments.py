@@ -11,10 +11,10 @@ from typing import Any
 # open or close something, which is markup in any case.
 CODES = ("bpt", "ept", "it", "ph", "ut", "x", "bx", "ex", "sc", "ec")
 PAIRED = ("bpt", "ept", "bx", "ex", "sc", "ec")
-# Where an element says what its code is, in the original or as an editor shows it.
+# Attributes that say what a code is, in the original or as an editor shows it.
 _CONTENTS = ("equiv-text", "equiv", "disp")
 _BREAK_TYPES = re.compile(r"(x-|xlf:)?(lb|pb|br|p|linebreak|pagebreak)", re.I)
-# Elements of HTML that start a line, line ends as they are or escaped, and those of RTF.
+# Elements of HTML that start a line, line ends as they are or escaped, and the same in RTF.
 _BREAK = re.compile(
     r"\s*(</?(br|p|div|li|ul|ol|tr|td|th|table|hr|h\d)\b[^<>]*>|(\\[nrt])+|\\(line|par|tab|page)\b|[\n\r\t\u2028\u2029]+)\s*",
     re.I,

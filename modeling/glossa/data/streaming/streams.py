@@ -98,7 +98,7 @@ class Stream:
         state = ([(versions[block.path], repr(block.groups)) for block in chosen], repr(columns_of(settings)))
         rows = generated_rows(_block_rows, {"blocks": chosen, "settings": settings}, state)
         kept = numpy.sort(generator.choice(len(rows), wanted, replace=False))
-        # Of a data set one training row is read beside the other splits, since its columns are checked.
+        # One training row of a dataset is read in addition to the other splits, because its columns are checked.
         own = load_held_out(settings) if settings.data_path else load_source(replace(settings, max_train_samples=1))
         return DatasetDict({"train": rows.select(kept)} | {name: own[name] for name in own if name != "train"})
 

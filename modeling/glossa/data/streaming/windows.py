@@ -34,7 +34,7 @@ Counts = dict[str, Counter]  # of rows by source and outcome
 class Window:
     """A window of a stream: the token ids of its rows, its batches as row numbers, and the counts of its rows.
 
-    `tokens` are those of all rows, source and target, and `places` with padding.
+    `tokens` counts the tokens of all rows, source and target, and `places` includes padding.
     """
 
     ids: list[numpy.ndarray]  # of all sources one after another, and of all targets
@@ -59,8 +59,8 @@ class Windows(torch.utils.data.Dataset):
     """The windows of a stream by epoch and number. What a window holds depends on the stream, its place and `seed`.
 
     Args:
-        stream: Of the run.
-        tokenizer: Of the run.
+        stream: The stream of the run.
+        tokenizer: The tokenizer of the run.
         batch_tokens: Most tokens of a batch on either side, as for `TokenBatchSampler`.
         batches_a_step: Batches of a step on one process.
         seed: Seed of the order, together with the epoch.
@@ -164,11 +164,11 @@ class Windows(torch.utils.data.Dataset):
 class StreamBatches(torch.utils.data.Dataset):
     """The batches of one of n processes, which are read in order: of all batches of an epoch, every n-th is its own.
 
-    An epoch has a fixed number of batches, about a pass over the stream, and goes on where the last one ended. The
+    An epoch has a fixed number of batches, about a pass over the stream, and goes on from the end of the last one. The
     windows are dealt to the processes in turn, so a pass reads every row once.
 
     Args:
-        windows: Of the stream.
+        windows: The windows of the stream.
         length: Batches of all processes in an epoch.
         process: The number of this process.
         processes: How many there are.
