@@ -8,10 +8,14 @@ DISTRIBUTION = "glossa-mt"
 
 def main(*arguments: str) -> None:
     """Run `glossa` with `arguments` put before the command line's: `main("train")` is the script `train.py`."""
-    warn_of_namesake()
-    from glossa.cli import main as run
+    try:
+        warn_of_namesake()
+        from glossa.cli import main as run
 
-    run(*arguments)
+        run(*arguments)
+    except KeyboardInterrupt:  # before the command has begun: it handles its own
+        print("Interrupted.", file=sys.stderr)
+        sys.exit(130)
 
 
 def warn_of_namesake() -> None:

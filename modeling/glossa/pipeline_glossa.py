@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from transformers import Pipeline, StoppingCriteria
 
-from .segments_glossa import Segment, join_segments, segment_text
+from .segments_glossa import Segment, join_segments, model_texts, segment_text
 from .sentences_glossa import clean_text
 
 SPARE_TARGET_TOKENS = 50
@@ -112,7 +112,7 @@ class TranslationPipeline(Pipeline):
         learned = frozenset(getattr(config, "abbreviations", None) or ())
         segments = segment_text(text, split, partial(fits, tokenizer, limit), learned)
         try:
-            pieces = encode_texts(tokenizer, [part.text for part in segments if not part.copied])
+            pieces = encode_texts(tokenizer, model_texts(segments))
             return {"pieces": pieces, "segments": segments}
         except TextTooLong as error:
             raise ValueError(f"{error} Split it into sentences, or give split_sentences=True.") from error

@@ -1,6 +1,7 @@
 """Text to the segments that are translated or copied, and back. It is saved with the model."""
 
 import re
+import unicodedata
 from collections.abc import Callable, Sequence, Set
 from typing import NamedTuple
 
@@ -29,6 +30,7 @@ _NO_SPACES = re.compile("[\u2e80-\u9fff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U
 _CLAUSE_MARKS = dict(
     zip(",;:，；：、،؛", "，；：,;:,,;", strict=True)
 )  # and what they are in the other kind of script
+_PERIOD = ("LATIN", "GREEK", "CYRILLIC", "HEBREW", "HANGUL")  # scripts that end sentences with "."
 
 
 class Segment(NamedTuple):
@@ -93,6 +95,35 @@ def _without_marks(text: str, space: str) -> list[Segment]:
     return parts
 
 
+def model_texts(segments: Sequence[Segment]) -> list[str]:
+    """The texts of those `segments` that are translated, as the model reads them.
+
+    A part of a sentence that ends at the mark of a clause has a period instead: models are trained on sentences.
+    [`join_segments`] gives the mark back.
+    """
+    return [
+        _closed(segment.text) if _has_more(segments, index) else segment.text
+        for index, segment in enumerate(segments)
+        if not segment.copied
+    ]
+
+
+def _has_more(segments: Sequence[Segment], index: int) -> bool:
+    """Whether text that is translated follows in the same line."""
+    more = index + 1 < len(segments) and not segments[index + 1].copied
+    return more and not set(segments[index].space) - set(" \u00a0\u202f")
+
+
+def _closed(text: str) -> str:
+    """`text` with a period instead of the mark of a clause at its end, in scripts whose period is known."""
+    if text[-1:] not in _CLAUSE_MARKS:
+        return text
+    if _NO_SPACES.match(text[-1]):
+        return f"{text[:-1]}。"
+    letter = next(filter(str.isalpha, reversed(text)), "")
+    return f"{text[:-1]}." if letter and unicodedata.name(letter, "").split(" ")[0] in _PERIOD else text
+
+
 def join_segments(segments: Sequence[Segment], texts: Sequence[str]) -> str:
     """The translations `texts` of `segments` with the white space between that their script needs.
 
@@ -129,4 +160,4 @@ def _continued(source: str, text: str) -> str:
     return text[:-1] + (last if wide == bool(_NO_SPACES.match(last)) else _CLAUSE_MARKS[last])
 
 
-__all__ = ["Segment", "is_copied", "join_segments", "segment_text"]
+__all__ = ["Segment", "is_copied", "join_segments", "model_texts", "segment_text"]

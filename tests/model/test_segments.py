@@ -2,7 +2,7 @@
 
 import pytest
 
-from glossa.segments_glossa import Segment, is_copied, join_segments, segment_text
+from glossa.segments_glossa import Segment, is_copied, join_segments, model_texts, segment_text
 
 
 def upper(text):
@@ -102,3 +102,21 @@ def test_without_splitting_only_marks_are_taken_off():
         Segment("1.", " ", True),
         Segment("We go. We stay.", ""),
     ]
+
+
+def test_parts_of_a_sentence_end_like_sentences_for_the_model():
+    segments = segment_text("We see a red car, they buy a house; you go.", fits=lambda text: len(text) < 20)
+    assert model_texts(segments) == ["We see a red car.", "they buy a house.", "you go."]
+    assert join_segments(segments, ["Wir sehen.", "sie kaufen.", "du gehst."]) == "Wir sehen, sie kaufen; du gehst."
+    assert join_segments(segments, ["Wir sehen", "sie kaufen!", "du gehst."]) == "Wir sehen sie kaufen! du gehst."
+    wide = segment_text("我们看见一辆红色的车，他们买一座房子。", fits=lambda text: len(text) < 14)
+    assert model_texts(wide) == ["我们看见一辆红色的车。", "他们买一座房子。"]
+    for text in ("वे एक घर खरीदते हैं, तुम जाते हो।", "هم يشترون بيتا، أنت تذهب."):
+        first, last = segment_text(text, fits=lambda text: len(text) < 24)
+        assert model_texts([first, last]) == [first.text, last.text], "the period of the script is not known"
+
+
+def test_whole_sentences_are_read_as_they_are():
+    for text in ("Hello, world", "Note:\nWe go.", "We go. You stay:", "1. We go, ❤"):
+        segments = segment_text(text)
+        assert model_texts(segments) == [part.text for part in segments if not part.copied]

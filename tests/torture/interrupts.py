@@ -18,10 +18,10 @@ import time
 from multiprocessing import forkserver, get_context
 from pathlib import Path
 
+import glossa_command
 import psutil
 import torch
 
-from glossa import cli
 from glossa.inference import shards
 from glossa.plan.arguments import parse_settings
 from glossa.training.run import train
@@ -30,6 +30,7 @@ from .kills import SETTINGS
 
 LINES = 150
 PRELOADED = ["glossa", "glossa.cli.translate", "glossa.inference.translator", "glossa.inference.ensemble"]
+OUTSIDE = 99  # the status of a process that was interrupted before the command or after it
 WITH_WORKERS = 5  # every fifth start
 
 
@@ -77,6 +78,8 @@ def _interrupt(folder: Path, workers: bool, seconds: float, expected: bytes) -> 
     for other in [pid, *(process.pid for process in others)] if not ended else []:
         os.kill(other, signal.SIGINT)
     status, log = _wait(pid), (folder / "log").read_text()
+    if status == OUTSIDE:
+        return False
     lines = [line for line in log.replace("\r", "\n").splitlines() if line and not re.search(r"\d+/\d+ \[", line)]
     what = f"{'workers' if workers else 'one process'}, after {seconds:.2f} s: status {status}, {log[-1500:]}"
     assert status in (0, 130), what
@@ -94,7 +97,7 @@ def _translate(folder: Path, workers: bool, new: bool = True) -> int:
         shutil.rmtree(folder / "out.parts", ignore_errors=True)
     words = ["translate", str(folder / "run"), "--input", str(folder / "in"), "--output", str(folder / "out")]
     words += ["--batch_tokens", "300"] + (["--workers", "2"] if workers else [])
-    return _start(lambda: cli.main(*words), folder / "log")
+    return _start(lambda: glossa_command.main(*words), folder / "log")
 
 
 def _start(work, log: Path) -> int:
@@ -116,7 +119,7 @@ def _start(work, log: Path) -> int:
         if isinstance(end.code, str):
             print(end.code, file=sys.stderr)
     except KeyboardInterrupt:  # before the command has begun, or after its end
-        status = 130
+        status = OUTSIDE
     finally:
         with contextlib.suppress(KeyboardInterrupt):
             threading._shutdown()  # type: ignore[attr-defined]

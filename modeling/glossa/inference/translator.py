@@ -14,7 +14,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from ..data.encoding.batching import TokenBatchSampler
 from ..errors import GlossaError
 from ..pipeline_glossa import TranslationPipeline, check_beams, encode_texts, fits, translate_in_batches
-from ..segments_glossa import Segment, join_segments, segment_text
+from ..segments_glossa import Segment, join_segments, model_texts, segment_text
 from ..sentences_glossa import clean_text
 from .forced import Reranker
 from .plausibility import find_problem
@@ -188,7 +188,7 @@ class Translator:
         for row, (_, failure) in enumerate(prepared):
             if failure and self.on_error == "stop":
                 raise Untranslatable(failure, row)
-        sentences = [part.text for segments, _ in prepared for part in segments if not part.copied]
+        sentences = [text for segments, _ in prepared for text in model_texts(segments)]
         # Equal ones are translated once, but drawn at random each on its own.
         keys = range(len(sentences)) if self.engine.sampled else sentences
         distinct = dict(zip(keys, sentences, strict=True))
