@@ -110,8 +110,8 @@ class TokenBatchSampler(Sampler[list[int]]):
             return np.zeros(1, dtype=int)  # no rows, no batches
         order = self._sorted(np.arange(len(self.source_lengths)))
         # Rows that the shuffle may swap count as the longest of them.
-        kinds = (self.source_lengths * 2**32 + self.target_lengths // 2)[order]
-        starts = np.flatnonzero(np.diff(kinds, prepend=-1))
+        source, target = self.source_lengths[order], self.target_lengths[order] // 2
+        starts = np.flatnonzero(np.diff(source, prepend=-1) | np.diff(target, prepend=-1))
         kinds_longest = np.maximum.reduceat(np.maximum(self.source_lengths, self.target_lengths)[order], starts)
         longest = kinds_longest.repeat(np.diff(starts, append=len(order))).tolist()
         bounds, widest = [0], 0
