@@ -27,7 +27,7 @@ from glossa.configuration_glossa import GlossaConfig
 from glossa.data.encoding.batching import TokenBatchSampler
 from glossa.layers_glossa import sinusoids
 from glossa.modeling_glossa import GlossaForConditionalGeneration, shift_tokens_right
-from glossa.plan.arguments import GlossaTrainingArguments
+from glossa.plan.groups import GlossaTrainingArguments
 from glossa.training.trainer import GlossaTrainer
 
 from .corpus import load_corpus

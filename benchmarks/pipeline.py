@@ -21,7 +21,7 @@ from glossa.data.encoding.batching import TokenBatchSampler
 from glossa.data.encoding.encoding import tokenize_pairs
 from glossa.data.pairs import prepare_pairs
 from glossa.errors import GlossaError
-from glossa.plan.arguments import GlossaTrainingArguments
+from glossa.plan.groups import GlossaTrainingArguments
 
 from .contenders import ContenderBuilder
 from .corpus import data_arguments, load_corpus, vocabulary

@@ -10,7 +10,8 @@ from glossa.cli.train import main as command
 from glossa.data.ranges import RANGES, range_problem
 from glossa.errors import GlossaError
 from glossa.plan import catalog
-from glossa.plan.arguments import GROUPS, Settings, parse_settings
+from glossa.plan.arguments import Settings, parse_settings
+from glossa.plan.groups import GROUPS
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.__name__)

@@ -31,8 +31,8 @@ GROUPS = {
     "data": ("data/arguments.py", "DataArguments"),
     "tokenizer": ("data/arguments.py", "TokenizerArguments"),
     "model": ("configuration_glossa.py", "GlossaConfig"),
-    "translator": ("plan/arguments.py", "TranslatorArguments"),
-    "training": ("plan/arguments.py", "GlossaTrainingArguments"),
+    "translator": ("plan/groups.py", "TranslatorArguments"),
+    "training": ("plan/groups.py", "GlossaTrainingArguments"),
 }
 # The files that define the base classes of GlossaTrainingArguments are defined.
 BASES = {

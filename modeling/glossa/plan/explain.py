@@ -10,7 +10,8 @@ from ..data.mixture import sources_of
 from ..data.pairs import prepare_pairs
 from ..data.streaming.streams import Stream, is_stream
 from . import catalog
-from .arguments import GROUPS, GlossaTrainingArguments, Settings
+from .arguments import Settings
+from .groups import GROUPS, GlossaTrainingArguments
 from .sizing import adopt_choices, choosable, choose_for_pairs
 from .start import MODEL, VOCABULARY, adopt_start
 

@@ -18,8 +18,9 @@ from ..evaluation.metrics import bleu_tokenizer
 from ..hub.push import check_account
 from ..inference.loading import load_languages, load_targets, load_tokenizer
 from ..modeling_glossa import GlossaForConditionalGeneration
-from .arguments import GlossaTrainingArguments, Settings
+from .arguments import Settings
 from .devices import is_sharded, uses_deepspeed
+from .groups import GlossaTrainingArguments
 from .start import check_family, reused_tokenizer, with_languages
 
 logger = logging.getLogger(__name__)

@@ -16,7 +16,8 @@ from ..errors import GlossaError
 from ..inference.loading import load_config, load_model, load_tokenizer
 from ..run_folder import RunFolder
 from ..tokenization_glossa import language_token
-from .arguments import ModelArguments, Origin, Settings
+from .arguments import Origin, Settings
+from .groups import ModelArguments
 
 logger = logging.getLogger(__name__)
 
