@@ -163,7 +163,7 @@ class TrainerLoop(Contender):
 
 
 class _PauseCallback(TrainerCallback):
-    """Waits for a number of steps, lets them run, reports when the last one ended, and waits again.
+    """Waits for a number of steps, lets them run, reports the end of the last one, and waits again.
 
     Zero steps end the training.
     """

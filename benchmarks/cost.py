@@ -64,7 +64,7 @@ PAPER = {
 
 @dataclass(frozen=True)
 class Step:
-    """A step of training: seconds of compute and of the all-reduce, and of the latter those that nothing hides."""
+    """A step of training: seconds of compute and of the all-reduce, and of the part of it that does not overlap."""
 
     compute: float
     all_reduce: float

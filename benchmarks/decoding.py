@@ -1,8 +1,8 @@
 """How fast Glossa translates compared with MarianMT, a loop without a cache, and the exported engine.
 
-Whole batches first, then a test set line by line. Where MarianMT can have the model's weights, all contenders have
-the same ones and the model decides how long a translation is. Elsewhere each has random weights, and all translations
-have equal length.
+Whole batches first, then a test set line by line. If MarianMT can have the model's weights, all contenders share them
+and the model decides how long a translation is. Otherwise each has random weights, and all translations have equal
+length.
 """
 
 import argparse

@@ -1,6 +1,6 @@
-"""What the defects of a published tutorial system cost: `python -m benchmarks defects --output_dir FOLDER`.
+"""The cost of the defects of a published tutorial system: `python -m benchmarks defects --output_dir FOLDER`.
 
-Trains `configuration/anki-en-fr-modern.yaml` twice, for the same number of steps and on the same split: as it is, and
+Trains `configuration/anki-en-fr-modern.yaml` twice, for the same number of steps and on the same split: unchanged, and
 with the published defects, which this benchmark patches into the model's classes. Prints the scores of both on the
 held-out test pairs. Takes every setting of `glossa train`; the package contains none of the defects.
 """

@@ -2,7 +2,7 @@
 
 SCORES.json is what `glossa score RUN --output SCORES.json` writes; its last way of decoding counts. Prints chrF,
 which unlike chrF++ counts no words; then BLEU and chrF++ by the length of the source and by how often its rarest word
-occurs among the training sources, the translations that cannot be right, and the worst ones. Into French also: the
+occurs among the training sources, the translations that cannot be right, and the worst ones. For French also: the
 sentences that address somebody as tu or as vous, and pronouns with a verb or participle that does not agree.
 """
 
@@ -114,7 +114,7 @@ def address(texts: Sequence[str]) -> str:
 
 
 def by_address(rows: Rows) -> str:
-    """A table of the forms in the translations (columns) by those in all references of the source (rows)."""
+    """A table of the forms in the translations (columns) by the forms in all references of the source (rows)."""
     forms = ("tu", "vous", "both", "nobody")
     counts = Counter((address(references), address([translation])) for _, references, translation in rows)
     lines = [

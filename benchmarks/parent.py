@@ -8,7 +8,7 @@ from typing import Any
 
 
 def end_with_parent() -> None:
-    """End this process within a second after the process that started it, in whatever way that one ends.
+    """End this process within a second after the process that started it, however that one ends.
 
     A process of `multiprocessing` may be forked from a server that lives on; it ends with the process that asked for
     it.

@@ -1,4 +1,4 @@
-"""What the preparation of pairs costs: CPU-seconds and memory of reading, cleaning, filtering and splitting.
+"""The cost of preparing pairs: CPU-seconds and memory of reading, cleaning, filtering and splitting.
 
 `python -m benchmarks preparation --pairs 500000` makes English-French pairs of two from the patterns of the embedded
 corpus, one in ten with a number, and prepares them as `glossa data` does: without filters, with all but

@@ -5,8 +5,8 @@ mark of BLEU? The contenders are Glossa's recipe for this data, in twelve passes
 stock Seq2SeqTrainer, with random batches and with its grouping by length; both read and tokenize with Glossa's code.
 JoeyNMT, with its own code for text, joins with `--joeynmt PYTHON`, with the Python of its environment (see
 benchmarks/joeynmt.py). MarianMT and JoeyNMT have the published model (multi30k-en-de-tiny), but not its training,
-which warms up for longer than Glossa's whole race: see `SMALL_STEPS`. All have the same dropout. Evaluations take no
-time of the race. Each entry has its own process; run them on a quiet machine. Finished entries are kept, as by
+which warms up for longer than Glossa's whole race: see `SMALL_STEPS`. All have the same dropout. Evaluations do not
+count toward the time. Each entry has its own process; run them on an idle machine. Finished entries are kept, as by
 `python -m benchmarks reproduce`, and not run again on the same kind of CPU.
 """
 
