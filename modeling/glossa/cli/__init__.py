@@ -41,7 +41,7 @@ _PACKAGE = str(Path(__file__).parents[1])
 
 
 def main(*arguments: str) -> None:
-    """Run the subcommand that `arguments`, then the command line, name."""
+    """Run the subcommand named by `arguments` followed by the command line."""
     name, *rest = [*arguments, *sys.argv[1:]] or ["--help"]
     if name in ("-h", "--help", "help"):
         print(_overview())
@@ -78,7 +78,7 @@ def run(main: Callable[[list[str]], None], arguments: list[str] | None = None) -
     arguments = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in arguments
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # whatever the console's encoding, text is UTF-8, as in files
+        if isinstance(stream, TextIOWrapper):  # text is UTF-8, as in files, regardless of the console's encoding
             stream.reconfigure(encoding="utf-8", errors=stream.errors)
     # If launchers start several numbered processes, one reports; the others only warn, as in the Trainer.
     level = logging.INFO if os.environ.get("RANK", "0") == "0" else logging.WARNING
@@ -93,7 +93,7 @@ def run(main: Callable[[list[str]], None], arguments: list[str] | None = None) -
         main([argument for argument in arguments if argument != "--debug"])
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of our output (`head`, say) is gone; without this, Python would complain when it closes stdout.
+        # The reader of our output (such as `head`) is gone; without this, Python would complain when it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         print(INTERRUPTED, file=sys.stderr)
@@ -131,7 +131,7 @@ def whole(least: int, most: float = math.inf) -> Callable[[str], int]:
 
 
 def finite(text: str) -> float:
-    """The type of an option that takes any number but infinity and NaN."""
+    """The type of an option that takes any number except infinity and NaN."""
     try:
         value = float(text)
     except ValueError:
@@ -146,7 +146,7 @@ def _describe(error: Exception) -> str:
     if isinstance(error, GlossaError):
         return str(error)
     text = " ".join(str(error).split())
-    # safetensors and torch say these things in their message only, each in its own words.
+    # safetensors and torch report these causes only in their messages, each in its own words.
     if getattr(error, "errno", None) in _DISK_FULL or any(words in text for words in _DISK_FULL_WORDS):
         return (
             f"The disk is full: {text}. Free some space; a training run then continues with "

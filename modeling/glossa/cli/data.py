@@ -2,7 +2,8 @@
 
 Reads, cleans, filters and splits the pairs as `glossa train` does, with the same settings, and prints how many rows
 each step dropped from each source, with examples. `--html FILE` also writes a page with lengths and more examples.
-The cleaned data stay in the cache, so that a training run starts at once. `--help all` shows all settings of the data.
+The cleaned data stay in the cache, so that a training run starts immediately. `--help all` shows all settings of the
+data.
 """
 
 import sys

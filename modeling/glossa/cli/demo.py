@@ -61,7 +61,7 @@ def build_page(app: "ModuleType", name: str) -> Any:
     model, tokenizer = load_model(name, "auto"), load_tokenizer(name)
     model.set_attn_implementation(app.EAGER["attn_implementation"])
     answer = app.EndpointHandler(translate=TranslationPipeline(model, tokenizer, device=model.device))
-    # Whoever reaches the page can read them, and --host may let others in.
+    # Anyone who reaches the page can read them, and --host may let others in.
     run = Run(Path(name)) if Path(name).is_dir() else None
     examples = run.sources(5) if run and run.may_show_samples() else []
     source, target = load_languages(name)

@@ -107,7 +107,7 @@ def check(arguments: argparse.Namespace) -> None:
 
 
 def settings(arguments: argparse.Namespace) -> dict:
-    """What decides the pairs of a job."""
+    """The values that determine the pairs of a job."""
     return {name: value for name, value in vars(arguments).items() if name != "output"}
 
 
@@ -167,7 +167,7 @@ def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
 
 
 def check_record(run: "RunFolder", prepared: "DatasetDict") -> None:
-    """Raise `GlossaError` if the data of a run are not those that it was trained on, as its own record says.
+    """Raise `GlossaError` if the data of a run differ from its own record of what it was trained on.
 
     With other data, other pairs are held out, and pairs of its test set would be translated.
     """
@@ -213,7 +213,7 @@ def direction(name: str, languages: tuple[str, str]) -> bool:
     """Whether a teacher translates in the opposite direction of `languages`."""
     from ..inference.loading import load_tokenizer
 
-    tokenizer = load_tokenizer(name)  # an exported model says its languages there only
+    tokenizer = load_tokenizer(name)  # an exported model has its languages only there
     if several := getattr(tokenizer, "target_languages", []):
         if not set(languages) & set(several):
             raise GlossaError(

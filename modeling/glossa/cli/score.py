@@ -4,7 +4,7 @@ Prints BLEU, chrF++ and TER with 95% bootstrap intervals and sacreBLEU's signatu
 the first reference of each source, and against all of them if any source has several. `--baseline OTHER` also
 tests whether the difference to another model could be chance, by paired bootstrap of BLEU, chrF++ and TER.
 
-With --rerank OTHER, a search with N beams gives N translations. The best of them by the sum of both models'
+With --rerank OTHER, a search with N beams gives N translations. The translation with the highest sum of both models'
 log-probabilities is scored. OTHER may translate in the opposite direction.
 
 Several models translate together: each token is chosen by the mean of their log-probabilities. `--force` does not
@@ -129,7 +129,7 @@ def main(argv: list[str]) -> None:
 
 
 def refuse_for_held_out(arguments: argparse.Namespace, languages: dict[str, str | None]) -> None:
-    """Raise `GlossaError` for options of --data_path that the run's held-out pairs contradict or do not have."""
+    """Raise `GlossaError` for options of --data_path that contradict or do not apply to the run's held-out pairs."""
     from ..data.languages import settled_code
 
     for name in COLUMNS:
@@ -152,7 +152,7 @@ def load_files(paths: list[str], settings: dict) -> tuple["Dataset", list[str]]:
     from ..data.intake.paths import distinct_names, file_groups, is_remote
     from ..data.pairs import load_pairs
 
-    # What is fetched first has no file yet.
+    # Downloads have no file yet.
     groups = [paths] if any(map(is_remote, paths)) else [list(map(str, group)) for group in file_groups(paths)]
     common: dict = {"dataset": "files", **settings}
     parts = [load_pairs(DataArguments(data_path=group, **common), repeated=True) for group in groups]
@@ -260,7 +260,7 @@ def show_forced(report: dict) -> None:
 
 
 def load(names: list[str], arguments: argparse.Namespace, other: str | None = None) -> list:
-    """A translator for each number of beams, and with beams for each length penalty; `other` reranks those."""
+    """A translator for each number of beams, and with beams for each length penalty; `other` reranks the latter."""
     from ..inference.ensemble import load_models
     from ..inference.translator import GenerateEngine, Translator
 

@@ -66,7 +66,7 @@ def main(argv: list[str]) -> None:
 
 
 def take_explain(argv: list[str]) -> tuple[list[str], str]:
-    """`argv` without `--explain [text|yaml]`, and the form of the plan that it asks for; "" if it is not there.
+    """`argv` without `--explain [text|yaml]`, and the requested form of the plan, or "".
 
     Raises `GlossaError` for another form.
     """
@@ -82,7 +82,7 @@ def take_explain(argv: list[str]) -> tuple[list[str], str]:
 
 
 def check(argv: list[str]) -> None:
-    """Raise `GlossaError` for whatever can be seen to be wrong before libraries and data are loaded."""
+    """Raise `GlossaError` for errors that can be found before libraries and data are loaded."""
     given = catalog.check(argv)
     for kind in (DataArguments, TokenizerArguments):
         names = {field.name for field in dataclasses.fields(kind)}
@@ -101,7 +101,7 @@ def check(argv: list[str]) -> None:
 
 
 def check_paths(*lists: list[str]) -> None:
-    """Raise `GlossaError` if a file does not exist; those that will be downloaded are not looked at."""
+    """Raise `GlossaError` if a file does not exist; files that will be downloaded are not checked."""
     for given in lists:
         file_groups([path for path in given if not is_remote(path)])
 

@@ -133,7 +133,7 @@ def check_start(arguments: argparse.Namespace) -> None:
 
 @contextlib.contextmanager
 def ended_by_interrupt(target: TextIO) -> Iterator[None]:
-    """Ctrl-C writes what is translated and ends the process: an exception could reach it inside of the model."""
+    """Ctrl-C writes what is translated and ends the process: an exception could reach it inside the model."""
 
     def end(number: int, frame: object) -> None:
         with contextlib.suppress(RuntimeError, OSError):  # it may have come while `target` was being written
@@ -183,7 +183,7 @@ def translate_file(arguments: argparse.Namespace) -> None:
     if not arguments.input or not arguments.output:
         raise GlossaError("--workers needs files: give --input and --output.")
     choose_language(load_tokenizer(arguments.models[0]), arguments.models[0], arguments.target_language)
-    elsewhere = ("input", "output", "report", "workers")  # what does not change the translations
+    elsewhere = ("input", "output", "report", "workers")  # options that do not change the translations
     settings = {name: value for name, value in vars(arguments).items() if name not in elsewhere}
     settings["reported"] = arguments.report is not None
     models = [*arguments.models, *([arguments.rerank] if arguments.rerank else [])]
