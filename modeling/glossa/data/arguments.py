@@ -282,7 +282,7 @@ class DataArguments:
 
     @classmethod
     def of_run(cls, recipe: dict) -> "DataArguments":
-        """The data of a finished run by its recipe, to read its pairs again: without weights and tags of sources."""
+        """The data settings of a finished run, to read its pairs again without the weights and tags of its sources."""
         names = {setting.name for setting in fields(cls)}
         chosen = {name: value for name, value in recipe.items() if name in names}
         # The run has read them before.

@@ -11,7 +11,7 @@ from ..errors import GlossaError
 from .intake.paths import OPUS, PACKED
 from .languages import same_language
 
-# What a source may set for itself, besides its name, weight and tag: settings of the recipe, by their kind.
+# Settings of the recipe that a source may override, in addition to its name, weight and tag, by their kind.
 FILTERS = {
     "drop_identical": bool, "repair_text": bool, "exclude": list, "max_characters": int, "max_character_ratio": float,
     "max_punctuation": float, "filter_html": bool, "filter_copied": bool, "filter_digits": bool, "filter_script": bool,
@@ -120,7 +120,7 @@ def _check_target(arguments: Any, languages: list[str]) -> None:
 
 
 def unmixed(settings: dict) -> dict:
-    """Data settings by name, as in a recipe, without weights and tags: every row is seen once, as it is."""
+    """Data settings by name, as in a recipe, without weights and tags: every row is seen once, unchanged."""
     plain = {name: value for name, value in settings.items() if name != "sampling_temperature"}
     if sources := plain.get("sources"):
         mixing = ("weight", "tag")

@@ -1,4 +1,4 @@
-"""Data settings to clean, split sentence pairs."""
+"""From data settings to clean and split sentence pairs."""
 
 import logging
 import re
@@ -27,8 +27,8 @@ logger = logging.getLogger(__name__)
 def prepare_pairs(arguments: DataArguments, stream: Stream | None = None) -> tuple[DatasetDict, DataReport]:
     """Pairs (columns `source`, `target`) in "train", "validation" and "test", and a report of the preparation.
 
-    Pairs of several target languages have the code of theirs in the column `language`, predefined held-out pairs of
-    several files the name of theirs in the column `file`.
+    With several target languages, the column `language` has the code of each pair's language; with predefined held-out
+    pairs from several files, the column `file` has the name of their file.
 
     Predefined splits are kept, and training pairs that share a side with them are dropped. Missing splits are held out
     of the training pairs of all sources by connected components, unless their size is 0. `max_validation_samples` and

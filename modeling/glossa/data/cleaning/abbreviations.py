@@ -12,9 +12,9 @@ _EDGES = "()[]{}'\"“”‘’„‚«»‹›¿¡,;:!?…–—-"
 def learn_abbreviations(texts: Iterable[str]) -> list[str]:
     """The abbreviations in `texts`, sorted, in lower case and without their period.
 
-    A word's log-likelihood ratio says whether its period belongs to it; long words and those that are also seen
-    without a period count less, those with periods inside more (section 3.1 of the paper). The last word of a text is
-    left out: its period ends the sentence. Single letters and words with digits are left to the rules.
+    A word's log-likelihood ratio says whether its period belongs to it; long words and words that also occur without a
+    period count less, words with periods inside count more (section 3.1 of the paper). The last word of a text is left
+    out: its period ends the sentence. Single letters and words with digits are left to the rules.
     """
     with_period, without = Counter[str](), Counter[str]()
     for text in texts:

@@ -97,7 +97,7 @@ class _Half:
 class Alignment:
     """How well the two sides of pairs explain each other, learned from `pairs` (columns `source` and `target`).
 
-    Each half of the pairs is judged by what was learned from the other half, so a pair does not explain itself.
+    Each half of the pairs is scored by a lexicon learned from the other half, so that a pair does not explain itself.
     Raises `GlossaError` if there are too few pairs to learn from.
     """
 
@@ -127,7 +127,7 @@ class Alignment:
 
 
 def _learn(pairs: Dataset, rows: range) -> _Half:
-    """Learn from so many of the rows, evenly spread, that their links fit into memory."""
+    """Learn from as many evenly spread rows as fit into memory with their links."""
     some = pairs.select(rows[:: max(len(rows) // FEWEST, 1)])[:]
     counts = [numpy.array([len(_words(text)) for text in some[side]]) for side in ("source", "target")]
     links = float(numpy.mean(counts[0] * counts[1]))

@@ -28,7 +28,7 @@ from .splitting import held_out_sides, normalize_side, without_digits
 
 logger = logging.getLogger(__name__)
 
-# Rows that are no pairs though nothing is wrong with them.
+# Rows that are not pairs, although they are not malformed.
 ASIDE = {
     HEADER: "header", CONTINUED: "continued", UNTRANSLATED: "untranslated", OTHER_LANGUAGE: "other_language",
     OTHER_VARIANT: "other_variant",
@@ -267,7 +267,7 @@ def _aligned(pairs: Dataset, title: str) -> numpy.ndarray:
 def rules_of(arguments: DataArguments, training: bool, held_out: frozenset[int] = frozenset()) -> dict[str, Any]:
     """The arguments of `check_rows` for a split; training pairs have no side in `held_out`, 64-bit hashes.
 
-    Held-out pairs are not filtered: the easy ones score too high.
+    Held-out pairs are not filtered: easy pairs would score too high.
     """
     longest = {"max_characters": filters.CHARACTERS * arguments.max_length}
     return {

@@ -25,7 +25,7 @@ NAMES = (
     "max_characters", "max_character_ratio", "filter_html", "filter_digits", "filter_copied", "max_punctuation",
     "filter_script", "filter_language",
 )  # fmt: skip
-# Which cannot judge texts in one language.
+# Filters that cannot judge texts in one language.
 OF_PAIRS = ("filter_copied", "filter_script", "filter_language", "filter_alignment")
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|([A-Za-z][A-Za-z0-9]{1,31}));")

@@ -1,6 +1,6 @@
-"""Data that cannot be what the settings say stop a run before training, unless `trust_data` names the check.
+"""Data that contradict the settings stop a run before training, unless `trust_data` names the check.
 
-The thresholds are far from what real parallel corpora have, so that what they stop is a mistake.
+The thresholds are far from the values of real parallel corpora, so that only mistakes are stopped.
 """
 
 import logging
@@ -25,7 +25,7 @@ FEWEST = 20  # pairs that are judged
 GROUP_BYTES, GROUPS, FEWEST_GROUPS, CONFIDENCE = 200, 100, 5, 0.9
 # A side is in another language if so many groups are, and fewer than so many are in its own.
 OTHER, OWN = 0.5, 0.25
-# Too similar to tell apart for certain.
+# Too similar to tell apart reliably.
 SIMILAR = ({"no", "nb", "nn", "da"}, {"hr", "sr", "bs"}, {"id", "ms"}, {"zh", "yue", "wuu"}, {"ar", "ary", "arz"})
 
 

@@ -23,9 +23,9 @@ class TokenBatchSampler(Sampler[list[int]]):
         seed: Seed of the order, together with the epoch.
         batches_a_step: Batches per step, over all processes. The number of batches is made a multiple of it by cutting
             the largest batches in two; no row is repeated or dropped.
-        processes: Among which the batches of a step are dealt: batch i goes to process i modulo `processes`, as
-            Accelerate does it. Their order in the step is such that all get about equally many tokens. It does not
-            decide which batches make a step.
+        processes: Number of processes that share the batches of a step: batch i goes to process i modulo `processes`,
+            as in Accelerate. The order within a step gives all processes about the same number of tokens. It does not
+            change which batches form a step.
     """
 
     def __init__(

@@ -64,7 +64,7 @@ class BpeDropout:
 
 
 class DropoutCollator:
-    """Collates training rows after splitting both sides again; how depends on the row, the seed and the epoch only.
+    """Collates training rows after splitting both sides again, depending only on the row, the seed and the epoch.
 
     Args:
         tokenizer: The tokenizer of the run.

@@ -70,7 +70,7 @@ def _tokenize(name: str, rows: Dataset, tokenizer: PreTrainedTokenizerBase) -> D
 
 
 def encode_pairs(encoder: Any, sources: Sequence[str], targets: Sequence[str]) -> tuple[list, list]:
-    """The ids of sources and targets, with special tokens. Memory does not follow the number of long texts."""
+    """The ids of sources and targets, with special tokens. Memory does not grow with the number of long texts."""
     ids: tuple[list, list] = [], []
     for part in parts(sources, targets):
         encoded = encoder(sources[part], text_target=targets[part])

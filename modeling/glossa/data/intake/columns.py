@@ -11,7 +11,7 @@ from ..languages import language_code, same_variant
 from .files import MAX_LINE
 
 Row = tuple[str, str, int, str]  # source, target, line, problem, as `readers` says
-# Why a row is no pair though nothing is wrong with it; what follows a colon says more.
+# Why a row is not a pair, although it is not malformed; details follow a colon.
 HEADER = "header"
 CONTINUED = "continues the row above"
 UNTRANSLATED = "untranslated"

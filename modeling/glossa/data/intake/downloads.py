@@ -50,9 +50,9 @@ def local_paths(given: Sequence[str], arguments: DataArguments) -> list[str]:
 def download(url: str) -> Path:
     """The local copy of a file: in the Hugging Face cache, under `glossa/downloads`, by its URL.
 
-    It is kept, with its checksum. If the copy is no longer what was downloaded, it is downloaded again with a warning.
-    If the file on the server has changed, a warning says so, and the copy is used: a run that began with it can go on.
-    Raises `GlossaError` if the server has no such file, the connection fails or an archive arrives damaged.
+    It is kept, with its checksum. If the copy was changed, it is downloaded again with a warning. If the file on the
+    server has changed, a warning says so and the copy is used, so that a run that began with it can continue. Raises
+    `GlossaError` if the server has no such file, the connection fails or an archive arrives damaged.
     """
     check_address(url)
     name = Path(unquote(urlsplit(url).path)).name or "file"
@@ -109,7 +109,7 @@ def check_address(url: str) -> None:
 
 
 class Record:
-    """What is known of a download, in a file next to it.
+    """The record of a download, in a file next to it.
 
     `version` is the server's name of this version of the file (its ETag or date), `validator` the same if no other
     version can have it, and `size` its bytes; of a whole file there are also `sha256` and `modified`, the time in
@@ -146,7 +146,7 @@ class Record:
 def fetch(url: str, partial: Path, record: Record) -> None:
     """Download a file to `partial`, or the rest of it if the server still has the version in `record`.
 
-    Raises what the HTTP library raises, and `OSError` if the file ends early.
+    Raises the errors of the HTTP library, and `OSError` if the file ends early.
     """
     before, idle = -1, 0
     failed, *_ = http_errors()
@@ -181,7 +181,7 @@ def _continue(url: str, partial: Path, record: Record) -> None:
     if start:
         headers |= {"Range": f"bytes={start}-", "If-Range": known["validator"]}
     with http_stream_backoff("GET", url, headers=headers, timeout=TIMEOUT, retry_on_exceptions=()) as response:
-        if start and response.status_code == 416:  # this version is shorter than what is here
+        if start and response.status_code == 416:  # this version is shorter than the part already here
             partial.unlink()
             record.file.unlink(missing_ok=True)
             raise EndedEarly("the file on the server is shorter now; it is downloaded again")
@@ -235,7 +235,7 @@ def _validator(headers: Mapping[str, str]) -> str | None:
 
 
 def _has_changed(url: str, known: dict[str, Any]) -> bool:
-    """Whether the server says that its file is another one than the one that is known."""
+    """Whether the server reports a different version of the file than the known one."""
     unreachable: tuple[type[Exception], ...] = (OSError, *http_errors())
     headers = {"Accept-Encoding": "identity"}
     try:

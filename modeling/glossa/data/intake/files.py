@@ -1,4 +1,4 @@
-"""Lines of local files, plain or packed. Memory is bounded, whatever the file holds."""
+"""Lines of local files, plain or packed. Memory is bounded for any content."""
 
 import gzip
 import io
@@ -20,7 +20,7 @@ from .paths import PACKED
 MAX_LINE = 1 << 20  # bytes; the longest sentences of real corpora have some thousands
 BOM = b"\xef\xbb\xbf"
 NOT_UTF8 = "not UTF-8"
-# What the libraries raise for damaged files.
+# Errors that the libraries raise for damaged files.
 DAMAGE = (
     OSError, EOFError, ValueError, RuntimeError, MemoryError, OverflowError, struct.error, zlib.error, lzma.LZMAError,
     zipfile.BadZipFile, pyarrow.ArrowException,
@@ -36,7 +36,7 @@ OPENERS: dict[str, Callable] = {".gz": gzip.open, ".xz": lzma.open, ".zst": _ope
 
 @contextmanager
 def damage_refused(path: Path):
-    """Turn what the libraries raise for a damaged file into `GlossaError`."""
+    """Turn the libraries' errors for a damaged file into `GlossaError`."""
     try:
         yield
     except DAMAGE as error:
@@ -151,7 +151,7 @@ def _check_start(path: Path, line: bytes) -> None:
 def wide_encoding(start: bytes) -> str:
     """The name for `iconv` if the first bytes of a file have two or four bytes for each character; else "".
 
-    Without byte order mark, it is known by where the zeros are.
+    Without a byte order mark, the positions of the zeros show it.
     """
     start = start[:4096]
     for mark, name in ((b"\xff\xfe\0\0", "UTF-32"), (b"\0\0\xfe\xff", "UTF-32"), (b"\xff\xfe", "UTF-16")):

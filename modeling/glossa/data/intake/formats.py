@@ -1,6 +1,6 @@
 """Readers of formats that need a library, and of arrays of JSON; rows are as in `readers`.
 
-XML is read unit by unit, JSON object by object and a sheet row by row, so memory does not follow the file.
+XML is read unit by unit, JSON object by object and a sheet row by row, so memory does not grow with the file.
 """
 
 import codecs
@@ -121,7 +121,7 @@ def excel_records(path: Path) -> Iterator[Record]:
 
 def _sheet_records(path: Path, book) -> Iterator[Record]:
     for sheet in book.worksheets:
-        sheet.reset_dimensions()  # what the file says of its size may be wrong
+        sheet.reset_dimensions()  # the size that the file declares may be wrong
     sheets = [sheet for sheet in book.worksheets if any(map(_cells, sheet.iter_rows(values_only=True)))]
     if len(sheets) > 1:
         raise GlossaError(

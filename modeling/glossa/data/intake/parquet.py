@@ -1,4 +1,4 @@
-"""Rows of Parquet files, read with little memory whatever the file holds: a value that occurs often is kept once."""
+"""Rows of Parquet files, read with little memory for any content: a value that occurs often is kept once."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -18,7 +18,7 @@ LARGEST, RATIO = 64 << 20, 1000
 
 
 def read_parquet(path: Path, columns: Columns) -> Iterator[Row]:
-    """Rows of a .parquet. Raises `GlossaError` as `parquet_rows`, and if it is damaged."""
+    """Rows of a .parquet. Raises `GlossaError` like `parquet_rows`, and if the file is damaged."""
     with damage_refused(path), opened(path, pyarrow.parquet.read_metadata(path)) as file:
         yield from parquet_rows(file, str(path), columns)
 

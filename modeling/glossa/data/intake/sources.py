@@ -140,7 +140,7 @@ def generated_rows(generate, arguments: dict, settings: tuple) -> Dataset:
 
 
 def load_builder(arguments: DataArguments) -> DatasetBuilder:
-    """What `datasets` knows of a Hub data set or folder before it reads rows. Raises `GlossaError` if it has none."""
+    """What `datasets` knows of a Hub dataset or folder before it reads rows. Raises `GlossaError` if it has none."""
     with _loading(arguments):
         return load_dataset_builder(arguments.dataset, arguments.dataset_config)
 
@@ -158,7 +158,7 @@ def _from_hub(arguments: DataArguments) -> dict[str, Dataset]:
 
 @contextmanager
 def _loading(arguments: DataArguments) -> Iterator[str]:
-    """Gives the name of the data set, and turns what `datasets` raises into `GlossaError`."""
+    """Yields the name of the dataset, and turns errors of `datasets` into `GlossaError`."""
     name = arguments.dataset + (f" ({arguments.dataset_config})" if arguments.dataset_config else "")
     try:
         yield name

@@ -92,7 +92,7 @@ class Windows(torch.utils.data.Dataset):
         return self._blocks
 
     def __getitem__(self, place: tuple[int, int]) -> Window | GlossaError:
-        """The window at (epoch, number); an error is returned: a worker that raises it adds its traceback."""
+        """The window at (epoch, number); an error is returned: a worker that raised it would add its traceback."""
         epoch, number = place
         try:
             return self._window(self._of_epoch(epoch)[number], epoch << 32 | number)
@@ -162,7 +162,7 @@ class Windows(torch.utils.data.Dataset):
 
 
 class StreamBatches(torch.utils.data.Dataset):
-    """The batches of one of n processes, which are read in order: of all batches of an epoch, every n-th is its own.
+    """The batches of one of n processes, read in order: every n-th of all batches of an epoch.
 
     An epoch has a fixed number of batches, about a pass over the stream, and goes on from the end of the last one. The
     windows are dealt to the processes in turn, so a pass reads every row once.
@@ -196,7 +196,7 @@ class StreamBatches(torch.utils.data.Dataset):
         return rows
 
     def state(self, given: int) -> dict[str, Any]:
-        """Where to continue after `given` batches, and what was read until there. Serializable as JSON."""
+        """Where to continue after `given` batches, and the counts until there. Serializable as JSON."""
         begun = next(state for state in reversed(self._begun) if state["batches"] <= given)
         return begun | {"batch": given - begun["batches"], "batches": given}
 
@@ -267,4 +267,4 @@ def start_worker(worker: int) -> None:
 def _end_with_parent() -> None:
     parent: Any = multiprocessing.parent_process()
     parent.join()
-    os._exit(1)  # an ordinary exit would wait for what nobody reads any more
+    os._exit(1)  # an ordinary exit would wait for output that nobody reads any more
