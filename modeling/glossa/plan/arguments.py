@@ -39,7 +39,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Settings:
-    """All settings of a run. They are never changed; [`Settings.with_values`] gives others.
+    """All settings of a run. They are never changed; [`Settings.with_values`] returns a changed copy.
 
     `origins` tells where each value comes from, by name; settings that are not in it have their default.
     """
@@ -139,7 +139,7 @@ class Settings:
         return frozenset(name for name, origin in self.origins.items() if origin.kind in ("recipe", "flag"))
 
     def with_values(self, values: Mapping[str, Any], origin: Origin) -> "Settings":
-        """Settings that differ in `values`, by name and of their types, which come from `origin`."""
+        """A copy of the settings with `values`, by name and of the right types, which come from `origin`."""
         groups = {
             entry.name: copy.copy(getattr(self, entry.name)) for entry in fields(self) if entry.name != "origins"
         }

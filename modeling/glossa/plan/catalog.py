@@ -34,14 +34,14 @@ GROUPS = {
     "translator": ("plan/groups.py", "TranslatorArguments"),
     "training": ("plan/groups.py", "GlossaTrainingArguments"),
 }
-# The files that define the base classes of GlossaTrainingArguments are defined.
+# The files that define the base classes of GlossaTrainingArguments.
 BASES = {
     "Seq2SeqTrainingArguments": "training_args_seq2seq.py",
     "TrainingArguments": "training_args.py",
 }
-# Settings of earlier versions that are gone, as docs/decisions.md says, with the value that turned them off.
+# Removed settings of earlier versions (docs/decisions.md), with the value that turned them off.
 REMOVED = {"r_drop_alpha": 0.0}
-# What the Trainer has and Glossa refuses, as its messages say.
+# Settings of the Trainer that Glossa refuses; its messages say why.
 REFUSED = ("per_device_train_batch_size", "generation_num_beams")
 NULL = "null"  # None on the command line
 EMPTY = ("", NULL, "~")  # how YAML writes None
@@ -277,7 +277,7 @@ def _grouped(argv: list[str]) -> Iterator[tuple[str, list[str], list[str]]]:
 
 
 def origin(message: str, argv: list[str]) -> str:
-    """Where the value of the setting that `message` begins with comes from: "Command line: ", "RECIPE: " or ""."""
+    """The origin of the value of the setting that `message` begins with: "Command line: ", "RECIPE: " or ""."""
     name = message.split(" ")[0]
     if name not in settings():
         return ""

@@ -22,8 +22,8 @@ DEFAULT = "default"
 def explain(settings: Settings, form: str = "text") -> str:
     """The plan of a run as a table ("text"), or as a recipe whose comments have the origins ("yaml").
 
-    It has all settings of Glossa, and the Trainer settings that somebody named. Defaults come last in each group. What
-    only the run can know is shown with what decides it.
+    It has all settings of Glossa, and the Trainer settings that somebody named. Defaults come last in each group.
+    Values that are known only during the run are shown with what they depend on.
     """
     settings, unknown = decide(settings)
     values, known = settings.recipe(), catalog.settings()

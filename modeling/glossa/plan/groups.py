@@ -157,7 +157,7 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
             )
 
     def _settle_best(self) -> None:
-        """Load the best checkpoint if nobody said so and each has a score; the Trainer's error names its own rule."""
+        """Load the best checkpoint by default if each has a score; the Trainer's error names its own rule."""
         evaluates, saves = (getattr(value, "value", value) for value in (self.eval_strategy, self.save_strategy))
         possible = evaluates != "no" and saves in (evaluates, "best")
         if self.load_best_model_at_end is None:

@@ -1,4 +1,4 @@
-"""Checks before any data is read: what would otherwise end a run after hours."""
+"""Checks before any data is read, for errors that would otherwise end a run after hours."""
 
 import logging
 import os
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 METRICS = ("bleu", "chrf", "loss", "token_accuracy")  # of an evaluation
 GIB = 2**30
-# What changes or averages weights by hand, and would see only its process's part of them.
+# Settings that change or average weights directly, and would see only one process's part of them.
 UNSHARDED = ("ema_decay", "lora_rank", "muon_learning_rate", "average_checkpoints")
 
 

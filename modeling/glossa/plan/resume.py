@@ -38,7 +38,7 @@ FIXED = (
     "adam_epsilon", "optim", "optim_args", "max_grad_norm", "label_smoothing_factor",
     "ema_decay", "lora_rank", "seed", "data_seed",
 )  # fmt: skip
-# What is decided after the last step: with another value, the end of a finished run is done again.
+# Settings that take effect after the last step: if one changes, the end of a finished run is repeated.
 FINAL = (
     "average_checkpoints", "average_by", "load_best_model_at_end", "num_beams", "length_penalty",
     "max_new_tokens",
@@ -102,7 +102,7 @@ def _last_usable(run: RunFolder) -> Path | None:
 
 
 def is_finished(settings: Settings) -> bool:
-    """Whether `resume_from_checkpoint: true` has nothing left to do: the run is complete, and as asked for."""
+    """Whether `resume_from_checkpoint: true` has nothing left to do: the run is complete and matches `settings`."""
     run = RunFolder(settings.training.output_dir)
     wanted = str(settings.training.resume_from_checkpoint).lower()
     asked = all(run.recipe.get(name) == value for name, value in settings.recipe().items() if name in FINAL)
@@ -203,7 +203,7 @@ def _check_places(checkpoint: Path, settings: Settings) -> None:
 
 
 def _fixed_part(name: str, value: Any) -> Any:
-    """What must not change of a setting; the same data may be in another place, as their fingerprints show."""
+    """The part of a setting that must not change; data may move, since fingerprints identify them."""
     if name == "exclude":
         return None
     if name == "sources" and value:

@@ -114,7 +114,7 @@ ON_GPU = (
 
 
 def choose_for_pairs(settings: Settings, train: Dataset, report: DataReport) -> Settings:
-    """The settings with what nobody named, by the training pairs; see [`choose_settings`]."""
+    """The settings, with unnamed ones chosen by the training pairs; see [`choose_settings`]."""
     if not choosable(settings):
         return settings
     some = train.select(range(0, len(train), max(len(train) // 1000, 1)))["target"]
@@ -122,7 +122,7 @@ def choose_for_pairs(settings: Settings, train: Dataset, report: DataReport) -> 
 
 
 def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -> Settings:
-    """The settings with what nobody named, by the number of training pairs, the device and the hours.
+    """The settings, with unnamed ones chosen by the number of training pairs, the device and the hours.
 
     `texts` are some of the targets.
     """
@@ -160,7 +160,7 @@ def show_choices(settings: Settings) -> None:
 
 
 def further(size: Size, lora_rank: int) -> Size:
-    """`size` for a model that is trained already: fewer passes, with lower rates."""
+    """`size` for a model that is already trained: fewer passes, with lower rates."""
     passes = FURTHER * size.passes
     if lora_rank:
         return replace(size, passes=passes, learning_rate=ADAPTER_RATE, muon_learning_rate=None)
@@ -210,7 +210,7 @@ def seconds_per_token(settings: Settings, size: Size) -> float:
 
 
 def adopt_choices(settings: Settings) -> Settings:
-    """The settings with what a run that is resumed chose at its start, from its recipe."""
+    """The settings with the values that a resumed run chose at its start, from its recipe."""
     wanted = str(settings.training.resume_from_checkpoint).lower()
     recipe = RunFolder(settings.training.output_dir).recipe
     if wanted in ("none", "false", "no") or not recipe:

@@ -1,4 +1,4 @@
-"""What the log of a finished training says about its settings, in one line each, with the setting to change."""
+"""Advice from the log of a finished training run, one line per problem, with the setting to change."""
 
 import shlex
 from collections.abc import Sequence

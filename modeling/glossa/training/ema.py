@@ -16,7 +16,7 @@ from ..run_folder import UNAVERAGED
 class WeightAverage:
     """The moving average of a model's trained weights.
 
-    A checkpoint holds the average as its model, so that whatever reads a checkpoint gets the better weights. The
+    A checkpoint holds the average as its model, so that every reader of a checkpoint gets the better weights. The
     weights that training goes on with are in a second file.
 
     Args:

@@ -24,7 +24,7 @@ class Interrupted(SystemExit):
 class SaveOnSignal(TrainerCallback):
     """On SIGTERM or Ctrl-C, saves after the current step and raises [`Interrupted`]. A second signal ends at once.
 
-    With several processes, all of them stop after the same step, also when only one has received the signal.
+    With several processes, all of them stop after the same step, even if only one has received the signal.
     """
 
     def __init__(self, trainer: Trainer):
@@ -38,7 +38,7 @@ class SaveOnSignal(TrainerCallback):
             self.previous = {number: signal.signal(number, self._receive) for number in SIGNALS}
 
     def restore(self) -> None:
-        """Give the signals back to whom they belonged to before the training."""
+        """Restore the signal handlers from before the training."""
         for number, handler in self.previous.items():
             signal.signal(number, handler)
         self.previous = {}

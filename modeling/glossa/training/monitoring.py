@@ -22,7 +22,7 @@ def draw_fit_batches(
 ) -> list[dict[str, torch.Tensor]]:
     """`FIT_ROWS` random training rows in batches, for `measure_fit`.
 
-    A single batch of training would not do: its sentences have one length, and short ones are easier than long ones.
+    A single training batch is not enough: its sentences have one length, and short ones are easier than long ones.
     """
     drawn = numpy.random.default_rng(seed).permutation(rows.num_rows)[:FIT_ROWS]
     sample = rows.select(numpy.sort(drawn))
@@ -97,7 +97,7 @@ class Speedometer:
 
     Args:
         device: The device that trains. The utilization of a CPU is the share of its threads' time that the process has
-            used; that of an NVIDIA GPU is NVML's, if the package nvidia-ml-py is installed.
+            used; for an NVIDIA GPU it comes from NVML, if the package nvidia-ml-py is installed.
         clock: Gives seconds.
         cpu_clock: Gives the seconds that all threads of the process have worked.
     """

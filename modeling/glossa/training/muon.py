@@ -23,7 +23,7 @@ class Float32Muon(Muon):
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
-        """One step, equal to torch's but for rounding; the state is torch's."""
+        """One step, equal to torch's up to rounding; the state is torch's."""
         for group in self.param_groups:
             for weight in group["params"]:
                 gradient = weight.grad
@@ -60,7 +60,7 @@ def orthogonalize(
 class MuonBeside(Optimizer):
     """Two optimizers as one: `other` and a Muon for the matrices that it does not have.
 
-    Muon's steps have the size of the learning rate whatever the gradients, so it has a rate of its own. Schedules
+    Muon's steps have the size of the learning rate for any gradients, so it has its own rate. Schedules
     multiply the rates of both. Logs show the rate of `other`.
     """
 

@@ -1,4 +1,4 @@
-"""Evaluation batches in pieces, so that the memory of an evaluation follows its tokens instead of its rows."""
+"""Evaluation batches in pieces, so that the memory of an evaluation depends on its tokens instead of its rows."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""What is about to be trained: the parameters of the model, and pairs as it reads them."""
+"""A preview of the training: the number of parameters, and pairs as the model reads them."""
 
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase

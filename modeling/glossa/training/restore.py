@@ -1,4 +1,4 @@
-"""What a resumed run continues with, and what each checkpoint keeps for it: epochs, callbacks, checksums."""
+"""State that checkpoints keep for resumed runs: epochs, callbacks, checksums."""
 
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ class WriteChecksums(TrainerCallback):
 
 
 class RestoreCallbacks(TrainerCallback):
-    """At the start of training, see [`restore_callbacks`]."""
+    """Calls [`restore_callbacks`] at the start of training."""
 
     def __init__(self, trainer: Trainer):
         self.trainer = trainer
@@ -45,7 +45,7 @@ class RestoreCallbacks(TrainerCallback):
 
 
 def restore_callbacks(trainer: Trainer, state: TrainerState) -> None:
-    """Continue with what the trainer's callbacks knew at the checkpoint of `state`, such as the patience used up.
+    """Restore the callbacks' state from the checkpoint of `state`, such as the patience already used.
 
     The Trainer's own `restore_callback_states_from_checkpoint` would bring back their settings too, which may have
     changed. Without this, it cannot save with a callback that the checkpoint lacks.

@@ -53,8 +53,8 @@ class GlossaTrainer(Seq2SeqTrainer):
     - Batches hold up to `batch_tokens` tokens, with BPE dropout on average.
     - The evaluation loss is the mean over all target tokens, in nats, not the mean of batch means. `token_accuracy`
       is the fraction of target tokens that are predicted correctly from the true previous tokens.
-    - The log has target tokens per second, without padding, the device's utilization, and of a sample of the training
-      pairs the loss without smoothing and dropout (`plain_loss`) and the share of right tokens (`token_accuracy`).
+    - The log has target tokens per second, without padding, the device's utilization, and for a sample of the training
+      pairs, the loss without smoothing and dropout (`plain_loss`) and the share of correct tokens (`token_accuracy`).
     - With `ema_decay`, an average of the weights is evaluated, saved and, after `train`, in the model.
     - Pushes to the Hub have the files of `glossa push`: with model code and Glossa's card, without pickles.
     """

@@ -1,4 +1,4 @@
-"""What only a trial on this machine can tell: the threads of a CPU, and how many passes fit into the hours."""
+"""Values that need a trial on this machine: the number of CPU threads, and how many passes fit into the hours."""
 
 import logging
 import time
@@ -21,7 +21,7 @@ TRIAL_BATCHES = 8  # of the first epoch, evenly spaced
 
 
 def try_out(settings: Settings, trainer: GlossaTrainer, checkpoint: Path | None) -> Settings:
-    """The settings with what a trial of `trainer` tells, which are set for it too; nothing if the run is resumed."""
+    """The settings with the results of a trial of `trainer`, which also gets them; unchanged if the run is resumed."""
     if settings.training.device.type == "cpu":
         settings = choose_cpu_threads(settings, trainer, checkpoint)
         torch.set_num_threads(settings.training.cpu_threads)
@@ -50,7 +50,7 @@ def choose_cpu_threads(settings: Settings, trainer: GlossaTrainer, checkpoint: P
 def limit_passes(settings: Settings, trainer: GlossaTrainer) -> Settings:
     """The settings with so few passes that training ends after about `hours`, by a trial on this machine.
 
-    A part of a pass is possible. The learning rate falls to its end within the passes that are left.
+    A part of a pass is possible. The learning rate schedule ends with the remaining passes.
     """
     arguments, hours = settings.training, settings.training.hours
     seconds = [OVERHEAD * seconds_per_pass(trainer)]
