@@ -1,4 +1,4 @@
-"""COMET (Rei et al. 2020), run as the command `comet-score` of an environment of its own.
+"""COMET (Rei et al. 2020), run as the command `comet-score` from a separate environment.
 
 Its package, unbabel-comet, pins older versions of libraries that Glossa needs.
 """

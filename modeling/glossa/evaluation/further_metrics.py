@@ -31,9 +31,9 @@ def choose_scores(
     """`results` of [`score_translators`] with the scores of `metrics` only, in their order.
 
     ROUGE (Lin 2004) is the mean F1 over translations of words (`rouge1`), pairs of words (`rouge2`) and the longest
-    common subsequence (`rougeL`), without case; of several references the best counts. `cer` and `wer` are the
-    smallest number of characters or words, separated by white space, to insert, delete or replace, by the number in
-    the references; of several references the nearest counts. All are in percent; error rates may exceed 100.
+    common subsequence (`rougeL`), case-insensitive; the best of several references counts. `cer` and `wer` are the
+    smallest number of characters or words, separated by white space, to insert, delete or replace, divided by the
+    number in the references; the nearest of several references counts. All are in percent; error rates may exceed 100.
 
     Args:
         results: They are not changed.
@@ -132,7 +132,7 @@ def _between_spaces(compare: Callable) -> Callable:
 def _errors(compare: Callable, units: Callable) -> Count:
     def count(translation: str, reference: str) -> tuple[float, float]:
         wanted, found = reference.strip(), translation.strip()
-        if not wanted:  # jiwer refuses it; normalization may leave nothing of a reference
+        if not wanted:  # jiwer refuses it; normalization may empty a reference
             return float(len(units(found))), 0.0
         result = compare(wanted, found)
         return float(result.substitutions + result.deletions + result.insertions), float(len(units(wanted)))

@@ -1,4 +1,4 @@
-"""Held-out sentences with their translations, to look at."""
+"""Held-out sentences with their translations, for inspection."""
 
 from collections.abc import Iterable
 

@@ -58,13 +58,13 @@ def score_translators(
 
 
 def files_of(pairs: Dataset) -> list[str] | None:
-    """The file of each pair if they are of several, by the column `file` of held-out pairs; else None."""
+    """The file of each pair, from the column `file` of held-out pairs, if there are several files; else None."""
     files = pairs["file"][:] if "file" in pairs.column_names else []
     return files if len(set(files)) > 1 else None
 
 
 def _of_file(result: dict, file: str, tokenize: str, n_bootstrap: int) -> dict:
-    """The part of a result of [`score_translator`] that is of one file."""
+    """The part of a result of [`score_translator`] that belongs to one file."""
     rows = [row for row, own in enumerate(result["files"]) if own == file]
     texts = {name: [result[name][row] for row in rows] for name in ("sources", "references", "translations")}
     scores = _score(texts["translations"], texts["references"], tokenize, n_bootstrap)
@@ -95,7 +95,7 @@ def score_translator(
 ) -> dict:
     """Translate each distinct source of `pairs` once and score it against its references.
 
-    With `files`, the file of each pair, every pair counts, and the result says as `files` which are left.
+    With `files`, the file of each pair, every pair counts, and the result lists the remaining ones as `files`.
 
     Returns `scores` (the output of [`TranslationMetric`]), `sources` and `translations` in order, `references` (a
     list for each source), `num_beams`, the translation time in `seconds`, as `length` the characters of the

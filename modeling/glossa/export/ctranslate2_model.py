@@ -41,7 +41,7 @@ ACTIVATIONS = {
 }
 LONGEST_TABLE = 100_000  # rows of sinusoidal positions
 
-# Settings of generation_config.json that the engine uses, and those that it can ignore. `repetition_penalty` is in
+# Settings of generation_config.json that the engine uses, and settings that it can ignore. `repetition_penalty` is in
 # neither: CTranslate2 applies it before the softmax, transformers in beam search after it.
 DECODING = {"num_beams", "length_penalty", "early_stopping", "eos_token_id", "decoder_start_token_id"}
 NOT_DECODING = {"bos_token_id", "pad_token_id", "max_new_tokens", "max_length", "use_cache", "output_attentions"}

@@ -1,4 +1,4 @@
-"""What a push changes in a repository that exists: what Glossa did not write is not replaced or deleted unasked."""
+"""What a push changes in an existing repository: files that Glossa did not write are kept by default."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ class There:
         private: Whether it is private.
         commit: The last commit, of the branch that is pushed to or will be made.
         files: The hashes of each file: of git, and SHA-256 if it is in LFS.
-        own: The files that are as Glossa wrote them.
+        own: The files that are unchanged since Glossa wrote them.
     """
 
     exists: bool = False
@@ -51,7 +51,7 @@ class Changes:
     foreign: list[str]
 
     def text(self) -> str:
-        """What happens to each file that is there, a line each."""
+        """What happens to each existing file, one line each."""
         lines = [f"replaced: {name}" for name in self.replaced] + [f"deleted: {name}" for name in self.deleted]
         lines += [f"kept, since Glossa did not write it: {name}" for name in self.kept]
         lines += [f"needs --replace, since Glossa did not write it: {name}" for name in self.foreign]
@@ -61,7 +61,7 @@ class Changes:
 
 
 def look(api: HfApi, repo_id: str, repo_type: str = "model", revision: str | None = None) -> There:
-    """The repository as it is. Raises what the client raises if the Hub does not answer."""
+    """The current repository. Raises the client's errors if the Hub does not answer."""
     try:
         info = api.repo_info(repo_id, repo_type=repo_type, revision=revision)
     except RevisionNotFoundError:  # a branch that the push will create from the main one

@@ -1,4 +1,4 @@
-"""The table of a card on the sources of a run, which says nothing about local files."""
+"""The table of a card about the sources of a run, without information on local files."""
 
 from ..run_folder import table_cell
 

@@ -125,7 +125,7 @@ def push(
 ) -> CommitInfo:
     """Push the files of `folder` in one commit; files that the Hub already has are not sent again.
 
-    What Glossa did not write stays: a card is kept, and a push that would replace another file is refused.
+    Files that Glossa did not write stay: a card is kept, and a push that would replace another file is refused.
 
     The commit is the last step. Before it nothing in the repository changes, so a failed push can be run again.
 
@@ -137,7 +137,7 @@ def push(
         revision: The branch to push to. Defaults to the main branch.
         create_pr: Open a pull request instead of committing to the branch.
         message: The commit message.
-        replace: Replace files that Glossa did not write, but for the card.
+        replace: Replace files that Glossa did not write, except the card.
         replace_card: Replace a card that Glossa did not write, or that was changed since.
         api: The Hub client. By default it uses the token of the environment or of the login.
 
@@ -170,7 +170,7 @@ def push(
             repo_type=repo_type,
             revision=revision,
             create_pr=create_pr,
-            parent_commit=there.commit,  # what others write meanwhile has not been looked at
+            parent_commit=there.commit,  # what others write in the meantime was not checked
         )
 
 

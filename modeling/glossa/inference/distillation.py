@@ -23,8 +23,8 @@ class Teacher:
     """A translator that makes new pairs.
 
     Attributes:
-        name: For the pairs' `origin`.
-        translator: With as many translations a text as wanted.
+        name: The name for the pairs' `origin`.
+        translator: The translator, which gives as many translations per text as wanted.
         reverse: Whether it translates the targets of the pairs to new sources (back-translation, Sennrich et al.
             2016) instead of the sources to new targets (Kim and Rush 2016).
     """
@@ -36,7 +36,7 @@ class Teacher:
 
 @dataclass
 class Counts:
-    """What a job has done."""
+    """The progress of a job."""
 
     texts: int = 0
     pairs: int = 0
@@ -54,9 +54,9 @@ def new_pairs(
     Translations that cannot be right (see `find_problem`) are dropped and counted.
 
     Args:
-        teacher: Translates.
+        teacher: The teacher that translates.
         rows: Source and target. The side that is not translated may be None, which is text in one language.
-        counts: What happens to the rows is added.
+        counts: Counts of what happens to the rows, which grow.
         closest: Keep only the one of several translations that is most similar to the reference, by chrF++.
         tag: Put before sources that are translations (Caswell et al. 2019).
     """

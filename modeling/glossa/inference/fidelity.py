@@ -1,4 +1,4 @@
-"""What a translation must keep as it is: numbers, addresses and places for values."""
+"""What a translation must keep unchanged: numbers, addresses and placeholders."""
 
 import re
 from collections import Counter
@@ -29,5 +29,5 @@ def find_difference(source: str, translation: str) -> str:
 
 
 def _numbers(text: str) -> Counter[int]:
-    """The numbers in `text`, each as the whole number of its digits."""
+    """The numbers in `text`, each as an integer made of its digits."""
     return Counter(int(re.sub(r"\D", "", found)[:300]) for found in _NUMBER.findall(text))

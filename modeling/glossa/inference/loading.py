@@ -153,7 +153,7 @@ def _load(auto_class, name: str, **changes: Any):
     except ImportError:  # of a library that another family needs
         raise
     except BaseException as error:
-        # A damaged file raises whatever its reader meets first; the tokenizer's is no `Exception`.
+        # A damaged file raises whatever error its reader hits first; the tokenizer's is not an `Exception`.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         kind = type(error).__name__

@@ -1,4 +1,4 @@
-"""Translations that cannot be right, whatever the language: empty, copied, repetitive, improbable, and so on."""
+"""Translations that cannot be right in any language: empty, copied, repetitive, improbable, and so on."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What a long job remembers: stamps of what it reads and writes, by content, and the lock that keeps others out."""
+"""State of a long job: stamps of the content that it reads and writes, and the lock that keeps other processes out."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -26,7 +26,7 @@ MODEL_FILES += ("*vocabulary*", "merges.txt", "*.model", "*.spm", "*.safetensors
 def locked(output: Path) -> Iterator[None]:
     """Keep other processes from writing `output`, until the end of the block or of this process.
 
-    Raises `GlossaError` if another one is at it, or if it is finished.
+    Raises `GlossaError` if another process is writing it, or if it is finished.
     """
     lock = FileLock(f"{output}.locked")
     try:

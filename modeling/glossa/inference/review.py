@@ -1,4 +1,4 @@
-"""What is reported about translations: those that failed, and those that cannot be right, worst first."""
+"""Report on translations that failed or cannot be right, worst first."""
 
 import json
 import math
@@ -70,5 +70,5 @@ class Problems:
 
 
 def _badness(row: dict) -> tuple[float, int]:
-    """Sorts the most improbable first, after those without a score: an empty translation has none."""
+    """Sort key: translations without a score (empty ones) first, then the most improbable ones."""
     return row.get("token_score", -math.inf), row["line"]

@@ -139,11 +139,11 @@ class Translator:
         split_sentences: Translate text sentence by sentence, and join the translations with the white space between.
             A model of single sentences often translates only the first one. What is too long is cut until it fits.
             The default comes from the model's config.
-        on_error: What a text gets that cannot be translated (not UTF-8, or too long even after splitting): "stop"
+        on_error: Result for a text that cannot be translated (not UTF-8, or too long even after splitting): "stop"
             raises an error; "blank" gives a blank translation, "copy" the source, with the reason as its `problem`.
         reranker: Sorts the translations of each sentence by the sum of the model's log-probability and this one's.
         retry_implausible: Translate sentences whose translation cannot be right (see [`find_problem`]) once more, with
-            twice the beams and without repeated sequences of three tokens; what is right then is taken.
+            twice the beams and without repeated sequences of three tokens; a translation that passes then is used.
         shared: The processes of a launch share the batches; all of them translate the same texts and get all
             translations.
     """
@@ -189,7 +189,7 @@ class Translator:
             if failure and self.on_error == "stop":
                 raise Untranslatable(failure, row)
         sentences = [text for segments, _ in prepared for text in model_texts(segments)]
-        # Equal ones are translated once, but drawn at random each on its own.
+        # Equal texts are translated once, but sampled separately.
         keys = range(len(sentences)) if self.engine.sampled else sentences
         distinct = dict(zip(keys, sentences, strict=True))
         found = dict(zip(distinct, self._translate_pieces(list(distinct.values()), progress), strict=True))
