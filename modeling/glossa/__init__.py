@@ -1,7 +1,7 @@
-"""Glossa: a translation Transformer built from scratch, at home in the Hugging Face ecosystem.
+"""Glossa: a translation Transformer written from scratch for the Hugging Face ecosystem.
 
-`import glossa` registers the model with transformers' Auto classes. That imports torch and transformers, which takes
-seconds, so the command `glossa` (it imports `glossa_command` first) leaves it to the modules that need it.
+`import glossa` registers the model with transformers' Auto classes. This imports torch and transformers, which takes
+seconds. The command `glossa` therefore imports `glossa_command` first and leaves it to the modules that need it.
 """
 
 import sys

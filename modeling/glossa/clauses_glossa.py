@@ -1,4 +1,4 @@
-"""Cuts of sentences that are too long: at clauses, or else between words or characters. It is saved with the model."""
+"""Cuts sentences that are too long, at clauses, or else between words or characters. Saved with the model."""
 
 import re
 import unicodedata
@@ -13,7 +13,7 @@ _THAI_LEADING, _THAI_FOLLOWING = "เแโใไເແໂໃໄ", "ะาำๅ
 
 
 def cut_text(text: str, fits: Callable[[str], bool]) -> list[str]:
-    """`text` in as few pieces of about equal length as fit; together they are `text`.
+    """Cut `text` into as few pieces of about equal length as possible; joined, they are `text`.
 
     A piece ends at the mark of a clause near the even place, else between words, else between characters, but never
     inside a number, a combined character or an emoji. A single character that does not fit stays whole.
@@ -60,7 +60,7 @@ def _between(text: str, wanted: int) -> int:
 
 
 def _in_character(text: str, place: int) -> bool:
-    """Whether a cut at `place` would divide what readers take for one character."""
+    """Whether a cut at `place` would divide what readers see as one character."""
     left, right = text[place - 1], text[place]
     if unicodedata.category(right)[0] == "M" or right in _JOINERS or left in "\u200d\u2060":
         return True

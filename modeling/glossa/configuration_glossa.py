@@ -48,11 +48,11 @@ class GlossaConfig(PreTrainedConfig):
         kv_lora_rank (`int`, *optional*): Width of the latent that keys and values of all heads are projected from, in
             self-attention and cross-attention; the cache holds the latent (multi-head latent attention, DeepSeek-AI
             2024, arXiv 2405.04434, section 2.1). It needs `num_key_value_heads` `None`, or the number of query heads.
-            The latents are normalized as all states (`norm_type`).
+            The latents are normalized like all states (`norm_type`).
         q_lora_rank (`int`, *optional*): Width of the latent of the queries in latent attention; `None` projects
             queries from the states.
         qk_rope_head_dim (`int`, *optional*): Elements of each query, and of one key for all heads, that latent
-            attention adds for rotary positions; half of `head_dim` if not given (section 3.1.2 of the same).
+            attention adds for rotary positions; half of `head_dim` if not given (section 3.1.2 of the same paper).
         encoder_ffn_dim (`int`, defaults to 704): Inner width of the encoder's feed-forward. 704 is two thirds of
             4 x 256, rounded up to a multiple of 64: three gated matrices then have as many parameters as two plain
             ones (Shazeer 2020, section 2).
@@ -67,12 +67,12 @@ class GlossaConfig(PreTrainedConfig):
         num_shared_experts (`int`, defaults to 0): Experts that read every token in addition to the experts chosen by
             the router (Dai et al. 2024, section 3.2).
         router_aux_loss_coef (`float`, defaults to 0.01): Factor of the loss that balances the load of the experts
-            (Fedus et al. 2021, section 2.2). The training loss has it, the evaluation loss has not.
+            (Fedus et al. 2021, section 2.2). It is part of the training loss, but not of the evaluation loss.
         position_embedding_type (`str`, defaults to `"rotary"`): `"rotary"` (Su et al. 2021; in self-attention),
             `"sinusoidal"` (Vaswani et al. 2017, section 3.5; all sines, then all cosines) or `"learned"`.
         rotary_base (`float`, defaults to 10000.0): Base of the rotary wavelengths (Su et al. 2021, section 3.2.2).
         rotary_cross_attention (`bool`, defaults to `False`): Rotary positions in cross-attention too: queries are
-            turned by their position in the target, keys by theirs in the source.
+            rotated by their position in the target, keys by their position in the source.
         max_source_positions (`int`, defaults to 512): Longest source in tokens. Only learned positions
             enforce it; rotary and sinusoidal positions have no limit.
         max_target_positions (`int`, defaults to 512): Longest target in tokens, likewise.
@@ -99,9 +99,8 @@ class GlossaConfig(PreTrainedConfig):
             are normal with standard deviation d_model^-0.5, or 1 if they are neither scaled nor tied) or `"normal"`
             (everything, with standard deviation `init_std`).
         init_std (`float`, defaults to 0.02): Standard deviation of `"normal"` initialization.
-        label_smoothing (`float`, defaults to 0.0): Probability that the training loss takes from the label and
-            spreads over other tokens (Szegedy et al. 2016, section 7). In evaluation the loss is the plain
-            cross-entropy.
+        label_smoothing (`float`, defaults to 0.0): Probability that the training loss moves from the label to other
+            tokens (Szegedy et al. 2016, section 7). In evaluation the loss is the plain cross-entropy.
         label_smoothing_type (`str`, defaults to `"uniform"`): `"uniform"` spreads it over the whole
             vocabulary, as torch does; `"exclude_padding"` over all tokens except the label and padding.
         split_sentences (`bool`, defaults to `True`): Text is translated sentence by sentence. Training sets it to
@@ -112,8 +111,9 @@ class GlossaConfig(PreTrainedConfig):
             sentences are cut at clauses. Training sets it; `None` leaves only the limit of the tokenizer.
         abbreviations (`list`, *optional*): Words with a period, found in the sources of the training data, that
             sentence splitting knows in addition to its own list for all languages.
-        improbable_score (`float`, *optional*): Log-probability per token of a translation (natural logarithm); less
-            is reported as improbable. Training sets it so that one in a hundred validation translations is.
+        improbable_score (`float`, *optional*): Log-probability per token of a translation (natural logarithm) below
+            which it is reported as improbable. Training sets it so that one in a hundred validation translations is
+            below it.
         source_language (`str`, *optional*): Code of the language that it translates, such as `"en"`. Training sets it.
         target_language (`str` or `list[str]`, *optional*): Code of the language that it translates into, or codes of
             several; a source then begins with the token of the wanted one. Training sets it.

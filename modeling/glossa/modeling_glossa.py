@@ -626,7 +626,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         labels: torch.Tensor,
         num_items_in_batch: torch.Tensor | int | None = None,
     ) -> torch.Tensor | float:
-        """What the training loss gets for the load of the experts of one side, summed over its layers; 0 without them.
+        """The term of the training loss for the load of one side's experts, summed over its layers; 0 without experts.
 
         It is multiplied by `router_aux_loss_coef`, and by the batch's share of the labels of all batches of an
         optimizer step.

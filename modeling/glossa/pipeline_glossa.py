@@ -42,7 +42,7 @@ class TranslationPipeline(Pipeline):
             logarithm, summed over its tokens) as `score`; settings that change the search do not change it.
         key (`str`, *optional*): The column to translate if rows are dictionaries.
         tgt_lang (`str`, *optional*): Code of the target language, for a model of several. Defaults to the one of the
-            task (`"translation_en_to_fr"`), or to `tgt_lang` of the tokenizer. Other models do not look at it.
+            task (`"translation_en_to_fr"`), or to `tgt_lang` of the tokenizer. Other models ignore it.
         num_beams, num_return_sequences and other arguments of `generate`: Defaults come from the model's generation
             config. Those about its output (`return_dict_in_generate`, `output_scores` and so on) have no effect.
 
@@ -278,8 +278,8 @@ def search_distinct(
 ) -> list:
     """`wanted` translations of each source with different texts, best first, in one list.
 
-    A text can have several sequences of tokens. Where fewer texts are found, the search is repeated with four times as
-    many beams; what is then missing is filled up.
+    A text can have several sequences of tokens. If fewer texts are found, the search is repeated with four times as
+    many beams; missing ones are then filled up with blanks.
 
     Args:
         search: Maps sources and a number of beams to that many translations of each, best first, in one list.

@@ -25,7 +25,7 @@ LIBRARIES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "e
 RECIPE, VERSIONS, DATA_REPORT = "recipe.yaml", "versions.json", "data_report.json"
 METRICS, HISTORY, SAMPLES = "metrics.json", "history.json", "samples.json"
 SAMPLES_TABLE, CURVES, HELD_OUT = "samples.md", "curves.png", "held_out"
-# What is published with the model. The recipe stays at home: it names local paths.
+# What is published with the model. The recipe is not published, since it names local paths.
 PUBLISHED = (METRICS, HISTORY, VERSIONS, SAMPLES_TABLE, CURVES)
 # Written last in a checkpoint, so a checkpoint without it was cut short.
 CHECKPOINT_STATE = "trainer_state.json"
@@ -45,7 +45,7 @@ STREAM = "stream_{}.json"  # in a checkpoint, for each process: its place in the
 
 
 class RunFolder:
-    """A run's folder. What is read from a file that does not exist is empty.
+    """A run's folder. Reading a file that does not exist gives an empty result.
 
     Args:
         path: The run's `output_dir`. It need not exist yet.
@@ -80,7 +80,7 @@ class RunFolder:
             yield
         finally:
             if not had_lock and [path.name for path in self.path.glob("*")] == [LOCK]:
-                # Nothing was written: the start failed. What was there before stays, and so does what others put here.
+                # Nothing was written: the start failed. Earlier files and files of others stay.
                 file.unlink()
                 for path in made:
                     try:
@@ -136,7 +136,7 @@ class RunFolder:
     def load_held_out(self, split: str, language: str | None = None) -> Dataset:
         """The pairs of `split` that the run did not train on; with several target languages only pairs of `language`.
 
-        Pairs of several files have the name of theirs in the column `file`.
+        With several files, the column `file` has the name of each pair's file.
 
         Raises `GlossaError` if it keeps none.
         """

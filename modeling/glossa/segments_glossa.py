@@ -39,7 +39,7 @@ class Segment(NamedTuple):
     Attributes:
         text: A sentence, or a part of one.
         space: The white space after it.
-        copied: Whether it is no text to translate: a list mark, an address, or without letters.
+        copied: Whether it is copied instead of translated: a list marker, an address, or text without letters.
     """
 
     text: str
@@ -72,7 +72,7 @@ def is_copied(text: str) -> bool:
 
 
 def _without_marks(text: str, space: str) -> list[Segment]:
-    """A sentence without what is copied before and after it."""
+    """A sentence without the copied parts before and after it."""
     parts, start, end = [], 0, len(text)
     if not text or is_copied(text):
         return [Segment(text, space, bool(text))]

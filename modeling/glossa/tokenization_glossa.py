@@ -119,8 +119,7 @@ class GlossaTokenizer(PreTrainedTokenizerFast):
         return self.target_tokenizer.get_vocab_size()
 
     def __call__(self, text=None, text_pair=None, text_target=None, text_pair_target=None, **settings):
-        """As in transformers, with the vocabulary of the target for `text_target`; its ids are `labels` if there is
-        also a text.
+        """As in transformers, with the target's vocabulary for `text_target`; next to a text, its ids are `labels`.
 
         `max_target_length` is the `max_length` of the target.
         """
