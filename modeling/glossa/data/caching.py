@@ -1,4 +1,4 @@
-"""Steps over the rows of a data set whose cached results follow their code and settings.
+"""Steps over the rows of a dataset whose cached results follow their code and settings.
 
 `datasets` hashes a function by its name and by the objects it uses. That misses changes in the code that it calls, and
 a tokenizer's hash changes with the padding it was last used with. Here the fingerprint of a result covers the rows,

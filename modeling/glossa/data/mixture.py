@@ -189,7 +189,7 @@ def _source(arguments: Any, number: int, entry: dict) -> Source:
 
 
 def _derived_name(dataset: str, data_path: Sequence[str]) -> str:
-    """The name of the first file without its endings, of the corpus of OPUS, or of the data set."""
+    """The name of the first file without its endings, of the corpus of OPUS, or of the dataset."""
     if not data_path:
         return dataset
     first = data_path[0].partition("?")[0].rstrip("/")

@@ -1,4 +1,4 @@
-"""Texts for pretraining: lines of text files, a column of tables or of a data set, or both sides of pairs."""
+"""Texts for pretraining: lines of text files, a column of tables or of a dataset, or both sides of pairs."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -36,7 +36,7 @@ _TOKENIZED = Features(
 def prepare_texts(arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
     """Clean, distinct texts (column `text`) in "train" and "validation", and a report of the preparation.
 
-    - With `text_column`: that column of the tables in `data_path`, or of the data set.
+    - With `text_column`: that column of the tables in `data_path`, or of the dataset.
     - If `data_path` names plain text files: their lines.
     - Otherwise: both sides of the pairs from `prepare_pairs`, without the test split. A translation model fine-tuned
       with the same data settings is then tested on sentences that pretraining has not seen.

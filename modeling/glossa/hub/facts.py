@@ -351,7 +351,7 @@ class Run:
 
 
 def is_open(dataset: str) -> bool:
-    """Whether everyone can read the data set `dataset` of the Hub: it is there, and neither private nor gated."""
+    """Whether everyone can read the dataset `dataset` of the Hub: it is there, and neither private nor gated."""
     try:
         return not HfApi().dataset_info(dataset, token=False, timeout=10).gated
     except _NO_ANSWER:  # then it is not known to be open

@@ -1,6 +1,6 @@
 """Pairs from the package, Anki, local files or the Hub, all as the same raw rows.
 
-Every source becomes a `DatasetDict` of cached Arrow data sets with the columns of `FEATURES`.
+Every source becomes a `DatasetDict` of cached Arrow datasets with the columns of `FEATURES`.
 """
 
 import logging
@@ -172,7 +172,7 @@ def _loading(arguments: DataArguments) -> Iterator[str]:
 
 
 def _from_splits(splits, arguments: DataArguments, name: str, version: str) -> dict[str, Dataset]:
-    """Raw rows of the splits of a loaded data set; `version` must change with its content."""
+    """Raw rows of the splits of a loaded dataset; `version` must change with its content."""
     if "train" not in splits:
         raise GlossaError(f"{name} has no 'train' split but {sorted(splits)}; choose another data set.")
     loaded = {}
