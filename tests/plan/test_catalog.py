@@ -176,7 +176,7 @@ def test_a_setting_that_is_gone_may_stand_in_a_recipe_where_it_was_off(tmp_path)
 
 def test_null_is_for_settings_that_can_be_empty(tmp_path):
     recipe = tmp_path / "recipe.yaml"
-    for name in ("max_source_positions", "dropout", "streaming", "tokenizer_model"):
+    for name in ("max_source_positions", "dropout", "streaming", "tokenizer_model", "normalization"):
         for value in ("null", "~", ""):
             recipe.write_text(f"{name}: {value}\n")
             with pytest.raises(GlossaError, match=f"recipe.yaml: {name} is null; it must be "):

@@ -79,6 +79,8 @@ class Setting:
         kinds = {kind.strip() for kind in self.type.split("|")} - {"None"}
         if value == NULL and self.optional:
             return None
+        if value == NULL and self.type.startswith("list"):
+            return "it must be a list; [] is an empty one"
         if not kinds <= FORMS.keys():
             return None
         if any(re.fullmatch(FORMS[kind][0], value, re.I) for kind in kinds):
