@@ -1,0 +1,43 @@
+"""Short runs of the parts that fork, each in a process of its own.
+
+The part `interrupts` has none, since where an interrupt hits depends on the speed of the machine.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+
+
+def torture(part, *options):
+    """The figures of a run of `part`."""
+    done = subprocess.run(
+        [sys.executable, "-m", "torture", part, *options],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])},
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("part", "name", "count"), [("downloads", "downloads", 12), ("exchanges", "jobs", 25), ("pushes", "pushes", 12)]
+)
+def test_what_is_killed_loses_mixes_and_replaces_nothing(part, name, count):
+    figures = torture(part, "--count", str(count))
+    assert figures[name] == count and figures["kills"] and not figures["wrong"]
+
+
+@pytest.mark.slow
+def test_damaged_folders_and_strange_recipes_end_in_one_line():
+    figures = torture("folders", "--count", "25", "--seed", "3")
+    assert figures["uncaught"] == figures["silent"] == 0
+    assert figures["recipes"] + figures["folders"] == figures["refused"] + figures["went on"] == 25
