@@ -257,6 +257,18 @@ def test_a_resumed_recipe_keeps_its_passes(tmp_path, caplog, hours, warned):
     ]
 
 
+def test_a_vocabulary_that_alone_is_chosen_may_be_smaller(caplog):
+    named = {"d_model": 64, "dropout": 0.1, "num_train_epochs": 2, "learning_rate": 1e-3, "eval_strategy": "no"}
+    argv = [word for name, value in named.items() for word in (f"--{name}", str(value))]
+    argv += ["--save_strategy", "no"]
+    settings = chosen(70, *argv)
+    assert {name for name, origin in settings.origins.items() if origin.kind == "chosen"} == {"vocab_size"}
+    settings = sizing.settle_vocabulary(settings, range(300))
+    with caplog.at_level(logging.INFO):
+        sizing.show_choices(settings)
+    assert caplog.messages == ["Chosen for 70 training pairs on a CPU: --vocab_size 300"]
+
+
 def test_hours_must_be_positive_and_alone(tmp_path):
     with pytest.raises(GlossaError, match=r"hours is 0\.0; it must be above 0"):
         parse_settings(["--hours", "0"])

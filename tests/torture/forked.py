@@ -21,7 +21,7 @@ Work = Callable[[], object]
 
 
 def client():
-    """A client as that of huggingface_hub, but it does not read the certificates of HTTPS, which takes long."""
+    """The client of huggingface_hub, without reading the certificates of HTTPS, which takes long."""
     return type(CLIENT)(follow_redirects=True, verify=False)
 
 

@@ -155,8 +155,9 @@ def show_choices(settings: Settings) -> None:
     chosen = {name: origin.reason for name, origin in settings.origins.items() if origin.kind == "chosen"}
     if chosen:
         values = settings.recipe()
-        reason = next(reason for reason in chosen.values() if reason.startswith("for "))
-        logger.info("Chosen %s: %s", reason, " ".join(f"--{name} {values[name]}" for name in chosen))
+        logger.info(
+            "Chosen %s: %s", next(iter(chosen.values())), " ".join(f"--{name} {values[name]}" for name in chosen)
+        )
 
 
 def further(size: Size, lora_rank: int) -> Size:
@@ -248,4 +249,4 @@ def settle_vocabulary(settings: Settings, tokenizer: PreTrainedTokenizerBase) ->
     if "vocab_size" not in choosable(settings) or found >= settings.tokenizer.vocab_size:
         return settings
     logger.info("The training text has no more tokens, so vocab_size is %d.", found)
-    return settings.with_values({"vocab_size": found}, Origin("chosen", "all tokens of the training text"))
+    return settings.with_values({"vocab_size": found}, settings.origins["vocab_size"])
