@@ -1,6 +1,6 @@
 """Ctrl-C during `glossa translate`, at any moment: one line and status 130, and whole lines in the output.
 
-Each start is a process that is forked from this one, which has imported everything. Those of `--workers` are forked
+Each start is a process that is forked from this one, which has imported everything. `--workers` processes are forked
 from a server, which has imported as much.
 """
 

@@ -1,6 +1,6 @@
 """Pushes that are killed between any two lines and started again, to repositories that a person writes to meanwhile.
 
-The repository ends with the files of the run and those of the person, or with the latter alone if the push is refused.
+The repository ends with the person's files and those of the run, or with the person's alone if the push is refused.
 """
 
 import logging
