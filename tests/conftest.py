@@ -4,6 +4,8 @@ import os
 
 # Before torch is imported. For models this small, several threads are slower, also in the processes that tests start.
 os.environ["OMP_NUM_THREADS"] = "1"
+# Hundreds of processes import the package, which takes a second longer without byte code.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 import pytest
 import torch

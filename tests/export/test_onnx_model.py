@@ -35,7 +35,8 @@ def steps(folder, source, mask, target):
     return torch.from_numpy(np.stack(logits, 1))
 
 
-CASES = ARCHITECTURES | {"rotary cross-attention": {"rotary_cross_attention": True}}
+ROTARY = {"multi-query": ARCHITECTURES["multi-query"] | {"rotary_cross_attention": True}}
+CASES = ARCHITECTURES | ROTARY  # few, since an export takes 20 seconds
 
 
 @pytest.mark.slow

@@ -2,11 +2,11 @@
 
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from environments import without_glossa
 from hub_server import Hub, object_id
 from huggingface_hub import HfApi, RepoCard
 from huggingface_hub.errors import EntryNotFoundError, RepositoryNotFoundError, RevisionNotFoundError
@@ -49,15 +49,8 @@ print(json.dumps({
 
 @pytest.fixture(params=["blocked", pytest.param("absent", marks=pytest.mark.slow)])
 def python_without_glossa(request, tmp_path_factory):
-    """This Python, where the program blocks the import, or one with only torch, transformers and tokenizers."""
-    if request.param == "blocked":
-        return sys.executable
-    environment = tmp_path_factory.mktemp("bare") / "environment"
-    subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
-    python = environment / "bin" / "python"
-    pip = [str(python), "-m", "pip", "install", "--quiet", "--no-compile", "-c", str(ROOT / "constraints.txt")]
-    subprocess.run([*pip, "torch", "transformers", "tokenizers"], check=True, capture_output=True)
-    return python
+    """This Python, where the program blocks the import, or one that has transformers and not Glossa."""
+    return sys.executable if request.param == "blocked" else without_glossa(tmp_path_factory) / "python"
 
 
 def test_pushed_run_loads_by_name_without_glossa(hub, tiny_run, tmp_path, python_without_glossa):

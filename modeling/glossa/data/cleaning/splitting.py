@@ -7,10 +7,9 @@ languages (column `language`) may have a sentence as source here and as target t
 
 import logging
 import re
-import sys
 import unicodedata
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import numpy
 import xxhash
@@ -29,14 +28,19 @@ _DIGITS = re.compile(r"\d+")
 _KEYS = Features({"source": Value("uint64"), "target": Value("uint64")})
 
 
-@cache
-def _ignored() -> dict[int, None]:
-    """Table for `str.translate` that deletes punctuation (P), separators (Z), control and format characters (C)."""
-    points = range(sys.maxunicode + 1)
-    return {point: None for point in points if unicodedata.category(chr(point)) in _IGNORED_CATEGORIES}
-
-
 _IGNORED_CATEGORIES = {"Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Zs", "Zl", "Zp", "Cc", "Cf"}
+
+
+class _Ignored(dict):
+    """Table for `str.translate` that deletes punctuation (P), separators (Z), control and format characters (C)."""
+
+    def __missing__(self, point: int) -> int | None:
+        # Character by character, since a table of all of Unicode takes half a second at each start.
+        self[point] = None if unicodedata.category(chr(point)) in _IGNORED_CATEGORIES else point
+        return self[point]
+
+
+_IGNORED = _Ignored()
 
 
 @lru_cache(maxsize=8)  # several filters ask for the sides of one pair
@@ -45,7 +49,7 @@ def normalize_side(text: str) -> str:
 
     "Go!" equals "go ."; text that consists only of punctuation stays unchanged.
     """
-    return unicodedata.normalize("NFKC", text).casefold().translate(_ignored()) or text
+    return unicodedata.normalize("NFKC", text).casefold().translate(_IGNORED) or text
 
 
 def split_by_component(
