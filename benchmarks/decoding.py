@@ -22,8 +22,9 @@ from transformers import MarianMTModel, PreTrainedTokenizerBase
 
 from glossa.errors import GlossaError
 from glossa.export.families import export_model
+from glossa.inference.engines import Engine, GenerateEngine, Search, Translation
 from glossa.inference.loading import load_model, load_tokenizer
-from glossa.inference.translator import Engine, GenerateEngine, Translation, Translator
+from glossa.inference.translator import Translator
 from glossa.modeling_glossa import GlossaForConditionalGeneration
 from glossa.pipeline_glossa import encode_texts
 
@@ -234,7 +235,7 @@ def _generate(decoders: Decoders, model: Any, beams: int, sources: list[list[int
 
 def _engine_translate(decoders: Decoders, beams: int, sources: list[list[int]]) -> list[str]:
     if decoders.length is None:
-        return [translation.text for translation in decoders.engine.translate(sources, beams)]
+        return [translation.text for translation in decoders.engine.translate(sources, Search(beams))]
     return decoders.engine.translate_to_length(sources, beams, decoders.length)
 
 
@@ -272,10 +273,9 @@ class _EqualLengthEngine(GenerateEngine):
         super().__init__(decoders.glossa, decoders.tokenizer)
         self.decoders = decoders
 
-    def translate(
-        self, sources: list[list[int]], num_beams: int, num_return_sequences: int = 1, scores: bool = False
-    ) -> list[Translation]:
-        return [Translation(text) for text in _generate(self.decoders, self.decoders.glossa, num_beams, sources)]
+    def translate(self, sources: list[list[int]], search: Search) -> list[Translation]:
+        found = _generate(self.decoders, self.decoders.glossa, search.num_beams, sources)
+        return [Translation(text) for text in found]
 
 
 def measure_test_set(decoders: Decoders, sentences: list[str], rounds: int) -> dict:

@@ -20,9 +20,10 @@ from glossa.data.pairs import group_references
 from glossa.evaluation.metrics import score
 from glossa.export.ctranslate2_model import export_ctranslate2
 from glossa.inference.ctranslate2_engine import CTranslate2Engine, load_engine
+from glossa.inference.engines import Engine, Search, Translation
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.shards import worker_context
-from glossa.inference.translator import Engine, Translation, Translator
+from glossa.inference.translator import Translator
 from glossa.run_folder import RunFolder
 
 from .parent import end_with_parent
@@ -64,10 +65,8 @@ class EngineProcess(Engine):
         start = worker_context("glossa.training.run")
         self.pool = files.enter_context(ProcessPoolExecutor(1, start, _load, (str(folder), device, max_length)))
 
-    def translate(
-        self, sources: list[list[int]], num_beams: int, num_return_sequences: int = 1, scores: bool = False
-    ) -> list[Translation]:
-        return self.pool.submit(_translate_in_process, sources, num_beams, num_return_sequences, scores).result()
+    def translate(self, sources: list[list[int]], search: Search) -> list[Translation]:
+        return self.pool.submit(_translate_in_process, sources, search).result()
 
     def translate_to_length(self, sources: list[list[int]], num_beams: int, length: int) -> list[str]:
         """Translations of exactly `length` tokens each."""

@@ -10,9 +10,11 @@ from pathlib import Path
 
 from glossa.evaluation.metrics import bleu_tokenizer
 from glossa.evaluation.scoring import score_table, score_translators
+from glossa.inference.engines import GenerateEngine
 from glossa.inference.ensemble import load_models
-from glossa.inference.loading import load_languages, load_model, load_tokenizer
-from glossa.inference.translator import GenerateEngine, Translator
+from glossa.inference.languages import Languages
+from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.translator import Translator
 from glossa.run_folder import RunFolder
 from glossa.training.averaging import average_into
 
@@ -31,7 +33,7 @@ def run(arguments: argparse.Namespace) -> None:
     models |= {"ensemble": load_models(runs)[0], "average of the weights": averaged}
     first = RunFolder(runs[0])
     pairs = first.load_held_out(arguments.split)
-    tokenize = bleu_tokenizer(str(load_languages(runs[0])[1]), first.recipe.get("bleu_tokenizer", "auto"))
+    tokenize = bleu_tokenizer(str(Languages.of(runs[0]).target), first.recipe.get("bleu_tokenizer", "auto"))
     results = {}
     for name, model in models.items():
         translator = Translator(GenerateEngine(model, tokenizer), tokenizer, arguments.num_beams)

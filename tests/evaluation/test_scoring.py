@@ -9,7 +9,8 @@ from glossa.data.arguments import TokenizerArguments
 from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
 from glossa.evaluation.scoring import score_table, score_translators
-from glossa.inference.translator import Engine, Translation, Translator
+from glossa.inference.engines import Engine, Translation
+from glossa.inference.translator import Translator
 
 PAIRS = Dataset.from_dict(
     {
@@ -22,7 +23,7 @@ PAIRS = Dataset.from_dict(
 class Fixed(Engine):
     num_beams = 1
 
-    def translate(self, sources, num_beams, num_return_sequences=1, scores=False, no_repeat_ngram_size=0):
+    def translate(self, sources, search):
         # The shortest source comes first, and both have as many tokens.
         texts = ["une chatte voit deux chiens", "un oiseau voit dix chats"]
         return [Translation(text) for text in texts[: len(sources)]]

@@ -13,7 +13,8 @@ from glossa.data.embedded.corpus import embedded_corpus
 from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
 from glossa.export.families import TARGETS, export_model, save_tokenizer
-from glossa.inference.loading import load_config, load_languages
+from glossa.inference.languages import Languages
+from glossa.inference.loading import load_config
 
 PLAIN = PUBLISHED_2017 | {
     "vocab_size": 60,
@@ -85,7 +86,7 @@ def test_what_translating_needs_to_know_is_kept(tmp_path):
     export_model(model, "marian").save_pretrained(tmp_path)
     config = load_config(str(tmp_path))
     assert {name: getattr(config, name) for name in known} == known
-    assert load_languages(str(tmp_path)) == ("de", "en")
+    assert Languages.of(str(tmp_path)).pair == ("de", "en")
 
 
 def test_marian_takes_separate_vocabularies():

@@ -12,9 +12,9 @@ from glossa.cli import distill
 from glossa.errors import GlossaError
 from glossa.export.ctranslate2_model import export_ctranslate2
 from glossa.inference import translator
-from glossa.inference.distillation import Counts, Job, Teacher, new_pairs
+from glossa.inference.distillation import Counts, Job, Teacher, load_teacher, new_pairs
+from glossa.inference.engines import Translation
 from glossa.inference.loading import load_model, load_tokenizer
-from glossa.inference.translator import Translation
 from glossa.run_folder import RunFolder
 
 
@@ -269,9 +269,8 @@ def test_a_table_of_texts_needs_its_column(tiny_run, tmp_path, documented, name)
 
 
 def test_samples_are_drawn_from_all_tokens_without_beams(tiny_run):
-    options = ["--output", "o.jsonl", "--sample", "--num_return_sequences", "60"]
-    found = distill.translator(distill.parse([str(tiny_run), *options]), [str(tiny_run)], "fr")
-    assert found.num_beams == 1 and found.engine.options == {"do_sample": True, "top_k": 0}
+    found = load_teacher([str(tiny_run)], ("en", "fr"), num_return_sequences=60, sample=True).translator
+    assert found.search.num_beams == 1 and found.engine.options == {"do_sample": True, "top_k": 0}
     assert len(set(found.translate(["a k."])[0][row].text for row in range(60))) > 1
 
 

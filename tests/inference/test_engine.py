@@ -18,8 +18,10 @@ from glossa.export import require
 from glossa.export.ctranslate2_model import ACTIVATIONS, export_ctranslate2
 from glossa.export.families import export_model
 from glossa.inference.ctranslate2_engine import CTranslate2Engine, load_engine
-from glossa.inference.loading import load_model, load_tokenizer, set_languages
-from glossa.inference.translator import GenerateEngine, Translator
+from glossa.inference.engines import GenerateEngine
+from glossa.inference.languages import Languages
+from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.translator import Translator
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 CASES = ARCHITECTURES | {
@@ -74,7 +76,7 @@ def test_log_probabilities_and_translations_are_equal(tmp_path, tokenizer, case)
 
 def test_an_exported_model_keeps_its_languages(tmp_path, tokenizer):
     model = build()
-    set_languages(model, tokenizer, "en", "pt_BR")
+    Languages("en", ("pt_BR",)).write(model, tokenizer)
     export_ctranslate2(model, tokenizer, tmp_path / "engine")
     _, there = load_engine(str(tmp_path / "engine"))
     assert (there.init_kwargs["src_lang"], there.init_kwargs["tgt_lang"]) == ("en", "pt_BR")
@@ -114,8 +116,7 @@ def test_decoding_defaults_are_exported(tmp_path, tokenizer):
     engine, there = load_engine(str(tmp_path / "None"))
     model.generation_config.length_penalty = None
     for each in (engine, GenerateEngine(model, tokenizer)):
-        each.length_penalty = 3.0
-        assert Translator(each, there, num_return_sequences=3).translate(SENTENCES) == found[2]
+        assert Translator(each, there, num_return_sequences=3, length_penalty=3.0).translate(SENTENCES) == found[2]
 
 
 def test_two_vocabularies_in_one_tokenizer(tmp_path):

@@ -12,10 +12,12 @@ from glossa.cli import score as score_command
 from glossa.cli import translate
 from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
+from glossa.inference.engines import Engine, Translation
 from glossa.inference.ensemble import Ensemble
 from glossa.inference.forced import ForcedScore, Reranker, force, perplexity
 from glossa.inference.loading import load_model, load_tokenizer
-from glossa.inference.translator import Engine, Translation, Translator
+from glossa.inference.translator import Translator
+from glossa.inference.translators import load_reranker
 
 TEXTS = ["a k.", "b l. c m. d n.", "e", "f o."]
 TARGETS = ["k a!", "l b!", "", "o f! o f! o f!"]
@@ -67,8 +69,8 @@ class FixedReranker:
 class Lists(Engine):
     num_beams, split_sentences = 3, False
 
-    def translate(self, sources, num_beams, num_return_sequences=1, scores=False, no_repeat_ngram_size=0):
-        assert scores and num_return_sequences == 3
+    def translate(self, sources, search):
+        assert search.scores and search.num_return_sequences == 3
         return [Translation("x", -1.0), Translation("y", -2.0), Translation("", 0.0)] * len(sources)
 
 
@@ -87,8 +89,8 @@ def test_what_is_searched_again_is_reranked(tokenizer):
     class Retried(Lists):
         num_beams = 2
 
-        def translate(self, sources, num_beams, num_return_sequences=1, scores=False, no_repeat_ngram_size=0):
-            texts = ("Der Hund bellt.", "Die Hunde bellen.") if no_repeat_ngram_size else (source, "")
+        def translate(self, sources, search):
+            texts = ("Der Hund bellt.", "Die Hunde bellen.") if search.no_repeat_ngram_size else (source, "")
             return [Translation(text, -score) for _ in sources for score, text in enumerate(texts, 1)]
 
     values = {source: 0.0, "": 0.0, "Der Hund bellt.": -9.0, "Die Hunde bellen.": 0.0}
@@ -181,11 +183,11 @@ def test_a_reranker_needs_the_same_languages(tiny_run, tmp_path, documented):
     shutil.copytree(tiny_run, other, ignore=shutil.ignore_patterns("checkpoint-*"))
     config = json.loads((other / "config.json").read_text())
     (other / "config.json").write_text(json.dumps(config | {"source_language": "fr", "target_language": "en"}))
-    assert translate.load_reranker(str(tiny_run), str(other)).reverse
-    assert not translate.load_reranker(str(tiny_run), str(tiny_run)).reverse
+    assert load_reranker(str(tiny_run), str(other)).reverse
+    assert not load_reranker(str(tiny_run), str(tiny_run)).reverse
     (other / "config.json").write_text(json.dumps(config | {"source_language": "en", "target_language": "de"}))
     with pytest.raises(GlossaError, match="translates from en to de") as error:
-        translate.load_reranker(str(tiny_run), str(other))
+        load_reranker(str(tiny_run), str(other))
     documented(
         "Translating and scoring", str(error.value).replace(str(tiny_run), "MODEL").replace(str(other), "OTHER")
     )

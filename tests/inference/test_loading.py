@@ -8,7 +8,8 @@ import pytest
 from glossa import GlossaConfig
 from glossa.errors import GlossaError
 from glossa.hub.facts import Run
-from glossa.inference.loading import load_languages, load_model, load_tokenizer
+from glossa.inference.languages import Languages
+from glossa.inference.loading import load_model, load_tokenizer
 from glossa.plan import catalog
 
 
@@ -49,7 +50,7 @@ RECIPE = "objective: translation\nsource_language: de\ntarget_language: en\n"
 
 def test_the_languages_of_the_config_count_before_those_of_the_recipe(model_folder):
     folder = model_folder(recipe=RECIPE, source_language="it", target_language="pt_BR")
-    assert load_languages(str(folder)) == ("it", "pt_BR")
+    assert Languages.of(str(folder)).pair == ("it", "pt_BR")
     facts = Run(folder)
     assert facts.languages == ["it", "pt"] and facts.direction == "Italian to Portuguese (BR)"
 
@@ -59,15 +60,16 @@ def test_an_older_folder_has_the_languages_of_its_recipe(model_folder):
     config = json.loads((folder / "config.json").read_text())
     assert config.pop("source_language", None) is config.pop("target_language", None) is None
     (folder / "config.json").write_text(json.dumps(config))
-    assert load_languages(str(folder)) == ("de", "en")
+    assert Languages.of(str(folder)).pair == ("de", "en")
     assert Run(folder).direction == "German to English"
     checkpoint = folder / "checkpoint-5"
     checkpoint.mkdir()
     shutil.copyfile(folder / "config.json", checkpoint / "config.json")
-    assert load_languages(str(checkpoint)) == ("de", "en")
+    assert Languages.of(str(checkpoint)).pair == ("de", "en")
 
 
 def test_a_pretrained_model_and_one_without_a_recipe_have_no_languages(model_folder):
     pretrained = RECIPE.replace("translation", "causal_lm")
-    assert load_languages(str(model_folder("a", pretrained))) == load_languages(str(model_folder("b"))) == (None, None)
+    for folder in (model_folder("a", pretrained), model_folder("b")):
+        assert Languages.of(str(folder)) == Languages()
     assert Run(model_folder("c")).direction == ""

@@ -8,7 +8,8 @@ import torch
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
-from glossa.inference.translator import Engine, GenerateEngine, Translation, Translator
+from glossa.inference.engines import Engine, GenerateEngine, Translation
+from glossa.inference.translator import Translator
 from glossa.pipeline_glossa import LOWEST_SCORE, TranslationPipeline, search_distinct
 from glossa.sentences_glossa import clean_text, split_text
 
@@ -220,8 +221,8 @@ class Scripted(Engine):
     def __init__(self, *answers):
         self.answers, self.calls = list(answers), []
 
-    def translate(self, sources, num_beams, num_return_sequences=1, scores=False, no_repeat_ngram_size=0):
-        self.calls.append((len(sources), num_beams, no_repeat_ngram_size))
+    def translate(self, sources, search):
+        self.calls.append((len(sources), search.num_beams, search.no_repeat_ngram_size))
         return [Translation(text) for text in self.answers.pop(0)]
 
 

@@ -12,9 +12,10 @@ import pytest
 
 from glossa.cli.translate import Problems, find_problems
 from glossa.errors import GlossaError
+from glossa.inference.engines import Translation
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.plausibility import find_problem
-from glossa.inference.translator import Translation, Translator
+from glossa.inference.translator import Translator
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 PAIRS = [f"{word} {other}.\t{other} {word}!" for word in "abcdefghij" for other in "klmnopqrst"]

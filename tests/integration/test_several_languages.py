@@ -17,11 +17,13 @@ from transformers import EvalPrediction
 from glossa import GlossaConfig, TranslationPipeline
 from glossa.cli import distill, score, translate
 from glossa.cli.demo import build_page, load_app
-from glossa.cli.translate import load_reranker
 from glossa.errors import GlossaError
 from glossa.hub.card import build_card
-from glossa.inference.loading import choose_language, load_languages, load_model, load_targets, load_tokenizer
+from glossa.inference.distillation import load_teacher
+from glossa.inference.languages import Languages
+from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
+from glossa.inference.translators import load_reranker
 from glossa.pipeline_glossa import check_task
 from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
@@ -121,8 +123,8 @@ def test_validation_bleu_is_the_mean_of_the_languages(recipe, parts):
 
 def test_the_model_and_its_checkpoint_know_their_languages(run):
     for folder in (run, run / "checkpoint-150"):
-        assert load_targets(str(folder)) == load_tokenizer(str(folder)).target_languages == ["de", "fr", "en"]
-        assert load_languages(str(folder)) == (None, None)
+        assert load_tokenizer(str(folder)).target_languages == ["de", "fr", "en"]
+        assert Languages.of(str(folder)) == Languages(None, ("de", "fr", "en"), tagged=True)
         assert json.loads((folder / "config.json").read_text())["target_language"] == ["de", "fr", "en"]
     assert GlossaConfig(target_language="de").target_languages == GlossaConfig().target_languages == []
 
@@ -184,16 +186,16 @@ def test_the_commands_take_the_language(run, parts, tmp_path, capsys, monkeypatc
 
 def test_a_model_of_one_language_takes_no_other(tiny_run, documented):
     tokenizer = load_tokenizer(str(tiny_run))
-    choose_language(tokenizer, "MODEL", None)
-    choose_language(tokenizer, "MODEL", "French")
+    Languages.choose(tokenizer, "MODEL", None)
+    Languages.choose(tokenizer, "MODEL", "French")
     with pytest.raises(GlossaError) as error:
-        choose_language(tokenizer, "MODEL", "de")
+        Languages.choose(tokenizer, "MODEL", "de")
     documented("Translating and scoring", error.value)
 
 
 def test_a_model_of_several_languages_needs_one(parts, documented):
     with pytest.raises(GlossaError) as error:
-        choose_language(parts[1], "MODEL", None)
+        Languages.choose(parts[1], "MODEL", None)
     documented("Translating and scoring", error.value)
 
 
@@ -211,11 +213,11 @@ def test_the_handler(parts):
 
 
 def test_distillation_takes_the_language_of_the_pairs(run, tmp_path):
-    assert not distill.direction(str(run), ("en", "fr")) and distill.direction(str(run), ("fr", "it"))
+    forward, back = load_teacher([str(run)], ("en", "fr")), load_teacher([str(run)], ("fr", "it"))
+    assert (forward.reverse, forward.translator.tokenizer.tgt_lang) == (False, "fr")
+    assert (back.reverse, back.translator.tokenizer.tgt_lang) == (True, "fr")
     with pytest.raises(GlossaError, match="run translates into de, fr, en, but the pairs are it and nl"):
-        distill.direction(str(run), ("it", "nl"))
-    arguments = distill.parse([str(run), "--output", str(tmp_path / "x.jsonl")])
-    assert distill.translator(arguments, [str(run)], "fr").tokenizer.tgt_lang == "fr"
+        load_teacher([str(run)], ("it", "nl"))
     with pytest.raises(GlossaError, match=r"was trained on pairs of several target languages\. Give --data_path"):
         distill.main([str(run), "--output", str(tmp_path / "x.jsonl"), "--source_language", "en",
                       "--target_language", "fr"])  # fmt: skip
@@ -275,7 +277,7 @@ def test_another_run_starts_from_it_with_its_languages_only(recipe, run, tmp_pat
     data = settings.pop("sources")[0]["data_path"]
     path.write_text(yaml.safe_dump(settings | {"data_path": data, "target_language": "fr"}))
     there = train(parse_settings([str(path)]))
-    assert load_targets(str(there)) == ["de", "fr", "en"] and load_languages(str(there)) == (None, None)
+    assert Languages.of(str(there)) == Languages(None, ("de", "fr", "en"), tagged=True)
     assert list(RunFolder(there).metrics["test"]) == ["greedy"]
     score.main([str(there), "--target_language", "fr", "--num_beams", "1", "--n_bootstrap", "2"])
     again = settings | {"data_path": data, "target_language": "fr", "max_steps": 2, "resume_from_checkpoint": True}

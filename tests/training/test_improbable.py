@@ -6,8 +6,9 @@ import numpy
 import pytest
 import torch
 
+from glossa.inference.engines import GenerateEngine
 from glossa.inference.loading import load_model, load_tokenizer
-from glossa.inference.translator import GenerateEngine, Translator
+from glossa.inference.translator import Translator
 from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
 from glossa.sentences_glossa import clean_text

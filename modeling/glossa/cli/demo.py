@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import GlossaError
-from ..inference.loading import check_name, load_languages, load_model, load_targets, load_tokenizer
+from ..inference.languages import Languages
+from ..inference.loading import check_name, load_model, load_tokenizer
 from . import new_parser, whole
 
 if TYPE_CHECKING:
@@ -64,5 +65,5 @@ def build_page(app: "ModuleType", name: str) -> Any:
     # Anyone who reaches the page can read them, and --host may let others in.
     run = Run(Path(name)) if Path(name).is_dir() else None
     examples = run.sources(5) if run and run.may_show_samples() else []
-    source, target = load_languages(name)
-    return app.Page(answer, direction(source, *(load_targets(name) or [target])), f"`{name}`", examples)
+    languages = Languages.of(name)
+    return app.Page(answer, direction(languages.source, *languages.targets), f"`{name}`", examples)

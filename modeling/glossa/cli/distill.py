@@ -20,18 +20,16 @@ from typing import TYPE_CHECKING
 
 from ..data.intake.paths import file_groups, is_remote, is_table
 from ..errors import GlossaError
-from ..inference.loading import check_name, load_languages
+from ..inference.languages import Languages
+from ..inference.loading import check_name
 from . import new_parser, whole
-from .translate import load
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
 
     from ..inference.distillation import Counts, Teacher
-    from ..inference.translator import Translator
     from ..run_folder import RunFolder
 
-LANGUAGES = ("source_language", "target_language")
 COLUMNS = ("source_column", "target_column")
 Rows = list[tuple[str, str | None]]
 
@@ -75,7 +73,7 @@ def main(argv: list[str]) -> None:
     texts = (text for row in rows for text in row)
     stamps = {"data": stamp_texts(texts)} | stamp_models(arguments.teachers)
     job = Job(Path(arguments.output), settings(arguments) | stamps)
-    teachers = load_teachers(arguments, languages)
+    teachers = teachers_of(arguments, languages)
     counts = job.run(chunks(arguments, rows, teachers))
     dropped = ", ".join(f"{number:,} {problem}" for problem, number in sorted(counts.dropped.items())) or "none"
     print(f"{counts.texts:,} texts gave {counts.pairs:,} new pairs. Translations dropped: {dropped}.")
@@ -132,8 +130,8 @@ def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
 
     run = find_run(arguments)
     first = run or arguments.teachers[0]
-    own = load_languages(first)
-    given = (getattr(arguments, name) for name in LANGUAGES)
+    own = Languages.of(first).pair
+    given = (arguments.source_language, arguments.target_language)
     source, target = (settled_code(name) if name else code for name, code in zip(given, own, strict=True))
     if source is None or target is None:
         raise GlossaError(f"The languages of {first} are unknown. Give --source_language and --target_language.")
@@ -191,64 +189,19 @@ def check_record(run: "RunFolder", prepared: "DatasetDict") -> None:
     )
 
 
-def load_teachers(arguments: argparse.Namespace, languages: tuple[str, str]) -> list["Teacher"]:
+def teachers_of(arguments: argparse.Namespace, languages: tuple[str, str]) -> list["Teacher"]:
     """The teachers with their directions. Raises `GlossaError` if one has other languages than the pairs."""
-    from ..inference.distillation import Teacher
+    from ..inference.distillation import load_teacher
 
-    teachers = []
     groups = [arguments.teachers] if arguments.ensemble else [[name] for name in arguments.teachers]
-    for group in groups:
-        directions = {direction(name, languages) for name in group}
-        if len(directions) > 1:
-            raise GlossaError("--ensemble needs teachers of one direction.")
-        (reverse,) = directions
-        target = languages[0 if reverse else 1]
-        teachers.append(Teacher(" + ".join(group), translator(arguments, group, target), reverse))
+    options = {
+        name: getattr(arguments, name)
+        for name in ("engine", "num_beams", "num_return_sequences", "sample", "batch_tokens")
+    }
+    teachers = [load_teacher(group, languages, **options) for group in groups]
     if arguments.text and len({teacher.reverse for teacher in teachers}) > 1:
         raise GlossaError("--text needs teachers of one direction: they translate the same text.")
     return teachers
-
-
-def direction(name: str, languages: tuple[str, str]) -> bool:
-    """Whether a teacher translates in the opposite direction of `languages`."""
-    from ..inference.loading import load_tokenizer
-
-    tokenizer = load_tokenizer(name)  # an exported model has its languages only there
-    if several := getattr(tokenizer, "target_languages", []):
-        if not set(languages) & set(several):
-            raise GlossaError(
-                f"{name} translates into {', '.join(several)}, but the pairs are {' and '.join(languages)}."
-            )
-        return languages[1] not in several
-    own = (getattr(tokenizer, "src_lang", None), getattr(tokenizer, "tgt_lang", None))
-    if None in own:
-        own = load_languages(name)
-    if own not in (languages, languages[::-1]):
-        raise GlossaError(
-            f"{name} translates from {own[0]} to {own[1]}, but the pairs are {languages[0]} and {languages[1]}. Give "
-            "teachers of these languages."
-        )
-    return own != languages
-
-
-def translator(arguments: argparse.Namespace, names: list[str], target: str) -> "Translator":
-    """The teacher's translator into `target`, with the wanted number of translations."""
-    from ..inference.translator import Engine, GenerateEngine, Translator
-
-    model, tokenizer = load(names, arguments.engine, target)
-    # `top_k`: without it, transformers draws from the 50 most probable tokens only.
-    options: dict = {"do_sample": True, "top_k": 0} if arguments.sample else {}
-    engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer, **options)
-    count = arguments.num_return_sequences
-    return Translator(
-        engine,
-        tokenizer,
-        1 if arguments.sample else max(arguments.num_beams or engine.num_beams, count),
-        count,
-        arguments.batch_tokens,
-        split_sentences=False,
-        on_error="blank",
-    )
 
 
 def chunks(

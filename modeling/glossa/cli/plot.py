@@ -10,7 +10,8 @@ import argparse
 from pathlib import Path
 
 from ..errors import GlossaError
-from ..inference.loading import check_name, choose_language, load_model, load_tokenizer
+from ..inference.languages import Languages
+from ..inference.loading import check_name, load_model, load_tokenizer
 from . import new_parser
 
 ALL = "all"
@@ -51,7 +52,7 @@ def plot_attention(arguments: argparse.Namespace) -> None:
     from ..plots import draw_all_attention, draw_attention
 
     tokenizer = load_tokenizer(arguments.model)
-    choose_language(tokenizer, arguments.model, arguments.target_language)
+    Languages.choose(tokenizer, arguments.model, arguments.target_language)
     model = load_model(arguments.model)
     maps = attention_maps(model, tokenizer, arguments.source, arguments.target)
     weights = getattr(maps, arguments.part)  # [layers, heads, rows, columns]

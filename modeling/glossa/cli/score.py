@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import GlossaError
-from ..inference.loading import check_name, choose_language, load_languages, load_targets, load_tokenizer
+from ..inference.languages import Languages
+from ..inference.loading import check_name, load_tokenizer
 from . import finite, new_parser, whole
-from .translate import load_reranker
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -96,14 +96,15 @@ def main(argv: list[str]) -> None:
     first = arguments.models[0]
     recipe = RunFolder(first).recipe
     names = ("source_language", "target_language")
-    own = dict(zip(names, load_languages(first), strict=True))
-    several = load_targets(first)
+    said = Languages.of(first)
+    own = dict(zip(names, said.pair, strict=True))
+    several = said.tagged
     if not arguments.data_path:
         refuse_for_held_out(arguments, {name: own[name] for name in names[: 1 if several else 2]})
     languages: dict = {name: getattr(arguments, name) or own[name] for name in names}
     if several:
         chosen = load_tokenizer(first)
-        choose_language(chosen, first, arguments.target_language)
+        Languages.choose(chosen, first, arguments.target_language)
         languages["target_language"] = chosen.tgt_lang  # type: ignore[attr-defined]
     arguments.target_language = languages["target_language"]
     if arguments.data_path and None in languages.values():
@@ -166,13 +167,15 @@ def score(arguments: argparse.Namespace, pairs: "Dataset", tokenize: str, files:
     from ..evaluation.further_metrics import choose_scores
     from ..evaluation.metrics import paired_bootstrap
     from ..evaluation.scoring import score_translators
+    from ..inference.translators import ways_to_search
 
-    translators = load(arguments.models, arguments, arguments.rerank)
+    options = (arguments.target_language, arguments.num_beams, arguments.length_penalty)
+    translators = ways_to_search(arguments.models, *options, arguments.rerank, arguments.batch_tokens)
     results = score_translators(translators, pairs, tokenize, arguments.n_bootstrap, files)
     report: dict = {"model": " ".join(arguments.models), "rerank": arguments.rerank}
     report["results"] = results = choose_scores(results, arguments.metrics, tokenize, arguments.n_bootstrap)
     if arguments.baseline:
-        baseline = load([arguments.baseline], arguments)
+        baseline = ways_to_search([arguments.baseline], *options, batch_tokens=arguments.batch_tokens)
         others = score_translators(baseline, pairs, tokenize, arguments.n_bootstrap, files)
         tests = {
             name: paired_bootstrap(*common(others[name], result), tokenize=tokenize)
@@ -231,7 +234,9 @@ def force_references(arguments: argparse.Namespace, pairs: "Dataset") -> dict:
     from ..inference.ensemble import load_models
     from ..inference.forced import force, perplexity
 
-    model, tokenizer = load_models(arguments.models, "auto", _language(arguments.models[0], arguments))
+    model, tokenizer = load_models(
+        arguments.models, "auto", Languages.of(arguments.models[0]).asked(arguments.target_language)
+    )
     texts = pairs["source"][:], pairs["target"][:]
     scores = force(model, tokenizer, *texts, arguments.batch_tokens, shared=True)
     rows = [
@@ -257,33 +262,3 @@ def show_forced(report: dict) -> None:
     total, tokens = report["log_probability"], report["tokens"]
     print(f"{len(report['pairs']):,} pairs, {tokens:,} target tokens with the ends of sentences")
     print(f"log-probability {total:.2f}, {total / tokens:.4f} a token; perplexity {report['perplexity']:.3f}")
-
-
-def load(names: list[str], arguments: argparse.Namespace, other: str | None = None) -> list:
-    """A translator for each number of beams, and with beams for each length penalty; `other` reranks the latter."""
-    from ..inference.ensemble import load_models
-    from ..inference.translator import GenerateEngine, Translator
-
-    model, tokenizer = load_models(names, "auto", _language(names[0], arguments))
-    beams = arguments.num_beams or sorted({1, model.generation_config.num_beams or 1})
-    penalties = arguments.length_penalty or [None]
-    for name, given in (("length_penalty", arguments.length_penalty), ("rerank", other)):
-        if given and max(beams) == 1:
-            raise GlossaError(
-                f"--{name} needs beam search, but {names[0]} is scored with greedy search. Give --num_beams 5."
-            )
-    reranker = load_reranker(names[0], other, _language(names[0], arguments)) if other else None
-    translators = []
-    for beam in beams:
-        for penalty in penalties if beam > 1 else [None]:
-            engine = GenerateEngine(model, tokenizer)
-            engine.length_penalty = penalty
-            second = reranker if beam > 1 else None
-            options: dict = {"num_return_sequences": beam if second else 1, "reranker": second, "shared": True}
-            translators.append(Translator(engine, tokenizer, beam, batch_tokens=arguments.batch_tokens, **options))
-    return translators
-
-
-def _language(name: str, arguments: argparse.Namespace) -> str | None:
-    """The language that a model of several is to translate into; None for other models."""
-    return arguments.target_language if load_targets(name) else None

@@ -34,21 +34,15 @@ from typing import TYPE_CHECKING, TextIO
 
 from ..errors import GlossaError
 from ..inference.inputs import START, check_input
-from ..inference.loading import (
-    check_name,
-    choose_language,
-    load_languages,
-    load_model,
-    load_targets,
-    load_tokenizer,
-)
+from ..inference.languages import Languages
+from ..inference.loading import check_name, load_tokenizer
 from ..inference.review import Problems, find_problems
 from . import INTERRUPTED, finite, new_parser, whole
 
 if TYPE_CHECKING:
-    from ..inference.forced import Reranker
+    from ..inference.engines import Translation
     from ..inference.shards import Translate
-    from ..inference.translator import Translation, Translator
+    from ..inference.translator import Translator
 
 logger = logging.getLogger(__name__)
 
@@ -163,7 +157,7 @@ def translate_lines(arguments: argparse.Namespace) -> None:
         from tqdm.auto import tqdm
 
         files.enter_context(ended_by_interrupt(target))
-        translator = build_translator(arguments)
+        translator = build(arguments)
         # At a terminal every line is answered at once; otherwise many lines make full batches.
         typed = sys.stdin.isatty() and not arguments.input
         # On a terminal that shows neither lines nor translations, a bar shows how far it is.
@@ -182,7 +176,7 @@ def translate_file(arguments: argparse.Namespace) -> None:
 
     if not arguments.input or not arguments.output:
         raise GlossaError("--workers needs files: give --input and --output.")
-    choose_language(load_tokenizer(arguments.models[0]), arguments.models[0], arguments.target_language)
+    Languages.choose(load_tokenizer(arguments.models[0]), arguments.models[0], arguments.target_language)
     elsewhere = ("input", "output", "report", "workers")  # options that do not change the translations
     settings = {name: value for name, value in vars(arguments).items() if name not in elsewhere}
     settings["reported"] = arguments.report is not None
@@ -203,22 +197,19 @@ def translate_file(arguments: argparse.Namespace) -> None:
         problems.finish()
 
 
-def build_translator(arguments: argparse.Namespace) -> "Translator":
-    from ..inference.translator import Engine, GenerateEngine, Translator
+def build(arguments: argparse.Namespace) -> "Translator":
+    from ..inference.translators import build_translator
 
-    model, tokenizer = load(arguments.models, arguments.engine, arguments.target_language)
-    engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer)
-    engine.length_penalty = arguments.length_penalty
-    return Translator(
-        engine,
-        tokenizer,
+    return build_translator(
+        arguments.models,
+        arguments.engine,
+        arguments.target_language,
+        arguments.rerank,
         num_beams=arguments.num_beams,
         num_return_sequences=arguments.num_return_sequences,
         batch_tokens=arguments.batch_tokens,
         scores=arguments.scores or arguments.report is not None,
-        reranker=load_reranker(arguments.models[0], arguments.rerank, arguments.target_language)
-        if arguments.rerank
-        else None,
+        length_penalty=arguments.length_penalty,
         split_sentences=False if arguments.no_split_sentences else None,
         on_error=arguments.on_error,
         retry_implausible=arguments.retry_implausible,
@@ -229,7 +220,7 @@ def shard_translator(arguments: argparse.Namespace) -> "Translate":
     """The function that translates a shard, for one process of a [`ShardJob`]."""
     from ..inference.shards import Done
 
-    translator = build_translator(arguments)
+    translator = build(arguments)
 
     def translate(lines: list[bytes], first: int, path: Path) -> Done:
         done = Done()
@@ -271,40 +262,3 @@ def read_lines(stream: Iterable[bytes]) -> Iterator[str]:
 def format_line(translation: "Translation", scores: bool) -> str:
     text = translation.text.replace("\n", " ")
     return f"{translation.score:.4f}\t{text}" if scores else text
-
-
-def load(names: list[str], engine: str, language: str | None) -> tuple:
-    """The model, the ensemble or the engine, and its tokenizer, which asks for translations into `language`."""
-    if engine == "ctranslate2":
-        if len(names) > 1:
-            raise GlossaError("--engine ctranslate2 takes one model. For several models, leave --engine out.")
-        from ..inference.ctranslate2_engine import load_engine
-
-        model, tokenizer = load_engine(names[0])
-        choose_language(tokenizer, names[0], language)
-        return model, tokenizer
-    from ..inference.ensemble import load_models
-
-    return load_models(names, "auto", language)
-
-
-def load_reranker(model: str, other: str, language: str | None = None) -> "Reranker":
-    """`other`, to rerank the translations of `model`; of the same direction unless it says the opposite one.
-
-    If one of the two has several target languages, both translate into `language`, by default the language of `model`.
-    """
-    from ..inference.forced import Reranker
-
-    theirs = load_tokenizer(other)
-    if load_targets(model) or load_targets(other):
-        choose_language(theirs, other, language or load_languages(model)[1])
-        return Reranker(load_model(other, "auto"), theirs)
-    languages = load_languages(model)
-    other_languages = load_languages(other)
-    if None not in (*languages, *other_languages) and sorted(languages) != sorted(other_languages):  # type: ignore
-        raise GlossaError(
-            f"{other} translates from {other_languages[0]} to {other_languages[1]}, {model} from {languages[0]} to "
-            f"{languages[1]}. Give a model of the same two languages."
-        )
-    reverse = other_languages == languages[::-1] and None not in languages
-    return Reranker(load_model(other, "auto"), theirs, reverse)

@@ -39,7 +39,7 @@ def score_translators(
     """
     results: dict[str, dict] = {}
     for translator in translators:
-        name = decoding_name(translator.num_beams, translator.engine.length_penalty)
+        name = decoding_name(translator.search.num_beams, translator.search.length_penalty)
         result = score_translator(translator, pairs, tokenize, n_bootstrap, files)
         if len(places := dict.fromkeys(result.get("files", ()))) > 1:
             results |= {f"{file}, {name}": _of_file(result, file, tokenize, n_bootstrap) for file in places}
@@ -119,7 +119,7 @@ def score_translator(
         raise GlossaError("Every source has more tokens than the model takes; there is nothing to score.")
     translations = [translation.text for translation in found]
     return {
-        "num_beams": translator.num_beams,
+        "num_beams": translator.search.num_beams,
         "scores": _score(translations, references, tokenize, n_bootstrap),
         "seconds": round(seconds, 2),
         "length": round(sum(map(len, translations)) / max(sum(len(targets[0]) for targets in references), 1), 4),

@@ -17,6 +17,7 @@ from sacrebleu.metrics import CHRF
 from ..data.languages import direction
 from ..errors import GlossaError, http_errors
 from ..evaluation.scoring import METRICS, NORMALIZED, REFERENCES, distinct
+from ..inference.languages import Languages
 from ..run_folder import RunFolder, read_file, table_cell
 
 OWN_DATA = {"embedded": "the corpus embedded in Glossa", "files": "local files", "folder": "a local folder"}
@@ -63,9 +64,8 @@ class Run:
     @property
     def sides(self) -> list[str | None]:
         """The codes of source and target language, or languages: of the config, or of the recipe of an older run."""
-        names = ("source_language", "target_language")
-        one = [self.config.get(name) or self.recipe.get(name) for name in names]
-        return [self.config.get(names[0]), *self.targets] if self.targets else one
+        languages = Languages.of_config(self.config, self.recipe)
+        return [languages.source, *(languages.targets or [None])]
 
     @property
     def languages(self) -> list[str] | None:

@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -14,8 +15,8 @@ from ..data.encoding.vocabulary import target_vocabulary
 from ..errors import GlossaError
 from ..export import require
 from ..pipeline_glossa import LOWEST_SCORE, max_target_length, search_distinct
+from .engines import Engine, Search, Translation
 from .loading import load_tokenizer
-from .translator import Engine, Translation
 
 ctranslate2 = require("ctranslate2")
 logger = logging.getLogger(__name__)
@@ -74,80 +75,74 @@ class CTranslate2Engine(Engine):
         self.improbable_score = config.get("improbable_score")
         self.abbreviations = frozenset(config.get("abbreviations") or ())
 
-    def translate(
-        self,
-        sources: list[list[int]],
-        num_beams: int,
-        num_return_sequences: int = 1,
-        scores: bool = False,
-        no_repeat_ngram_size: int = 0,
-    ) -> list[Translation]:
-        def translate(sources: list[list[int]], num_beams: int, wanted: int) -> list[Translation]:
-            settings = self._settings(num_beams, wanted, no_repeat_ngram_size)
-            return self._translate(sources, num_beams, scores, settings)
-
-        if num_return_sequences == 1:
-            return translate(sources, num_beams, 1)
+    def translate(self, sources: list[list[int]], search: Search) -> list[Translation]:
+        if search.num_return_sequences == 1:
+            return self._translate(sources, search)
         return search_distinct(
-            lambda sources, num_beams: translate(sources, num_beams, num_beams),
+            lambda sources, beams: self._translate(
+                sources, replace(search, num_beams=beams, num_return_sequences=beams)
+            ),
             sources,
-            num_beams,
-            num_return_sequences,
+            search.num_beams,
+            search.num_return_sequences,
             attrgetter("text"),
             Translation("", LOWEST_SCORE),
         )
 
-    def _translate(self, sources: list[list[int]], num_beams: int, scores: bool, settings: dict) -> list[Translation]:
+    def _translate(self, sources: list[list[int]], search: Search) -> list[Translation]:
         limits = [max_target_length(len(ids), self.longest) for ids in sources]
-        found = self._search(sources, max(limits, default=0), scores, settings)
+        found = self._search(sources, max(limits, default=0), search)
         # CTranslate2 has one length limit per call, Glossa one per sentence. The few sentences that exceed their
         # own limit are translated again, grouped by limit.
         beyond = [index for index, result in enumerate(found) if max(map(len, result.hypotheses)) > limits[index]]
         for limit, group in groupby(sorted(beyond, key=limits.__getitem__), key=limits.__getitem__):
             chosen = list(group)
-            again = self._search([sources[index] for index in chosen], limit, scores, settings)
+            again = self._search([sources[index] for index in chosen], limit, search)
             for index, result in zip(chosen, again, strict=True):
                 found[index] = result
-        return [translation for result in found for translation in self._translations(result, num_beams, scores)]
+        return [translation for result in found for translation in self._translations(result, search)]
 
-    def _search(self, sources, limit: int, scores: bool, settings: dict) -> list:
+    def _search(self, sources: list[list[int]], limit: int, search: Search) -> list:
         tokens = [self.tokenizer.convert_ids_to_tokens(ids) for ids in sources]
-        each = self.sentences_per_worker(len(tokens))
         return self.translator.translate_batch(
-            tokens, max_batch_size=each, max_decoding_length=limit, return_scores=scores, **settings
+            tokens,
+            max_batch_size=self.sentences_per_worker(len(tokens)),
+            max_decoding_length=limit,
+            return_scores=search.scores,
+            **self._settings(search),
         )
 
     def sentences_per_worker(self, sentences: int) -> int:
         """Sentences per worker when a batch of `sentences` is divided among the workers."""
         return -(-sentences // self.workers)
 
-    def _length_penalty(self, num_beams: int) -> float:
-        penalty = self.decoding.length_penalty if self.length_penalty is None else self.length_penalty
-        return 0 if num_beams == 1 else 1 if penalty is None else penalty
+    def _length_penalty(self, search: Search) -> float:
+        penalty = self.decoding.length_penalty if search.length_penalty is None else search.length_penalty
+        return 0 if search.num_beams == 1 else 1 if penalty is None else penalty
 
-    def _settings(self, num_beams: int, num_return_sequences: int, no_repeat_ngram_size: int) -> dict:
+    def _settings(self, search: Search) -> dict:
         decoding = self.decoding
         ends = decoding.eos_token_id
         return {
-            "beam_size": num_beams,
-            "num_hypotheses": num_return_sequences,
+            "beam_size": search.num_beams,
+            "num_hypotheses": search.num_return_sequences,
             "patience": 1 if decoding.early_stopping else PATIENCE,
-            "length_penalty": self._length_penalty(num_beams),
+            "length_penalty": self._length_penalty(search),
             "max_input_length": 0,  # no truncation
             "min_decoding_length": 0,
-            "no_repeat_ngram_size": no_repeat_ngram_size,
+            "no_repeat_ngram_size": search.no_repeat_ngram_size,
             "end_token": ends if isinstance(ends, list) else [ends],
             "return_end_token": True,  # so that it counts in the length that scores are divided by
         }
 
-    def _translations(self, result, num_beams: int, scores: bool) -> list[Translation]:
+    def _translations(self, result, search: Search) -> list[Translation]:
         ids = [[self.target.token_to_id(token) for token in tokens] for tokens in result.hypotheses]
         # An embedding row without a token has no text.
         known = [[index for index in indices if index is not None] for indices in ids]
         texts = self.tokenizer.batch_decode(known, skip_special_tokens=True)
-        if not scores:
+        if not search.scores:
             return [Translation(text) for text in texts]
-        length_penalty = self._length_penalty(num_beams)
+        length_penalty = self._length_penalty(search)
         sums = [score * len(tokens) ** length_penalty for score, tokens in zip(result.scores, ids, strict=True)]
         return [Translation(text, score) for text, score in zip(texts, sums, strict=True)]
 

@@ -12,8 +12,10 @@ from sacrebleu.metrics import CHRF
 
 from ..data.whole_files import synchronize, write_whole
 from ..errors import GlossaError
+from .languages import Languages
 from .records import check_same, locked, read_record, refuse_existing, stamp_file
 from .translator import Translator
+from .translators import load_engine
 
 CHUNK = 2000  # rows between two points from which an interrupted job continues
 
@@ -32,6 +34,43 @@ class Teacher:
     name: str
     translator: Translator
     reverse: bool = False
+
+
+def load_teacher(
+    names: list[str],
+    languages: tuple[str, str],
+    engine: str = "torch",
+    num_beams: int | None = None,
+    num_return_sequences: int = 1,
+    sample: bool = False,
+    batch_tokens: int = 4096,
+) -> Teacher:
+    """The model `names`, or an ensemble of several, as the teacher of pairs in `languages` (source, target).
+
+    Args:
+        names: Folders or Hub names.
+        languages: Codes of the pairs' languages; the teacher translates in this direction or the opposite one.
+        engine: As in [`build_translator`].
+        num_beams: Beams. The default comes from the model.
+        num_return_sequences: Translations of each text, and the smallest number of beams.
+        sample: Draw the translations at random instead of searching for the most probable ones.
+        batch_tokens: Most source tokens in a batch.
+
+    Raises:
+        GlossaError: if a model does not load, has other languages, or another direction than the others.
+    """
+    directions = {Languages.of(name).is_reverse_of(*languages, name) for name in names}
+    if len(directions) > 1:
+        raise GlossaError("--ensemble needs teachers of one direction.")
+    (reverse,) = directions
+    # `top_k`: without it, transformers draws from the 50 most probable tokens only.
+    options: dict[str, Any] = {"do_sample": True, "top_k": 0} if sample else {}
+    loaded, tokenizer = load_engine(names, engine, languages[0 if reverse else 1], **options)
+    beams = 1 if sample else max(num_beams or loaded.num_beams, num_return_sequences)
+    translator = Translator(
+        loaded, tokenizer, beams, num_return_sequences, batch_tokens, split_sentences=False, on_error="blank"
+    )
+    return Teacher(" + ".join(names), translator, reverse)
 
 
 @dataclass

@@ -14,7 +14,8 @@ from ..data.encoding.vocabulary import target_vocabulary
 from ..errors import GlossaError
 from ..generation_glossa import GlossaGenerationMixin
 from ..modeling_glossa import GlossaForConditionalGeneration, GlossaPreTrainedModel
-from .loading import choose_language, load_model, load_tokenizer
+from .languages import Languages
+from .loading import load_model, load_tokenizer
 
 
 class Ensemble(GlossaPreTrainedModel, GlossaGenerationMixin):
@@ -108,13 +109,13 @@ def _part(cache: EncoderDecoderCache | None, first: int, last: int) -> EncoderDe
 def load_models(
     names: list[str], device: str = "cpu", language: str | None = None
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """One model and its tokenizer, or an ensemble of several; for translations into `language` as `choose_language`.
+    """One model and its tokenizer, or an ensemble of several; into `language`, as [`Languages.choose`].
 
     Raises `GlossaError` if one does not load, or is no Glossa model, or has another vocabulary than the first, or does
     not translate into `language`.
     """
     tokenizer = load_tokenizer(names[0])
-    choose_language(tokenizer, names[0], language)
+    Languages.choose(tokenizer, names[0], language)
     models = [load_model(name, device) for name in names]
     if len(models) == 1:
         return models[0], tokenizer

@@ -1,8 +1,7 @@
 """Translate lines of text with a trained model, in batches of similar length; output keeps the input order."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Literal
@@ -13,116 +12,15 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ..data.encoding.batching import TokenBatchSampler
 from ..errors import GlossaError
-from ..pipeline_glossa import TranslationPipeline, check_beams, encode_texts, fits, translate_in_batches
+from ..pipeline_glossa import check_beams, encode_texts, fits, translate_in_batches
 from ..segments_glossa import Segment, join_segments, model_texts, segment_text
 from ..sentences_glossa import clean_text
+from .engines import Engine, GenerateEngine, Search, Translation
 from .forced import Reranker
 from .plausibility import find_problem
 from .sharing import merged, own_batches
 
 OnError = Literal["stop", "blank", "copy"]
-RETRY = {"no_repeat_ngram_size": 3}  # and twice the beams, for a translation that cannot be right
-
-
-@dataclass
-class Translation:
-    """One translation.
-
-    Attributes:
-        text: The translation; blank, or the source, if the text could not be translated.
-        score: Its log-probability under the model (natural logarithm, summed over its tokens), if asked for.
-        tokens: Their number with the end of each sentence, if the score was asked for.
-        problem: Why it cannot be right (a kind of [`find_problem`]), or why the text could not be translated, or "".
-        failed: Whether the text could not be translated.
-    """
-
-    text: str
-    score: float | None = None
-    problem: str = ""
-    failed: bool = False
-    tokens: int = 0
-
-    @property
-    def token_score(self) -> float | None:
-        """The log-probability per token, or None if it is not known."""
-        return None if self.score is None or not self.tokens else self.score / self.tokens
-
-
-class Engine(ABC):
-    """A model in some format that translates token ids.
-
-    Attributes:
-        num_beams: The model's default.
-        split_sentences: Whether it must have one sentence at a time.
-        length_ratio: Characters of a translation for each character of its source, in its training data; or None.
-        trained_length: Tokens that few sources of its training data exceed; longer ones are cut. Or None.
-        abbreviations: Abbreviations that it learned from its training data, without their period.
-        improbable_score: Log-probability per token below which it finds its own translations improbable; or None.
-        length_penalty: With beams, scores are divided by the length to this power; None is the model's default.
-        sampled: Whether it draws translations at random; then one beam gives any number of them.
-    """
-
-    num_beams: int
-    split_sentences: bool = True
-    length_ratio: float | None = None
-    trained_length: int | None = None
-    abbreviations: Set[str] = frozenset()
-    improbable_score: float | None = None
-    length_penalty: float | None = None
-    sampled: bool = False
-
-    @abstractmethod
-    def translate(
-        self,
-        sources: list[list[int]],
-        num_beams: int,
-        num_return_sequences: int = 1,
-        scores: bool = False,
-        no_repeat_ngram_size: int = 0,
-    ) -> list[Translation]:
-        """Translations of a batch of token ids: `num_return_sequences` per source, best first, in one list."""
-
-
-class GenerateEngine(Engine):
-    """A sequence-to-sequence model of transformers that translates with `generate`, which takes `options`."""
-
-    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, **options):
-        self.options = options
-        self.sampled = options.get("do_sample", False)
-        self.pipeline = TranslationPipeline(model, tokenizer, device=model.device)
-        start = model.generation_config.decoder_start_token_id or model.generation_config.bos_token_id
-        if model.config.is_encoder_decoder and start is None:
-            raise GlossaError(
-                "The model's generation_config.json has neither decoder_start_token_id nor bos_token_id, so it may be "
-                "damaged. Restore it from a copy."
-            )
-        self.num_beams = model.generation_config.num_beams or 1
-        self.split_sentences = getattr(model.config, "split_sentences", True)
-        self.length_ratio = getattr(model.config, "length_ratio", None)
-        self.trained_length = getattr(model.config, "trained_length", None)
-        self.abbreviations = frozenset(getattr(model.config, "abbreviations", None) or ())
-        self.improbable_score = getattr(model.config, "improbable_score", None)
-
-    def translate(
-        self,
-        sources: list[list[int]],
-        num_beams: int,
-        num_return_sequences: int = 1,
-        scores: bool = False,
-        no_repeat_ngram_size: int = 0,
-    ) -> list[Translation]:
-        options = dict(self.options)
-        if self.length_penalty is not None and num_beams > 1:
-            options["length_penalty"] = self.length_penalty
-        found = self.pipeline.translate_batch(
-            sources,
-            num_beams=num_beams,
-            num_return_sequences=num_return_sequences,
-            return_scores=scores,
-            **options,
-            **({"no_repeat_ngram_size": no_repeat_ngram_size} if no_repeat_ngram_size else {}),
-        )
-        return [Translation(entry["translation_text"], entry.get("score")) for entry in found]
 
 
 class Translator:
@@ -136,6 +34,8 @@ class Translator:
             search finds fewer, the last ones are blank. An engine that samples gives any number, also equal ones.
         batch_tokens: Maximum source tokens in a batch, including padding and counting every beam.
         scores: Compute the log-probability of every translation.
+        length_penalty: With beams, scores are divided by the length to this power. The default comes from the model's
+            generation config.
         split_sentences: Translate text sentence by sentence, and join the translations with the white space between.
             A model of single sentences often translates only the first one. What is too long is cut until it fits.
             The default comes from the model's config.
@@ -156,6 +56,7 @@ class Translator:
         num_return_sequences: int = 1,
         batch_tokens: int = 4096,
         scores: bool = False,
+        length_penalty: float | None = None,
         split_sentences: bool | None = None,
         on_error: OnError = "stop",
         retry_implausible: bool = False,
@@ -164,10 +65,9 @@ class Translator:
     ):
         self.engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer)
         self.tokenizer = tokenizer
-        self.num_beams = num_beams or self.engine.num_beams
-        self.num_return_sequences = num_return_sequences
+        scores = scores or reranker is not None
+        self.search = Search(num_beams or self.engine.num_beams, num_return_sequences, scores, length_penalty)
         self.batch_tokens = batch_tokens
-        self.scores = scores or reranker is not None
         self.reranker = reranker
         self.split_sentences = self.engine.split_sentences if split_sentences is None else split_sentences
         self.on_error = on_error
@@ -175,7 +75,7 @@ class Translator:
         self.shared = shared
         if not self.engine.sampled:
             try:
-                check_beams(num_return_sequences, self.num_beams)
+                check_beams(num_return_sequences, self.search.num_beams)
             except ValueError as error:
                 raise GlossaError(str(error)) from error
 
@@ -196,16 +96,16 @@ class Translator:
         translated = (found[key] for key in keys)
         results = []
         for text, (segments, failure) in zip(texts, prepared, strict=True):
-            score = 0.0 if self.scores else None
-            copies = 1 if all(part.copied for part in segments) else self.num_return_sequences
+            score = 0.0 if self.search.scores else None
+            copies = 1 if all(part.copied for part in segments) else self.search.num_return_sequences
             pieces = [
                 [Translation(part.text, score)] * copies if part.copied else next(translated) for part in segments
             ]
             results.append(_join(pieces, segments))
-            results[-1] += [Translation("", score)] * (self.num_return_sequences - len(results[-1]))
+            results[-1] += [Translation("", score)] * (self.search.num_return_sequences - len(results[-1]))
             if failure:
                 failed = Translation(text if self.on_error == "copy" else "", 0.0, failure, failed=True)
-                results[-1] = [failed] * self.num_return_sequences
+                results[-1] = [failed] * self.search.num_return_sequences
         return results
 
     def _prepare(self, text: str) -> tuple[list[Segment], str]:
@@ -229,21 +129,22 @@ class Translator:
         return segments, ""
 
     def _translate_pieces(self, pieces: list[str], progress: bool) -> list[list[Translation]]:
-        found = self._ranked(pieces, progress, self.num_beams)
+        found = self._ranked(pieces, self.search, progress)
         for text, translations in zip(pieces, found, strict=True):
             self._check(text, translations)
         if self.retry_implausible:
             wrong = [index for index, translations in enumerate(found) if translations[0].problem]
-            again = self._ranked([pieces[index] for index in wrong], False, 2 * self.num_beams, **RETRY)
+            wider = replace(self.search, num_beams=2 * self.search.num_beams, no_repeat_ngram_size=3)
+            again = self._ranked([pieces[index] for index in wrong], wider)
             for index, translations in zip(wrong, again, strict=True):
                 self._check(pieces[index], translations)
                 if not translations[0].problem:
                     found[index] = translations
         return found
 
-    def _ranked(self, pieces: list[str], progress: bool, num_beams: int, **options) -> list[list[Translation]]:
+    def _ranked(self, pieces: list[str], search: Search, progress: bool = False) -> list[list[Translation]]:
         """The translations of each piece, best first: by both models if there is a reranker."""
-        found = self._search(pieces, progress, num_beams, **options)
+        found = self._search(pieces, search, progress)
         return found if self.reranker is None else self._rerank(pieces, found, self.reranker)
 
     def _rerank(
@@ -262,7 +163,7 @@ class Translator:
 
     def _check(self, source: str, translations: list[Translation]) -> None:
         for translation in translations:
-            if self.scores and translation.text:
+            if self.search.scores and translation.text:
                 translation.tokens = len(self.tokenizer(text_target=translation.text)["input_ids"])
             translation.problem = find_problem(
                 source,
@@ -272,22 +173,20 @@ class Translator:
                 self.engine.improbable_score,
             )
 
-    def _search(self, pieces: list[str], progress: bool, num_beams: int, **options) -> list[list[Translation]]:
+    def _search(self, pieces: list[str], search: Search, progress: bool) -> list[list[Translation]]:
         shown = progress and not (self.shared and PartialState().process_index)
 
         def batches(lengths: list[int]) -> Iterable[list[int]]:
-            rows = max(num_beams, self.num_return_sequences)  # of the model, for each source
+            rows = max(search.num_beams, search.num_return_sequences)  # of the model, for each source
             sampler = TokenBatchSampler(lengths, lengths, max(self.batch_tokens // rows, 1))
             chosen = own_batches(sampler) if self.shared else sampler
             return tqdm(chosen, desc="translating", unit="batch", disable=None if shown else True)
 
-        blank = [Translation("", 0.0)] * self.num_return_sequences
+        blank = [Translation("", 0.0)] * search.num_return_sequences
         found = translate_in_batches(
             encode_texts(self.tokenizer, pieces),
             batches,
-            lambda sources: self.engine.translate(
-                sources, num_beams, self.num_return_sequences, self.scores, **options
-            ),
+            lambda sources: self.engine.translate(sources, search),
             blank,
         )
         if self.shared:

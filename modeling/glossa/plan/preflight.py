@@ -16,7 +16,8 @@ from ..data.mixture import target_languages
 from ..errors import GlossaError
 from ..evaluation.metrics import bleu_tokenizer
 from ..hub.push import check_account
-from ..inference.loading import load_languages, load_targets, load_tokenizer
+from ..inference.languages import Languages
+from ..inference.loading import load_tokenizer
 from ..modeling_glossa import GlossaForConditionalGeneration
 from .arguments import Settings
 from .devices import is_sharded, uses_deepspeed
@@ -89,10 +90,11 @@ def _outline(settings: Settings) -> GlossaForConditionalGeneration:
 
 
 def _check_languages(start: str, settings: Settings) -> None:
-    if target_languages(settings.data) or load_targets(start):
+    own = Languages.of(start)
+    if target_languages(settings.data) or own.tagged:
         with_languages(load_tokenizer(start), settings)
         return
-    theirs = load_languages(start)
+    theirs = own.pair
     ours = (settings.data.source_language, settings.data.target_language)
     if theirs in (ours, (None, None)):
         return

@@ -13,6 +13,7 @@ from ..data.encoding.corruption import special_tokens
 from ..data.encoding.vocabulary import target_vocabulary
 from ..data.mixture import target_languages
 from ..errors import GlossaError
+from ..inference.languages import Languages
 from ..inference.loading import load_config, load_model, load_tokenizer
 from ..run_folder import RunFolder
 from ..tokenization_glossa import language_token
@@ -100,7 +101,8 @@ def with_languages(tokenizer: PreTrainedTokenizerBase, settings: Settings) -> Pr
     """
     if settings.translator.objective != "translation":
         return tokenizer
-    own, several = getattr(tokenizer, "target_languages", []), target_languages(settings.data)
+    languages, several = Languages.of_tokenizer(tokenizer), target_languages(settings.data)
+    own = languages.targets if languages.tagged else ()
     wanted = several or ([settings.data.target_language] if own else [])
     if lacking := [language for language in wanted if language not in own]:
         name = "init_from" if settings.translator.init_from else "tokenizer"
@@ -149,7 +151,7 @@ def reused_tokenizer(settings: Settings) -> PreTrainedTokenizerBase:
         )
     shared = model.tie_word_embeddings and model.share_encoder_decoder_embeddings
     target = target_vocabulary(tokenizer)
-    one = bool(getattr(tokenizer, "target_languages", [])) and target.get_vocab() == tokenizer.get_vocab()
+    one = Languages.of_tokenizer(tokenizer).tagged and target.get_vocab() == tokenizer.get_vocab()
     if shared and target is not tokenizer.backend_tokenizer and not one:
         raise GlossaError(
             f"tokenizer is {name}, which has separate vocabularies for source and target: they cannot share an "

@@ -28,7 +28,8 @@ from ..evaluation.metrics import bleu_tokenizer
 from ..evaluation.samples import choose_samples
 from ..evaluation.scoring import NORMALIZED, files_of, score_table, score_translators
 from ..inference.forced import force
-from ..inference.loading import load_tokenizer, set_languages
+from ..inference.languages import Languages
+from ..inference.loading import load_tokenizer
 from ..inference.plausibility import improbable_score
 from ..inference.translator import Translator
 from ..plan.arguments import Settings
@@ -101,7 +102,8 @@ def _train(run: RunFolder, settings: Settings) -> None:
     model = build_model(settings, tokenizer)
     if not pretrains:
         describe_data(model.config, data["train"], tokenizer, settings.data.max_length)
-        set_languages(model, tokenizer, common_source(settings.data), settings.data.target_language)
+        target = settings.data.target_language
+        Languages(common_source(settings.data), (target,) if target else ()).write(model, tokenizer)
     collator: Callable
     with settings.training.main_process_first():
         if pretrains:

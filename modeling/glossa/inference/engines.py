@@ -1,0 +1,113 @@
+"""What translates token ids: a model of transformers, or one in another format."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Set
+from dataclasses import dataclass
+
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from ..errors import GlossaError
+from ..pipeline_glossa import TranslationPipeline
+
+
+@dataclass(frozen=True)
+class Search:
+    """How translations are searched.
+
+    Attributes:
+        num_beams: Beams; 1 is greedy.
+        num_return_sequences: Translations of each source, best first.
+        scores: Whether each translation gets its log-probability.
+        length_penalty: With beams, scores are divided by the length to this power; None is the model's default.
+        no_repeat_ngram_size: Sequences of this many tokens do not occur twice; 0 allows all.
+    """
+
+    num_beams: int = 1
+    num_return_sequences: int = 1
+    scores: bool = False
+    length_penalty: float | None = None
+    no_repeat_ngram_size: int = 0
+
+
+@dataclass
+class Translation:
+    """One translation.
+
+    Attributes:
+        text: The translation; blank, or the source, if the text could not be translated.
+        score: Its log-probability under the model (natural logarithm, summed over its tokens), if asked for.
+        tokens: Their number with the end of each sentence, if the score was asked for.
+        problem: Why it cannot be right (a kind of [`find_problem`]), or why the text could not be translated, or "".
+        failed: Whether the text could not be translated.
+    """
+
+    text: str
+    score: float | None = None
+    problem: str = ""
+    failed: bool = False
+    tokens: int = 0
+
+    @property
+    def token_score(self) -> float | None:
+        """The log-probability per token, or None if it is not known."""
+        return None if self.score is None or not self.tokens else self.score / self.tokens
+
+
+class Engine(ABC):
+    """A model in some format that translates token ids.
+
+    Attributes:
+        num_beams: The model's default.
+        split_sentences: Whether it must have one sentence at a time.
+        length_ratio: Characters of a translation for each character of its source, in its training data; or None.
+        trained_length: Tokens that few sources of its training data exceed; longer ones are cut. Or None.
+        abbreviations: Abbreviations that it learned from its training data, without their period.
+        improbable_score: Log-probability per token below which it finds its own translations improbable; or None.
+        sampled: Whether it draws translations at random; then one beam gives any number of them.
+    """
+
+    num_beams: int
+    split_sentences: bool = True
+    length_ratio: float | None = None
+    trained_length: int | None = None
+    abbreviations: Set[str] = frozenset()
+    improbable_score: float | None = None
+    sampled: bool = False
+
+    @abstractmethod
+    def translate(self, sources: list[list[int]], search: Search) -> list[Translation]:
+        """Translations of a batch of token ids, all in one list: as many for each source as `search` wants."""
+
+
+class GenerateEngine(Engine):
+    """A sequence-to-sequence model of transformers that translates with `generate`, which takes `options`."""
+
+    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, **options):
+        self.options = options
+        self.sampled = options.get("do_sample", False)
+        self.pipeline = TranslationPipeline(model, tokenizer, device=model.device)
+        start = model.generation_config.decoder_start_token_id or model.generation_config.bos_token_id
+        if model.config.is_encoder_decoder and start is None:
+            raise GlossaError(
+                "The model's generation_config.json has neither decoder_start_token_id nor bos_token_id, so it may be "
+                "damaged. Restore it from a copy."
+            )
+        self.num_beams = model.generation_config.num_beams or 1
+        self.split_sentences = getattr(model.config, "split_sentences", True)
+        self.length_ratio = getattr(model.config, "length_ratio", None)
+        self.trained_length = getattr(model.config, "trained_length", None)
+        self.abbreviations = frozenset(getattr(model.config, "abbreviations", None) or ())
+        self.improbable_score = getattr(model.config, "improbable_score", None)
+
+    def translate(self, sources: list[list[int]], search: Search) -> list[Translation]:
+        options: dict = {"no_repeat_ngram_size": search.no_repeat_ngram_size} if search.no_repeat_ngram_size else {}
+        if search.length_penalty is not None and search.num_beams > 1:
+            options["length_penalty"] = search.length_penalty
+        found = self.pipeline.translate_batch(
+            sources,
+            num_beams=search.num_beams,
+            num_return_sequences=search.num_return_sequences,
+            return_scores=search.scores,
+            **self.options | options,
+        )
+        return [Translation(entry["translation_text"], entry.get("score")) for entry in found]

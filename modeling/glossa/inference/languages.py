@@ -1,0 +1,133 @@
+"""The languages of a model: which ones it says, and the one that it is asked to translate into."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..data.languages import settled_code
+from ..errors import GlossaError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+
+@dataclass(frozen=True)
+class Languages:
+    """The languages of a model.
+
+    Attributes:
+        source: Code of the source language; None if it is unknown, or if there are several.
+        targets: Codes of the target languages; empty if they are unknown.
+        tagged: Whether the model has a token for each target language, and must be asked for one of them.
+    """
+
+    source: str | None = None
+    targets: tuple[str, ...] = ()
+    tagged: bool = False
+
+    @classmethod
+    def of(cls, name: str) -> "Languages":
+        """Those that a folder or Hub name says: in its config, or for runs of earlier versions in their recipe.
+
+        An exported engine says them in its tokenizer. Raises `GlossaError` if config or tokenizer do not load.
+        """
+        from ..run_folder import RunFolder
+        from .loading import check_name, load_config, load_tokenizer
+
+        check_name(name)
+        if (Path(name) / "model.bin").is_file():
+            return cls.of_tokenizer(load_tokenizer(name))
+        recipe = RunFolder(name).recipe or RunFolder(Path(name).parent).recipe  # of a run, or of a checkpoint's run
+        pretrained = recipe.get("objective", "translation") != "translation"
+        config = load_config(name)
+        said = {key: getattr(config, key, None) for key in ("source_language", "target_language")}
+        return cls.of_config(said, {} if pretrained else recipe)
+
+    @classmethod
+    def of_config(cls, config: Mapping[str, Any], recipe: Mapping[str, Any]) -> "Languages":
+        """Those that the fields of a config say, else those of a recipe."""
+        source, target = (config.get(name) for name in ("source_language", "target_language"))
+        if isinstance(target, list):
+            return cls(source, tuple(target), True)
+        source, target = source or recipe.get("source_language"), target or recipe.get("target_language")
+        return cls(source, (target,) if target else ())
+
+    @classmethod
+    def of_tokenizer(cls, tokenizer: "PreTrainedTokenizerBase") -> "Languages":
+        """Those that a tokenizer says. A plain one keeps them only in what it was made with."""
+        kept = tokenizer.init_kwargs
+        source, target = (getattr(tokenizer, name, None) or kept.get(name) for name in ("src_lang", "tgt_lang"))
+        if several := getattr(tokenizer, "target_languages", []):
+            return cls(source, tuple(several), True)
+        return cls(source, (target,) if target else ())
+
+    @classmethod
+    def choose(cls, tokenizer: "PreTrainedTokenizerBase", name: str, wanted: str | None) -> None:
+        """Make `tokenizer` of the model `name` ask for translations into `wanted`, a code or name of a language.
+
+        Raises `GlossaError` if the model does not translate into it, or has several languages and none is wanted.
+        """
+        own = cls.of_tokenizer(tokenizer)
+        code = None if wanted is None else settled_code(wanted)
+        if own.tagged and code not in own.targets:
+            given = "is not given" if wanted is None else f"is {wanted}"
+            raise GlossaError(
+                f"--target_language {given}, but {name} translates into {', '.join(own.targets)}. Give one of them."
+            )
+        if own.tagged:
+            tokenizer.tgt_lang = code  # type: ignore[attr-defined]
+        elif code is not None and own.targets and code not in own.targets:
+            raise GlossaError(
+                f"--target_language is {wanted}, but {name} translates into {own.targets[0]} only. Leave it out."
+            )
+
+    @property
+    def target(self) -> str | None:
+        """The only target language, or None."""
+        return None if self.tagged or not self.targets else self.targets[0]
+
+    @property
+    def pair(self) -> tuple[str | None, str | None]:
+        """Source language and only target language."""
+        return self.source, self.target
+
+    def asked(self, wanted: str | None) -> str | None:
+        """`wanted` for a model that must be asked for a language; None for other models."""
+        return wanted if self.tagged else None
+
+    def is_reverse_of(self, source: str, target: str, name: str) -> bool:
+        """Whether the model `name` translates from `target` to `source`.
+
+        Raises `GlossaError` if it translates in neither direction.
+        """
+        if self.tagged:
+            if not {source, target} & set(self.targets):
+                raise GlossaError(
+                    f"{name} translates into {', '.join(self.targets)}, but the pairs are {source} and {target}."
+                )
+            return target not in self.targets
+        if self.pair not in ((source, target), (target, source)):
+            raise GlossaError(
+                f"{name} translates from {self.source} to {self.target}, but the pairs are {source} and {target}. "
+                "Give teachers of these languages."
+            )
+        return self.pair != (source, target)
+
+    def write(self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> None:
+        """Write the languages into the config of a Glossa model and into its tokenizer, which save them.
+
+        A new model of several target languages gets the languages of its tokenizer. A tokenizer of another family
+        has its own names of languages, or none, and stays as it is.
+        """
+        if model.config.model_type != "glossa":
+            return
+        several = list(getattr(tokenizer, "target_languages", []))
+        if several and model.config.target_languages == several:
+            return
+        model.config.source_language, model.config.target_language = self.source, several or self.target
+        for name, code in (("src_lang", self.source), ("tgt_lang", None if several else self.target)):
+            if code is None:
+                continue
+            setattr(tokenizer, name, code)
+            tokenizer.init_kwargs[name] = code  # a plain fast tokenizer saves only what it was made with

@@ -1,0 +1,105 @@
+"""Translators from the names of models, as the commands are given them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from transformers import PreTrainedTokenizerBase
+
+from ..errors import GlossaError
+from .engines import Engine, GenerateEngine
+from .ensemble import load_models
+from .forced import Reranker
+from .languages import Languages
+from .loading import load_model, load_tokenizer
+from .translator import Translator
+
+
+def build_translator(
+    names: list[str], engine: str = "torch", language: str | None = None, rerank: str | None = None, **options: Any
+) -> Translator:
+    """A translator with the model `names`, or an ensemble of several, into `language`.
+
+    Args:
+        names: Folders or Hub names.
+        engine: "torch", or "ctranslate2" for one folder that `glossa export --to ctranslate2` wrote.
+        language: Code or name of the target language, for a model of several.
+        rerank: A model that reranks the translations.
+        options: Further arguments of [`Translator`].
+
+    Raises:
+        GlossaError: if a model does not load, does not translate into `language`, or does not fit the others.
+    """
+    loaded, tokenizer = load_engine(names, engine, language)
+    reranker = load_reranker(names[0], rerank, language) if rerank else None
+    return Translator(loaded, tokenizer, reranker=reranker, **options)
+
+
+def load_engine(
+    names: list[str], engine: str, language: str | None, **options: Any
+) -> tuple[Engine, PreTrainedTokenizerBase]:
+    """The engine and its tokenizer, which asks for translations into `language`; `generate` takes `options`."""
+    if engine == "ctranslate2":
+        if len(names) > 1:
+            raise GlossaError("--engine ctranslate2 takes one model. For several models, leave --engine out.")
+        from . import ctranslate2_engine
+
+        exported, tokenizer = ctranslate2_engine.load_engine(names[0])
+        Languages.choose(tokenizer, names[0], language)
+        return exported, tokenizer
+    model, tokenizer = load_models(names, "auto", language)
+    return GenerateEngine(model, tokenizer, **options), tokenizer
+
+
+def load_reranker(model: str, other: str, language: str | None = None) -> Reranker:
+    """`other`, to rerank the translations of `model`; of the same direction unless it says the opposite one.
+
+    If one of the two has several target languages, both translate into `language`, by default the language of `model`.
+    """
+    own, others = Languages.of(model), Languages.of(other)
+    theirs = load_tokenizer(other)
+    if own.tagged or others.tagged:
+        Languages.choose(theirs, other, language or own.target)
+        return Reranker(load_model(other, "auto"), theirs)
+    known = None not in (*own.pair, *others.pair)
+    if known and {*own.pair} != {*others.pair}:
+        raise GlossaError(
+            f"{other} translates from {others.source} to {others.target}, {model} from {own.source} to "
+            f"{own.target}. Give a model of the same two languages."
+        )
+    return Reranker(load_model(other, "auto"), theirs, reverse=known and own.pair != others.pair)
+
+
+def ways_to_search(
+    names: list[str],
+    language: str | None = None,
+    beams: Sequence[int] | None = None,
+    length_penalties: Sequence[float] | None = None,
+    rerank: str | None = None,
+    batch_tokens: int = 4096,
+) -> list[Translator]:
+    """A translator for each number of beams, and with beams for each length penalty; all processes share their work.
+
+    Without `beams`, greedy and the model's own number. `rerank` reranks as many translations as there are beams.
+    Raises `GlossaError` as [`build_translator`], and for settings of beams with none.
+    """
+    language = Languages.of(names[0]).asked(language)
+    engine, tokenizer = load_engine(names, "torch", language)
+    beams = beams or sorted({1, engine.num_beams})
+    for name, given in (("length_penalty", length_penalties), ("rerank", rerank)):
+        if given and max(beams) == 1:
+            raise GlossaError(
+                f"--{name} needs beam search, but {names[0]} is scored with greedy search. Give --num_beams 5."
+            )
+    reranker = load_reranker(names[0], rerank, language) if rerank else None
+    ways = []
+    for beam in beams:
+        for penalty in (length_penalties or [None]) if beam > 1 else [None]:
+            second = reranker if beam > 1 else None
+            count = beam if second else 1
+            ways.append(
+                Translator(
+                    engine, tokenizer, beam, count, batch_tokens,
+                    length_penalty=penalty, reranker=second, shared=True,
+                )
+            )  # fmt: skip
+    return ways
