@@ -10,6 +10,7 @@ import importlib
 import logging
 import math
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -32,11 +33,15 @@ COMMANDS = {
     "push": "push a model to the Hub, with its model card",
 }
 INTERRUPTED = "Interrupted."
+# By the number of the system's error, which those of Rust have only in their messages; torch says neither.
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_DISK_FULL_WORDS = ("No space left", "File too large", "file write failed", "inline_container", "Disk quota exceeded")
-_NO_MEMORY_WORDS = ("out of memory", "can't allocate memory", "not enough memory", "Cannot allocate memory")
-_LOST_TYPES = {"DistBackendError", "DistNetworkError", "DistStoreError"}  # of torch, which is slow to import
-_LOST_WORDS = ("gloo", "pair closure", "NCCL")
+_RUST_ERROR = re.compile(r"\(os error (\d+)\)")
+_TORCH_DISK_FULL = ("file write failed", "inline_container")
+# By the name of the type, since torch is slow to import. On CPUs torch and CTranslate2 raise a plain `RuntimeError`.
+_NO_MEMORY = {"MemoryError", "OutOfMemoryError"}
+_NO_MEMORY_WORDS = ("out of memory", "can't allocate memory", "not enough memory")
+_LOST = {"DistBackendError", "DistNetworkError", "DistStoreError"}
+_LOST_WORDS = ("gloo", "pair closure")  # of a `RuntimeError`
 _PACKAGE = str(Path(__file__).parents[1])
 
 
@@ -146,18 +151,20 @@ def _describe(error: Exception) -> str:
     if isinstance(error, GlossaError):
         return str(error)
     text = " ".join(str(error).split())
-    # safetensors and torch report these causes only in their messages, each in its own words.
-    if getattr(error, "errno", None) in _DISK_FULL or any(words in text for words in _DISK_FULL_WORDS):
+    kind, plain = type(error).__name__, type(error) is RuntimeError
+    in_rust = _RUST_ERROR.search(text)
+    number = int(in_rust[1]) if in_rust else getattr(error, "errno", None)
+    if number in _DISK_FULL or (plain and any(words in text for words in _TORCH_DISK_FULL)):
         return (
             f"The disk is full: {text}. Free some space; a training run then continues with "
             "--resume_from_checkpoint true."
         )
-    if isinstance(error, MemoryError) or any(words in text for words in _NO_MEMORY_WORDS):
+    if kind in _NO_MEMORY or number == errno.ENOMEM or (plain and any(words in text for words in _NO_MEMORY_WORDS)):
         return (
             f"Out of memory: {text[:200]} Halve batch_tokens; in training, double gradient_accumulation_steps, which "
             "keeps the tokens of a step."
         )
-    lost = type(error).__name__ in _LOST_TYPES or any(words in text for words in _LOST_WORDS)
+    lost = kind in _LOST or (plain and any(words in text for words in _LOST_WORDS))
     if lost and "RANK" in os.environ:
         names = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
         rank, processes, address, port = (os.environ.get(name, "?") for name in names)
@@ -171,4 +178,4 @@ def _describe(error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if _PACKAGE in frame.filename and frame.filename != __file__] or frames
     place = f"{Path(own[-1].filename).name}, line {own[-1].lineno}" if own else ""
-    return f"{type(error).__name__}: {text} ({place}). --debug shows the traceback."
+    return f"{kind}: {text} ({place}). --debug shows the traceback."
