@@ -55,7 +55,7 @@ def cached_rows(
 
 def _fingerprint(function: Callable, settings: Any, code: Sequence[ModuleType]) -> str:
     modules = [inspect.getmodule(function), *code]
-    sources = [inspect.getsource(module) for module in modules]
+    sources = [inspect.getsource(module) for module in modules if module is not None]
     return Hasher.hash((function.__qualname__, settings, sources, versions()))
 
 

@@ -87,7 +87,7 @@ def prepare_texts(arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
 def load_texts(arguments: DataArguments) -> DatasetDict:
     """Raw rows as from `load_source`, in "train" and "validation"; each text is both `source` and `target`."""
     column = arguments.text_column
-    named = Columns(((column, column),), required=True)
+    named = Columns(((str(column), str(column)),), required=True)
     loaded = {}
     if not arguments.data_path:
         # Validation files are read below, since they may be tables or plain text.

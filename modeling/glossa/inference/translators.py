@@ -91,9 +91,10 @@ def ways_to_search(
                 f"--{name} needs beam search, but {names[0]} is scored with greedy search. Give --num_beams 5."
             )
     reranker = load_reranker(names[0], rerank, language) if rerank else None
+    penalties: Sequence[float | None] = length_penalties or [None]
     ways = []
     for beam in beams:
-        for penalty in (length_penalties or [None]) if beam > 1 else [None]:
+        for penalty in penalties if beam > 1 else [None]:
             second = reranker if beam > 1 else None
             count = beam if second else 1
             ways.append(

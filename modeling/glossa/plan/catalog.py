@@ -206,12 +206,12 @@ def check(argv: list[str]) -> dict[str, Any]:
     """
     given: dict[str, Any] = {}
     if argv and not argv[0].startswith("-"):
-        for name, value in read_recipe(argv[0]).items():
+        for key, value in read_recipe(argv[0]).items():
             if value not in EMPTY and not isinstance(value, dict):
-                given[name] = _convert(argv[0], name, value if isinstance(value, list) else [value])
+                given[key] = _convert(argv[0], key, value if isinstance(value, list) else [value])
         argv = argv[1:]
     words: dict[str, list[str]] = {}
-    name = None
+    name: str | None = None
     for word in complete(argv):
         if word.startswith("--"):
             name, *value = word[2:].split("=", 1)
@@ -221,7 +221,7 @@ def check(argv: list[str]) -> dict[str, Any]:
             words[name] = value
         elif name is not None:
             words[name].append(word)
-    return given | {name: _convert("Command line", name, values) for name, values in words.items()}
+    return given | {key: _convert("Command line", key, values) for key, values in words.items()}
 
 
 def _convert(where: str, name: str, values: list[str]) -> Any:

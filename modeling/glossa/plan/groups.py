@@ -56,7 +56,9 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
 
     _argument_group_name = "training (all settings of transformers' Seq2SeqTrainingArguments, and those of Glossa)"
 
-    output_dir: str | None = _setting("runs/translator", "The folder of the run: checkpoints, log, finished model.")
+    output_dir: str = _setting(  # type: ignore[assignment]
+        "runs/translator", "The folder of the run: checkpoints, log, finished model."
+    )
     batch_tokens: int = _setting(
         2048, "Maximum tokens per batch and device on either side, including padding; replaces the batch size."
     )
@@ -103,7 +105,7 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
     eval_strategy: str = _setting("epoch", "When to evaluate: no, steps or epoch.")
     save_strategy: str = _setting("epoch", "When to save a checkpoint: no, steps, epoch or best.")
     save_total_limit: int | None = _setting(3, "Number of checkpoints to keep, including the best.")
-    load_best_model_at_end: bool | None = _setting(
+    load_best_model_at_end: bool | None = _setting(  # type: ignore[assignment]
         None,
         "Load the best checkpoint at the end instead of keeping the last weights. Default: where checkpoints are "
         "saved when the model is evaluated.",
@@ -177,7 +179,7 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
 
 def _model_arguments() -> type:
     """A dataclass of the GlossaConfig fields that a recipe can set; tokenizer and data determine the other fields."""
-    meanings = catalog.documented(inspect.getdoc(GlossaConfig))
+    meanings = catalog.documented(inspect.getdoc(GlossaConfig) or "")
     own = GlossaConfig.__annotations__
     return dataclasses.make_dataclass(
         "ModelArguments",

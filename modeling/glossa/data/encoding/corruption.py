@@ -165,7 +165,7 @@ class PretrainingCollator:
         self.sentinels: list[int] = []
         while (token := f"<extra_id_{len(self.sentinels)}>") in vocabulary:
             self.sentinels.append(vocabulary[token])
-        self.mask = vocabulary.get(MASK)
+        self.mask = vocabulary.get(MASK, -1)
         self.ordinary = numpy.zeros(len(tokenizer), dtype=bool)
         self.ordinary[sorted(set(vocabulary.values()) - set(tokenizer.all_special_ids))] = True
 

@@ -98,7 +98,7 @@ def target_vocabulary(tokenizer: PreTrainedTokenizerBase) -> Tokenizer:
 
 def readable_tokens(vocabulary: Tokenizer, ids: list[int]) -> list[str]:
     """The text of each token, or the name of a special token."""
-    return [vocabulary.decode([i]).strip(" ") or vocabulary.id_to_token(i) for i in ids]
+    return [vocabulary.decode([i]).strip(" ") or vocabulary.id_to_token(i) or "" for i in ids]
 
 
 def _settings(max_length: int, extra_special_tokens: Sequence[str]) -> dict:

@@ -85,7 +85,7 @@ def load_held_out(arguments: DataArguments) -> DatasetDict:
 def columns_of(arguments: DataArguments) -> Columns:
     """The columns of the two sides in the files of these settings."""
     if arguments.source_column:
-        return Columns(((arguments.source_column, arguments.target_column),), required=True)
+        return Columns(((arguments.source_column, str(arguments.target_column)),), required=True)
     names = ((arguments.source_language, arguments.target_language), ("source", "target"))
     if arguments.dataset != "anki":
         return Columns(names)
