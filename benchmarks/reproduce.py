@@ -30,8 +30,9 @@ from glossa.cli.distill import main as distill
 from glossa.cli.export import main as export
 from glossa.cli.score import main as score
 from glossa.errors import GlossaError
+from glossa.plan import catalog
 from glossa.plan.arguments import parse_settings
-from glossa.plan.catalog import read_recipe
+from glossa.plan.catalog import NULL, read_recipe
 from glossa.run_folder import RunFolder
 from glossa.training.run import train
 
@@ -90,9 +91,19 @@ def read_results(path: Path) -> list[dict]:
 
 def find_result(arguments: argparse.Namespace, name: str, seed: int) -> dict | None:
     """The result of a row, if it was trained with today's settings."""
-    wanted = {"table": arguments.table, "row": name, "seed": seed, "settings": settings_of(arguments.table, name)}
-    found = (result for result in read_results(arguments.results) if wanted.items() <= result.items())
-    return next(found, None)
+    place = {"table": arguments.table, "row": name, "seed": seed}
+    wanted = without_defaults(settings_of(arguments.table, name))
+    for result in read_results(arguments.results):
+        if place.items() <= result.items() and without_defaults(result["settings"]) == wanted:
+            return result
+    return None
+
+
+def without_defaults(given: dict[str, Any]) -> dict[str, Any]:
+    """The settings whose value is not the default: a recipe may begin to name one, and stays the same."""
+    defaults = {name: known.default for name, known in catalog.settings().items()}
+    texts = {name: NULL if default is None else str(default).lower() for name, default in defaults.items()}
+    return {name: value for name, value in given.items() if str(value).lower() != texts.get(name)}
 
 
 def train_row(arguments: argparse.Namespace, name: str, seed: int) -> None:

@@ -12,6 +12,7 @@ import pytest
 from benchmarks import reproduce
 from benchmarks.__main__ import main
 from benchmarks.reproduce import (
+    TABLES,
     back_translated_data,
     data_settings,
     find_result,
@@ -111,6 +112,23 @@ def test_a_result_counts_only_with_its_seed_and_todays_settings(arguments):
     assert find_result(arguments, "adamw", 2)["row"] == "adamw"
     assert find_result(arguments, "adamw", 1) is None
     assert find_result(arguments, "half-batch", 1) is None  # its settings have changed
+
+
+def test_a_default_that_a_recipe_names_later_changes_no_result(arguments):
+    rows = read_results(arguments.results)
+    assert rows[0]["settings"].pop("eval_strategy") == "epoch"  # the default
+    arguments.results.write_text(json.dumps(rows))
+    assert find_result(arguments, "adamw", 2) == rows[0]
+    rows[0]["settings"]["eval_strategy"] = "steps"
+    arguments.results.write_text(json.dumps(rows))
+    assert find_result(arguments, "adamw", 2) is None
+
+
+def test_no_table_of_the_page_is_empty():
+    page = (Path(__file__).parents[2] / "docs" / "results.md").read_text(encoding="utf-8")
+    tables = dict(re.findall(r"<!-- table: (\S+) -->\n(.*?)<!-- end -->", page, re.S))
+    assert set(TABLES) <= set(tables)
+    assert [name for name, text in tables.items() if text.count("\n") < 5] == []
 
 
 def test_the_table_shows_finished_rows(arguments):
