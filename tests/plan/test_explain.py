@@ -1,5 +1,6 @@
 """`glossa train --explain`: where each value of a plan comes from."""
 
+import json
 import re
 
 import pytest
@@ -37,6 +38,22 @@ def test_a_recipe_decides_all_that_it_names(name, monkeypatch):
     assert unknown.keys() <= {"cpu_threads"} and plan.recipe() == settings.recipe()
     again = yaml.safe_load(explain.explain(settings, "yaml"))
     assert again.keys() == named - unknown.keys()
+
+
+DATA = ("dataset", "dataset_config", "source_language", "target_language", "sources")
+
+
+@pytest.mark.parametrize("name", [name for name in catalog.recipes() if name != "quickstart-adapter"])
+def test_a_recipe_that_names_only_its_data_is_enough(name, tmp_path):
+    short = {key: value for key, value in catalog.read_recipe(name).items() if key in DATA}
+    assert len(short) <= 4
+    (tmp_path / "short.yaml").write_text(json.dumps(short))
+    settings = parse_settings([str(tmp_path / "short.yaml")])
+    plan, unknown = decide(settings)
+    assert {key for key, origin in plan.origins.items() if origin.kind == "recipe"} == short.keys()
+    sizes = ("vocab_size", "d_model", "encoder_layers", "dropout", "num_train_epochs", "learning_rate")
+    chosen = {key for key, origin in plan.origins.items() if origin.kind == "chosen"}
+    assert set(sizes) <= chosen | unknown.keys()
 
 
 def test_a_plan_as_a_recipe_gives_the_same_run(tmp_path, few):
