@@ -47,7 +47,6 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
     "short-means": {
         "plain": ("multi30k-en-de", PLAIN_SIX),
         "adamw": ("multi30k-en-de", PLAIN_SIX | ADAMW),
-        "ema": ("multi30k-en-de", PLAIN_SIX | {"ema_decay": "0.99"}),
         "half-batch": ("multi30k-en-de", PLAIN_SIX | {"gradient_accumulation_steps": "1"}),
         "vocabulary-1k": ("multi30k-en-de", PLAIN_SIX | {"vocab_size": "1000"}),
         "vocabulary-2k": ("multi30k-en-de", PLAIN_SIX | {"vocab_size": "2000"}),

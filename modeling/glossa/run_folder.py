@@ -33,7 +33,6 @@ CHECKPOINT_PARTS = ("config.json", "tokenizer.json", CHECKPOINT_STATE, "schedule
 OPTIMIZER = "optimizer.pt"
 SHARDED_PARTS = ("optimizer.bin", "pytorch_model_fsdp.bin")  # in its place after training with FSDP
 DEEPSPEED = "latest"  # in its place after training with DeepSpeed: names the folder of the optimizer
-UNAVERAGED = "unaveraged.safetensors"  # next to a checkpoint's averaged weights: the ones that training goes on with
 ADAPTER_WEIGHTS = "lora.safetensors"  # next to the merged weights of a checkpoint
 ADAPTER = "adapter"  # a folder in PEFT's format
 CHECKSUMS = "checksums.json"  # of the other files of a checkpoint

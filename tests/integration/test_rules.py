@@ -147,8 +147,6 @@ PRIVATE = {
     # Most of these are overridden, which would have no effect if they had another name.
     "transformers.trainer": {
         "_prepare_inputs": "inputs", "_push_from_checkpoint": "checkpoint_folder",
-        "_maybe_log_save_evaluate":
-            "tr_loss grad_norm model trial epoch ignore_keys_for_eval start_time learning_rate",
         "_load_from_checkpoint": "resume_from_checkpoint model", "_load_best_model": "self",
         "_get_grad_norm": "model grad_norm", "_save": "output_dir state_dict",
         "_issue_warnings_after_load": "load_result", "_save_rng_state": "output_dir",

@@ -72,7 +72,7 @@ def test_each_value_has_the_origin_that_decided_it(tmp_path, few):
                      "vocab_size": "chosen"}  # fmt: skip
     assert plan.origins["dropout"].reason == "for 160 training pairs on a CPU"
     # The other sizes of the model, and the other settings of the schedule, are not chosen either.
-    assert plan.origins.keys().isdisjoint({"encoder_layers", "warmup_steps", "ema_decay"}) and not unknown
+    assert plan.origins.keys().isdisjoint({"encoder_layers", "warmup_steps", "muon_learning_rate"}) and not unknown
     assert (plan.training.seed, plan.model.d_model, plan.training.warmup_steps) == (7, 64, 0.1)
 
 

@@ -94,7 +94,6 @@ def test_a_finished_training_that_was_cut_short_before_saving(tmp_path, settings
     ("changes", "message"),
     [
         ({"init_from": ""}, "lora_rank is 2, but init_from is empty"),
-        ({"ema_decay": 0.9}, r"lora_rank is 2 and ema_decay 0\.9; set only one"),
         ({"lora_rank": -1}, "lora_rank is -1; it must be at least 0"),
         ({"objective": "causal_lm", "text_column": "text"}, "lora_rank is 2, but objective is causal_lm"),
     ],

@@ -266,7 +266,6 @@ def test_fewer_pairs_than_batches_of_a_step(documented):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"ema_decay": 0.9}, r"ema_decay is 0\.9, but the run uses FSDP"),
         ({"muon_learning_rate": 0.1}, r"muon_learning_rate is 0\.1, but the run uses FSDP"),
         ({"average_checkpoints": 2}, "average_checkpoints is 2, but the run uses FSDP"),
         ({"objective": "causal_lm", "text_column": "text"}, "objective is causal_lm, but the run uses FSDP"),

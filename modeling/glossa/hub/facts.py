@@ -192,7 +192,6 @@ class Run:
             ("Label smoothing", recipe.get("label_smoothing_factor")),
             ("BPE dropout", recipe.get("bpe_dropout")),
             ("Weight decay", recipe.get("weight_decay")),
-            ("Moving average of the weights, decay per step", recipe.get("ema_decay")),
             ("Averaged checkpoints", recipe.get("average_checkpoints")),
             ("Rank of the adapters", recipe.get("lora_rank")),
             ("Precision", precision),

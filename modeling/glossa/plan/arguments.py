@@ -112,8 +112,6 @@ class Settings:
         rank = self.training.lora_rank
         if rank and not self.translator.init_from:
             raise GlossaError(f"lora_rank is {rank}, but init_from is empty: adapters need a trained model to adapt.")
-        if rank and self.training.ema_decay is not None:
-            raise GlossaError(f"lora_rank is {rank} and ema_decay {self.training.ema_decay}; set only one of them.")
         if rank and self.translator.objective != "translation":
             raise GlossaError(
                 f"lora_rank is {rank}, but objective is {self.translator.objective}: adapters are for translation."

@@ -91,11 +91,6 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
     adam_beta2: float = _setting(0.98, "Decay of Adam's second moment.")
     adam_epsilon: float = _setting(1e-9, "Added to Adam's denominator.")
     label_smoothing_factor: float = _setting(0.1, "Label smoothing in the loss of the model.")
-    ema_decay: float | None = _setting(
-        None,
-        "Evaluate and save an exponential moving average of the weights instead of the weights: its decay per step, "
-        "such as 0.999. In the first steps the decay is (1 + step) / (10 + step). Default: no average.",
-    )
     num_train_epochs: float = _setting(10.0, "Passes over the training pairs.")
     hours: float | None = _setting(
         None,

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 METRICS = ("bleu", "chrf", "loss", "token_accuracy")  # of an evaluation
 GIB = 2**30
 # Settings that change or average weights directly, and would see only one process's part of them.
-UNSHARDED = ("ema_decay", "lora_rank", "muon_learning_rate", "average_checkpoints")
+UNSHARDED = ("lora_rank", "muon_learning_rate", "average_checkpoints")
 
 
 def check_before_data(settings: Settings) -> None:

@@ -24,7 +24,6 @@ from ..run_folder import RunFolder
 from .adapters import Adapters
 from .averaging import average_into
 from .cpu import StepWatch
-from .ema import UpdateAverage, WeightAverage
 from .energy import EnergyMeter
 from .fsdp import embeddings_in_root
 from .interrupts import SaveOnSignal
@@ -48,14 +47,13 @@ class GlossaTrainer(Seq2SeqTrainer):
 
     With BPE dropout, `train_collator` collates the training batches, `data_collator` the evaluation batches.
 
-    It differs from its parent in five ways:
+    It differs from its parent in four ways:
 
     - Batches hold up to `batch_tokens` tokens, with BPE dropout on average.
     - The evaluation loss is the mean over all target tokens, in nats, not the mean of batch means. `token_accuracy`
       is the fraction of target tokens that are predicted correctly from the true previous tokens.
     - The log has target tokens per second, without padding, the device's utilization, and for a sample of the training
       pairs, the loss without smoothing and dropout (`plain_loss`) and the share of correct tokens (`token_accuracy`).
-    - With `ema_decay`, an average of the weights is evaluated, saved and, after `train`, in the model.
     - Pushes to the Hub have the files of `glossa push`: with model code and Glossa's card, without pickles.
     """
 
@@ -83,11 +81,7 @@ class GlossaTrainer(Seq2SeqTrainer):
         if self.train_dataset is not None:
             self.batch_sampler = self._build_batch_sampler()
             self._fit_batches = draw_fit_batches(self.train_dataset, self.data_collator, args.order_seed)
-        decay = self.args.ema_decay  # type: ignore[attr-defined]
-        self.average = None if decay is None else WeightAverage(self.model, decay)
         self.add_callback(EpochOrder(self))
-        if self.average is not None:
-            self.add_callback(UpdateAverage(self.average))
         self.add_callback(WriteChecksums())
         self.add_callback(SaveOnSignal(self))
         self.energy = EnergyMeter()
@@ -180,9 +174,7 @@ class GlossaTrainer(Seq2SeqTrainer):
                 if isinstance(callback, SaveOnSignal | ProgressBar):
                     callback.restore()
         if self.args.load_best_model_at_end and self.state.best_model_checkpoint is not None:
-            return output  # the checkpoint's weights are averaged or merged already
-        if self.average is not None:
-            self.average.exchange()
+            return output  # the checkpoint's weights are merged already
         if self.adapters is not None:
             self._merge_adapters()
         return output
@@ -210,17 +202,11 @@ class GlossaTrainer(Seq2SeqTrainer):
         with embeddings_in_root(self.model) if self.is_fsdp_enabled else nullcontext():
             return super()._prepare_for_training(*args, **kwargs)
 
-    def _maybe_log_save_evaluate(self, *args, **kwargs) -> None:
-        with nullcontext() if self.average is None else self.average.applied():
-            super()._maybe_log_save_evaluate(*args, **kwargs)
-
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model=None) -> None:
         if self.adapters is not None:
             self.adapters.load(Path(resume_from_checkpoint))
-            return
-        super()._load_from_checkpoint(resume_from_checkpoint, model)
-        if self.average is not None:
-            self.average.load(Path(resume_from_checkpoint))
+        else:
+            super()._load_from_checkpoint(resume_from_checkpoint, model)
 
     def _issue_warnings_after_load(self, load_result: Any) -> None:
         """As in the Trainer, which also reports tied weights: these are stored once, under another name."""
@@ -271,8 +257,6 @@ class GlossaTrainer(Seq2SeqTrainer):
                 name: weight for name, weight in state_dict.items() if name not in model.all_tied_weights_keys
             }
         model.save_pretrained(folder, state_dict=state_dict, is_main_process=self.args.should_save)
-        if self.average is not None and self.args.should_save:
-            self.average.save_beside(Path(folder))
         if self.adapters is not None and self.args.should_save:
             self.adapters.save_beside(Path(folder))
         if self.args.should_save and self.processing_class is not None:
