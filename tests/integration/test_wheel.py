@@ -1,20 +1,12 @@
-"""The wheel: what it holds, and that it alone trains, translates, exports and prepares a push in an empty folder."""
+"""What the wheel holds. That it alone trains, translates and pushes is in tests/docs/test_blocks.py."""
 
-import subprocess
 import zipfile
 from pathlib import Path
 
 import pytest
-from environments import clean_variables, with_wheel
+from environments import with_wheel
 
 ROOT = Path(__file__).parents[2]
-# A run of seconds from a recipe in the wheel.
-SHORT = {
-    "d_model": 16, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "vocab_size": 400, "max_train_samples": 2000,
-    "max_validation_samples": 9, "max_test_samples": 9, "eval_strategy": "steps", "save_strategy": "steps",
-    "max_steps": 6, "eval_steps": 3, "save_steps": 3, "max_new_tokens": 12,
-    "cpu_threads": 1,
-}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -44,24 +36,3 @@ def test_what_the_wheel_holds(wheel):
     assert {"glossa/model_card/handler.py", "glossa/model_card/space/app.py"} <= names
     assert "glossa/hub/card_template.jinja" in names
     assert not any("benchmark" in name or name.startswith("tests") for name in names)
-
-
-@pytest.mark.slow
-def test_the_wheel_alone_trains_translates_exports_and_pushes(binaries, tmp_path):
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    variables = clean_variables()
-
-    def glossa(*arguments, **options):
-        command = [str(binaries / "glossa"), *map(str, arguments)]
-        result = subprocess.run(command, capture_output=True, text=True, cwd=empty, env=variables, **options)
-        assert result.returncode == 0, result.stderr
-        return result.stdout
-
-    settings = [text for name, value in SHORT.items() for text in (f"--{name}", str(value))]
-    glossa(
-        "train", "quickstart", "--output_dir", "run", "--eval_strategy", "steps", "--save_strategy", "steps", *settings
-    )
-    assert len(glossa("translate", "run", input="Where is the station?\nThank you.\n").splitlines()) == 2
-    assert "BLEU" in glossa("score", "run", "--n_bootstrap", 5)
-    assert "handler.py" in glossa("push", "run", "--repo_id", "someone/name", "--space", "--dry_run")

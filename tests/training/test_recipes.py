@@ -95,7 +95,7 @@ def test_every_recipe_trains(recipe, tmp_path):
     if settings.tokenizer.target_vocab_size is not None:
         small += "--target_vocab_size 265 "
     small += "--batch_tokens 60 --max_steps 3 --eval_steps 2"
-    small += " --save_steps 1 --validation_size 8 --test_size 8 --bf16 false --report_to none --disable_tqdm true"
+    small += " --save_steps 2 --validation_size 8 --test_size 8 --bf16 false --report_to none --disable_tqdm true"
     small += f" --max_new_tokens 8 --output_dir {tmp_path / 'run'} --save_only_model true"
     run = train(parse_settings([str(CONFIGURATION / f"{recipe}.yaml"), *data, *small.split()]))
     metrics = json.loads((run / "metrics.json").read_text())
