@@ -207,3 +207,10 @@ def test_the_best_checkpoint_is_loaded_where_there_can_be_one(evaluates, saves, 
     if not loads:
         with pytest.raises(GlossaError, match=rf"eval_strategy is {evaluates} and save_strategy {saves}: the best"):
             parse_settings([*argv, "--load_best_model_at_end", "true"])
+
+
+def test_a_url_is_no_folder(documented):
+    with pytest.raises(GlossaError) as error:
+        parse_settings(["quickstart", "--output_dir", "https://user:secret@example.org/run"])
+    assert "secret" not in str(error.value)
+    documented("Settings", error.value)

@@ -12,6 +12,7 @@ from transformers.integrations import is_trackio_available
 
 from ..configuration_glossa import GlossaConfig
 from ..data.arguments import DataArguments, TokenizerArguments
+from ..data.intake.paths import masked
 from ..data.ranges import check_ranges
 from ..errors import GlossaError
 from . import catalog
@@ -141,6 +142,11 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
             self.disable_tqdm = True  # a progress bar would fill a log file
         check_ranges(self, [entry.name for entry in fields(self)])
         check_deepspeed(self)
+        if "://" in self.output_dir:  # it would become a folder with this name
+            raise GlossaError(
+                f"output_dir is {masked(self.output_dir)}, but a run is written to a folder of this machine. Give a "
+                "folder, and copy the finished run."
+            )
         self._settle_best()
         super().__post_init__()
         if self.hours is not None and self.max_steps > 0:
