@@ -19,6 +19,7 @@ from transformers.generation.logits_process import LogitsProcessorList
 from transformers.generation.stopping_criteria import StoppingCriteriaList
 
 from .configuration_glossa import GlossaConfig
+from .steps_glossa import target_steps
 
 # Greedy search drops finished rows when at most this share of the rows is unfinished: copying the cache costs time.
 UNFINISHED_SHARE = 0.75
@@ -142,15 +143,21 @@ class GlossaGenerationMixin(GenerationMixin):
         transformers computes every row until the last one is finished; here finished rows leave the batch.
         """
         source = encoder_outputs.last_hidden_state  # [N, S, D]
+        steps = target_steps(self) if tokens.shape[1] == 1 else None  # longer prompts need a mask
+        if steps is not None:
+            steps.read(source, past_key_values, attention_mask)
         while True:
-            logits = self(
-                decoder_input_ids=tokens,  # [N * K, T] in the first step, then [N * K, 1]
-                encoder_outputs=(source,),
-                attention_mask=attention_mask,
-                past_key_values=past_key_values,
-                use_cache=True,
-                logits_to_keep=1,
-            ).logits[:, -1]  # [N * K, V]
+            if steps is not None:
+                logits = steps.logits(tokens, past_key_values, attention_mask)
+            else:
+                logits = self(
+                    decoder_input_ids=tokens,  # [N * K, T] in the first step, then [N * K, 1]
+                    encoder_outputs=(source,),
+                    attention_mask=attention_mask,
+                    past_key_values=past_key_values,
+                    use_cache=True,
+                    logits_to_keep=1,
+                ).logits[:, -1]  # [N * K, V]
             parents, unfinished = search.advance(logits, stopping_criteria)
             if search.done():
                 return search.result()

@@ -159,6 +159,7 @@ PRIVATE = {
     },
     "transformers.tokenization_utils_tokenizers": {"_tokenizer": "", "_encode_plus": "text text_pair verbose kwargs"},
     "transformers.hf_argparser": {"_argument_group_name": None},
+    "torch.nn.modules.module": {"_forward_hooks": None, "_forward_pre_hooks": None},
     "datasets.arrow_dataset": {"_fingerprint": None},
     "accelerate.accelerator": {"_original_forward": None},
 }  # fmt: skip
