@@ -25,13 +25,14 @@ from transformers import (
 
 from glossa.configuration_glossa import GlossaConfig
 from glossa.data.encoding.batching import TokenBatchSampler
-from glossa.layers_glossa import sinusoids
-from glossa.modeling_glossa import GlossaForConditionalGeneration, shift_tokens_right
+from glossa.modeling_glossa import GlossaForConditionalGeneration
 from glossa.plan.groups import GlossaTrainingArguments
 from glossa.training.trainer import GlossaTrainer
 
 from .corpus import load_corpus
-from .sizes import DROPOUT, LABEL_SMOOTHING, forward_flops, glossa_config, marian_config
+from .sizes import LABEL_SMOOTHING, forward_flops, glossa_config, marian_config
+from .timing import synchronize
+from .torch_transformer import TorchTransformer
 
 SENTENCES = 64  # in a step of the stock Trainer; Glossa's hold as many on average
 LEARNING_RATE = 1e-4
@@ -71,9 +72,13 @@ class Contender(ABC):
     config: GlossaConfig
     folder: tempfile.TemporaryDirectory | None = None  # of its Trainer; it lasts as long as the contender
 
-    @abstractmethod
     def train(self, steps: int) -> Work:
         """Train for this many more steps."""
+        return self._work(steps, *self.turn(steps))
+
+    @abstractmethod
+    def turn(self, steps: int) -> tuple[list[dict[str, torch.Tensor]], float]:
+        """The batches of this many more steps, and the seconds that they took."""
 
     def close(self) -> None:  # noqa: B027  # most have nothing to close
         """End the training."""
@@ -94,26 +99,34 @@ class BareLoop(Contender):
     """Training without a Trainer: the batches of `loader` again and again, `batches_a_step` to an optimizer step."""
 
     def __init__(
-        self, model: nn.Module, config: GlossaConfig, loader: DataLoader, bf16: bool, batches_a_step: int = 1
+        self,
+        model: nn.Module,
+        config: GlossaConfig,
+        loader: DataLoader,
+        bf16: bool,
+        batches_a_step: int = 1,
+        device: str = "cpu",
     ):
-        self.model, self.config, self.bf16 = model.train(), config, bf16
+        self.model, self.config, self.bf16, self.device = model.to(device).train(), config, bf16, device
         self.batches, self.batches_a_step = _repeat(loader), batches_a_step
         self.optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, weight_decay=0.0, fused=True)
 
-    def train(self, steps: int) -> Work:
+    def turn(self, steps: int) -> tuple[list[dict[str, torch.Tensor]], float]:
         seen = []
         started = time.perf_counter()
         for _ in range(steps):
             batches = [next(self.batches) for _ in range(self.batches_a_step)]
+            batches = [{name: ids.to(self.device) for name, ids in batch.items()} for batch in batches]
             for batch in batches:
-                with torch.autocast("cpu", torch.bfloat16, enabled=self.bf16):
+                with torch.autocast(self.device, torch.bfloat16, enabled=self.bf16):
                     loss = self.model(**batch)["loss"]
                 (loss / len(batches)).backward()
             nn.utils.clip_grad_norm_(self.model.parameters(), MAX_GRADIENT_NORM)
             self.optimizer.step()
             self.optimizer.zero_grad()
             seen += batches
-        return self._work(steps, seen, time.perf_counter() - started)
+        synchronize(self.device)
+        return seen, time.perf_counter() - started
 
 
 def _repeat(loader: DataLoader) -> Iterator[dict[str, torch.Tensor]]:
@@ -139,7 +152,7 @@ class TrainerLoop(Contender):
         trainer.add_callback(self.pause)
         self.thread = threading.Thread(target=self._run, daemon=True)
 
-    def train(self, steps: int) -> Work:
+    def turn(self, steps: int) -> tuple[list[dict[str, torch.Tensor]], float]:
         if not self.thread.is_alive():
             self.thread.start()
         self.trainer.batches.clear()
@@ -148,7 +161,7 @@ class TrainerLoop(Contender):
         ended = self.pause.ends.get()
         if isinstance(ended, BaseException):
             raise ended
-        return self._work(steps, self.trainer.batches, ended - started)
+        return self.trainer.batches.copy(), ended - started
 
     def close(self) -> None:
         if self.thread.is_alive():
@@ -179,6 +192,7 @@ class _PauseCallback(TrainerCallback):
     def on_step_end(self, args, state, control, **kwargs):
         self.left -= 1
         if self.left == 0:
+            synchronize(args.device.type)
             self.ends.put(time.perf_counter())
             self.left = self.steps.get()
             control.should_training_stop = self.left == 0
@@ -202,58 +216,6 @@ class _RecordingGlossaTrainer(_RecordingTrainer, GlossaTrainer):
 
 class _RecordingSeq2SeqTrainer(_RecordingTrainer, Seq2SeqTrainer):
     pass
-
-
-class TorchTransformer(nn.Module):
-    """`torch.nn.Transformer` as a translator, as its documentation shows it: masks are made for every batch."""
-
-    def __init__(self, config: GlossaConfig):
-        super().__init__()
-        self.config = config
-        self.embedding = nn.Embedding(config.vocab_size, config.d_model, config.pad_token_id)
-        nn.init.normal_(self.embedding.weight, std=config.d_model**-0.5)
-        self.transformer = nn.Transformer(
-            config.d_model,
-            config.encoder_attention_heads,
-            config.encoder_layers,
-            config.decoder_layers,
-            config.encoder_ffn_dim,
-            DROPOUT,
-            batch_first=True,
-        )
-        for module in self.transformer.modules():
-            # Dropout in the same places as the other contenders: on embeddings and on the output of sublayers.
-            if isinstance(module, nn.MultiheadAttention):
-                module.dropout = 0.0
-            elif isinstance(module, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
-                module.dropout.p = 0.0
-        positions = torch.arange(config.max_source_positions)
-        table = torch.cat(sinusoids(positions, config.d_model, 10000.0, torch.float32), dim=-1)
-        self.register_buffer("positions", table)
-        self.dropout = nn.Dropout(DROPOUT)
-
-    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, labels: torch.Tensor, **kwargs):
-        """The loss for source [B, S] and labels [B, T]."""
-        start, padding = self.config.decoder_start_token_id, self.config.pad_token_id
-        target = shift_tokens_right(labels, padding, start)
-        hidden = attention_mask == 0  # [B, S]
-        states = self.transformer(
-            self._embed(input_ids),
-            self._embed(target),
-            tgt_mask=nn.Transformer.generate_square_subsequent_mask(target.shape[1], dtype=torch.bool),
-            src_key_padding_mask=hidden,
-            tgt_key_padding_mask=target == padding,
-            memory_key_padding_mask=hidden,
-        )  # [B, T, D]
-        logits = nn.functional.linear(states, self.embedding.weight)
-        loss = nn.functional.cross_entropy(
-            logits.flatten(0, 1).float(), labels.flatten(), label_smoothing=LABEL_SMOOTHING
-        )
-        return {"loss": loss}
-
-    def _embed(self, ids: torch.Tensor) -> torch.Tensor:
-        embedded = self.embedding(ids) * self.config.d_model**0.5
-        return self.dropout(embedded + self.positions[: ids.shape[1]])  # type: ignore[index]
 
 
 def count_trained(model: nn.Module) -> int:
@@ -283,6 +245,8 @@ class ContenderBuilder:
         size: One of [`SIZES`].
         architecture: Glossa's architecture; the other models always have the published one.
         bf16: Mixed precision, for all contenders.
+        device: `cpu` or `cuda`.
+        sentences: In a step, on average (default: `SENTENCES`).
     """
 
     def __init__(
@@ -292,16 +256,19 @@ class ContenderBuilder:
         size: str,
         architecture: str = "published",
         bf16: bool = False,
+        device: str = "cpu",
+        sentences: int | None = None,
     ):
-        self.rows, self.tokenizer, self.bf16 = rows, tokenizer, bf16
+        self.rows, self.tokenizer, self.bf16, self.device = rows, tokenizer, bf16, device
+        self.sentences = sentences or SENTENCES
         self.config = glossa_config(size, tokenizer, architecture)
         self.published = glossa_config(size, tokenizer)
         self.batches_a_step = GlossaTrainingArguments.gradient_accumulation_steps
-        self.batch_tokens = equal_budget(rows, SENTENCES // self.batches_a_step)
+        self.batch_tokens = equal_budget(rows, self.sentences // self.batches_a_step)
         self.folder = tempfile.TemporaryDirectory(prefix="glossa-benchmark-")
         builders = (
             self._glossa,
-            lambda: BareLoop(self._glossa_model(), self.config, self._token_batches(), bf16, self.batches_a_step),
+            self._bare,
             lambda: self._marian("random"),
             lambda: self._marian("group_by_length"),
             lambda: self._torch(self._sentence_batches()),
@@ -318,8 +285,12 @@ class ContenderBuilder:
 
     def _glossa_model(self) -> GlossaForConditionalGeneration:
         model = GlossaForConditionalGeneration(self.config)
-        model.set_attn_implementation("eager")  # as a run sets it on a CPU
+        model.set_attn_implementation("eager" if self.device == "cpu" else "sdpa")  # as a run sets it
         return model
+
+    def _bare(self) -> BareLoop:
+        loader = self._token_batches()
+        return BareLoop(self._glossa_model(), self.config, loader, self.bf16, self.batches_a_step, self.device)
 
     def _glossa(self) -> TrainerLoop:
         model = self._glossa_model()
@@ -331,16 +302,16 @@ class ContenderBuilder:
     def _marian(self, strategy: str) -> TrainerLoop:
         model = MarianMTModel(marian_config(self.published))
         arguments = Seq2SeqTrainingArguments(
-            per_device_train_batch_size=SENTENCES,
+            per_device_train_batch_size=self.sentences,
             label_smoothing_factor=LABEL_SMOOTHING,
             train_sampling_strategy=strategy,
-            use_cpu=True,
             **self._arguments(),
         )
         return TrainerLoop(_RecordingSeq2SeqTrainer(**self._trainer(model, arguments)), self.published)
 
     def _torch(self, loader: DataLoader, batches_a_step: int = 1) -> BareLoop:
-        return BareLoop(TorchTransformer(self.published), self.published, loader, self.bf16, batches_a_step)
+        model = TorchTransformer(self.published)
+        return BareLoop(model, self.published, loader, self.bf16, batches_a_step, self.device)
 
     def _arguments(self) -> dict:
         return {
@@ -348,6 +319,7 @@ class ContenderBuilder:
             "max_steps": MAX_STEPS,
             "learning_rate": LEARNING_RATE,
             "bf16": self.bf16,
+            "use_cpu": self.device == "cpu",
             "seed": 1,
             "save_strategy": "no",
             "report_to": "none",
@@ -369,7 +341,7 @@ class ContenderBuilder:
         return DataLoader(self._inputs(), batch_sampler=sampler, collate_fn=self._collator())
 
     def _sentence_batches(self) -> DataLoader:
-        return DataLoader(self._inputs(), batch_size=SENTENCES, shuffle=True, collate_fn=self._collator())
+        return DataLoader(self._inputs(), batch_size=self.sentences, shuffle=True, collate_fn=self._collator())
 
     def _inputs(self) -> Dataset:
         return self.rows.remove_columns(["source_length", "target_length"])

@@ -28,7 +28,9 @@ SETTLING_SECONDS = 1.0  # until the scheduler has spread the busy programs
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common_arguments(parser, rounds=3)
     add_corpus_arguments(parser)
-    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES), help="in place of --size")
+    parser.add_argument(
+        "--sizes", nargs="+", choices=SIZES, default=["tiny", "small", "base"], help="in place of --size"
+    )
     parser.add_argument("--neighbors", type=int, nargs="+", default=[0, 1, 2, 4], help="default: 0 1 2 4")
 
 

@@ -13,7 +13,7 @@ import torch
 
 Measured = TypeVar("Measured")
 
-MATRIX_SIZES = (1024, 2048)
+MATRIX_SIZES = {"cpu": (1024, 2048), "cuda": (4096, 8192)}
 MATRIX_SECONDS = 0.3  # of multiplying, for each size
 RESET = "5"  # resets the peak; see proc(5)
 
@@ -48,14 +48,21 @@ def ratios(speeds: Sequence[float], others: Sequence[float]) -> dict[str, float]
     return spread(speed / other for speed, other in zip(speeds, others, strict=True))
 
 
-def matmul_peak(dtype: torch.dtype) -> float:
-    """Floating-point operations a second of torch's fastest matrix multiplication on this machine."""
+def synchronize(device: str) -> None:
+    """Wait until `device` has done what it was asked to do. A CPU always has."""
+    if device != "cpu":
+        torch.accelerator.synchronize()
+
+
+def matmul_peak(dtype: torch.dtype, device: str = "cpu") -> float:
+    """Floating-point operations a second of torch's fastest matrix multiplication on this device."""
     best = 0.0
-    for size in MATRIX_SIZES:
-        first, second = torch.rand(size, size, dtype=dtype), torch.rand(size, size, dtype=dtype)
+    for size in MATRIX_SIZES[device]:
+        first, second = (torch.rand(size, size, device=device).to(dtype) for _ in range(2))
         end = time.perf_counter() + MATRIX_SECONDS
         while (started := time.perf_counter()) < end:
             torch.mm(first, second)
+            synchronize(device)
             best = max(best, 2 * size**3 / (time.perf_counter() - started))
     return best
 
