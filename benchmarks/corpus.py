@@ -5,6 +5,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import langcodes
 from datasets import DatasetDict
 from transformers import PreTrainedTokenizerBase
 
@@ -37,7 +38,8 @@ def data_arguments(folder: str | None, language: str = "fr") -> DataArguments:
     }
     if all(Path(path).is_file() for paths in files.values() for path in paths):
         return DataArguments(dataset="files", target_language=language, **files)
-    archives = sorted(Path(folder).glob("*-eng.zip"))
+    own = f"{langcodes.get(language).to_alpha3()}-eng.zip"
+    archives = sorted(Path(folder).glob("*-eng.zip"), key=lambda path: (path.name != own, path.name))
     if archives:
         return DataArguments(dataset="anki", data_path=[str(archives[0])], target_language=language)
     raise GlossaError(

@@ -218,8 +218,10 @@ def _turn(decode: Callable[[list[list[int]]], list[str]], sources: list[list[int
 
 
 def _generate(decoders: Decoders, model: Any, beams: int, sources: list[list[int]]) -> list[str]:
-    batch = decoders.tokenizer.pad({"input_ids": sources}, return_tensors="pt")
+    batch = decoders.tokenizer.pad({"input_ids": sources}, return_tensors="pt").to(model.device)
     settings = decoders.glossa.generation_config
+    # A minimum length would leave Glossa's own search. No model writes padding, whose embedding is 0 at first.
+    ends = {} if decoders.length is None else {"eos_token_id": decoders.tokenizer.pad_token_id}
     found = model.generate(
         input_ids=batch["input_ids"],
         attention_mask=batch["attention_mask"],
@@ -227,8 +229,8 @@ def _generate(decoders: Decoders, model: Any, beams: int, sources: list[list[int
         length_penalty=1.0 if settings.length_penalty is None else settings.length_penalty,
         early_stopping=settings.early_stopping or False,
         do_sample=False,
-        min_new_tokens=decoders.length,
         max_new_tokens=decoders.length or MAX_LENGTH,
+        **ends,
     )
     return decoders.tokenizer.batch_decode(found, skip_special_tokens=True)
 
@@ -248,10 +250,10 @@ def prefix_greedy(
 ) -> list[str]:
     """Greedy decoding as in many tutorials: at each step the decoder reads its whole prefix again."""
     config = model.config
-    batch = tokenizer.pad({"input_ids": sources}, return_tensors="pt")
+    batch = tokenizer.pad({"input_ids": sources}, return_tensors="pt").to(model.device)
     encoded = model.get_encoder()(**{name: batch[name] for name in ("input_ids", "attention_mask")})
-    prefix = torch.full((len(sources), 1), config.decoder_start_token_id)
-    ended = torch.zeros(len(sources), dtype=torch.bool)
+    prefix = torch.full((len(sources), 1), config.decoder_start_token_id, device=model.device)
+    ended = torch.zeros(len(sources), dtype=torch.bool, device=model.device)
     for _ in range(length or MAX_LENGTH):
         logits = model(
             encoder_outputs=encoded, attention_mask=batch["attention_mask"], decoder_input_ids=prefix, use_cache=False

@@ -159,7 +159,7 @@ def race(
             return device | joeynmt.train(python, settings, Path(folder), limits)
         clock = Clock(**limits)
         set_seed(seed)
-        trainer = _glossa(settings) if way == "glossa" else _stock(settings, way)
+        trainer = build_glossa(settings) if way == "glossa" else _stock(settings, way)
         trainer.add_callback(Watch(clock))
         trainer.train()
     parameters = sum(weight.numel() for weight in trainer.model.parameters() if weight.requires_grad)
@@ -185,7 +185,8 @@ def _prepare(settings: Settings):
     return pairs, tokenizer, tokenize_pairs(pairs, tokenizer, settings.data, report)
 
 
-def _glossa(settings: Settings) -> Seq2SeqTrainer:
+def build_glossa(settings: Settings) -> Seq2SeqTrainer:
+    """Glossa's trainer for a translator of these settings, with its data read."""
     pairs, tokenizer, tokenized = _prepare(settings)
     model = build_model(settings, tokenizer)
     return build_trainer(settings, model, tokenizer, pairs, tokenized, DataCollatorForSeq2Seq(tokenizer, model))

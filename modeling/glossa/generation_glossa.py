@@ -24,6 +24,9 @@ from .steps_glossa import target_steps
 # Greedy search drops finished rows when at most this share of the rows is unfinished: copying the cache costs time.
 UNFINISHED_SHARE = 0.75
 LOWEST_SCORE = -1e9  # score of an empty beam; transformers uses the same value
+# Types of devices with the search of this module. On a GPU it waits for the device at every step, to drop sequences;
+# whether this is worth it has not been measured.
+SEARCHED = ("cpu",)
 
 
 class GlossaGenerationMixin(GenerationMixin):
@@ -176,8 +179,9 @@ class _GreedySearch:
     def __init__(self, input_ids: torch.Tensor, generation_config: GenerationConfig):
         self.pad_token_id = generation_config._pad_token_tensor
         self.sequences = input_ids  # [B, T]
-        self.rows = torch.arange(len(input_ids))  # [N], their positions among the B sequences
-        self.unfinished = torch.ones(len(input_ids), dtype=torch.bool)  # [B]
+        rows, device = len(input_ids), input_ids.device
+        self.rows = torch.arange(rows, device=device)  # [N], their positions among the B sequences
+        self.unfinished = torch.ones(rows, dtype=torch.bool, device=device)  # [B]
         self.next_tokens = input_ids  # [N, 1] after a step
 
     def advance(
@@ -216,18 +220,20 @@ class _BeamSearch:
 
     def __init__(self, input_ids: torch.Tensor, generation_config: GenerationConfig):
         beams, (rows, self.prompt_length) = generation_config.num_beams, input_ids.shape
+        device = input_ids.device
         ends, padding = generation_config._eos_token_tensor, generation_config._pad_token_tensor
         self.config, self.sources = generation_config, rows // beams
         # Enough candidates to keep K running even if every end token is a candidate of every beam.
         self.candidates = max(2, 1 + len(ends)) * beams
-        self.rows = torch.arange(self.sources)  # [N], the positions of the unfinished among the B sources
+        # [N], the positions of the unfinished among the B sources
+        self.rows = torch.arange(self.sources, device=device)
         self.running_sequences = input_ids.view(self.sources, beams, -1)  # [N, K, T]
-        self.running_scores = torch.full((self.sources, beams), LOWEST_SCORE)  # [N, K]
+        self.running_scores = torch.full((self.sources, beams), LOWEST_SCORE, device=device)  # [N, K]
         self.running_scores[:, 0] = 0.0  # the beams of a source are equal at first, so only one of them counts
         # [B, K, longest]. Like transformers, treat padding 0 as not set.
         self.finished_sequences = (padding or ends[0]).repeat(self.sources, beams, generation_config.max_length)
-        self.finished_scores = torch.full((self.sources, beams), LOWEST_SCORE)
-        self.finished_lengths = torch.zeros(self.sources, beams, dtype=torch.long)
+        self.finished_scores = torch.full((self.sources, beams), LOWEST_SCORE, device=device)
+        self.finished_lengths = torch.zeros(self.sources, beams, dtype=torch.long, device=device)
         self.next_tokens = input_ids  # [N * K, 1] after a step
 
     def advance(
@@ -251,7 +257,7 @@ class _BeamSearch:
 
         self.running_scores, running = (scores + ends * LOWEST_SCORE).topk(beams)
         self.running_sequences, parents = gather_beams(sequences, running), parents.gather(1, running)
-        parents += torch.arange(len(parents)).unsqueeze(1) * beams
+        parents += torch.arange(len(parents), device=parents.device).unsqueeze(1) * beams
         unfinished = self.can_improve()
         if unfinished.all():
             unfinished = None
@@ -319,16 +325,16 @@ def _unshare(output, given, rows: int) -> None:
         sources = layer.keys.shape[0]
         if sources < rows:
             # Static layers have no `batch_repeat_interleave`.
-            copies = torch.arange(sources).repeat_interleave(rows // sources)
+            copies = torch.arange(sources, device=layer.keys.device).repeat_interleave(rows // sources)
             layer.reorder_cache(copies)  # type: ignore[arg-type]
 
 
 def _is_plain(input_ids: torch.Tensor, generation_config: GenerationConfig, model_kwargs: dict) -> bool:
-    """Whether `_search` supports this call: on the CPU, with a fresh dynamic cache and no inputs but the source."""
+    """Whether `_search` supports this call: a device of `SEARCHED`, a fresh dynamic cache, only a source."""
     supported = {"encoder_outputs", "attention_mask", "past_key_values", "use_cache", "logits_to_keep"}
     cache = model_kwargs.get("past_key_values")
     return (
-        input_ids.device.type == "cpu"
+        input_ids.device.type in SEARCHED
         # Without an end token, transformers does not pad sequences that another criterion has stopped.
         and generation_config._eos_token_tensor is not None
         and not generation_config.do_sample

@@ -1,0 +1,1 @@
+"""What `python -m benchmarks gpu` measures, a module for each part."""
