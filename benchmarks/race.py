@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> None:
         entries = _entries(arguments)
         for seed in arguments.seeds:
             for name in entries:
-                if not _finished(arguments, name, seed):
+                if not is_finished(arguments, name, seed):
                     commit = read_commit()
                     keep_result(arguments.results, _place(name, seed), commit, _enter(arguments, name, seed))
     results = [result for result in read_results(arguments.results) if result["table"] == "race"]
@@ -115,7 +115,8 @@ def _place(name: str, seed: int) -> dict[str, Any]:
     return {"table": "race", "row": name, "seed": seed, "settings": read_recipe(recipe) | changes} | cpu
 
 
-def _finished(arguments: argparse.Namespace, name: str, seed: int) -> bool:
+def is_finished(arguments: argparse.Namespace, name: str, seed: int) -> bool:
+    """Whether an entry is in the results, from the kind of CPU of this machine."""
     place = _place(name, seed).items()
     results = [result for result in read_results(arguments.results) if place <= result.items()]
     return any({str(mark) for mark in arguments.marks} <= result["metrics"]["marks"].keys() for result in results)

@@ -234,10 +234,14 @@ def keep_result(path: Path, place: dict, commit: str, metrics: dict) -> None:
 
     Settings may differ between the two. `commit` is that at which the row was started or last resumed.
     """
-    keys = place.keys() - {"settings"}
     threads = {"threads": metrics["device"]}
     result = place | {"commit": commit, **machine()} | threads | {"metrics": metrics}
-    others = [row for row in read_results(path) if any(row[key] != place[key] for key in keys)]
+    add_result(path, result, place.keys() - {"settings"})
+
+
+def add_result(path: Path, result: dict, keys: Iterable[str]) -> None:
+    """Add a row to the file, instead of an earlier one with equal values of `keys`."""
+    others = [row for row in read_results(path) if any(row.get(key) != result[key] for key in keys)]
     path.write_text(json.dumps([*others, result], indent=1) + "\n", encoding="utf-8")
 
 

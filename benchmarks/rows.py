@@ -141,6 +141,8 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
     "anki": {
         "recipe": ("anki-en-fr", BF16),
         "six-passes": ("anki-en-fr", BF16 | SIX_PASSES),
+        # 12 million parameters.
+        "six-layers": ("anki-en-fr", BF16 | SIX_PASSES | {"encoder_layers": "6", "decoder_layers": "6"}),
         "random-split": ("anki-en-fr", BF16 | SIX_PASSES),
         # The teachers of `further`, which starts with the weights of the first.
         "five-passes": ("anki-en-fr", TEACHER | {"num_train_epochs": "5"}),

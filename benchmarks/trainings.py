@@ -1,0 +1,214 @@
+"""Trainings that a table still lacks, several at a time: `python -m benchmarks queue --multi30k FOLDER --anki FILE`.
+
+The list is `QUEUE` in this file: rows of `benchmarks reproduce` and entries of `benchmarks race`, with a seed and the
+minutes expected on one core. Rows that are finished are left out. As many as cores and memory allow run side by side,
+each on a core of its own. On a machine with a GPU they share it, and entries of the race are left out, since they
+count minutes of a CPU. Each may take `--limit` minutes; a row that was stopped is resumed by the next call. Then come
+the ensembles of `ENSEMBLES`, if their seeds are finished.
+
+FOLDER/results gets a file for each finished row, FOLDER/logs what each printed, and FOLDER/runs the runs. Finished
+rows are added to `--results`. `--collect FOLDER` only adds those that another machine has finished, and `--list` only
+shows what is left.
+"""
+
+import argparse
+import os
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+
+import psutil
+import torch
+
+from glossa.errors import GlossaError
+
+from .processes import run_limited
+from .race import MARKS
+from .race import is_finished as race_is_finished
+from .reproduce import DOCS, add_result, find_result, read_results
+from .timing import table
+
+RACE = "race"
+MEMORY = 3 * 2**30  # bytes of a training, at most
+GPU_MEMORY = 4 * 2**30
+LIMITS = {"cpu": 60.0, "cuda": 8.0}  # minutes
+WAITING = "waiting"
+
+
+@dataclass(frozen=True)
+class Training:
+    """A row with a seed.
+
+    Attributes:
+        table: Of `benchmarks.rows.TABLES`, or `race`.
+        row: Its name in the table.
+        seed: Its seed.
+        minutes: Expected on one core.
+    """
+
+    table: str
+    row: str
+    seed: int
+    minutes: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.table}-{self.row}-{self.seed}".replace(" ", "-").replace(",", "")
+
+
+# The first in the list are started first.
+QUEUE = [
+    Training("multi30k", "glossa-fr", 1, 60),
+    Training("multi30k-cased", "glossa", 1, 60),
+    Training("multi30k-cased", "glossa-fr", 1, 60),
+    Training("few-pairs", "vocabulary-1k", 1, 15),
+    Training("few-pairs", "vocabulary-4k", 1, 15),
+    Training("optimizers", "muon-0.02", 3, 15),
+    Training(RACE, "MarianMT, Seq2SeqTrainer, grouped", 2, 50),
+    Training(RACE, "MarianMT, Seq2SeqTrainer, grouped", 3, 50),
+    *(Training("anki", "six-layers", seed, 80) for seed in (1, 2, 3, 4)),
+]
+# Table and row, of all its seeds in the list.
+ENSEMBLES = [("anki", "six-layers")]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--multi30k", type=Path, metavar="FOLDER", help="Multi30k, as for reproduce")
+    parser.add_argument("--anki", type=Path, metavar="FILE", help="fra-eng.zip, as for reproduce")
+    parser.add_argument("--results", type=Path, default=DOCS / "results.json", metavar="FILE",
+                        help="the finished rows (default: those of this repository)")  # fmt: skip
+    parser.add_argument(
+        "--output", type=Path, metavar="FOLDER", default=Path("runs/queue"), help="default: runs/queue"
+    )
+    parser.add_argument("--jobs", type=int, help="trainings side by side (default: as cores and memory allow)")
+    parser.add_argument("--limit", type=float, help="minutes of a training (default: 60, or 8 with a GPU)")
+    parser.add_argument("--minutes", type=float, help="start no training after this (default: no limit)")
+    parser.add_argument("--list", action="store_true", help="show what is left; train nothing")
+    parser.add_argument("--collect", type=Path, metavar="FOLDER", help="add the results in FOLDER; train nothing")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    if arguments.collect:
+        return print(f"{collect(arguments.collect, arguments.results)} rows are in {arguments.results}.")
+    left = [training for training in QUEUE if runs_here(training) and not is_finished(arguments, training)]
+    if arguments.list or not left:
+        return print(table(_rows((training, WAITING, 0.0) for training in left)) if left else "Nothing is left.")
+    check_data(arguments, left)
+    print(table(_rows(train_all(arguments, left))))
+    print(f"{collect(arguments.output, arguments.results)} rows are in {arguments.results}.")
+    for name, row in ENSEMBLES:
+        measure_ensemble(arguments, name, row)
+
+
+def runs_here(training: Training) -> bool:
+    """Whether this machine can train the row: the race counts minutes of a CPU."""
+    return training.table != RACE or not torch.cuda.is_available()
+
+
+def is_finished(arguments: Namespace, training: Training) -> bool:
+    """Whether the row is in the results, with today's settings."""
+    if training.table == RACE:
+        wanted = Namespace(results=arguments.results, marks=MARKS)
+        return race_is_finished(wanted, training.row, training.seed)
+    wanted = Namespace(results=arguments.results, table=training.table)
+    return find_result(wanted, training.row, training.seed) is not None
+
+
+def check_data(arguments: Namespace, trainings: Iterable[Training]) -> None:
+    """Raise `GlossaError` if the files of a training are not given."""
+    for training in trainings:
+        option = "anki" if "anki" in training.table else "multi30k"
+        if getattr(arguments, option) is None:
+            raise GlossaError(f"{training.name} is in the queue and needs --{option}. See --help.")
+
+
+def count_jobs(cores: int, memory: int, gpu_memory: int | None) -> int:
+    """How many trainings fit on a machine: its cores, and bytes of its memory and of its GPU's."""
+    fits = [cores, memory // MEMORY]
+    if gpu_memory is not None:
+        fits.append(gpu_memory // GPU_MEMORY)
+    return max(min(fits), 1)
+
+
+def train_all(arguments: Namespace, trainings: list[Training]) -> list[tuple[Training, str, float]]:
+    """Train all, several at a time, in their order; how each ended, and its seconds."""
+    cores: SimpleQueue[int] = SimpleQueue()
+    available = sorted(os.sched_getaffinity(0))
+    for core in available:
+        cores.put(core)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    gpu_memory = torch.cuda.get_device_properties(0).total_memory if device == "cuda" else None
+    jobs = arguments.jobs or count_jobs(len(available), psutil.virtual_memory().available, gpu_memory)
+    if jobs > len(available):
+        raise GlossaError(f"--jobs is {jobs}, but this process may use {len(available)} cores. Give at most as many.")
+    limit = 60 * (arguments.limit or LIMITS[device])
+    ends = time.monotonic() + 60 * arguments.minutes if arguments.minutes else None
+    for folder in ("logs", "results", "runs"):
+        (arguments.output / folder).mkdir(parents=True, exist_ok=True)
+
+    def claim_core() -> None:
+        os.sched_setaffinity(0, {cores.get()})  # of this thread, and of the processes that it starts
+
+    def train(training: Training) -> tuple[Training, str, float]:
+        if ends is not None and time.monotonic() > ends:
+            return training, WAITING, 0.0
+        print(f"{training.name}: starts", flush=True)
+        started = time.monotonic()
+        log = arguments.output / "logs" / f"{training.name}.log"
+        status = run_limited(command(arguments, training), log, limit, {"OMP_NUM_THREADS": "1"})
+        seconds = time.monotonic() - started
+        print(f"{training.name}: {status}, {seconds / 60:.1f} minutes; {log}", flush=True)
+        return training, status, seconds
+
+    with ThreadPoolExecutor(jobs, initializer=claim_core) as pool:
+        return list(pool.map(train, trainings))
+
+
+def command(arguments: Namespace, training: Training) -> list[str]:
+    """The command that trains one row and writes its result to a file of its own."""
+    result = (arguments.output / "results" / f"{training.name}.json").resolve()
+    words = [sys.executable, "-m", "benchmarks", "race" if training.table == RACE else "reproduce"]
+    words += ["--entries", training.row] if training.table == RACE else [training.table, "--rows", training.row]
+    words += ["--seeds", str(training.seed), "--cpu_threads", "1", "--results", str(result)]
+    if training.table != RACE:
+        words += ["--output_dir", str((arguments.output / "runs").resolve())]
+        words += ["--anki", str(arguments.anki.resolve())] if arguments.anki else []
+    return words + (["--multi30k", str(arguments.multi30k.resolve())] if arguments.multi30k else [])
+
+
+def collect(folder: Path, results: Path) -> int:
+    """Add the finished rows of a queue's `folder` to the file `results`; their number."""
+    found = [row for file in sorted((folder / "results").glob("*.json")) for row in read_results(file)]
+    for row in found:
+        add_result(results, row, ("table", "row", "seed", "cpu") if row["table"] == RACE else ("table", "row", "seed"))
+    return len(found)
+
+
+def measure_ensemble(arguments: Namespace, name: str, row: str) -> None:
+    """Score the runs of all seeds of a row alone and together, if they are finished and their runs are here."""
+    seeds = [training.seed for training in QUEUE if (training.table, training.row) == (name, row)]
+    runs = [arguments.output / "runs" / name / f"{row}-{seed}" for seed in seeds]
+    if not all((run / "metrics.json").exists() for run in runs):
+        return print(f"The ensemble of {name}, {row} waits for its seeds.")
+    file = arguments.output / "results" / f"ensemble-{name}-{row}.txt"
+    words = [sys.executable, "-m", "benchmarks", "seeds", *(str(run.resolve()) for run in runs), "--num_beams", "5"]
+    print(f"The ensemble of {name}, {row}: {run_limited(words, file, 60 * LIMITS['cpu'], {})}; {file}")
+
+
+def _rows(ended: Iterable[tuple[Training, str, float]]) -> list[dict[str, str]]:
+    return [
+        {
+            "table": training.table,
+            "row": training.row,
+            "seed": str(training.seed),
+            "minutes of a core, expected": str(training.minutes),
+            "minutes": f"{seconds / 60:.1f}" if seconds else "",
+            "status": status,
+        }
+        for training, status, seconds in ended
+    ]

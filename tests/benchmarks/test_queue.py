@@ -1,0 +1,153 @@
+"""The queue of trainings: what is in it, what is left, how many fit, and two trainings side by side."""
+
+import json
+import os
+import sys
+from argparse import Namespace
+
+import pytest
+
+from benchmarks import trainings
+from benchmarks.__main__ import main
+from benchmarks.race import ENTRIES
+from benchmarks.reproduce import read_results, settings_of
+from benchmarks.rows import TABLES
+from benchmarks.trainings import QUEUE, RACE, Training, collect, command, count_jobs
+from glossa.errors import GlossaError
+
+
+def arguments(tmp_path, **changes):
+    given = {"multi30k": tmp_path / "multi30k", "anki": tmp_path / "fra-eng.zip", "results": tmp_path / "results.json"}
+    given |= {"output": tmp_path / "queue", "jobs": None, "limit": None, "minutes": None, "list": False}
+    return Namespace(**(given | {"collect": None} | changes))
+
+
+def result(training, **changes):
+    settings = {} if training.table == RACE else settings_of(training.table, training.row)
+    place = {"table": training.table, "row": training.row, "seed": training.seed, "settings": settings}
+    return place | {"cpu": "Z80", "metrics": {}} | changes
+
+
+def test_every_training_of_the_queue_is_defined_once():
+    for training in QUEUE:
+        assert training.row in (ENTRIES if training.table == RACE else TABLES[training.table])
+    assert len({training.name for training in QUEUE}) == len(QUEUE)
+    assert all(any((each.table, each.row) == pair for each in QUEUE) for pair in trainings.ENSEMBLES)
+
+
+def test_as_many_trainings_as_cores_and_memory_allow():
+    gibibyte = 2**30
+    assert count_jobs(2, 16 * gibibyte, None) == 2
+    assert count_jobs(16, 128 * gibibyte, None) == 16
+    assert count_jobs(16, 10 * gibibyte, None) == 3  # 3 GiB each
+    assert count_jobs(16, 128 * gibibyte, 24 * gibibyte) == 6  # 4 GiB of the GPU each
+    assert count_jobs(4, gibibyte, None) == 1
+
+
+def test_finished_rows_are_left_out(tmp_path, monkeypatch, capsys):
+    given = arguments(tmp_path, list=True)
+    done, changed = QUEUE[0], QUEUE[1]
+    rows = [result(done), result(changed, settings={"dropout": "0.9"})]  # the second with settings of another time
+    given.results.write_text(json.dumps(rows))
+    trainings.run(given)
+    shown = [tuple(line.split(" | ")[:3]) for line in capsys.readouterr().out.splitlines()[2:]]
+    assert (f"| {done.table}", done.row, "1") not in shown and (f"| {changed.table}", changed.row, "1") in shown
+    assert len(shown) == len(QUEUE) - 1
+    monkeypatch.setattr(trainings.torch.cuda, "is_available", lambda: True)
+    trainings.run(given)
+    races = sum(training.table == RACE for training in QUEUE)
+    assert len(capsys.readouterr().out.splitlines()) - 2 == len(QUEUE) - 1 - races
+
+
+def test_results_of_another_machine_are_added(tmp_path):
+    given = arguments(tmp_path)
+    first, second = Training("anki", "recipe", 1, 1), Training(RACE, "Glossa", 1, 1)
+    given.results.write_text(json.dumps([result(first, commit="old"), result(second)]))
+    folder = tmp_path / "other" / "results"
+    folder.mkdir(parents=True)
+    (folder / "a.json").write_text(json.dumps([result(first, commit="new")]))
+    (folder / "b.json").write_text(json.dumps([result(second, cpu="6502")]))
+    (folder / "ensemble.txt").write_text("a table")
+    assert collect(tmp_path / "other", given.results) == 2
+    found = [(row["table"], row["cpu"], row.get("commit")) for row in read_results(given.results)]
+    assert found == [(RACE, "Z80", None), ("anki", "Z80", "new"), (RACE, "6502", None)]  # a race for each CPU
+
+
+def test_missing_data_and_too_many_jobs_are_refused(tmp_path):
+    with pytest.raises(GlossaError, match="multi30k-glossa-fr-1 is in the queue and needs --multi30k"):
+        trainings.run(arguments(tmp_path, multi30k=None))
+    with pytest.raises(GlossaError, match="--jobs is 999, but this process may use"):
+        trainings.run(arguments(tmp_path, jobs=999))
+
+
+def test_a_training_is_a_command_with_a_result_of_its_own(tmp_path):
+    given = arguments(tmp_path)
+    words = command(given, Training("anki", "six-layers", 3, 80))
+    assert words[3:8] == ["reproduce", "anki", "--rows", "six-layers", "--seeds"] and words[8] == "3"
+    assert words[words.index("--results") + 1] == str(tmp_path / "queue/results/anki-six-layers-3.json")
+    words = command(given, Training(RACE, "MarianMT, Seq2SeqTrainer", 2, 60))
+    assert words[3:6] == ["race", "--entries", "MarianMT, Seq2SeqTrainer"] and "--anki" not in words
+    assert words[words.index("--results") + 1].endswith("/race-MarianMT-Seq2SeqTrainer-2.json")
+
+
+TINY = """
+import sys
+from pathlib import Path
+from benchmarks import reproduce
+from benchmarks.__main__ import main
+reproduce.TABLES = {"tiny": {name: ({recipe!r}, {"max_steps": steps}) for name, steps in {rows!r}.items()}}
+reproduce.data_settings = lambda *given: ["--data_path", {pairs!r}]
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.slow
+def test_two_trainings_side_by_side(tmp_path, monkeypatch, tiny_pairs, tiny_settings, capsys):
+    """One of them exceeds its limit, and is resumed by the next call."""
+    recipe = tmp_path / "tiny.yaml"
+    given = tiny_settings("unused", eval_strategy="no", load_best_model_at_end=False)
+    pairs = zip(given[::2], given[1::2], strict=True)
+    recipe.write_text("".join(f"{name[2:]}: {value}\n" for name, value in pairs if name != "--data_path"))
+    rows = {"short": "4", "long": "1000000"}
+    program = TINY.replace("{recipe!r}", repr(str(recipe))).replace("{rows!r}", repr(rows))
+    program = program.replace("{pairs!r}", repr(str(tiny_pairs)))
+    monkeypatch.setattr(
+        "benchmarks.reproduce.TABLES", {"tiny": {name: (str(recipe), {"max_steps": n}) for name, n in rows.items()}}
+    )
+    whole = command
+
+    def tiny_command(arguments, training):
+        words = whole(arguments, training)
+        assert words[1:3] == ["-m", "benchmarks"]
+        return [sys.executable, "-c", program, *words[3:]]
+
+    monkeypatch.setattr(trainings, "command", tiny_command)
+    waiting = [Training("tiny", "long", 1, 1), Training("tiny", "short", 1, 1)]
+    monkeypatch.setattr(trainings, "QUEUE", waiting)
+    monkeypatch.setattr(trainings, "ENSEMBLES", [("tiny", "long")])
+    jobs = 2 if len(os.sched_getaffinity(0)) > 1 else 1
+    options = [
+        "--multi30k",
+        str(tmp_path),
+        "--results",
+        str(tmp_path / "all.json"),
+        "--output",
+        str(tmp_path / "queue"),
+    ]
+    main(["queue", *options, "--limit", "1", "--jobs", str(jobs)])
+    out = capsys.readouterr().out
+    assert "| tiny | long | 1 | 1 | 1.0 | stopped after 60 seconds |" in out
+    assert "tiny-short-1: finished" in out and "The ensemble of tiny, long waits for its seeds." in out
+    if jobs == 2:
+        assert out.index("tiny-short-1: starts") < out.index("tiny-long-1: stopped")
+    (row,) = read_results(tmp_path / "all.json")
+    assert (row["row"], row["seed"], row["cores"], row["metrics"]["steps"]) == ("short", 1, 1, 4)
+    assert set(row["metrics"]["test"]["greedy"]) >= {"bleu", "chrf"}
+    assert "step 3/4" in (tmp_path / "queue/logs/tiny-short-1.log").read_text()
+    assert "step 5" in (tmp_path / "queue/logs/tiny-long-1.log").read_text()
+    assert not (tmp_path / "queue/results/tiny-long-1.json").exists()
+    run = tmp_path / "queue/runs/tiny/long-1"
+    assert list(run.glob("checkpoint-*"))  # to resume from
+    shown = arguments(tmp_path, results=tmp_path / "all.json", list=True)
+    trainings.run(shown)
+    assert "| tiny | long | 1 |" in (out := capsys.readouterr().out) and "short" not in out
