@@ -1,4 +1,4 @@
-"""Optimizers, averages and whole runs on the device: Muon, EMA, LoRA, streams, and resuming."""
+"""Optimizers and whole runs on the device: Muon, LoRA, streams, and resuming."""
 
 import copy
 
@@ -10,7 +10,6 @@ from safetensors.torch import load_file
 
 from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
-from glossa.training.ema import WeightAverage
 from glossa.training.muon import layer_matrices, put_beside
 from glossa.training.run import train
 
@@ -42,25 +41,11 @@ def test_steps_of_muon_are_orthogonal_and_close_to_those_of_the_cpu(device, tiny
         assert values.max() < 1.3 and values.median() > 0.6
 
 
-def test_the_average_of_weights_by_hand(device):
-    model = torch.nn.Linear(1, 1, bias=False).to(device)
-    with torch.no_grad():
-        model.weight.fill_(1.0)
-    average = WeightAverage(model, 0.5)
-    with torch.no_grad():
-        model.weight.fill_(3.0)
-    average.update(1)  # keeps 2/11 of 1, adds 9/11 of 3
-    average.update(100)  # keeps half: (1 + 100) / (10 + 100) is more
-    with average.applied():
-        assert model.weight.item() == pytest.approx(0.5 * (2 + 27) / 11 + 1.5)
-    assert model.weight.item() == 3.0
-
-
 @pytest.mark.parametrize("precision", ["false", "true"])
 def test_a_resumed_run_ends_with_the_same_weights(tmp_path, tiny_settings, on_device, precision):
-    """With Muon, an average of the weights and dropout. On a GPU, sums of gradients may differ in their last bits."""
+    """With Muon and dropout. On a GPU, sums of gradients may differ in their last bits."""
     changes = QUIET | on_device | {"max_steps": 8, "save_steps": 4, "dropout": 0.1, "bf16": precision}
-    changes |= {"muon_learning_rate": 0.01, "ema_decay": 0.9}
+    changes |= {"muon_learning_rate": 0.01}
     whole = train(parse_settings(tiny_settings(tmp_path / "whole", **changes)))
     changes["resume_from_checkpoint"] = whole / "checkpoint-4"
     resumed = train(parse_settings(tiny_settings(tmp_path / "resumed", **changes)))
