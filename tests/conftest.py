@@ -1,6 +1,7 @@
 """Fixtures shared by all tests: random seeds, tiny models and a tiny training run."""
 
 import os
+from pathlib import Path
 
 # Before torch is imported. For models this small, several threads are slower, also in the processes that tests start.
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -20,6 +21,16 @@ pytest_plugins = ["error_list"]
 def seeded():
     """Seed torch before every test, which pytest-randomly does not do, so that results do not depend on test order."""
     torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def engines(tmp_path_factory):
+    """The folder of exported engines, which is in the user's cache otherwise."""
+    from huggingface_hub import constants
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(constants, "HF_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield Path(constants.HF_HOME, "glossa", "engines")
 
 
 @pytest.fixture

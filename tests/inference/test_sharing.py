@@ -20,14 +20,14 @@ def test_every_batch_has_one_process(monkeypatch):
     parts = []
     for rank in range(3):
         state = SimpleNamespace(process_index=rank, num_processes=3)
-        monkeypatch.setattr(sharing, "PartialState", lambda state=state: state)
+        monkeypatch.setattr("accelerate.PartialState", lambda state=state: state)
         parts.append(sharing.own_batches(batches))
     assert parts == [[[0, 3], [5]], [[1]], [[2, 4]]]
 
 
 def test_results_are_merged_in_place(monkeypatch):
     others = [["", "b", ""], ["", "", ""], ["a", "", ""]]
-    monkeypatch.setattr(sharing, "gather_object", lambda own: [*own, *others[1:]])
+    monkeypatch.setattr("accelerate.utils.gather_object", lambda own: [*own, *others[1:]])
     assert sharing.merged(others[0], "") == ["a", "b", ""]
 
 

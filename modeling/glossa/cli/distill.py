@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from ..data.intake.paths import file_groups, is_remote, is_table
 from ..errors import GlossaError
+from ..inference.engines import ENGINES
 from ..inference.languages import Languages
 from ..inference.loading import check_name
 from . import new_parser, whole
@@ -47,7 +48,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--source_column", help="of --data_path, by name or number (default: that of the first run)")
     parser.add_argument("--target_column", help="of --data_path, by name or number (default: that of the first run)")
     parser.add_argument("--text_column", help="column of the texts, if --text is a table")
-    parser.add_argument("--engine", choices=("torch", "ctranslate2"), default="torch", help="default: torch")
+    meaning = "CTranslate2 if it can have the teacher, generate, or an exported teacher (default: auto)"
+    parser.add_argument("--engine", choices=ENGINES, default="auto", help=meaning)
     parser.add_argument("--ensemble", action="store_true", help="the teachers translate together, not one by one")
     parser.add_argument("--num_beams", type=whole(1), help="beams (default: the model's own)")
     parser.add_argument("--num_return_sequences", type=whole(1), default=1, help="translations per text (default: 1)")

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import GlossaError
+from ..inference.engines import ENGINES
 from ..inference.languages import Languages
 from ..inference.loading import check_name, load_tokenizer
 from . import finite, new_parser, whole
@@ -32,7 +33,16 @@ logger = logging.getLogger(__name__)
 
 COLUMNS = ("source_column", "target_column")
 RESAMPLES = 1000  # sacreBLEU's default
-SEARCH = ("baseline", "num_beams", "length_penalty", "rerank", "metrics", "comet", "n_bootstrap")  # not for --force
+SEARCH = (
+    "baseline",
+    "num_beams",
+    "length_penalty",
+    "rerank",
+    "metrics",
+    "comet",
+    "n_bootstrap",
+    "engine",
+)  # not for --force
 METRICS = ("bleu", "chrf", "ter", "rouge", "cer", "wer")
 
 
@@ -54,6 +64,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     meaning = "with beams, rank the translations with this model too (--baseline is not reranked)"
     parser.add_argument("--rerank", metavar="OTHER", help=meaning)
     parser.add_argument("--batch_tokens", type=whole(1), default=4096, help="source tokens per batch (default: 4096)")
+    meaning = "CTranslate2 if it can have the model, generate, or an exported model (default: auto)"
+    parser.add_argument("--engine", choices=ENGINES, help=meaning)
     meaning = f"resamples for intervals, 0 for none (default: {RESAMPLES})"
     parser.add_argument("--n_bootstrap", type=whole(0), help=meaning)
     meaning = "bleu chrf ter (the default), rouge, cer (character error rate), wer (word error rate)"
@@ -170,12 +182,13 @@ def score(arguments: argparse.Namespace, pairs: "Dataset", tokenize: str, files:
     from ..inference.translators import ways_to_search
 
     options = (arguments.target_language, arguments.num_beams, arguments.length_penalty)
-    translators = ways_to_search(arguments.models, *options, arguments.rerank, arguments.batch_tokens)
+    common_options: dict = {"batch_tokens": arguments.batch_tokens, "engine": arguments.engine or "auto"}
+    translators = ways_to_search(arguments.models, *options, arguments.rerank, **common_options)
     results = score_translators(translators, pairs, tokenize, arguments.n_bootstrap, files)
     report: dict = {"model": " ".join(arguments.models), "rerank": arguments.rerank}
     report["results"] = results = choose_scores(results, arguments.metrics, tokenize, arguments.n_bootstrap)
     if arguments.baseline:
-        baseline = ways_to_search([arguments.baseline], *options, batch_tokens=arguments.batch_tokens)
+        baseline = ways_to_search([arguments.baseline], *options, **common_options)
         others = score_translators(baseline, pairs, tokenize, arguments.n_bootstrap, files)
         tests = {
             name: paired_bootstrap(*common(others[name], result), tokenize=tokenize)

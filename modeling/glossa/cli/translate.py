@@ -2,9 +2,12 @@
 
 One line in, one line out, in order; a blank line gives a blank line. A line of several sentences is translated
 sentence by sentence. With --num_return_sequences N every line gives N lines, best first; with --scores each begins
-with its log-probability and a tab. With --engine ctranslate2 MODEL is a folder that `glossa export --to ctranslate2`
-wrote, and translation is faster. Several models translate together: each token is chosen by the mean of their
+with its log-probability and a tab. Several models translate together: each token is chosen by the mean of their
 log-probabilities.
+
+If CTranslate2 is installed and can have the model, it translates: the model is exported once, into the cache of
+Hugging Face. --engine torch translates with transformers' `generate`; --engine ctranslate2 takes a folder that
+`glossa export --to ctranslate2` wrote as MODEL.
 
 --rerank OTHER sorts the translations of each sentence (give --num_return_sequences, such as 10) by the sum of the
 log-probabilities of MODEL and OTHER, and prints the best one. OTHER may be a model of the opposite direction.
@@ -28,14 +31,14 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import combinations
+from itertools import combinations, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from ..errors import GlossaError
+from ..inference.engines import ENGINES
 from ..inference.inputs import START, check_input
-from ..inference.languages import Languages
-from ..inference.loading import check_name, load_tokenizer
+from ..inference.loading import check_name
 from ..inference.review import Problems, find_problems
 from . import INTERRUPTED, finite, new_parser, whole
 
@@ -46,13 +49,15 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# For processes that translate with CTranslate2; the first keeps `glossa` from importing torch.
+WITHOUT_TORCH = ("glossa_command", "glossa.inference.ctranslate2_engine")
 UNDECODABLE = "surrogateescape"  # bytes that are not UTF-8 come out as they came in
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
     parser = new_parser("translate", __doc__)
     parser.add_argument("models", nargs="+", metavar="MODEL", help="folder of a run, or Hub name")
-    parser.add_argument("--engine", choices=("torch", "ctranslate2"), default="torch", help="default: torch")
+    parser.add_argument("--engine", choices=ENGINES, default="auto", help="default: auto")
     parser.add_argument("--input", help="text file to translate (default: standard input)")
     parser.add_argument("--output", help="file to write (default: standard output)")
     parser.add_argument("--format", choices=("lines",), help="translate a document line by line, as if it were text")
@@ -172,11 +177,15 @@ def translate_lines(arguments: argparse.Namespace) -> None:
 
 def translate_file(arguments: argparse.Namespace) -> None:
     """Translate a file in shards, in several processes."""
+    from ..inference.exported import COMPARED
     from ..inference.shards import ShardJob
+    from ..inference.translators import settle_engine
 
     if not arguments.input or not arguments.output:
         raise GlossaError("--workers needs files: give --input and --output.")
-    Languages.choose(load_tokenizer(arguments.models[0]), arguments.models[0], arguments.target_language)
+    with open_file(arguments.input, "rb") as file:
+        lines = read_lines(islice(file, COMPARED))
+        arguments.engine = settle_engine(arguments.models, arguments.engine, arguments.target_language, lines)
     elsewhere = ("input", "output", "report", "workers")  # options that do not change the translations
     settings = {name: value for name, value in vars(arguments).items() if name not in elsewhere}
     settings["reported"] = arguments.report is not None
@@ -184,7 +193,8 @@ def translate_file(arguments: argparse.Namespace) -> None:
     job = ShardJob(Path(arguments.input), Path(arguments.output), settings, models)
     started = time.perf_counter()
     with open_report(arguments.report) if arguments.report else contextlib.nullcontext() as report:
-        done = job.run(partial(shard_translator, arguments), arguments.workers)
+        modules = ("glossa",) if arguments.engine == "torch" else WITHOUT_TORCH
+        done = job.run(partial(shard_translator, arguments), arguments.workers, modules)
         seconds = time.perf_counter() - started
         cost = done.cpu_seconds / max(done.words, 1) * 1e6 / 3600
         print(

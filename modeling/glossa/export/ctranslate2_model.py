@@ -11,12 +11,12 @@ import torch
 from torch import nn
 from transformers import GenerationConfig, PreTrainedTokenizerBase
 
+from ..batches_glossa import max_target_length
 from ..configuration_glossa import GlossaConfig
 from ..data.encoding.vocabulary import target_vocabulary
 from ..errors import GlossaError
 from ..layers_glossa import GlossaAttention, GlossaFeedForward, GlossaLearnedPositions, GlossaResidual
 from ..modeling_glossa import GlossaDecoder, GlossaEncoder, GlossaForConditionalGeneration
-from ..pipeline_glossa import max_target_length
 from . import require
 from .families import save_tokenizer, unsupported
 

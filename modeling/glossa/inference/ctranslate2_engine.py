@@ -2,23 +2,37 @@
 
 import json
 import logging
+import os
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
-import torch
-from transformers import GenerationConfig, PreTrainedTokenizerBase
-
-from ..data.encoding.vocabulary import target_vocabulary
+from ..batches_glossa import LOWEST_SCORE, max_target_length, search_distinct
 from ..errors import GlossaError
 from ..export import require
-from ..pipeline_glossa import LOWEST_SCORE, max_target_length, search_distinct
 from .engines import Engine, Search, Translation
-from .loading import load_tokenizer
+from .light_tokenizer import LightTokenizer
 
-ctranslate2 = require("ctranslate2")
+CONVERTED_WITH = ("torch", "transformers")  # libraries of CTranslate2's converters
+
+
+def _import_ctranslate2() -> ModuleType:
+    """CTranslate2 without the libraries of its converters, unless they are loaded: importing them takes seconds."""
+    absent = [name for name in CONVERTED_WITH if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]  # None: an `ImportError`, which it expects
+    try:
+        return require("ctranslate2")
+    finally:
+        for name in absent:
+            del sys.modules[name]
+
+
+ctranslate2 = _import_ctranslate2()
 logger = logging.getLogger(__name__)
 
 # After `num_beams` hypotheses have ended, transformers continues until no running one can score higher. CTranslate2
@@ -29,12 +43,12 @@ PATIENCE = 2
 class CTranslate2Engine(Engine):
     """A model in a folder written by [`export_ctranslate2`].
 
-    On a CPU, a batch is divided among as many workers as torch has threads (`OMP_NUM_THREADS`), each with one
+    On a CPU, a batch is divided among as many workers as `OMP_NUM_THREADS` says, or one per core, each with one
     thread. Several threads in one worker would wait for each other after every matrix product.
 
     Args:
         folder: The folder of the exported model.
-        tokenizer: The tokenizer in that folder.
+        tokenizer: The tokenizer in that folder, light or of transformers.
         device: "cpu", "cuda" or "auto" (CUDA if available).
         compute_type: CTranslate2's name of the number type to compute in; "default" is the type of the stored
             weights, or float32 for 8-bit weights on a CPU whose 8-bit products overflow ([`overflows`]).
@@ -46,28 +60,30 @@ class CTranslate2Engine(Engine):
     def __init__(
         self,
         folder: str | Path,
-        tokenizer: PreTrainedTokenizerBase,
+        tokenizer: Any,
         device: str = "auto",
         compute_type: str = "default",
     ):
         on_gpu = device == "cuda" or (device == "auto" and ctranslate2.get_cuda_device_count() > 0)
-        self.workers = 1 if on_gpu else torch.get_num_threads()
+        self.workers = 1 if on_gpu else count_threads()
         options = {"device": device, "inter_threads": self.workers, "intra_threads": 0 if on_gpu else 1}
         try:
             self.translator = ctranslate2.Translator(str(folder), compute_type=compute_type, **options)
             in_8_bits = compute_type == "default" and self.translator.compute_type.startswith("int8")
-            if in_8_bits and not on_gpu and overflows(torch.cpu.get_capabilities()):
+            if in_8_bits and not on_gpu and overflows(cpu_capabilities()):
                 logger.warning("%s: 8-bit products overflow on this CPU; computing in float32.", folder)
                 self.translator = ctranslate2.Translator(str(folder), compute_type="float32", **options)
-            self.decoding = GenerationConfig.from_pretrained(folder)
-            config = json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
+            config, self.decoding = (
+                json.loads((Path(folder) / name).read_text(encoding="utf-8"))
+                for name in ("config.json", "generation_config.json")
+            )
         except (OSError, RuntimeError, ValueError) as error:
             raise GlossaError(
                 f"{folder} does not load: {error}. Give a folder written by `glossa export MODEL --to ctranslate2`."
             ) from error
-        self.num_beams = self.decoding.num_beams or 1
+        self.num_beams = self.decoding.get("num_beams") or 1
         self.tokenizer = tokenizer
-        self.target = target_vocabulary(tokenizer)
+        self.target = getattr(tokenizer, "target_tokenizer", tokenizer.backend_tokenizer)
         self.longest = config.get("max_target_positions")  # of learned positions
         self.split_sentences = config.get("split_sentences", True)
         self.length_ratio = config.get("length_ratio")
@@ -117,16 +133,15 @@ class CTranslate2Engine(Engine):
         return -(-sentences // self.workers)
 
     def _length_penalty(self, search: Search) -> float:
-        penalty = self.decoding.length_penalty if search.length_penalty is None else search.length_penalty
+        penalty = self.decoding.get("length_penalty") if search.length_penalty is None else search.length_penalty
         return 0 if search.num_beams == 1 else 1 if penalty is None else penalty
 
     def _settings(self, search: Search) -> dict:
-        decoding = self.decoding
-        ends = decoding.eos_token_id
+        ends = self.decoding["eos_token_id"]
         return {
             "beam_size": search.num_beams,
             "num_hypotheses": search.num_return_sequences,
-            "patience": 1 if decoding.early_stopping else PATIENCE,
+            "patience": 1 if self.decoding.get("early_stopping") else PATIENCE,
             "length_penalty": self._length_penalty(search),
             "max_input_length": 0,  # no truncation
             "min_decoding_length": 0,
@@ -157,12 +172,30 @@ def overflows(capabilities: Mapping) -> bool:
     return capabilities.get("architecture") == "x86_64" and not vnni
 
 
-def load_engine(folder: str, device: str = "auto") -> tuple[CTranslate2Engine, PreTrainedTokenizerBase]:
+def cpu_capabilities() -> Mapping:
+    """Those of torch, which is imported for models with 8-bit weights only."""
+    import torch
+
+    return torch.cpu.get_capabilities()
+
+
+def count_threads() -> int:
+    """The threads of this process: what torch was told, else `OMP_NUM_THREADS`, else one per core."""
+    if "torch" in sys.modules:
+        return sys.modules["torch"].get_num_threads()
+    given = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+    if given.isdigit() and int(given):
+        return int(given)
+    # Not every system can bind a process to cores.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def load_engine(folder: str, device: str = "auto") -> tuple[CTranslate2Engine, Any]:
     """Load model and tokenizer from a folder of [`export_ctranslate2`]. Raises `GlossaError` for any other folder."""
     if not (Path(folder) / "model.bin").is_file():
         raise GlossaError(
             f"{folder} holds no CTranslate2 model (model.bin). Write one with `glossa export MODEL --to ctranslate2 "
             "--output FOLDER` and give that folder."
         )
-    tokenizer = load_tokenizer(folder)
+    tokenizer = LightTokenizer(Path(folder))
     return CTranslate2Engine(folder, tokenizer, device), tokenizer

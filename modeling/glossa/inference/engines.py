@@ -3,11 +3,15 @@
 from abc import ABC, abstractmethod
 from collections.abc import Set
 from dataclasses import dataclass
-
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from typing import TYPE_CHECKING
 
 from ..errors import GlossaError
-from ..pipeline_glossa import TranslationPipeline
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+
+ENGINES = ("auto", "torch", "ctranslate2")  # as commands name them
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,9 @@ class Engine(ABC):
 class GenerateEngine(Engine):
     """A sequence-to-sequence model of transformers that translates with `generate`, which takes `options`."""
 
-    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, **options):
+    def __init__(self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", **options):
+        from ..pipeline_glossa import TranslationPipeline
+
         self.options = options
         self.sampled = options.get("do_sample", False)
         self.pipeline = TranslationPipeline(model, tokenizer, device=model.device)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import torch
 from transformers import DataCollatorForSeq2Seq, PreTrainedModel, PreTrainedTokenizerBase
 
+from ..batches_glossa import position_limits
 from ..data.encoding.batching import TokenBatchSampler
 from ..modeling_glossa import shift_tokens_right
-from ..pipeline_glossa import clean_text, position_limits
+from ..sentences_glossa import clean_text
 from .sharing import merged, own_batches
 
 

@@ -19,7 +19,6 @@ from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any
 
-import torch
 from tqdm.auto import tqdm
 
 from ..data.whole_files import synchronize, write_whole
@@ -124,29 +123,31 @@ class ShardJob:
         old, new = (state.get("settings", {}) | state.get("models", {}) for state in (saved, wanted))
         check_same(old, new, str(self.folder), "remove the folder")
 
-    def run(self, load: Callable[[], Translate], workers: int) -> Done:
+    def run(self, load: Callable[[], Translate], workers: int, modules: Sequence[str] = ("glossa",)) -> Done:
         """Translate all shards that are left, in `workers` processes, and write the output.
 
-        `load` is called once in each process. What it returns translates the lines of a shard, given the number of
-        the first one, into a file. Raises `GlossaError` if a process is killed, another one runs the same job, or
-        source or models change meanwhile.
+        `load` is called once in each process, and needs `modules` (see [`worker_context`]). What it returns
+        translates the lines of a shard, given the number of the first one, into a file. Raises `GlossaError` if a
+        process is killed, another one runs the same job, or source or models change meanwhile.
         """
         with locked(self.output):
-            done = self._translate(load, workers)
+            done = self._translate(load, workers, worker_context(*modules))
         shutil.rmtree(self.folder, ignore_errors=True)
         return done
 
-    def _translate(self, load: Callable[[], Translate], workers: int) -> Done:
+    def _translate(self, load: Callable[[], Translate], workers: int, context: BaseContext) -> Done:
         left = [index for index in range(len(self.shards)) if not self._is_whole(index)]
         finished = sum(self.shards[index].lines for index in set(range(len(self.shards))) - set(left))
         if left:
             with tqdm(total=sum(shard.lines for shard in self.shards), initial=finished, unit=" lines") as bar:
-                self._run(left, load, min(workers, len(left)), bar)
+                self._run(left, load, min(workers, len(left)), context, bar)
         return self._merge()
 
-    def _run(self, left: list[int], load: Callable[[], Translate], workers: int, bar: tqdm) -> None:
+    def _run(
+        self, left: list[int], load: Callable[[], Translate], workers: int, context: BaseContext, bar: tqdm
+    ) -> None:
         os.environ["OMP_NUM_THREADS"] = "1"  # for the processes; other numbers of threads may round differently
-        with ProcessPoolExecutor(workers, worker_context("glossa"), _start, (load,)) as pool:
+        with ProcessPoolExecutor(workers, context, _start, (load,)) as pool:
             jobs = [
                 pool.submit(_translate, self.source, self.shards[index], self._part(index), self._record(index))
                 for index in left
@@ -206,17 +207,17 @@ class ShardJob:
         return total
 
 
-def worker_context(module: str) -> BaseContext:
+def worker_context(*modules: str) -> BaseContext:
     """The `multiprocessing` context that starts processes soonest.
 
-    On Linux they are forked from a server process, which has imported `module` once: importing takes each of them
+    On Linux they are forked from a server process, which has imported `modules` once: importing takes each of them
     seconds of CPU time. Other systems cannot fork safely once libraries have been loaded, so their processes import it
     themselves. The server has the environment variables of the time when the first process was started.
     """
     if sys.platform != "linux":
         return get_context("spawn")
     context = get_context("forkserver")
-    context.set_forkserver_preload([module])
+    context.set_forkserver_preload(list(modules))
     return context
 
 
@@ -237,7 +238,8 @@ def _start(load: Callable[[], Translate]) -> None:
     """Prepare a process of the pool: it ends with its parent and with Ctrl-C, and has one thread."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    torch.set_num_threads(1)
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
     global _loaded
     _loaded = load()
 

@@ -4,21 +4,23 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from accelerate import PartialState
 from tqdm.auto import tqdm
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from ..batches_glossa import check_beams, encode_texts, fits, translate_in_batches
 from ..data.encoding.batching import TokenBatchSampler
 from ..errors import GlossaError
-from ..pipeline_glossa import check_beams, encode_texts, fits, translate_in_batches
 from ..segments_glossa import Segment, join_segments, model_texts, segment_text
 from ..sentences_glossa import clean_text
 from .engines import Engine, GenerateEngine, Search, Translation
-from .forced import Reranker
 from .plausibility import find_problem
-from .sharing import merged, own_batches
+from .sharing import is_first, merged, own_batches
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from .forced import Reranker
 
 OnError = Literal["stop", "blank", "copy"]
 
@@ -50,8 +52,8 @@ class Translator:
 
     def __init__(
         self,
-        model: PreTrainedModel | Engine,
-        tokenizer: PreTrainedTokenizerBase,
+        model: "PreTrainedModel | Engine",
+        tokenizer: "PreTrainedTokenizerBase",
         num_beams: int | None = None,
         num_return_sequences: int = 1,
         batch_tokens: int = 4096,
@@ -60,7 +62,7 @@ class Translator:
         split_sentences: bool | None = None,
         on_error: OnError = "stop",
         retry_implausible: bool = False,
-        reranker: Reranker | None = None,
+        reranker: "Reranker | None" = None,
         shared: bool = False,
     ):
         self.engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer)
@@ -148,7 +150,7 @@ class Translator:
         return found if self.reranker is None else self._rerank(pieces, found, self.reranker)
 
     def _rerank(
-        self, pieces: list[str], found: list[list[Translation]], reranker: Reranker
+        self, pieces: list[str], found: list[list[Translation]], reranker: "Reranker"
     ) -> list[list[Translation]]:
         """`found` with each list sorted by both models; blank translations, which fill up a list, stay last."""
         sources = [piece for piece, translations in zip(pieces, found, strict=True) for _ in translations]
@@ -174,7 +176,7 @@ class Translator:
             )
 
     def _search(self, pieces: list[str], search: Search, progress: bool) -> list[list[Translation]]:
-        shown = progress and not (self.shared and PartialState().process_index)
+        shown = progress and (not self.shared or is_first())
 
         def batches(lengths: list[int]) -> Iterable[list[int]]:
             rows = max(search.num_beams, search.num_return_sequences)  # of the model, for each source

@@ -1,17 +1,17 @@
 """Translators from the names of models, as the commands are given them."""
 
-from collections.abc import Sequence
-from typing import Any
-
-from transformers import PreTrainedTokenizerBase
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..errors import GlossaError
 from .engines import Engine, GenerateEngine
-from .ensemble import load_models
-from .forced import Reranker
+from .exported import ComparedEngine, load_exported
 from .languages import Languages
 from .loading import load_model, load_tokenizer
 from .translator import Translator
+
+if TYPE_CHECKING:
+    from .forced import Reranker
 
 
 def build_translator(
@@ -21,7 +21,8 @@ def build_translator(
 
     Args:
         names: Folders or Hub names.
-        engine: "torch", or "ctranslate2" for one folder that `glossa export --to ctranslate2` wrote.
+        engine: "torch" for `generate`; "ctranslate2" for one folder that `glossa export --to ctranslate2` wrote;
+            "auto" for CTranslate2 where it can have the model (see [`load_exported`]), else `generate`.
         language: Code or name of the target language, for a model of several.
         rerank: A model that reranks the translations.
         options: Further arguments of [`Translator`].
@@ -34,9 +35,7 @@ def build_translator(
     return Translator(loaded, tokenizer, reranker=reranker, **options)
 
 
-def load_engine(
-    names: list[str], engine: str, language: str | None, **options: Any
-) -> tuple[Engine, PreTrainedTokenizerBase]:
+def load_engine(names: list[str], engine: str, language: str | None, **options: Any) -> tuple[Engine, Any]:
     """The engine and its tokenizer, which asks for translations into `language`; `generate` takes `options`."""
     if engine == "ctranslate2":
         if len(names) > 1:
@@ -46,15 +45,38 @@ def load_engine(
         exported, tokenizer = ctranslate2_engine.load_engine(names[0])
         Languages.choose(tokenizer, names[0], language)
         return exported, tokenizer
+    if engine == "auto" and not options and (found := load_exported(names)):
+        Languages.choose(found[1], names[0], language)
+        return found
+    from .ensemble import load_models
+
     model, tokenizer = load_models(names, "auto", language)
     return GenerateEngine(model, tokenizer, **options), tokenizer
 
 
-def load_reranker(model: str, other: str, language: str | None = None) -> Reranker:
+def settle_engine(names: list[str], engine: str, language: str | None, lines: Iterable[str]) -> str:
+    """`engine`, or for "auto" what it is for processes that load the model later; it is exported here if need be.
+
+    The translations of `lines` are then compared. Raises `GlossaError` as [`build_translator`].
+    """
+    if engine == "auto" and (found := load_exported(names)):
+        loaded, tokenizer = found
+        Languages.choose(tokenizer, names[0], language)
+        if isinstance(loaded, ComparedEngine):
+            Translator(loaded, tokenizer, on_error="blank").best(list(lines))
+            loaded.report()
+        return engine
+    Languages.choose(load_tokenizer(names[0]), names[0], language)
+    return "torch" if engine == "auto" else engine
+
+
+def load_reranker(model: str, other: str, language: str | None = None) -> "Reranker":
     """`other`, to rerank the translations of `model`; of the same direction unless it says the opposite one.
 
     If one of the two has several target languages, both translate into `language`, by default the language of `model`.
     """
+    from .forced import Reranker
+
     own, others = Languages.of(model), Languages.of(other)
     theirs = load_tokenizer(other)
     if own.tagged or others.tagged:
@@ -76,6 +98,7 @@ def ways_to_search(
     length_penalties: Sequence[float] | None = None,
     rerank: str | None = None,
     batch_tokens: int = 4096,
+    engine: str = "torch",
 ) -> list[Translator]:
     """A translator for each number of beams, and with beams for each length penalty; all processes share their work.
 
@@ -83,8 +106,8 @@ def ways_to_search(
     Raises `GlossaError` as [`build_translator`], and for settings of beams with none.
     """
     language = Languages.of(names[0]).asked(language)
-    engine, tokenizer = load_engine(names, "torch", language)
-    beams = beams or sorted({1, engine.num_beams})
+    loaded, tokenizer = load_engine(names, engine, language)
+    beams = beams or sorted({1, loaded.num_beams})
     for name, given in (("length_penalty", length_penalties), ("rerank", rerank)):
         if given and max(beams) == 1:
             raise GlossaError(
@@ -99,7 +122,7 @@ def ways_to_search(
             count = beam if second else 1
             ways.append(
                 Translator(
-                    engine, tokenizer, beam, count, batch_tokens,
+                    loaded, tokenizer, beam, count, batch_tokens,
                     length_penalty=penalty, reranker=second, shared=True,
                 )
             )  # fmt: skip

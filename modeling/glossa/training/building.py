@@ -19,6 +19,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from ..batches_glossa import position_limits
 from ..data.encoding.bpe_dropout import DropoutCollator
 from ..data.encoding.corruption import special_tokens
 from ..data.encoding.encoding import by_length
@@ -31,7 +32,6 @@ from ..evaluation.metrics import bleu_metric, bleu_tokenizer
 from ..evaluation.samples import print_samples, spread
 from ..inference.loading import load_tokenizer
 from ..modeling_glossa import GlossaForConditionalGeneration
-from ..pipeline_glossa import position_limits
 from ..plan.arguments import Settings
 from ..plan.sizing import choosable
 from ..plan.start import load_start, reused_tokenizer, with_languages

@@ -4,11 +4,10 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from torch.utils.data import Sampler
 
 
-class TokenBatchSampler(Sampler[list[int]]):
-    """Yields batches as lists of row numbers; an epoch yields each row once.
+class TokenBatchSampler:
+    """Yields batches as lists of row numbers; an epoch yields each row once. For the `batch_sampler` of a DataLoader.
 
     Rows are sorted by length and cut into batches that fill the budget. If all rows of a step had one length, the
     model would overfit to it. Therefore a batch mixes two neighboring target lengths, shuffled in every epoch, and
