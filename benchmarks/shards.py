@@ -20,13 +20,14 @@ from pathlib import Path
 
 from glossa.data.embedded.corpus import embedded_corpus
 from glossa.errors import GlossaError
+from glossa.inference.engines import ENGINES
 
 from .timing import machine, table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="folder of a run, or of an exported engine with --engine")
-    parser.add_argument("--engine", choices=("torch", "ctranslate2"), default="torch", help="default: torch")
+    parser.add_argument("--engine", choices=ENGINES, default="torch", help="default: torch")
     parser.add_argument("--lines", type=int, default=100_000, help="default: 100,000")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4], help="default: 1 2 4")
     parser.add_argument("--num_beams", type=int, default=1, help="default: 1")
