@@ -1,60 +1,122 @@
 """Muon (Jordan et al. 2024) for the matrices of the layers, with another optimizer for all other weights."""
 
-import logging
+from collections.abc import Iterable
 from typing import Any
 
 import torch
-from torch import nn
-from torch.optim import Muon, Optimizer
+from torch import distributed, nn
+from torch.optim import Optimizer
 from transformers import PreTrainedModel
 
-from ..plan.devices import has_bf16
-
-logger = logging.getLogger(__name__)
-
 MOMENTUM = 0.95  # torch's default, and the value of Jordan et al. 2024
+COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # of Jordan et al. 2024, as are the five steps
+STEPS = 5
+SMALLEST_NORM = 1e-7  # torch's default; a matrix of zeros stays zero
 
 
-class Float32Muon(Muon):
-    """torch's Muon in float32. torch always computes the iteration in bfloat16, which some devices emulate.
+class Muon(Optimizer):
+    """Muon, equal to torch's, with its state, and fewer and larger operations.
 
-    `nesterov` and `adjust_lr_fn` have torch's defaults and cannot be changed.
+    The matrices of one shape are orthogonalized together. Several processes that hold equal weights and gradients, as
+    under DDP, divide the matrices among them and gather the updates, so that their weights stay equal.
+
+    Args:
+        weights: Matrices [rows, columns].
+        lr: Learning rate. An update is multiplied by it and by the square root of rows / columns, if that is above 1.
+        weight_decay: The part of a weight that a step subtracts, times `lr`.
+        momentum: Decay of the average of gradients. Nesterov's momentum is used, as in torch's default.
+        dtype: Of the multiplications. torch's has bfloat16.
     """
+
+    def __init__(
+        self,
+        weights: Iterable[nn.Parameter],
+        lr: float,
+        weight_decay: float = 0.1,
+        momentum: float = MOMENTUM,
+        dtype: torch.dtype = torch.float32,
+    ):
+        super().__init__(weights, {"lr": lr, "weight_decay": weight_decay, "momentum": momentum})
+        self.dtype = dtype
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
-        """One step, equal to torch's up to rounding; the state is torch's."""
+        """One step. A weight without a gradient stays."""
         for group in self.param_groups:
-            for weight in group["params"]:
-                gradient = weight.grad
-                if gradient is None:
-                    continue
-                if not self.state[weight]:
-                    self.state[weight]["momentum_buffer"] = torch.zeros_like(gradient)
-                average = self.state[weight]["momentum_buffer"]
-                average.lerp_(gradient, 1 - group["momentum"])
-                update = gradient.lerp(average, group["momentum"])  # Nesterov's
-                update = orthogonalize(update, group["ns_coefficients"], group["ns_steps"], group["eps"])
+            rate, momentum = group["lr"], group["momentum"]
+            weights = [weight for weight in group["params"] if weight.grad is not None]
+            updates = orthogonalize([self._average(weight, momentum) for weight in weights], self.dtype)
+            for weight, update in zip(weights, updates, strict=True):
                 rows, columns = weight.shape
-                weight.mul_(1 - group["lr"] * group["weight_decay"])
-                weight.add_(update, alpha=-group["lr"] * max(1, rows / columns) ** 0.5)
+                weight.mul_(1 - rate * group["weight_decay"])
+                weight.add_(update, alpha=-rate * max(1, rows / columns) ** 0.5)
+
+    def _average(self, weight: nn.Parameter, momentum: float) -> torch.Tensor:
+        """The gradient with Nesterov's momentum; the average of gradients is updated."""
+        gradient: Any = weight.grad
+        if not self.state[weight]:
+            self.state[weight]["momentum_buffer"] = torch.zeros_like(gradient)
+        average = self.state[weight]["momentum_buffer"]
+        average.lerp_(gradient, 1 - momentum)
+        return gradient.lerp(average, momentum)
 
 
-def orthogonalize(
-    matrix: torch.Tensor, coefficients: tuple[float, float, float], steps: int, eps: float
-) -> torch.Tensor:
-    """The matrix [rows, columns] with its singular values moved close to 1, in float32.
+def orthogonalize(matrices: list[torch.Tensor], dtype: torch.dtype) -> list[torch.Tensor]:
+    """The matrices [rows, columns] with their singular values moved close to 1.
 
-    This is the iteration of Newton and Schulz as Jordan et al. 2024 use it. With their coefficients and five steps
-    most singular values end between 0.7 and 1.2; very small ones stay below.
+    If torch's process group is initialized, all processes must call this with equal matrices. Each of them computes a
+    part, and all get all results, bit for bit the same.
+
+    Args:
+        matrices: Of any shapes.
+        dtype: Of the multiplications and of the results.
     """
-    a, b, c = coefficients
-    wide = matrix.float() if matrix.size(0) <= matrix.size(1) else matrix.float().T
-    wide = wide / wide.norm().clamp(min=eps)
-    for _ in range(steps):
-        gram = wide @ wide.T
-        wide = a * wide + (b * gram + c * (gram @ gram)) @ wide
-    return wide if matrix.size(0) <= matrix.size(1) else wide.T
+    several = distributed.is_available() and distributed.is_initialized()
+    processes, rank = (distributed.get_world_size(), distributed.get_rank()) if several else (1, 0)
+    shapes: dict[tuple[int, ...], list[int]] = {}
+    for number, matrix in enumerate(matrices):
+        shapes.setdefault(tuple(sorted(matrix.shape)), []).append(number)
+    stacks = []
+    for numbers in shapes.values():
+        share = -(-len(numbers) // processes)
+        own = [numbers[place % len(numbers)] for place in range(rank * share, (rank + 1) * share)]
+        stacks.append(iterate(torch.stack([_wide(matrices[number]) for number in own]).to(dtype)))
+    if processes > 1 and stacks:
+        stacks = _gather(stacks, processes)
+    results = list(matrices)
+    for numbers, stack in zip(shapes.values(), stacks, strict=True):
+        for number, result in zip(numbers, stack, strict=False):  # the last processes repeat some matrices
+            results[number] = result if _wide(matrices[number]) is matrices[number] else result.T
+    return results
+
+
+def _wide(matrix: torch.Tensor) -> torch.Tensor:
+    """The matrix, transposed if it has more rows than columns: the products of the iteration are then smaller."""
+    return matrix.T if matrix.size(0) > matrix.size(1) else matrix
+
+
+def _gather(stacks: list[torch.Tensor], processes: int) -> list[torch.Tensor]:
+    """The stacks [matrices, rows, columns] of all processes, each joined in the order of the processes."""
+    own = torch.cat([stack.flatten() for stack in stacks])
+    every = own.new_empty(processes * own.numel())
+    # As bytes, since not every backend has all types.
+    distributed.all_gather_into_tensor(every.view(torch.uint8), own.view(torch.uint8))
+    parts = every.view(processes, -1).split([stack.numel() for stack in stacks], dim=1)
+    return [part.reshape(-1, *stack.shape[1:]) for part, stack in zip(parts, stacks, strict=True)]
+
+
+def iterate(stack: torch.Tensor) -> torch.Tensor:
+    """The matrices [matrices, rows, columns] after the iteration of Newton and Schulz, as Jordan et al. 2024 use it.
+
+    Most singular values end between 0.7 and 1.2; very small ones stay below.
+    """
+    a, b, c = COEFFICIENTS
+    stack = stack / stack.norm(dim=(1, 2), keepdim=True).clamp(min=SMALLEST_NORM)
+    for _ in range(STEPS):
+        gram = stack @ stack.mT  # [matrices, rows, rows]
+        gram = torch.baddbmm(gram, gram, gram, beta=b, alpha=c)
+        stack = torch.baddbmm(stack, gram, stack, beta=a)
+    return stack
 
 
 class MuonBeside(Optimizer):
@@ -89,11 +151,12 @@ class MuonBeside(Optimizer):
         self._share_groups()
 
 
-def emulates_bf16(device: torch.device) -> bool:
-    """Whether a device has no instructions for bfloat16: some CPUs, and NVIDIA's GPUs before Ampere."""
-    if device.type == "cpu":
-        return not has_bf16(torch.cpu.get_capabilities())
-    return device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False)
+def precision(device: torch.device) -> torch.dtype:
+    """The type of Muon's multiplications: bfloat16, or float32 on CPUs and on NVIDIA's GPUs before Ampere."""
+    # CPUs may have instructions for bfloat16 too, but a model that was trained with them translated worse:
+    # docs/decisions.md. GPUs before Ampere emulate it.
+    emulated = device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False)
+    return torch.float32 if device.type == "cpu" or emulated else torch.bfloat16
 
 
 def layer_matrices(model: PreTrainedModel) -> list[nn.Parameter]:
@@ -110,8 +173,4 @@ def put_beside(other: Optimizer, model: PreTrainedModel, learning_rate: float, w
     chosen = {id(weight) for weight in matrices}
     for group in other.param_groups:
         group["params"] = [weight for weight in group["params"] if id(weight) not in chosen]
-    kind: type[Muon] = Muon
-    if emulates_bf16(matrices[0].device):
-        kind = Float32Muon
-        logger.info("Muon computes in float32: this device has no bf16 instructions.")
-    return MuonBeside(other, kind(matrices, lr=learning_rate, weight_decay=weight_decay, momentum=MOMENTUM))
+    return MuonBeside(other, Muon(matrices, learning_rate, weight_decay, dtype=precision(matrices[0].device)))
