@@ -1,10 +1,12 @@
 """The entry point of the command `glossa`; see `glossa/__init__.py` for why it is a module of its own."""
 
 import gc
+import os
 import sys
 from importlib.metadata import PackageNotFoundError, distribution
 
 DISTRIBUTION = "glossa-mt"
+ROUNDS = "2000"  # tens of microseconds
 
 
 def main(*arguments: str) -> None:
@@ -13,12 +15,24 @@ def main(*arguments: str) -> None:
     gc.set_threshold(100_000, 20, 20)
     try:
         warn_of_namesake()
+        limit_waiting()
         from glossa.cli import main as run
 
         run(*arguments)
     except KeyboardInterrupt:  # before the command has begun: it handles its own
         print("Interrupted.", file=sys.stderr)
         sys.exit(130)
+
+
+def limit_waiting() -> None:
+    """Let threads that wait for others sleep early, unless the environment says otherwise; before torch is imported.
+
+    The threads of an operation wait for each other at its end. By default they compute in a loop while they wait, for
+    300,000 rounds or some milliseconds, and keep the one that they wait for from the core if other programs are busy.
+    The library for threads (libgomp, which torch and CTranslate2 use on Linux) reads the variable when it is loaded.
+    """
+    if not {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys():
+        os.environ["GOMP_SPINCOUNT"] = ROUNDS
 
 
 def warn_of_namesake() -> None:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -31,6 +32,27 @@ def answer(*arguments):
     command = [sys.executable, "-c", WITHOUT_LIBRARIES, *map(str, arguments)]
     result = subprocess.run(command, capture_output=True, text=True)
     return result.returncode, result.stdout, result.stderr
+
+
+IMPORT_TORCH = """
+import os, sys
+import glossa_command, glossa.cli
+glossa.cli.main = lambda *arguments: __import__("torch")
+glossa_command.main("train")
+print(os.environ.get("GOMP_SPINCOUNT"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("own", "value"), [({}, "2000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "passive"}, None)]
+)
+def test_waiting_threads_sleep_early_unless_the_user_says_otherwise(own, value):
+    environment = {name: text for name, text in os.environ.items() if name not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")}
+    environment |= own | {"OMP_DISPLAY_ENV": "VERBOSE"}  # libgomp prints what it has read
+    done = subprocess.run([sys.executable, "-c", IMPORT_TORCH], capture_output=True, text=True, env=environment)
+    assert done.stdout == f"{value}\n"
+    read = re.findall(r"GOMP_SPINCOUNT = '(\d+)'", done.stderr)  # nothing for other libraries of threads
+    assert set(read) <= {value or "0"}
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])
