@@ -28,6 +28,11 @@ def rows(text):
     return {name: words for name, *words in found}
 
 
+@pytest.fixture(autouse=True)
+def no_threads(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+
+
 @pytest.mark.parametrize("name", [name for name in catalog.recipes() if name != "quickstart-adapter"])
 def test_a_recipe_decides_all_that_it_names(name, monkeypatch):
     monkeypatch.setattr(explain, "prepare_pairs", lambda *_: pytest.fail("pairs are read, though nothing is chosen"))
@@ -74,6 +79,19 @@ def test_each_value_has_the_origin_that_decided_it(tmp_path, few):
     # The other sizes of the model, and the other settings of the schedule, are not chosen either.
     assert plan.origins.keys().isdisjoint({"encoder_layers", "warmup_steps", "muon_learning_rate"}) and not unknown
     assert (plan.training.seed, plan.model.d_model, plan.training.warmup_steps) == (7, 64, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("value", "threads"), [("3", 3), (" 5 ", 5), ("4,2", 4), ("0", None), ("-1", None), ("many", None), ("", None)]
+)
+def test_the_environment_gives_the_number_of_threads(few, monkeypatch, value, threads):
+    monkeypatch.setenv("OMP_NUM_THREADS", value)
+    settings = parse_settings(few)
+    assert settings.training.cpu_threads == threads
+    row = rows(explain.explain(settings))["cpu_threads"]
+    assert row == ([str(threads), "environment OMP_NUM_THREADS"] if threads else ["by a trial at the start"])
+    named = parse_settings([*few, "--cpu_threads", "7"])
+    assert named.training.cpu_threads == 7 and named.origins["cpu_threads"] == Origin("flag")
 
 
 def test_what_a_run_finds_out_is_named(few):

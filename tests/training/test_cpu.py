@@ -16,7 +16,8 @@ from glossa.training.trainer import GlossaTrainer
 
 
 @pytest.fixture
-def threads():
+def threads(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     used = torch.get_num_threads()
     yield
     torch.set_num_threads(used)

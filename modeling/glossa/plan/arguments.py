@@ -17,6 +17,7 @@ from ..data.mixture import sources_of
 from ..data.ranges import check_ranges
 from ..errors import GlossaError
 from . import catalog
+from .devices import environment_threads
 from .groups import GROUPS, GlossaTrainingArguments, TranslatorArguments
 
 logger = logging.getLogger(__name__)
@@ -29,11 +30,11 @@ class Origin:
     Args:
         kind: "recipe" or "flag" if somebody named it; "resumed" if it comes from the run that is continued, "start"
             if it comes from the model in `init_from`, "chosen" if it follows from the data, "trial" if it was
-            measured.
-        reason: The recipe, the run, or what the value follows from.
+            measured, "environment" if a variable of the environment asks for it.
+        reason: The recipe, the run, the variable, or what the value follows from.
     """
 
-    kind: Literal["recipe", "flag", "resumed", "start", "chosen", "trial"]
+    kind: Literal["recipe", "flag", "resumed", "start", "chosen", "trial", "environment"]
     reason: str = ""
 
 
@@ -204,6 +205,10 @@ def parse_settings(argv: list[str], description: str = "") -> Settings:
         logger.warning(
             "trust_data turns off all checks of the data. Name the ones that are wrong: %s.", ", ".join(CHECKS)
         )
+    threads = environment_threads()
+    # Launchers of several processes set the variable themselves.
+    if threads and training.cpu_threads is None and training.device.type == "cpu" and training.world_size == 1:
+        training.cpu_threads, origins["cpu_threads"] = threads, Origin("environment", "OMP_NUM_THREADS")
     return Settings(data, tokenizer, model, translator, training, origins)
 
 

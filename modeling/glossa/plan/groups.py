@@ -128,8 +128,8 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
     )
     cpu_threads: int | None = _setting(
         None,
-        "Threads for training on the CPU. Default: the number that is fastest in a short trial at the start, or the "
-        "number of the resumed run.",
+        "Threads for training on the CPU. Default: OMP_NUM_THREADS if it is set; or the number of the resumed run; or "
+        "the number that is fastest in a short trial at the start.",
     )
 
     def __post_init__(self):
