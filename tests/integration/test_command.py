@@ -47,7 +47,9 @@ print(os.environ.get("GOMP_SPINCOUNT"))
     ("own", "value"), [({}, "2000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "passive"}, None)]
 )
 def test_waiting_threads_sleep_early_unless_the_user_says_otherwise(own, value):
-    environment = {name: text for name, text in os.environ.items() if name not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")}
+    environment = {
+        name: text for name, text in os.environ.items() if name not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
+    }
     environment |= own | {"OMP_DISPLAY_ENV": "VERBOSE"}  # libgomp prints what it has read
     done = subprocess.run([sys.executable, "-c", IMPORT_TORCH], capture_output=True, text=True, env=environment)
     assert done.stdout == f"{value}\n"

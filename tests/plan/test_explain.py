@@ -40,7 +40,7 @@ def test_a_recipe_decides_all_that_it_names(name, monkeypatch):
     plan, unknown = decide(settings)
     named = {key for key, value in catalog.read_recipe(name).items()}
     assert {key for key, origin in plan.origins.items() if origin == Origin("recipe", name)} == named
-    assert unknown.keys() <= {"cpu_threads"} and plan.recipe() == settings.recipe()
+    assert unknown.keys() <= {"cpu_threads", "cpu_processes"} and plan.recipe() == settings.recipe()
     again = yaml.safe_load(explain.explain(settings, "yaml"))
     assert again.keys() == named - unknown.keys()
 
@@ -99,6 +99,7 @@ def test_what_a_run_finds_out_is_named(few):
     assert unknown == {
         "num_train_epochs": "at most 6, by a trial at the start",
         "cpu_threads": "by a trial at the start",
+        "cpu_processes": "by cores and memory at the start",
     }
 
 

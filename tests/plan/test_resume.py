@@ -87,7 +87,7 @@ def test_the_advice_where_the_batches_cannot_be_divided(resume, tmp_path, monkey
         ["--gradient_accumulation_steps", "1", "--output_dir", str(tmp_path / "run"), "--report_to", "none"]
     )
     with pytest.raises(GlossaError, match=r"Continue with 1 and gradient_accumulation_steps 1\.$") as error:
-        _check_step(tmp_path / "run" / "checkpoint-4", 1, settings)
+        _check_step(tmp_path / "run" / "checkpoint-4", {"gradient_accumulation_steps": 1}, settings)
     documented("Training", error.value)
 
 

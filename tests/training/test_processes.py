@@ -115,24 +115,6 @@ def test_processes_accumulation_and_larger_batches_train_alike(tmp_path, tiny_se
 
 
 @pytest.mark.slow
-def test_muon_trains_alike_in_one_process_two_and_four(tmp_path, tiny_settings):
-    """A step has four batches; the processes share its orthogonalization. Metrics and weights after 50 steps."""
-    changes = {"dropout": 0.0, "max_steps": 50, "eval_steps": 25, "save_steps": 25, "logging_steps": 5}
-    changes |= {"muon_learning_rate": 0.02}
-    one, two, four = (tiny_settings(tmp_path / str(number), **changes) for number in (1, 2, 4))
-    alone = train(parse_settings([*one, "--gradient_accumulation_steps", "4"]))
-    together(
-        launch(tmp_path / "two", [*two, "--gradient_accumulation_steps", "2"]),
-        launch(tmp_path / "four", [*four, "--gradient_accumulation_steps", "1"]) | {"processes": 4},
-    )
-    for other in (tmp_path / "2", tmp_path / "4"):
-        assert_equal_training(alone, other)
-        for mine, theirs in zip(RunFolder(alone).history, RunFolder(other).history, strict=True):
-            for name in ("eval_loss", "eval_bleu", "eval_chrf"):
-                assert mine.get(name) == (pytest.approx(theirs[name], abs=1e-4) if name in theirs else None)
-
-
-@pytest.mark.slow
 def test_a_run_goes_on_with_another_number_of_processes(tmp_path, tiny_settings):
     changes = {"dropout": 0.0, "eval_strategy": "no", "load_best_model_at_end": False, "logging_steps": 1}
     two = {"gradient_accumulation_steps": 2}

@@ -8,11 +8,14 @@ Glossa's in a line each, `--help NAME` one in full, and `--help trainer` what tr
 
 import ctypes
 import dataclasses
+import logging
 import os
 import signal
 import sys
 import textwrap
+import time
 from collections.abc import Iterable
+from datetime import timedelta
 from pathlib import Path
 
 from ..data.arguments import DataArguments, TokenizerArguments
@@ -21,6 +24,7 @@ from ..data.mixture import sources_of
 from ..errors import GlossaError
 from ..inference.loading import check_name
 from ..plan import catalog
+from . import run
 
 # In the order in which a newcomer needs them.
 COMMON = (
@@ -31,6 +35,8 @@ COMMON = (
 )  # fmt: skip
 
 PLANS = ("text", "yaml")  # forms of --explain
+GRACE = 2.0  # seconds
+LONGEST_WAIT = timedelta(days=7)
 PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
@@ -57,6 +63,11 @@ def main(argv: list[str]) -> None:
         devices = local_devices()
         if devices > 1:
             return launch(argv, devices)
+        from ..plan.processes import choose_processes
+
+        processes = choose_processes(catalog.check(argv))
+        if processes > 1:
+            return fork(argv, processes)
         from ..plan.arguments import parse_settings
         from ..training.run import train
 
@@ -110,7 +121,12 @@ def end_with_launcher() -> None:
     """Get SIGTERM when Accelerate's launcher ends, which passes no signal on to a single process (Linux only)."""
     launched = "ACCELERATE_MIXED_PRECISION" in os.environ and "LOCAL_RANK" not in os.environ
     if launched and sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        end_with_parent()
+
+
+def end_with_parent() -> None:
+    """Get SIGTERM when the process that started this one ends (Linux only)."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def local_devices() -> int:
@@ -139,6 +155,74 @@ def launch(argv: list[str], processes: int) -> None:
         sys.exit(128 + error.sigval)
     except ChildFailedError:  # which has printed its error
         sys.exit(1)
+
+
+def fork(argv: list[str], processes: int) -> None:
+    """Train with several processes on the CPU, which are copies of this one, so that libraries are imported once.
+
+    A signal reaches all processes; they save, and this one ends with their status.
+    """
+    from torch.distributed.elastic.multiprocessing import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+    from ..training.run import train  # noqa: F401  # imported once, for all
+
+    for name in ("torch.distributed.elastic", "torch.multiprocessing"):  # the processes print their errors
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    config = LaunchConfig(
+        min_nodes=1,
+        max_nodes=1,
+        nproc_per_node=processes,
+        run_id="glossa",
+        rdzv_backend="c10d",
+        rdzv_endpoint="localhost:0",
+        local_addr="localhost",
+        max_restarts=0,
+        start_method="fork",
+    )
+    sys.stdout.flush()
+    try:
+        elastic_launch(config, work)([*argv, "--cpu_processes", str(processes)])
+    except SignalException as error:
+        sys.exit(128 + error.sigval)
+    except ChildFailedError as error:
+        rank, failure = error.get_first_failure()
+        if failure.exitcode > 0:
+            sys.exit(1)
+        raise GlossaError(
+            f"Process {rank} of {processes} (numbered from 0) was ended by {signal.Signals(-failure.exitcode).name}. "
+            "If memory ran out, give --cpu_processes 1. The run continues with --resume_from_checkpoint true."
+        ) from error
+
+
+def work(argv: list[str]) -> None:
+    """What each of the processes runs: this command, with errors in one line."""
+    import torch
+
+    from ..plan.devices import available_cores
+
+    os.setsid()  # or Ctrl-C would reach this process twice, and the second one ends it before it has saved
+    end_with_parent()
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):  # they have the launcher's handlers
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.setdefault("OMP_NUM_THREADS", str(available_cores()))  # Accelerate warns if it is not set
+    # By default, processes that wait for the first one to prepare the data end after half an hour.
+    torch.distributed.init_process_group("gloo", timeout=LONGEST_WAIT)
+    if os.environ["RANK"] != "0":
+        logging.getLogger().setLevel(logging.WARNING)
+    run(train_with_others, argv + ["--debug"] * ("--debug" in sys.argv))
+
+
+def train_with_others(argv: list[str]) -> None:
+    """Train as one of several processes. The first one prints an error of all; a cause is printed first."""
+    try:
+        main(argv)
+    except Exception as error:
+        if os.environ["RANK"] != "0" or not isinstance(error, GlossaError):
+            time.sleep(GRACE)  # if another process has failed, the launcher ends this one
+        raise
 
 
 def print_help(names: Iterable[str], purpose: str | None = __doc__, brief: bool = False) -> None:

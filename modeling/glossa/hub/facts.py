@@ -177,6 +177,7 @@ class Run:
         """Rows of the training table: settings, then measurements."""
         recipe, metrics = self.recipe, self.metrics
         speed = metrics.get("target_tokens_per_second")
+        shared = (recipe.get("cpu_processes") or 1) > 1  # by all processes
         precision = next((name for name in ("bf16", "fp16") if recipe.get(name)), "fp32" if recipe else None)
         pairs = [
             ("Optimizer", recipe.get("optim")),
@@ -186,7 +187,7 @@ class Run:
             ("Schedule", recipe.get("lr_scheduler_type")),
             ("Warm-up steps", recipe.get("warmup_steps")),
             ("Maximum tokens per batch", recipe.get("batch_tokens")),
-            ("Gradient accumulation", recipe.get("gradient_accumulation_steps")),
+            ("Batches of a step" if shared else "Gradient accumulation", recipe.get("gradient_accumulation_steps")),
             ("Processes", metrics.get("processes")),
             ("Dropout", recipe.get("dropout")),
             ("Label smoothing", recipe.get("label_smoothing_factor")),

@@ -85,6 +85,8 @@ def decide(settings: Settings) -> tuple[Settings, dict[str, str]]:
     training = settings.training
     if training.device.type == "cpu" and training.cpu_threads is None:
         unknown["cpu_threads"] = "by a trial at the start"
+        if training.cpu_processes is None:
+            unknown["cpu_processes"] = "by cores and memory at the start"
     passes = settings.origins.get("num_train_epochs")
     if training.hours is not None and "num_train_epochs" not in unknown and (not passes or passes.kind != "resumed"):
         unknown["num_train_epochs"] = f"at most {training.num_train_epochs:g}, by a trial at the start"

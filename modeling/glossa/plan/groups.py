@@ -131,6 +131,12 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
         "Threads for training on the CPU. Default: OMP_NUM_THREADS if it is set; or the number of the resumed run; or "
         "the number that is fastest in a short trial at the start.",
     )
+    cpu_processes: int | None = _setting(
+        None,
+        "Processes for training on the CPU, which share the batches of a step: a divisor of "
+        "gradient_accumulation_steps. Default: as many as cores and memory allow; 1 if threads are given; or the "
+        "number of the resumed run.",
+    )
 
     def __post_init__(self):
         self.report_to = self.report_to or "none"  # null in a recipe

@@ -23,6 +23,7 @@ from ..run_folder import (
 from . import catalog
 from .arguments import Settings
 from .devices import is_sharded
+from .processes import accumulation
 
 logger = logging.getLogger(__name__)
 
@@ -126,7 +127,7 @@ def check_checkpoint(checkpoint: Path, settings: Settings) -> None:
     saved = check_settings(RunFolder(checkpoint.parent), settings)
     if not saved:
         return
-    _check_step(checkpoint, saved.get("gradient_accumulation_steps", 1), settings)
+    _check_step(checkpoint, saved, settings)
     if is_stream(settings.data):
         _check_places(checkpoint, settings)
 
@@ -160,7 +161,7 @@ def check_settings(run: RunFolder, settings: Settings) -> dict[str, Any]:
     return saved
 
 
-def _check_step(checkpoint: Path, saved_accumulation: int, settings: Settings) -> None:
+def _check_step(checkpoint: Path, saved: dict[str, Any], settings: Settings) -> None:
     """Raise `GlossaError` if a step has another number of batches than before: its batches would differ.
 
     It is also raised if only one of the two training runs uses FSDP, which keeps the optimizer in other files.
@@ -171,18 +172,20 @@ def _check_step(checkpoint: Path, saved_accumulation: int, settings: Settings) -
             f"{checkpoint} was saved by a training {ways[0]} FSDP and would be continued {ways[1]} it. Continue "
             f"{ways[0]} FSDP, or start a new run with --init_from."
         )
-    before, processes = count_processes(checkpoint), settings.training.world_size
-    accumulation = settings.training.gradient_accumulation_steps
-    batches = before * saved_accumulation
-    if batches == processes * accumulation:
+    training = settings.training
+    before, processes = count_processes(checkpoint), training.world_size
+    saved_steps = saved.get("gradient_accumulation_steps", 1)
+    batches = before * accumulation(saved_steps, before, saved.get("cpu_processes"))
+    now = processes * accumulation(training.gradient_accumulation_steps, processes, training.cpu_processes)
+    if batches == now:
         return
-    advice = f"Continue with {before} and gradient_accumulation_steps {saved_accumulation}"
+    advice = f"Continue with {before} and gradient_accumulation_steps {saved_steps}"
     if batches % processes == 0:
         advice = f"Set gradient_accumulation_steps to {batches // processes}"
     raise GlossaError(
         f"{checkpoint.parent} was trained with {batches} batches a step (processes: {before}, "
-        f"gradient_accumulation_steps: {saved_accumulation}) and would be continued with {processes * accumulation} "
-        f"(processes: {processes}, gradient_accumulation_steps: {accumulation}). {advice}."
+        f"gradient_accumulation_steps: {saved_steps}) and would be continued with {now} (processes: {processes}, "
+        f"gradient_accumulation_steps: {training.gradient_accumulation_steps}). {advice}."
     )
 
 

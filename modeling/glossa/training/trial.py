@@ -11,7 +11,7 @@ from accelerate.utils import broadcast_object_list
 from ..plan.arguments import Origin, Settings
 from ..plan.devices import available_cores, trial_step
 from ..plan.sizing import LESS_DROPOUT, OVERHEAD, SHORT
-from ..run_folder import RunFolder
+from ..run_folder import RunFolder, count_processes
 from .cpu import choose_threads, report_bf16
 from .trainer import GlossaTrainer
 
@@ -37,14 +37,16 @@ def choose_cpu_threads(settings: Settings, trainer: GlossaTrainer, checkpoint: P
     report_bf16(torch.cpu.get_capabilities(), arguments.bf16)
     if arguments.cpu_threads is not None:
         return settings
-    if checkpoint is not None and (threads := RunFolder(checkpoint.parent).recipe.get("cpu_threads")):
+    before = RunFolder(checkpoint.parent).recipe if checkpoint is not None else {}
+    if (threads := before.get("cpu_threads")) and count_processes(checkpoint) == arguments.world_size:
         return settings.with_values({"cpu_threads": threads}, Origin("resumed", str(checkpoint.parent)))
-    if arguments.world_size > 1:
-        return settings.with_values({"cpu_threads": available_cores()}, Origin("trial", "the cores of a process"))
+    if available_cores() == 1:  # of this process
+        return settings.with_values({"cpu_threads": 1}, Origin("trial", "the cores of a process"))
     with torch.random.fork_rng(devices=[]):
         step = trial_step(trainer.model.train(), trainer.example_batch(), arguments.bf16)
-        threads = choose_threads(step)
-    return settings.with_values({"cpu_threads": threads}, Origin("trial", "the fastest number for a few steps"))
+        threads = [choose_threads(step)]  # all processes at the same time, as they will train
+        broadcast_object_list(threads)
+    return settings.with_values({"cpu_threads": threads[0]}, Origin("trial", "the fastest number for a few steps"))
 
 
 def limit_passes(settings: Settings, trainer: GlossaTrainer) -> Settings:

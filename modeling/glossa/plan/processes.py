@@ -1,0 +1,74 @@
+"""How many processes train on a CPU, and which batches of a step each of them has."""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+import torch
+
+from ..errors import GlossaError
+from ..run_folder import RunFolder
+from .devices import available_cores, environment_threads
+from .groups import GlossaTrainingArguments
+
+PROCESS_BYTES = 2 * 2**30  # free memory for each; a base model with 2,048 tokens a batch takes less
+
+
+def choose_processes(given: Mapping[str, Any]) -> int:
+    """The number of processes for a training on the CPU; 1 with an accelerator, or if a launcher started several.
+
+    Processes that share the batches of a step wait for each other once a step, and asleep. Threads wait after each
+    operation, so that another busy program makes them many times slower. `cpu_processes` sets the number. By default
+    it is the number of the resumed run, or the largest number up to the cores that divides the batches of a step, as
+    far as the memory goes; and 1 if threads are named, or if a training by several would differ from one by one: on
+    streams, on texts, with adapters, and from a trained model.
+
+    Args:
+        given: The settings in the recipe and on the command line, by name.
+
+    Raises:
+        GlossaError: If `cpu_processes` does not divide the batches of a step.
+    """
+    if "LOCAL_RANK" in os.environ or torch.accelerator.is_available():
+        return 1
+    batches = given.get("gradient_accumulation_steps") or GlossaTrainingArguments.gradient_accumulation_steps
+    if wanted := given.get("cpu_processes"):
+        if batches % wanted:
+            raise GlossaError(
+                f"cpu_processes is {wanted}, but gradient_accumulation_steps is {batches}: the processes share the "
+                "batches of a step. Give a number that divides it."
+            )
+        return wanted
+    if before := _resumed_recipe(given):
+        return before.get("cpu_processes") or 1
+    other = given.get("objective", "translation") != "translation" or given.get("streaming")
+    named = given.get("cpu_threads") or environment_threads()
+    # Other systems cannot copy a process that has loaded these libraries.
+    if named or other or given.get("init_from") or sys.platform != "linux":
+        return 1
+    most = min(available_cores(), psutil.virtual_memory().available // PROCESS_BYTES)
+    return max((count for count in range(1, batches + 1) if batches % count == 0 and count <= most), default=1)
+
+
+def _resumed_recipe(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The recipe of the run that is continued; empty for a new run."""
+    wanted = given.get("resume_from_checkpoint")
+    if str(wanted or "no").lower() in ("false", "no"):
+        return {}
+    if str(wanted).lower() in ("true", "yes", "last"):
+        return RunFolder(given.get("output_dir") or GlossaTrainingArguments.output_dir).recipe
+    return RunFolder(Path(str(wanted)).parent).recipe
+
+
+def accumulation(batches: int, processes: int, cpu_processes: int | None) -> int:
+    """The batches that each of `processes` has in a step.
+
+    Args:
+        batches: The setting `gradient_accumulation_steps`: of a step, or of each process if a launcher started them.
+        processes: Their number.
+        cpu_processes: The setting: None or 1 if the run did not start the processes.
+    """
+    return batches // processes if processes == cpu_processes else batches

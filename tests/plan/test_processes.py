@@ -1,0 +1,101 @@
+"""How many processes train on a CPU by default, and the batches of each."""
+
+from types import SimpleNamespace
+
+import psutil
+import pytest
+import torch
+
+from glossa.errors import GlossaError
+from glossa.plan import processes
+from glossa.plan.processes import accumulation, choose_processes
+
+GIB = 2**30
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """A machine with a number of cores and free memory in GiB, without a launcher."""
+    for name in ("OMP_NUM_THREADS", "LOCAL_RANK"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
+
+    def build(cores, memory=64):
+        monkeypatch.setattr(processes, "available_cores", lambda: cores)
+        monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=memory * GIB))
+
+    return build
+
+
+@pytest.mark.parametrize(
+    ("cores", "memory", "batches", "expected"),
+    [
+        (2, 64, None, 2),  # the default of two batches a step
+        (16, 64, None, 2),
+        (1, 64, None, 1),
+        (16, 64, 8, 8),
+        (6, 64, 8, 4),
+        (6, 64, 6, 6),
+        (4, 64, 1, 1),
+        (4, 64, 7, 1),
+        (4, 5, 4, 2),  # memory for two
+        (4, 1, 4, 1),
+    ],
+)
+def test_as_many_as_cores_batches_and_memory_allow(machine, cores, memory, batches, expected):
+    machine(cores, memory)
+    given = {} if batches is None else {"gradient_accumulation_steps": batches}
+    assert choose_processes(given) == expected
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"cpu_threads": 2},
+        {"streaming": True},
+        {"init_from": "runs/other"},
+        {"objective": "causal_lm"},
+        {"cpu_processes": 1},
+    ],
+)
+def test_one_process_where_several_would_differ_or_threads_are_named(machine, given):
+    machine(4)
+    assert choose_processes({"gradient_accumulation_steps": 4}) == 4
+    assert choose_processes(given | {"gradient_accumulation_steps": 4}) == 1
+
+
+@pytest.mark.parametrize(("name", "value"), [("OMP_NUM_THREADS", "2"), ("LOCAL_RANK", "0")])
+def test_one_process_where_the_environment_decides(machine, monkeypatch, name, value):
+    machine(4)
+    monkeypatch.setenv(name, value)
+    assert choose_processes({}) == 1
+
+
+def test_one_process_with_an_accelerator(machine, monkeypatch):
+    machine(4)
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    assert choose_processes({}) == 1
+
+
+@pytest.mark.parametrize(("saved", "expected"), [("cpu_processes: 2", 2), ("cpu_threads: 4", 1)])
+def test_a_resumed_run_keeps_its_number(machine, tmp_path, saved, expected):
+    machine(4)
+    (tmp_path / "recipe.yaml").write_text(saved + "\n")
+    given = {"output_dir": str(tmp_path), "gradient_accumulation_steps": 4}
+    assert choose_processes(given) == 4
+    assert choose_processes(given | {"resume_from_checkpoint": "true"}) == expected
+    assert choose_processes(given | {"resume_from_checkpoint": f"{tmp_path}/checkpoint-5"}) == expected
+    assert choose_processes(given | {"resume_from_checkpoint": "true", "cpu_processes": 4}) == 4
+
+
+def test_processes_must_divide_the_batches_of_a_step(machine, documented):
+    machine(4)
+    with pytest.raises(GlossaError, match=r"cpu_processes is 3, but gradient_accumulation_steps is 2") as error:
+        choose_processes({"cpu_processes": 3})
+    documented("Settings", error.value)
+
+
+def test_batches_of_each_process():
+    assert accumulation(4, 1, None) == accumulation(4, 1, 2) == 4  # a run of two that one continues
+    assert accumulation(4, 2, 2) == 2 and accumulation(4, 4, 4) == 1
+    assert accumulation(4, 2, None) == 4  # started by a launcher: of each process
