@@ -1,63 +1,79 @@
-"""Training speed next to other busy programs, for each number of threads and for the one that a run chooses.
+"""Training speed next to other busy programs that come and go: `python -m benchmarks load`.
 
-Each busy program is a process that computes without pause. The run's choice is the trial of `glossa train`
-(`glossa.training.cpu.choose_threads`), under the same load.
+`glossa train` trains the quickstart recipe with the model of each size: with one thread, with a thread for each core,
+and as it chooses by itself. In the middle of each run programs come that compute without pause, on as many cores as
+they get, and go again. A row has the target tokens per second while they are there.
 """
 
 import argparse
 import os
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
-import torch
+from glossa.cli.train import main
+from glossa.errors import GlossaError
+from glossa.plan.devices import available_cores
+from glossa.training.trainer import GlossaTrainer
 
-from glossa.training.cpu import choose_threads
-
-from .contenders import Contender, ContenderBuilder
-from .corpus import load_corpus
-from .report import add_common_arguments, add_corpus_arguments, finish, prepare
 from .sizes import SIZES
-from .timing import alternate, spread, table
+from .steps import NO_EVALUATION
+from .timing import machine, table
 
+NICE = {"normal": 0, "lowest": 19}  # priorities
 SETTLING_SECONDS = 1.0  # until the scheduler has spread the busy programs
+START_SECONDS, WARM_STEPS = 180.0, 20  # of a training: at most until it begins, and steps that do not count
+CHOSEN = "by itself"
+
+Phase = tuple[int, str]  # number and priority of the busy programs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_common_arguments(parser, rounds=3)
-    add_corpus_arguments(parser)
-    parser.add_argument(
-        "--sizes", nargs="+", choices=SIZES, default=["tiny", "small", "base"], help="in place of --size"
-    )
-    parser.add_argument("--neighbors", type=int, nargs="+", default=[0, 1, 2, 4], help="default: 0 1 2 4")
+    parser.add_argument("--sizes", nargs="+", choices=["quickstart", *SIZES], default=["quickstart", "tiny", "small"])
+    parser.add_argument("--neighbors", type=int, nargs="+", default=[1, 2, 4], help="busy programs (default: 1 2 4)")
+    parser.add_argument("--priorities", nargs="+", choices=NICE, default=list(NICE), help="of the busy programs")
+    parser.add_argument("--seconds", type=float, default=60, help="of each measurement (default: 60)")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    before = prepare(arguments)
-    corpus = load_corpus(arguments.data, arguments.language)
-    results, rows = {}, []
+    state = machine()
+    phases = [(0, ""), *((count, name) for count in arguments.neighbors for name in arguments.priorities), (0, "")]
+    rows = []
     for size in arguments.sizes:
-        builder = ContenderBuilder(
-            corpus.tokenized["train"], corpus.tokenizer, size, arguments.architecture, arguments.bf16
-        )
-        contender = builder.build("Glossa, bare loop")
-        results[size] = {}
-        for count in arguments.neighbors:
-            found = measure(contender, count, arguments.threads, arguments.rounds, arguments.steps)
-            results[size][count] = found
-            rows.append(load_row(size, count, found))
-            print(f"{size} beside {count}: {found}", flush=True)  # base takes an hour under load
+        speeds = {name: train(size_settings(size) + own, phases, arguments.seconds) for name, own in ways().items()}
+        rows += load_rows(size, phases, speeds)
     print(table(rows))
-    finish(arguments, before, results)
+    print(f"\n{state['cpu']}, {state['cores']} cores, load average {state['load_average']:.1f} before; ", end="")
+    print(f"{arguments.seconds:g} seconds a measurement")
+
+
+def ways() -> dict[str, list[str]]:
+    """The settings of `glossa train` that are compared, by name."""
+    threads = {f"{count} thread{'s' * (count > 1)}": count for count in sorted({1, available_cores()})}
+    return {name: ["--cpu_threads", str(count)] for name, count in threads.items()} | {CHOSEN: []}
+
+
+def size_settings(size: str) -> list[str]:
+    """The settings of a model size; none for the quickstart's own."""
+    if size == "quickstart":
+        return []
+    width, inner, layers, heads = SIZES[size]
+    values = {"d_model": width} | {f"{side}_ffn_dim": inner for side in ("encoder", "decoder")}
+    values |= {f"{side}_layers": layers for side in ("encoder", "decoder")}
+    values |= {f"{side}_attention_heads": heads for side in ("encoder", "decoder")}
+    return [word for name, value in values.items() for word in (f"--{name}", str(value))]
 
 
 @contextmanager
-def busy_neighbors(count: int) -> Iterator[None]:
+def busy_neighbors(count: int, nice: int = 0) -> Iterator[None]:
     """`count` processes that compute without pause."""
     # They end with this process, however it ends.
-    program = f"import os\nwhile os.getppid() == {os.getpid()}: pass"
+    program = f"import os\nos.nice({nice})\nwhile os.getppid() == {os.getpid()}: pass"
     processes = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(count)]
     try:
         time.sleep(SETTLING_SECONDS if count else 0)
@@ -68,27 +84,66 @@ def busy_neighbors(count: int) -> Iterator[None]:
             process.wait()
 
 
-def measure(contender: Contender, neighbors: int, threads: int, rounds: int, steps: int) -> dict:
-    """`speeds` (target tokens a second) by number of threads, the number `chosen` and its `share` of the best."""
-    counts = sorted({min(2**power, threads) for power in range(threads.bit_length() + 1)})
+def train(settings: Sequence[str], phases: Sequence[Phase], seconds: float) -> list[float]:
+    """Target tokens per second of one training in each of the phases, which follow each other."""
+    with tempfile.TemporaryDirectory() as folder:
+        log, steps = Path(folder, "log"), Path(folder, "steps")
+        steps.touch()
+        endless = ["--num_train_epochs", "100000", "--output_dir", f"{folder}/run"]
+        command = [sys.executable, "-m", "benchmarks.load", steps, "quickstart", *settings, *NO_EVALUATION, *endless]
+        environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+        with log.open("w") as file:
+            process = subprocess.Popen(command, stdout=file, stderr=file, env=environment)
+        try:
+            limit = time.monotonic() + START_SECONDS
+            while len(read_steps(steps)) < WARM_STEPS:
+                if process.poll() is not None or time.monotonic() > limit:
+                    raise GlossaError(f"The training did not begin:\n{log.read_text()}")
+                time.sleep(0.5)
+            times = []
+            for count, priority in phases:
+                with busy_neighbors(count, NICE.get(priority, 0)):
+                    started = time.time()
+                    time.sleep(seconds)
+                    times.append((started, time.time()))
+        finally:
+            process.terminate()
+            process.wait()
+        done = read_steps(steps)
+    return [sum(tokens for at, tokens in done if start <= at < end) / (end - start) for start, end in times]
 
-    def turn(count: int) -> float:
-        torch.set_num_threads(count)
-        contender.train(1)
-        return contender.train(steps).speed
 
-    with busy_neighbors(neighbors):
-        measured = alternate({count: lambda count=count: turn(count) for count in counts}, rounds, warm_up=False)
-        chosen = choose_threads(lambda: contender.train(1), cores=threads)
-    speeds = {count: spread(found) for count, found in measured.items()}
-    best = max(found["median"] for found in speeds.values())
-    return {"speeds": speeds, "chosen": chosen, "share": speeds[chosen]["median"] / best}
+def read_steps(file: Path) -> list[tuple[float, int]]:
+    """When each step began, and its target tokens, as far as whole lines are there."""
+    lines = file.read_text().split("\n")[:-1]
+    return [(float(at), int(tokens)) for at, tokens in map(str.split, lines)]
 
 
-def load_row(size: str, neighbors: int, found: dict) -> dict[str, str]:
-    speeds = {
-        f"{count} thread{'s' * (count > 1)}": f"{one['median']:,.0f} [{one['low']:,.0f}, {one['high']:,.0f}]"
-        for count, one in found["speeds"].items()
-    }
-    row = {"size": size, "busy neighbors": str(neighbors)} | speeds
-    return row | {"chosen": str(found["chosen"]), "share of the best": f"{found['share']:.0%}"}
+def load_rows(size: str, phases: Sequence[Phase], speeds: dict[str, list[float]]) -> list[dict[str, str]]:
+    """A row for each phase: the speed of each way to train, and of its own choice the share of the best."""
+    rows = []
+    for number, (count, priority) in enumerate(phases):
+        own = {name: found[number] for name, found in speeds.items()}
+        row = {"size": size, "busy programs": str(count), "priority": priority}
+        row |= {name: f"{speed:,.0f}" for name, speed in own.items()}
+        rows.append(row | {"share of the best": f"{own[CHOSEN] / max(own.values()):.0%}"})
+    return rows
+
+
+def log_steps(file: Path) -> None:
+    """Make trainers in this process, and in copies of it, write a line for each step into `file`."""
+    get = GlossaTrainer.get_batch_samples
+
+    def get_batch_samples(self, *args, **kwargs) -> Any:
+        batches, items = get(self, *args, **kwargs)
+        if self.is_world_process_zero() and items is not None:  # the tokens of all processes
+            with file.open("a") as log:
+                log.write(f"{time.time()} {int(items)}\n")
+        return batches, items
+
+    GlossaTrainer.get_batch_samples = get_batch_samples  # type: ignore[method-assign]
+
+
+if __name__ == "__main__":
+    log_steps(Path(sys.argv[1]))
+    main(sys.argv[2:])

@@ -2,19 +2,18 @@
 
 import subprocess
 import sys
-import time
+from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 
 import psutil
 import pytest
-import torch
 
-from benchmarks import start
+from benchmarks import load, start
 from benchmarks.__main__ import BENCHMARKS, choose, main
-from benchmarks.contenders import Work
-from benchmarks.load import busy_neighbors, load_row, measure
+from benchmarks.load import busy_neighbors
 from glossa.errors import GlossaError
+from glossa.plan.arguments import parse_settings
 
 ROOT = Path(__file__).parents[2]
 
@@ -67,27 +66,32 @@ def test_the_engine_benchmark_compares_both(tiny_run, capsys):
     assert [row[1] for row in rows] == ["1", "2"] * 3
 
 
-class OneThreadContender:
-    """Trains twice as fast with one thread as with two."""
+def test_load_measures_a_training_while_others_come_and_go(tmp_path, tiny_settings, monkeypatch):
+    """Times and tokens come from the steps of the training; the neighbors are busy in their phase only."""
+    seen = []
+    monkeypatch.setattr(load, "busy_neighbors", lambda count, nice: seen.append((count, nice)) or nullcontext())
+    own = tiny_settings(tmp_path, gradient_accumulation_steps=2)
+    speeds = load.train(own, [(0, ""), (2, "lowest")], seconds=2)
+    assert seen == [(0, 0), (2, 19)] and all(speed > 0 for speed in speeds)
 
-    def train(self, steps):
-        seconds = 0.01 * steps * torch.get_num_threads()
-        time.sleep(seconds)
-        return Work(seconds, steps, 100 * steps, 200 * steps, 200 * steps, 1)
+
+def test_the_rows_of_load_have_the_share_of_the_best():
+    speeds = {"1 thread": [100.0, 80.0], "2 threads": [2000.0, 20.0], "by itself": [1900.0, 90.0]}
+    rows = load.load_rows("tiny", [(0, ""), (1, "lowest")], speeds)
+    assert rows == [
+        {"size": "tiny", "busy programs": "0", "priority": "", "1 thread": "100", "2 threads": "2,000",
+         "by itself": "1,900", "share of the best": "95%"},
+        {"size": "tiny", "busy programs": "1", "priority": "lowest", "1 thread": "80", "2 threads": "20",
+         "by itself": "90", "share of the best": "100%"},
+    ]  # fmt: skip
 
 
-def test_load_compares_numbers_of_threads():
-    used = torch.get_num_threads()
-    try:
-        found = measure(OneThreadContender(), 1, threads=2, rounds=2, steps=3)
-    finally:
-        torch.set_num_threads(used)
-    assert found["speeds"][1]["median"] == pytest.approx(10_000) and found["speeds"][2]["median"] == pytest.approx(
-        5000
-    )
-    assert found["chosen"] == 1 and found["share"] == 1
-    row = load_row("tiny", 1, found)
-    assert row["chosen"] == "1" and row["1 thread"].startswith("10,000 [") and row["share of the best"] == "100%"
+def test_sizes_of_load_are_settings():
+    assert load.size_settings("quickstart") == []
+    model = parse_settings(load.size_settings("small")).model
+    assert (model.d_model, model.encoder_ffn_dim, model.decoder_layers, model.encoder_attention_heads) == (
+        256, 1024, 4, 4,
+    )  # fmt: skip
 
 
 def test_neighbors_live_as_long_as_the_measurement():
