@@ -86,6 +86,7 @@ def test_a_resumed_run_keeps_its_number(machine, tmp_path, saved, expected):
     assert choose_processes(given | {"resume_from_checkpoint": "true"}) == expected
     assert choose_processes(given | {"resume_from_checkpoint": f"{tmp_path}/checkpoint-5"}) == expected
     assert choose_processes(given | {"resume_from_checkpoint": "true", "cpu_processes": 4}) == 4
+    assert choose_processes(given | {"resume_from_checkpoint": "true", "cpu_threads": 1}) == 1  # as a warning advises
 
 
 def test_processes_must_divide_the_batches_of_a_step(machine, documented):

@@ -22,9 +22,9 @@ def choose_processes(given: Mapping[str, Any]) -> int:
 
     Processes that share the batches of a step wait for each other once a step, and asleep. Threads wait after each
     operation, so that another busy program makes them many times slower. `cpu_processes` sets the number. By default
-    it is the number of the resumed run, or the largest number up to the cores that divides the batches of a step, as
-    far as the memory goes; and 1 if threads are named, or if a training by several would differ from one by one: on
-    streams, on texts, with adapters, and from a trained model.
+    it is 1 if threads are named; or the number of the resumed run; or the largest number up to the cores that divides
+    the batches of a step, as far as the memory goes, and 1 where a training by several may differ from one by one: on
+    streams, on texts, and from a trained model.
 
     Args:
         given: The settings in the recipe and on the command line, by name.
@@ -42,12 +42,12 @@ def choose_processes(given: Mapping[str, Any]) -> int:
                 "batches of a step. Give a number that divides it."
             )
         return wanted
+    if given.get("cpu_threads") or environment_threads():
+        return 1
     if before := _resumed_recipe(given):
         return before.get("cpu_processes") or 1
-    other = given.get("objective", "translation") != "translation" or given.get("streaming")
-    named = given.get("cpu_threads") or environment_threads()
-    # Other systems cannot copy a process that has loaded these libraries.
-    if named or other or given.get("init_from") or sys.platform != "linux":
+    other = given.get("objective", "translation") != "translation" or given.get("streaming") or given.get("init_from")
+    if other or sys.platform != "linux":  # other systems cannot copy a process that has loaded these libraries
         return 1
     most = min(available_cores(), psutil.virtual_memory().available // PROCESS_BYTES)
     return max((count for count in range(1, batches + 1) if batches % count == 0 and count <= most), default=1)

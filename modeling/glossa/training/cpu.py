@@ -125,7 +125,7 @@ class StepWatch(TrainerCallback):
             self.warned = now
             logger.warning(
                 "A step has taken %.2f s for a minute, after %.2f s before. Other programs are probably busy (load "
-                "average %.1f on %d cores), and the training's %d threads wait for each other. Stop those programs, "
-                "or stop this run and continue it with --resume_from_checkpoint true --cpu_threads 1.",
-                step, self.usual, psutil.getloadavg()[0], available_cores(), torch.get_num_threads(),
+                "average %.1f), and the training's threads or processes wait for each other. Stop those programs, or "
+                "stop this run and continue it with --resume_from_checkpoint true --cpu_threads 1.",
+                step, self.usual, psutil.getloadavg()[0],
             )  # fmt: skip
