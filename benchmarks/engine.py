@@ -90,7 +90,7 @@ def _translate_to_length_in_process(sources: list[list[int]], beams: int, length
     options = {"min_decoding_length": length, "max_decoding_length": length, "max_input_length": 0}
     options["max_batch_size"] = _loaded.sentences_per_worker(len(tokens))
     found = _loaded.translator.translate_batch(tokens, beam_size=beams, **options)
-    ids = [tokenizer.convert_tokens_to_ids(result.hypotheses[0]) for result in found]
+    ids = [[_loaded.target.token_to_id(token) for token in result.hypotheses[0]] for result in found]
     return tokenizer.batch_decode(ids, skip_special_tokens=True)
 
 

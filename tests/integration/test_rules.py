@@ -150,7 +150,7 @@ PRIVATE = {
         "_load_from_checkpoint": "resume_from_checkpoint model", "_load_best_model": "self",
         "_get_grad_norm": "model grad_norm", "_save": "output_dir state_dict",
         "_issue_warnings_after_load": "load_result", "_save_rng_state": "output_dir",
-        "_prepare_for_training": "max_steps train_dataloader resume_from_checkpoint", "_initial_global_step": None,
+        "_prepare_for_training": "max_steps train_dataloader resume_from_checkpoint", "_total_loss_scalar": None,
     },
     "transformers.pipelines.base": {
         "_sanitize_parameters": "pipeline_parameters", "_forward": "input_tensors forward_parameters",

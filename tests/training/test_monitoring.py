@@ -1,11 +1,15 @@
 """Measurements for the log: the fit to training batches, the speed and the utilization of the device."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from datasets import Dataset
+from transformers import Seq2SeqTrainer
 
 from glossa.run_folder import RunFolder
 from glossa.training.monitoring import Speedometer, TrainingTime, draw_fit_batches, mean_loss, measure_fit
+from glossa.training.trainer import GlossaTrainer
 
 BATCHES = [
     {"input_ids": torch.tensor([[5, 6, 1]]), "labels": torch.tensor([[7, 8, 1]])},
@@ -108,3 +112,14 @@ def test_the_mean_loss_counts_the_steps_of_both_parts():
     assert mean_loss(history, 0, 6, 2.5) == 2.5
     # The checkpoint of step 5 was saved after a step that no entry covers.
     assert mean_loss(history, 5, 7, 1.0) == 16 / 6
+
+
+def test_the_mean_loss_does_not_depend_on_what_the_trainer_divides_by(monkeypatch):
+    """transformers 5.17 divides the losses since a checkpoint by all steps, newer releases by the steps since it."""
+    monkeypatch.setattr(Seq2SeqTrainer, "log", lambda self, logs, start_time: None)
+    trainer = GlossaTrainer.__new__(GlossaTrainer)
+    trainer.state = SimpleNamespace(log_history=[{"loss": 4.0, "step": 2}], global_step=5)
+    trainer.first_step, trainer._total_loss_scalar = SimpleNamespace(step=2), 6.0
+    logs = {"train_loss": 123.0}
+    trainer.log(logs)
+    assert logs["train_loss"] == (2 * 4 + 6) / 5

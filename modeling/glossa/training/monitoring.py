@@ -51,6 +51,16 @@ def measure_fit(model: nn.Module, batches: list[dict[str, torch.Tensor]]) -> dic
     return {"plain_loss": loss / tokens, "token_accuracy": right / tokens} if tokens else {}
 
 
+class FirstStep(TrainerCallback):
+    """Notes the step that training began after: 0, or that of the checkpoint that a run was resumed from."""
+
+    def __init__(self) -> None:
+        self.step = 0
+
+    def on_train_begin(self, args, state, control, **kwargs):
+        self.step = state.global_step
+
+
 def mean_loss(history: list[dict], resumed: int, step: int, since: float) -> float:
     """The mean training loss of a run that was resumed.
 

@@ -27,7 +27,7 @@ from .cpu import StepWatch
 from .energy import EnergyMeter
 from .fsdp import embeddings_in_root
 from .interrupts import SaveOnSignal
-from .monitoring import Speedometer, draw_fit_batches, mean_loss, measure_fit
+from .monitoring import FirstStep, Speedometer, draw_fit_batches, mean_loss, measure_fit
 from .muon import put_beside
 from .pieces import TOKENS, joined, loss_sums, pieces
 from .progress import ProgressBar, ProgressLines
@@ -81,6 +81,8 @@ class GlossaTrainer(Seq2SeqTrainer):
         if self.train_dataset is not None:
             self.batch_sampler = self._build_batch_sampler()
             self._fit_batches = draw_fit_batches(self.train_dataset, self.data_collator, args.order_seed)
+        self.first_step = FirstStep()
+        self.add_callback(self.first_step)
         self.add_callback(EpochOrder(self))
         self.add_callback(WriteChecksums())
         self.add_callback(SaveOnSignal(self))
@@ -274,9 +276,10 @@ class GlossaTrainer(Seq2SeqTrainer):
                 batches = [self._prepare_inputs(batch) for batch in self._fit_batches]
                 logs |= {name: round(value, 4) for name, value in measure_fit(self.model, batches).items()}
         if "train_loss" in logs:
-            logs["train_loss"] = mean_loss(
-                self.state.log_history, self._initial_global_step, self.state.global_step, logs["train_loss"]
-            )
+            # The Trainer divides the sum of a resumed run by all of its steps in transformers 5.17.
+            first, last = self.first_step.step, self.state.global_step
+            since = self._total_loss_scalar / max(last - first, 1)
+            logs["train_loss"] = mean_loss(self.state.log_history, first, last, since)
         super().log(logs, start_time)
 
     def evaluation_loop(self, *args, **kwargs) -> EvalLoopOutput:
