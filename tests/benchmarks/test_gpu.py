@@ -54,7 +54,9 @@ def test_a_part_that_fails_or_is_too_slow_does_not_stop_the_next(tmp_path, monke
     monkeypatch.setattr(command, "part_command", lambda arguments, name, limit: [sys.executable, "-c", programs[name]])
     monkeypatch.setattr(command, "LIMITS", {"first": 2.0, "tests": 50.0, "training": 50.0})
     monkeypatch.setattr(command, "LEAST", 0)
-    command.run(arguments(tmp_path, parts=list(programs)))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Z80")
+    command.run(arguments(tmp_path, device="cuda", parts=list(programs)))
     parts = json.loads((tmp_path / "results.json").read_text())["parts"]
     assert [part["status"] for part in parts.values()] == [
         "stopped after 2 seconds",
