@@ -19,7 +19,7 @@ from glossa.inference.ctranslate2_engine import CTranslate2Engine
 from glossa.inference.engines import Engine, GenerateEngine, Search, Translation
 from glossa.inference.exported import ComparedEngine, load_exported, place
 from glossa.inference.light_tokenizer import LightTokenizer
-from glossa.inference.translators import load_engine, settle_engine
+from glossa.inference.translators import build_translator, engine_for, load_engine, settle_engine
 
 pytest.importorskip("ctranslate2")
 ROOT = Path(__file__).parents[2]
@@ -95,6 +95,19 @@ def test_without_the_package_on_a_gpu_and_for_sampling_generate_translates(model
     assert load_exported([str(model)]) is None
     monkeypatch.setattr(exported, "find_spec", lambda name: None)
     assert load_exported([str(model)]) is None
+
+
+def test_a_negative_length_penalty_is_for_generate(model, caplog):
+    """CTranslate2 ends a search by the number of finished hypotheses, which are the longest with it."""
+    caplog.set_level(logging.INFO)
+    assert [engine_for("auto", [penalty]) for penalty in (None, 0.0, 1.5, -0.5)] == ["auto", "auto", "auto", "torch"]
+    assert engine_for("ctranslate2", [1.0, -1.0]) == "ctranslate2"
+    translator = build_translator([str(model)], "auto", num_beams=3, length_penalty=-5.0)
+    assert isinstance(translator.engine, GenerateEngine) and not place(str(model)).exists()
+    (model / "generation_config.json").write_text(
+        (model / "generation_config.json").read_text().replace("{", '{"num_beams": 2, "length_penalty": -1.0,', 1)
+    )
+    assert load_exported([str(model)]) is None and "negative length_penalty" in caplog.text
 
 
 def test_jobs_that_export_at_the_same_time_do_not_collide(model, monkeypatch):

@@ -179,13 +179,14 @@ def translate_file(arguments: argparse.Namespace) -> None:
     """Translate a file in shards, in several processes."""
     from ..inference.exported import COMPARED
     from ..inference.shards import ShardJob
-    from ..inference.translators import settle_engine
+    from ..inference.translators import engine_for, settle_engine
 
     if not arguments.input or not arguments.output:
         raise GlossaError("--workers needs files: give --input and --output.")
     with open_file(arguments.input, "rb") as file:
         lines = read_lines(islice(file, COMPARED))
-        arguments.engine = settle_engine(arguments.models, arguments.engine, arguments.target_language, lines)
+        engine = engine_for(arguments.engine, [arguments.length_penalty])
+        arguments.engine = settle_engine(arguments.models, engine, arguments.target_language, lines)
     elsewhere = ("input", "output", "report", "workers")  # options that do not change the translations
     settings = {name: value for name, value in vars(arguments).items() if name not in elsewhere}
     settings["reported"] = arguments.report is not None

@@ -65,6 +65,9 @@ def _export(name: str) -> tuple[Engine, Any] | None:
     if load_config(name).model_type != "glossa":
         return None
     model, tokenizer = load_model(name), load_tokenizer(name)
+    if (model.generation_config.length_penalty or 0) < 0:
+        logger.info("The model has a negative length_penalty, and translates with generate.")
+        return None
     folder = place(name)
     assert folder is not None  # it was downloaded
     try:

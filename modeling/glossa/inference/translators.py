@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from .forced import Reranker
 
 
+def engine_for(engine: str, length_penalties: Sequence[float | None]) -> str:
+    """`engine`, but "torch" instead of "auto" for a negative length penalty, with which CTranslate2 stops too late."""
+    negative = any(penalty is not None and penalty < 0 for penalty in length_penalties)
+    return "torch" if engine == "auto" and negative else engine
+
+
 def build_translator(
     names: list[str], engine: str = "torch", language: str | None = None, rerank: str | None = None, **options: Any
 ) -> Translator:
@@ -30,6 +36,7 @@ def build_translator(
     Raises:
         GlossaError: if a model does not load, does not translate into `language`, or does not fit the others.
     """
+    engine = engine_for(engine, [options.get("length_penalty")])
     loaded, tokenizer = load_engine(names, engine, language)
     reranker = load_reranker(names[0], rerank, language) if rerank else None
     return Translator(loaded, tokenizer, reranker=reranker, **options)
@@ -106,7 +113,7 @@ def ways_to_search(
     Raises `GlossaError` as [`build_translator`], and for settings of beams with none.
     """
     language = Languages.of(names[0]).asked(language)
-    loaded, tokenizer = load_engine(names, engine, language)
+    loaded, tokenizer = load_engine(names, engine_for(engine, length_penalties or []), language)
     beams = beams or sorted({1, loaded.num_beams})
     for name, given in (("length_penalty", length_penalties), ("rerank", rerank)):
         if given and max(beams) == 1:
