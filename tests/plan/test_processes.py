@@ -8,7 +8,8 @@ import torch
 
 from glossa.errors import GlossaError
 from glossa.plan import processes
-from glossa.plan.processes import accumulation, choose_processes
+from glossa.plan.groups import GlossaTrainingArguments
+from glossa.plan.processes import choose_processes
 
 GIB = 2**30
 
@@ -96,7 +97,21 @@ def test_processes_must_divide_the_batches_of_a_step(machine, documented):
     documented("Settings", error.value)
 
 
-def test_batches_of_each_process():
-    assert accumulation(4, 1, None) == accumulation(4, 1, 2) == 4  # a run of two that one continues
-    assert accumulation(4, 2, 2) == 2 and accumulation(4, 4, 4) == 1
-    assert accumulation(4, 2, None) == 4  # started by a launcher: of each process
+@pytest.mark.parametrize(
+    ("processes", "cpu_processes", "expected"),
+    [(1, None, 4), (1, 2, 4), (2, 2, 2), (4, 4, 1), (2, None, 4), (2, 4, 4)],  # last: started by a launcher
+)
+def test_batches_of_each_process(tmp_path, monkeypatch, processes, cpu_processes, expected):
+    monkeypatch.setattr("glossa.plan.groups.GlossaTrainingArguments.world_size", processes)
+    training = GlossaTrainingArguments(str(tmp_path), gradient_accumulation_steps=4, cpu_processes=cpu_processes)
+    assert training.accumulated == expected
+    monkeypatch.setattr("glossa.plan.groups.GlossaTrainingArguments.device", torch.device("cuda"))
+    assert training.accumulated == 4
+
+
+def test_another_system_trains_with_one_process_and_says_so(machine, monkeypatch, caplog):
+    machine(4)
+    monkeypatch.setattr(processes, "COPIES", False)
+    assert choose_processes({}) == 1 and not caplog.text
+    assert choose_processes({"cpu_processes": 2}) == 1
+    assert "cpu_processes is 2; on this system one process trains" in caplog.text

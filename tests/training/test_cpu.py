@@ -1,7 +1,7 @@
 """The thread trial, the warning about slow steps, and the message about bfloat16."""
 
 import logging
-from types import MethodType
+from types import MethodType, SimpleNamespace
 
 import pytest
 import torch
@@ -10,7 +10,7 @@ from transformers import TrainerControl, TrainerState
 from glossa import GlossaForConditionalGeneration
 from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
-from glossa.training import cpu
+from glossa.training import cpu, trial
 from glossa.training.run import train
 from glossa.training.trainer import GlossaTrainer
 
@@ -80,6 +80,26 @@ def test_trial_does_not_change_the_run(tmp_path, tiny_settings, monkeypatch, thr
     monkeypatch.setattr("glossa.training.trial.choose_threads", lambda step: step() or 1)
     tried = train(parse_settings(arguments))
     assert RunFolder(tried).history[0]["loss"] == pytest.approx(RunFolder(known).history[0]["loss"], rel=1e-6)
+
+
+@pytest.mark.parametrize(("processes", "expected"), [(1, 3), (2, 5)])
+def test_as_many_processes_keep_their_threads(tmp_path, tiny_settings, monkeypatch, threads, processes, expected):
+    """A run of two processes that one continues tries again."""
+    checkpoint = tmp_path / "checkpoint-5"
+    checkpoint.mkdir()
+    (tmp_path / "recipe.yaml").write_text("cpu_threads: 3\n")
+    for rank in range(processes):
+        (checkpoint / f"rng_state_{rank}.pth").touch()
+    monkeypatch.setattr(trial, "choose_threads", lambda step: 5)
+    monkeypatch.setattr(trial, "trial_step", lambda *arguments: None)
+    monkeypatch.setattr(trial, "available_cores", lambda: 8)
+    arguments = tiny_settings(tmp_path)
+    del arguments[(where := arguments.index("--cpu_threads")) : where + 2]
+    trainer = SimpleNamespace(model=torch.nn.Linear(1, 1), example_batch=dict)
+    found = trial.choose_cpu_threads(parse_settings(arguments), trainer, checkpoint)
+    assert found.training.cpu_threads == expected
+    monkeypatch.setattr(trial, "available_cores", lambda: 1)  # nothing to try
+    assert trial.choose_cpu_threads(parse_settings(arguments), trainer, None).training.cpu_threads == 1
 
 
 def watch(durations):

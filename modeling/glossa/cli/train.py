@@ -125,7 +125,7 @@ def end_with_launcher() -> None:
 
 
 def end_with_parent() -> None:
-    """Get SIGTERM when the process that started this one ends (Linux only)."""
+    """Get SIGTERM when the process that started this one ends. Linux only."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 

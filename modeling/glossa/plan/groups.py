@@ -179,6 +179,12 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
             )
 
     @property
+    def accumulated(self) -> int:
+        """Batches that each process has in a step: its share, if the run itself started the processes."""
+        shared = self.device.type == "cpu" and self.cpu_processes == self.world_size
+        return self.gradient_accumulation_steps // self.world_size if shared else self.gradient_accumulation_steps
+
+    @property
     def order_seed(self) -> int:
         """Seed of the order of batches, of BPE dropout and of the corruption of texts."""
         return self.seed if self.data_seed is None else self.data_seed

@@ -1,5 +1,6 @@
-"""How many processes train on a CPU, and which batches of a step each of them has."""
+"""How many processes train on a CPU."""
 
+import logging
 import os
 import sys
 from collections.abc import Mapping
@@ -14,7 +15,10 @@ from ..run_folder import RunFolder
 from .devices import available_cores, environment_threads
 from .groups import GlossaTrainingArguments
 
+logger = logging.getLogger(__name__)
+
 PROCESS_BYTES = 2 * 2**30  # free memory for each; a base model with 2,048 tokens a batch takes less
+COPIES = sys.platform == "linux"  # other systems cannot copy a process that has loaded these libraries
 
 
 def choose_processes(given: Mapping[str, Any]) -> int:
@@ -41,13 +45,15 @@ def choose_processes(given: Mapping[str, Any]) -> int:
                 f"cpu_processes is {wanted}, but gradient_accumulation_steps is {batches}: the processes share the "
                 "batches of a step. Give a number that divides it."
             )
-        return wanted
+        if wanted > 1 and not COPIES:
+            logger.warning("cpu_processes is %d; on this system one process trains, with the same results.", wanted)
+        return wanted if COPIES else 1
     if given.get("cpu_threads") or environment_threads():
         return 1
     if before := _resumed_recipe(given):
         return before.get("cpu_processes") or 1
     other = given.get("objective", "translation") != "translation" or given.get("streaming") or given.get("init_from")
-    if other or sys.platform != "linux":  # other systems cannot copy a process that has loaded these libraries
+    if other or not COPIES:
         return 1
     most = min(available_cores(), psutil.virtual_memory().available // PROCESS_BYTES)
     return max((count for count in range(1, batches + 1) if batches % count == 0 and count <= most), default=1)
@@ -61,14 +67,3 @@ def _resumed_recipe(given: Mapping[str, Any]) -> dict[str, Any]:
     if str(wanted).lower() in ("true", "yes", "last"):
         return RunFolder(given.get("output_dir") or GlossaTrainingArguments.output_dir).recipe
     return RunFolder(Path(str(wanted)).parent).recipe
-
-
-def accumulation(batches: int, processes: int, cpu_processes: int | None) -> int:
-    """The batches that each of `processes` has in a step.
-
-    Args:
-        batches: The setting `gradient_accumulation_steps`: of a step, or of each process if a launcher started them.
-        processes: Their number.
-        cpu_processes: The setting: None or 1 if the run did not start the processes.
-    """
-    return batches // processes if processes == cpu_processes else batches

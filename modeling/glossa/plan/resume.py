@@ -23,7 +23,6 @@ from ..run_folder import (
 from . import catalog
 from .arguments import Settings
 from .devices import is_sharded
-from .processes import accumulation
 
 logger = logging.getLogger(__name__)
 
@@ -175,8 +174,8 @@ def _check_step(checkpoint: Path, saved: dict[str, Any], settings: Settings) -> 
     training = settings.training
     before, processes = count_processes(checkpoint), training.world_size
     saved_steps = saved.get("gradient_accumulation_steps", 1)
-    batches = before * accumulation(saved_steps, before, saved.get("cpu_processes"))
-    now = processes * accumulation(training.gradient_accumulation_steps, processes, training.cpu_processes)
+    batches = saved_steps * (1 if saved.get("cpu_processes") == before else before)
+    now = processes * training.accumulated
     if batches == now:
         return
     advice = f"Continue with {before} and gradient_accumulation_steps {saved_steps}"

@@ -33,7 +33,6 @@ from ..evaluation.samples import print_samples, spread
 from ..inference.loading import load_tokenizer
 from ..modeling_glossa import GlossaForConditionalGeneration
 from ..plan.arguments import Settings
-from ..plan.processes import accumulation
 from ..plan.sizing import choosable
 from ..plan.start import load_start, reused_tokenizer, with_languages
 from .streaming import StreamTrainer
@@ -116,9 +115,7 @@ def build_trainer(
     With a `stream`, it trains on its rows; "train" is a sample of them.
     """
     arguments = copy.copy(settings.training)  # the Trainer changes its own
-    arguments.gradient_accumulation_steps = accumulation(
-        arguments.gradient_accumulation_steps, arguments.world_size, arguments.cpu_processes
-    )
+    arguments.gradient_accumulation_steps = arguments.accumulated
     # Greedy decoding ranks checkpoints as well as beam search and is several times faster.
     arguments.generation_num_beams = 1
     validation, metrics = None, None

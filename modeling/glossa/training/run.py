@@ -237,8 +237,8 @@ def finish(
     if settings.training.world_size > 1:
         metrics |= {"processes": settings.training.world_size, "imbalance": trainer.batch_sampler.imbalance()}
     metrics |= trainer.energy.metrics() | losses
-    if (settings.training.cpu_processes or 1) > 1:  # the others have ended
-        torch.set_num_threads(settings.training.cpu_threads * settings.training.cpu_processes)
+    if 1 < settings.training.world_size == settings.training.cpu_processes:  # the others have ended
+        torch.set_num_threads((settings.training.cpu_threads or 1) * settings.training.world_size)
     for split in ("validation", "test"):
         if split in pairs:
             metrics[split] = _score_split(run, split, model, tokenizer, pairs[split], settings)
