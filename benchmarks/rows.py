@@ -38,7 +38,6 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "plain": ("multi30k-en-de", SHORT),
         "adamw": ("multi30k-en-de", SHORT | ADAMW),
         "classic-parts": ("multi30k-en-de", SHORT | CLASSIC),
-        "bpe-dropout": ("multi30k-en-de", SHORT | {"bpe_dropout": "0.1"}),
         "vocabulary-2k": ("multi30k-en-de", SHORT | {"vocab_size": "2000"}),
         "vocabulary-4k": ("multi30k-en-de", SHORT | FOUR_THOUSAND),
         "half-batch": ("multi30k-en-de", SHORT | {"gradient_accumulation_steps": "1"}),

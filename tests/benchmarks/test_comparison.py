@@ -181,7 +181,7 @@ def test_the_first_loss_is_that_of_random_guesses(builder):
 
 def test_an_error_in_the_training_thread_is_raised_by_train(builder):
     contender = builder.build("Glossa")
-    contender.trainer.train_collator = lambda rows: {}["missing"]
+    contender.trainer.data_collator = lambda rows: {}["missing"]
     with pytest.raises(KeyError, match="missing"):
         contender.train(1)
     Contender.close(contender)

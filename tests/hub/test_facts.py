@@ -7,7 +7,6 @@ from glossa.hub.facts import Run
 
 MEANS = {
     "muon_learning_rate": ("0.02", "Learning rate of Muon, for the matrices of the layers"),
-    "bpe_dropout": ("0.1", "BPE dropout"),
     "average_checkpoints": ("10", "Averaged checkpoints"),
     "lora_rank": ("16", "Rank of the adapters"),
 }

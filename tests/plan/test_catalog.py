@@ -166,7 +166,7 @@ def test_a_setting_that_is_gone_may_stand_in_a_recipe_where_it_was_off(tmp_path)
     for value in ("0.0", "0", "null"):
         recipe.write_text(f"seed: 3\nr_drop_alpha: {value}\n")
         assert catalog.read_recipe(str(recipe)) == {"seed": "3"}
-    recipe.write_text("seed: 3\nema_decay: null\n")
+    recipe.write_text("seed: 3\nema_decay: null\nbpe_dropout: 0.0\n")
     assert catalog.read_recipe(str(recipe)) == {"seed": "3"}
     recipe.write_text("ema_decay: 0.999\n")
     with pytest.raises(GlossaError, match="`ema_decay` is no setting any more"):

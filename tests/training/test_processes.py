@@ -257,7 +257,7 @@ def test_accelerate_deals_every_row_once(processes, accumulated):
 def test_fewer_pairs_than_batches_of_a_step(documented):
     rows = Dataset.from_dict({"source_length": [4] * 15, "target_length": [4] * 15})
     settings = {"batch_tokens": 8, "order_seed": 0, "gradient_accumulation_steps": 2, "world_size": 8}
-    trainer = SimpleNamespace(train_dataset=rows, args=SimpleNamespace(**settings), train_collator=None)
+    trainer = SimpleNamespace(train_dataset=rows, args=SimpleNamespace(**settings))
     with pytest.raises(GlossaError, match=r"A step has 16 batches \(8 processes\), but there are 15") as error:
         GlossaTrainer._build_batch_sampler(trainer)
     documented("Training", error.value)

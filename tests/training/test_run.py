@@ -164,7 +164,7 @@ def test_every_step_of_an_epoch_has_all_batches(tmp_path, tiny_settings):
 def test_the_batches_of_a_step_count_every_process():
     rows = Dataset.from_dict({"source_length": [4] * 60, "target_length": [4] * 60})
     settings = {"batch_tokens": 8, "order_seed": 0, "gradient_accumulation_steps": 2, "world_size": 4}
-    trainer = SimpleNamespace(train_dataset=rows, args=SimpleNamespace(**settings), train_collator=None)
+    trainer = SimpleNamespace(train_dataset=rows, args=SimpleNamespace(**settings))
     sampler = GlossaTrainer._build_batch_sampler(trainer)
     assert sampler.batches_a_step == 8
     assert len(sampler) == 32  # 30 batches of two rows, and two cuts to a multiple of 8
@@ -175,7 +175,7 @@ def test_lengths_are_read_as_whole_columns(monkeypatch):
     rows = Dataset.from_dict({"source_length": [5, 4, 6], "target_length": [4] * 3})
     monkeypatch.setattr(type(rows["source_length"]), "__iter__", lambda column: pytest.fail("read row by row"))
     settings = {"batch_tokens": 6, "order_seed": 0, "gradient_accumulation_steps": 1, "world_size": 1}
-    trainer = SimpleNamespace(train_dataset=rows, args=SimpleNamespace(**settings), train_collator=None)
+    trainer = SimpleNamespace(train_dataset=rows, args=SimpleNamespace(**settings))
     assert sorted(GlossaTrainer._build_batch_sampler(trainer)) == [[0], [1], [2]]
 
 

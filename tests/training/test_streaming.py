@@ -83,8 +83,8 @@ def test_other_commands_do_not_take_the_sample_for_the_data(run, tmp_path):
         run("pretrained", objective="masked_lm")
 
 
-def test_bpe_dropout_and_hours_work_with_a_stream(run):
-    folder = run("dropout", bpe_dropout=0.1, hours=1, max_steps=-1, num_train_epochs=1)
+def test_hours_work_with_a_stream(run):
+    folder = run("hours", hours=1, max_steps=-1, num_train_epochs=1)
     assert RunFolder(folder).metrics["epochs"] == 1
 
 

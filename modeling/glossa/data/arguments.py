@@ -345,11 +345,6 @@ class TokenizerArguments:
         default_factory=list,
         metadata={"help": "Normalization steps, in order: nfkc, lowercase, hyphens_to_spaces, strip_punctuation."},
     )
-    bpe_dropout: float = _setting(
-        0.0,
-        "Split training words differently in every epoch: the probability that a BPE merge is left out (Provilkov et "
-        "al. 2020; they use 0.1). 0: off.",
-    )
     split_punctuation: bool = _setting(True, "wordpiece and word: punctuation marks are separate words.")
     source_special_tokens: Literal["none", "end", "start_end"] = _setting(
         "end", "Special tokens of a source: none, end (</s> after it) or start_end (also <s> before it)."
@@ -362,11 +357,6 @@ class TokenizerArguments:
             if step not in NORMALIZATION_STEPS:
                 raise GlossaError(f"normalization has {step!r}; its steps are {', '.join(NORMALIZATION_STEPS)}.")
         check_ranges(self, [setting.name for setting in fields(self)])
-        if self.bpe_dropout and self.tokenizer_model != "bpe":
-            raise GlossaError(
-                f"bpe_dropout is {self.bpe_dropout}, but tokenizer_model is {self.tokenizer_model}. Set "
-                "tokenizer_model to bpe, or leave bpe_dropout out."
-            )
 
     def _refuse_ignored(self) -> None:
         """A saved tokenizer is used as it is; settings of a new one would be ignored."""

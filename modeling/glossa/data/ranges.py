@@ -35,9 +35,7 @@ _NAMES = {
         "logging_steps eval_steps save_steps hours"
     ),
     "[0, 1]": "max_punctuation",
-    "[0, 1)": (
-        "bpe_dropout dropout attention_dropout activation_dropout adam_beta1 adam_beta2 label_smoothing_factor"
-    ),
+    "[0, 1)": ("dropout attention_dropout activation_dropout adam_beta1 adam_beta2 label_smoothing_factor"),
     "[-1, inf)": "max_steps local_rank",
     "[0, 4294967295]": "split_seed seed data_seed",  # what NumPy takes
     "(-inf, inf)": "length_penalty",

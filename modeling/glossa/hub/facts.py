@@ -191,7 +191,6 @@ class Run:
             ("Processes", metrics.get("processes")),
             ("Dropout", recipe.get("dropout")),
             ("Label smoothing", recipe.get("label_smoothing_factor")),
-            ("BPE dropout", recipe.get("bpe_dropout")),
             ("Weight decay", recipe.get("weight_decay")),
             ("Averaged checkpoints", recipe.get("average_checkpoints")),
             ("Rank of the adapters", recipe.get("lora_rank")),

@@ -99,11 +99,6 @@ class Settings:
                 f"target_vocab_size is {self.tokenizer.target_vocab_size}, but objective is "
                 f"{self.translator.objective}, which uses one vocabulary for both languages. Leave it out."
             )
-        if self.tokenizer.bpe_dropout:
-            raise GlossaError(
-                f"bpe_dropout is {self.tokenizer.bpe_dropout}, but objective is {self.translator.objective}: it is "
-                "for translation. Leave it out."
-            )
         training.predict_with_generate = False
         if (training.metric_for_best_model or "").removeprefix("eval_") not in ("loss", "token_accuracy"):
             training.metric_for_best_model = "loss"

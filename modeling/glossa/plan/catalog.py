@@ -40,7 +40,7 @@ BASES = {
     "TrainingArguments": "training_args.py",
 }
 # Removed settings of earlier versions (docs/decisions.md), with the value that turned them off.
-REMOVED = {"r_drop_alpha": 0.0, "ema_decay": None}
+REMOVED = {"r_drop_alpha": 0.0, "ema_decay": None, "bpe_dropout": 0.0}
 # Settings of the Trainer that Glossa refuses; its messages say why.
 REFUSED = ("per_device_train_batch_size", "generation_num_beams")
 NULL = "null"  # None on the command line

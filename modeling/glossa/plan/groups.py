@@ -186,7 +186,7 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
 
     @property
     def order_seed(self) -> int:
-        """Seed of the order of batches, of BPE dropout and of the corruption of texts."""
+        """Seed of the order of batches and of the corruption of texts."""
         return self.seed if self.data_seed is None else self.data_seed
 
 

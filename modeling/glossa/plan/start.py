@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 DROPOUT = ("dropout", "attention_dropout", "activation_dropout")  # may change if a run starts from a trained model
 MODEL = [field.name for field in fields(ModelArguments)]
 FAMILIES = ("marian", "bart", "pegasus", "t5")  # of transformers, besides Glossa
-VOCABULARY = {field.name for field in fields(TokenizerArguments)} - {"tokenizer", "bpe_dropout"}
+VOCABULARY = {field.name for field in fields(TokenizerArguments)} - {"tokenizer"}
 
 
 def adopt_start(settings: Settings) -> Settings:

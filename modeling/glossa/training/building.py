@@ -20,7 +20,6 @@ from transformers import (
 )
 
 from ..batches_glossa import position_limits
-from ..data.encoding.bpe_dropout import DropoutCollator
 from ..data.encoding.corruption import special_tokens
 from ..data.encoding.encoding import by_length
 from ..data.encoding.vocabulary import target_vocabulary, train_tokenizer, train_tokenizer_pair
@@ -127,8 +126,6 @@ def build_trainer(
             metrics = _metrics(tokenizer, shown, arguments.eval_samples, settings)
         else:
             validation = tokenized["validation"].select(by_length(tokenized["validation"]))
-    rate, length = settings.tokenizer.bpe_dropout, settings.data.max_length
-    dropout = DropoutCollator(tokenizer, collator, rate, length, arguments.order_seed) if rate else None
     patience = arguments.early_stopping_patience
     build: Callable = GlossaTrainer
     if stream is not None:
@@ -141,7 +138,6 @@ def build_trainer(
         processing_class=tokenizer,
         data_collator=collator,
         compute_metrics=metrics,
-        train_collator=dropout,
         callbacks=[EarlyStoppingCallback(patience)] if patience else None,
     )
 

@@ -6,7 +6,6 @@ from typing import Any
 from transformers import Trainer, TrainerCallback
 from transformers.trainer_callback import ExportableState, TrainerState
 
-from ..data.encoding.bpe_dropout import DropoutCollator
 from ..data.encoding.corruption import PretrainingCollator
 from ..run_folder import write_checksums
 
@@ -21,8 +20,8 @@ class EpochOrder(TrainerCallback):
         # After e whole epochs, state.epoch is e up to rounding; in the middle of an epoch it is larger.
         epoch = int((state.epoch or 0) + 1e-6)
         self.trainer.batch_sampler.set_epoch(epoch)
-        if isinstance(self.trainer.train_collator, PretrainingCollator | DropoutCollator):
-            self.trainer.train_collator.set_epoch(epoch)
+        if isinstance(self.trainer.data_collator, PretrainingCollator):
+            self.trainer.data_collator.set_epoch(epoch)
 
 
 class WriteChecksums(TrainerCallback):

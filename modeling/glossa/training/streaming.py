@@ -48,7 +48,7 @@ class StreamTrainer(GlossaTrainer):
         return self.accelerator.prepare(DataLoader(self.stream, collate_fn=self._collate))
 
     def _collate(self, batches: list[list[dict]]) -> dict[str, Any]:
-        return self.train_collator(batches[0])
+        return self.data_collator(batches[0])
 
     def padding(self) -> float:
         """Share of padding in the windows that were read."""

@@ -15,7 +15,6 @@ from transformers.trainer_pt_utils import LabelSmoother
 from transformers.trainer_utils import EvalLoopOutput
 
 from ..data.encoding.batching import TokenBatchSampler
-from ..data.encoding.bpe_dropout import DropoutCollator
 from ..data.streaming.windows import start_worker
 from ..errors import GlossaError
 from ..hub.push import hub_errors, push, stage
@@ -37,7 +36,6 @@ logger = logging.getLogger(__name__)
 
 MOST_SKIPPED = 3  # steps in a row without finite gradients that end a run
 SHOWN_ROWS = 3
-GROWTH_ROWS = 1000  # to measure how much longer BPE dropout makes sentences
 
 
 class GlossaTrainer(Seq2SeqTrainer):
@@ -45,11 +43,9 @@ class GlossaTrainer(Seq2SeqTrainer):
 
     Rows for pretraining have no `labels`; the collator creates them.
 
-    With BPE dropout, `train_collator` collates the training batches, `data_collator` the evaluation batches.
-
     It differs from its parent in four ways:
 
-    - Batches hold up to `batch_tokens` tokens, with BPE dropout on average.
+    - Batches hold up to `batch_tokens` tokens.
     - The evaluation loss is the mean over all target tokens, in nats, not the mean of batch means. `token_accuracy`
       is the fraction of target tokens that are predicted correctly from the true previous tokens.
     - The log has target tokens per second, without padding, the device's utilization, and for a sample of the training
@@ -57,7 +53,7 @@ class GlossaTrainer(Seq2SeqTrainer):
     - Pushes to the Hub have the files of `glossa push`: with model code and Glossa's card, without pickles.
     """
 
-    def __init__(self, model: PreTrainedModel, args: Any, train_collator: DropoutCollator | None = None, **kwargs):
+    def __init__(self, model: PreTrainedModel, args: Any, **kwargs):
         self.adapters = Adapters(model, args.lora_rank) if args.lora_rank else None
         super().__init__(model, args, **kwargs)
         if is_sharded(args) and not self.is_fsdp_enabled:
@@ -65,7 +61,6 @@ class GlossaTrainer(Seq2SeqTrainer):
                 f"FSDP is set for {args.world_size} {args.device.type} processes; Accelerate uses it on several GPUs "
                 "only. Train without it."
             )
-        self.train_collator = train_collator or self.data_collator
         # The model's own loss smooths the labels; the Trainer's smoother would remove them from its inputs.
         self.label_smoother = None
         if model.config.model_type != "glossa":  # others neither smooth nor count the tokens of a step
@@ -95,12 +90,6 @@ class GlossaTrainer(Seq2SeqTrainer):
         self._pushed = False
 
     def _build_batch_sampler(self) -> TokenBatchSampler:
-        tokens = self.args.batch_tokens  # type: ignore[attr-defined]
-        if isinstance(self.train_collator, DropoutCollator):
-            rows = self.train_dataset.take(min(self.train_dataset.num_rows, GROWTH_ROWS))
-            growth = self.train_collator.growth(rows)
-            logger.info("bpe_dropout makes sentences %.0f%% longer; batches have fewer rows.", 100 * (growth - 1))
-            tokens = int(tokens / growth)
         processes, rows = self.args.world_size, self.train_dataset.num_rows
         batches = processes * self.args.gradient_accumulation_steps
         if processes > 1 and rows < batches:
@@ -112,7 +101,7 @@ class GlossaTrainer(Seq2SeqTrainer):
             # Without [:] a column is read row by row, which takes minutes if there are millions.
             self.train_dataset["source_length"][:],
             self.train_dataset["target_length"][:],
-            tokens,
+            self.args.batch_tokens,  # type: ignore[attr-defined]
             seed=self.args.order_seed,  # type: ignore[attr-defined]
             batches_a_step=batches,
             processes=processes,
@@ -138,7 +127,7 @@ class GlossaTrainer(Seq2SeqTrainer):
         loader = DataLoader(
             self.train_dataset.remove_columns(["source_length", "target_length"]),
             batch_sampler=self.batch_sampler,
-            collate_fn=self.train_collator,
+            collate_fn=self.data_collator,
             num_workers=self.args.dataloader_num_workers,
             worker_init_fn=start_worker,
             pin_memory=self.args.dataloader_pin_memory,
@@ -154,7 +143,7 @@ class GlossaTrainer(Seq2SeqTrainer):
     def example_batch(self) -> dict[str, torch.Tensor]:
         """A batch of the first epoch."""
         rows = self.train_dataset.remove_columns(["source_length", "target_length"])
-        return self.train_collator([rows[row] for row in next(iter(self.batch_sampler))])
+        return self.data_collator([rows[row] for row in next(iter(self.batch_sampler))])
 
     def remove_autocast(self) -> None:
         """Restore the `forward` that mixed precision wrapped, so that the model scores as it will after loading.

@@ -81,7 +81,7 @@ def seconds_per_pass(trainer: GlossaTrainer) -> float:
     seconds = []
     with torch.random.fork_rng():
         for batch in [chosen[0], *chosen]:  # the first call allocates memory
-            inputs = trainer._prepare_inputs(trainer.train_collator([rows[row] for row in batch]))
+            inputs = trainer._prepare_inputs(trainer.data_collator([rows[row] for row in batch]))
             step = trial_step(trainer.model.train(), inputs, trainer.args.bf16)
             started = time.perf_counter()
             step()
