@@ -33,7 +33,7 @@ COMMANDS = {
     "push": "push a model to the Hub, with its model card",
 }
 INTERRUPTED = "Interrupted."
-# By the number of the system's error, which those of Rust have only in their messages; torch says neither.
+# By the number of the system's error, which errors of Rust have only in their messages; torch has no number.
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _RUST_ERROR = re.compile(r"\(os error (\d+)\)")
 _TORCH_DISK_FULL = ("file write failed", "inline_container")

@@ -173,7 +173,7 @@ def overflows(capabilities: Mapping) -> bool:
 
 
 def cpu_capabilities() -> Mapping:
-    """Those of torch, which is imported for models with 8-bit weights only."""
+    """The capabilities that torch finds; it is imported for models with 8-bit weights only."""
     import torch
 
     return torch.cpu.get_capabilities()

@@ -28,7 +28,7 @@ class Languages:
 
     @classmethod
     def of(cls, name: str) -> "Languages":
-        """Those that a folder or Hub name says: in its config, or for runs of earlier versions in their recipe.
+        """The languages of the model in a folder or on the Hub: from its config, or its recipe if the run is older.
 
         An exported engine says them in its tokenizer. Raises `GlossaError` if config or tokenizer do not load.
         """
@@ -46,7 +46,7 @@ class Languages:
 
     @classmethod
     def of_config(cls, config: Mapping[str, Any], recipe: Mapping[str, Any]) -> "Languages":
-        """Those that the fields of a config say, else those of a recipe."""
+        """The languages in the fields of a config, or in a recipe."""
         source, target = (config.get(name) for name in ("source_language", "target_language"))
         if isinstance(target, list):
             return cls(source, tuple(target), True)
@@ -55,7 +55,7 @@ class Languages:
 
     @classmethod
     def of_tokenizer(cls, tokenizer: "PreTrainedTokenizerBase") -> "Languages":
-        """Those that a tokenizer says. A plain one keeps them only in what it was made with."""
+        """The languages of a tokenizer. A plain one has them only in the arguments that it was made with."""
         kept = tokenizer.init_kwargs
         source, target = (getattr(tokenizer, name, None) or kept.get(name) for name in ("src_lang", "tgt_lang"))
         if several := getattr(tokenizer, "target_languages", []):

@@ -28,7 +28,7 @@ def build_translator(
     Args:
         names: Folders or Hub names.
         engine: "torch" for `generate`; "ctranslate2" for one folder that `glossa export --to ctranslate2` wrote;
-            "auto" for CTranslate2 where it can have the model (see [`load_exported`]), else `generate`.
+            "auto" for CTranslate2 if it supports the model (see [`load_exported`]), otherwise `generate`.
         language: Code or name of the target language, for a model of several.
         rerank: A model that reranks the translations.
         options: Further arguments of [`Translator`].
