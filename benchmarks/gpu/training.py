@@ -1,4 +1,4 @@
-"""Third part: the speed of training in bf16, by size of model and batch, compared with MarianMT and torch.nn.Transformer."""
+"""Third part: the speed of training in bf16, by size of model and batch: Glossa, MarianMT, torch.nn.Transformer."""
 
 import gc
 import statistics
