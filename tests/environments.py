@@ -52,9 +52,3 @@ def with_wheel(tmp_path_factory):
 def without_glossa(tmp_path_factory):
     """The `bin` folder of an environment with transformers, but without Glossa."""
     return once(tmp_path_factory, "bare", lambda folder: _environment(folder, *BARE)) / "venv/bin"
-
-
-def clean_variables():
-    """The environment variables of a user who has neither this checkout nor settings of the Hub."""
-    dropped = ("HF_", "TRANSFORMERS_", "PYTEST_", "PYTHON")
-    return {name: value for name, value in os.environ.items() if not name.startswith(dropped)}

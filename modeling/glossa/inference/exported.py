@@ -31,7 +31,7 @@ def load_exported(names: list[str]) -> tuple[Engine, Any] | None:
 
     That is on a GPU, without CTranslate2, for several models, and for a model that cannot be exported. The reason is
     logged unless it is one of the first two. A model that was exported already is loaded from the cache. Otherwise it
-    is exported, and its first translations are compared with those of `generate`.
+    is exported, and `generate` translates its first sentences too, to compare.
     """
     if find_spec("ctranslate2") is None:
         return None
