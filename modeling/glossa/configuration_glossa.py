@@ -129,7 +129,7 @@ class GlossaConfig(PreTrainedConfig):
     """
 
     model_type = "glossa"
-    keys_to_ignore_at_inference = ["past_key_values"]
+    keys_to_ignore_at_inference = ["past_key_values", "cache"]  # before and since transformers 5.24
     attribute_map = {
         "hidden_size": "d_model",
         "num_attention_heads": "encoder_attention_heads",

@@ -17,6 +17,8 @@ from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 from transformers.generation import GenerationConfig, GenerationMixin
 from transformers.generation.logits_process import LogitsProcessorList
 from transformers.generation.stopping_criteria import StoppingCriteriaList
+from transformers.modeling_outputs import Seq2SeqLMOutput
+from transformers.utils import ModelOutput
 
 from .configuration_glossa import GlossaConfig
 from .steps_glossa import target_steps
@@ -27,6 +29,8 @@ LOWEST_SCORE = -1e9  # score of an empty beam; transformers uses the same value
 # Types of devices with the search of this module. On a GPU it waits for the device at every step, to drop sequences;
 # whether this is worth it has not been measured.
 SEARCHED = ("cpu",)
+# What `generate` and the outputs of models call the cache: `past_key_values` before transformers 5.24, `cache` since.
+CACHE = "cache" if "cache" in Seq2SeqLMOutput.__dataclass_fields__ else "past_key_values"
 
 
 class GlossaGenerationMixin(GenerationMixin):
@@ -43,7 +47,7 @@ class GlossaGenerationMixin(GenerationMixin):
 
         A cache that the caller fills has keys and values for each row, so each row then needs its own copy.
         """
-        cache = model_kwargs.get("past_key_values")
+        cache = model_kwargs.get(CACHE)
         if cache is not None and cache.get_seq_length() > 0:
             return super()._expand_inputs_for_generation(  # type: ignore[misc]
                 expand_size=expand_size, is_encoder_decoder=is_encoder_decoder, input_ids=input_ids, **model_kwargs
@@ -100,7 +104,7 @@ class GlossaGenerationMixin(GenerationMixin):
             synced_gpus=synced_gpus,
             **model_kwargs,
         )
-        _unshare(output, model_kwargs.get("past_key_values"), len(input_ids))
+        _unshare(output, model_kwargs.get(CACHE), len(input_ids))
         return output
 
     def _sample(
@@ -128,7 +132,7 @@ class GlossaGenerationMixin(GenerationMixin):
             streamer=streamer,
             **model_kwargs,
         )
-        _unshare(output, model_kwargs.get("past_key_values"), len(input_ids))
+        _unshare(output, model_kwargs.get(CACHE), len(input_ids))
         return output
 
     def _search(
@@ -137,27 +141,27 @@ class GlossaGenerationMixin(GenerationMixin):
         tokens: torch.Tensor,
         stopping_criteria: StoppingCriteriaList,
         encoder_outputs,
-        past_key_values: EncoderDecoderCache,
         attention_mask: torch.Tensor | None = None,
-        **_,
+        **others,
     ) -> torch.Tensor:
         """Run `search` from the prompts `tokens` until it is done, and return its sequences.
 
         transformers computes every row until the last one is finished; here finished rows leave the batch.
         """
         source = encoder_outputs.last_hidden_state  # [N, S, D]
+        cache: EncoderDecoderCache = others[CACHE]
         steps = target_steps(self) if tokens.shape[1] == 1 else None  # longer prompts need a mask
         if steps is not None:
-            steps.read(source, past_key_values, attention_mask)
+            steps.read(source, cache, attention_mask)
         while True:
             if steps is not None:
-                logits = steps.logits(tokens, past_key_values, attention_mask)
+                logits = steps.logits(tokens, cache, attention_mask)
             else:
                 logits = self(
                     decoder_input_ids=tokens,  # [N * K, T] in the first step, then [N * K, 1]
                     encoder_outputs=(source,),
                     attention_mask=attention_mask,
-                    past_key_values=past_key_values,
+                    past_key_values=cache,
                     use_cache=True,
                     logits_to_keep=1,
                 ).logits[:, -1]  # [N * K, V]
@@ -167,9 +171,9 @@ class GlossaGenerationMixin(GenerationMixin):
             if unfinished is not None:
                 source = source[unfinished]
                 attention_mask = None if attention_mask is None else attention_mask[unfinished]
-                past_key_values.cross_attention_cache.batch_select_indices(unfinished)
+                cache.cross_attention_cache.batch_select_indices(unfinished)
             if parents is not None:
-                past_key_values.self_attention_cache.reorder_cache(parents)  # type: ignore[arg-type]
+                cache.self_attention_cache.reorder_cache(parents)  # type: ignore[arg-type]
             tokens = search.next_tokens
 
 
@@ -318,7 +322,8 @@ def _unshare(output, given, rows: int) -> None:
 
     During the search the beams of a source share its keys and values.
     """
-    cache = given if getattr(given, "_is_user_defined", False) else getattr(output, "past_key_values", None)
+    own = output.get(CACHE) if isinstance(output, ModelOutput) else None
+    cache = given if getattr(given, "_is_user_defined", False) else own
     if not isinstance(cache, EncoderDecoderCache):
         return
     for layer in cache.cross_attention_cache.layers:
@@ -331,8 +336,8 @@ def _unshare(output, given, rows: int) -> None:
 
 def _is_plain(input_ids: torch.Tensor, generation_config: GenerationConfig, model_kwargs: dict) -> bool:
     """Whether `_search` supports this call: a device of `SEARCHED`, a fresh dynamic cache, only a source."""
-    supported = {"encoder_outputs", "attention_mask", "past_key_values", "use_cache", "logits_to_keep"}
-    cache = model_kwargs.get("past_key_values")
+    supported = {"encoder_outputs", "attention_mask", CACHE, "use_cache", "logits_to_keep"}
+    cache = model_kwargs.get(CACHE)
     return (
         input_ids.device.type in SEARCHED
         # Without an end token, transformers does not pad sequences that another criterion has stopped.

@@ -26,7 +26,7 @@ from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .configuration_glossa import GlossaConfig
 from .experts_glossa import GlossaRouter, apply_feed_forward, build_feed_forward, load_balancing_loss
-from .generation_glossa import GlossaGenerationMixin
+from .generation_glossa import CACHE, GlossaGenerationMixin
 from .layers_glossa import (
     GlossaAttention,
     GlossaEmbeddings,
@@ -162,7 +162,7 @@ class GlossaPreTrainedModel(PreTrainedModel):
     main_input_name = "input_ids"
     supports_gradient_checkpointing = True
     _no_split_modules = ["GlossaEncoderLayer", "GlossaDecoderLayer"]
-    _skip_keys_device_placement = ["past_key_values"]
+    _skip_keys_device_placement = [CACHE]
     _supports_sdpa = True
     _supports_flash_attn = True
     _supports_flex_attn = True
@@ -312,18 +312,22 @@ class GlossaDecoder(GlossaPreTrainedModel):
         inputs_embeds: torch.FloatTensor | None = None,
         position_ids: torch.Tensor | None = None,
         use_cache: bool | None = None,
+        cache: EncoderDecoderCache | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> tuple | GlossaDecoderOutput:
         """Decode `input_ids` [B, T] after the cached tokens; `attention_mask` [B, cached + T] is 0 at padding.
 
         `encoder_hidden_states` have B rows, or B / k rows, each the source of k consecutive targets. Without them the
         layers skip cross-attention, as in a language model. `position_ids` [1 or B, T] default to positions counted
-        from the mask.
+        from the mask. `cache` is the name of `past_key_values` since transformers 5.24, here and in the model.
         """
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("Give the decoder either decoder_input_ids or decoder_inputs_embeds.")
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(input_ids)
+        if past_key_values is not None and cache is not None:
+            raise ValueError("Give the decoder cache or past_key_values, which are the same, but not both.")
+        past_key_values = past_key_values if cache is None else cache
         if past_key_values is not None and self.config.kv_lora_rank is not None:
             _check_latent_cache(past_key_values, self.config.kv_lora_rank)
         if use_cache and past_key_values is None:
@@ -333,12 +337,7 @@ class GlossaDecoder(GlossaPreTrainedModel):
             past_length = 0 if self_cache is None else self_cache.get_seq_length()
             position_ids = positions_of(inputs_embeds.shape[1], inputs_embeds.device, attention_mask, past_length)
         hidden_states, rotary = self.embeddings(inputs_embeds, position_ids)
-        mask = create_causal_mask(
-            config=self.config,
-            inputs_embeds=inputs_embeds,
-            attention_mask=attention_mask,
-            past_key_values=self_cache,
-        )
+        mask = create_causal_mask(self.config, inputs_embeds, attention_mask, self_cache)
         encoder_mask = None
         cross_rotary: tuple[Rotary | None, Rotary | None] = (None, None)
         if encoder_hidden_states is not None:
@@ -367,7 +366,7 @@ class GlossaDecoder(GlossaPreTrainedModel):
             routed.append(router_logits)
         return GlossaDecoderOutput(
             last_hidden_state=self.final_norm(hidden_states),
-            past_key_values=past_key_values,
+            **{CACHE: past_key_values},
             router_logits=_given(routed) if self.training else None,
         )
 
@@ -462,6 +461,7 @@ class GlossaModel(GlossaPreTrainedModel):
         decoder_inputs_embeds: torch.FloatTensor | None = None,
         decoder_position_ids: torch.Tensor | None = None,
         use_cache: bool | None = None,
+        cache: EncoderDecoderCache | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> tuple | GlossaModelOutput:
         """Source [B, S] and target [B, T] to hidden states of the decoder [B, T, D]; masks are 0 at padding."""
@@ -483,6 +483,7 @@ class GlossaModel(GlossaPreTrainedModel):
             encoder_hidden_states=encoded.last_hidden_state,
             encoder_attention_mask=attention_mask,
             past_key_values=past_key_values,
+            cache=cache,
             inputs_embeds=decoder_inputs_embeds,
             position_ids=decoder_position_ids,
             use_cache=use_cache,
@@ -491,7 +492,7 @@ class GlossaModel(GlossaPreTrainedModel):
         )
         return GlossaModelOutput(
             last_hidden_state=decoder_outputs.last_hidden_state,
-            past_key_values=decoder_outputs.past_key_values,
+            **{CACHE: decoder_outputs.get(CACHE)},
             decoder_hidden_states=decoder_outputs.hidden_states,
             decoder_attentions=decoder_outputs.attentions,
             cross_attentions=decoder_outputs.cross_attentions,
@@ -566,6 +567,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         use_cache: bool | None = None,
         logits_to_keep: int | torch.Tensor = 0,
         num_items_in_batch: torch.Tensor | int | None = None,
+        cache: EncoderDecoderCache | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> tuple | Seq2SeqLMOutput:
         """Logits [B, T, V] and, with `labels` [B, T], the loss; in training the loss only (`chunked_cross_entropy`).
@@ -591,6 +593,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
             decoder_attention_mask=decoder_attention_mask,
             encoder_outputs=encoder_outputs,
             past_key_values=past_key_values,
+            cache=cache,
             inputs_embeds=inputs_embeds,
             decoder_inputs_embeds=decoder_inputs_embeds,
             decoder_position_ids=decoder_position_ids,
@@ -610,7 +613,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         return Seq2SeqLMOutput(
             loss=loss,
             logits=logits,
-            past_key_values=outputs.past_key_values,
+            **{CACHE: outputs.get(CACHE)},
             decoder_hidden_states=outputs.decoder_hidden_states,
             decoder_attentions=outputs.decoder_attentions,
             cross_attentions=outputs.cross_attentions,

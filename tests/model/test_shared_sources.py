@@ -4,6 +4,8 @@ import pytest
 import torch
 from transformers import DynamicCache, EncoderDecoderCache
 
+from glossa.generation_glossa import CACHE
+
 SOURCE = torch.tensor([[9, 8, 7, 1, 0, 0], [11, 12, 13, 14, 15, 1]])
 MASK = (SOURCE != 0).long()
 TARGETS = torch.tensor([[2, 20, 21], [2, 30, 31], [2, 22, 23], [2, 32, 33]])
@@ -17,7 +19,7 @@ def test_a_cache_that_the_caller_filled_needs_a_source_for_each_row(tiny_model, 
     if filled:
         cache.self_attention_cache.update(torch.zeros(6, 2, 1, 4), torch.zeros(6, 2, 1, 4), 0)
     encoded = model.get_encoder()(SOURCE, attention_mask=MASK)
-    given = {"encoder_outputs": encoded, "attention_mask": MASK, "past_key_values": cache}
+    given = {"encoder_outputs": encoded, "attention_mask": MASK, CACHE: cache}
     tokens, expanded = model._expand_inputs_for_generation(3, True, torch.tensor([[2], [3]]), **given)
     assert tokens.flatten().tolist() == [2, 2, 2, 3, 3, 3]
     assert len(expanded["encoder_outputs"].last_hidden_state) == len(expanded["attention_mask"]) == rows

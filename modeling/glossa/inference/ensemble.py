@@ -12,7 +12,7 @@ from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput
 
 from ..data.encoding.vocabulary import target_vocabulary
 from ..errors import GlossaError
-from ..generation_glossa import GlossaGenerationMixin
+from ..generation_glossa import CACHE, GlossaGenerationMixin
 from ..modeling_glossa import GlossaForConditionalGeneration, GlossaPreTrainedModel
 from .languages import Languages
 from .loading import load_model, load_tokenizer
@@ -54,11 +54,13 @@ class Ensemble(GlossaPreTrainedModel, GlossaGenerationMixin):
         decoder_input_ids: torch.Tensor | None = None,
         encoder_outputs: Any = None,
         past_key_values: EncoderDecoderCache | None = None,
+        cache: EncoderDecoderCache | None = None,
         **kwargs,
     ) -> Seq2SeqLMOutput:
         """Mean log-probabilities as logits [B, T, V]; arguments as for a member."""
         if encoder_outputs is None:
             encoder_outputs = self.encoder(input_ids, attention_mask)
+        past_key_values = past_key_values if cache is None else cache
         states = encoder_outputs[0].split(self.encoder.widths, dim=-1)
         total: torch.Tensor | float = 0.0
         for member, source, (first, last) in zip(self.members, states, self.bounds, strict=True):
@@ -70,7 +72,7 @@ class Ensemble(GlossaPreTrainedModel, GlossaGenerationMixin):
                 **kwargs | {"return_dict": True},
             )
             total = total + output.logits.float().log_softmax(-1)
-        return Seq2SeqLMOutput(logits=total / len(self.members), past_key_values=past_key_values)  # type: ignore
+        return Seq2SeqLMOutput(logits=total / len(self.members), **{CACHE: past_key_values})  # type: ignore
 
 
 class _Encoders(nn.Module):
