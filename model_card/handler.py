@@ -4,10 +4,10 @@ import logging
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from transformers import Pipeline, pipeline
+if TYPE_CHECKING:
+    from transformers import Pipeline
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class EndpointHandler:
         self,
         path: str | Path = "",
         model_kwargs: dict[str, Any] | None = None,
-        translate: Pipeline | None = None,
+        translate: "Pipeline | None" = None,
     ):
         self.translate = _load(path, model_kwargs) if translate is None else translate
         self.turn = threading.Lock()
@@ -107,7 +107,11 @@ class EndpointHandler:
             raise BadRequest(f"The request took more than {MAX_SECONDS} seconds. Send less text, or take fewer beams.")
 
 
-def _load(path: str | Path, model_kwargs: dict[str, Any] | None) -> Pipeline:
+def _load(path: str | Path, model_kwargs: dict[str, Any] | None) -> "Pipeline":
+    # Here, since `glossa serve` takes the limits of this file, and may need neither of the two.
+    import torch
+    from transformers import pipeline
+
     device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else torch.device("cpu")
     return pipeline("translation", model=str(path), trust_remote_code=True, device=device, model_kwargs=model_kwargs)
 

@@ -366,7 +366,7 @@ class GlossaDecoder(GlossaPreTrainedModel):
             routed.append(router_logits)
         return GlossaDecoderOutput(
             last_hidden_state=self.final_norm(hidden_states),
-            **{CACHE: past_key_values},
+            **{CACHE: past_key_values},  # type: ignore[arg-type]
             router_logits=_given(routed) if self.training else None,
         )
 

@@ -222,6 +222,6 @@ def test_an_unexpected_error_is_logged_and_not_shown(answer, monkeypatch, docume
 
 
 def test_imports_are_available_in_an_endpoint():
-    lines = [line for line in PATH.read_text().splitlines() if line.startswith(("import", "from"))]
+    lines = [line for line in map(str.strip, PATH.read_text().splitlines()) if line.startswith(("import ", "from "))]
     wanted = {"logging", "pathlib", "threading", "time", "typing", "torch", "transformers"}
     assert {line.split()[1].split(".")[0] for line in lines} == wanted

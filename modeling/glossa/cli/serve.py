@@ -1,0 +1,92 @@
+"""Serve models to clients and browsers: `glossa serve MODEL [MODEL ...]`.
+
+The server has a page for translating, LibreTranslate's HTTP interface, and the Hub's translation request. A model
+that does not say its languages is given as SOURCE-TARGET=MODEL. A direction without a model goes through another
+language if two models make that possible. A model is loaded at its first use, and again at a SIGHUP.
+
+Only this machine can reach it unless --host is given. `glossa serve --new_key NAME --keys FILE` makes a key, writes
+its hash into FILE, and prints it once; with --keys every request needs a key. Ctrl-C or SIGTERM ends the server when
+all requests are answered.
+"""
+
+import argparse
+import logging
+import tempfile
+from pathlib import Path
+
+from ..errors import GlossaError
+from ..inference.engines import ENGINES
+from . import new_parser, whole
+
+logger = logging.getLogger(__name__)
+
+PORT = 5000  # LibreTranslate's
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def parse(argv: list[str]) -> argparse.Namespace:
+    parser = new_parser("serve", __doc__)
+    parser.add_argument("models", nargs="*", metavar="MODEL", help="folder of a run, Hub name, or SOURCE-TARGET=MODEL")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine)")
+    parser.add_argument("--port", type=whole(1, 65535), default=PORT, help=f"default: {PORT}")
+    parser.add_argument("--engine", choices=ENGINES, default="auto", help="default: auto")
+    parser.add_argument("--max_loaded", type=whole(1), default=4, help="models in memory (default: 4)")
+    parser.add_argument("--keys", type=Path, metavar="FILE", help="accept requests with a key of this file only")
+    parser.add_argument("--new_key", metavar="NAME", help="add a key to the file of --keys, print it, and end")
+    parser.add_argument("--corrections", type=Path, metavar="FILE", help="save suggested translations in this file")
+    meaning = "let pages of this address use the server from a browser, such as https://example.org; may be repeated"
+    parser.add_argument("--origin", action="append", default=[], metavar="URL", help=meaning)
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str]) -> None:
+    arguments = parse(argv)
+    serving = import_serving()
+    if arguments.new_key is not None:
+        if arguments.keys is None:
+            raise GlossaError("--new_key needs the file of keys: give --keys FILE.")
+        print(serving.keys.add_key(arguments.keys, arguments.new_key))
+        return
+    if not arguments.models:
+        raise GlossaError("Give the models to serve: glossa serve MODEL [MODEL ...].")
+    if arguments.host not in LOOPBACK and arguments.keys is None:
+        logger.warning("Everybody who reaches %s can use this server. --keys FILE asks for a key.", arguments.host)
+    with tempfile.TemporaryDirectory(prefix="glossa-serve-") as folder:
+        service = serving.service.Service(
+            serving.models.Models(arguments.models, arguments.max_loaded, arguments.engine),
+            serving.keys.Keys(arguments.keys) if arguments.keys else None,
+            serving.corrections.Corrections(arguments.corrections) if arguments.corrections else None,
+            Path(folder),
+        )
+        run(serving, service, arguments)
+
+
+def run(serving, service, arguments: argparse.Namespace) -> None:
+    """Serve until a signal ends it."""
+    import uvicorn
+
+    for (source, target), step in service.models.steps.items():
+        logger.info("%s to %s: %s", source, target, step.model)
+    logger.info("http://%s:%d", arguments.host, arguments.port)
+    uvicorn.run(
+        serving.app.build_app(service, arguments.origin),
+        host=arguments.host,
+        port=arguments.port,
+        log_config=None,
+        log_level="warning",
+        access_log=False,  # its lines would hold the texts of query strings
+        server_header=False,
+        timeout_graceful_shutdown=serving.limits.MAX_SECONDS,
+    )
+
+
+def import_serving():
+    """The modules of the server. Raises `GlossaError` without the packages that it needs."""
+    try:
+        from .. import serving
+        from ..serving import app, corrections, keys, limits, models, service  # noqa: F401
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in ("fastapi", "starlette", "uvicorn", "prometheus_client"):
+            raise
+        raise GlossaError(f"glossa serve needs {error.name}: pip install 'glossa-mt[serve]'.") from error
+    return serving

@@ -1,0 +1,171 @@
+"""The HTTP interface of LibreTranslate, written from its published specification, and the translation task of the Hub.
+
+LibreTranslate's clients work with it; docs/serving.md lists what differs.
+"""
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+
+from ..data.languages import language_name
+from .limits import MAX_CHARACTERS, MAX_SECONDS, handler
+from .refusals import Refused
+from .requests import alternatives, choice, one_text, read_fields, text_or_texts, token_ids, until_left, word
+from .service import Answer, Service
+from .specification import body
+
+routes = APIRouter()
+
+
+def service_of(request: Request) -> Service:
+    return request.app.state.service
+
+
+async def allowed_fields(request: Request) -> dict[str, Any]:
+    """The fields of a request that may be made."""
+    fields = await read_fields(request)
+    service_of(request).allow(fields, request.headers.get("authorization"))
+    return fields
+
+
+@routes.post("/translate", openapi_extra=body("translate"))
+async def translate(request: Request) -> JSONResponse:
+    """Translate a text, or several."""
+    fields = await allowed_fields(request)
+    given = text_or_texts(fields)
+    count = alternatives(fields)
+    source, target = word(fields, "source", "auto"), word(fields, "target")
+    choice(fields, "format", ("text",))
+    texts = given if isinstance(given, list) else [given]
+    answers = await until_left(request, service_of(request).translate(texts, source, target, 1 + count))
+    return JSONResponse(_reply(answers, isinstance(given, list), "alternatives" in fields))
+
+
+def _reply(answers: list[Answer], several: bool, with_alternatives: bool) -> dict[str, Any]:
+    """The answers as LibreTranslate gives them: lists for several texts, detected languages only if they were."""
+
+    def shaped(values: list) -> Any:
+        return values if several else values[0]
+
+    found: dict[str, Any] = {"translatedText": shaped([answer.translations[0].text for answer in answers])}
+    if with_alternatives:
+        found["alternatives"] = shaped([answer.alternatives for answer in answers])
+    if answers[0].confidence is not None:
+        found["detectedLanguage"] = shaped(
+            [{"confidence": answer.confidence, "language": answer.source} for answer in answers]
+        )
+    if any(answer.pivot for answer in answers):
+        found["pivot"] = shaped([answer.pivot for answer in answers])
+    return found
+
+
+@routes.post("/", openapi_extra=body("inputs"))
+async def translate_as_on_the_hub(request: Request) -> JSONResponse:
+    """Translate a text, or several, with the request of the Hub's translation task."""
+    fields = await allowed_fields(request)
+    try:
+        texts, settings = handler.check(
+            {name: value for name, value in fields.items() if name in ("inputs", "parameters", "options")}
+        )
+    except handler.BadRequest as error:
+        raise Refused(str(error)) from error
+    service = service_of(request)
+    source, target = _direction(service, settings.get("tgt_lang"), fields.get("parameters"))
+    count = settings.get("num_return_sequences", 1)
+    several = texts if isinstance(texts, list) else [texts]
+    answers = await until_left(request, service.translate(several, source, target, count))
+    found = [[{"translation_text": one.text} for one in answer.translations] for answer in answers]
+    if count > 1:
+        return JSONResponse(found if isinstance(texts, list) else found[0])
+    return JSONResponse([one[0] for one in found])
+
+
+def _direction(service: Service, target: str | None, parameters: Any) -> tuple[str, str]:
+    """The languages of a request that may say them in `parameters`; by default those of the first model."""
+    first = next(iter(service.models.steps.values()))
+    given = (parameters or {}).get("src_lang")
+    if target is None and given is None:
+        return first.source, first.target
+    source = given or ("auto" if len(service.models.languages) > 1 else first.source)
+    if target is None:
+        target = next((step.target for step in service.models.steps.values() if step.source == source), first.target)
+    return source, target
+
+
+@routes.post("/detect", openapi_extra=body("detect"))
+async def detect(request: Request) -> list[dict[str, Any]]:
+    """The languages that a text may be in, most probable first."""
+    fields = await allowed_fields(request)
+    ranked = service_of(request).detector.rank(one_text(fields))
+    return [{"confidence": share, "language": code} for code, share in ranked if share > 0]
+
+
+@routes.get("/languages")
+async def languages(request: Request) -> list[dict[str, Any]]:
+    """The languages, each with those into which it is translated."""
+    known = service_of(request).models.languages
+    return [{"code": code, "name": language_name(code), "targets": targets} for code, targets in known.items()]
+
+
+@routes.post("/suggest", openapi_extra=body("suggest"))
+async def suggest(request: Request) -> dict[str, bool]:
+    """Save a better translation of a text."""
+    fields = await allowed_fields(request)
+    service = service_of(request)
+    if service.corrections is None:
+        raise Refused("This server does not take suggestions.", 403)
+    given = {
+        "source": one_text(fields),
+        "correction": one_text(fields, "s"),
+        "output": one_text(fields, "output") if "output" in fields else None,
+        "from": word(fields, "source"),
+        "to": word(fields, "target"),
+    }
+    step, *further = service.models.route(given["from"], given["to"])
+    service.corrections.add(given | {"model": " ".join(one.model for one in (step, *further))})
+    return {"success": True}
+
+
+@routes.get("/frontend/settings")
+async def frontend_settings(request: Request) -> dict[str, Any]:
+    """What a page of this server may offer."""
+    service = service_of(request)
+    first = next(iter(service.models.steps.values()))
+    return {
+        "apiKeys": service.keys is not None,
+        "charLimit": MAX_CHARACTERS,
+        "filesTranslation": service.downloads is not None,
+        "frontendTimeout": 500,
+        "keyRequired": service.keys is not None,
+        "language": {
+            name: {"code": code, "name": language_name(code)}
+            for name, code in (("source", first.source), ("target", first.target))
+        },
+        "requestTimeout": MAX_SECONDS,
+        "suggestions": service.corrections is not None,
+        "supportedFilesFormat": [],
+    }
+
+
+@routes.get("/health")
+async def health() -> dict[str, str]:
+    """Whether the server answers."""
+    return {"status": "ok"}
+
+
+@routes.get("/metrics")
+async def metrics(request: Request) -> Response:
+    """Counters in the format of Prometheus."""
+    return Response(service_of(request).measures.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+@routes.post("/explain", openapi_extra=body("explain"))
+async def explain(request: Request) -> dict[str, Any]:
+    """How a sentence is translated: choices, beams and attention; see docs/serving.md."""
+    fields = await allowed_fields(request)
+    service = service_of(request)
+    step, *further = service.models.route(word(fields, "source"), word(fields, "target"))
+    if further:
+        raise Refused("A translation through another language is not explained.")
+    return await until_left(request, service.explainer.explain(step, one_text(fields), token_ids(fields, "prefix")))

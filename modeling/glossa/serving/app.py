@@ -1,0 +1,88 @@
+"""The application of a server, from its routes."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse, Response
+from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+
+from .. import __version__
+from . import api
+from .measures import Watched
+from .refusals import Refused
+from .requests import BoundedBody
+from .service import Service
+
+logger = logging.getLogger(__name__)
+
+PAGE = Path(__file__).with_name("page")
+# The page loads nothing from other hosts, and no other page may show it in a frame.
+HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; frame-ancestors 'self' https://huggingface.co",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+
+
+class Page(StaticFiles):
+    """The files of the page."""
+
+    def file_response(self, *args, **kwargs) -> Response:
+        response = super().file_response(*args, **kwargs)
+        response.headers.update(HEADERS)
+        return response
+
+
+def build_app(service: Service, origins: Sequence[str] = ()) -> FastAPI:
+    """The application of `service`; pages of `origins` may use it from a browser."""
+    app = FastAPI(
+        title="Glossa", version=__version__, openapi_url="/spec", docs_url=None, redoc_url=None, lifespan=_lifespan
+    )
+    app.state.service = service
+    app.include_router(api.routes)
+    app.mount("/", Page(directory=PAGE, html=True))
+    app.add_exception_handler(Refused, _refuse)  # type: ignore[arg-type]
+    app.add_exception_handler(HTTPException, _refuse_http)  # type: ignore[arg-type]
+    app.add_exception_handler(Exception, _fail)
+    app.add_middleware(BoundedBody)
+    if origins:
+        app.add_middleware(CORSMiddleware, allow_origins=list(origins), allow_methods=["*"], allow_headers=["*"])
+    app.add_middleware(Watched, measures=service.measures)
+    return app
+
+
+@contextlib.asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    service: Service = app.state.service
+    reloads: set[asyncio.Task] = set()  # a task that nobody refers to may vanish
+
+    def reload() -> None:
+        task = asyncio.ensure_future(service.models.reload())
+        reloads.add(task)
+        task.add_done_callback(reloads.discard)
+
+    # Windows has no SIGHUP, and threads other than the first take no signals.
+    with contextlib.suppress(AttributeError, NotImplementedError, RuntimeError, ValueError):
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
+    yield
+    await asyncio.to_thread(service.queue.close)
+
+
+async def _refuse(request: Request, error: Refused) -> JSONResponse:
+    return JSONResponse({"error": str(error)}, error.status, error.headers)
+
+
+async def _refuse_http(request: Request, error: HTTPException) -> JSONResponse:
+    return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)
+
+
+async def _fail(request: Request, error: Exception) -> JSONResponse:
+    logger.error("A request failed.", exc_info=error)
+    return JSONResponse({"error": "The server failed; its log says why."}, 500)

@@ -1,0 +1,52 @@
+"""Corrections of translations: checked, and kept as lines of a local file, to train with."""
+
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from .refusals import Refused
+
+MOST = 10_000  # corrections in a file
+
+
+class Corrections:
+    """The file of a server's corrections, a JSON object per line: source, output, correction, languages and time.
+
+    Args:
+        path: The file; it is made at the first correction.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.lock = threading.Lock()
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        self.known = {_key(json.loads(line)) for line in lines}
+
+    def add(self, given: dict[str, Any]) -> None:
+        """Add a correction with the fields `source`, `output`, `correction`, `from` and `to`.
+
+        Raises `Refused` for one that teaches nothing: equal to the source or the output, much shorter or longer than
+        the source, known already, or too many.
+        """
+        source, correction = given["source"], given["correction"]
+        if not correction.strip() or not any(map(str.isalpha, correction)):
+            raise Refused("The correction has no words.")
+        if correction in (source, given.get("output")):
+            raise Refused("The correction is equal to the text or to its translation.")
+        if not 1 / 4 <= len(correction) / max(len(source), 1) <= 4 and abs(len(correction) - len(source)) > 20:
+            raise Refused("The correction is much shorter or longer than the text.")
+        with self.lock:
+            if _key(given) in self.known:
+                raise Refused("This correction is known already.")
+            if len(self.known) >= MOST:
+                raise Refused("The file of corrections is full.", 403)
+            with open(self.path, "a", encoding="utf-8") as file:
+                line = given | {"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            self.known.add(_key(given))
+
+
+def _key(given: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(given.get(name) or "" for name in ("source", "correction", "from", "to"))

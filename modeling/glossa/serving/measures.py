@@ -1,0 +1,57 @@
+"""What a server counts, for Prometheus, and its log, which holds no texts."""
+
+import json
+import logging
+import time
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+
+logger = logging.getLogger("glossa.serve")
+
+
+class Measures:
+    """Counters of one server."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter("glossa_requests", "Answered requests.", ["path", "status"], registry=self.registry)
+        self.seconds = Histogram(
+            "glossa_request_seconds", "Seconds until a request was answered.", ["path"], registry=self.registry
+        )
+        self.characters = Counter(
+            "glossa_characters", "Translated characters.", ["source", "target"], registry=self.registry
+        )
+
+    def text(self) -> bytes:
+        """All counters in Prometheus' format."""
+        return generate_latest(self.registry)
+
+
+class Watched:
+    """An ASGI application whose requests are counted and logged: path, status and time, never a query or a text."""
+
+    def __init__(self, app: Callable, measures: Measures):
+        self.app, self.measures = app, measures
+
+    async def __call__(self, scope: dict, receive: Callable, send: Callable) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started, status = time.perf_counter(), 0
+
+        async def noted(message: dict) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, noted)
+        finally:
+            seconds = time.perf_counter() - started
+            route = getattr(scope.get("route"), "path", "other")  # of a known path, so that the labels stay few
+            self.measures.requests.labels(route, status).inc()
+            self.measures.seconds.labels(route).observe(seconds)
+            line = {"method": scope["method"], "path": route, "status": status, "ms": round(seconds * 1000, 1)}
+            logger.info("%s", json.dumps(line))

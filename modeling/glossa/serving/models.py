@@ -1,0 +1,153 @@
+"""The models of a server: which directions they translate, and those that are in memory."""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..data.languages import settled_code
+from ..errors import GlossaError
+from ..inference.engines import Engine
+from ..inference.languages import Languages
+from ..inference.translator import Translator
+from ..inference.translators import load_engine
+from .refusals import Refused
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One model, and the languages that it translates between.
+
+    Attributes:
+        model: Its folder or Hub name.
+        source: Code of the source language.
+        target: Code of the target language.
+    """
+
+    model: str
+    source: str
+    target: str
+
+
+@dataclass
+class Loaded:
+    """A model in memory, and its translators by target language and number of translations."""
+
+    engine: Engine
+    tokenizer: Any
+    translators: dict[tuple[str, int], Translator] = field(default_factory=dict)
+
+    def translator(self, target: str, count: int) -> Translator:
+        """The translator that gives `count` translations into `target`."""
+        if (target, count) not in self.translators:
+            tagged = Languages.of_tokenizer(self.tokenizer).tagged
+            tokenizer = self.tokenizer.into(target) if tagged else self.tokenizer
+            beams = max(self.engine.num_beams, count)
+            self.translators[target, count] = Translator(self.engine, tokenizer, beams, count, on_error="blank")
+        return self.translators[target, count]
+
+
+class Models:
+    """The models of a server, each loaded at its first use.
+
+    Args:
+        names: Folders or Hub names; "en-fr=NAME" for a model that does not say its languages.
+        max_loaded: Models in memory; a further one replaces the one that was not used for the longest time.
+        engine: As in [`build_translator`].
+
+    Raises:
+        GlossaError: if the languages of a model are not known, or two models have one direction.
+    """
+
+    def __init__(self, names: list[str], max_loaded: int = 4, engine: str = "auto"):
+        self.max_loaded, self.engine = max_loaded, engine
+        self.steps: dict[tuple[str, str], Step] = {}
+        for name in names:
+            for step in directions(name):
+                pair = (step.source, step.target)
+                if pair in self.steps:
+                    raise GlossaError(
+                        f"{self.steps[pair].model} and {step.model} both translate from {step.source} to "
+                        f"{step.target}. Serve one of them."
+                    )
+                self.steps[pair] = step
+        self.loaded: OrderedDict[str, Loaded] = OrderedDict()
+        self.turn = asyncio.Lock()
+
+    @property
+    def languages(self) -> dict[str, list[str]]:
+        """The target languages of each source language, through another language too."""
+        sources = dict.fromkeys(source for source, _ in self.steps)
+        codes = dict.fromkeys(code for pair in self.steps for code in reversed(pair))
+        return {source: [code for code in codes if self.find(source, code)] for source in sources}
+
+    def find(self, source: str, target: str) -> list[Step]:
+        """The models that translate from `source` to `target`: one, or two through another language, or none."""
+        if (source, target) in self.steps:
+            return [self.steps[source, target]]
+        if source == target:
+            return []
+        for (first, pivot), step in self.steps.items():
+            if first == source and (pivot, target) in self.steps:
+                return [step, self.steps[pivot, target]]
+        return []
+
+    def route(self, source: str, target: str) -> list[Step]:
+        """As [`find`]. Raises `Refused` if there is none."""
+        languages = self.languages
+        if source not in languages:
+            raise Refused(f"source is {source}, which is not served. It may be auto, {', '.join(languages)}.")
+        if not (steps := self.find(source, target)):
+            raise Refused(f"target is {target}, but {source} is translated into {', '.join(languages[source])}.")
+        return steps
+
+    async def translator(self, step: Step, count: int) -> Translator:
+        """A translator that gives `count` translations of each text; its model is loaded if it is not in memory."""
+        async with self.turn:
+            if step.model not in self.loaded:
+                await self._load(step.model)
+            self.loaded.move_to_end(step.model)
+            return self.loaded[step.model].translator(step.target, count)
+
+    async def _load(self, name: str) -> None:
+        try:
+            engine, tokenizer = await asyncio.to_thread(load, name, self.engine)
+        except GlossaError as error:
+            logger.error("%s", error)
+            raise Refused("The model does not load; the log of the server says why.", 500) from error
+        self.loaded[name] = Loaded(engine, tokenizer)
+        while len(self.loaded) > self.max_loaded:  # requests that are being translated keep theirs until they end
+            logger.info("%s leaves the memory.", self.loaded.popitem(last=False)[0])
+
+    async def reload(self) -> None:
+        """Load the models in memory again. Requests use the old ones until the new ones are there."""
+        for name in list(self.loaded):
+            async with self.turn:
+                await self._load(name)
+            logger.info("%s was loaded again.", name)
+
+
+def directions(name: str) -> list[Step]:
+    """The languages between which a model translates. Raises `GlossaError` if they are unknown."""
+    given, _, model = name.rpartition("=")
+    if given:
+        source, _, target = given.partition("-")
+        if not source or not target:
+            raise GlossaError(f"{name}: give SOURCE-TARGET=MODEL, such as en-fr={model}.")
+        return [Step(model, settled_code(source), settled_code(target))]
+    known = Languages.of(model)
+    # A model of several languages translates from any of them.
+    sources = [known.source] if known.source else list(known.targets) if known.tagged else []
+    steps = [Step(model, source, target) for source in sources for target in known.targets if source != target]
+    if not steps:
+        raise GlossaError(f"{model} does not say its languages. Give them: SOURCE-TARGET={model}.")
+    return steps
+
+
+def load(name: str, engine: str) -> tuple[Engine, Any]:
+    """The engine of a model and its tokenizer."""
+    known = Languages.of(name)
+    return load_engine([name], engine, known.targets[0] if known.tagged else None)

@@ -1,0 +1,40 @@
+// What both scripts of the page need.
+
+export const element = (name) => document.getElementById(name);
+
+export function show(name, visible) {
+  element(name).hidden = !visible;
+}
+
+export function message(words) {
+  element("error").textContent = words;
+}
+
+// Browsers may forbid storage; then nothing is remembered.
+export function keep(name, value) {
+  try {
+    localStorage.setItem(`glossa-${name}`, value);
+  } catch {}
+}
+
+export function kept(name) {
+  try {
+    return localStorage.getItem(`glossa-${name}`);
+  } catch {
+    return null;
+  }
+}
+
+// The answer of the server; an error has its message.
+export async function post(path, fields, signal) {
+  const key = element("key").value;
+  const response = await fetch(path, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(key ? { ...fields, api_key: key } : fields),
+    signal,
+  });
+  const answer = await response.json().catch(() => ({ error: `The server answers with status ${response.status}.` }));
+  if (!response.ok) throw new Error(answer.error);
+  return answer;
+}

@@ -1,0 +1,129 @@
+"""What a server does for each request: find the models, translate, and say how it went."""
+
+import asyncio
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..inference.engines import Translation
+from .corrections import Corrections
+from .detection import Detector
+from .keys import Keys
+from .limits import MAX_REQUESTS, MAX_SECONDS
+from .measures import Measures
+from .models import Models
+from .queue import Queue
+from .refusals import Refused, too_many
+
+if TYPE_CHECKING:
+    from .explain import Explainer
+
+
+@dataclass
+class Answer:
+    """The translation of one text.
+
+    Attributes:
+        source: Code of its language.
+        confidence: How sure it is, in percent; None if the request said the language.
+        translations: Its translations, best first.
+        pivot: Code of the language through which it was translated, or None.
+    """
+
+    source: str
+    confidence: float | None
+    translations: list[Translation]
+    pivot: str | None = None
+
+    @property
+    def alternatives(self) -> list[str]:
+        """The texts of the translations after the best one."""
+        return [translation.text for translation in self.translations[1:] if translation.text]
+
+
+@dataclass
+class Service:
+    """A running server.
+
+    Attributes:
+        models: Its models.
+        keys: The keys that requests need; None if they need none.
+        corrections: Where corrections are saved; None if they are not.
+        downloads: The folder of translated files.
+        running: Requests that are being answered.
+    """
+
+    models: Models
+    keys: Keys | None = None
+    corrections: Corrections | None = None
+    downloads: Path | None = None
+    queue: Queue = field(default_factory=Queue)
+    measures: Measures = field(default_factory=Measures)
+    running: int = 0
+
+    @cached_property
+    def explainer(self) -> "Explainer":
+        """Explains translations; it needs torch, which other requests may not."""
+        from .explain import Explainer
+
+        return Explainer()
+
+    @cached_property
+    def detector(self) -> Detector:
+        """Finds the language of a text, among all languages of the models."""
+        return Detector(code for pair in self.models.steps for code in pair)
+
+    def allow(self, fields: dict[str, Any], header: str | None) -> None:
+        """Raise `Refused` unless the request has a key, in its fields or as a bearer token, or needs none."""
+        if self.keys is not None:
+            bearer = header[7:] if header and header.startswith("Bearer ") else None
+            self.keys.check(fields.get("api_key") or bearer)
+
+    async def translate(self, texts: list[str], source: str, target: str, count: int = 1) -> list[Answer]:
+        """The answer for each text, with `count` translations.
+
+        Args:
+            texts: The texts.
+            source: Code of their language, or "auto".
+            target: Code of the wanted language.
+            count: Translations of each text; fewer if the search finds no more different ones.
+
+        Raises:
+            Refused: if the languages are not served, a text cannot be translated, or the server is busy.
+        """
+        if self.running >= MAX_REQUESTS:
+            raise too_many(f"{self.running} requests are being answered.")
+        deadline = asyncio.get_running_loop().time() + MAX_SECONDS
+        self.running += 1
+        try:
+            if source != "auto":
+                found = await self._translate(texts, source, target, count, deadline)
+                return [Answer(source, None, translations, pivot) for translations, pivot in found]
+            ranked = [(await asyncio.to_thread(self.detector.rank, text))[0] for text in texts]
+            answers: dict[int, Answer] = {}
+            for code in dict.fromkeys(code for code, _ in ranked):
+                own = [index for index, (found_code, _) in enumerate(ranked) if found_code == code]
+                found = await self._translate([texts[index] for index in own], code, target, count, deadline)
+                for index, (translations, pivot) in zip(own, found, strict=True):
+                    answers[index] = Answer(code, ranked[index][1], translations, pivot)
+            return [answers[index] for index in range(len(texts))]
+        finally:
+            self.running -= 1
+
+    async def _translate(
+        self, texts: list[str], source: str, target: str, count: int, deadline: float
+    ) -> list[tuple[list[Translation], str | None]]:
+        if source == target and source in self.models.languages:
+            return [([Translation(text)], None) for text in texts]
+        steps = self.models.route(source, target)
+        pivot = steps[0].target if len(steps) > 1 else None
+        found = [[Translation(text)] for text in texts]
+        for step in steps:
+            last = step is steps[-1]
+            translator = await self.models.translator(step, count if last else 1)
+            found = await self.queue.translate(translator, [best.text for best, *_ in found], deadline)
+            if failed := next((best.problem for best, *_ in found if best.failed), None):
+                raise Refused(f"A text cannot be translated: {failed}")
+        self.measures.characters.labels(source, target).inc(sum(map(len, texts)))
+        return [(translations, pivot) for translations in found]

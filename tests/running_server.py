@@ -1,0 +1,40 @@
+"""A server in a thread of this process."""
+
+import asyncio
+import contextlib
+import socket
+import threading
+import time
+
+import requests
+
+
+@contextlib.contextmanager
+def running(build):
+    """The address of a server whose application `build` makes in the thread of the server."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    import uvicorn
+
+    server = None
+
+    async def serve():
+        nonlocal server
+        server = uvicorn.Server(uvicorn.Config(build(), port=port, log_config=None, access_log=False))
+        await server.serve()
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),))
+    thread.start()
+    try:
+        for _ in range(600):
+            with contextlib.suppress(requests.ConnectionError):
+                if requests.get(f"http://127.0.0.1:{port}/health", timeout=60).ok:
+                    break
+            assert thread.is_alive()
+            time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        if server is not None:
+            server.should_exit = True
+        thread.join(60)

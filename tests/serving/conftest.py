@@ -1,0 +1,49 @@
+"""A server in this process, with a model that was trained for a few steps."""
+
+import pytest
+from running_server import running
+
+pytest.importorskip("uvicorn", reason="the server needs uvicorn: pip install -e .[dev]")
+
+
+@pytest.fixture(scope="session")
+def learned_run(tiny_settings, tmp_path_factory):
+    """A run trained long enough that its translations have words."""
+    from glossa.plan.arguments import parse_settings
+    from glossa.training.run import train
+
+    settings = {"num_train_epochs": 30, "learning_rate": 0.01, "d_model": 32, "encoder_ffn_dim": 64}
+    settings |= {"decoder_ffn_dim": 64, "eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": "no"}
+    return train(parse_settings(tiny_settings(tmp_path_factory.mktemp("runs") / "learned", **settings)))
+
+
+@pytest.fixture(scope="module")
+def corrections(tmp_path_factory):
+    return tmp_path_factory.mktemp("corrections") / "corrections.jsonl"
+
+
+@pytest.fixture(scope="module")
+def service(learned_run, corrections):
+    """Models between English, French and German; all are one model, since only the languages matter here."""
+    from glossa.serving.corrections import Corrections
+    from glossa.serving.models import Models
+    from glossa.serving.service import Service
+
+    names = [f"{pair}={learned_run}" for pair in ("en-fr", "fr-en", "fr-de")]
+    return Service(Models(names), corrections=Corrections(corrections))
+
+
+@pytest.fixture(scope="module")
+def url(service):
+    from glossa.serving.app import build_app
+
+    with running(lambda: build_app(service)) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def expected(learned_run):
+    """The translations of the model, from the function that `glossa translate` uses."""
+    from glossa.inference.translators import build_translator
+
+    return build_translator([str(learned_run)], "auto", on_error="blank")

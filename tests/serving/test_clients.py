@@ -1,0 +1,133 @@
+"""Clients that others wrote, and the published interface of LibreTranslate."""
+
+import json
+
+import pytest
+import requests
+from deep_translator import LibreTranslator
+from huggingface_hub import InferenceClient
+from libretranslatepy import LibreTranslateAPI
+
+TEXTS = ["a k.", "b l. c m.", "d n."]
+
+
+def test_libretranslatepy(url, expected):
+    client = LibreTranslateAPI(f"{url}/")
+    assert [client.translate(text, "en", "fr") for text in TEXTS] == expected.best(TEXTS)
+    assert {one["code"]: set(one["targets"]) for one in client.languages()} == {"en": {"fr", "de"}, "fr": {"en", "de"}}
+    assert client.detect("The house is on the hill, and nobody lives in it.")[0]["language"] == "en"
+
+
+def test_a_suggestion_is_saved_once(url, corrections):
+    fields = {"q": "The cat is here.", "s": "Le chat est là.", "source": "en", "target": "fr"}
+    assert requests.post(f"{url}/suggest", json=fields, timeout=60).json() == {"success": True}
+    saved = json.loads(corrections.read_text().splitlines()[-1])
+    kept = {name: saved[name] for name in ("source", "correction", "from", "to")}
+    assert kept == {"source": "The cat is here.", "correction": "Le chat est là.", "from": "en", "to": "fr"}
+    again = requests.post(f"{url}/suggest", json=fields, timeout=60)
+    assert again.status_code == 400 and "known already" in again.json()["error"]
+
+
+def test_deep_translator(url, expected):
+    """It sends the text in the query string, with an empty body."""
+    client = LibreTranslator(api_key="none", custom_url=f"{url}/", source="en", target="fr")
+    assert client.translate_batch(TEXTS) == expected.best(TEXTS)
+
+
+def test_the_client_of_the_hub(url, expected):
+    client = InferenceClient(base_url=url)
+    assert client.translation("a k.").translation_text == expected.best(["a k."])[0]
+    both = requests.post(url, json={"inputs": TEXTS[:2]}, timeout=60).json()
+    assert both == [{"translation_text": text} for text in expected.best(TEXTS[:2])]
+
+
+@pytest.mark.parametrize("send", ["json", "data", "params"])
+def test_fields_come_as_json_as_a_form_and_in_the_address(url, expected, send):
+    fields = {"q": "a k.", "source": "en", "target": "fr", "format": "text"}
+    answer = requests.post(f"{url}/translate", **{send: fields}, timeout=60)
+    assert answer.json() == {"translatedText": expected.best(["a k."])[0]}
+
+
+def test_several_texts_have_lists(url, expected):
+    fields = {"q": TEXTS, "source": "en", "target": "fr", "alternatives": 1}
+    found = requests.post(f"{url}/translate", json=fields, timeout=60).json()
+    assert found.keys() == {"translatedText", "alternatives"}
+    assert found["translatedText"] == expected.best(TEXTS)
+    assert [len(others) for others in found["alternatives"]] == [1, 1, 1]
+    for best, (other,) in zip(found["translatedText"], found["alternatives"], strict=True):
+        assert best != other
+
+
+def test_one_text_has_one_value(url):
+    fields = {"q": "The house is on the hill.", "source": "auto", "target": "fr", "alternatives": 2}
+    found = requests.post(f"{url}/translate", json=fields, timeout=60).json()
+    assert isinstance(found["translatedText"], str) and len(found["alternatives"]) == 2
+    assert found["detectedLanguage"]["language"] == "en" and 50 < found["detectedLanguage"]["confidence"] <= 100
+
+
+def test_a_missing_direction_goes_through_another_language(url, expected):
+    fields = {"q": "a k.", "source": "en", "target": "de"}
+    found = requests.post(f"{url}/translate", json=fields, timeout=60).json()
+    assert found == {"translatedText": expected.best(expected.best(["a k."]))[0], "pivot": "fr"}
+
+
+def test_a_text_in_the_wanted_language_stays(url):
+    fields = {"q": "a k.", "source": "en", "target": "en"}
+    assert requests.post(f"{url}/translate", json=fields, timeout=60).json() == {"translatedText": "a k."}
+
+
+def test_settings_for_a_page(url):
+    found = requests.get(f"{url}/frontend/settings", timeout=60).json()
+    assert found["charLimit"] == 20_000 and found["keyRequired"] is False and found["suggestions"] is True
+    assert found["language"]["source"] == {"code": "en", "name": "English"}
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "status", "words"),
+    [
+        ("translate", {"source": "en", "target": "fr"}, 400, "q is missing"),
+        ("translate", {"q": "a", "source": "en"}, 400, "target is missing"),
+        ("translate", {"q": 5, "target": "fr"}, 400, "q must be a text or a list of 1 to 64 texts"),
+        ("translate", {"q": ["a"] * 65, "target": "fr"}, 400, "q must be a text or a list of 1 to 64 texts"),
+        ("translate", {"q": "a" * 20_001, "target": "fr"}, 400, "at most 20,000 are allowed"),
+        ("translate", {"q": "\ud800", "target": "fr"}, 400, "half of a surrogate pair"),
+        ("translate", {"q": "a", "source": "xx", "target": "fr"}, 400, "source is xx, which is not served"),
+        ("translate", {"q": "a", "source": "en", "target": "xx"}, 400, "en is translated into fr, de"),
+        ("translate", {"q": "a", "source": "en", "target": "fr", "format": "pdf"}, 400, "format must be"),
+        ("translate", {"q": "a", "source": "en", "target": "fr", "alternatives": 16}, 400, "from 0 to 15"),
+        ("translate", {"q": "a", "source": "en", "target": "fr", "alternatives": True}, 400, "from 0 to 15"),
+        ("translate", {"q": "a", "source": ["en"], "target": "fr"}, 400, "source must be a text"),
+        ("detect", {"q": ["a"]}, 400, "q must be one text"),
+        ("suggest", {"q": "The cat.", "s": "The cat.", "source": "en", "target": "fr"}, 400, "equal to the text"),
+        ("suggest", {"q": "The cat.", "s": "!!", "source": "en", "target": "fr"}, 400, "has no words"),
+        ("suggest", {"q": "The cat.", "s": "x" * 500, "source": "en", "target": "fr"}, 400, "much shorter or longer"),
+        ("", {"inputs": "a", "parameters": {"num_beams": 99}}, 400, "num_beams must be an integer from 1 to 16"),
+        ("explain", {"q": "a", "source": "en", "target": "fr", "prefix": [-1]}, 400, "prefix must be a list"),
+        ("explain", {"q": "a", "source": "en", "target": "fr", "prefix": [10**6]}, 400, "no token of the model"),
+        ("explain", {"q": "a " * 100, "source": "en", "target": "fr"}, 400, "up to 60 are explained"),
+        ("explain", {"q": "a", "source": "en", "target": "de"}, 400, "through another language"),
+        ("nothing", {}, 405, "Method Not Allowed"),
+    ],
+)  # fmt: skip
+def test_errors_have_a_status_and_a_message(url, path, fields, status, words):
+    answer = requests.post(f"{url}/{path}", json=fields, timeout=60)
+    assert answer.status_code == status and answer.json().keys() == {"error"}
+    assert words in answer.json()["error"]
+
+
+@pytest.mark.parametrize("body", [b"{", b"[1]", b"\xff", b"[" * 100_000])
+def test_bodies_that_are_no_fields(url, body):
+    answer = requests.post(f"{url}/translate", data=body, headers={"content-type": "application/json"}, timeout=60)
+    assert answer.status_code == 400 and "JSON" in answer.json()["error"]
+
+
+def test_a_body_is_bounded_while_it_comes(url):
+    def endless():
+        while True:
+            yield b"x" * 65_536
+
+    try:
+        answer = requests.post(f"{url}/translate", data=endless(), timeout=60)
+    except requests.ConnectionError:
+        return  # the server closed the connection before everything was sent
+    assert answer.status_code == 400 and "more than 1,048,576 bytes" in answer.json()["error"]

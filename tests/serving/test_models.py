@@ -1,0 +1,102 @@
+"""Which directions a server has, and which models are in memory."""
+
+import asyncio
+import gc
+import weakref
+
+import pytest
+
+from glossa.errors import GlossaError
+from glossa.serving import models as module
+from glossa.serving.models import Models
+from glossa.serving.refusals import Refused
+
+
+class Engine:
+    num_beams = 4
+
+
+class Tokenizer:
+    init_kwargs: dict = {}
+
+
+@pytest.fixture
+def loads(monkeypatch):
+    """Names in the order in which they are loaded; "broken" does not load."""
+    names = []
+
+    def load(name, engine):
+        if name == "broken":
+            raise GlossaError("broken does not load")
+        names.append(name)
+        return Engine(), Tokenizer()
+
+    monkeypatch.setattr(module, "load", load)
+    monkeypatch.setattr(module, "Translator", lambda engine, tokenizer, beams, count, on_error: (engine, beams, count))
+    return names
+
+
+def translators(models, *pairs, count=1):
+    async def run():
+        return [await models.translator(models.route(*pair)[0], count) for pair in pairs]
+
+    return asyncio.run(run())
+
+
+def test_languages_include_those_through_another_one():
+    models = Models(["en-fr=a", "fr-de=b", "German-English=c"])
+    assert models.languages == {"en": ["fr", "de"], "fr": ["en", "de"], "de": ["fr", "en"]}
+    assert [step.model for step in models.route("en", "de")] == ["a", "b"]
+    assert [step.model for step in models.route("de", "en")] == ["c"]
+    with pytest.raises(Refused, match="source is es, which is not served"):
+        models.route("es", "en")
+
+
+def test_two_models_of_one_direction_are_refused():
+    with pytest.raises(GlossaError, match="a and b both translate from en to fr"):
+        Models(["en-fr=a", "en-fr=b"])
+
+
+def test_a_model_of_unknown_languages_is_refused(tmp_path, tiny_model):
+    tiny_model().save_pretrained(tmp_path / "model")
+    with pytest.raises(GlossaError, match="does not say its languages"):
+        Models([str(tmp_path / "model")])
+
+
+def test_the_model_that_rested_longest_leaves(loads):
+    models = Models(["en-fr=a", "en-de=b", "en-es=c"], max_loaded=2)
+    translators(models, ("en", "fr"), ("en", "de"), ("en", "fr"), ("en", "es"), ("en", "fr"), ("en", "de"))
+    assert loads == ["a", "b", "c", "b"]
+
+
+def test_a_model_that_left_is_freed_when_its_last_translator_is(loads):
+    models = Models(["en-fr=a", "en-de=b"], max_loaded=1)
+    (first,) = translators(models, ("en", "fr"))
+    engine = weakref.ref(first[0])
+    translators(models, ("en", "de"))
+    assert engine() is not None
+    del first
+    gc.collect()
+    assert engine() is None
+
+
+def test_more_translations_than_beams_have_more_beams(loads):
+    models = Models(["en-fr=a"])
+    assert translators(models, ("en", "fr"), count=1)[0][1:] == (4, 1)
+    assert translators(models, ("en", "fr"), count=6)[0][1:] == (6, 6)
+    assert translators(models, ("en", "fr"), count=6)[0] is translators(models, ("en", "fr"), count=6)[0]
+    assert loads == ["a"]
+
+
+def test_reloading_replaces_what_is_in_memory(loads):
+    models = Models(["en-fr=a", "en-de=b"])
+    (before,) = translators(models, ("en", "fr"))
+    asyncio.run(models.reload())
+    (after,) = translators(models, ("en", "fr"))
+    assert loads == ["a", "a"] and before[0] is not after[0]
+
+
+def test_a_model_that_does_not_load_is_a_fault_of_the_server(loads, caplog):
+    with pytest.raises(Refused, match="The model does not load") as caught:
+        translators(Models(["en-fr=broken"]), ("en", "fr"))
+    assert caught.value.status == 500 and "broken does not load" in caplog.text

@@ -1,0 +1,104 @@
+"""Keys, measures, explanations and the log of a server."""
+
+import json
+import logging
+import stat
+
+import pytest
+import requests
+import torch
+from running_server import running
+
+from glossa.errors import GlossaError
+from glossa.inference.loading import load_model, load_tokenizer
+from glossa.serving.app import build_app
+from glossa.serving.keys import Keys, add_key
+from glossa.serving.models import Models
+from glossa.serving.service import Service
+
+
+@pytest.fixture(scope="module")
+def guarded(learned_run, tmp_path_factory):
+    """The address of a server with a key, and the key."""
+    path = tmp_path_factory.mktemp("keys") / "keys"
+    key = add_key(path, "Ann's laptop")
+    assert key not in path.read_text() and stat.S_IMODE(path.stat().st_mode) == 0o600
+    service = Service(Models([f"en-fr={learned_run}"]), keys=Keys(path))
+    with running(lambda: build_app(service, ["https://example.org"])) as address:
+        yield address, key
+
+
+def test_keys(guarded):
+    url, key = guarded
+    fields = {"q": "a k.", "source": "en", "target": "fr"}
+    assert requests.post(f"{url}/translate", json=fields, timeout=60).status_code == 400
+    assert requests.post(f"{url}/translate", json=fields | {"api_key": "x"}, timeout=60).status_code == 403
+    assert requests.post(f"{url}/translate", json=fields | {"api_key": key}, timeout=60).status_code == 200
+    bearer = {"Authorization": f"Bearer {key}"}
+    assert requests.post(url, json={"inputs": "a k."}, headers=bearer, timeout=60).status_code == 200
+    assert requests.post(f"{url}/suggest", json=fields | {"s": "b", "api_key": key}, timeout=60).status_code == 403
+    for path in ("/", "/languages", "/health", "/frontend/settings", "/spec"):
+        assert requests.get(url + path, timeout=60).ok, path
+
+
+def test_other_origins(guarded, url):
+    allowed = requests.get(f"{guarded[0]}/languages", headers={"Origin": "https://example.org"}, timeout=60)
+    assert allowed.headers["access-control-allow-origin"] == "https://example.org"
+    for address in (guarded[0], url):
+        other = requests.get(f"{address}/languages", headers={"Origin": "https://other.org"}, timeout=60)
+        assert "access-control-allow-origin" not in other.headers
+
+
+def test_files_of_keys_that_are_none(tmp_path):
+    for text, words in (("", "holds no key"), ("Ann 12\n", "line 1 is not a name and a SHA-256")):
+        (tmp_path / "keys").write_text(text)
+        with pytest.raises(GlossaError, match=words):
+            Keys(tmp_path / "keys")
+    with pytest.raises(GlossaError, match="cannot be read"):
+        Keys(tmp_path / "absent")
+
+
+def test_the_log_and_the_measures_have_no_texts(url, caplog):
+    secret = "Ann owes Bob nothing"
+    with caplog.at_level(logging.INFO, logger="glossa.serve"):
+        requests.post(f"{url}/translate", params={"q": secret, "source": "en", "target": "fr"}, timeout=60)
+        requests.get(f"{url}/{secret}", timeout=60)
+    lines = [json.loads(record.message) for record in caplog.records if record.name == "glossa.serve"]
+    assert [(line["path"], line["status"]) for line in lines] == [("/translate", 200), ("other", 404)]
+    measures = requests.get(f"{url}/metrics", timeout=60).text
+    assert 'glossa_requests_total{path="/translate",status="200"}' in measures
+    assert 'glossa_characters_total{source="en",target="fr"}' in measures
+    assert "owes" not in measures + caplog.text
+
+
+@torch.no_grad()
+def test_an_explanation_says_what_the_model_computes(url, learned_run):
+    given = {"q": "a k.", "source": "en", "target": "fr"}
+    found = requests.post(f"{url}/explain", json=given, timeout=60).json()
+    model, tokenizer = load_model(str(learned_run)), load_tokenizer(str(learned_run))
+    ids = tokenizer(["a k."], return_tensors="pt")["input_ids"]
+    ours = model.generate(ids, num_beams=4, max_length=60, length_penalty=1.0)[0, 1:].tolist()
+    assert found["tokens"] == ours
+    logits = model(ids, decoder_input_ids=torch.tensor([[model.config.decoder_start_token_id, *ours[:-1]]])).logits[0]
+    for row, (chosen, *others) in enumerate(found["choices"]):
+        shares = logits[row].softmax(-1)
+        assert chosen["id"] == ours[row] and abs(chosen["probability"] - shares[ours[row]].item()) < 1e-4
+        assert [one["id"] for one in others] == [one for one in shares.topk(6).indices.tolist() if one != ours[row]][
+            :5
+        ]
+    layers, heads = model.config.decoder_layers, model.config.decoder_attention_heads
+    cross = torch.tensor(found["attention"]["cross"])
+    assert cross.shape == (layers, heads, len(ours), ids.shape[1])
+    assert (cross.sum(-1) - 1).abs().max() < 1e-2
+    # The first step of the beams has the best first tokens with their log-probabilities.
+    first = logits[0].log_softmax(-1).topk(8).values.tolist()
+    assert [one["score"] for one in found["beams"][0]] == [round(score, 2) for score in first]
+    assert all(sum(one["state"] == "kept" for one in rows) <= 4 for rows in found["beams"])
+
+
+def test_an_explanation_with_another_choice_begins_with_it(url):
+    given = {"q": "a k.", "source": "en", "target": "fr"}
+    first = requests.post(f"{url}/explain", json=given, timeout=60).json()
+    other = first["choices"][0][1]["id"]
+    second = requests.post(f"{url}/explain", json=given | {"prefix": [other]}, timeout=60).json()
+    assert second["tokens"][0] == other != first["tokens"][0]
