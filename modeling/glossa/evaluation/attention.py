@@ -43,20 +43,35 @@ def attention_maps(
     """The attention weights of `model` for `source` and `target`; `target` defaults to the model's translation."""
     source = clean_text(source)
     target = clean_text(target) if target is not None else Translator(model, tokenizer).best([source])[0]
+    inputs = tokenizer([source], text_target=[target], return_tensors="pt")
+    words = word_numbers(tokenizer, source), word_numbers(tokenizer, target, side="text_target")
+    return maps_of(model, tokenizer, inputs["input_ids"], inputs["labels"], *words)
+
+
+@torch.inference_mode()
+def maps_of(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    source: torch.Tensor,
+    target: torch.Tensor,
+    source_words: list[int | None],
+    target_words: list[int | None],
+) -> AttentionMaps:
+    """The attention weights of `model` for token ids [1, S] and [1, T], whose words are numbered."""
     before = model.config._attn_implementation
     model.set_attn_implementation("eager")  # fused attention does not return weights
     try:
-        inputs = tokenizer([source], text_target=[target], return_tensors="pt").to(model.device)
+        inputs = {"input_ids": source.to(model.device), "labels": target.to(model.device)}
         outputs = model.eval()(**inputs, output_attentions=True)
     finally:
         model.set_attn_implementation(before)
-    start, end = model.config.decoder_start_token_id, inputs["labels"][0, :-1].tolist()
+    start, end = model.config.decoder_start_token_id, target[0, :-1].tolist()
     return AttentionMaps(
-        source=readable_tokens(tokenizer.backend_tokenizer, inputs["input_ids"][0].tolist()),
-        target=readable_tokens(target_vocabulary(tokenizer), inputs["labels"][0].tolist()),
+        source=readable_tokens(tokenizer.backend_tokenizer, source[0].tolist()),
+        target=readable_tokens(target_vocabulary(tokenizer), target[0].tolist()),
         target_inputs=readable_tokens(target_vocabulary(tokenizer), [start, *end]),
-        source_words=_words(tokenizer, source),
-        target_words=_words(tokenizer, target, side="text_target"),
+        source_words=source_words,
+        target_words=target_words,
         encoder=torch.cat(outputs.encoder_attentions),
         decoder=torch.cat(outputs.decoder_attentions),
         cross=torch.cat(outputs.cross_attentions),
@@ -88,8 +103,8 @@ def _count(words: list[int | None]) -> int:
     return 1 + max((word for word in words if word is not None), default=-1)
 
 
-def _words(tokenizer: PreTrainedTokenizerBase, text: str, side: str = "text") -> list[int | None]:
-    """The number of the word of each token; None for special tokens."""
+def word_numbers(tokenizer: PreTrainedTokenizerBase, text: str, side: str = "text") -> list[int | None]:
+    """The number of the word of each token of a text, or of a target text; None for special tokens."""
     encoded = tokenizer(**{side: text}, return_offsets_mapping=True, return_special_tokens_mask=True)
     words: list[int | None] = []
     for (start, end), special in zip(encoded["offset_mapping"], encoded["special_tokens_mask"], strict=True):

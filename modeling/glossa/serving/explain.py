@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..data.encoding.vocabulary import readable_tokens, target_vocabulary
-from ..evaluation.attention import AttentionMaps, attention_maps
+from ..evaluation.attention import AttentionMaps, maps_of, word_numbers
 from ..inference.languages import Languages
 from ..inference.loading import load_model, load_tokenizer
 from .models import Step
@@ -53,14 +53,15 @@ class Explainer:
         if any(vocabulary.id_to_token(one) is None for one in prefix):
             raise Refused("prefix has a number that is no token of the model.")
         found = translate_from(self.model, ids, prefix)
-        maps = attention_maps(self.model, tokenizer, sentence, target=vocabulary.decode(found))
+        words = word_numbers(tokenizer, sentence), words_of(found, tokenizer)
+        maps = maps_of(self.model, tokenizer, ids, torch.tensor([found]), *words)
         return {
             "translation": vocabulary.decode(found),
             "source": {"pieces": maps.source, "words": maps.source_words},
             "target": {"pieces": maps.target, "words": maps.target_words},
             "choices": [
                 [{"id": one, "piece": piece, "probability": share} for one, piece, share in row]
-                for row in choices(self.model, ids, found, vocabulary)
+                for row in choices(self.model, ids, found, tokenizer)
             ],
             "tokens": found,
             "beams": beam_steps(self.model, ids, prefix, vocabulary),
@@ -88,13 +89,18 @@ def logits_of(model: "PreTrainedModel", ids: torch.Tensor, targets: list[list[in
 
 
 def choices(
-    model: "PreTrainedModel", ids: torch.Tensor, target: list[int], vocabulary: Any
+    model: "PreTrainedModel", ids: torch.Tensor, target: list[int], tokenizer: Any
 ) -> list[list[tuple[int, str, float]]]:
-    """At each position of `target`, the most probable tokens with their probabilities, the chosen one first."""
+    """At each position of `target`, the most probable tokens with their probabilities, the chosen one first.
+
+    Special tokens are no choices, except the end.
+    """
     found = logits_of(model, ids, [target[:-1]])[0].exp()  # [T, V]
+    vocabulary, special = target_vocabulary(tokenizer), {*tokenizer.all_special_ids} - {tokenizer.eos_token_id}
     rows = []
     for chosen, shares in zip(target, found, strict=True):
-        others = [one for one in shares.topk(CHOICES).indices.tolist() if one != chosen][: CHOICES - 1]
+        best = shares.topk(min(CHOICES + len(special), len(shares))).indices.tolist()
+        others = [one for one in best if one != chosen and one not in special][: CHOICES - 1]
         numbers = [chosen, *others]
         pieces = readable_tokens(vocabulary, numbers)
         rows.append(
@@ -133,6 +139,13 @@ def beam_steps(
         steps.append(rows)
         kept = following
     return steps
+
+
+def words_of(tokens: list[int], tokenizer: Any) -> list[int | None]:
+    """The number of the word of each token of a translation; None for special tokens."""
+    vocabulary, special = target_vocabulary(tokenizer), tokenizer.all_special_ids
+    texts = [vocabulary.decode(tokens[: length + 1]) for length in range(len(tokens))]
+    return [None if token in special else text.strip().count(" ") for token, text in zip(tokens, texts, strict=True)]
 
 
 def links(maps: AttentionMaps) -> list[list[float]]:

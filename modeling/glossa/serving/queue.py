@@ -1,6 +1,7 @@
 """One queue for the texts of all requests: what waits together is translated together."""
 
 import asyncio
+import contextlib
 import logging
 import threading
 from collections import deque
@@ -70,7 +71,12 @@ class Queue:
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future = loop.create_future()
-        job = Job(translator, texts, lambda answer: loop.call_soon_threadsafe(_settle, future, answer))
+
+        def answer(found: Any) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed, so nobody waits
+                loop.call_soon_threadsafe(_settle, future, found)
+
+        job = Job(translator, texts, answer)
         with self.change:
             if self.jobs and self.characters + job.size > MOST:
                 raise too_many("too much text waits for translation.")
