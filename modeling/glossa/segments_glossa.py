@@ -24,7 +24,7 @@ PLACEHOLDER = re.compile(
     r"|</?[a-zA-Z][^<>\n]{0,200}>|&(?:#\d+|[a-z]+);"
 )
 # Characters of scripts that write no spaces between sentences: Han, kana and their marks.
-_NO_SPACES = re.compile("[\u2e80-\u9fff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]")
+NO_SPACES = re.compile("[\u2e80-\u9fff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]")
 
 
 _CLAUSE_MARKS = dict(
@@ -118,7 +118,7 @@ def _closed(text: str) -> str:
     """`text` with a period instead of the mark of a clause at its end, in scripts whose period is known."""
     if text[-1:] not in _CLAUSE_MARKS:
         return text
-    if _NO_SPACES.match(text[-1]):
+    if NO_SPACES.match(text[-1]):
         return f"{text[:-1]}。"
     letter = next(filter(str.isalpha, reversed(text)), "")
     return f"{text[:-1]}." if letter and unicodedata.name(letter, "").split(" ")[0] in _PERIOD else text
@@ -137,13 +137,13 @@ def join_segments(segments: Sequence[Segment], texts: Sequence[str]) -> str:
         following = texts[index + 1] if index + 1 < len(texts) else ""
         space = segment.space
         if text and following and not segment.copied and not segments[index + 1].copied:
-            solid = _NO_SPACES.match(text[-1]) and _NO_SPACES.match(following)
+            solid = NO_SPACES.match(text[-1]) and NO_SPACES.match(following)
             last = segment.text[-1:]
             if not set(space) - set(" \u00a0\u202f"):
                 text = _continued(segment.text, text)
             if space == " " and solid:
                 space = ""
-            elif not space and not solid and (last in END_MARKS or _NO_SPACES.match(last)):
+            elif not space and not solid and (last in END_MARKS or NO_SPACES.match(last)):
                 space = " "
         joined += text + space
     return joined
@@ -154,10 +154,10 @@ def _continued(source: str, text: str) -> str:
     last = source[-1:]
     if not (last.isalnum() or last in _CLAUSE_MARKS) or text[-1:] not in (".", "。") or text[-2:-1] in ("", "."):
         return text
-    wide = bool(_NO_SPACES.match(text[-1]))
+    wide = bool(NO_SPACES.match(text[-1]))
     if last.isalnum():
         return text[:-1]
-    return text[:-1] + (last if wide == bool(_NO_SPACES.match(last)) else _CLAUSE_MARKS[last])
+    return text[:-1] + (last if wide == bool(NO_SPACES.match(last)) else _CLAUSE_MARKS[last])
 
 
-__all__ = ["Segment", "is_copied", "join_segments", "model_texts", "segment_text"]
+__all__ = ["NO_SPACES", "Segment", "is_copied", "join_segments", "model_texts", "segment_text"]

@@ -82,6 +82,14 @@ def test_the_rule_test_sees_a_wrong_import(tmp_path, monkeypatch):
         test_imports_run_leftwards(path)
 
 
+def test_augmentation_imports_no_other_room_of_the_data():
+    for path in (PACKAGE / "data" / "augmentation").glob("*.py"):
+        for dots, module in imports(path):
+            own = not dots or (dots == 1 and (path.parent / f"{module}.py").is_file())
+            known = module in TRAVELING | {"errors"} if dots == 3 else (dots, module) == (2, "languages")
+            assert own or known, f"{path} imports {module}"
+
+
 def imported_modules(path):
     """Modules of the package that a file imports anywhere, by their names below the package."""
     folder = path.relative_to(PACKAGE).parent.parts

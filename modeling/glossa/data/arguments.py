@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from ..errors import GlossaError
+from .augmentation.shares import settled_shares
 from .languages import settled_code
 from .mixture import check_sources, unmixed
 from .ranges import check_ranges
@@ -228,6 +229,14 @@ class DataArguments:
             "rows stay whole."
         },
     )
+    augmentation: dict | str | None = field(
+        default=None,
+        metadata={
+            "help": "Change a share of the training pairs in each epoch, so that the model translates text that is "
+            "written in other ways too: standard, or shares by kind such as '{\"upper_case\": 0.05}' (docs/data.md "
+            "lists the kinds). Default: no change."
+        },
+    )
     keep_out: list[str] = field(
         default_factory=list,
         metadata={
@@ -250,6 +259,7 @@ class DataArguments:
             if isinstance(getattr(self, name), str):
                 setattr(self, name, [getattr(self, name)])
         self.trust_data = trusted_checks(self.trust_data)
+        self.augmentation = settled_shares(self.augmentation)
         for name in ("source_column", "target_column", "text_column"):
             # In YAML, the number of a column is no text.
             if type(getattr(self, name)) is int:

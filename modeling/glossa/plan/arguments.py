@@ -57,6 +57,11 @@ class Settings:
             check_ranges(group, [entry.name for entry in fields(group)])
         self._set_peak()
         self._check_adapters()
+        if self.data.augmentation and self.training.dataloader_persistent_workers:
+            raise GlossaError(
+                "dataloader_persistent_workers is true, but augmentation changes the rows in each epoch, and such "
+                "workers keep those of the first. Leave one of the two out."
+            )
         if self.translator.init_from and self.tokenizer.tokenizer:
             raise GlossaError(
                 f"tokenizer is {self.tokenizer.tokenizer}, but init_from keeps the tokenizer of its model. Leave "
@@ -93,6 +98,10 @@ class Settings:
             raise GlossaError(
                 f"sampling_temperature is {self.data.sampling_temperature}, but objective is "
                 f"{self.translator.objective}, which sees every text once. Leave it out."
+            )
+        if self.data.augmentation:
+            raise GlossaError(
+                f"augmentation is set, but objective is {self.translator.objective}: it changes pairs. Leave it out."
             )
         if self.tokenizer.target_vocab_size is not None:
             raise GlossaError(

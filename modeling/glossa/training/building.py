@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from accelerate import PartialState
@@ -20,10 +21,13 @@ from transformers import (
 )
 
 from ..batches_glossa import position_limits
+from ..data.augmentation.augmentation import CASES, Augmentation
+from ..data.augmentation.pair import Pair
+from ..data.encoding.augmented import CHUNK, AugmentedRows
 from ..data.encoding.corruption import special_tokens
-from ..data.encoding.encoding import by_length
+from ..data.encoding.encoding import IDS, by_length
 from ..data.encoding.vocabulary import target_vocabulary, train_tokenizer, train_tokenizer_pair
-from ..data.mixture import target_languages
+from ..data.mixture import sources_of, target_languages
 from ..data.pairs import by_language, group_references
 from ..data.streaming.streams import Stream
 from ..errors import GlossaError
@@ -35,7 +39,7 @@ from ..plan.arguments import Settings
 from ..plan.sizing import choosable
 from ..plan.start import load_start, reused_tokenizer, with_languages
 from .streaming import StreamTrainer
-from .trainer import GlossaTrainer
+from .trainer import LENGTHS, GlossaTrainer
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +54,11 @@ def build_tokenizer(settings: Settings, data: DatasetDict) -> PreTrainedTokenize
     chosen = "vocab_size" in choosable(settings)
     if PartialState().is_main_process:
         names = [name for name in data["train"].column_names if name != "language"]  # source and target, or text
-        columns = [_texts(data["train"], name) for name in names]
+        columns: list[Iterator[list[str]]] = [_texts(data["train"], name) for name in names]
+        augmentation = augmentation_of(settings)
+        if augmentation is not None:
+            changed = [_changed_texts(data["train"], augmentation, name) for name in names]
+            columns = [chain(*both) for both in zip(columns, changed, strict=True)]
         several = target_languages(settings.data) if settings.translator.objective == "translation" else []
         positions = max(settings.model.max_source_positions, settings.model.max_target_positions)
         options = settings.tokenizer
@@ -64,6 +72,27 @@ def build_tokenizer(settings: Settings, data: DatasetDict) -> PreTrainedTokenize
             trained[0] = train_tokenizer_pair(columns[0], columns[1], options, positions, several)
     # All processes must use the same token ids, so only one of them trains the tokenizer.
     return broadcast_object_list(trained)[0]
+
+
+def augmentation_of(settings: Settings) -> Augmentation | None:
+    """What the settings change in the training pairs."""
+    shares: Any = settings.data.augmentation
+    if not shares:
+        return None
+    tags = [source.tag for source in sources_of(settings.data)]
+    return Augmentation(shares, settings.training.order_seed, settings.data.source_language, tags)
+
+
+def _changed_texts(rows: Dataset, augmentation: Augmentation, side: str) -> Iterator[list[str]]:
+    """One side of the pairs of the first epoch whose case is changed, so that the vocabulary has pieces for it.
+
+    It needs none for typing errors and items, which are random.
+    """
+    for first in range(0, len(rows), CHUNK):
+        batch = rows[first : first + CHUNK]
+        pairs = list(map(Pair, batch["source"], batch["target"]))
+        changed = augmentation.apply(pairs, 0, first, batch.get("language", ()))
+        yield [getattr(pair, side) for kind, pair in changed.values() if kind in CASES]
 
 
 def _texts(rows: Dataset, column: str) -> Iterator[list[str]]:
@@ -127,13 +156,19 @@ def build_trainer(
         else:
             validation = tokenized["validation"].select(by_length(tokenized["validation"]))
     patience = arguments.early_stopping_patience
+    rows, augmentation = tokenized["train"], augmentation_of(settings)
+    augmented = None
+    if augmentation is not None:
+        augmented = AugmentedRows(rows, tokenizer, augmentation, settings.data)
+        rows = rows.select_columns([*IDS, *LENGTHS])
     build: Callable = GlossaTrainer
     if stream is not None:
         build = partial(StreamTrainer, stream=stream)
     return build(
         model=model,
         args=arguments,
-        train_dataset=tokenized["train"],
+        augmented=augmented,
+        train_dataset=rows,
         eval_dataset=validation,
         processing_class=tokenizer,
         data_collator=collator,

@@ -1,10 +1,12 @@
-"""A preview of the training: the number of parameters, and pairs as the model reads them."""
+"""A preview of the training: the number of parameters, pairs as the model reads them, and what is augmented."""
 
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from ..data.encoding.augmented import AugmentedRows
 from ..data.encoding.vocabulary import readable_tokens, target_vocabulary
 
+EXAMPLE = 60  # characters of each side
 PAIRS = 2
 TOKENS = 30  # of each side
 
@@ -26,4 +28,15 @@ def preview(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, batch: d
             ids = [index for index in batch[column][row].tolist() if index not in padding]
             more = " ..." if len(ids) > TOKENS else ""
             lines.append(f"{name:>10}: {' | '.join(readable_tokens(vocabulary, ids[:TOKENS]))}{more}")
+    return "\n".join(lines)
+
+
+def augmentation_preview(rows: AugmentedRows) -> str:
+    """The rows of this epoch that are augmented, by kind, each with an example."""
+    lines = [f"Augmented in a pass: {sum(rows.counts.values()):,} of {len(rows):,} pairs"]
+    for kind, count in rows.counts.most_common():
+        shown = " -> ".join(
+            text if len(text) <= EXAMPLE else f"{text[:EXAMPLE]}..." for text in rows.examples[kind][1]
+        )
+        lines.append(f"{kind:>14} {count:>9,}: {shown}")
     return "\n".join(lines)

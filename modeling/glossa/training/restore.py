@@ -19,7 +19,7 @@ class EpochOrder(TrainerCallback):
     def on_epoch_begin(self, args, state, control, **kwargs):
         # After e whole epochs, state.epoch is e up to rounding; in the middle of an epoch it is larger.
         epoch = int((state.epoch or 0) + 1e-6)
-        self.trainer.batch_sampler.set_epoch(epoch)
+        self.trainer.set_epoch(epoch)
         if isinstance(self.trainer.data_collator, PretrainingCollator):
             self.trainer.data_collator.set_epoch(epoch)
 

@@ -52,7 +52,7 @@ from .building import build_model, build_tokenizer, build_trainer
 from .fsdp import whole_model
 from .monitoring import TrainingTime
 from .pretraining import pretraining_collator, train_part, validation_loss
-from .preview import preview
+from .preview import augmentation_preview, preview
 from .progress import duration
 from .restore import RestoreCallbacks, restore_callbacks
 from .streaming import StreamTrainer
@@ -120,6 +120,8 @@ def _train(run: RunFolder, settings: Settings) -> None:
         if settings.training.should_save:
             run.write_setup(settings.recipe(), data_report.to_dict(), data)
             print(preview(model, tokenizer, trainer.example_batch()), flush=True)
+            if trainer.augmented is not None:
+                print(augmentation_preview(trainer.augmented), flush=True)
         seconds = fit(settings, trainer, checkpoint, ended)
         losses = validation_loss(trainer, tokenized) if pretrains else {}
     if isinstance(trainer, StreamTrainer):

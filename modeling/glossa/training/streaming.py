@@ -34,6 +34,7 @@ class StreamTrainer(GlossaTrainer):
             self.batch_sampler.batch_tokens,
             training.gradient_accumulation_steps,
             training.order_seed,
+            self.augmented.augmentation if self.augmented is not None else None,
         )
         self.stream = StreamBatches(
             windows,
@@ -42,6 +43,9 @@ class StreamTrainer(GlossaTrainer):
             training.world_size,
             training.dataloader_num_workers,
         )
+
+    def set_epoch(self, epoch: int) -> None:
+        """The stream knows its place; the sample of its rows stays as it is."""
 
     def get_train_dataloader(self) -> DataLoader:
         """The batches of the stream; Accelerate distributes them over the processes."""

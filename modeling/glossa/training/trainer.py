@@ -14,6 +14,7 @@ from transformers import PreTrainedModel, PrinterCallback, ProgressCallback, Seq
 from transformers.trainer_pt_utils import LabelSmoother
 from transformers.trainer_utils import EvalLoopOutput
 
+from ..data.encoding.augmented import AugmentedRows
 from ..data.encoding.batching import TokenBatchSampler
 from ..data.streaming.windows import start_worker
 from ..errors import GlossaError
@@ -36,6 +37,8 @@ logger = logging.getLogger(__name__)
 
 MOST_SKIPPED = 3  # steps in a row without finite gradients that end a run
 SHOWN_ROWS = 3
+SPARE = 0.02  # of the batches, for epochs in which augmented rows are longer than in the first
+LENGTHS = ["source_length", "target_length"]
 
 
 class GlossaTrainer(Seq2SeqTrainer):
@@ -53,7 +56,8 @@ class GlossaTrainer(Seq2SeqTrainer):
     - Pushes to the Hub have the files of `glossa push`: with model code and Glossa's card, without pickles.
     """
 
-    def __init__(self, model: PreTrainedModel, args: Any, **kwargs):
+    def __init__(self, model: PreTrainedModel, args: Any, augmented: AugmentedRows | None = None, **kwargs):
+        self.augmented = augmented
         self.adapters = Adapters(model, args.lora_rank) if args.lora_rank else None
         super().__init__(model, args, **kwargs)
         if is_sharded(args) and not self.is_fsdp_enabled:
@@ -97,15 +101,17 @@ class GlossaTrainer(Seq2SeqTrainer):
                 f"A step has {batches} batches ({processes} processes), but there are {rows} training pairs. Train "
                 "with fewer processes."
             )
+        source_lengths, target_lengths = self._lengths()
         sampler = TokenBatchSampler(
-            # Without [:] a column is read row by row, which takes minutes if there are millions.
-            self.train_dataset["source_length"][:],
-            self.train_dataset["target_length"][:],
+            source_lengths,
+            target_lengths,
             self.args.batch_tokens,  # type: ignore[attr-defined]
             seed=self.args.order_seed,  # type: ignore[attr-defined]
             batches_a_step=batches,
             processes=processes,
         )
+        if self.augmented is not None:
+            sampler.add_batches(SPARE)
         if processes > 1:
             shares = sampler.imbalance()
             logger.info(
@@ -113,6 +119,25 @@ class GlossaTrainer(Seq2SeqTrainer):
                 "step.", processes, 100 * shares["epoch"], 100 * shares["step"],
             )  # fmt: skip
         return sampler
+
+    def _lengths(self) -> list[Any]:
+        """The lengths of all rows, source and target."""
+        if self.augmented is not None:
+            return [self.augmented.source_lengths, self.augmented.target_lengths]
+        # Without [:] a column is read row by row, which takes minutes if there are millions.
+        return [self.train_dataset[name][:] for name in LENGTHS]
+
+    @property
+    def rows(self) -> Any:
+        """The training rows by number, with `input_ids` and `labels`."""
+        return self.train_dataset.remove_columns(LENGTHS) if self.augmented is None else self.augmented
+
+    def set_epoch(self, epoch: int) -> None:
+        """Prepare rows and batches of an epoch."""
+        if self.augmented is not None:
+            self.augmented.set_epoch(epoch)
+            self.batch_sampler.set_lengths(*self._lengths())
+        self.batch_sampler.set_epoch(epoch)
 
     def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
         """The Trainer's optimizer, combined with Muon if `muon_learning_rate` is set."""
@@ -125,7 +150,7 @@ class GlossaTrainer(Seq2SeqTrainer):
     def get_train_dataloader(self) -> DataLoader:
         """Batches within the token budget; Accelerate distributes them over the processes."""
         loader = DataLoader(
-            self.train_dataset.remove_columns(["source_length", "target_length"]),
+            self.rows,
             batch_sampler=self.batch_sampler,
             collate_fn=self.data_collator,
             num_workers=self.args.dataloader_num_workers,
@@ -142,7 +167,7 @@ class GlossaTrainer(Seq2SeqTrainer):
 
     def example_batch(self) -> dict[str, torch.Tensor]:
         """A batch of the first epoch."""
-        rows = self.train_dataset.remove_columns(["source_length", "target_length"])
+        rows = self.rows
         return self.data_collator([rows[row] for row in next(iter(self.batch_sampler))])
 
     def remove_autocast(self) -> None:

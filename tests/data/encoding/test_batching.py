@@ -156,3 +156,37 @@ def test_dealing_by_hand():
     # Two batches for each of two processes: 4 and 1, 3 and 2.
     sampler = TokenBatchSampler([], [], 10, batches_a_step=4, processes=2)
     assert sampler._deal([0, 1, 2, 3], np.array([1, 2, 3, 4])) == [3, 2, 0, 1]
+
+
+@pytest.mark.parametrize("batches", [1, 4])
+def test_new_lengths_make_as_many_batches(lengths, batches):
+    source, target = lengths
+    sampler = TokenBatchSampler(source, target, batch_tokens=400, batches_a_step=batches)
+    before = len(sampler)
+    sampler.add_batches(0.02)
+    count = len(sampler)
+    assert 1.01 * before < count < 1.03 * before + batches and count % batches == 0
+    for change in (1, -1):  # a few tokens more, or less
+        longer = source + change * (np.arange(3000) % 20 == 0)
+        sampler.set_lengths(longer, target)
+        found = list(sampler)
+        assert len(found) == len(sampler) == count
+        assert sorted(row for batch in found for row in batch) == list(range(3000))
+        assert max(len(rows) * max(longer[rows].max(), target[rows].max()) for rows in found) <= 400
+
+
+def test_much_longer_rows_make_larger_batches_not_more(lengths):
+    source, target = lengths
+    sampler = TokenBatchSampler(source, target, batch_tokens=400)
+    count = len(sampler)
+    sampler.set_lengths(2 * source, 2 * target)
+    assert len(list(sampler)) == count
+    sampler.set_lengths(source, target)
+    again = TokenBatchSampler(source, target, batch_tokens=400)
+    assert list(sampler) == list(again)
+
+
+def test_batches_of_single_rows_are_not_cut():
+    sampler = TokenBatchSampler([5, 5], [5, 5], batch_tokens=5)
+    sampler.add_batches(1.0)
+    assert len(sampler) == 2

@@ -8,6 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from glossa.data.arguments import DataArguments, TokenizerArguments
+from glossa.data.augmentation.augmentation import Augmentation
 from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.data.pairs import prepare_pairs
 from glossa.data.streaming import streams, windows
@@ -321,3 +322,33 @@ def test_another_content_has_another_fingerprint(tmp_path, files):
     streams._footer.cache_clear()
     write(copies[0], [*ROWS[0::3], ("new", "neuf")])
     assert Stream(settings(copies)).fingerprint() != before
+
+
+def test_augmented_windows_are_the_same_for_any_number_of_processes(files):
+    shares = {"typing_errors": 0.4, "joined": 0.2}
+    windows_of = {}
+    for processes in (1, 2):
+        for process in range(processes):
+            stream, texts = batches(settings(files), process=process, processes=processes)
+            stream.windows.augmentation = Augmentation(shares, 3)
+            for epoch in (0, 1):
+                for number in range(process, stream.windows.count(epoch), processes):
+                    window = stream.windows[epoch, number]
+                    rows = [row for batch in range(len(window.batches)) for row in window.rows(batch)]
+                    windows_of.setdefault((epoch, number), []).append(texts(rows))
+    assert all(alone == shared for alone, shared in windows_of.values())
+    passes = [
+        [pair for (own, _), (rows, _) in windows_of.items() if own == epoch for pair in rows] for epoch in (0, 1)
+    ]
+    for found in passes:
+        assert len(found) == len(ROWS)
+        assert 25 < len(set(found) & set(ROWS)) < 55  # two in five
+        assert 8 < sum(source.count("word") > 1 and target.count("ligne") > 1 for source, target in found) < 35
+        assert 25 < sum(target in dict(ROWS).values() for _, target in set(found) - set(ROWS)) < 55
+    assert set(passes[0]) != set(passes[1])
+
+
+def test_a_changed_pair_beyond_the_limits_stays_as_it_is(files):
+    stream, texts = batches(settings(files, max_length=20))
+    stream.windows.augmentation = Augmentation({"joined": 1.0}, 3)
+    assert sorted(pair for rows in one_pass(stream) for pair in texts(rows)) == sorted(ROWS)

@@ -43,11 +43,27 @@ class TokenBatchSampler:
         self.batches_a_step = batches_a_step
         self.processes = processes
         self.epoch = 0
-        self.bounds = self._bounds()
+        self.bounds = self._bounds(self.batch_tokens)
 
     def set_epoch(self, epoch: int):
         """Set the epoch, which changes the order."""
         self.epoch = epoch
+
+    def set_lengths(self, source_lengths: Sequence[int], target_lengths: Sequence[int]) -> None:
+        """Form batches from new lengths of the same rows, as many as before.
+
+        If they do not fit into as many batches, all batches may be larger than `batch_tokens` by the same share.
+        """
+        self.source_lengths, self.target_lengths = np.asarray(source_lengths), np.asarray(target_lengths)
+        count, budget = len(self), float(self.batch_tokens)
+        while len(bounds := self._bounds(int(budget), count)) - 1 > count:
+            budget *= 1.01
+        self.bounds = bounds
+
+    def add_batches(self, share: float) -> None:
+        """Cut the largest batches in two until there are more by `share`, as spare room for [`set_lengths`]."""
+        steps = -(-round((1 + share) * len(self)) // self.batches_a_step)
+        self.bounds = self._cut(self.bounds.tolist(), steps * self.batches_a_step)
 
     def __len__(self) -> int:
         return len(self.bounds) - 1
@@ -103,8 +119,8 @@ class TokenBatchSampler:
         # sources of similar length.
         return rows[np.lexsort((np.where(target % 2, -source, source), target))]
 
-    def _bounds(self) -> np.ndarray:
-        """The cuts of the sorted rows: batch i holds rows bounds[i] to bounds[i + 1] - 1."""
+    def _bounds(self, budget: int, count: int = 0) -> np.ndarray:
+        """The cuts of the sorted rows: batch i holds rows bounds[i] to bounds[i + 1] - 1; at least `count` batches."""
         if not len(self.source_lengths):
             return np.zeros(1, dtype=int)  # no rows, no batches
         order = self._sorted(np.arange(len(self.source_lengths)))
@@ -116,11 +132,16 @@ class TokenBatchSampler:
         bounds, widest = [0], 0
         for row, length in enumerate(longest):
             widest = max(widest, length)
-            if row > bounds[-1] and widest * (row + 1 - bounds[-1]) > self.batch_tokens:
+            if row > bounds[-1] and widest * (row + 1 - bounds[-1]) > budget:
                 bounds.append(row)
                 widest = length
         bounds.append(len(longest))
-        while (len(bounds) - 1) % self.batches_a_step and len(bounds) - 1 < len(longest):
+        whole = -(-(len(bounds) - 1) // self.batches_a_step) * self.batches_a_step
+        return self._cut(bounds, max(whole, count))
+
+    def _cut(self, bounds: list[int], count: int) -> np.ndarray:
+        """`bounds` with the largest batches cut in two until there are `count`, or no batch has two rows."""
+        while len(bounds) - 1 < min(count, bounds[-1]):
             largest = int(np.argmax(np.diff(bounds)))
             bounds.insert(largest + 1, (bounds[largest] + bounds[largest + 1]) // 2)
         return np.asarray(bounds)

@@ -18,6 +18,7 @@ from .vocabulary import target_vocabulary
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 1 << 20  # characters that the tokenizer gets in one call, which needs some 250 bytes for each
+IDS = ["input_ids", "labels"]
 _TOKENIZED = Features(
     {
         "input_ids": List(Value("int32")),
@@ -33,23 +34,18 @@ def tokenize_pairs(
 ) -> DatasetDict:
     """`input_ids` and `labels` (with special tokens) of every pair, and their lengths in tokens.
 
-    Training pairs that exceed `max_length` or `max_length_ratio` are dropped and counted in `report`. Evaluation keeps
-    every pair: dropping the hard ones would inflate the scores.
+    Training pairs that exceed `max_length` or `max_length_ratio` are dropped and counted in `report`; they keep their
+    text if it is changed in each epoch. Evaluation keeps every pair: dropping the hard ones would inflate the scores.
     """
-    tokenized = DatasetDict({name: _tokenize(name, rows, tokenizer) for name, rows in pairs.items()})
+    texts = {"train"} if arguments.augmentation else set()
+    tokenized = DatasetDict({name: _tokenize(name, rows, tokenizer, name in texts) for name, rows in pairs.items()})
     tokenized["train"] = _within_limits(tokenized["train"], arguments, report)
     return tokenized
 
 
-def _tokenize(name: str, rows: Dataset, tokenizer: PreTrainedTokenizerBase) -> Dataset:
-    several = "language" in rows.column_names
-    encoder: Any = tokenizer.into(rows[0]["language"]) if several and len(rows) else tokenizer  # type: ignore
-
+def _tokenize(name: str, rows: Dataset, tokenizer: PreTrainedTokenizerBase, keep_text: bool) -> Dataset:
     def encode(batch: dict) -> dict:
-        sources, targets = encode_pairs(encoder, batch["source"], batch["target"])
-        if several:
-            for ids, language in zip(sources, batch["language"], strict=True):
-                ids[0] = tokenizer.convert_tokens_to_ids(language_token(language))  # not the first row's token
+        sources, targets = encode_rows(tokenizer, batch["source"], batch["target"], batch.get("language"))
         return {
             "input_ids": sources,
             "labels": targets,
@@ -59,14 +55,34 @@ def _tokenize(name: str, rows: Dataset, tokenizer: PreTrainedTokenizerBase) -> D
 
     vocabularies = tokenizer.backend_tokenizer.to_str(), target_vocabulary(tokenizer).to_str()
     tag = getattr(tokenizer, "target_languages", []) and [tokenizer.tgt_lang]  # type: ignore[attr-defined]
+    kept = {column: feature for column, feature in rows.features.items() if keep_text}
     return cached_map(
         rows,
         encode,
         (*vocabularies, *tag),
-        remove_columns=rows.column_names,
-        features=_TOKENIZED,
+        remove_columns=[column for column in rows.column_names if column not in kept],
+        features=Features(kept | _TOKENIZED),
         desc=f"tokenizing {name}",
     )
+
+
+def encode_rows(
+    tokenizer: PreTrainedTokenizerBase,
+    sources: Sequence[str],
+    targets: Sequence[str],
+    languages: Sequence[str] | None = None,
+) -> tuple[list, list]:
+    """The ids of sources and targets, with special tokens. `languages`: of the targets, if there are several."""
+    encoder: Any = tokenizer.into(languages[0]) if languages else tokenizer  # type: ignore[attr-defined]
+    ids = encode_pairs(encoder, sources, targets)
+    for own, language in zip(ids[0], languages or (), strict=bool(languages)):
+        own[0] = tokenizer.convert_tokens_to_ids(language_token(language))  # not the first row's token
+    return ids
+
+
+def lengths_of(sides: Sequence[Sequence[Sequence[int]]]) -> list[numpy.ndarray]:
+    """The lengths of the rows of each side."""
+    return [numpy.fromiter(map(len, side), numpy.int64, len(side)) for side in sides]
 
 
 def encode_pairs(encoder: Any, sources: Sequence[str], targets: Sequence[str]) -> tuple[list, list]:

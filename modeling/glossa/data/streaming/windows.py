@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,15 +18,19 @@ import torch.utils.data
 from transformers import PreTrainedTokenizerBase
 
 from ...errors import GlossaError
+from ..augmentation.augmentation import Augmentation
+from ..augmentation.pair import Pair
 from ..cleaning.cleaning import KEPT, MALFORMED, OUTCOMES, check_rows, rules_of
 from ..cleaning.places import EXCERPT
+from ..encoding.augmented import encode_changed
 from ..encoding.batching import TokenBatchSampler
-from ..encoding.encoding import beyond_limits, encode_pairs
+from ..encoding.encoding import beyond_limits, encode_rows, lengths_of
 from .streams import Block, Stream, block_rows
 
 PR_SET_PDEATHSIG = 1  # prctl(2)
 CHUNK = 1000  # rows that are text at a time
 
+Sides = tuple[list[list[int]], list[list[int]]]  # the token ids of rows, source and target
 Counts = dict[str, Counter]  # of rows by source and outcome
 
 
@@ -64,6 +68,7 @@ class Windows(torch.utils.data.Dataset):
         batch_tokens: Most tokens of a batch on either side, as for `TokenBatchSampler`.
         batches_a_step: Batches of a step on one process.
         seed: Seed of the order, together with the epoch.
+        augmentation: What is changed in the pairs; nothing by default.
     """
 
     def __init__(
@@ -73,6 +78,7 @@ class Windows(torch.utils.data.Dataset):
         batch_tokens: int,
         batches_a_step: int = 1,
         seed: int = 0,
+        augmentation: Augmentation | None = None,
     ):
         self.stream = stream
         self.tokenizer = tokenizer
@@ -80,6 +86,7 @@ class Windows(torch.utils.data.Dataset):
         self.batch_tokens = batch_tokens
         self.batches_a_step = batches_a_step
         self.seed = seed
+        self.augmentation = augmentation
         self._epoch, self._blocks = -1, list[list[Block]]()
 
     def count(self, epoch: int) -> int:
@@ -103,10 +110,14 @@ class Windows(torch.utils.data.Dataset):
         counts: Counts = {source.name: Counter() for source in self.stream.sources}
         sides: list[list[numpy.ndarray]] = [[], []]
         lengths: list[list[numpy.ndarray]] = [[], []]
+        row = 0
         for block in blocks:
-            for encoded in self._encoded(block, counts[self.stream.sources[block.source].name]):
-                for side, found in enumerate(encoded):
-                    lengths[side].append(numpy.fromiter(map(len, found), numpy.int64, len(found)))
+            corpus = self.stream.sources[block.source]
+            for pairs, encoded in self._encoded(block, counts[corpus.name]):
+                self._augment(pairs, encoded, order, row, corpus.language)
+                row += len(pairs)
+                for side, (found, size) in enumerate(zip(encoded, lengths_of(encoded), strict=True)):
+                    lengths[side].append(size)
                     flat = itertools.chain.from_iterable(found)
                     sides[side].append(numpy.fromiter(flat, numpy.int32, int(lengths[side][-1].sum())))
         ids = [numpy.concatenate([numpy.zeros(0, numpy.int32), *side]) for side in sides]
@@ -124,11 +135,19 @@ class Windows(torch.utils.data.Dataset):
         ends = [numpy.cumsum(side, dtype=numpy.int64) for side in (source, target)]
         return Window(ids, ends, batches, counts, int(source.sum() + target.sum()), places)
 
-    def _encoded(self, block: Block, counts: Counter) -> Iterator[tuple[list[list[int]], list[list[int]]]]:
-        """Token ids of the pairs of a block that are kept, source and target; `counts` grow."""
+    def _augment(self, pairs: list[Pair], ids: Sides, order: int, first: int, language: str | None) -> None:
+        """Replace the `ids` of the pairs that are augmented; `first` is the row number of the first in its window."""
+        if self.augmentation is None:
+            return
+        found = self.augmentation.apply(pairs, order, first)
+        languages = [language] * len(pairs) if language else []
+        for index, changed in encode_changed(self.tokenizer, found, languages, self.stream.arguments).items():
+            for side, own in zip(ids, changed, strict=True):
+                side[index] = own
+
+    def _encoded(self, block: Block, counts: Counter) -> Iterator[tuple[list[Pair], Sides]]:
+        """The pairs of a block that are kept, and their token ids, source and target; `counts` grow."""
         source, rules = self.stream.sources[block.source], self.rules[block.source]
-        settings, tokenizer = self.stream.arguments, self.tokenizer
-        encode: Callable = tokenizer.into(source.language) if source.language else tokenizer  # type: ignore
         rows = block_rows(block, source.settings)
         while chunk := list(itertools.islice(rows, CHUNK)):
             columns = dict(
@@ -147,18 +166,20 @@ class Windows(torch.utils.data.Dataset):
             kept = numpy.flatnonzero(numpy.asarray(checked["outcome"]) == KEPT)
             if not len(kept):
                 continue
-            sides = encode_pairs(
-                encode,
-                [source.tag + checked["source"][row] for row in kept],
-                [checked["target"][row] for row in kept],
-            )
-            too_long, unequal = beyond_limits([numpy.array(list(map(len, side))) for side in sides], settings)
+            pairs = [Pair(source.tag + checked["source"][row], checked["target"][row]) for row in kept]
+            languages = [source.language] * len(pairs) if source.language else None
+            texts = [pair.source for pair in pairs], [pair.target for pair in pairs]
+            sides = encode_rows(self.tokenizer, *texts, languages)
+            too_long, unequal = beyond_limits(lengths_of(sides), self.stream.arguments)
             for reason, beyond in (("too_long", too_long), ("length_ratio", unequal)):
                 if beyond.any():
                     counts[reason] += int(beyond.sum())
             within = numpy.flatnonzero(~too_long & ~unequal)
             counts["seen"] += len(within)
-            yield tuple([side[row] for row in within] for side in sides)  # type: ignore[misc]
+            yield (
+                [pairs[row] for row in within],
+                ([sides[0][row] for row in within], [sides[1][row] for row in within]),
+            )
 
 
 class StreamBatches(torch.utils.data.Dataset):

@@ -1,0 +1,112 @@
+"""Training rows of which a share is augmented and tokenized again in each epoch."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy
+from datasets import Dataset
+from transformers import PreTrainedTokenizerBase
+
+from ..arguments import DataArguments
+from ..augmentation.augmentation import Augmentation
+from ..augmentation.pair import Pair
+from .encoding import IDS, beyond_limits, encode_rows, lengths_of
+
+CHUNK = 1000  # rows that are text at a time, and that are joined with each other
+
+
+class AugmentedRows:
+    """Tokenized training rows with text, for a DataLoader; some are changed in each epoch.
+
+    A changed row that exceeds `max_length` or `max_length_ratio` stays as it is.
+
+    Args:
+        rows: Rows of [`tokenize_pairs`] with their text.
+        tokenizer: The tokenizer of the run.
+        augmentation: What is changed.
+        arguments: The limits of a row.
+
+    Attributes:
+        source_lengths: Tokens of each row's source in this epoch.
+        target_lengths: Tokens of each row's target in this epoch.
+        counts: The changed rows of this epoch, by kind.
+        examples: Of each kind the first pair of this epoch, before and after.
+    """
+
+    def __init__(
+        self, rows: Dataset, tokenizer: PreTrainedTokenizerBase, augmentation: Augmentation, arguments: DataArguments
+    ):
+        self.tokenizer, self.augmentation, self.arguments = tokenizer, augmentation, arguments
+        self.unchanged = rows.select_columns(IDS)
+        self.texts = rows.select_columns([name for name in ("source", "target", "language") if name in rows.features])
+        self._lengths = [numpy.asarray(rows[name][:]) for name in ("source_length", "target_length")]
+        self.epoch: int | None = None
+        self.set_epoch(0)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Change the rows of this epoch."""
+        if epoch == self.epoch:
+            return
+        self.epoch = epoch
+        self.counts: Counter[str] = Counter()
+        self.examples: dict[str, tuple[Pair, Pair]] = {}
+        self.changed: dict[int, dict[str, numpy.ndarray]] = {}
+        lengths = [own.copy() for own in self._lengths]
+        for first in range(0, len(self.texts), CHUNK):
+            for row, ids in self._change(self.texts[first : first + CHUNK], first):
+                self.changed[row] = ids
+                for own, name in zip(lengths, IDS, strict=True):
+                    own[row] = len(ids[name])
+        self.source_lengths, self.target_lengths = lengths
+
+    def _change(self, texts: dict[str, list[str]], first: int) -> Iterator[tuple[int, dict[str, numpy.ndarray]]]:
+        """The changed rows among neighbors, by number, and their token ids."""
+        pairs = list(map(Pair, texts["source"], texts["target"]))
+        languages = texts.get("language", [])
+        found = self.augmentation.apply(pairs, self.epoch or 0, first, languages)
+        for index, sides in encode_changed(self.tokenizer, found, languages, self.arguments).items():
+            kind, pair = found[index]
+            self.counts[kind] += 1
+            self.examples.setdefault(kind, (pairs[index], pair))
+            ids = {name: numpy.array(side, numpy.int32) for name, side in zip(IDS, sides, strict=True)}
+            yield first + index, ids
+
+    def __len__(self) -> int:
+        return len(self.unchanged)
+
+    def __getitem__(self, row: int) -> dict[str, list[int]]:
+        """The `input_ids` and `labels` of a row in this epoch."""
+        return self.__getitems__([row])[0]
+
+    def __getitems__(self, rows: list[int]) -> list[dict[str, Any]]:
+        """The rows of a batch; a DataLoader calls this."""
+        batch = self.unchanged[rows]
+        found = [dict(zip(IDS, ids, strict=True)) for ids in zip(*(batch[name] for name in IDS), strict=True)]
+        for place, row in enumerate(rows):
+            if row in self.changed:
+                found[place] = {name: ids.tolist() for name, ids in self.changed[row].items()}
+        return found
+
+
+def encode_changed(
+    tokenizer: PreTrainedTokenizerBase,
+    found: dict[int, tuple[str, Pair]],
+    languages: Sequence[str],
+    arguments: DataArguments,
+) -> dict[int, tuple[list[int], list[int]]]:
+    """The token ids, source and target, of what [`Augmentation.apply`] found, without pairs beyond the limits.
+
+    `languages` has the target language of every row, if there are several.
+    """
+    if not found:
+        return {}
+    sides = encode_rows(
+        tokenizer,
+        [pair.source for _, pair in found.values()],
+        [pair.target for _, pair in found.values()],
+        [languages[index] for index in found] if languages else None,
+    )
+    beyond = numpy.logical_or(*beyond_limits(lengths_of(sides), arguments))
+    rows = zip(found, zip(*sides, strict=True), beyond, strict=True)
+    return {index: (source, target) for index, (source, target), excluded in rows if not excluded}

@@ -1,0 +1,247 @@
+"""What augmentation makes of a pair, by hand, and that it depends on seed, epoch and row number alone."""
+
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+from glossa.data.arguments import DataArguments
+from glossa.data.augmentation import typography
+from glossa.data.augmentation.augmentation import Augmentation
+from glossa.data.augmentation.case import lower_case, title_case, upper_case
+from glossa.data.augmentation.endings import changed_ending, without_ending
+from glossa.data.augmentation.items import ITEMS, make_item, put, same_number, with_item
+from glossa.data.augmentation.joining import as_clauses, as_sentences, joined, ordinary_words
+from glossa.data.augmentation.pair import Pair
+from glossa.data.augmentation.shares import KINDS, STANDARD
+from glossa.data.augmentation.typing_errors import NEIGHBORS, mistyped, typing_errors
+from glossa.errors import GlossaError
+
+PAIR = Pair("Don't wait, Anna's well-known dog is big.", "Warte nicht, Annas bekannter Hund ist groß.")
+
+
+def test_upper_and_title_case_change_both_sides():
+    source, target = upper_case(PAIR, Random(1))
+    assert (source, target[-6:]) == ("DON'T WAIT, ANNA'S WELL-KNOWN DOG IS BIG.", "GROSS.")
+    assert title_case(PAIR, Random(1)) == (
+        "Don't Wait, Anna's Well-known Dog Is Big.",
+        "Warte Nicht, Annas Bekannter Hund Ist Groß.",
+    )
+
+
+def test_the_reference_of_a_source_in_lower_case_stays():
+    assert lower_case(PAIR, Random(1)) == ("don't wait, anna's well-known dog is big.", PAIR.target)
+
+
+@pytest.mark.parametrize("change", [upper_case, title_case, lower_case])
+def test_a_script_without_case_stays(change):
+    assert change(Pair("我喜欢音乐。", "I like music."), Random(1)) is None
+
+
+@pytest.mark.parametrize(
+    ("pair", "expected"),
+    [
+        (("He sings.", "Er singt."), ("He sings", "Er singt")),
+        (("Who?", "Qui\u202f?"), ("Who", "Qui")),  # with the space before it
+        (("私は歩く。", "I walk."), ("私は歩く", "I walk")),
+        (("वह गाता है।", "He sings."), ("वह गाता है", "He sings")),
+        (("He sings", "Er singt."), None),  # only one side has a mark
+        (("Well...", "Nun..."), None),  # not one mark
+    ],
+)
+def test_final_marks_are_lost_on_both_sides(pair, expected):
+    assert without_ending(Pair(*pair)) == expected
+
+
+def test_final_marks_are_lost_or_repeated_on_both_sides():
+    found = {changed_ending(Pair("Who?", "Qui\u202f?"), Random(seed)) for seed in range(50)}
+    assert found == {("Who", "Qui"), ("Who??", "Qui\u202f??"), ("Who???", "Qui\u202f???")}
+
+
+def test_keys_have_the_neighbors_of_their_layout():
+    assert set(NEIGHBORS["qwerty"]["g"]) == set("fhtyvb")
+    assert set(NEIGHBORS["qwertz"]["z"]) == set("tugh")
+    assert set(NEIGHBORS["azerty"]["a"]) == set("zq")
+
+
+def test_a_typing_error_is_a_neighbor_a_swap_or_a_loss():
+    text = "big dog"
+    found = {mistyped(text, 0.01, Random(seed)) for seed in range(300)}  # one error
+    allowed = {text[:place] + text[place + 1 :] for place in (0, 1, 2, 4, 5, 6)}
+    allowed |= {"ibg dog", "bgi dog", "big odg", "big dgo"}
+    allowed |= {
+        text[:place] + key + text[place + 1 :]
+        for place in (0, 1, 2, 4, 5, 6)
+        for key in NEIGHBORS["qwerty"][text[place]]
+    }
+    assert found <= allowed and len(found) > 20 and text not in found
+
+
+def test_the_share_of_typing_errors_is_kept():
+    changed = mistyped("o" * 1000, 0.05, Random(1))  # a swap of equal letters is a loss
+    assert sum(letter != "o" for letter in changed) + 1000 - len(changed) == 50
+
+
+def test_typing_errors_are_on_the_source_and_not_in_scripts_without_keys():
+    source, target = typing_errors(PAIR, Random(3))
+    assert source != PAIR.source and target == PAIR.target
+    assert typing_errors(Pair("我喜欢音乐。", "I like music."), Random(1)) is None
+    assert typing_errors(Pair("12", "12"), Random(1)) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "text", "expected"),
+    [
+        (typography.other_quotes, '"Yes", he said, "it\'s me".', "“Yes”, he said, “it’s me”."),
+        (typography.other_quotes, "„Ja“, sagte er.", '"Ja", sagte er.'),
+        (typography.no_break_space, "one two", "one\u00a0two"),
+        (typography.lost_space, "one two", "onetwo"),
+        (typography.without_accents, "Élève à Œuvre, ça", "Eleve a Œuvre, ca"),
+        (typography.without_accents, "हिन्दी", "हिन्दी"),  # these marks are vowels
+    ],
+)
+def test_typography_by_hand(change, text, expected):
+    assert change(text, Random(1)) == expected
+
+
+def test_typography_changes_the_source_alone():
+    found = {typography.changed_typography(Pair("l'été", "summer"), Random(seed)) for seed in range(30)}
+    assert found == {("l’été", "summer"), ("l'ete", "summer")}
+    assert typography.changed_typography(Pair("yes", "oui"), Random(1)) is None
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ("start", ("@ He waits, then goes.", "@ Er wartet, dann geht er.")),
+        ("end", ("He waits, then goes. @", "Er wartet, dann geht er. @")),
+        ("inside", ("He waits, then goes @.", "Er wartet, dann geht er @.")),
+        ("comma", ("He waits, @ then goes.", "Er wartet, @ dann geht er.")),
+    ],
+)
+def test_an_item_is_put_at_the_same_place_of_both_sides(place, expected):
+    assert put(Pair("He waits, then goes.", "Er wartet, dann geht er."), "@", place) == expected
+
+
+def test_an_item_without_its_place_is_left_out():
+    assert put(Pair("Now, go.", "Geh jetzt."), "@", "comma") is None
+    assert put(Pair("Go", "Geh!"), "@", "inside") is None
+
+
+def test_every_kind_of_item_is_the_same_on_both_sides():
+    for kind in ITEMS:
+        for seed in range(20):
+            item = make_item(kind, Random(seed))
+            assert item and " " not in item
+    for seed in range(200):
+        found = with_item(Pair("Go now.", "Geh jetzt."), Random(seed))
+        if found is not None:
+            added = found.source.replace("Go now", "").strip(" .")
+            assert added and added in found.target, found
+
+
+def test_a_number_of_both_sides_is_exchanged():
+    assert same_number(Pair("42 dogs", "42 Hunde")) == "42"
+    assert same_number(Pair("42 dogs, 3 cats", "42 Hunde, 3 Katzen")) is None
+    assert same_number(Pair("4 dogs", "vier Hunde")) is None
+    found = [with_item(Pair("42 dogs bark.", "42 Hunde bellen."), Random(seed)) for seed in range(200)]
+    changed = [pair for pair in found if pair and pair.source.endswith(" dogs bark.") and pair.source[:2] != "42"]
+    assert any(pair.source.split()[0].isdigit() for pair in changed)
+    assert all(pair.source.split()[0] == pair.target.split()[0] for pair in changed)
+
+
+WORDS = ({"the", "she"}, {"der", "sie"})
+
+
+def test_sentences_are_joined_with_the_spaces_of_their_script():
+    pairs = [Pair("He sings.", "彼は歌う。"), Pair("She is here.", "彼女はここだ。")]
+    assert as_sentences(pairs) == ("He sings. She is here.", "彼は歌う。彼女はここだ。")
+
+
+def test_clauses_are_joined_by_commas_without_capitals_that_a_sentence_begins_with():
+    pairs = [
+        Pair("The man sits.", "Der Mann sitzt."),
+        Pair("She is old.", "Sie ist alt."),
+        Pair("Tom left.", "Tom ging."),
+    ]
+    assert as_clauses(pairs, WORDS) == (
+        "The man sits, she is old, Tom left.",
+        "Der Mann sitzt, sie ist alt, Tom ging.",
+    )
+    assert as_clauses([*pairs, Pair("Why?", "Warum?")], WORDS) is None
+    assert as_clauses([Pair("He sings.", "彼は歌う。")] * 2, WORDS).target == "彼は歌う、彼は歌う。"
+    assert as_clauses([Pair("He sings.", "他唱歌。")] * 2, WORDS).target == "他唱歌，他唱歌。"
+
+
+def test_ordinary_words_are_those_in_lower_case_inside():
+    pairs = [Pair("The old Man saw the dog.", "Der alte Mann sah den Hund.")]
+    assert ordinary_words(pairs) == ({"old", "saw", "the", "dog"}, {"alte", "sah", "den"})
+
+
+def test_two_to_four_rows_are_joined():
+    first, other = Pair("One.", "Eins."), Pair("Two!", "Zwei!")
+    found = {joined(first, [other], Random(seed), WORDS) for seed in range(50)}
+    assert found == {
+        Pair(" ".join(["One.", *["Two!"] * more]), " ".join(["Eins.", *["Zwei!"] * more])) for more in (1, 2, 3)
+    }
+
+
+PAIRS = [
+    Pair(f"The dog number {row} sleeps, it's tired.", f"Le chien {row} dort, il est fatigué.") for row in range(400)
+]
+
+
+def test_rows_depend_on_seed_epoch_and_number_alone():
+    shares = {kind: share for kind, share in STANDARD.items() if kind != "joined"}
+    whole = Augmentation(shares, 3).apply(PAIRS, 5)
+    part = Augmentation(shares, 3).apply(PAIRS[100:200], 5, first=100)
+    assert {row + 100: found for row, found in part.items()} == {r: f for r, f in whole.items() if 100 <= r < 200}
+    others = [Augmentation(shares, 4).apply(PAIRS, 5), Augmentation(shares, 3).apply(PAIRS, 6)]
+    assert all(one != other for one, other in pairwise([whole, *others]))
+
+
+def test_the_shares_are_kept():
+    pairs = PAIRS * 10
+    found = Augmentation(STANDARD, 1).apply(pairs, 0)
+    for kind, share in STANDARD.items():
+        count = sum(own == kind for own, _ in found.values())
+        assert count == pytest.approx(share * len(pairs), rel=0.25), kind
+
+
+def test_a_tag_stays_and_only_rows_with_the_same_tag_and_language_are_joined():
+    pairs = [Pair(f"{tag}Word{row}.", f"Mot{row}.") for row in range(60) for tag in ("<bt> ", "", "")]
+    groups = ["fr" if row % 2 else "de" for row in range(len(pairs))]
+    found = Augmentation({"joined": 1.0}, 1, tags=("", "<bt> ")).apply(pairs, 0, groups=groups)
+    assert len(found) == len(pairs)
+    numbers = {pair.source.removeprefix("<bt> ").strip("."): row for row, pair in enumerate(pairs) if row % 3}
+    for row, (_, pair) in found.items():
+        assert pair.source.startswith("<bt> ") == (row % 3 == 0)
+        assert pair.source.count("<bt>") == (row % 3 == 0)
+        if row % 3:
+            words = pair.source.replace(",", "").strip(".").replace(".", "").split()
+            assert 2 <= len(words) <= 4 and words[0] in numbers
+    shouted = Augmentation({"upper_case": 1.0}, 1, tags=("<bt> ",)).apply(pairs[:1], 0)
+    assert shouted == {0: ("upper_case", Pair("<bt> WORD0.", "MOT0."))}
+
+
+def test_the_setting_is_a_word_or_shares():
+    assert DataArguments(augmentation="standard").augmentation == STANDARD
+    assert DataArguments(augmentation='{"items": 0.5}').augmentation == {"items": 0.5}
+    assert DataArguments(augmentation={"items": 1}).augmentation == {"items": 1}
+    assert DataArguments().augmentation is None and DataArguments(augmentation={}).augmentation is None
+    assert set(KINDS) == {"joined", *Augmentation({}, 1).changes}
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("much", r"augmentation is 'much'; give standard, or shares of the kinds upper_case, title_case"),
+        ({"upper": 0.1}, r"augmentation has 'upper'\. Did you mean upper_case\? Its kinds are upper_case"),
+        ({"items": 2}, r"augmentation: items is 2; it must be a share of the pairs, from 0 to 1"),
+        ({"items": True}, r"augmentation: items is True; it must be a share"),
+        ({"items": 0.6, "joined": 0.6}, r"the shares add up to 1\.2; a pair is changed in one way"),
+    ],
+)
+def test_wrong_shares_are_refused(value, message):
+    with pytest.raises(GlossaError, match=message):
+        DataArguments(augmentation=value)

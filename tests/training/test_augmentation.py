@@ -1,0 +1,127 @@
+"""Runs with augmentation: exact resume, several processes and workers, the vocabulary, and what is shown."""
+
+import json
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+from safetensors.torch import load_file
+
+from glossa.data.augmentation.shares import STANDARD
+from glossa.data.pairs import prepare_pairs
+from glossa.errors import GlossaError
+from glossa.plan.arguments import parse_settings
+from glossa.run_folder import RunFolder
+from glossa.training.building import build_tokenizer
+from glossa.training.run import train
+
+SHARES = {"upper_case": 0.3, "typing_errors": 0.2, "joined": 0.2}
+QUIET = {"eval_strategy": "no", "load_best_model_at_end": False, "save_steps": 5, "num_train_epochs": 10}
+QUIET |= {"augmentation": json.dumps(SHARES)}
+
+
+def weights(run):
+    return load_file(run / "model.safetensors")
+
+
+def equal(one, other):
+    first, second = weights(one), weights(other)
+    return all(first[name].equal(second[name]) for name in first)
+
+
+@pytest.fixture
+def stream(tmp_path):
+    """Training pairs in Parquet files of several blocks, and validation pairs."""
+    rows = [{"en": f"{a} {b}.", "fr": f"{b} {a}!"} for a in "abcdefghij" for b in "klmnopqrst"]
+    pyarrow.parquet.write_table(pyarrow.table({"translation": rows}), tmp_path / "train.parquet", row_group_size=10)
+    pyarrow.parquet.write_table(pyarrow.table({"translation": rows[:5]}), tmp_path / "val.parquet")
+    files = {"data_path": tmp_path / "train.parquet", "validation_path": tmp_path / "val.parquet"}
+    return files | {"validation_size": 0, "test_size": 0, "streaming": True, "keep_overlap": True}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        pytest.param({"dataloader_num_workers": 1}, marks=pytest.mark.slow),
+        pytest.param({"gradient_accumulation_steps": 2}, marks=pytest.mark.slow),
+    ],
+)
+def test_a_resumed_run_is_exact(tmp_path, tiny_settings, changes):
+    """The checkpoint is in the middle of an epoch."""
+    changes = QUIET | changes
+    whole = train(parse_settings(tiny_settings(tmp_path / "whole", max_steps=40, **changes)))
+    part = tmp_path / "part"
+    train(parse_settings(tiny_settings(part, max_steps=25, **changes)))
+    (state,) = [json.loads((part / "checkpoint-25" / "trainer_state.json").read_text())]
+    assert state["epoch"] % 1 > 0.05 and state["epoch"] > 1
+    train(parse_settings(tiny_settings(part, max_steps=40, resume_from_checkpoint="true", **changes)))
+    assert equal(whole, part)
+    plain = train(
+        parse_settings(tiny_settings(tmp_path / "plain", max_steps=40, **changes | {"augmentation": "null"}))
+    )
+    assert not equal(whole, plain)
+
+
+@pytest.mark.slow
+def test_a_resumed_stream_is_exact(tmp_path, tiny_settings, stream):
+    changes = QUIET | stream
+    whole = train(parse_settings(tiny_settings(tmp_path / "whole", max_steps=30, **changes)))
+    part = tmp_path / "part"
+    train(parse_settings(tiny_settings(part, max_steps=15, **changes)))
+    train(parse_settings(tiny_settings(part, max_steps=30, resume_from_checkpoint="true", **changes)))
+    assert equal(whole, part)
+
+
+def test_a_resumed_run_keeps_its_shares(tmp_path, tiny_settings):
+    run = train(parse_settings(tiny_settings(tmp_path / "run", max_steps=5, **QUIET)))
+    assert RunFolder(run).recipe["augmentation"] == SHARES
+    changes = QUIET | {"augmentation": "standard", "resume_from_checkpoint": "true"}
+    with pytest.raises(GlossaError, match="augmentation"):
+        train(parse_settings(tiny_settings(run, max_steps=9, **changes)))
+    again = parse_settings([str(run / "recipe.yaml")])
+    assert again.data.augmentation == SHARES
+
+
+def test_counts_and_examples_are_shown_before_training(tmp_path, tiny_settings, capsys):
+    train(parse_settings(tiny_settings(tmp_path / "run", max_steps=1, **QUIET)))
+    lines = capsys.readouterr().out.split("\n")
+    (first,) = [number for number, line in enumerate(lines) if line.startswith("Augmented in a pass: ")]
+    counts = {}
+    for line in lines[first + 1 : first + 4]:
+        head, _, example = line.partition(": ")
+        kind, count = head.split()
+        counts[kind] = int(count)
+        source, target = example.split(" -> ")
+        assert source and target
+        if kind == "upper_case":
+            assert source.isupper() and target.isupper()
+    assert counts.keys() == SHARES.keys()
+    assert lines[first] == f"Augmented in a pass: {sum(counts.values())} of 160 pairs"
+    for kind, count in counts.items():
+        assert count == pytest.approx(160 * SHARES[kind], abs=20)
+
+
+def test_the_vocabulary_has_pieces_for_upper_case(tmp_path):
+    file = tmp_path / "pairs.tsv"
+    file.write_text("".join(f"the old house {number}\tdas alte haus {number}\n" for number in range(100)))
+    words = ["--data_path", str(file), "--validation_size", "0", "--test_size", "0", "--vocab_size", "310"]
+    pieces = {}
+    for value in ("null", '{"upper_case": 0.3, "typing_errors": 0.5}'):
+        settings = parse_settings([*words, "--dataset", "files", "--augmentation", value])
+        pieces[value] = set(build_tokenizer(settings, prepare_pairs(settings.data)[0]).get_vocab())
+    plain, both = pieces.values()
+    assert "Ġhouse" in plain & both
+    assert "ĠHOUSE" in both - plain
+
+
+def test_workers_that_stay_are_refused(tmp_path, tiny_settings):
+    changes = QUIET | {"dataloader_persistent_workers": True, "dataloader_num_workers": 1}
+    with pytest.raises(GlossaError, match=r"dataloader_persistent_workers is true, but augmentation changes the rows"):
+        parse_settings(tiny_settings(tmp_path / "run", **changes))
+
+
+def test_pretraining_is_refused(tmp_path, tiny_settings):
+    with pytest.raises(GlossaError, match=r"augmentation is set, but objective is masked_lm: it changes pairs"):
+        parse_settings(tiny_settings(tmp_path / "run", objective="masked_lm", augmentation="standard"))
+    assert STANDARD.keys() > SHARES.keys()
