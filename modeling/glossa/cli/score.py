@@ -7,6 +7,10 @@ tests whether the difference to another model could be chance, by paired bootstr
 With --rerank OTHER, a search with N beams gives N translations. The translation with the highest sum of both models'
 log-probabilities is scored. OTHER may translate in the opposite direction.
 
+`--robustness` shows what the model keeps of its BLEU if the sources are written in another way, such as in upper case
+or with typing errors, with greedy search unless --num_beams has a number. The table of a run's own test pairs is kept
+in the run, and its model card shows it.
+
 Several models translate together: each token is chosen by the mean of their log-probabilities. `--force` does not
 translate; it prints the perplexity of the references.
 
@@ -43,6 +47,7 @@ SEARCH = (
     "n_bootstrap",
     "engine",
 )  # not for --force
+OF_SCORES = ("baseline", "length_penalty", "rerank", "metrics", "comet", "n_bootstrap", "force")  # not --robustness
 METRICS = ("bleu", "chrf", "ter", "rouge", "cer", "wer")
 
 
@@ -73,6 +78,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     meaning = "print COMET too, if its command comet-score is installed"
     parser.add_argument("--comet", action="store_true", help=meaning)
     parser.add_argument("--baseline", help="another model: test whether the difference could be chance")
+    meaning = "show what is kept of the score if the sources are written in other ways"
+    parser.add_argument("--robustness", action="store_true", help=meaning)
     meaning = "print the perplexity of the references instead of translating; --output has each log-probability"
     parser.add_argument("--force", action="store_true", help=meaning)
     parser.add_argument("--output", help="write scores and translations to this JSON file")
@@ -86,6 +93,11 @@ def check(arguments: argparse.Namespace) -> None:
             check_name(name)
     if arguments.output and not Path(arguments.output).parent.is_dir():
         raise GlossaError(f"{arguments.output}: there is no folder {Path(arguments.output).parent}. Make it first.")
+    for name in OF_SCORES if arguments.robustness else ():
+        if getattr(arguments, name) not in (None, False):
+            raise GlossaError(
+                f"--{name} is for one set of scores, but --robustness shows many. Leave one of them out."
+            )
     for name in SEARCH if arguments.force else ():
         if getattr(arguments, name) not in (None, False):
             raise GlossaError(f"--{name} is for translations, but --force makes none. Leave one of them out.")
@@ -132,9 +144,15 @@ def main(argv: list[str]) -> None:
         else:
             pairs = RunFolder(first).load_held_out(arguments.split, languages["target_language"] if several else None)
             files = files_of(pairs)
-    report = force_references(arguments, pairs) if arguments.force else score(arguments, pairs, tokenize, files)
+    if arguments.robustness:
+        report = score_robustness(arguments, pairs, tokenize, languages["source_language"])
+    else:
+        report = force_references(arguments, pairs) if arguments.force else score(arguments, pairs, tokenize, files)
     if state.is_main_process:
-        show_forced(report) if arguments.force else show(report, arguments.comet)
+        if arguments.robustness:
+            show_robustness(report, arguments)
+        else:
+            show_forced(report) if arguments.force else show(report, arguments.comet)
         if arguments.output:
             text = json.dumps(report, indent=2, ensure_ascii=False)
             Path(arguments.output).write_text(f"{text}\n", encoding="utf-8")
@@ -197,6 +215,44 @@ def score(arguments: argparse.Namespace, pairs: "Dataset", tokenize: str, files:
         }
         report |= {"baseline": {"model": arguments.baseline, "results": others}, "paired_bootstrap": tests}
     return report
+
+
+def score_robustness(arguments: argparse.Namespace, pairs: "Dataset", tokenize: str, language: str | None) -> dict:
+    """The rows of [`measure_robustness`], with one number of beams."""
+    from ..evaluation.robustness import measure_robustness
+    from ..evaluation.scoring import decoding_name
+    from ..inference.translators import ways_to_search
+
+    beams = (arguments.num_beams or [1])[:1]
+    (translator,) = ways_to_search(
+        arguments.models, arguments.target_language, beams,
+        batch_tokens=arguments.batch_tokens, engine=arguments.engine or "auto",
+    )  # fmt: skip
+    rows = measure_robustness(translator, pairs, tokenize, language or "en")
+    return {
+        "model": " ".join(arguments.models),
+        "decoding": decoding_name(beams[0]),
+        "target_language": arguments.target_language,
+        "bleu_tokenizer": tokenize,
+        "rows": rows,
+    }
+
+
+def show_robustness(report: dict, arguments: argparse.Namespace) -> None:
+    """Print the table, and keep it in the run if it is of its own test pairs."""
+    from ..evaluation.robustness import robustness_cells
+    from ..evaluation.scoring import aligned
+    from ..run_folder import RunFolder
+
+    header, cells = robustness_cells(report["rows"])
+    print("\n".join(aligned([header, *cells])))
+    run = RunFolder(arguments.models[0])
+    own = len(arguments.models) == 1 and arguments.split == "test" and not arguments.data_path
+    if own and run.metrics:
+        # Of a model of several target languages, the last one that was measured.
+        kept = {name: value for name, value in report.items() if name != "model"}
+        run.write_metrics(run.metrics | {"robustness": kept})
+        print(f"Kept in {run.path}; its model card shows it.")
 
 
 def common(baseline: dict, result: dict) -> tuple[list[str], list[str], list[list[str]]]:

@@ -153,7 +153,7 @@ def score_table(results: dict[str, dict]) -> str:
             for metric, found in scores.items():
                 signatures.setdefault(metric, {})[found["signature"]] = None
     names = METRICS | FURTHER
-    lines = _aligned([["", *(names[metric] for metric in signatures)], *rows])
+    lines = aligned([["", *(names[metric] for metric in signatures)], *rows])
     return "\n".join([*lines, *(f"{names[name]}: {text}" for name, texts in signatures.items() for text in texts)])
 
 
@@ -170,9 +170,7 @@ def comparison_table(tests: dict[str, dict]) -> str:
             baseline, system = found["baseline"], found["system"]
             scores = [f"{baseline:.2f}", f"{system:.2f}", f"{system - baseline:+.2f}", f"{found['p_value']:.3f}"]
             rows.append([name, METRICS[metric], *scores])
-    return "\n".join(
-        [*_aligned(rows), "p-value: probability of a difference this large by chance alone (Koehn 2004)."]
-    )
+    return "\n".join([*aligned(rows), "p-value: probability of a difference this large by chance alone (Koehn 2004)."])
 
 
 def distinct(scores: dict[str, dict]) -> list[str]:
@@ -181,7 +179,8 @@ def distinct(scores: dict[str, dict]) -> list[str]:
     return ["single"] if same else ["single", "multi"]
 
 
-def _aligned(rows: list[list[str]]) -> list[str]:
+def aligned(rows: list[list[str]]) -> list[str]:
+    """The lines of a table, the columns but the first aligned to the right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     first, *others = widths
     return [

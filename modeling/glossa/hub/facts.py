@@ -16,6 +16,7 @@ from sacrebleu.metrics import CHRF
 
 from ..data.languages import direction
 from ..errors import GlossaError, http_errors
+from ..evaluation.robustness import robustness_cells
 from ..evaluation.scoring import METRICS, NORMALIZED, REFERENCES, distinct
 from ..inference.languages import Languages
 from ..run_folder import RunFolder, read_file, table_cell
@@ -270,6 +271,15 @@ class Run:
             for name, kinds in rates.items()
             if not name.endswith(NORMALIZED)
         ]
+
+    @property
+    def robustness(self) -> dict:
+        """What `glossa score --robustness` measured; empty if nobody did."""
+        return self.metrics.get("robustness", {})
+
+    def robustness_table(self) -> tuple[list[str], list[list[str]]]:
+        """Header and rows of the table of robustness."""
+        return robustness_cells(self.robustness["rows"])
 
     def signatures(self) -> list[str]:
         """The sacreBLEU signatures of all results."""

@@ -1,0 +1,166 @@
+"""Held-out pairs that are written in another way: what a model keeps of its score, and which items it copies."""
+
+import logging
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass
+from random import Random
+
+from datasets import Dataset
+from sacrebleu.metrics import CHRF
+
+from ..data.augmentation.case import lower_case, title_case, upper_case
+from ..data.augmentation.endings import without_ending
+from ..data.augmentation.items import make_item, put
+from ..data.augmentation.joining import as_clauses, as_sentences, ordinary_words
+from ..data.augmentation.pair import Pair
+from ..data.augmentation.typing_errors import mistyped
+from ..data.pairs import group_references
+from ..errors import GlossaError
+from ..inference.translator import Translator
+from .metrics import bleu_metric
+
+logger = logging.getLogger(__name__)
+
+SEED = 20_000_000_000  # beyond every seed of a training
+UNTOUCHED = "as it is"
+ITEMS = {"a URL": "address", "a number": "number", "an emoji": "emoji"}
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A pair that is written in another way; `item` is what was put into both sides."""
+
+    pair: Pair
+    item: str = ""
+
+
+Change = Callable[[list[Pair], str], list[Changed]]
+
+
+def measure_robustness(
+    translator: Translator, pairs: Dataset, tokenize: str = "13a", language: str = "en"
+) -> list[dict]:
+    """A row for each change of the sources: `change`, `pairs`, `bleu`, `chrf`, `kept`, `copied`.
+
+    The first target of a source is its reference, and changes as the source does: its case, its last mark, joined
+    rows, the item inside. `kept` is the share of the untouched BLEU; `copied` the share of translations that have the
+    item, or None. Equal calls give equal rows.
+
+    Args:
+        translator: The model. Long texts are split and cut as its settings say.
+        pairs: Columns `source` and `target`.
+        tokenize: sacreBLEU's tokenizer for BLEU.
+        language: Of the sources, for the layout of the keyboard.
+
+    Raises:
+        GlossaError: if BLEU of the untouched pairs is 0.
+    """
+    translator = copy(translator)
+    translator.on_error = "blank"
+    originals = [Pair(source, targets[0]) for source, targets in group_references(pairs)]
+    rows: list[dict] = []
+    for name, change in CHANGES.items():
+        changed = change(originals, language)
+        if not changed:
+            logger.warning("%s: no pair can be changed in this way.", name)
+            continue
+        rows.append({"change": name, "pairs": len(changed)} | _score(translator, changed, tokenize))
+        if not rows[0]["bleu"]:
+            raise GlossaError("BLEU of the untouched pairs is 0, so no share of it can be kept. Train longer.")
+        rows[-1]["kept"] = round(rows[-1]["bleu"] / rows[0]["bleu"], 4)
+    return rows
+
+
+def _score(translator: Translator, changed: Sequence[Changed], tokenize: str) -> dict:
+    translations = translator.best([row.pair.source for row in changed])
+    references = [[row.pair.target for row in changed]]
+    found = [row.item in text for row, text in zip(changed, translations, strict=True) if row.item]
+    return {
+        "bleu": round(bleu_metric(tokenize).corpus_score(translations, references).score, 2),
+        "chrf": round(CHRF(word_order=2).corpus_score(translations, references).score, 2),
+        "copied": round(sum(found) / len(found), 4) if found else None,
+    }
+
+
+def _generator(row: int) -> Random:
+    return Random(SEED + row)
+
+
+def _each(function: Callable[[Pair, Random], Pair | None]) -> Change:
+    """All pairs, those changed to which `function` applies."""
+
+    def change(pairs: list[Pair], language: str) -> list[Changed]:
+        return [Changed(function(pair, _generator(row)) or pair) for row, pair in enumerate(pairs)]
+
+    return change
+
+
+def _mistyped(share: float) -> Change:
+    def change(pairs: list[Pair], language: str) -> list[Changed]:
+        return [
+            Changed(pair._replace(source=mistyped(pair.source, share, _generator(row), language)))
+            for row, pair in enumerate(pairs)
+        ]
+
+    return change
+
+
+def _joined(count: int, clauses: bool = False) -> Change:
+    """Rows of `count` pairs in a random order, as sentences or as clauses; the last ones are left out."""
+
+    def change(pairs: list[Pair], language: str) -> list[Changed]:
+        order = _generator(0).sample(pairs, len(pairs))
+        groups = [order[first : first + count] for first in range(0, len(order) - count + 1, count)]
+        if not clauses:
+            return [Changed(as_sentences(group)) for group in groups]
+        words = ordinary_words(pairs)
+        return [Changed(one) for group in groups if (one := as_clauses(group, words))]
+
+    return change
+
+
+def _with(kind: str) -> Change:
+    """All pairs with an item before their last marks, or at the end if they have none."""
+
+    def change(pairs: list[Pair], language: str) -> list[Changed]:
+        changed = []
+        for row, pair in enumerate(pairs):
+            item = make_item(kind, _generator(row))
+            changed.append(Changed(put(pair, item, "inside") or _at_the_end(pair, item), item))
+        return changed
+
+    return change
+
+
+def _at_the_end(pair: Pair, item: str) -> Pair:
+    return Pair(*(f"{side} {item}" for side in pair))
+
+
+CHANGES: dict[str, Change] = {
+    UNTOUCHED: _each(lambda pair, generator: pair),
+    "upper case": _each(upper_case),
+    "title case": _each(title_case),
+    "lower case": _each(lower_case),
+    "no final stop": _each(lambda pair, generator: without_ending(pair)),
+    "5% typing errors": _mistyped(0.05),
+    "10% typing errors": _mistyped(0.1),
+    "joined in twos": _joined(2),
+    "joined in fours": _joined(4),
+    "two clauses": _joined(2, clauses=True),
+    "four clauses": _joined(4, clauses=True),
+    **{f"with {name} inside": _with(kind) for name, kind in ITEMS.items()},
+}
+
+
+def robustness_cells(rows: Sequence[dict]) -> tuple[list[str], list[list[str]]]:
+    """Header and cells of the table of [`measure_robustness`]."""
+    header = ["change", "pairs", "BLEU", "chrF++", "BLEU kept", "items copied"]
+    cells = [
+        [
+            row["change"], f"{row['pairs']:,}", f"{row['bleu']:.2f}", f"{row['chrf']:.2f}", f"{row['kept']:.1%}",
+            "" if row["copied"] is None else f"{row['copied']:.1%}",
+        ]
+        for row in rows
+    ]  # fmt: skip
+    return header, cells
