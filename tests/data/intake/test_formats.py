@@ -15,6 +15,7 @@ from glossa.data.intake import formats
 from glossa.data.intake.files import MAX_LINE
 from glossa.data.intake.readers import Columns
 from glossa.data.intake.sources import load_source
+from glossa.errors import GlossaError
 
 # JSON arrays
 
@@ -227,3 +228,23 @@ def test_numbers_of_a_recipe_are_columns(tmp_path):
     path = written(tmp_path / "a.tsv", "1.2\tGo\tVa\n")
     arguments = DataArguments(data_path=[str(path)], source_column=2, target_column="3")
     assert load_source(arguments)["train"][0]["target"] == "Va" and arguments.source_column == "2"
+
+
+def test_an_archive_of_one_file_is_read_as_that_file(tmp_path):
+    files = {
+        "a.tmx": '<?xml version="1.0"?><tmx version="1.4"><header/><body><tu><tuv xml:lang="en"><seg>One</seg></tuv>'
+        '<tuv xml:lang="fr"><seg>Un</seg></tuv></tu></body></tmx>',
+        "b.jsonl": '{"en": "One", "fr": "Un"}\n',
+        "c.csv": "en;fr\nOne;Un\n",
+    }
+    for name, text in files.items():
+        path = tmp_path / f"{name}.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr(name, text)
+            archive.writestr("LICENSE", "as you like")
+        assert [row[:2] for row in read(path) if not row[3]] == [("One", "Un")], name
+    with zipfile.ZipFile(tmp_path / "two.zip", "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    with pytest.raises(GlossaError, match=r"two.zip holds 3 files of pairs, a.tmx, b.jsonl, c.csv; one is allowed"):
+        read(tmp_path / "two.zip")

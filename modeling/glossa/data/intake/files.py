@@ -15,9 +15,10 @@ from pathlib import Path
 import pyarrow
 
 from ...errors import GlossaError
-from .paths import PACKED
+from .paths import PACKED, ending
 
 MAX_LINE = 1 << 20  # bytes; the longest sentences of real corpora have some thousands
+MEMBERS = (".csv", ".jsonl", ".json", ".tmx", ".xlf", ".xliff", ".po")  # of a .zip without text files
 BOM = b"\xef\xbb\xbf"
 NOT_UTF8 = "not UTF-8"
 # Errors that the libraries raise for damaged files.
@@ -49,7 +50,8 @@ def damage_refused(path: Path):
 
 @contextmanager
 def open_binary(path: Path, member: str | None = None):
-    """Open a file for reading bytes, unpacking .gz, .xz, .zst and `member` of a .zip (default: its one text file).
+    """Open a file for reading bytes, unpacking .gz, .xz, .zst and `member` of a .zip (default: its one text
+    file, or its one file of pairs in another format).
 
     Raises `GlossaError` if it is damaged.
     """
@@ -77,12 +79,27 @@ def _text_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     members = [item for item in archive.infolist() if not item.is_dir()]
     texts = [item for item in members if item.filename.lower().endswith((".txt", ".tsv"))]
     texts = [item for item in texts if not Path(item.filename).name.startswith(("_", "."))]
+    others = [item for item in members if ending(item.filename) in MEMBERS]
+    if not texts and others:
+        if len(others) > 1:
+            names = ", ".join(item.filename for item in others[:10])
+            raise GlossaError(
+                f"{path} holds {len(others)} files of pairs, {names}; one is allowed. Unpack the archive and give the "
+                "file you mean."
+            )
+        return others[0]
     if len(texts) != 1:
         raise GlossaError(
             f"{path} holds {len(texts)} text files among {[item.filename for item in members[:10]]}; exactly "
             "one .txt or .tsv beside _about.txt is allowed. Unpack the archive and give the file you mean."
         )
     return texts[0]
+
+
+def member_ending(path: Path) -> str:
+    """The ending of the file in a .zip that is read, such as ".tmx"."""
+    with damage_refused(path), zipfile.ZipFile(path) as archive:
+        return ending(_text_member(path, archive).filename)
 
 
 def aligned_members(path: Path) -> dict[str, str]:

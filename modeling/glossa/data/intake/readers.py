@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ...errors import GlossaError
 from .columns import CONTINUED, HEADER, Columns, Row, is_header, keyed_pair
-from .files import NOT_UTF8, aligned_members, lines, wrong_encoding
+from .files import NOT_UTF8, aligned_members, lines, member_ending, wrong_encoding
 from .formats import Record, excel_records, is_json_array, read_json_array, read_po, read_xml
 from .parquet import read_parquet
 from .paths import PACKED, ending
@@ -79,6 +79,8 @@ def _read_aligned(source_path: Path, target_path: Path, *members: str) -> Iterat
 
 def _read_table(path: Path, columns: Columns) -> Iterator[Row]:
     suffix = ending(path)
+    if suffix == ".zip" and not columns.lines and not aligned_members(path):
+        suffix = member_ending(path)
     if columns.lines:
         yield from _read_text(path)
     elif suffix == ".json" and is_json_array(path):
@@ -93,14 +95,15 @@ def _read_table(path: Path, columns: Columns) -> Iterator[Row]:
         yield from read_xml(path, columns)
     elif suffix == ".po":
         yield from read_po(path, columns)
-    elif suffix == ".zip" and (members := aligned_members(path)):
+    elif suffix == ".zip":
+        members = aligned_members(path)
         found = columns.find(list(members))
         if not found:
             raise columns.missing(str(path), f"its languages are {list(members)}")
         yield from _read_aligned(path, path, *(members[language] for language in found))
     elif suffix == ".csv":
         yield from _read_columns(path, columns, _csv_records(path))
-    elif suffix in (".tsv", ".tab", ".txt", ".zip"):
+    elif suffix in (".tsv", ".tab", ".txt"):
         yield from _read_columns(path, columns, _tab_records(path))
     else:
         raise GlossaError(
