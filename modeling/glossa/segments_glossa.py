@@ -17,15 +17,19 @@ _LIST_MARK = re.compile(
 )
 _LEADING = re.compile(rf"{EMOJI}\s*")
 _TRAILING = re.compile(rf"\s*{EMOJI}$")
+# Characters of scripts that write no spaces between sentences: Han, kana and their marks.
+_WIDE = "\u2e80-\u9fff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff"
+NO_SPACES = re.compile(f"[{_WIDE}]")
 # An address, or a place for a value: {name}, {{name}}, %d, %(name)s, <tag>, &amp;
-ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"'«»“”]*[^\s<>\"'«»“”.,;:!?)\]]|[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+ADDRESS = re.compile(
+    rf"(?:https?://|www\.)[^\s<>\"'«»“”{_WIDE}]*[^\s<>\"'«»“”{_WIDE}.,;:!?)\]]"
+    rf"|(?:[^\W{_WIDE}]|[.+-])+@(?:[^\W{_WIDE}]|-)+(?:\.(?:[^\W{_WIDE}]|-)+)+"
+)
 PLACEHOLDER = re.compile(
-    r"\{\{[^{}\n]{1,60}\}\}|\$?\{[^{}\n]{0,60}\}|%\([^()\n]{1,60}\)[a-z]|%(?:\d\$)?[sdfiu@](?![^\W\d_])"
+    r"\{\{[^{}\n]{1,60}\}\}|\$?\{[^{}\n]{0,60}\}|%\([^()\n]{1,60}\)[a-z]"
+    rf"|%(?:\d\$)?[sdfiu@](?![^\W\d_{_WIDE}])"
     r"|</?[a-zA-Z][^<>\n]{0,200}>|&(?:#\d+|[a-z]+);"
 )
-# Characters of scripts that write no spaces between sentences: Han, kana and their marks.
-NO_SPACES = re.compile("[\u2e80-\u9fff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]")
-
 
 _CLAUSE_MARKS = dict(
     zip(",;:，；：、،؛", "，；：,;:,,;", strict=True)

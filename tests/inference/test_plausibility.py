@@ -45,6 +45,45 @@ def test_each_kind(source, translation, expected):
     assert find_problem(source, translation, 1.1) == expected
 
 
+@pytest.mark.parametrize(
+    ("source", "translation", "expected"),
+    [
+        # Digits of other scripts, and of full width.
+        ("He is 42 years old.", "वह ४२ साल का है।", ""),
+        ("He is 42 years old.", "वह ४३ साल का है।", "different in numbers"),
+        ("There are 1,234 dogs.", "هناك ١٬٢٣٤ كلبا.", ""),
+        ("We met in 2020.", "２０２０年に会いました。", ""),
+        # Marks between the thousands of India: 1,00,000 is a hundred thousand.
+        ("It costs 100,000 rupees.", "इसकी कीमत 1,00,000 रुपये है।", ""),
+        ("It costs 12,345,678 rupees.", "इसकी कीमत 1,23,45,678 रुपये है।", ""),
+        ("It costs 100,000 rupees.", "इसकी कीमत 2,00,000 रुपये है।", "different in numbers"),
+        # Words for ten thousand and more behind digits.
+        ("It costs 150,000 yen.", "それは15万円です。", ""),
+        ("それは１５万円です。", "It costs 150,000 yen.", ""),
+        ("It costs 150,000 yen.", "それは16万円です。", "different in numbers"),
+        ("1,716,000,000 people", "17.16亿人", ""),
+        ("3 billion, or 3,000,000,000", "30億", ""),
+        ("It was 25,300 yen.", "2万5300円でした。", ""),
+        # Numbers of Chinese characters.
+        ("We met in 2020.", "二〇二〇年に会いました。", ""),
+        ("He is 30.", "三十歳だ。", ""),
+        ("There were 120 people.", "百二十人いた。", ""),
+        ("There were 1,025 people.", "有一千零二十五人。", ""),
+        ("There were 120 people.", "百三十人いた。", "different in numbers"),
+        ("They ate together.", "一緒に食べた。", ""),
+        # Addresses and places without spaces around them.
+        ("See https://example.org/a now.", "今すぐhttps://example.org/aを見てください。", ""),
+        ("See https://example.org/a now.", "请看https://example.org/a。", ""),
+        ("See https://example.org/a now.", "请看https://example.org/b。", "different in addresses"),
+        ("Write to me.x@example.org now.", "今すぐme.x@example.orgに書いてください。", ""),
+        ("Press %s now.", "今%sを押す。", ""),
+        ("100%savings", "100%savings", ""),
+    ],
+)
+def test_numbers_and_addresses_in_other_scripts(source, translation, expected):
+    assert find_problem(source, translation, len(translation) / len(source)) == expected
+
+
 def test_the_length_ratio_of_the_training_data_counts():
     chinese = "一个穿蓝色衬衫的男人站在梯子上。"
     assert find_problem(SENTENCE * 2, chinese, 1.1) == "too short"

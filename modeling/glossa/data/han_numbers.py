@@ -1,0 +1,38 @@
+"""Numbers with Chinese characters, as Chinese and Japanese write them: 三十, 二〇二〇, 15万, 17.16亿."""
+
+import re
+from fractions import Fraction
+
+_DIGITS = dict(zip("〇零一二三四五六七八九两兩", (0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 2, 2), strict=True))
+_UNITS = {"十": 10, "百": 100, "千": 1000}
+_GROUPS = {"万": 10**4, "萬": 10**4, "億": 10**8, "亿": 10**8, "兆": 10**12}
+_SIGNS = "".join((*_DIGITS, *_UNITS, *_GROUPS))
+_NUMBER = re.compile(rf"(?:\d+(?:[.,]\d+)*)?[{_SIGNS}](?:\d+|[{_SIGNS}])*")
+_TOKEN = re.compile(rf"\d+(?:[.,]\d+)*|[{_SIGNS}]")
+
+
+def take_han_numbers(text: str) -> tuple[str, set[int]]:
+    """`text` without its numbers with Chinese characters, and their values.
+
+    A character of a word, as in 一緒, is taken for a number too, so a value may be none.
+    """
+    if not any(sign in text for sign in _SIGNS):
+        return text, set()
+    return _NUMBER.sub(" ", text), {_value(found[0]) for found in _NUMBER.finditer(text)}
+
+
+def _value(number: str) -> int:
+    total = section = Fraction(0)
+    last: Fraction | None = None  # digits that no unit has followed yet
+    for token in _TOKEN.findall(number):
+        if token in _UNITS:
+            section += (1 if last is None else last) * _UNITS[token]
+            last = None
+        elif token in _GROUPS:
+            total += ((section + (last or 0)) or 1) * _GROUPS[token]
+            section, last = Fraction(0), None
+        elif token in _DIGITS:
+            last = (last or 0) * 10 + Fraction(_DIGITS[token])
+        else:
+            last = Fraction(token.replace(",", "")) if token.count(".") < 2 else Fraction(0)
+    return int(total + section + (last or 0))
