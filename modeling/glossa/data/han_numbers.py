@@ -7,7 +7,7 @@ _DIGITS = dict(zip("〇零一二三四五六七八九两兩", (0, 0, 1, 2, 3, 4,
 _UNITS = {"十": 10, "百": 100, "千": 1000}
 _GROUPS = {"万": 10**4, "萬": 10**4, "億": 10**8, "亿": 10**8, "兆": 10**12}
 _SIGNS = "".join((*_DIGITS, *_UNITS, *_GROUPS))
-_NUMBER = re.compile(rf"(?:\d+(?:[.,]\d+)*)?[{_SIGNS}](?:\d+|[{_SIGNS}])*")
+_NUMBER = re.compile(rf"(?:\d+(?:[.,]\d+)*[ \u00a0]?)?[{_SIGNS}](?:\d+|[{_SIGNS}])*")
 _TOKEN = re.compile(rf"\d+(?:[.,]\d+)*|[{_SIGNS}]")
 
 

@@ -51,6 +51,10 @@ def test_lengths():
         ("5/17/2024", "17.5.2024", False), ("2024-05-17", "le 18.05.2024", True), ("1,500", "1,005", True),
         ("10:30, 1,000 people", "10h30, 1000 personnes", False), ("pages 100-120", "Seiten 100.120", False),
         ("13,500", "500", True),
+        # Chinese characters: words for ten thousand and more, and numbers that may be words.
+        ("10,000 yen", "1万日元", False), ("0.31/100,000 people", "0.31/10 万人", False), ("150,000", "16万円", True),
+        ("over 80", "超过八十岁", False), ("thirteen", "十三歳", False), ("15 people", "一緒に", True),
+        ("100,000 rupees", "1,00,000 रुपये", False),
     ],
 )  # fmt: skip
 def test_digits(source, target, differ):
@@ -85,6 +89,9 @@ def test_punctuation():
         ("zh", "汉字", False), ("ko", "한국어", False), ("hi", "नमस्ते दुनिया", False), ("el", "Γειά", False),
         ("sr", "Zdravo", False), ("sr", "Здраво", False), ("sr_Latn", "Здраво", True), ("uz_Latn", "Салом", True),
         ("uz", "Салом", False), ("ar", "مرحبا", False),
+        # A character of these scripts stands for several letters.
+        ("zh", "Tom游泳。", False), ("zh", "Tom幫Mary買了點果汁。", False), ("ja", "Facebookやってる？", False),
+        ("zh", "Severe Acute Respiratory Syndrome 病", True), ("ko", "Tom은 갔다", False),
     ],
 )  # fmt: skip
 def test_script(language, text, other):

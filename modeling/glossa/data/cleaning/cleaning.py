@@ -14,7 +14,7 @@ from datasets import Dataset, DatasetDict, Features, Value, concatenate_datasets
 from ... import sentences_glossa
 from ...errors import GlossaError
 from ...sentences_glossa import clean_text, split_text
-from .. import languages
+from .. import han_numbers, languages
 from ..arguments import DataArguments
 from ..caching import cached_map
 from ..intake import readers
@@ -291,7 +291,7 @@ def _checked(rows: Dataset, rules: dict[str, Any], title: str) -> Dataset:
         rows,
         check_rows,
         sorted(settings.items()),
-        [sentences_glossa, readers, splitting, filters, plausibility, languages],
+        [sentences_glossa, readers, splitting, filters, plausibility, languages, han_numbers],
         fn_kwargs=rules,
         remove_columns=rows.column_names,
         features=Features(features),

@@ -12,6 +12,7 @@ import regex
 
 from ...errors import GlossaError
 from ..arguments import DataArguments
+from ..han_numbers import take_han_numbers
 from ..languages import language_code
 from .plausibility import identifier, same_languages
 from .splitting import normalize_side
@@ -33,6 +34,8 @@ _NO_LETTERS = regex.compile(r"[^\p{L}\p{M}]+")
 # Marks within a number; a space only before a group of three digits, since numbers may stand side by side.
 _NUMBER = regex.compile(r"\d+(?:(?:[.,:'’]|\s(?=\d{3}(?!\d)))\d+)*")
 _DIGITS = regex.compile(r"\d+")
+_SYLLABLES = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]")
+SYLLABLE = 3  # letters of other scripts that an ideograph, kana or Hangul syllable stands for, about
 CHARACTERS = 100  # of a token, at most, unless `max_characters` is set: a longer text has over `max_length` tokens
 WORDS = 12  # numbers up to this one are often written as words
 SAME, FEWEST = 0.8, 4  # a side is a copy if so many of its words, of at least so many, are on the other side
@@ -86,15 +89,21 @@ def _is_html(text: str) -> bool:
 
 def _differing_numbers(*_) -> Test:
     def test(source: str, target: str) -> bool:
+        (source, in_source), (target, in_target) = take_han_numbers(source), take_han_numbers(target)
         first, second = _numbers(source), _numbers(target)
-        return first.keys() != second.keys() and (_lacks(first, second) or _lacks(second, first))
+        if first.keys() == second.keys():
+            return False
+        return _lacks(first, second, in_target) or _lacks(second, first, in_source)
 
     return test
 
 
-def _lacks(numbers: dict[str, list[str]], others: dict[str, list[str]]) -> bool:
-    """Whether one of the numbers is not among the others, neither as a whole nor in its parts: 10:30 may be 10h30."""
-    known = {part for number, parts in others.items() for part in (number, *parts)}
+def _lacks(numbers: dict[str, list[str]], others: dict[str, list[str]], possible: set[int]) -> bool:
+    """Whether one of the numbers is not among the others, neither as a whole nor in its parts: 10:30 may be 10h30.
+
+    `possible` are numbers that Chinese characters of the other side may be.
+    """
+    known = {part for number, parts in others.items() for part in (number, *parts)} | set(map(str, possible))
     return any(
         number not in known and not (len(parts) > 1 and known.issuperset(parts))
         for number, parts in numbers.items()
@@ -133,6 +142,11 @@ def _mostly_marks(limit: float, *_) -> Test:
     return lambda source, target: marks(source) > limit or marks(target) > limit
 
 
+def _weight(text: str) -> int:
+    """The letters and marks of a text; an ideograph, kana or Hangul syllable counts as several."""
+    return _letters(text) + (SYLLABLE - 1) * len(_SYLLABLES.findall(text))
+
+
 def _letters(text: str) -> int:
     """The number of letters and marks of a text."""
     return len(_NO_LETTERS.sub("", text))
@@ -142,8 +156,9 @@ def _in_other_script(_, source_language: str, target_language: str) -> Test:
     first, second = (_other_scripts(code) for code in (source_language, target_language))
 
     def other(text: str, pattern) -> bool:
-        others = sum(map(len, pattern.findall(text)))
-        return others > 0 and others > (1 - MOSTLY) * _letters(text)
+        found = pattern.findall(text)
+        others = sum(map(_weight, found))
+        return others > 0 and others > (1 - MOSTLY) * _weight(text)
 
     return lambda source, target: other(source, first) or other(target, second)
 
