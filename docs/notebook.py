@@ -113,15 +113,13 @@ for sentence, translation in zip(sentences, translator.best(sentences), strict=T
 # %% [markdown]
 # ## 5. A page to try it
 #
-# A local page needs `pip install gradio` and three lines:
+# `glossa demo` shows the model in a page of this machine (`pip install "glossa-mt[serve]"`):
 #
-# ```python
-# import gradio
-#
-# gradio.Interface(lambda text: translator.best([text])[0], "text", "text", title="English to French").launch()
+# ```bash
+# glossa demo notebook/run
 # ```
 #
-# To publish the model on the Hub, with its card and with a Space that shows beams and attention:
+# To publish the model on the Hub, with its card and with a Space that has the same page:
 #
 # ```bash
 # glossa push notebook/run --repo_id user/name --space --dry_run   # shows the files and the card, sends nothing

@@ -121,8 +121,8 @@ class Workspace:
         if command.startswith("export "):
             self.exported |= dict(pair.split("=", 1) for pair in command.split()[1:])
             return ""
-        if command.startswith("glossa demo"):
-            return self._demo(command)
+        if command.startswith(("glossa demo", "glossa serve")) and "--new_key" not in command:
+            return self._page(command)
         in_clone = ("accelerate", "python -m benchmarks", "python scripts", "torchrun", "pip", "python -m venv")
         cwd = self.clone if command.startswith(in_clone) else self.work
         if cwd == self.clone:
@@ -142,7 +142,7 @@ class Workspace:
         assert done.returncode == 0, f"{command}\nended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
         return done.stdout + done.stderr
 
-    def _demo(self, command):
+    def _page(self, command):
         """Run until it says where its page is."""
         process = subprocess.Popen(
             ["bash", "-c", f"exec {command}"], cwd=self.work,

@@ -12,7 +12,7 @@ from huggingface_hub import ModelCard, constants
 from glossa.cli import push as command
 from glossa.hub.card import build_card
 from glossa.hub.facts import Run, is_open
-from glossa.hub.push import stage, stage_space
+from glossa.hub.push import stage
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.run_folder import RunFolder
 
@@ -68,9 +68,8 @@ def written(folder):
 def test_no_local_name_is_published(change, tmp_path, settings, report):
     run = change(report, **settings)
     stage(run, NAME, tmp_path / "staged", handler=True, publish_samples=True)
-    stage_space(NAME, run, tmp_path / "space", publish_samples=True)
     assert "secret-project" in (run / "recipe.yaml").read_text()
-    assert "secret-project" not in written(tmp_path / "staged") + written(tmp_path / "space")
+    assert "secret-project" not in written(tmp_path / "staged")
     data = ModelCard.load(tmp_path / "staged/README.md").data.to_dict()
     assert "datasets" not in data and "base_model" not in data
     found = {result["dataset"]["name"] for result in data["model-index"][0]["results"]}
@@ -91,11 +90,9 @@ def test_sentences_of_private_data_are_published_only_if_asked(change, tmp_path)
     run = change()
     sentences = held_out(run)
     left_out = stage(run, NAME, tmp_path / "model", handler=True)
-    stage_space(NAME, run, tmp_path / "space")
     assert left_out == [NO_LICENSE, NO_SAMPLES]
     assert not (tmp_path / "model/samples.md").exists()
-    assert json.loads((tmp_path / "space/settings.json").read_text())["examples"] == []
-    text = written(tmp_path / "space") + "".join(
+    text = "".join(
         path.read_text() for path in (tmp_path / "model").iterdir() if path.suffix in (".md", ".json")
         and "tokenizer" not in path.name
     )  # fmt: skip
@@ -104,11 +101,9 @@ def test_sentences_of_private_data_are_published_only_if_asked(change, tmp_path)
     assert "widget" not in card.data.to_dict() and "samples" not in card.text.lower()
 
     assert stage(run, NAME, tmp_path / "asked", license="mit", publish_samples=True) == []
-    stage_space(NAME, run, tmp_path / "asked-space", publish_samples=True)
     card = ModelCard.load(tmp_path / "asked/README.md")
     assert [example["text"] for example in card.data.widget] == sentences[:6:2]
     assert "## Samples" in card.text and (tmp_path / "asked/samples.md").is_file()
-    assert json.loads((tmp_path / "asked-space/settings.json").read_text())["examples"] == sentences[:10:2]
 
 
 @pytest.mark.parametrize(
@@ -162,7 +157,7 @@ def test_the_command_says_what_is_left_out_and_how_to_publish_it(change, tmp_pat
 
 
 @pytest.mark.parametrize("break_", ["\u2028", "\u2029", "\x85", "\x1c", "\x0b"])
-def test_line_separators_in_sentences_break_neither_card_nor_space(change, tmp_path, break_):
+def test_line_separators_in_sentences_do_not_break_the_card(change, tmp_path, break_):
     run = change()
     text = f"{break_}a{break_}b: 'c' #{break_}"
     row = {"source": text, "target": text}
@@ -173,8 +168,6 @@ def test_line_separators_in_sentences_break_neither_card_nor_space(change, tmp_p
     assert card.data.widget == [{"text": "a b: 'c' #", "example_title": "Example 1", "output": {"text": "a b: 'c' #"}}]
     assert "| a b: 'c' # | a b: 'c' # | a b: 'c' # |" in card.text
     assert break_ not in (tmp_path / "model/README.md").read_text() + (tmp_path / "model/samples.md").read_text()
-    stage_space(NAME, run, tmp_path / "space", publish_samples=True)
-    assert json.loads((tmp_path / "space/settings.json").read_text())["examples"] == ["a b: 'c' #"]
 
 
 def test_samples_widget_and_snippets_hold_no_markdown_of_the_data(change, tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -223,23 +224,22 @@ def test_server_checksums_match_git():
     assert object_id("a.png", b"hello") == "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
 
 
-def test_space_is_pushed_with_model_and_examples(hub, tiny_run, tmp_path):
-    stage_space(NAME, tiny_run, tmp_path / "space", publish_samples=True)
+def test_a_space_serves_the_model_with_this_package(hub, tmp_path):
+    stage_space(NAME, tmp_path / "space")
     push(tmp_path / "space", NAME, repo_type="space", api=HfApi(endpoint=hub.url, token=TOKEN))
     files = hub.files(NAME, kind="spaces")
-    assert set(files) == {
-        "app.py",
-        "handler.py",
-        "requirements.txt",
-        "README.md",
-        "settings.json",
-        ".gitattributes",
-        RECORD,
-    }
-    settings = json.loads(files["settings.json"])
-    assert (settings["model"], settings["direction"], len(settings["examples"])) == (NAME, "English to French", 5)
+    own = {name for name in files if not name.startswith("glossa/")}
+    assert own == {"Dockerfile", "README.md", "glossa_command.py", "requirements.txt", ".gitattributes", RECORD}
+    assert {"glossa/serving/page/index.html", "glossa/model_card/handler.py"} <= set(files)
+    start = json.loads(files["Dockerfile"].decode().splitlines()[-1].removeprefix("CMD "))
+    assert start[2:] == ["glossa_command", "serve", NAME, "--host", "0.0.0.0", "--port", "7860"]
+    needed = {re.match(r"[\w.-]+", line)[0] for line in files["requirements.txt"].decode().splitlines()}
+    assert {"torch", "transformers", "fastapi", "uvicorn", "ctranslate2"} <= needed and "pytest" not in needed
     card = RepoCard(files["README.md"].decode())
-    assert (card.data.sdk, card.data.app_file, card.data.models) == ("gradio", "app.py", [NAME])
+    assert (card.data.sdk, card.data.app_port, card.data.models) == ("docker", 7860, [NAME])
+    command = [sys.executable, "-m", *start[2:4], "--help"]
+    shown = subprocess.run(command, cwd=tmp_path / "space", capture_output=True, text=True, check=True)
+    assert "usage: glossa serve" in shown.stdout
 
 
 def test_server_supports_ranges_etags_revisions_and_errors(hub, tmp_path):

@@ -1,5 +1,6 @@
 """A model of several target languages: trained, selected in every way of translating, saved, exported and resumed."""
 
+import asyncio
 import importlib.util
 import json
 import os
@@ -16,7 +17,6 @@ from transformers import EvalPrediction
 
 from glossa import GlossaConfig, TranslationPipeline
 from glossa.cli import distill, score, translate
-from glossa.cli.demo import build_page, load_app
 from glossa.errors import GlossaError
 from glossa.hub.card import build_card
 from glossa.inference.distillation import load_teacher
@@ -223,18 +223,17 @@ def test_distillation_takes_the_language_of_the_pairs(run, tmp_path):
                       "--target_language", "fr"])  # fmt: skip
 
 
-def test_the_page_has_a_choice_of_languages(run, parts):
-    pytest.importorskip("gradio")
+def test_a_server_has_all_directions(run, parts):
+    pytest.importorskip("fastapi")
+    from glossa.serving.models import Models
+
     model, tokenizer = parts
-    page = build_page(load_app(), str(run))
-    expected = Translator(model, tokenizer.into("fr"), num_beams=2).best(["cat dog"])[0]
-    _, best, attention, message = page.run("cat dog", 2, 1, "fr")
-    assert (best, message) == (expected, "") and ">·<" in attention, "the tag"
-    assert page.run("cat dog", 2, 1)[3] == "tgt_lang is None; it must be one of de, fr, en."
-    assert page.choose("cat dog", best, "it") == ("", "<p>Choose a language.</p>")
-    (into,) = [block for block in page.blocks().blocks.values() if getattr(block, "label", "") == "Into"]
-    assert [value for _, value in into.choices] == ["de", "fr", "en"] and into.value == "de"
-    assert page.direction == "several languages to German, French and English"
+    models = Models([str(run)])
+    found = {source: set(targets) for source, targets in models.languages.items()}
+    assert found == {"de": {"fr", "en"}, "fr": {"de", "en"}, "en": {"de", "fr"}}
+    for language in ("fr", "de"):
+        translator = asyncio.run(models.translator(models.route("en", language)[0], 1))
+        assert translator.best(["cat dog"]) == Translator(model, tokenizer.into(language)).best(["cat dog"])
 
 
 def test_ctranslate2_translates_the_same(parts, tmp_path):

@@ -22,7 +22,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--license", help="license of the weights, as the Hub names it (default: none is named)")
     parser.add_argument(
         "--publish_samples", action="store_const", const=True,
-        help="publish some sentences of the held-out pairs and their translations, on the card and in the Space, also "
+        help="publish some sentences of the held-out pairs and their translations, on the card, also "
         "if the data is not public (default: only if it is embedded, anki or an open data set of the Hub)",
     )  # fmt: skip
     parser.add_argument("--message", default="Push the translator", help="commit message")
@@ -51,7 +51,7 @@ def main(argv: list[str]) -> None:
         )
         print("".join(f"{line}\n" for line in left_out), end="")
         if arguments.space:
-            stage_space(arguments.repo_id, arguments.run, space, samples)
+            stage_space(arguments.repo_id, space)
         print(f"It translates in a fresh process: {check(folder, arguments.run)}")
         if arguments.card_to:
             copy_card(folder, arguments.card_to)

@@ -1,5 +1,6 @@
 """Push a run to the Hub: collect the files, check that they load and translate, and upload them in one commit."""
 
+import importlib.metadata
 import json
 import logging
 import os
@@ -19,11 +20,12 @@ from huggingface_hub import (
 )
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled, RepositoryNotFoundError
 from huggingface_hub.utils import validate_repo_id
+from packaging.requirements import Requirement
 
 from ..errors import GlossaError, http_errors
 from ..inference.loading import load_model, load_tokenizer
 from ..run_folder import RunFolder
-from ..shipped import shipped
+from ..shipped import PACKAGE, shipped
 from .card import build_card
 from .changes import changes, look, operations, refuse_public
 from .facts import Run, naming_damage
@@ -152,7 +154,7 @@ def push(
         api.whoami()
         there = look(api, repo_id, repo_type, revision)
         if not there.exists:
-            sdk = "gradio" if repo_type == "space" else None
+            sdk = "docker" if repo_type == "space" else None
             api.create_repo(repo_id, repo_type=repo_type, private=private or None, exist_ok=True, space_sdk=sdk)
             there = look(api, repo_id, repo_type, revision)
         if private:
@@ -185,21 +187,31 @@ def check_account(repo_id: str, token: str | None = None) -> None:
         api.whoami()
 
 
-def stage_space(repo_id: str, run: Path, folder: Path, publish_samples: bool | None = None) -> None:
-    """Write a Space for the model `repo_id` into `folder`.
-
-    Its examples are from the run's held-out pairs; `publish_samples` is as in [`build_card`].
-    """
-    shutil.copytree(EXTRAS / "space", folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copyfile(EXTRAS / "handler.py", folder / "handler.py")
-    facts = Run(run)
+def stage_space(repo_id: str, folder: Path) -> None:
+    """Write a Space that serves the model `repo_id` into `folder`, with this package, which it runs."""
+    skipped = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(EXTRAS / "space", folder, dirs_exist_ok=True, ignore=skipped)
+    shutil.copytree(PACKAGE, folder / "glossa", ignore=skipped)
+    shutil.copytree(EXTRAS, folder / "glossa" / EXTRAS.name, ignore=skipped, dirs_exist_ok=True)
+    shutil.copyfile(PACKAGE.parent / "glossa_command.py", folder / "glossa_command.py")
+    (folder / "requirements.txt").write_text("".join(f"{one}\n" for one in requirements("serve", "engine")))
+    start = folder / "Dockerfile"
+    start.write_text(start.read_text(encoding="utf-8").replace('"MODEL"', json.dumps(repo_id)), encoding="utf-8")
     card = RepoCard.load(folder / "README.md")
     card.data.title = repo_id.split("/")[-1]
     card.data.models = [repo_id]
     card.save(folder / "README.md")
-    examples = facts.sources(5) if facts.may_show_samples(publish_samples) else []
-    settings = {"model": repo_id, "direction": facts.direction, "examples": examples}
-    (folder / "settings.json").write_text(json.dumps(settings, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def requirements(*extras: str) -> list[str]:
+    """What this package requires, with these extras."""
+    found = [Requirement(line) for line in importlib.metadata.requires("glossa-mt") or ()]
+    wanted = [one for one in found if not one.marker or any(one.marker.evaluate({"extra": name}) for name in extras)]
+    return sorted({f"{one.name}{_extras(one)}{one.specifier}" for one in wanted})
+
+
+def _extras(requirement: Requirement) -> str:
+    return f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
 
 
 def preview(

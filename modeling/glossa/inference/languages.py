@@ -33,16 +33,14 @@ class Languages:
         An exported engine says them in its tokenizer. Raises `GlossaError` if config or tokenizer do not load.
         """
         from ..run_folder import RunFolder
-        from .loading import check_name, load_config, load_tokenizer
+        from .loading import check_name, load_tokenizer, read_config
 
         check_name(name)
         if (Path(name) / "model.bin").is_file():
             return cls.of_tokenizer(load_tokenizer(name))
         recipe = RunFolder(name).recipe or RunFolder(Path(name).parent).recipe  # of a run, or of a checkpoint's run
         pretrained = recipe.get("objective", "translation") != "translation"
-        config = load_config(name)
-        said = {key: getattr(config, key, None) for key in ("source_language", "target_language")}
-        return cls.of_config(said, {} if pretrained else recipe)
+        return cls.of_config(read_config(name), {} if pretrained else recipe)
 
     @classmethod
     def of_config(cls, config: Mapping[str, Any], recipe: Mapping[str, Any]) -> "Languages":

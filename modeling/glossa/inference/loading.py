@@ -1,5 +1,6 @@
 """Load a trained model and its tokenizer, with errors that say what to do."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,20 @@ def load_config(name: str) -> "PreTrainedConfig":
     from transformers import AutoConfig
 
     return _load(AutoConfig, name)
+
+
+def read_config(name: str) -> dict[str, Any]:
+    """The fields of a configuration as [`load_config`] loads it, for a folder without importing transformers."""
+    path = Path(name) / "config.json"
+    if not path.is_file():
+        return load_config(name).to_dict()
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise GlossaError(f"{name} does not load: config.json: {_on_one_line(error)}.") from error
+    if not isinstance(found, dict):
+        raise GlossaError(f"{name} does not load: config.json is not an object of names and values.")
+    return found
 
 
 def load_model(name: str, device: str = "cpu", **changes: Any) -> "PreTrainedModel":
