@@ -167,9 +167,15 @@ def test_the_commands_take_the_language(run, parts, tmp_path, capsys, monkeypatc
     files = ["--input", str(source), "--output", str(target)]
     translate.main([str(run), "--target_language", "French", *files])
     assert target.read_text().splitlines() == expected
-    for wanted, message in (([], "is not given"), (["--target_language", "it"], "is it")):
-        with pytest.raises(GlossaError, match=rf"--target_language {message}, but .*run translates into de, fr, en\."):
-            translate.main([str(run), *files, *wanted, "--workers", "2"])
+    target.unlink()
+    for wanted, message in (
+        ([], r"Line 1: no target language is given, and the model translates into de, fr, en\."),
+        (["--target_language", "it"], r"--target_language is it, but .*run translates into de, fr, en\."),
+    ):
+        for workers in ([], ["--workers", "2"]):
+            with pytest.raises(GlossaError, match=message):
+                translate.main([str(run), *files, *wanted, *workers])
+            target.unlink(missing_ok=True)
     with pytest.raises(GlossaError, match="--target_language is not given"):
         score.main([str(run)])
     capsys.readouterr()
@@ -309,3 +315,46 @@ def test_the_saved_folder_translates_without_glossa(run, parts, tmp_path):
     model, tokenizer = parts
     french, german = (Translator(model, tokenizer.into(code)).best(["cat dog"])[0] for code in ("fr", "de"))
     assert json.loads(process.stdout.splitlines()[-1]) == [["de", "fr", "en"], ["de", "fr", "en"], french, german]
+
+
+def test_a_line_may_name_its_language_by_a_tag(run, parts, tmp_path):
+    model, tokenizer = parts
+    german, french = (Translator(model, tokenizer.into(code)).best(["cat dog", "red house"]) for code in ("de", "fr"))
+    assert german != french
+    source, target = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("<2fr> cat dog\n<2de>cat dog\n\n<2de> red house\n<2fr> red house\n")
+    expected = [french[0], german[0], "", german[1], french[1]]
+    for workers in ([], ["--workers", "2"]):
+        translate.main([str(run), "--input", str(source), "--output", str(target), *workers])
+        assert target.read_text().split("\n")[:-1] == expected
+        target.unlink()
+    # Lines without a tag are in the language that is given.
+    found = Translator(model, tokenizer.into("de")).best(["cat dog", "<2fr> red house", "red house"])
+    assert found == [german[0], french[1], german[1]]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["<2fr> cat", "dog"], "Line 2: no target language is given, and the model translates into de, fr, en"),
+        (
+            ["<2fr> cat", "<2de> dog", "<2it> dog", "cat"],
+            "Line 3: it has the tag <2it>, but the model translates into de",
+        ),
+    ],
+)
+def test_a_line_without_a_known_tag_is_refused_after_the_translations_before_it(parts, lines, message):
+    model, tokenizer = parts
+    found = []
+    with pytest.raises(GlossaError, match=message):
+        for text, _ in Translator(model, tokenizer).stream(lines):
+            found.append(text)
+    assert found == lines[: int(message[5]) - 1]
+    blanks = Translator(model, tokenizer, on_error="blank").translate(lines)
+    assert [bool(row[0].text) for row in blanks] == [line[:4] in ("<2fr", "<2de") for line in lines]
+
+
+def test_a_tag_is_text_for_a_model_of_one_language(tiny_run):
+    model, tokenizer = load_model(str(tiny_run)), load_tokenizer(str(tiny_run))
+    tagged, plain = Translator(model, tokenizer).best(["<2fr> a k.", "a k."])
+    assert tagged != plain

@@ -61,7 +61,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--input", help="text file to translate (default: standard input)")
     parser.add_argument("--output", help="file to write (default: standard output)")
     parser.add_argument("--format", choices=("lines",), help="translate a document line by line, as if it were text")
-    meaning = "code or name of the language to translate into, for a model of several"
+    meaning = "code or name of the language to translate into, for a model of several; a line may begin with another "
+    meaning += "one's tag, such as <2fr>"
     parser.add_argument("--target_language", metavar="CODE", help=meaning)
     parser.add_argument("--num_beams", type=whole(1), help="beams; 1 is greedy (default: the model's own)")
     meaning = "with --num_beams, divide scores by the length to the power of X (default: the model's own)"

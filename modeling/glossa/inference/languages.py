@@ -61,13 +61,18 @@ class Languages:
         return cls(source, (target,) if target else ())
 
     @classmethod
-    def choose(cls, tokenizer: "PreTrainedTokenizerBase", name: str, wanted: str | None) -> None:
+    def choose(
+        cls, tokenizer: "PreTrainedTokenizerBase", name: str, wanted: str | None, by_line: bool = False
+    ) -> None:
         """Make `tokenizer` of the model `name` ask for translations into `wanted`, a code or name of a language.
 
+        With `by_line`, none need be wanted: each text then begins with the tag of its language.
         Raises `GlossaError` if the model does not translate into it, or has several languages and none is wanted.
         """
         own = cls.of_tokenizer(tokenizer)
         code = None if wanted is None else settled_code(wanted)
+        if own.tagged and code is None and by_line:
+            return
         if own.tagged and code not in own.targets:
             given = "is not given" if wanted is None else f"is {wanted}"
             raise GlossaError(

@@ -1,6 +1,7 @@
 """Translate lines of text with a trained model, in batches of similar length; output keeps the input order."""
 
 from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -16,6 +17,7 @@ from ..sentences_glossa import clean_text
 from .engines import Engine, GenerateEngine, Search, Translation
 from .plausibility import find_problem
 from .sharing import is_first, merged, own_batches
+from .tags import tag_problem, take_tag
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -75,6 +77,7 @@ class Translator:
         self.on_error = on_error
         self.retry_implausible = retry_implausible
         self.shared = shared
+        self.refused = ""  # why texts are not translated, if they ask for a language that the model does not have
         if not self.engine.sampled:
             try:
                 check_beams(num_return_sequences, self.search.num_beams)
@@ -84,8 +87,36 @@ class Translator:
     def translate(self, texts: list[str], progress: bool = False) -> list[list[Translation]]:
         """The translations of each text, best first. A blank text has blank translations.
 
+        With a model of several target languages, a text may begin with the tag of one, such as `<2fr>`.
         Raises [`Untranslatable`] if a text cannot be translated and `on_error` is "stop".
         """
+        allowed = getattr(self.tokenizer, "target_languages", [])
+        chosen = self.tokenizer.tgt_lang if allowed else None  # type: ignore[attr-defined]
+        tagged = [take_tag(text) if allowed else (None, text) for text in texts]
+        languages = [language or chosen for language, _ in tagged]
+        if set(languages) <= {chosen} and (chosen or not allowed):
+            return self._translate([text for _, text in tagged], progress)
+        results: list[list[Translation]] = [[] for _ in texts]
+        failures: list[Untranslatable] = []
+        for language in dict.fromkeys(languages):
+            rows = [row for row, own in enumerate(languages) if own == language]
+            view = copy(self)
+            known = language if language in allowed else allowed[0]
+            view.tokenizer = self.tokenizer.into(known)  # type: ignore[attr-defined]
+            view.refused = "" if language in allowed else tag_problem(language, chosen, allowed)
+            try:
+                found = view._translate([tagged[row][1] for row in rows], progress)
+            except Untranslatable as error:
+                failures.append(Untranslatable(str(error), rows[error.index]))
+                continue
+            for row, translations in zip(rows, found, strict=True):
+                results[row] = translations
+        if failures:
+            raise min(failures, key=lambda error: error.index)
+        return results
+
+    def _translate(self, texts: list[str], progress: bool = False) -> list[list[Translation]]:
+        """As [`Translator.translate`], all texts into one language."""
         prepared = [self._prepare(text) for text in texts]
         for row, (_, failure) in enumerate(prepared):
             if failure and self.on_error == "stop":
@@ -112,6 +143,8 @@ class Translator:
 
     def _prepare(self, text: str) -> tuple[list[Segment], str]:
         """The segments of a text, and why it cannot be translated, or ""."""
+        if self.refused and clean_text(text):
+            return [Segment("", "")], self.refused
         try:
             text.encode()
         except UnicodeEncodeError as error:

@@ -29,7 +29,8 @@ def build_translator(
         names: Folders or Hub names.
         engine: "torch" for `generate`; "ctranslate2" for one folder that `glossa export --to ctranslate2` wrote;
             "auto" for CTranslate2 if it supports the model (see [`load_exported`]), otherwise `generate`.
-        language: Code or name of the target language, for a model of several.
+        language: Code or name of the target language, for a model of several. Texts that begin with the tag of a
+            language, such as <2fr>, are translated into that one.
         rerank: A model that reranks the translations.
         options: Further arguments of [`Translator`].
 
@@ -37,27 +38,32 @@ def build_translator(
         GlossaError: if a model does not load, does not translate into `language`, or does not fit the others.
     """
     engine = engine_for(engine, [options.get("length_penalty")])
-    loaded, tokenizer = load_engine(names, engine, language)
+    loaded, tokenizer = load_engine(names, engine, language, by_line=True)
     reranker = load_reranker(names[0], rerank, language) if rerank else None
     return Translator(loaded, tokenizer, reranker=reranker, **options)
 
 
-def load_engine(names: list[str], engine: str, language: str | None, **options: Any) -> tuple[Engine, Any]:
-    """The engine and its tokenizer, which asks for translations into `language`; `generate` takes `options`."""
+def load_engine(
+    names: list[str], engine: str, language: str | None, by_line: bool = False, **options: Any
+) -> tuple[Engine, Any]:
+    """The engine and its tokenizer, which asks for translations into `language`; `generate` takes `options`.
+
+    With `by_line`, a model of several languages needs none.
+    """
     if engine == "ctranslate2":
         if len(names) > 1:
             raise GlossaError("--engine ctranslate2 takes one model. For several models, leave --engine out.")
         from . import ctranslate2_engine
 
         exported, tokenizer = ctranslate2_engine.load_engine(names[0])
-        Languages.choose(tokenizer, names[0], language)
+        Languages.choose(tokenizer, names[0], language, by_line)
         return exported, tokenizer
     if engine == "auto" and not options and (found := load_exported(names)):
-        Languages.choose(found[1], names[0], language)
+        Languages.choose(found[1], names[0], language, by_line)
         return found
     from .ensemble import load_models
 
-    model, tokenizer = load_models(names, "auto", language)
+    model, tokenizer = load_models(names, "auto", language, by_line)
     return GenerateEngine(model, tokenizer, **options), tokenizer
 
 
@@ -68,12 +74,12 @@ def settle_engine(names: list[str], engine: str, language: str | None, lines: It
     """
     if engine == "auto" and (found := load_exported(names)):
         loaded, tokenizer = found
-        Languages.choose(tokenizer, names[0], language)
+        Languages.choose(tokenizer, names[0], language, by_line=True)
         if isinstance(loaded, ComparedEngine):
             Translator(loaded, tokenizer, on_error="blank").best(list(lines))
             loaded.report()
         return engine
-    Languages.choose(load_tokenizer(names[0]), names[0], language)
+    Languages.choose(load_tokenizer(names[0]), names[0], language, by_line=True)
     return "torch" if engine == "auto" else engine
 
 
