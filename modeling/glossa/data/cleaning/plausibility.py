@@ -13,6 +13,7 @@ from ...errors import GlossaError
 from ..arguments import DataArguments
 from ..languages import language_code
 from .splitting import normalize_side
+from .writing import warn_of_mixed_writing
 
 logger = logging.getLogger(__name__)
 
@@ -59,6 +60,8 @@ def check_sides(pairs: Dataset, places: list[str], arguments: DataArguments) -> 
     sources, targets = pairs["source"][:], pairs["target"][:]
     _check_equal(sources, targets, places, arguments)
     _check_lengths(sources, targets, places, arguments)
+    warn_of_mixed_writing("source", arguments.source_language, sources)
+    warn_of_mixed_writing("target", arguments.target_language, targets)
     return _check_languages(sources, targets, places, arguments)
 
 
