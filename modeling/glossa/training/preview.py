@@ -33,7 +33,8 @@ def preview(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, batch: d
 
 def augmentation_preview(rows: AugmentedRows) -> str:
     """The rows of this epoch that are augmented, by kind, each with an example."""
-    lines = [f"Augmented in a pass: {sum(rows.counts.values()):,} of {len(rows):,} pairs"]
+    changed = f"{sum(rows.counts.values()):,} of {len(rows):,} pairs"
+    lines = [f"Augmented in a pass: {changed}, in {rows.seconds:.1f} seconds"]
     for kind, count in rows.counts.most_common():
         shown = " -> ".join(
             text if len(text) <= EXAMPLE else f"{text[:EXAMPLE]}..." for text in rows.examples[kind][1]

@@ -1,5 +1,6 @@
 """Training rows of which a share is augmented and tokenized again in each epoch."""
 
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -31,6 +32,7 @@ class AugmentedRows:
         source_lengths: Tokens of each row's source in this epoch.
         target_lengths: Tokens of each row's target in this epoch.
         counts: The changed rows of this epoch, by kind.
+        seconds: What changing the rows of this epoch took.
         examples: Of each kind the first pair of this epoch, before and after.
     """
 
@@ -48,6 +50,7 @@ class AugmentedRows:
         """Change the rows of this epoch."""
         if epoch == self.epoch:
             return
+        started = time.perf_counter()
         self.epoch = epoch
         self.counts: Counter[str] = Counter()
         self.examples: dict[str, tuple[Pair, Pair]] = {}
@@ -59,6 +62,7 @@ class AugmentedRows:
                 for own, name in zip(lengths, IDS, strict=True):
                     own[row] = len(ids[name])
         self.source_lengths, self.target_lengths = lengths
+        self.seconds = time.perf_counter() - started
 
     def _change(self, texts: dict[str, list[str]], first: int) -> Iterator[tuple[int, dict[str, numpy.ndarray]]]:
         """The changed rows among neighbors, by number, and their token ids."""
