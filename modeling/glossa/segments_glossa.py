@@ -136,7 +136,12 @@ def join_segments(segments: Sequence[Segment], texts: Sequence[str]) -> str:
     The source's space is kept, with these exceptions: if the source has no space between two sentences, a target
     that is not Chinese or Japanese gets one, and if it has one, a Chinese or Japanese target does without.
     """
-    joined = ""
+    return "".join(text + space for text, space in joined_parts(segments, texts))
+
+
+def joined_parts(segments: Sequence[Segment], texts: Sequence[str]) -> list[tuple[str, str]]:
+    """What [`join_segments`] joins: the text of each segment and the white space after it."""
+    joined = []
     for index, (segment, text) in enumerate(zip(segments, texts, strict=True)):
         following = texts[index + 1] if index + 1 < len(texts) else ""
         space = segment.space
@@ -149,7 +154,7 @@ def join_segments(segments: Sequence[Segment], texts: Sequence[str]) -> str:
                 space = ""
             elif not space and not solid and (last in END_MARKS or NO_SPACES.match(last)):
                 space = " "
-        joined += text + space
+        joined.append((text, space))
     return joined
 
 
@@ -164,4 +169,4 @@ def _continued(source: str, text: str) -> str:
     return text[:-1] + (last if wide == bool(NO_SPACES.match(last)) else _CLAUSE_MARKS[last])
 
 
-__all__ = ["NO_SPACES", "Segment", "is_copied", "join_segments", "model_texts", "segment_text"]
+__all__ = ["NO_SPACES", "Segment", "is_copied", "join_segments", "joined_parts", "model_texts", "segment_text"]

@@ -71,12 +71,17 @@ def test_given_utf16_files_are_refused(path):
 
 
 def test_a_document_is_refused_before_the_output_is_made(tmp_path):
-    (tmp_path / "app.xliff").write_text("<xliff/>")
-    files = ["--input", str(tmp_path / "app.xliff"), "--output", str(tmp_path / "out.xliff")]
-    for workers in ([], ["--workers", "1"]):
-        with pytest.raises(GlossaError, match="is a XLIFF file"):
-            main(["some/model", *files, *workers])
-    assert not (tmp_path / "out.xliff").exists()
+    (tmp_path / "app.pdf").write_text("%PDF-1.7")
+    (tmp_path / "app.txt").write_text("<html>Hi</html>")
+    for name, match in (
+        ("app.pdf", "is a PDF or book file"),
+        ("app.txt", "is a HTML file.* Give --format html to keep"),
+    ):
+        files = ["--input", str(tmp_path / name), "--output", str(tmp_path / "out")]
+        for workers in ([], ["--workers", "1"]):
+            with pytest.raises(GlossaError, match=match):
+                main(["some/model", *files, *workers])
+    assert not (tmp_path / "out").exists()
 
 
 def test_what_normalization_expands_is_counted_when_it_is_expanded(tiny_run, tmp_path):

@@ -35,6 +35,7 @@ from itertools import combinations, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from ..documents.formats import FORMATS, format_of
 from ..errors import GlossaError
 from ..inference.engines import ENGINES
 from ..inference.inputs import START, check_input
@@ -58,9 +59,12 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser = new_parser("translate", __doc__)
     parser.add_argument("models", nargs="+", metavar="MODEL", help="folder of a run, or Hub name")
     parser.add_argument("--engine", choices=ENGINES, default="auto", help="default: auto")
-    parser.add_argument("--input", help="text file to translate (default: standard input)")
+    parser.add_argument("--input", help="file to translate, or folder of documents (default: standard input)")
     parser.add_argument("--output", help="file to write (default: standard output)")
-    parser.add_argument("--format", choices=("lines",), help="translate a document line by line, as if it were text")
+    meaning = "format of a document (default: by its name); lines: each line is a text; paragraphs: lines are joined"
+    parser.add_argument("--format", choices=FORMATS, help=meaning)
+    meaning = "for documents: a TMX file, or a folder, whose translations are used as they are"
+    parser.add_argument("--memory", metavar="FILE", help=meaning)
     meaning = "code or name of the language to translate into, for a model of several; a line may begin with another "
     meaning += "one's tag, such as <2fr>"
     parser.add_argument("--target_language", metavar="CODE", help=meaning)
@@ -99,6 +103,9 @@ def main(argv: list[str]) -> None:
         )
     if arguments.report_all and not arguments.report:
         raise GlossaError("--report_all needs a file for the lines and their scores: give --report too.")
+    if is_document(arguments):
+        translate_documents(arguments)
+        return
     check_start(arguments)
     if arguments.workers is not None:
         translate_file(arguments)
@@ -115,12 +122,29 @@ def check_files(arguments: argparse.Namespace) -> None:
             raise GlossaError(f"--{second} is the file of --{first}, {path}. Give another one.")
 
 
+def is_document(arguments: argparse.Namespace) -> bool:
+    """Whether the input is a document of a known format, or a folder."""
+    if arguments.input:
+        return Path(arguments.input).is_dir() or format_of(arguments.input, arguments.format) is not None
+    if arguments.format not in (None, "lines"):
+        raise GlossaError("--format is for documents, which need files: give --input and --output.")
+    return False
+
+
+def translate_documents(arguments: argparse.Namespace) -> None:
+    """Translate a document, or those in a folder."""
+    from ..documents.command import run
+
+    with open_report(arguments.report) if arguments.report else contextlib.nullcontext() as report:
+        run(arguments, partial(build, arguments), report)
+
+
 def check_start(arguments: argparse.Namespace) -> None:
     """Raise `GlossaError` for an input that is UTF-16 or a document; standard input with a document is a warning."""
     if arguments.input:
         with open_file(arguments.input, "rb") as file:
             check_input(
-                arguments.input, file.read(START) if Path(arguments.input).is_file() else b"", arguments.format
+                arguments.input, file.read(START) if Path(arguments.input).is_file() else b"", bool(arguments.format)
             )
         return
     peek = getattr(sys.stdin.buffer, "peek", None)

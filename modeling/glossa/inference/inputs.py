@@ -1,4 +1,7 @@
-"""What `translate` reads: lines of UTF-8 text. Other encodings and documents are recognized and refused."""
+"""What `translate` reads as lines: UTF-8 text. Other encodings and documents are recognized and refused.
+
+Documents whose format the room `documents` knows do not come here, unless their name says something else.
+"""
 
 import re
 from pathlib import Path
@@ -24,6 +27,9 @@ ENDINGS = {
     "YAML or properties": ".yaml .yml .properties .strings",
 }
 KINDS = {ending: kind for kind, endings in ENDINGS.items() for ending in endings.split()}
+# The kinds that have a `--format`.
+TRANSLATED = {"XLIFF": "xliff", "HTML": "html", "Markdown": "markdown", "JSON": "json", "PO": "po", "TMX": "tmx"}
+TRANSLATED |= {"subtitle": "srt"}
 # Documents by their first bytes.
 STARTS = {
     "XLIFF": rb"(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)?<xliff\b",
@@ -57,8 +63,9 @@ def check_input(name: str, start: bytes, lines: bool) -> str:
         )
     kind = name_document(name, start)
     if kind and name and not lines:
+        known = f"Give --format {TRANSLATED[kind]} to keep it, a" if kind in TRANSLATED else "Give a"
         raise GlossaError(
-            f"{name} is a {kind} file, whose structure would be lost: every line is translated as text. Give a file "
+            f"{name} is a {kind} file, whose structure would be lost: every line is translated as text. {known} file "
             "with a sentence or paragraph on each line, or --format lines to translate it nevertheless."
         )
     return kind

@@ -141,6 +141,14 @@ class Translator:
                 results[-1] = [failed] * self.search.num_return_sequences
         return results
 
+    def segments(self, text: str) -> list[Segment]:
+        """The sentences of a text, or parts of them, that are translated one by one."""
+        limit = self.tokenizer.model_max_length
+        trained = min(limit, self.engine.trained_length or limit)
+        return segment_text(
+            text, self.split_sentences, partial(fits, self.tokenizer, trained), self.engine.abbreviations
+        )
+
     def _prepare(self, text: str) -> tuple[list[Segment], str]:
         """The segments of a text, and why it cannot be translated, or ""."""
         if self.refused and clean_text(text):
@@ -152,10 +160,7 @@ class Translator:
             byte = f"byte 0x{ord(text[error.start]) & 0xFF:02x} at column {error.start + 1}"
             return [Segment("", "")], f"not UTF-8 ({byte}). Convert the file: iconv -f WINDOWS-1252 -t UTF-8."
         limit = self.tokenizer.model_max_length
-        trained = min(limit, self.engine.trained_length or limit)
-        segments = segment_text(
-            text, self.split_sentences, partial(fits, self.tokenizer, trained), self.engine.abbreviations
-        )
+        segments = self.segments(text)
         for part in segments:
             if not part.copied and not fits(self.tokenizer, limit, part.text):
                 tokens = len(self.tokenizer(clean_text(part.text), verbose=False)["input_ids"])

@@ -1,0 +1,54 @@
+"""Documents as `glossa translate` is given them: what its options mean for them."""
+
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from ..errors import GlossaError
+from .formats import Languages
+from .job import DocumentJob, LazyAligner
+
+if TYPE_CHECKING:
+    from ..inference.translator import Translator
+
+# Options of lines that documents do not have, and what to do.
+LINES_ONLY = {
+    "scores": "Give --report, whose rows have the scores.",
+    "workers": "Leave it out: a document is translated in this process, and an interrupted job continues.",
+}
+# Options that do not decide the translations.
+ELSEWHERE = ("input", "output", "report", "report_all", "format", "memory", "models", "workers", "on_error")
+
+
+def run(arguments: Namespace, build: Callable[[], "Translator"], report: TextIO | None) -> None:
+    """Translate the documents that `arguments` of `glossa translate` name, with the translator of `build`."""
+    if not arguments.output:
+        raise GlossaError(f"{arguments.input} is a document, which is written whole: give --output.")
+    for name, advice in LINES_ONLY.items():
+        if getattr(arguments, name):
+            raise GlossaError(f"--{name} is for lines of text. {advice}")
+    if arguments.num_return_sequences > 1 and not arguments.rerank:
+        raise GlossaError("--num_return_sequences is for lines of text: a document has one translation of each text.")
+    arguments.on_error = "stop" if arguments.on_error == "stop" else "copy"  # nothing of a document is lost
+    models = [*arguments.models, *([arguments.rerank] if arguments.rerank else [])]
+    job = DocumentJob(
+        Path(arguments.input),
+        Path(arguments.output),
+        arguments.format,
+        _languages(arguments),
+        Path(arguments.memory) if arguments.memory else None,
+        {name: value for name, value in vars(arguments).items() if name not in ELSEWHERE},
+        models,
+    )
+    job.files()  # before a model is loaded
+    job.run(build(), LazyAligner(arguments.models, arguments.target_language), report, arguments.report_all)
+
+
+def _languages(arguments: Namespace) -> Languages:
+    from ..data.languages import settled_code
+    from ..inference.languages import Languages as Model
+
+    known = Model.of(arguments.models[0])
+    wanted = settled_code(arguments.target_language) if arguments.target_language else None
+    return Languages(known.source, wanted or known.target)

@@ -1,0 +1,147 @@
+"""Parts of a text that its translation must have as they are: places for values, addresses, paths, versions, emoji."""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..segments_glossa import ADDRESS, EMOJI, PLACEHOLDER
+
+_UNITS = (
+    r"(?:[kKMGTP]i?B(?:/s|it)?|[kMG]?bit/s|[kMG]?Hz|[munµpk]?[gmsLlWVAJ]|cm|dm|km|kg|mg|ml|cl|kW|MW|kWh|px|pt|em|rem"
+    r"|dpi|fps|ms|min|km/h|m/s|°[CF]?|%|‰)"
+)
+# Earlier ones win where two begin at the same character.
+_PATTERN = re.compile(
+    "|".join(
+        (
+            ADDRESS.pattern,
+            r"\{\{.{0,80}?\}\}|[$#]?\{[^{}\n]{0,80}\}|<%.{0,80}?%>",  # {{x}} ${x} {name}
+            r"%(?:\([^()\n]{1,60}\))[-+ #0]*\d*(?:\.\d+)?[a-zA-Z]",  # %(name)s
+            r"%(?:\d+\$)?[-+#0]*(?:\*|\d+)?(?:\.(?:\*|\d+))?(?:hh|h|ll|l|L|q|j|z|t)?[sdiufFeEgGxXoc@](?![^\W\d_])",
+            r"(?<!\w)%[A-Za-z_]\w*%(?!\w)",  # %NAME%
+            PLACEHOLDER.pattern,
+            r"(?<![\w/.])(?:~|\.{1,2})?/(?:[\w.@+-]+/)*[\w.@+-]*[\w@+-]",  # /etc/hosts ./a.sh ~/notes
+            r"(?<!\w)[A-Za-z]:\\(?:[\w .-]+\\)*[\w.-]*\w",  # C:\Users
+            r"(?<![\w/.])[\w-]+(?:/[\w.-]+)*\.(?:py|js|ts|json|ya?ml|toml|md|txt|html?|css|sh|exe|dll|zip|gz|tar|png|jpe?g"
+            r"|svg|pdf|docx?|xlsx?|csv|tsv|xml|cfg|ini|conf|log|c|h|cpp|rs|go|java|jar|php|sql)(?![\w-]|\.\w)",
+            r"(?<!\w)--?[A-Za-z][\w-]+(?:=\S*\w)?",  # --option
+            r"(?<![\w.])v\d+(?:\.\d+)*(?:[-+.]?(?:alpha|beta|rc|dev|post)\.?\d*)?(?!\w)|(?<![\w.])\d+(?:\.\d+){2,}(?![\w.])",
+            rf"(?<![\w.,])\d+(?:[.,]\d+)*[ \u00a0\u202f]?{_UNITS}(?!\w)",
+            r"(?<![\w.])0x[0-9a-fA-F]+(?!\w)",
+            EMOJI,
+        )
+    )
+)
+
+
+class Held(NamedTuple):
+    """A part of a text that must survive: its characters from `start` to `end`."""
+
+    start: int
+    end: int
+
+
+def find_held(text: str) -> list[Held]:
+    """The placeholders in a text, from left to right."""
+    return [Held(*found.span()) for found in _PATTERN.finditer(text) if found[0].strip()]
+
+
+def locate(source: str, held: Sequence[Held], target: str) -> list[tuple[int, int]] | None:
+    """Where `target` has each of the parts that `source` holds; None if it has one of them more or less often.
+
+    Equal ones are found in their order; so are those that the source has elsewhere as a word.
+    """
+    found: dict[Held, tuple[int, int]] = {}
+    taken: list[tuple[tuple[int, int], tuple[int, int]]] = []  # of source and target
+    for text in sorted({source[start:end] for start, end in held}, key=len, reverse=True):
+        glued = any(source[start:end] == text and _is_glued(source, start, end) for start, end in held)
+        own, theirs = (
+            [
+                span
+                for span in _occurrences(text, side, glued)
+                if not any(_overlap(span, other[index]) for other in taken)
+            ]
+            for index, side in enumerate((source, target))
+        )
+        if len(own) != len(theirs):
+            return None
+        pairs = list(zip(own, theirs, strict=True))
+        found |= {Held(*span): other for span, other in pairs if Held(*span) in held}
+        taken += [pair for pair in pairs if Held(*pair[0]) in held]
+    return [found[part] for part in held] if all(part in found for part in held) else None
+
+
+def _occurrences(text: str, target: str, glued: bool) -> list[tuple[int, int]]:
+    """The places of `text`: between words, or `glued` to letters too."""
+    before = r"(?<!\w)" if text[0].isalnum() and not glued else ""
+    after = r"(?!\w)" if text[-1].isalnum() and not glued else ""
+    return [found.span() for found in re.finditer(before + re.escape(text) + after, target)]
+
+
+def _is_glued(text: str, start: int, end: int) -> bool:
+    return any(side.isalnum() for side in (text[start - 1 : start], text[end : end + 1]))
+
+
+def _overlap(span: tuple[int, int], other: tuple[int, int]) -> bool:
+    return span[0] < other[1] and other[0] < span[1]
+
+
+class Without(NamedTuple):
+    """A sentence without the parts that it holds.
+
+    Attributes:
+        text: What remains.
+        groups: First and last of the parts that stood together, with nothing but marks between them.
+        points: The character of `text` where each group stood.
+    """
+
+    text: str
+    groups: list[tuple[int, int]]
+    points: list[int]
+
+
+def without(text: str, held: Sequence[Held]) -> Without:
+    """`text` without its held parts, and with one space where a part stood between two."""
+    groups: list[tuple[int, int]] = []
+    for index, part in enumerate(held):
+        if groups and not any(map(str.isalnum, text[held[groups[-1][1]].end : part.start])):
+            groups[-1] = (groups[-1][0], index)
+        else:
+            groups.append((index, index))
+    rest, points, position = "", [], 0
+    for first, last in groups:
+        start, end = held[first].start, held[last].end
+        rest += text[position:start]
+        position = end
+        if rest[-1:] in ("", " ") and text[end : end + 1] == " ":
+            position += 1
+        elif rest[-1:] == " " and text[end : end + 1] in tuple(",.;:!?)]"):
+            rest = rest[:-1]
+        points.append(len(rest))
+    rest += text[position:]
+    lead = len(rest) - len(rest.lstrip())
+    rest = rest.strip()
+    return Without(rest, groups, [min(max(point - lead, 0), len(rest)) for point in points])
+
+
+def insert(
+    source: str, held: Sequence[Held], bare: Without, target: str, points: Sequence[int]
+) -> tuple[str, list[tuple[int, int]]]:
+    """`target` with each group of held parts of `source` at its point, spaced as in the source; and where each is."""
+    text, position = "", 0
+    spans: list[tuple[int, int]] = [(0, 0)] * len(held)
+    for point, (first, last) in sorted(zip(points, bare.groups, strict=True)):
+        start, end = held[first].start, held[last].end
+        text += target[position:point]
+        position = point
+        if text and not text[-1].isspace() and (source[start - 1 : start].isspace() or text[-1] not in "([{«“\"'’/-"):
+            text += " " * (start > 0 and (source[start - 1].isspace() or text[-1].isalnum()))
+        for index in range(first, last + 1):
+            spans[index] = (len(text) + held[index].start - start, len(text) + held[index].end - start)
+        text += source[start:end]
+        following = target[position : position + 1]
+        if following.isalnum():
+            text += " "
+        elif following.isspace() and source[end : end + 1] and not source[end].isspace() and not source[end].isalnum():
+            position += target[position + 1 : position + 2] == source[end]
+    return text + target[position:], spans

@@ -1,0 +1,147 @@
+"""Places of a document where text stands, and the document with other text there; the rest stays as it is."""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
+
+
+class Part(NamedTuple):
+    """A piece of the source at a place.
+
+    Attributes:
+        kind: "text"; "open" or "close" for one of two tags around a text; "alone" for what stands for itself, such as
+            an image, code or a placeholder; "break" for what divides a text and keeps its order, such as the time of
+            a subtitle.
+        start: Its first character in the document.
+        end: The one after its last.
+        text: What it says: of a text the words, of what stands alone the words that a model should see, or "".
+        name: What "open" and "close" have in common.
+    """
+
+    kind: str
+    start: int
+    end: int
+    text: str = ""
+    name: str = ""
+
+
+Piece = str | Part  # of a translated place: text, or something of the source
+Written = str | tuple[int, int]  # what is written: a string, or the characters from one to another of the document
+
+
+class Edit(NamedTuple):
+    """Characters from `start` to `end` of a document are replaced."""
+
+    start: int
+    end: int
+    written: list[Written]
+
+
+@dataclass
+class Place:
+    """A text of a document, and where its translation goes.
+
+    Attributes:
+        parts: What stands there, in order.
+        start: First character that the translation replaces; by default that of the parts.
+        end: The one after the last.
+        escape: How text is written in the document.
+        lay: Writes the pieces of the translation, if they are more than escaped text.
+        keep: Whether a place whose translation is its source stays as it is.
+        before: What is written before the translation, if it goes to another place than its source's.
+        after: What is written after it.
+    """
+
+    parts: list[Part]
+    escape: Callable[[str], str] = str
+    start: int = -1
+    end: int = -1
+    lay: Callable[[list[Piece]], list[Written]] | None = None
+    keep: bool = True
+    before: list[Written] = field(default_factory=list)
+    after: list[Written] = field(default_factory=list)
+
+    def __post_init__(self):
+        if self.start < 0:
+            self.start, self.end = self.parts[0].start, self.parts[-1].end
+
+    def write(self, pieces: list[Piece]) -> list[Written]:
+        """What replaces the place."""
+        written = self.plainly(pieces) if self.lay is None else self.lay(pieces)
+        return [*self.before, *written, *self.after]
+
+    def plainly(self, pieces: list[Piece]) -> list[Written]:
+        """Pieces with their texts escaped."""
+        return [(piece.start, piece.end) if isinstance(piece, Part) else self.escape(piece) for piece in pieces]
+
+
+@dataclass
+class Document:
+    """A document's text and the places that are translated.
+
+    Attributes:
+        text: All of it.
+        places: In the order of their first character; a place may be inside a part of another one.
+        edits: What changes in any translation, such as the state of a unit.
+    """
+
+    text: str
+    places: list[Place]
+    edits: list[Edit] = field(default_factory=list)
+
+
+def compose(text: str, edits: Iterable[Edit]) -> str:
+    """The document `text` after `edits`; what an edit copies from the document is edited too."""
+    ordered = sorted(edits, key=lambda edit: (edit.start, -edit.end))
+    starts = [edit.start for edit in ordered]
+
+    def part(start: int, end: int, first: int) -> str:
+        done, position = [], start
+        for index in range(max(first, bisect_left(starts, start)), len(ordered)):
+            edit = ordered[index]
+            if edit.start >= end and not (edit.start == edit.end == end == len(text)):
+                break
+            if edit.start < position or edit.end > end:
+                continue  # inside the edit before, or around this part
+            done.append(text[position : edit.start])
+            done += [piece if isinstance(piece, str) else part(*piece, index + 1) for piece in edit.written]
+            position = edit.end
+        return "".join([*done, text[position:end]])
+
+    return part(0, len(text), 0)
+
+
+def spelled(place_parts: Sequence[Part], source: str, escape: Callable[[str], str]) -> Callable[[str], str]:
+    """`escape`, but characters that the parts of a place spell in their own way only are spelled like there."""
+    own: dict[str, str] = {}
+    plain: set[str] = set()
+    for part in place_parts:
+        raw = source[part.start : part.end]
+        if part.kind != "text" or raw == part.text:
+            plain.update(raw if part.kind == "text" else "")
+        elif (len(part.text) == 1 and not part.text.isspace()) or part.text in "\u00a0\u202f":
+            own.setdefault(part.text, raw)
+    own = {character: raw for character, raw in own.items() if character not in plain}
+    return lambda text: "".join(own[c] if c in own else escape(c) for c in text) if own else escape(text)
+
+
+def character_offsets(text: str) -> Callable[[int], int]:
+    """The function from the number of a byte of UTF-8 to that of its character in `text`."""
+    if text.isascii():
+        return lambda offset: offset
+    starts = [0]
+    for character in text:
+        starts.append(starts[-1] + len(character.encode("utf-8", "surrogatepass")))
+    return lambda offset: bisect_left(starts, offset)
+
+
+def line_of(text: str, position: int) -> int:
+    """The number of a line, from 1."""
+    return text.count("\n", 0, position) + 1
+
+
+def is_in_order(places: Sequence[Place]) -> bool:
+    """Whether places follow each other or are inside each other."""
+    return all(first.start <= second.start for first, second in pairwise(places))
