@@ -23,14 +23,14 @@ def corrections(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def service(learned_run, corrections):
+def service(learned_run, corrections, tmp_path_factory):
     """Models between English, French and German; all are one model, since only the languages matter here."""
     from glossa.serving.corrections import Corrections
     from glossa.serving.models import Models
     from glossa.serving.service import Service
 
     names = [f"{pair}={learned_run}" for pair in ("en-fr", "fr-en", "fr-de")]
-    return Service(Models(names), corrections=Corrections(corrections))
+    return Service(Models(names), corrections=Corrections(corrections), folder=tmp_path_factory.mktemp("files"))
 
 
 @pytest.fixture(scope="module")

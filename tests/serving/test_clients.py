@@ -93,7 +93,7 @@ def test_settings_for_a_page(url):
         ("translate", {"q": "\ud800", "target": "fr"}, 400, "half of a surrogate pair"),
         ("translate", {"q": "a", "source": "xx", "target": "fr"}, 400, "source is xx, which is not served"),
         ("translate", {"q": "a", "source": "en", "target": "xx"}, 400, "en is translated into fr, de"),
-        ("translate", {"q": "a", "source": "en", "target": "fr", "format": "pdf"}, 400, "format must be"),
+        ("translate", {"q": "a", "source": "en", "target": "fr", "format": "pdf"}, 400, "format must be text or html"),
         ("translate", {"q": "a", "source": "en", "target": "fr", "alternatives": 16}, 400, "from 0 to 15"),
         ("translate", {"q": "a", "source": "en", "target": "fr", "alternatives": True}, 400, "from 0 to 15"),
         ("translate", {"q": "a", "source": ["en"], "target": "fr"}, 400, "source must be a text"),
@@ -105,7 +105,7 @@ def test_settings_for_a_page(url):
         ("explain", {"q": "a", "source": "en", "target": "fr", "prefix": [-1]}, 400, "prefix must be a list"),
         ("explain", {"q": "a", "source": "en", "target": "fr", "prefix": [10**6]}, 400, "no token of the model"),
         ("explain", {"q": "a " * 100, "source": "en", "target": "fr"}, 400, "up to 60 are explained"),
-        ("explain", {"q": "a", "source": "en", "target": "de"}, 400, "through another language"),
+        ("explain", {"q": "a", "source": "en", "target": "de"}, 400, "no way through another language"),
         ("nothing", {}, 405, "Method Not Allowed"),
     ],
 )  # fmt: skip

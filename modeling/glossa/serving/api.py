@@ -3,15 +3,28 @@
 LibreTranslate's clients work with it; docs/serving.md lists what differs.
 """
 
+import re
 from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import FileResponse, JSONResponse, Response
 
 from ..data.languages import language_name
+from ..inference.engines import Translation
+from .files import Files
 from .limits import MAX_CHARACTERS, MAX_SECONDS, handler
 from .refusals import Refused
-from .requests import alternatives, choice, one_text, read_fields, text_or_texts, token_ids, until_left, word
+from .requests import (
+    alternatives,
+    choice,
+    one_text,
+    read_fields,
+    text_or_texts,
+    token_ids,
+    until_left,
+    uploaded,
+    word,
+)
 from .service import Answer, Service
 from .specification import body
 
@@ -36,10 +49,21 @@ async def translate(request: Request) -> JSONResponse:
     given = text_or_texts(fields)
     count = alternatives(fields)
     source, target = word(fields, "source", "auto"), word(fields, "target")
-    choice(fields, "format", ("text",))
     texts = given if isinstance(given, list) else [given]
-    answers = await until_left(request, service_of(request).translate(texts, source, target, 1 + count))
+    service = service_of(request)
+    if choice(fields, "format", ("text", "html")) == "html":
+        work = _translate_html(service, texts, source, target)
+    else:
+        work = service.translate(texts, source, target, 1 + count)
+    answers = await until_left(request, work)
     return JSONResponse(_reply(answers, isinstance(given, list), "alternatives" in fields))
+
+
+async def _translate_html(service: Service, texts: list[str], source: str, target: str) -> list[Answer]:
+    """The answers for texts with HTML tags, in one language, each with one translation."""
+    code = service.guessed(re.sub("<[^>]*>", " ", " ".join(texts)), source)
+    found = await service.files.translate_html(texts, service.step(code, target))
+    return [Answer(code, 100.0 if source == "auto" else None, [Translation(text)]) for text in found]
 
 
 def _reply(answers: list[Answer], several: bool, with_alternatives: bool) -> dict[str, Any]:
@@ -93,6 +117,25 @@ def _direction(service: Service, target: str | None, parameters: Any) -> tuple[s
     return source, target
 
 
+@routes.post("/translate_file", openapi_extra=body("file"))
+async def translate_file(request: Request) -> dict[str, str]:
+    """Translate a document; the answer says where its translation is."""
+    fields = await allowed_fields(request)
+    file = uploaded(fields)
+    content = await file.read()
+    service = service_of(request)
+    source = service.guessed(content.decode("utf-8", "ignore"), word(fields, "source", "auto"))
+    step = service.step(source, word(fields, "target"))
+    name = await until_left(request, service.files.translate_file(content, str(file.filename), step))
+    return {"translatedFileUrl": str(request.url_for("download_file", name=name))}
+
+
+@routes.get("/download_file/{name}")
+async def download_file(request: Request, name: str) -> FileResponse:
+    """A translated document."""
+    return FileResponse(service_of(request).files.path(name), media_type="application/octet-stream", filename=name)
+
+
 @routes.post("/detect", openapi_extra=body("detect"))
 async def detect(request: Request) -> list[dict[str, Any]]:
     """The languages that a text may be in, most probable first."""
@@ -135,7 +178,7 @@ async def frontend_settings(request: Request) -> dict[str, Any]:
     return {
         "apiKeys": service.keys is not None,
         "charLimit": MAX_CHARACTERS,
-        "filesTranslation": service.downloads is not None,
+        "filesTranslation": service.folder is not None,
         "frontendTimeout": 500,
         "keyRequired": service.keys is not None,
         "language": {
@@ -144,7 +187,7 @@ async def frontend_settings(request: Request) -> dict[str, Any]:
         },
         "requestTimeout": MAX_SECONDS,
         "suggestions": service.corrections is not None,
-        "supportedFilesFormat": [],
+        "supportedFilesFormat": Files.endings() if service.folder else [],
     }
 
 
@@ -165,7 +208,5 @@ async def explain(request: Request) -> dict[str, Any]:
     """How a sentence is translated: choices, beams and attention; see docs/serving.md."""
     fields = await allowed_fields(request)
     service = service_of(request)
-    step, *further = service.models.route(word(fields, "source"), word(fields, "target"))
-    if further:
-        raise Refused("A translation through another language is not explained.")
+    step = service.step(word(fields, "source"), word(fields, "target"))
     return await until_left(request, service.explainer.explain(step, one_text(fields), token_ids(fields, "prefix")))

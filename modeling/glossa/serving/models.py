@@ -46,7 +46,7 @@ class Loaded:
             tagged = Languages.of_tokenizer(self.tokenizer).tagged
             tokenizer = self.tokenizer.into(target) if tagged else self.tokenizer
             beams = max(self.engine.num_beams, count)
-            self.translators[target, count] = Translator(self.engine, tokenizer, beams, count, on_error="blank")
+            self.translators[target, count] = Translator(self.engine, tokenizer, beams, count, on_error="copy")
         return self.translators[target, count]
 
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from ..inference.engines import Translation
 from .corrections import Corrections
 from .detection import Detector
+from .files import Files
 from .keys import Keys
 from .limits import MAX_REQUESTS, MAX_SECONDS
 from .measures import Measures
-from .models import Models
+from .models import Models, Step
 from .queue import Queue
 from .refusals import Refused, too_many
 
@@ -50,17 +51,25 @@ class Service:
         models: Its models.
         keys: The keys that requests need; None if they need none.
         corrections: Where corrections are saved; None if they are not.
-        downloads: The folder of translated files.
+        folder: For translated files, of this server alone; None if it does not translate documents.
         running: Requests that are being answered.
     """
 
     models: Models
     keys: Keys | None = None
     corrections: Corrections | None = None
-    downloads: Path | None = None
+    folder: Path | None = None
     queue: Queue = field(default_factory=Queue)
     measures: Measures = field(default_factory=Measures)
     running: int = 0
+
+    @cached_property
+    def files(self) -> Files:
+        """Translates documents, and texts with HTML tags. Raises `Refused` if this server does not."""
+        if self.folder is None:
+            raise Refused("This server does not translate documents.", 403)
+        (done := self.folder / "done").mkdir(exist_ok=True)
+        return Files(done, self.queue, self.models.translator)
 
     @cached_property
     def explainer(self) -> "Explainer":
@@ -79,6 +88,17 @@ class Service:
         if self.keys is not None:
             bearer = header[7:] if header and header.startswith("Bearer ") else None
             self.keys.check(fields.get("api_key") or bearer)
+
+    def step(self, source: str, target: str) -> Step:
+        """The only model that translates from `source` to `target`. Raises `Refused` if there are none, or two."""
+        step, *further = self.models.route(source, target)
+        if further:
+            raise Refused(f"From {source} to {target} there is no model, and here no way through another language.")
+        return step
+
+    def guessed(self, text: str, source: str) -> str:
+        """`source`, or the language of `text` if it is "auto"."""
+        return self.detector.rank(text)[0][0] if source == "auto" else source
 
     async def translate(self, texts: list[str], source: str, target: str, count: int = 1) -> list[Answer]:
         """The answer for each text, with `count` translations.

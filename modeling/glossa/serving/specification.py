@@ -14,10 +14,18 @@ _FIELDS: dict[str, tuple[dict[str, Any], list[str]]] = {
             "q": _TEXTS | {"description": "The text, or several."},
             "source": _CODE | {"description": "Code of its language, or auto.", "default": "auto"},
             "target": _CODE | {"description": "Code of the wanted language."},
-            "format": {"type": "string", "enum": ["text"], "default": "text"},
+            "format": {"type": "string", "enum": ["text", "html"], "default": "text"},
             "alternatives": {"type": "integer", "minimum": 0, "maximum": MAX_TRANSLATIONS - 1, "default": 0},
         },
         ["q", "target"],
+    ),
+    "file": (
+        {
+            "file": {"type": "string", "format": "binary", "description": "The document."},
+            "source": _CODE | {"description": "Code of its language, or auto.", "default": "auto"},
+            "target": _CODE,
+        },
+        ["file", "target"],
     ),
     "detect": ({"q": _TEXT}, ["q"]),
     "suggest": (
@@ -54,7 +62,8 @@ def body(name: str) -> dict[str, Any]:
     """What FastAPI's description of a route lacks: the fields of its body, and its errors."""
     properties, required = _FIELDS[name]
     schema = {"type": "object", "properties": properties | _KEY, "required": required}
-    kinds = ["application/json"] + ([] if name == "inputs" else ["application/x-www-form-urlencoded"])
+    plain = ["application/json"] if name == "inputs" else ["application/json", "application/x-www-form-urlencoded"]
+    kinds = ["multipart/form-data"] if name == "file" else plain
     error = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
     return {
         "requestBody": {"required": True, "content": {kind: {"schema": schema} for kind in kinds}},

@@ -1,0 +1,93 @@
+"""Documents and texts with tags."""
+
+import asyncio
+import json
+
+import pytest
+import requests
+
+from glossa.serving.files import _parts
+from glossa.serving.queue import BATCH
+
+
+def send(url, name, content, **fields):
+    fields = {"source": "en", "target": "fr"} | fields
+    return requests.post(f"{url}/translate_file", files={"file": (name, content)}, data=fields, timeout=60)
+
+
+def test_a_document_is_translated_and_fetched(url, expected):
+    content = json.dumps({"title": "a k.", "other": ["b l.", 3]}, indent=1)
+    answer = send(url, "strings.json", content)
+    address = answer.json()["translatedFileUrl"]
+    assert address.startswith(f"{url}/download_file/") and address.endswith(".fr.json")
+    found = requests.get(address, timeout=60)
+    first, second = expected.best(["a k.", "b l."])
+    assert json.loads(found.content) == {"title": first, "other": [second, 3]}
+    assert found.headers["content-disposition"].startswith("attachment")
+
+
+def test_tags_stay_in_texts_with_html(url, expected):
+    fields = {"q": ["<p>a k.</p>", "<!-- a --><b>b l.</b>"], "source": "en", "target": "fr", "format": "html"}
+    found = requests.post(f"{url}/translate", json=fields, timeout=60).json()
+    first, second = expected.best(["a k.", "b l."])
+    assert found == {"translatedText": [f"<p>{first}</p>", f"<!-- a --><b>{second}</b>"]}
+    assert requests.post(f"{url}/translate", json=fields | {"alternatives": 2}, timeout=60).json()["alternatives"] == [
+        [],
+        [],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.exe", b"x", "file is .exe; it may be"),
+        ("a", b"x", "a name without ending"),
+        ("a.json", b"{", "The document"),
+        ("a.html", b"\xff\xfe<", "UTF-16"),
+        ("a.docx", b"PK", "The document"),
+    ],
+)
+def test_documents_that_cannot_be_read(url, name, content, words):
+    answer = send(url, name, content)
+    assert answer.status_code == 400 and words in answer.json()["error"]
+    assert "/tmp" not in answer.json()["error"]
+
+
+def test_what_is_no_file(url):
+    fields = {"source": "en", "target": "fr", "file": "x"}
+    answer = requests.post(f"{url}/translate_file", data=fields, timeout=60)
+    assert answer.status_code == 400 and "file is missing" in answer.json()["error"]
+    for name in ("nothing.txt", "..%2Fjob.json"):
+        assert requests.get(f"{url}/download_file/{name}", timeout=60).status_code == 404
+
+
+def test_the_newest_documents_are_kept(url, service, monkeypatch):
+    monkeypatch.setattr("glossa.serving.files.KEPT", 2)
+    addresses = [send(url, "a.txt", f"{letter} k.").json()["translatedFileUrl"] for letter in "abc"]
+    assert [requests.get(address, timeout=60).status_code for address in addresses] == [404, 200, 200]
+
+
+def test_too_many_documents_are_refused(url, service, monkeypatch):
+    monkeypatch.setattr(service.files, "running", 2)
+    answer = send(url, "a.txt", b"a k.")
+    assert answer.status_code == 429 and answer.headers["retry-after"] == "1"
+
+
+def test_a_document_leaves_room_for_other_requests():
+    half = "x" * (BATCH // 2)
+    assert _parts(["a", "b", half, "c"]) == [["a", "b"], [half], ["c"]]
+    assert _parts([]) == []
+
+
+def test_a_cancelled_request_ends(service):
+    """The queue forgets what nobody waits for."""
+
+    async def run():
+        step = service.step("en", "fr")
+        task = asyncio.create_task(service.files.translate_html(["<p>a k.</p>"], step))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(run())
