@@ -24,6 +24,8 @@ lint: $(VENV)/.installed
 	$(RUN)/codespell
 	$(RUN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(RUN)/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(RUN)/check-jsonschema --quiet --builtin-schema vendor.compose-spec configuration/launch/serve.compose.yaml
+	$(RUN)/hadolint configuration/launch/*Dockerfile model_card/space/Dockerfile
 
 # The documentation site in site/, with settings and API reference; any warning is an error.
 docs: $(VENV)/.docs

@@ -13,6 +13,7 @@ BENCHMARKS = {
     "growth": ("growth", "time and memory against sentence length, vocabulary, batch size and corpus size"),
     "load": ("load", "training speed beside busy programs, by number of threads and as a run chooses it"),
     "engine": ("engine", "CTranslate2 beside transformers on a run's test sentences: equality, BLEU, seconds, size"),
+    "serving": ("serving", "throughput and latency of `glossa serve` with many clients, and of its engine alone"),
     "start": ("start", "seconds and CPU-seconds of `glossa translate` from a cold start, by engine"),
     "shards": ("shards", "files of many lines with several processes and killed jobs: time, and equal output"),
     "sentences": ("sentences", "paragraphs in eight languages split right, beside sentencex and pysbd"),

@@ -13,7 +13,7 @@ from filelock import FileLock
 ROOT = Path(__file__).parents[1]
 EXTRAS = "adapters,documents,engine,formats,metrics,serve"
 # What a reader of the documentation has who does not have Glossa.
-BARE = ["torch", "transformers", "ctranslate2", "onnxruntime"]
+BARE = ["torch", "transformers", "ctranslate2", "onnxruntime", "libretranslatepy"]
 
 
 def build_wheel(folder):

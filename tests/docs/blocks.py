@@ -8,6 +8,7 @@ A marker is an HTML comment before a block. Each of its lines is one of:
     before: CODE        Python that runs before the program
     arguments: WORDS    of the program
     stdin: TEXT         of the program
+    server: COMMAND     starts a server that runs while the block does
 """
 
 import re

@@ -5,6 +5,7 @@ commands of scripts and benchmarks in a copy of the repository. A marker before 
 `blocks`.
 """
 
+import contextlib
 import re
 import shutil
 import sys
@@ -75,6 +76,19 @@ def make_room(space, command, made):
         made.add(output)
 
 
+def run_block(space, block, made):
+    if block.language in SHELL:
+        assert block.commands, f"{block} holds no command"
+        for command in block.commands:
+            make_room(space, command, made)
+            space.run(command)
+    else:
+        program = f"{block.value('before')}\n{block.replaced}"
+        imports_glossa = re.search(r"^(from|import) glossa", program, re.M)
+        binaries = space.binaries if imports_glossa else space.bare
+        space.python(program, binaries, block.value("arguments"), block.value("stdin") or None)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES_WITH_BLOCKS)
 def test_the_blocks_of_a_page_run_in_their_order(space, page):
@@ -83,16 +97,9 @@ def test_the_blocks_of_a_page_run_in_their_order(space, page):
     for block in blocks(page):
         if block.ran in earlier:
             continue
-        if block.language in SHELL:
-            assert block.commands, f"{block} holds no command"
-            for command in block.commands:
-                make_room(space, command, made)
-                space.run(command)
-        else:
-            program = f"{block.value('before')}\n{block.replaced}"
-            imports_glossa = re.search(r"^(from|import) glossa", program, re.M)
-            binaries = space.binaries if imports_glossa else space.bare
-            space.python(program, binaries, block.value("arguments"), block.value("stdin") or None)
+        server = block.value("server")
+        with space.server(server) if server else contextlib.nullcontext():
+            run_block(space, block, made)
 
 
 def test_no_command_stands_where_it_is_not_run():

@@ -1,12 +1,15 @@
 """The folder in which the documentation's commands run: the files and runs that a reader is supposed to have."""
 
+import contextlib
 import gzip
 import io
 import itertools
 import json
 import os
 import shutil
+import socket
 import subprocess
+import time
 import zipfile
 from pathlib import Path
 
@@ -122,7 +125,8 @@ class Workspace:
             self.exported |= dict(pair.split("=", 1) for pair in command.split()[1:])
             return ""
         if command.startswith(("glossa demo", "glossa serve")) and "--new_key" not in command:
-            return self._page(command)
+            with self.server(command) as line:
+                return line
         in_clone = ("accelerate", "python -m benchmarks", "python scripts", "torchrun", "pip", "python -m venv")
         cwd = self.clone if command.startswith(in_clone) else self.work
         if cwd == self.clone:
@@ -142,16 +146,23 @@ class Workspace:
         assert done.returncode == 0, f"{command}\nended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
         return done.stdout + done.stderr
 
-    def _page(self, command):
-        """Run until it says where its page is."""
+    @contextlib.contextmanager
+    def server(self, command):
+        """A server that `command` starts; the line with its address."""
         process = subprocess.Popen(
             ["bash", "-c", f"exec {command}"], cwd=self.work,
             env=self.variables(self.binaries) | {"PYTHONUNBUFFERED": "1"},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
         try:
-            lines = iter(process.stdout.readline, "")
-            return next(line for line in lines if "http://127.0.0.1" in line)
+            line = next(line for line in iter(process.stdout.readline, "") if "http://127.0.0.1" in line)
+            port = int(line.strip().rsplit(":", 1)[1])
+            for _ in range(300):
+                with socket.socket() as probe:
+                    if probe.connect_ex(("127.0.0.1", port)) == 0:
+                        break
+                time.sleep(0.1)
+            yield line
         finally:
             process.terminate()
             process.communicate(timeout=60)

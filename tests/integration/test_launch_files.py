@@ -1,6 +1,7 @@
 """The files that start a training elsewhere, as far as they can be checked here: what they would run."""
 
 import ast
+import json
 import os
 import re
 import shlex
@@ -22,7 +23,9 @@ def test_every_file_has_a_test():
     assert {path.name for path in ACCELERATE.iterdir()} == {
         "single.yaml", "eight_gpus.yaml", "several_nodes.yaml", "fsdp.yaml", "deepspeed_zero2.yaml",
     }  # fmt: skip
-    assert {path.name for path in LAUNCH.iterdir()} == {"slurm.sh", "Dockerfile", "sky.yaml", "hf_job.py"}
+    assert {path.name for path in LAUNCH.iterdir()} == {
+        "slurm.sh", "Dockerfile", "sky.yaml", "hf_job.py", "serve.Dockerfile", "serve.compose.yaml",
+    }  # fmt: skip
 
 
 def launched(words):
@@ -118,13 +121,29 @@ def test_the_task_of_skypilot(run_with_stubs):
     assert (ROOT / "configuration" / f"{task['envs']['RECIPE']}.yaml").is_file()
 
 
-def test_the_image_has_the_pinned_libraries():
-    lines = [line for line in (LAUNCH / "Dockerfile").read_text().splitlines() if line and not line.startswith("#")]
-    assert [line.split()[0] for line in lines] == ["FROM", "COPY", "RUN", "WORKDIR", "ENTRYPOINT"]
-    assert "-c /glossa/constraints.txt" in lines[2]
+@pytest.mark.parametrize("name", ["Dockerfile", "serve.Dockerfile"])
+def test_the_images_have_the_pinned_libraries(name):
+    text = (LAUNCH / name).read_text().replace("\\\n", "")
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    words = [line.split()[0] for line in lines]
+    (install,) = [line for line in lines if "pip install" in line]
+    assert words[0] == "FROM" and "ENTRYPOINT" in words and "-c /glossa/constraints.txt" in install
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = re.search(r"/glossa\[([a-z,]+)\]", lines[2])[1].split(",")
+    extras = re.search(r"/glossa\[([a-z,]+)\]", install)[1].split(",")
     assert set(extras) <= set(project["optional-dependencies"])
+
+
+def test_the_server_in_a_container_has_no_privileges():
+    """Nobody's files, a read-only root, and this machine only; its program and its check are those of the image."""
+    service = yaml.safe_load((LAUNCH / "serve.compose.yaml").read_text())["services"]["glossa"]
+    assert service["read_only"] and service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"] and service["ports"] == ["127.0.0.1:5000:5000"]
+    assert (LAUNCH / service["build"]["context"] / service["build"]["dockerfile"]).is_file()
+    image = (LAUNCH / "serve.Dockerfile").read_text().replace("\\\n", "")
+    assert re.search(r"^USER 1000$", image, re.M) and 'ENTRYPOINT ["glossa", "serve"' in image
+    check = json.loads(re.search(r"HEALTHCHECK .*? CMD (\[.*\])", image)[1])
+    ast.parse(check[2])
+    assert check[:2] == ["python", "-c"] and "/health" in check[2]
 
 
 def test_the_job_of_hugging_face():
