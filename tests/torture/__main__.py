@@ -19,6 +19,8 @@ PARTS = {
     "pushes": 1_000,
     "interrupts": 200,
     "folders": 10_000,
+    "tags": 10_000,
+    "placeholders": 5_000,
 }  # and how many times
 
 

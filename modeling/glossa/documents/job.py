@@ -140,7 +140,7 @@ class _Work:
 
     def _count(self, result: Result, line: int, path: Path, source: str) -> None:
         self.texts += 1
-        self.sentences += len(result.sentences)
+        self.sentences += sum(not sentence.copied for sentence in result.sentences)
         self.remembered += sum(sentence.remembered for sentence in result.sentences)
         self.problems.add(1, _rows(line, str(path) if self.several else "", source, result, self.problems.every))
 

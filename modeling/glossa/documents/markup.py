@@ -14,6 +14,7 @@ from .marks import Element, Marked, Point
 from .places import Piece
 
 LINKED = 0.05  # the least share of a target word's weight that makes a link
+HELD = 1000.0  # what a word that stands for itself weighs for the element in which it was
 SIDES = 0.5  # of a link that only one of its two words finds best
 
 
@@ -58,6 +59,7 @@ class _Writer:
     def __init__(self, marked: Marked, source_words: Words, target: str, target_words: Words, links, held):
         self.marked, self.source_words = marked, source_words
         self.target, self.target_words, self.links = target, target_words, links
+        self.spans = [(first, last) for first, last in held]
         self.held = sorted((*span, part) for span, (_, _, part) in zip(held, marked.held, strict=True))
         self.pieces: list[Piece] = []
 
@@ -202,12 +204,16 @@ class _Writer:
         free = numpy.zeros(len(self.target_words), dtype=bool)
         free[low:high] = True
         gains = []
+        own = self._held_words(elements)
+        free[own.pop(None, [])] = False
         for index, element in enumerate(elements):
             rows = self._rows(element.start, element.end)
             others = [row for row in outer if row not in set(rows)]
             gain = self.links[rows].sum(0) - self.links[others].sum(0) - 0.01
             if not others:
                 gain = numpy.ones(len(self.target_words))
+            for owner, words in own.items():
+                gain[words] += HELD if owner == index else -HELD
             gains.append((float(numpy.clip(gain[low:high], 0, None).sum()), index, gain, rows))
         for _, index, gain, rows in sorted(gains, key=lambda entry: -entry[0]):
             first, last = _best_range(gain, free)
@@ -216,6 +222,14 @@ class _Writer:
             chosen[index] = (first, last)
             free[first:last] = False
         return [(_snapped(first, chosen),) * 2 if first == last else (first, last) for first, last in chosen]
+
+    def _held_words(self, elements: list[Element]) -> dict[int | None, list[int]]:
+        """The target words that stand for themselves, by the number of the element that has them; None: of none."""
+        found: dict[int | None, list[int]] = {}
+        for (start, end, _), span in zip(self.marked.held, self.spans, strict=True):
+            inside = (number for number, each in enumerate(elements) if each.start <= start and end <= each.end)
+            found.setdefault(next(inside, None), []).append(self.target_words.index(span))
+        return found
 
     def _expected(self, rows: list[int], outer: list[int], low: int, high: int) -> int:
         """The target word before which a source word without links is expected."""

@@ -26,7 +26,7 @@ _PATTERN = re.compile(
             r"|svg|pdf|docx?|xlsx?|csv|tsv|xml|cfg|ini|conf|log|c|h|cpp|rs|go|java|jar|php|sql)(?![\w-]|\.\w)",
             r"(?<!\w)--?[A-Za-z][\w-]+(?:=\S*\w)?",  # --option
             r"(?<![\w.])v\d+(?:\.\d+)*(?:[-+.]?(?:alpha|beta|rc|dev|post)\.?\d*)?(?!\w)|(?<![\w.])\d+(?:\.\d+){2,}(?![\w.])",
-            rf"(?<![\w.,])\d+(?:[.,]\d+)*[ \u00a0\u202f]?{_UNITS}(?!\w)",
+            rf"(?<![\w.,])\d+(?:[.,]\d+)*[ \u00a0\u202f]?{_UNITS}(?![\w(])",
             r"(?<![\w.])0x[0-9a-fA-F]+(?!\w)",
             EMOJI,
         )

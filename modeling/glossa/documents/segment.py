@@ -15,7 +15,6 @@ from .placeholders import Held, Without, find_held, insert, locate, without
 from .places import Piece
 
 MOVED = "uncertain in placeholders"  # the problem of a text with one at its end, having no certain place
-UNTRANSLATED = "not translated"
 
 
 class TextTranslator(Protocol):
@@ -36,6 +35,7 @@ class Sentence(NamedTuple):
         held: The characters of `source` and of `target` where a placeholder stands.
         problem: What is wrong with the translation, or "".
         failed: Whether it is the source, because it could not be translated.
+        copied: Whether it is the source, because it has no words to translate.
         remembered: Whether it comes from a translation memory.
         score: The log-probability, and the number of tokens, if known.
     """
@@ -46,6 +46,7 @@ class Sentence(NamedTuple):
     held: list[tuple[Held, tuple[int, int]]]
     problem: str = ""
     failed: bool = False
+    copied: bool = False
     remembered: bool = False
     score: tuple[float, int] | None = None
 
@@ -110,7 +111,7 @@ class Texts:
             own = [Held(first - start, last - start) for first, last in held if start <= first and last <= end]
             job = _Job(start, segment.text, own, None)
             if segment.copied:
-                job.target, job.spans = segment.text, [(first, last) for first, last in own]
+                job.copied, job.target, job.spans = True, segment.text, [(first, last) for first, last in own]
             else:
                 job.asked = next(models)
                 remembered = self.memory.get(segment.text)
@@ -156,6 +157,7 @@ class _Job:
     bare: Without | None = None
     problem: str = ""
     failed: bool = False
+    copied: bool = False
     remembered: bool = False
     score: tuple[float, int] | None = None
 
@@ -165,11 +167,11 @@ class _Job:
         self.score = None if found.score is None else (found.score, found.tokens)
         if found.failed or not found.text.strip():  # nothing of a document is lost
             self.target, self.spans = self.source, [(first, last) for first, last in self.held]
-            self.problem, self.failed = found.problem or UNTRANSLATED, True
+            self.problem = found.problem or "empty"
 
     def put_placeholders(self, pair: Pair, weights: numpy.ndarray) -> None:
         """Put the placeholders into a translation that was made without them, or at its end if none is certain."""
-        if self.failed:
+        if self.spans is not None:  # the source stays
             return
         assert self.bare is not None
         links, points = harden(weights), []
@@ -193,7 +195,7 @@ class _Joined:
         sentences = [
             Sentence(
                 job.start, job.source, job.target or "", list(zip(job.held, job.spans or [], strict=True)),
-                job.problem, job.failed, job.remembered, job.score,
+                job.problem, job.failed, job.copied, job.remembered, job.score,
             )
             for job in self.sentences
         ]  # fmt: skip

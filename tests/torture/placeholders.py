@@ -1,0 +1,81 @@
+"""Sentences with placeholders: each is there exactly, and where it is not sure of its place, the sentence says so."""
+
+import random
+import re
+from collections import Counter
+
+from translating import Function, rot13
+
+from glossa.documents.marks import take_off
+from glossa.documents.placeholders import find_held
+from glossa.documents.places import Part
+from glossa.documents.segment import MOVED, Texts
+from torture.tags import FAULTS, sentences
+
+HELD = (
+    "%s", "%1$d", "%(count)d", "{name}", "{0}", "{{user.name}}", "${PATH}", "https://example.org/a?b=1", "v2.3.1",
+    "/etc/hosts", "me@example.org", "1.2.3", "5 km", "3.5 GB", "🙂", "report.pdf", "--verbose", "<b/>", "20 °C",
+    "C:\\Users\\x.txt",
+)  # fmt: skip
+
+
+def torture(count: int, seed: int) -> dict:
+    """Translate `count` sentences; see `python -m torture`."""
+    lines = [line for line in sentences() if line.isascii() and 4 < len(line.split()) < 40 and not find_held(line)]
+    figures = {"sentences": 0, "placeholders": 0, "kept": 0, "put_back": 0, "reported": 0, "wrong_unreported": 0}
+    faults = []
+    for number in range(count):
+        chance = random.Random(f"{seed} {number}")
+        source, held = _with_placeholders(chance, chance.choice(lines))
+        engine = chance.choice((_keeps, _loses, _loses, _changes, _repeats, _shortens))
+        marked = take_off([Part("text", 0, len(source), source)])
+        result = Texts(Function(engine)).translate([marked])[0]
+        reported = any(sentence.problem == MOVED for sentence in result.sentences)
+        wanted = Counter(held)
+        found = Counter({text: result.text.count(text) for text in wanted})
+        right = "".join(_keeps(source).split()) == "".join(result.text.split())
+        figures["sentences"] += 1
+        figures["placeholders"] += len(held)
+        figures["kept" if engine is _keeps else "reported" if reported else "put_back"] += 1
+        if found != wanted or (not right and not reported and engine is not _shortens):
+            figures["wrong_unreported"] += 1
+            faults.append(f"seed {seed}, sentence {number}, {engine.__name__}: {source!r} became {result.text!r}")
+    assert not faults, "\n".join([f"{len(faults)} faults: {figures}", *faults[:FAULTS]])
+    return figures
+
+
+def _with_placeholders(chance: random.Random, text: str) -> tuple[str, list[str]]:
+    words = text.split()
+    held = chance.sample(HELD, chance.choice((1, 1, 2, 3)))
+    for each in held:
+        words.insert(chance.randrange(len(words) + 1), each)
+    return " ".join(words), held
+
+
+def _parts(text: str, change) -> str:
+    """`text` with its words rotated, and `change` of its placeholders."""
+    done, position = "", 0
+    for start, end in find_held(text):
+        done += rot13(text[position:start]) + change(text[start:end])
+        position = end
+    return done + rot13(text[position:])
+
+
+def _keeps(text: str) -> str:
+    return _parts(text, lambda held: held)
+
+
+def _loses(text: str) -> str:
+    return re.sub(r"  +", " ", _parts(text, lambda held: "")).strip()
+
+
+def _shortens(text: str) -> str:
+    return " ".join(_loses(text).split()[:3])
+
+
+def _changes(text: str) -> str:
+    return _parts(text, rot13)
+
+
+def _repeats(text: str) -> str:
+    return _parts(text, lambda held: f"{held} {held}")
