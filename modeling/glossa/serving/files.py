@@ -90,7 +90,7 @@ class Files:
             raise too_many(f"{self.running} documents are being translated.")
         self.running += 1
         try:
-            found = await self._translated(content, ending, step)
+            found = await self._translate_content(content, ending, step)
         finally:
             self.running -= 1
         for old in sorted(self.folder.iterdir(), key=lambda path: path.stat().st_mtime)[: 1 - KEPT]:
@@ -102,10 +102,10 @@ class Files:
 
     async def translate_html(self, texts: list[str], step: Step) -> list[str]:
         """The translation of texts with HTML tags, which keep their places."""
-        found = [await self._translated(text.encode("utf-8"), ".html", step) for text in texts]
+        found = [await self._translate_content(text.encode("utf-8"), ".html", step) for text in texts]
         return [content.decode("utf-8") for content in found]
 
-    async def _translated(self, content: bytes, ending: str, step: Step) -> bytes:
+    async def _translate_content(self, content: bytes, ending: str, step: Step) -> bytes:
         loop = asyncio.get_running_loop()
         translator = Queued(await self.translator(step, 1), self.queue, loop, loop.time() + MAX_SECONDS)
         return await asyncio.to_thread(self._run, content, ending, step, translator)
