@@ -9,9 +9,10 @@ with `--write`.
 
 FOLDER has Multi30k (Elliott et al. 2016, 2017) in files such as `train.en.gz`, and in its folder `tok` as the
 literature scores it: lowercased, punctuation normalized, tokenized by Moses, in files such as
-`train.lc.norm.tok.en.gz`. BLEU of this text is computed without further tokenization. The tables named cased take the
-text as it is. The tables of Anki need `--anki FILE` instead: `fra-eng.zip` of manythings.org/anki. The table
-quickstart needs no file: its corpus is in the package.
+`train.lc.norm.tok.en.gz`. BLEU of this text is computed without further tokenization. The tables multi30k-cased,
+robustness and languages take the text as it is. Rows on Anki need `--anki FILE`: `fra-eng.zip` of manythings.org/anki,
+with `jpn-eng.zip` and `cmn-eng.zip` in the same folder for other languages. Rows on TICO-19 need `--tico19 FOLDER`,
+with files such as `all.en-hi.tmx.zip`. The quickstart needs no file: its corpus is in the package.
 """
 
 import argparse
@@ -29,6 +30,7 @@ from typing import Any
 from glossa.cli.distill import main as distill
 from glossa.cli.export import main as export
 from glossa.cli.score import main as score
+from glossa.data.intake.anki import CODES
 from glossa.errors import GlossaError
 from glossa.plan import catalog
 from glossa.plan.arguments import parse_settings
@@ -36,12 +38,13 @@ from glossa.plan.catalog import NULL, read_recipe
 from glossa.run_folder import RunFolder
 from glossa.training.run import train
 
-from .rows import BACK_TRANSLATED, BASELINES, RANDOM_SPLITS, TABLES, TEACHERS
+from .rows import AS_IT_IS, BACK_TRANSLATED, BASELINES, RANDOM_SPLITS, TABLES, TEACHERS
 from .timing import machine, table
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "results.md"
 FILES = {"data": "train", "validation": "val", "test": "test_2016_flickr"}  # of Multi30k, by the name of the setting
+OPTIONS = {"anki": "--anki FILE", "multi30k": "--multi30k FOLDER", "tico19": "--tico19 FOLDER"}
 HELD_OUT = 1_650  # pairs of each held-out split at random: a hundredth, as in Glossa's own split
 
 
@@ -49,7 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("table", choices=TABLES, help="the table to make")
     parser.add_argument("--rows", nargs="+", metavar="NAME", help="train these rows only (default: all)")
     parser.add_argument("--output_dir", type=Path, default=Path("runs/reproduce"), help="folder of the runs")
-    parser.add_argument("--anki", type=Path, metavar="FILE", help="fra-eng.zip; to train the table anki")
+    parser.add_argument("--anki", type=Path, metavar="FILE", help="fra-eng.zip; to train the tables of Anki")
+    parser.add_argument("--tico19", type=Path, metavar="FOLDER", help="of all.en-hi.tmx.zip; to train on TICO-19")
     add_results_arguments(parser)
 
 
@@ -111,6 +115,8 @@ def train_row(arguments: argparse.Namespace, name: str, seed: int) -> None:
     place = {"table": arguments.table, "row": name, "seed": seed, "settings": settings_of(arguments.table, name)}
     commit = read_commit()
     output = train_model(arguments, name, seed)
+    if arguments.table == "robustness":
+        score([str(output), "--robustness"])
     metrics = RunFolder(output).metrics
     for split in ("validation", "test"):  # scores against the only reference, and what looks wrong
         metrics[split] = {
@@ -158,20 +164,33 @@ def compare(model: Path, baseline: Path) -> dict[str, float]:
 
 def row_data(arguments: argparse.Namespace, name: str, output: Path, seed: int) -> list[str]:
     """The settings of a row's data. Raises `GlossaError` if its files are not given."""
-    if arguments.table == "quickstart":
+    recipe, changes = TABLES[arguments.table][name]
+    corpus = corpus_of(arguments.table, name)
+    if corpus == "quickstart":
         return ["--report_to", "none"]
-    anki = "anki" in arguments.table
-    given, option = (arguments.anki, "--anki FILE") if anki else (arguments.multi30k, "--multi30k FOLDER")
+    given = getattr(arguments, corpus)
     if given is None:
-        raise GlossaError(f"Row {name} is not in {arguments.results}; give {option} to train it.")
+        raise GlossaError(f"Row {name} is not in {arguments.results}; give {OPTIONS[corpus]} to train it.")
     if name in RANDOM_SPLITS:
         return split_at_random(given, output.with_name(f"{output.name}-data"), seed)
-    if anki:
-        return ["--data_path", str(given), "--report_to", "none"]
-    changes = TABLES[arguments.table][name][1]
-    languages = changes.get("source_language", "en"), changes.get("target_language", "de")
+    settings = read_recipe(recipe) | changes
+    languages = str(settings["source_language"]), str(settings["target_language"])
+    other = languages[languages[0] == "en"]
+    if corpus == "anki":
+        return ["--data_path", str(given.with_name(f"{CODES[other]}-eng.zip")), "--report_to", "none"]
+    if corpus == "tico19":
+        file = str(given / f"all.en-{other}.tmx.zip")
+        return ["--dataset", "files", "--data_path", file, "--report_to", "none"]
     splits = ("validation", "test") if name in BACK_TRANSLATED else FILES
-    return data_settings(given, *languages, "cased" in arguments.table, splits)
+    return data_settings(given, *languages, arguments.table in AS_IT_IS, splits)
+
+
+def corpus_of(table_name: str, name: str) -> str:
+    """The corpus of a row: quickstart, tico19, anki or multi30k."""
+    if name.startswith("tico19"):
+        return "tico19"
+    recipe = TABLES[table_name][name][0]
+    return recipe if recipe == "quickstart" else "anki" if recipe.startswith("anki") else "multi30k"
 
 
 def split_at_random(archive: Path, folder: Path, seed: int) -> list[str]:
@@ -268,12 +287,36 @@ def table_lines(arguments: argparse.Namespace) -> str:
     results = [result for result in found if result]
     if not results:
         return "No row of this table is finished."
+    if arguments.table == "robustness":
+        return robustness_lines(results)
     scores = [decoding for result in results for decoding in result["metrics"]["test"].values()]
     signatures = [
         f"{label}: {_each('`' + score[name]['signature'] + '`' for score in scores)}."
         for name, label in (("bleu", "BLEU"), ("chrf", "chrF++"))
     ]
     return "\n".join([table([_row(result) for result in results]), "", machines(results), *signatures])
+
+
+def robustness_lines(results: list[dict]) -> str:
+    """For each change a row: the BLEU of the untouched text, then the share of it that each run keeps."""
+    runs = {result["row"]: result["metrics"]["robustness"]["rows"] for result in results}
+    changes = list(dict.fromkeys(row["change"] for rows in runs.values() for row in rows))
+    lines = []
+    for change in changes:
+        cells = {"change": change}
+        for run, rows in runs.items():
+            found = next((row for row in rows if row["change"] == change), None)
+            cells[run] = _kept(found) if found else ""
+        lines.append(cells)
+    lines.append({"change": "steps"} | {result["row"]: f"{result['metrics']['steps']:,}" for result in results})
+    return "\n".join([table(lines), "", machines(results)])
+
+
+def _kept(row: dict) -> str:
+    if row["change"] == "as it is":
+        return f"{row['bleu']:.2f} BLEU"
+    copied = "" if row["copied"] is None else f"; {row['copied']:.1%} copied"
+    return f"{row['kept']:.1%}{copied}"
 
 
 def machines(results: list[dict]) -> str:

@@ -6,6 +6,8 @@ MORE_DROPOUT = {"dropout": "0.3"}  # than the recipe's
 LESS_DROPOUT = {"dropout": "0.1"}
 SHORT = BF16 | MORE_DROPOUT | {"num_train_epochs": "12"}
 FOUR_THOUSAND = {"vocab_size": "4000"}
+ONE_PASS = {"num_train_epochs": "1"}
+THREE_PASSES = {"num_train_epochs": "3"}
 TWO_PASSES = {"num_train_epochs": "2"}
 SIX_PASSES = {"num_train_epochs": "6"}
 PLAIN_SIX = MORE_DROPOUT | SIX_PASSES
@@ -31,6 +33,17 @@ CLASSIC = {  # the parts of multi30k-en-de-tiny
 }
 TEACHER = BF16 | LESS_DROPOUT | {"batch_tokens": "2048", "gradient_accumulation_steps": "1"}
 EXPERTS = {"num_local_experts": "4", "num_experts_per_tok": "1"}
+SMALL = {  # the size and the schedule of multi30k-en-de
+    "d_model": "128",
+    "encoder_ffn_dim": "256",
+    "decoder_ffn_dim": "256",
+    "learning_rate": "4e-3",
+    "muon_learning_rate": "2e-2",
+    "warmup_steps": "400",
+}
+QUICK = BF16 | LESS_DROPOUT | SIX_PASSES
+AUGMENTED = {"augmentation": "standard"}
+FEW_LINES = QUICK | {"num_train_epochs": "20", "vocab_size": "4000", "warmup_steps": "0.1"}
 # Tables of rows: a name, the recipe and the settings that differ from it; init_from is another row of the table.
 TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
     # Each means alone, in short runs, against the recipe.
@@ -129,6 +142,28 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "glossa-fr": ("multi30k-en-de", {"target_language": "fr"}),
         "dropout-0.3": ("multi30k-en-de", MORE_DROPOUT),
     },
+    # Short trainings without and with augmentation, on text as it is.
+    "robustness": {
+        "multi30k": ("multi30k-en-de", QUICK),
+        "multi30k-augmented": ("multi30k-en-de", QUICK | AUGMENTED),
+        "anki": ("anki-en-fr", QUICK | SMALL | ONE_PASS),
+        "anki-augmented": ("anki-en-fr", QUICK | SMALL | ONE_PASS | AUGMENTED),
+        "quickstart": ("quickstart", BF16 | THREE_PASSES),
+        "quickstart-augmented": ("quickstart", BF16 | THREE_PASSES | AUGMENTED),
+    },
+    # Short trainings into and from other languages, on text as it is.
+    "languages": {
+        "anki-en-ja": ("anki-en-fr", QUICK | SMALL | THREE_PASSES | {"target_language": "ja"}),
+        "anki-ja-en": (
+            "anki-en-fr",
+            QUICK | SMALL | THREE_PASSES | {"source_language": "ja", "target_language": "en"},
+        ),
+        "anki-en-zh": ("anki-en-fr", QUICK | SMALL | {"target_language": "zh"}),
+        "anki-zh-en": ("anki-en-fr", QUICK | SMALL | {"source_language": "zh", "target_language": "en"}),
+        "multi30k-en-cs": ("multi30k-en-de", QUICK | THREE_PASSES | {"target_language": "cs"}),
+        "tico19-en-hi": ("multi30k-en-de", FEW_LINES | {"target_language": "hi"}),
+        "tico19-en-sw": ("multi30k-en-de", FEW_LINES | {"target_language": "sw"}),
+    },
     # Anki's English-French pairs in two passes: the optimizer, and pairs held out at random.
     "anki-short": {
         "adamw": ("anki-en-fr", BF16 | TWO_PASSES),
@@ -160,6 +195,8 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         ),
     },
 }
+# Tables whose text is not lowercased and tokenized.
+AS_IT_IS = {"robustness", "languages", "multi30k-cased"}
 # Rows of [`TEACHERS`] whose teacher, of the opposite direction, translates the targets that it was not trained on.
 BACK_TRANSLATED = {"back-translated"}
 # The row of a table with which its other rows are compared, by paired bootstrap.

@@ -30,7 +30,7 @@ from glossa.errors import GlossaError
 from .processes import run_limited
 from .race import MARKS
 from .race import is_finished as race_is_finished
-from .reproduce import DOCS, add_result, find_result, read_results
+from .reproduce import DOCS, add_result, corpus_of, find_result, read_results
 from .timing import table
 
 RACE = "race"
@@ -80,6 +80,7 @@ ENSEMBLES = [("anki", "six-layers")]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--multi30k", type=Path, metavar="FOLDER", help="Multi30k, as for reproduce")
     parser.add_argument("--anki", type=Path, metavar="FILE", help="fra-eng.zip, as for reproduce")
+    parser.add_argument("--tico19", type=Path, metavar="FOLDER", help="TICO-19, as for reproduce")
     parser.add_argument("--results", type=Path, default=DOCS / "results.json", metavar="FILE",
                         help="the finished rows (default: those of this repository)")  # fmt: skip
     parser.add_argument(
@@ -122,8 +123,8 @@ def is_finished(arguments: Namespace, training: Training) -> bool:
 def check_data(arguments: Namespace, trainings: Iterable[Training]) -> None:
     """Raise `GlossaError` if the files of a training are not given."""
     for training in trainings:
-        option = "anki" if "anki" in training.table else "multi30k"
-        if getattr(arguments, option) is None:
+        option = "multi30k" if training.table == RACE else corpus_of(training.table, training.row)
+        if option != "quickstart" and getattr(arguments, option) is None:
             raise GlossaError(f"{training.name} is in the queue and needs --{option}. See --help.")
 
 
@@ -177,7 +178,9 @@ def command(arguments: Namespace, training: Training) -> list[str]:
     words += ["--seeds", str(training.seed), "--cpu_threads", "1", "--results", str(result)]
     if training.table != RACE:
         words += ["--output_dir", str((arguments.output / "runs").resolve())]
-        words += ["--anki", str(arguments.anki.resolve())] if arguments.anki else []
+        for corpus in ("anki", "tico19"):
+            given = getattr(arguments, corpus)
+            words += [f"--{corpus}", str(given.resolve())] if given else []
     return words + (["--multi30k", str(arguments.multi30k.resolve())] if arguments.multi30k else [])
 
 

@@ -114,6 +114,9 @@ class GlossaConfig(PreTrainedConfig):
         improbable_score (`float`, *optional*): Log-probability per token of a translation (natural logarithm) below
             which it is reported as improbable. Training sets it so that one in a hundred validation translations is
             below it.
+        lower_capitals (`bool`, defaults to `True`): Sentences in upper case and headlines are translated in lower
+            case, and the translations get their capitals. Training sets it to `False` if over one source in a hundred
+            is in capitals.
         source_language (`str`, *optional*): Code of the language that it translates, such as `"en"`. Training sets it.
         target_language (`str` or `list[str]`, *optional*): Code of the language that it translates into, or codes of
             several; a source then begins with the token of the wanted one. Training sets it.
@@ -185,6 +188,7 @@ class GlossaConfig(PreTrainedConfig):
     trained_length: int | None = None
     abbreviations: list[str] | None = None
     improbable_score: float | int | None = None
+    lower_capitals: bool = True
     source_language: str | None = None
     target_language: str | list[str] | None = None
     use_cache: bool = True

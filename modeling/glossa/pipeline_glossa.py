@@ -118,7 +118,8 @@ class TranslationPipeline(Pipeline):
         limit = tokenizer.model_max_length
         limit = min(limit, getattr(config, "trained_length", None) or limit)
         learned = frozenset(getattr(config, "abbreviations", None) or ())
-        segments = segment_text(text, split, partial(fits, tokenizer, limit), learned)
+        lower = getattr(config, "lower_capitals", True)
+        segments = segment_text(text, split, partial(fits, tokenizer, limit), learned, lower)
         try:
             pieces = encode_texts(tokenizer, model_texts(segments))
             return {"pieces": pieces, "segments": segments}
@@ -271,10 +272,9 @@ def _join(pieces: list[list[dict]], segments: list[Segment]) -> list[dict]:
     joined = []
     for ranked in zip(*pieces, strict=True):
         whole = dict(ranked[0])
-        if len(ranked) > 1:
-            whole["translation_text"] = join_segments(segments, [found["translation_text"] for found in ranked])
-            if "score" in whole:
-                whole["score"] = sum(found["score"] for found in ranked)
+        whole["translation_text"] = join_segments(segments, [found["translation_text"] for found in ranked])
+        if "score" in whole:
+            whole["score"] = sum(found["score"] for found in ranked)
         joined.append(whole)
     return joined
 

@@ -31,6 +31,7 @@ PLACEHOLDER = re.compile(
     r"|</?[a-zA-Z][^<>\n]{0,200}>|&(?:#\d+|[a-z]+);"
 )
 
+UPPER_WORDS, TITLE_WORDS = 2, 3  # fewer are names and abbreviations
 _CLAUSE_MARKS = dict(
     zip(",;:，；：、،؛", "，；：,;:,,;", strict=True)
 )  # and what they are in the other kind of script
@@ -44,11 +45,13 @@ class Segment(NamedTuple):
         text: A sentence, or a part of one.
         space: The white space after it.
         copied: Whether it is copied instead of translated: a list marker, an address, or text without letters.
+        capitals: "upper" or "title" if it is translated in lower case, and its translation gets these capitals.
     """
 
     text: str
     space: str
     copied: bool = False
+    capitals: str = ""
 
 
 def segment_text(
@@ -56,6 +59,7 @@ def segment_text(
     split: bool = True,
     fits: Callable[[str], bool] | None = None,
     abbreviations: Set[str] = frozenset(),
+    lower: bool = False,
 ) -> list[Segment]:
     """The segments of `text`, at least one.
 
@@ -64,9 +68,35 @@ def segment_text(
         split: Whether it is split into sentences, and sentences that do not fit are cut; else it is one segment.
         fits: Whether a sentence is short enough for the model.
         abbreviations: Abbreviations that the model has learned.
+        lower: Whether sentences in upper case and headlines are translated in lower case. Of capitals, a model of
+            ordinary text has seen names and abbreviations only.
     """
-    pieces, between = split_text(text, fits, abbreviations) if split else ([text], [""])
-    return [part for piece, space in zip(pieces, between, strict=True) for part in _without_marks(piece, space)]
+    whole = fits
+    if lower and fits is not None:
+        whole = lambda text: fits(text.lower() if capitals_of(text) else text)  # noqa: E731
+    pieces, between = split_text(text, whole, abbreviations) if split else ([text], [""])
+    parts = [part for piece, space in zip(pieces, between, strict=True) for part in _without_marks(piece, space)]
+    if not lower:
+        return parts
+    return [part if part.copied else part._replace(capitals=capitals_of(part.text)) for part in parts]
+
+
+def capitals_of(text: str) -> str:
+    """ "upper" for several words without a small letter, "title" for a capital at each of several words, else ""."""
+    words = [word for word in text.split() if any(map(str.isalpha, word))]
+    letters = [letter for word in words for letter in word if letter.isalpha()]
+    if len(words) >= UPPER_WORDS and all(map(str.isupper, letters)):
+        return "upper"
+    firsts = (next(filter(str.isalpha, word)) for word in words)
+    return "title" if len(words) >= TITLE_WORDS and all(map(str.isupper, firsts)) else ""
+
+
+def _capitalized(text: str, capitals: str) -> str:
+    if capitals == "upper":
+        return text.upper()
+    if capitals == "title":
+        return " ".join(word[:1].upper() + word[1:] for word in text.split(" "))
+    return text
 
 
 def is_copied(text: str) -> bool:
@@ -106,10 +136,14 @@ def model_texts(segments: Sequence[Segment]) -> list[str]:
     [`join_segments`] gives the mark back.
     """
     return [
-        _closed(segment.text) if _has_more(segments, index) else segment.text
+        _as_read(_closed(segment.text) if _has_more(segments, index) else segment.text, segment.capitals)
         for index, segment in enumerate(segments)
         if not segment.copied
     ]
+
+
+def _as_read(text: str, capitals: str) -> str:
+    return text.lower() if capitals else text
 
 
 def _has_more(segments: Sequence[Segment], index: int) -> bool:
@@ -131,7 +165,8 @@ def _closed(text: str) -> str:
 def join_segments(segments: Sequence[Segment], texts: Sequence[str]) -> str:
     """The translations `texts` of `segments` with the white space between that their script needs.
 
-    A part of a sentence that is translated with a period gets the mark of the source instead.
+    A part of a sentence that is translated with a period gets the mark of the source instead, and a translation in
+    lower case the capitals of its source.
 
     The source's space is kept, with these exceptions: if the source has no space between two sentences, a target
     that is not Chinese or Japanese gets one, and if it has one, a Chinese or Japanese target does without.
@@ -144,6 +179,7 @@ def joined_parts(segments: Sequence[Segment], texts: Sequence[str]) -> list[tupl
     joined = []
     for index, (segment, text) in enumerate(zip(segments, texts, strict=True)):
         following = texts[index + 1] if index + 1 < len(texts) else ""
+        text = _capitalized(text, segment.capitals)
         space = segment.space
         if text and following and not segment.copied and not segments[index + 1].copied:
             solid = NO_SPACES.match(text[-1]) and NO_SPACES.match(following)
@@ -169,4 +205,13 @@ def _continued(source: str, text: str) -> str:
     return text[:-1] + (last if wide == bool(NO_SPACES.match(last)) else _CLAUSE_MARKS[last])
 
 
-__all__ = ["NO_SPACES", "Segment", "is_copied", "join_segments", "joined_parts", "model_texts", "segment_text"]
+__all__ = [
+    "NO_SPACES",
+    "Segment",
+    "capitals_of",
+    "is_copied",
+    "join_segments",
+    "joined_parts",
+    "model_texts",
+    "segment_text",
+]

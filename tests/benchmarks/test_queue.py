@@ -18,7 +18,14 @@ from glossa.errors import GlossaError
 
 def arguments(tmp_path, **changes):
     given = {"multi30k": tmp_path / "multi30k", "anki": tmp_path / "fra-eng.zip", "results": tmp_path / "results.json"}
-    given |= {"output": tmp_path / "queue", "jobs": None, "limit": None, "minutes": None, "list": False}
+    given |= {
+        "output": tmp_path / "queue",
+        "jobs": None,
+        "limit": None,
+        "minutes": None,
+        "list": False,
+        "tico19": None,
+    }
     return Namespace(**(given | {"collect": None} | changes))
 
 

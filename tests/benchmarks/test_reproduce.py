@@ -124,6 +124,55 @@ def test_a_default_that_a_recipe_names_later_changes_no_result(arguments):
     assert find_result(arguments, "adamw", 2) is None
 
 
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (("robustness", "multi30k"), ["data_path", "m/train.en.gz", "m/train.de.gz"]),
+        (("robustness", "anki-augmented"), ["data_path", "a/fra-eng.zip"]),
+        (("robustness", "quickstart"), ["report_to", "none"]),
+        (("languages", "anki-ja-en"), ["data_path", "a/jpn-eng.zip"]),
+        (("languages", "anki-en-zh"), ["data_path", "a/cmn-eng.zip"]),
+        (("languages", "multi30k-en-cs"), ["data_path", "m/train.en.gz", "m/train.cs.gz"]),
+        (("languages", "tico19-en-hi"), ["data_path", "t/all.en-hi.tmx.zip"]),
+        (("multi30k", "glossa-fr"), ["data_path", "m/tok/train.lc.norm.tok.en.gz", "m/tok/train.lc.norm.tok.fr.gz"]),
+        (("quickstart", "adamw-6"), ["report_to", "none"]),
+    ],
+)
+def test_each_row_has_its_data(tmp_path, row, expected):
+    given = {"multi30k": tmp_path / "m", "anki": tmp_path / "a" / "fra-eng.zip", "tico19": tmp_path / "t"}
+    arguments = Namespace(table=row[0], results=tmp_path / "results.json", **given)
+    words = reproduce.row_data(arguments, row[1], tmp_path / "run", 1)
+    first = words.index(f"--{expected[0]}") + 1
+    assert [word.removeprefix(f"{tmp_path}/") for word in words[first : first + len(expected) - 1]] == expected[1:]
+    missing = Namespace(**vars(arguments) | dict.fromkeys(given))
+    if "quickstart" not in row[1] and row[0] != "quickstart":
+        with pytest.raises(GlossaError, match=rf"Row {row[1]} is not in .*; give --(multi30k|anki|tico19) F"):
+            reproduce.row_data(missing, row[1], tmp_path / "run", 1)
+    parse_settings([TABLES[row[0]][row[1]][0], *words])
+
+
+def test_the_table_of_robustness_has_a_row_for_each_change(arguments):
+    arguments.table = "robustness"
+    rows = [
+        {"change": "as it is", "pairs": 9, "bleu": 40.0, "chrf": 60.0, "kept": 1.0, "copied": None},
+        {"change": "with a URL inside", "pairs": 9, "bleu": 30.0, "chrf": 50.0, "kept": 0.75, "copied": 0.995},
+    ]
+    found = []
+    for name, kept in (("multi30k", rows), ("multi30k-augmented", rows[:1])):
+        own = result(name, 1, settings_of("robustness", name)) | {"table": "robustness"}
+        own["metrics"] = own["metrics"] | {"robustness": {"rows": kept}}
+        found.append(own)
+    arguments.results.write_text(json.dumps(found))
+    lines = table_lines(arguments).splitlines()
+    assert [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[:5]] == [
+        ["change", "multi30k", "multi30k-augmented"],
+        ["---", "---:", "---:"],
+        ["as it is", "40.00 BLEU", "40.00 BLEU"],
+        ["with a URL inside", "75.0%; 99.5% copied", ""],
+        ["steps", "1,234", "1,234"],
+    ]
+
+
 def test_no_table_of_the_page_is_empty():
     page = (Path(__file__).parents[2] / "docs" / "results.md").read_text(encoding="utf-8")
     tables = dict(re.findall(r"<!-- table: (\S+) -->\n(.*?)<!-- end -->", page, re.S))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from glossa.segments_glossa import Segment, is_copied, join_segments, model_texts, segment_text
+from glossa.segments_glossa import Segment, capitals_of, is_copied, join_segments, model_texts, segment_text
 
 
 def upper(text):
@@ -120,3 +120,42 @@ def test_whole_sentences_are_read_as_they_are():
     for text in ("Hello, world", "Note:\nWe go.", "We go. You stay:", "1. We go, ❤"):
         segments = segment_text(text)
         assert model_texts(segments) == [part.text for part in segments if not part.copied]
+
+
+@pytest.mark.parametrize(
+    ("text", "capitals"),
+    [
+        ("A MAN IS SLEEPING.", "upper"), ("GO NOW!", "upper"), ("NATO", ""), ("I.B.M.", ""), ("A man sleeps.", ""),
+        ("A Man Is Sleeping.", "title"), ("New York", ""), ("Ein Mann Schläft", "title"), ("Ein Mann schläft", ""),
+        ("ПРИВЕТ МИР", "upper"), ("我 喜欢 你", ""), ("2 3 4", ""), ("3 BIG DOGS", "upper"),
+        ("\"Stop It Now\"", "title"), ("ÉTÉ À LA MER", "upper"), ("", ""),
+    ],
+)  # fmt: skip
+def test_sentences_in_capitals(text, capitals):
+    assert capitals_of(text) == capitals
+
+
+@pytest.mark.parametrize(
+    ("text", "read", "translations", "expected"),
+    [
+        ("A MAN SLEEPS.", ["a man sleeps."], ["Ein Mann schläft, groß."], "EIN MANN SCHLÄFT, GROSS."),
+        ("A Man Sleeps.", ["a man sleeps."], ["ein Mann schläft."], "Ein Mann Schläft."),
+        ("A Dog Is Here. It sleeps.", ["a dog is here.", "It sleeps."], ["ein Hund ist da.", "Er schläft."],
+         "Ein Hund Ist Da. Er schläft."),
+        ("1. GO HOME NOW. NATO", ["go home now.", "NATO"], ["geh heim.", "Die Nato"], "1. GEH HEIM. Die Nato"),
+        ("It is NATO.", ["It is NATO."], ["Es ist die NATO."], "Es ist die NATO."),
+    ],
+)  # fmt: skip
+def test_capitals_are_translated_in_lower_case_and_given_back(text, read, translations, expected):
+    segments = segment_text(text, lower=True)
+    assert model_texts(segments) == read
+    found = iter(translations)
+    texts = [segment.text if segment.copied else next(found) for segment in segments]
+    assert join_segments(segments, texts) == expected
+    assert model_texts(segment_text(text)) == [segment.text for segment in segments if not segment.copied]
+
+
+def test_a_sentence_in_capitals_fits_as_the_model_reads_it():
+    fits = lambda text: len(text) <= 12 or text.islower()  # noqa: E731
+    text = "THE DOG SLEEPS, THE CAT DOES NOT."
+    assert len(segment_text(text, fits=fits, lower=True)) == 1 < len(segment_text(text, fits=fits))

@@ -18,7 +18,7 @@ from ..errors import GlossaError
 from ..layers_glossa import GlossaAttention, GlossaFeedForward, GlossaLearnedPositions, GlossaResidual
 from ..modeling_glossa import GlossaDecoder, GlossaEncoder, GlossaForConditionalGeneration
 from . import require
-from .families import save_tokenizer, unsupported
+from .families import KEPT, save_tokenizer, unsupported
 
 ctranslate2 = require("ctranslate2")
 specs = ctranslate2.specs
@@ -106,7 +106,7 @@ class GlossaConverter(ctranslate2.converters.Converter):  # type: ignore[name-de
         spec.config.layer_norm_epsilon = config.norm_eps
         if config.position_embedding_type == "learned":
             spec.config.add_attribute("max_target_positions", config.max_target_positions)
-        for name in ("split_sentences", "length_ratio", "trained_length", "abbreviations", "improbable_score"):
+        for name in KEPT[2:]:  # the tokenizer has the languages
             spec.config.add_attribute(name, getattr(config, name))
         return spec
 

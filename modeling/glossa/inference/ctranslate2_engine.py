@@ -90,6 +90,7 @@ class CTranslate2Engine(Engine):
         self.trained_length = config.get("trained_length")
         self.improbable_score = config.get("improbable_score")
         self.abbreviations = frozenset(config.get("abbreviations") or ())
+        self.lower_capitals = config.get("lower_capitals", True)
 
     def translate(self, sources: list[list[int]], search: Search) -> list[Translation]:
         if search.num_return_sequences == 1:

@@ -65,6 +65,7 @@ class Engine(ABC):
         split_sentences: Whether it must have one sentence at a time.
         length_ratio: Characters of a translation for each character of its source, in its training data; or None.
         trained_length: Tokens that few sources of its training data exceed; longer ones are cut. Or None.
+        lower_capitals: Whether it must have sentences in capitals in lower case.
         abbreviations: Abbreviations that it learned from its training data, without their period.
         improbable_score: Log-probability per token below which it finds its own translations improbable; or None.
         sampled: Whether it draws translations at random; then one beam gives any number of them.
@@ -75,6 +76,7 @@ class Engine(ABC):
     length_ratio: float | None = None
     trained_length: int | None = None
     abbreviations: Set[str] = frozenset()
+    lower_capitals: bool = False
     improbable_score: float | None = None
     sampled: bool = False
 
@@ -103,6 +105,7 @@ class GenerateEngine(Engine):
         self.length_ratio = getattr(model.config, "length_ratio", None)
         self.trained_length = getattr(model.config, "trained_length", None)
         self.abbreviations = frozenset(getattr(model.config, "abbreviations", None) or ())
+        self.lower_capitals = getattr(model.config, "lower_capitals", False)
         self.improbable_score = getattr(model.config, "improbable_score", None)
 
     def translate(self, sources: list[list[int]], search: Search) -> list[Translation]:

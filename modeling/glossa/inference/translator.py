@@ -146,7 +146,11 @@ class Translator:
         limit = self.tokenizer.model_max_length
         trained = min(limit, self.engine.trained_length or limit)
         return segment_text(
-            text, self.split_sentences, partial(fits, self.tokenizer, trained), self.engine.abbreviations
+            text,
+            self.split_sentences,
+            partial(fits, self.tokenizer, trained),
+            self.engine.abbreviations,
+            self.engine.lower_capitals,
         )
 
     def _prepare(self, text: str) -> tuple[list[Segment], str]:
@@ -258,8 +262,6 @@ class Translator:
 
 def _join(pieces: list[list[Translation]], segments: list[Segment]) -> list[Translation]:
     """Join the translations of a text's segments by rank: the best of each, then the second best, and so on."""
-    if len(pieces) == 1:
-        return pieces[0]
     return [
         Translation(
             join_segments(segments, [found.text for found in ranked]),

@@ -6,11 +6,13 @@ import numpy
 from datasets import Dataset
 from transformers import PreTrainedTokenizerBase
 
+from ...segments_glossa import capitals_of
 from ...sentences_glossa import split_text
 from .abbreviations import learn_abbreviations
 
 SAMPLE = 10_000  # pairs that are looked at, in the order of the data
 TEXTS = 200_000  # sources in which abbreviations are looked for
+CAPITALS = 0.01  # share of the sources
 QUANTILE = 0.999  # of the lengths: lower ones cut sentences that the model translates well (docs/serving.md)
 
 
@@ -44,6 +46,12 @@ def trained_length(
         lengths = lengths[:, lengths.max(0) <= longest]
     source, target = numpy.quantile(lengths, quantile, axis=1)
     return round(min(source, target * lengths[0].sum() / lengths[1].sum()))
+
+
+def lower_capitals(pairs: Dataset) -> bool:
+    """Whether so few sources are in capitals that the model cannot learn to read them."""
+    sample = _sample(pairs)
+    return sum(bool(capitals_of(source)) for source, _ in sample) <= CAPITALS * len(sample)
 
 
 def abbreviations(pairs: Dataset) -> list[str]:
