@@ -14,6 +14,7 @@ _WORD = re.compile(
     r"\d+(?:[.,:/-]\d+)*|[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]|"
     r"[^\W\d_\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+['’]?|[^\s]"
 )
+FORM = 0.1  # the weight of what words look like, beside that of attention
 Words = Sequence[tuple[int, int]]  # first character of each word, and the one after its last
 
 
@@ -93,7 +94,7 @@ class AttentionAligner:
     Args:
         model: A sequence-to-sequence model of transformers.
         tokenizer: Its tokenizer.
-        layer: The decoder layer; the penultimate one aligns best (Garg et al. 2019, section 3).
+        layers: The decoder layers whose mean attention counts; of the last two it puts tags best (docs/desk.md).
         batch_tokens: Most tokens of a batch on either side, padding included.
     """
 
@@ -101,10 +102,10 @@ class AttentionAligner:
         self,
         model: "PreTrainedModel",
         tokenizer: "PreTrainedTokenizerBase",
-        layer: int = -2,
+        layers: Sequence[int] = (-1, -2),
         batch_tokens: int = 4096,
     ):
-        self.model, self.tokenizer, self.layer, self.batch_tokens = model, tokenizer, layer, batch_tokens
+        self.model, self.tokenizer, self.layers, self.batch_tokens = model, tokenizer, layers, batch_tokens
 
     def __call__(self, pairs: Sequence[Pair]) -> list[numpy.ndarray]:
         import torch
@@ -149,8 +150,9 @@ class AttentionAligner:
 
         rows = [{"input_ids": source.ids, "labels": target.ids} for source, target in encoded]
         batch = DataCollatorForSeq2Seq(self.tokenizer, model=self.model)(rows).to(self.model.device)
-        layers = self.model(**batch, output_attentions=True).cross_attentions
-        return layers[max(self.layer, -len(layers))].mean(1).float().cpu().numpy()  # [B, T, S]
+        found = self.model(**batch, output_attentions=True).cross_attentions
+        chosen = [found[max(layer, -len(found))].mean(1) for layer in self.layers]
+        return (sum(chosen) / len(chosen)).float().cpu().numpy()  # [B, T, S]
 
 
 class Tokens(NamedTuple):
@@ -180,4 +182,4 @@ def _membership(spans: Words, words: Words) -> numpy.ndarray:
 
 def combined(form: numpy.ndarray, attention: numpy.ndarray) -> numpy.ndarray:
     """Attention, and where it is undecided what words look like."""
-    return normalized(attention + 0.3 * form)
+    return normalized(attention + FORM * form)
