@@ -117,6 +117,9 @@ class GlossaConfig(PreTrainedConfig):
         lower_capitals (`bool`, defaults to `True`): Sentences in upper case and headlines are translated in lower
             case, and the translations get their capitals. Training sets it to `False` if over one source in a hundred
             is in capitals.
+        mask_items (`bool`, defaults to `False`): Addresses, places for values and emoji inside of sentences are
+            translated as a mark, which the model has learned to copy, and put back. Training sets it if `augmentation`
+            has items.
         source_language (`str`, *optional*): Code of the language that it translates, such as `"en"`. Training sets it.
         target_language (`str` or `list[str]`, *optional*): Code of the language that it translates into, or codes of
             several; a source then begins with the token of the wanted one. Training sets it.
@@ -189,6 +192,7 @@ class GlossaConfig(PreTrainedConfig):
     abbreviations: list[str] | None = None
     improbable_score: float | int | None = None
     lower_capitals: bool = True
+    mask_items: bool = False
     source_language: str | None = None
     target_language: str | list[str] | None = None
     use_cache: bool = True

@@ -119,7 +119,8 @@ class TranslationPipeline(Pipeline):
         limit = min(limit, getattr(config, "trained_length", None) or limit)
         learned = frozenset(getattr(config, "abbreviations", None) or ())
         lower = getattr(config, "lower_capitals", True)
-        segments = segment_text(text, split, partial(fits, tokenizer, limit), learned, lower)
+        mask = getattr(config, "mask_items", False)
+        segments = segment_text(text, split, partial(fits, tokenizer, limit), learned, lower, mask)
         try:
             pieces = encode_texts(tokenizer, model_texts(segments))
             return {"pieces": pieces, "segments": segments}

@@ -32,6 +32,11 @@ PLACEHOLDER = re.compile(
 )
 
 UPPER_WORDS, TITLE_WORDS = 2, 3  # fewer are names and abbreviations
+# What a model reads instead of an address, a place for a value or an emoji: the object replacement character.
+MARK = "\ufffc"
+ITEM = re.compile(rf"{ADDRESS.pattern}|{PLACEHOLDER.pattern}|{EMOJI}|{MARK}")
+_NUMBER = re.compile(rf"\d+(?:[.,:]\d+)*|{MARK}")
+_END = re.compile(r"[\s\u00a0\u202f]*[.!?…。！？।]*$")
 _CLAUSE_MARKS = dict(
     zip(",;:，；：、،؛", "，；：,;:,,;", strict=True)
 )  # and what they are in the other kind of script
@@ -46,12 +51,14 @@ class Segment(NamedTuple):
         space: The white space after it.
         copied: Whether it is copied instead of translated: a list marker, an address, or text without letters.
         capitals: "upper" or "title" if it is translated in lower case, and its translation gets these capitals.
+        items: Addresses, places for values and emoji that the model reads as `MARK`.
     """
 
     text: str
     space: str
     copied: bool = False
     capitals: str = ""
+    items: tuple[str, ...] = ()
 
 
 def segment_text(
@@ -60,6 +67,7 @@ def segment_text(
     fits: Callable[[str], bool] | None = None,
     abbreviations: Set[str] = frozenset(),
     lower: bool = False,
+    mask: bool = False,
 ) -> list[Segment]:
     """The segments of `text`, at least one.
 
@@ -70,15 +78,18 @@ def segment_text(
         abbreviations: Abbreviations that the model has learned.
         lower: Whether sentences in upper case and headlines are translated in lower case. Of capitals, a model of
             ordinary text has seen names and abbreviations only.
+        mask: Whether the model has learned to copy `MARK`, and reads it instead of addresses, places for values and
+            emoji inside of a sentence.
     """
-    whole = fits
-    if lower and fits is not None:
-        whole = lambda text: fits(text.lower() if capitals_of(text) else text)  # noqa: E731
+
+    def described(part: Segment) -> Segment:
+        items = tuple(ITEM.findall(part.text)) if mask else ()
+        return part._replace(items=items, capitals=capitals_of(_masked(part.text, items)) if lower else "")
+
+    whole = None if fits is None else lambda text: fits(_as_read(text, described(Segment(text, ""))))
     pieces, between = split_text(text, whole, abbreviations) if split else ([text], [""])
     parts = [part for piece, space in zip(pieces, between, strict=True) for part in _without_marks(piece, space)]
-    if not lower:
-        return parts
-    return [part if part.copied else part._replace(capitals=capitals_of(part.text)) for part in parts]
+    return [part if part.copied else described(part) for part in parts]
 
 
 def capitals_of(text: str) -> str:
@@ -136,14 +147,39 @@ def model_texts(segments: Sequence[Segment]) -> list[str]:
     [`join_segments`] gives the mark back.
     """
     return [
-        _as_read(_closed(segment.text) if _has_more(segments, index) else segment.text, segment.capitals)
+        _as_read(_closed(segment.text) if _has_more(segments, index) else segment.text, segment)
         for index, segment in enumerate(segments)
         if not segment.copied
     ]
 
 
-def _as_read(text: str, capitals: str) -> str:
-    return text.lower() if capitals else text
+def _as_read(text: str, segment: Segment) -> str:
+    text = _masked(text, segment.items)
+    return text.lower() if segment.capitals else text
+
+
+def _masked(text: str, items: tuple[str, ...]) -> str:
+    return ITEM.sub(MARK, text) if items else text
+
+
+def mask_numbers(text: str) -> tuple[str, tuple[str, ...]]:
+    """`text` with `MARK` for each number, and what [`put_back`] puts there."""
+    return _NUMBER.sub(MARK, text), tuple(_NUMBER.findall(text))
+
+
+def put_back(text: str, items: tuple[str, ...]) -> str:
+    """`text` with the items instead of the marks, in order; those without a mark stand before the last mark of all."""
+    if not items:
+        return text
+    parts = text.split(MARK)
+    marks = len(parts) - 1
+    given = (*items[:marks], *[""] * (marks - len(items)), "")
+    whole = "".join(part + item for part, item in zip(parts, given, strict=True))
+    rest = items[marks:]
+    if not rest:
+        return whole
+    end = len(whole) - len(_END.search(whole)[0])  # type: ignore[index]
+    return f"{whole[:end]} {' '.join(rest)}{whole[end:]}".lstrip()
 
 
 def _has_more(segments: Sequence[Segment], index: int) -> bool:
@@ -179,7 +215,7 @@ def joined_parts(segments: Sequence[Segment], texts: Sequence[str]) -> list[tupl
     joined = []
     for index, (segment, text) in enumerate(zip(segments, texts, strict=True)):
         following = texts[index + 1] if index + 1 < len(texts) else ""
-        text = _capitalized(text, segment.capitals)
+        text = put_back(_capitalized(text, segment.capitals), segment.items)
         space = segment.space
         if text and following and not segment.copied and not segments[index + 1].copied:
             solid = NO_SPACES.match(text[-1]) and NO_SPACES.match(following)
@@ -206,12 +242,15 @@ def _continued(source: str, text: str) -> str:
 
 
 __all__ = [
+    "MARK",
     "NO_SPACES",
     "Segment",
     "capitals_of",
     "is_copied",
     "join_segments",
     "joined_parts",
+    "mask_numbers",
     "model_texts",
+    "put_back",
     "segment_text",
 ]

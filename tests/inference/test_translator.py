@@ -11,6 +11,7 @@ from glossa.errors import GlossaError
 from glossa.inference.engines import Engine, GenerateEngine, Translation
 from glossa.inference.translator import Translator
 from glossa.pipeline_glossa import LOWEST_SCORE, TranslationPipeline, search_distinct
+from glossa.segments_glossa import MARK
 from glossa.sentences_glossa import clean_text, split_text
 
 TEXT = [
@@ -298,3 +299,25 @@ def test_two_segmentations_of_one_text_are_one_translation(model, tokenizer):
     for translations in translator.translate(["cat", "A", "The dog eats a bird."]):
         texts = [one.text for one in translations if one.score != LOWEST_SCORE]
         assert len(texts) == len(set(texts)) and len(translations) == 8
+
+
+def test_numbers_that_were_lost_are_translated_as_marks():
+    class Forgetful(Engine):
+        """Copies its sources, but loses numbers, and in one sentence the mark as well."""
+
+        num_beams, mask_items = 1, True
+
+        def translate(self, sources, search):
+            texts = ["".join(map(chr, ids)) for ids in sources]
+            return [Translation(re.sub(f"[0-9]+|{MARK}(?= lost)", "", text)) for text in texts]
+
+    class Characters:
+        model_max_length = 1000
+
+        def __call__(self, texts, verbose=True):
+            return {"input_ids": [[*map(ord, text)] for text in texts]}
+
+    texts = ["We saw 250 dogs.", "We saw dogs.", "In 1999 we saw 250 and me@a.org.", "We saw 250 lost dogs."]
+    found = Translator(Forgetful(), Characters()).best(texts)
+    assert found[:3] == texts[:3]
+    assert found[3] == "We saw  lost dogs 250."

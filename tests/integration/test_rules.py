@@ -210,7 +210,7 @@ def test_no_other_private_name_is_touched():
     own, used = {"_replace", "_exit"}, {}  # of every named tuple, and of `os`
     for path in MODULES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 own.add(node.name)
             elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and _is_self(node.value):
                 own.add(node.attr)

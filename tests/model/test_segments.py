@@ -2,7 +2,7 @@
 
 import pytest
 
-from glossa.segments_glossa import Segment, capitals_of, is_copied, join_segments, model_texts, segment_text
+from glossa.segments_glossa import MARK, Segment, capitals_of, is_copied, join_segments, model_texts, segment_text
 
 
 def upper(text):
@@ -159,3 +159,36 @@ def test_a_sentence_in_capitals_fits_as_the_model_reads_it():
     fits = lambda text: len(text) <= 12 or text.islower()  # noqa: E731
     text = "THE DOG SLEEPS, THE CAT DOES NOT."
     assert len(segment_text(text, fits=fits, lower=True)) == 1 < len(segment_text(text, fits=fits))
+
+
+M = MARK
+
+
+@pytest.mark.parametrize(
+    ("text", "read", "translations", "expected"),
+    [
+        ("See https://a.org/x now.", f"See {M} now.", f"Siehe {M} jetzt.", "Siehe https://a.org/x jetzt."),
+        ("I 😀 you, {name}.", f"I {M} you, {M}.", f"Ich {M} dich, {M}.", "Ich 😀 dich, {name}."),
+        ("Write to me@a.org now.", f"Write to {M} now.", "Schreib jetzt.", "Schreib jetzt me@a.org."),  # it was lost
+        ("<b>Go</b> now.", f"{M}Go{M} now.", f"{M}Geh jetzt!", "<b>Geh jetzt </b>!"),
+        ("See {a} now.", f"See {M} now.", f"Sieh {M} und {M}.", "Sieh {a} und ."),  # one too many
+        ("SEE HTTPS://A.ORG NOW OR WWW.A.ORG", "see HTTPS://A.ORG now or WWW.A.ORG".lower(), "sieh nach", "SIEH NACH"),
+        ("PLEASE SEE https://A.org", f"please see {M}", f"sieh {M}", "SIEH https://A.org"),
+        (f"A {M} b.", f"A {M} b.", f"Ein {M}.", f"Ein {M}."),
+        ("Go home.", "Go home.", "Geh heim.", "Geh heim."),
+    ],
+)
+def test_items_are_read_as_marks_and_put_back(text, read, translations, expected):
+    segments = segment_text(text, lower=True, mask=True)
+    assert model_texts(segments) == [read]
+    assert join_segments(segments, [translations]) == expected
+
+
+def test_items_stay_for_a_model_that_has_not_learned_the_mark():
+    assert model_texts(segment_text("See https://a.org/x now.")) == ["See https://a.org/x now."]
+
+
+def test_a_sentence_with_an_address_fits_as_the_model_reads_it():
+    fits = lambda text: len(text) <= 15  # noqa: E731
+    text = "Go on, see https://example.org/a/long/path."
+    assert len(segment_text(text, fits=fits, mask=True)) == 1 < len(segment_text(text, fits=fits))

@@ -12,10 +12,11 @@ from glossa.data.pairs import prepare_pairs
 from glossa.errors import GlossaError
 from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
+from glossa.segments_glossa import MARK
 from glossa.training.building import build_tokenizer
 from glossa.training.run import train
 
-SHARES = {"upper_case": 0.3, "typing_errors": 0.2, "joined": 0.2}
+SHARES = {"items": 0.3, "typing_errors": 0.2, "joined": 0.2}
 QUIET = {"eval_strategy": "no", "load_best_model_at_end": False, "save_steps": 5, "num_train_epochs": 10}
 QUIET |= {"augmentation": json.dumps(SHARES)}
 
@@ -94,25 +95,32 @@ def test_counts_and_examples_are_shown_before_training(tmp_path, tiny_settings, 
         counts[kind] = int(count)
         source, target = example.split(" -> ")
         assert source and target
-        if kind == "upper_case":
-            assert source.isupper() and target.isupper()
     assert counts.keys() == SHARES.keys()
     assert lines[first].startswith(f"Augmented in a pass: {sum(counts.values())} of 160 pairs, in 0.")
     for kind, count in counts.items():
-        assert count == pytest.approx(160 * SHARES[kind], abs=20)
+        assert count == pytest.approx(160 * SHARES[kind], abs=25)
 
 
-def test_the_vocabulary_has_pieces_for_upper_case(tmp_path):
+def test_the_vocabulary_has_a_piece_for_the_mark_and_none_for_typing_errors(tmp_path):
     file = tmp_path / "pairs.tsv"
-    file.write_text("".join(f"the old house {number}\tdas alte haus {number}\n" for number in range(100)))
-    words = ["--data_path", str(file), "--validation_size", "0", "--test_size", "0", "--vocab_size", "310"]
+    file.write_text("".join(f"the old house {number}.\tdas alte haus {number}.\n" for number in range(100)))
+    words = ["--data_path", str(file), "--validation_size", "0", "--test_size", "0", "--vocab_size", "290"]
     pieces = {}
-    for value in ("null", '{"upper_case": 0.3, "typing_errors": 0.5}'):
+    for value in ("null", '{"typing_errors": 0.9}', '{"items": 0.9}'):
         settings = parse_settings([*words, "--dataset", "files", "--augmentation", value])
-        pieces[value] = set(build_tokenizer(settings, prepare_pairs(settings.data)[0]).get_vocab())
-    plain, both = pieces.values()
-    assert "Ġhouse" in plain & both
-    assert "ĠHOUSE" in both - plain
+        pieces[value] = build_tokenizer(settings, prepare_pairs(settings.data)[0])
+    plain, mistyped, marked = pieces.values()
+    assert plain.get_vocab() == mistyped.get_vocab()
+    assert len(marked.tokenize(f"the {MARK}")) < len(plain.tokenize(f"the {MARK}"))
+
+
+@pytest.mark.parametrize(
+    ("shares", "expected"), [("null", False), (json.dumps(SHARES), True), ('{"joined": 0.1}', False)]
+)
+def test_the_model_says_whether_it_has_learned_the_mark(tmp_path, tiny_settings, shares, expected):
+    run = train(parse_settings(tiny_settings(tmp_path / "run", max_steps=1, **QUIET | {"augmentation": shares})))
+    config = json.loads((run / "config.json").read_text())
+    assert config["mask_items"] is expected and config["lower_capitals"]
 
 
 def test_workers_that_stay_are_refused(tmp_path, tiny_settings):

@@ -5,13 +5,14 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from random import Random
+from string import ascii_lowercase
 
 from datasets import Dataset
 from sacrebleu.metrics import CHRF
 
 from ..data.augmentation.case import lower_case, title_case, upper_case
 from ..data.augmentation.endings import without_ending
-from ..data.augmentation.items import make_item, put
+from ..data.augmentation.items import put
 from ..data.augmentation.joining import as_clauses, as_sentences, ordinary_words
 from ..data.augmentation.pair import Pair
 from ..data.augmentation.typing_errors import mistyped
@@ -24,7 +25,8 @@ logger = logging.getLogger(__name__)
 
 SEED = 20_000_000_000  # beyond every seed of a training
 UNTOUCHED = "as it is"
-ITEMS = {"a URL": "address", "a number": "number", "an emoji": "emoji"}
+_EMOJI = "".join(map(chr, (*range(0x1F600, 0x1F645), *range(0x1F300, 0x1F321), *range(0x1F400, 0x1F43F))))
+_DOMAINS = ("com", "org", "net", "co.uk", "eu")
 
 
 @dataclass(frozen=True)
@@ -120,13 +122,18 @@ def _joined(count: int, clauses: bool = False) -> Change:
     return change
 
 
-def _with(kind: str) -> Change:
+def _url(generator: Random) -> str:
+    first, second = ("".join(generator.choices(ascii_lowercase, k=generator.randint(3, 9))) for _ in range(2))
+    return f"https://{first}.{generator.choice(_DOMAINS)}/{second}"
+
+
+def _with(make: Callable[[Random], str]) -> Change:
     """All pairs with an item before their last marks, or at the end if they have none."""
 
     def change(pairs: list[Pair], language: str) -> list[Changed]:
         changed = []
         for row, pair in enumerate(pairs):
-            item = make_item(kind, _generator(row))
+            item = make(_generator(row))
             changed.append(Changed(put(pair, item, "inside") or _at_the_end(pair, item), item))
         return changed
 
@@ -149,7 +156,9 @@ CHANGES: dict[str, Change] = {
     "joined in fours": _joined(4),
     "two clauses": _joined(2, clauses=True),
     "four clauses": _joined(4, clauses=True),
-    **{f"with {name} inside": _with(kind) for name, kind in ITEMS.items()},
+    "with a URL inside": _with(_url),
+    "with a number inside": _with(lambda generator: str(generator.randint(10, 9999))),
+    "with an emoji inside": _with(lambda generator: generator.choice(_EMOJI)),
 }
 
 

@@ -71,7 +71,7 @@ COPIED += ("attention_dropout", "activation_dropout", "scale_embedding", "tie_wo
 COPIED += ("pad_token_id", "eos_token_id", "bos_token_id", "decoder_start_token_id")
 
 KEPT: tuple[str, ...] = ("source_language", "target_language", "split_sentences", "length_ratio")  # what translating
-KEPT += ("trained_length", "abbreviations", "improbable_score", "lower_capitals")  # needs to know
+KEPT += ("trained_length", "abbreviations", "improbable_score", "lower_capitals", "mask_items")  # needs to know
 
 RENAMED = (
     (r"_residual\.norm_(before|after)\.", "_layer_norm."),

@@ -66,6 +66,7 @@ class Engine(ABC):
         length_ratio: Characters of a translation for each character of its source, in its training data; or None.
         trained_length: Tokens that few sources of its training data exceed; longer ones are cut. Or None.
         lower_capitals: Whether it must have sentences in capitals in lower case.
+        mask_items: Whether it reads a mark instead of addresses, places for values and emoji.
         abbreviations: Abbreviations that it learned from its training data, without their period.
         improbable_score: Log-probability per token below which it finds its own translations improbable; or None.
         sampled: Whether it draws translations at random; then one beam gives any number of them.
@@ -77,6 +78,7 @@ class Engine(ABC):
     trained_length: int | None = None
     abbreviations: Set[str] = frozenset()
     lower_capitals: bool = False
+    mask_items: bool = False
     improbable_score: float | None = None
     sampled: bool = False
 
@@ -106,6 +108,7 @@ class GenerateEngine(Engine):
         self.trained_length = getattr(model.config, "trained_length", None)
         self.abbreviations = frozenset(getattr(model.config, "abbreviations", None) or ())
         self.lower_capitals = getattr(model.config, "lower_capitals", False)
+        self.mask_items = getattr(model.config, "mask_items", False)
         self.improbable_score = getattr(model.config, "improbable_score", None)
 
     def translate(self, sources: list[list[int]], search: Search) -> list[Translation]:

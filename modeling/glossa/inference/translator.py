@@ -12,8 +12,9 @@ from tqdm.auto import tqdm
 from ..batches_glossa import check_beams, encode_texts, fits, translate_in_batches
 from ..data.encoding.batching import TokenBatchSampler
 from ..errors import GlossaError
-from ..segments_glossa import Segment, join_segments, model_texts, segment_text
+from ..segments_glossa import Segment, join_segments, mask_numbers, model_texts, put_back, segment_text
 from ..sentences_glossa import clean_text
+from . import fidelity
 from .engines import Engine, GenerateEngine, Search, Translation
 from .plausibility import find_problem
 from .sharing import is_first, merged, own_batches
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from .forced import Reranker
 
+DIFFERENT_NUMBERS = fidelity.KINDS[0]
 OnError = Literal["stop", "blank", "copy"]
 
 
@@ -151,6 +153,7 @@ class Translator:
             partial(fits, self.tokenizer, trained),
             self.engine.abbreviations,
             self.engine.lower_capitals,
+            self.engine.mask_items,
         )
 
     def _prepare(self, text: str) -> tuple[list[Segment], str]:
@@ -176,6 +179,8 @@ class Translator:
         found = self._ranked(pieces, self.search, progress)
         for text, translations in zip(pieces, found, strict=True):
             self._check(text, translations)
+        if self.engine.mask_items:
+            self._retry_numbers(pieces, found)
         if self.retry_implausible:
             wrong = [index for index, translations in enumerate(found) if translations[0].problem]
             wider = replace(self.search, num_beams=2 * self.search.num_beams, no_repeat_ngram_size=3)
@@ -185,6 +190,18 @@ class Translator:
                 if not translations[0].problem:
                     found[index] = translations
         return found
+
+    def _retry_numbers(self, pieces: list[str], found: list[list[Translation]]) -> None:
+        """Translate sentences whose numbers were not copied once more, with marks instead of the numbers."""
+        wrong = [index for index, translations in enumerate(found) if translations[0].problem == DIFFERENT_NUMBERS]
+        masked = [mask_numbers(pieces[index]) for index in wrong]
+        again = self._ranked([text for text, _ in masked], self.search)
+        for index, (_, numbers), translations in zip(wrong, masked, again, strict=True):
+            for translation in translations:
+                translation.text = put_back(translation.text, numbers)
+            self._check(pieces[index], translations)
+            if not translations[0].problem:
+                found[index] = translations
 
     def _ranked(self, pieces: list[str], search: Search, progress: bool = False) -> list[list[Translation]]:
         """The translations of each piece, best first: by both models if there is a reranker."""

@@ -21,7 +21,7 @@ from transformers import (
 )
 
 from ..batches_glossa import position_limits
-from ..data.augmentation.augmentation import CASES, Augmentation
+from ..data.augmentation.augmentation import Augmentation
 from ..data.augmentation.pair import Pair
 from ..data.encoding.augmented import CHUNK, AugmentedRows
 from ..data.encoding.corruption import special_tokens
@@ -42,6 +42,8 @@ from .streaming import StreamTrainer
 from .trainer import LENGTHS, GlossaTrainer
 
 logger = logging.getLogger(__name__)
+
+VOCABULARY = ("lower_case", "items")  # kinds of augmentation that the vocabulary is learned on too
 
 
 def build_tokenizer(settings: Settings, data: DatasetDict) -> PreTrainedTokenizerBase:
@@ -84,15 +86,15 @@ def augmentation_of(settings: Settings) -> Augmentation | None:
 
 
 def _changed_texts(rows: Dataset, augmentation: Augmentation, side: str) -> Iterator[list[str]]:
-    """One side of the pairs of the first epoch whose case is changed, so that the vocabulary has pieces for it.
+    """One side of the changed pairs in lower case and with items, so that the vocabulary has pieces for them.
 
-    It needs none for typing errors and items, which are random.
+    It needs none for typing errors, which are random.
     """
     for first in range(0, len(rows), CHUNK):
         batch = rows[first : first + CHUNK]
         pairs = list(map(Pair, batch["source"], batch["target"]))
         changed = augmentation.apply(pairs, 0, first, batch.get("language", ()))
-        yield [getattr(pair, side) for kind, pair in changed.values() if kind in CASES]
+        yield [getattr(pair, side) for kind, pair in changed.values() if kind in VOCABULARY]
 
 
 def _texts(rows: Dataset, column: str) -> Iterator[list[str]]:

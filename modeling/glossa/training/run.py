@@ -102,6 +102,8 @@ def _train(run: RunFolder, settings: Settings) -> None:
     model = build_model(settings, tokenizer)
     if not pretrains:
         describe_data(model.config, data["train"], tokenizer, settings.data.max_length)
+        shares: Any = settings.data.augmentation or {}
+        model.config.mask_items = bool(shares.get("items")) or getattr(model.config, "mask_items", False)
         target = settings.data.target_language
         Languages(common_source(settings.data), (target,) if target else ()).write(model, tokenizer)
     collator: Callable

@@ -1,5 +1,6 @@
 """What augmentation makes of a pair, by hand, and that it depends on seed, epoch and row number alone."""
 
+import re
 from itertools import pairwise
 from random import Random
 
@@ -10,12 +11,13 @@ from glossa.data.augmentation import typography
 from glossa.data.augmentation.augmentation import Augmentation
 from glossa.data.augmentation.case import lower_case, title_case, upper_case
 from glossa.data.augmentation.endings import changed_ending, without_ending
-from glossa.data.augmentation.items import ITEMS, make_item, put, same_number, with_item
+from glossa.data.augmentation.items import make_item, only_shared, put, with_item
 from glossa.data.augmentation.joining import as_clauses, as_sentences, joined, ordinary_words
 from glossa.data.augmentation.pair import Pair
 from glossa.data.augmentation.shares import KINDS, STANDARD
 from glossa.data.augmentation.typing_errors import NEIGHBORS, mistyped, typing_errors
 from glossa.errors import GlossaError
+from glossa.segments_glossa import MARK
 
 PAIR = Pair("Don't wait, Anna's well-known dog is big.", "Warte nicht, Annas bekannter Hund ist groß.")
 
@@ -128,26 +130,28 @@ def test_an_item_without_its_place_is_left_out():
     assert put(Pair("Go", "Geh!"), "@", "inside") is None
 
 
-def test_every_kind_of_item_is_the_same_on_both_sides():
-    for kind in ITEMS:
-        for seed in range(20):
-            item = make_item(kind, Random(seed))
-            assert item and " " not in item
-    for seed in range(200):
+def test_every_item_is_the_same_on_both_sides():
+    assert {make_item("mark", Random(seed)) for seed in range(20)} == {MARK}
+    items = set()
+    for seed in range(300):
         found = with_item(Pair("Go now.", "Geh jetzt."), Random(seed))
         if found is not None:
             added = found.source.replace("Go now", "").strip(" .")
-            assert added and added in found.target, found
+            assert added and " " not in added and added in found.target, found
+            items.add(added)
+    assert MARK in items and any(map(str.isdigit, items)) and any(re.fullmatch("[A-Z]+-?[0-9]+", i) for i in items)
 
 
-def test_a_number_of_both_sides_is_exchanged():
-    assert same_number(Pair("42 dogs", "42 Hunde")) == "42"
-    assert same_number(Pair("42 dogs, 3 cats", "42 Hunde, 3 Katzen")) is None
-    assert same_number(Pair("4 dogs", "vier Hunde")) is None
-    found = [with_item(Pair("42 dogs bark.", "42 Hunde bellen."), Random(seed)) for seed in range(200)]
-    changed = [pair for pair in found if pair and pair.source.endswith(" dogs bark.") and pair.source[:2] != "42"]
-    assert any(pair.source.split()[0].isdigit() for pair in changed)
-    assert all(pair.source.split()[0] == pair.target.split()[0] for pair in changed)
+def test_what_both_sides_share_is_exchanged():
+    assert only_shared(re.compile("[0-9]+"), Pair("42 dogs", "42 Hunde")) == "42"
+    assert only_shared(re.compile("[0-9]+"), Pair("42 dogs, 3 cats", "42 Hunde, 3 Katzen")) is None
+    assert only_shared(re.compile("[0-9]+"), Pair("4 dogs", "vier Hunde")) is None
+    assert only_shared(re.compile("[0-9]+"), Pair("4 and 44", "4")) is None  # it is in another number too
+    pairs = [Pair("42 dogs bark.", "42 Hunde bellen."), Pair("Berlin is big.", "Die Stadt Berlin ist groß.")]
+    numbers, words = ({with_item(pair, Random(seed)) for seed in range(300)} for pair in pairs)
+    changed = [pair for pair in numbers if pair and re.fullmatch("[0-9]{2} dogs bark.", pair.source)]
+    assert len(changed) > 20 and all(pair.target == f"{pair.source[:2]} Hunde bellen." for pair in changed)
+    assert Pair(f"{MARK} is big.", f"Die Stadt {MARK} ist groß.") in words
 
 
 WORDS = ({"the", "she"}, {"der", "sie"})
@@ -220,8 +224,8 @@ def test_a_tag_stays_and_only_rows_with_the_same_tag_and_language_are_joined():
         if row % 3:
             words = pair.source.replace(",", "").strip(".").replace(".", "").split()
             assert 2 <= len(words) <= 4 and words[0] in numbers
-    shouted = Augmentation({"upper_case": 1.0}, 1, tags=("<bt> ",)).apply(pairs[:1], 0)
-    assert shouted == {0: ("upper_case", Pair("<bt> WORD0.", "MOT0."))}
+    lowered = Augmentation({"lower_case": 1.0}, 1, tags=("<BT> ",)).apply([Pair("<BT> Word.", "Mot.")], 0)
+    assert lowered == {0: ("lower_case", Pair("<BT> word.", "Mot."))}
 
 
 def test_the_setting_is_a_word_or_shares():
@@ -235,8 +239,8 @@ def test_the_setting_is_a_word_or_shares():
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("much", r"augmentation is 'much'; give standard, or shares of the kinds upper_case, title_case"),
-        ({"upper": 0.1}, r"augmentation has 'upper'\. Did you mean upper_case\? Its kinds are upper_case"),
+        ("much", r"augmentation is 'much'; give standard, or shares of the kinds lower_case, endings, typing_errors"),
+        ({"lower": 0.1}, r"augmentation has 'lower'\. Did you mean lower_case\? Its kinds are lower_case"),
         ({"items": 2}, r"augmentation: items is 2; it must be a share of the pairs, from 0 to 1"),
         ({"items": True}, r"augmentation: items is True; it must be a share"),
         ({"items": 0.6, "joined": 0.6}, r"the shares add up to 1\.2; a pair is changed in one way"),

@@ -12,7 +12,7 @@ from glossa.data.encoding.augmented import AugmentedRows
 from glossa.data.encoding.encoding import tokenize_pairs
 from glossa.data.encoding.vocabulary import train_tokenizer
 
-SOURCES = [f"{word} dog {number}." for number in range(10) for word in ("one", "two", "old", "big")]
+SOURCES = [f"{word} dog {number}." for number in range(10) for word in ("One", "Two", "Old", "Big")]
 
 
 def build(shares, languages=(), sources=SOURCES, seed=1, **limits):
@@ -34,36 +34,36 @@ def texts(rows, tokenizer):
 
 
 def test_changed_rows_have_the_ids_and_lengths_of_their_text():
-    rows, tokenizer, columns = build({"upper_case": 0.5})
+    rows, tokenizer, columns = build({"lower_case": 0.5})
     found = rows.__getitems__(list(range(len(SOURCES))))
-    shouted = [row for row, (source, _) in enumerate(texts(found, tokenizer)) if source.isupper()]
-    assert 10 < len(shouted) < 30 and rows.counts == {"upper_case": len(shouted)}
+    lowered = [row for row, (source, _) in enumerate(texts(found, tokenizer)) if source.islower()]
+    assert 10 < len(lowered) < 30 and rows.counts == {"lower_case": len(lowered)}
     for row, (source, target) in enumerate(texts(found, tokenizer)):
-        pair = columns["source"][row], columns["target"][row]
-        assert (source, target) == (tuple(text.upper() for text in pair) if row in shouted else pair)
+        text = columns["source"][row]
+        assert (source, target) == (text.lower() if row in lowered else text, columns["target"][row])
         assert rows[row] == found[row] == rows.__getitems__([3, row])[1]
         assert rows.source_lengths[row] == len(found[row]["input_ids"])
         assert rows.target_lengths[row] == len(found[row]["labels"])
         assert found[row]["input_ids"] == tokenizer(source).input_ids
-    assert rows.examples["upper_case"][1] == texts(found, tokenizer)[shouted[0]]
+    assert rows.examples["lower_case"][1] == texts(found, tokenizer)[lowered[0]]
 
 
 def test_every_epoch_has_other_rows_and_always_the_same(monkeypatch):
-    rows, _, _ = build({"upper_case": 0.3, "joined": 0.3})
+    rows, _, _ = build({"lower_case": 0.3, "joined": 0.3})
     everything = list(range(len(SOURCES)))
     first = rows.__getitems__(everything)
     rows.set_epoch(1)
     second = rows.__getitems__(everything)
     assert second != first
-    again, _, _ = build({"upper_case": 0.3, "joined": 0.3})
+    again, _, _ = build({"lower_case": 0.3, "joined": 0.3})
     again.set_epoch(1)  # as after a resume
     assert again.__getitems__(everything) == second
     again.set_epoch(0)
     assert again.__getitems__(everything) == first
     monkeypatch.setattr(augmented, "CHUNK", 7)  # only joined rows depend on their neighbors
-    small, _, _ = build({"upper_case": 0.3})
+    small, _, _ = build({"lower_case": 0.3})
     monkeypatch.undo()
-    large, _, _ = build({"upper_case": 0.3})
+    large, _, _ = build({"lower_case": 0.3})
     assert small.__getitems__(everything) == large.__getitems__(everything)
 
 
@@ -73,14 +73,14 @@ def test_a_changed_row_beyond_the_limits_stays_as_it_is():
 
 
 def test_each_row_keeps_the_tag_of_its_language():
-    rows, tokenizer, _ = build({"upper_case": 0.4, "joined": 0.4}, languages=("fr", "de"))
+    rows, tokenizer, _ = build({"lower_case": 0.4, "joined": 0.4}, languages=("fr", "de"))
     tags = [tokenizer.convert_tokens_to_ids(f"<2{language}>") for language in ("fr", "de")]
     assert [row["input_ids"][0] for row in rows.__getitems__(list(range(len(SOURCES))))] == tags * 20
 
 
 @pytest.mark.parametrize("workers", [0, 1])
 def test_a_data_loader_has_the_rows_of_the_epoch_that_begins(workers):
-    rows, tokenizer, _ = build({"upper_case": 0.5})
+    rows, tokenizer, _ = build({"lower_case": 0.5})
     loader = DataLoader(rows, batch_size=len(SOURCES), collate_fn=list, num_workers=workers)
     for epoch in (0, 1):
         rows.set_epoch(epoch)

@@ -87,3 +87,11 @@ def test_each_row_has_the_tag_of_its_language(tmp_path):
 
 def test_rows_by_length_keep_the_order_of_equal_ones():
     assert by_length(Dataset.from_dict({"source_length": [5, 4, 6, 4]})) == [1, 3, 0, 2]
+
+
+def test_text_is_kept_for_augmentation_also_after_a_run_without_it(tokenizer):
+    for shares, columns in ((None, set()), ("standard", {"source", "target"}), (None, set())):
+        arguments = DataArguments(augmentation=shares)
+        rows = tokenize_pairs(pairs(train=ROWS[:2], test=ROWS[:1]), tokenizer, arguments, report())
+        lengths = {"input_ids", "labels", "source_length", "target_length"}
+        assert set(rows["train"].column_names) == lengths | columns and set(rows["test"].column_names) == lengths

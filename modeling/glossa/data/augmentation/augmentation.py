@@ -5,15 +5,13 @@ from functools import partial
 from itertools import accumulate
 from random import Random
 
-from .case import lower_case, title_case, upper_case
+from .case import lower_case
 from .endings import changed_ending
 from .items import with_item
 from .joining import Words, joined, ordinary_words
 from .pair import Pair
 from .typing_errors import typing_errors
 from .typography import changed_typography
-
-CASES = ("upper_case", "title_case", "lower_case")
 
 
 class Augmentation:
@@ -33,8 +31,6 @@ class Augmentation:
         self.seed = seed
         self.tags = tuple(filter(None, tags))
         self.changes: dict[str, Callable[[Pair, Random], Pair | None]] = {
-            "upper_case": upper_case,
-            "title_case": title_case,
             "lower_case": lower_case,
             "endings": changed_ending,
             "typing_errors": partial(typing_errors, language=language),

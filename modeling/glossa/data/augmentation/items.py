@@ -1,47 +1,44 @@
-"""What is copied: emoji, addresses, tags, numbers and codes, put into both sides at the same kind of place."""
+"""What is copied: a mark for addresses, emoji and places for values; numbers; codes; words that both sides share.
+
+A trained model reads the mark instead of the item, which is put back into the translation, see `segments_glossa`.
+"""
 
 import re
 import string
 from random import Random
 
+from ...segments_glossa import MARK
 from .pair import Pair
 
-_EMOJI = "".join(map(chr, (*range(0x1F600, 0x1F645), *range(0x1F300, 0x1F321), *range(0x1F400, 0x1F43F))))
-_DOMAINS = ("com", "org", "net", "de", "fr", "io", "co.uk", "eu")
 _FINAL = re.compile(r"[ \u00a0\u202f]?[.!?。！？।…]+$")
 _NUMBER = re.compile(r"\d+")
+_WORD = re.compile(r"[^\W\d_]{4,}")
 _COMMA = re.compile(r"[,，、،]")
-ITEMS = ("emoji", "address", "mail", "number", "code", "tag")
-PLACES = ("inside", "inside", "start", "end", "comma")  # inside: before the last mark
+SHARED = 0.5  # of the pairs with a number or a word that both sides have, get another one or the mark there
+ITEMS = ("mark", "mark", "number", "number", "code")
+PLACES = ("inside", "inside", "start", "end", "comma")  # inside: before the last mark of the sentence
 
 
 def with_item(pair: Pair, generator: Random) -> Pair | None:
-    """Both sides with an item, or with another number if they have the same one; None if they have no place for it."""
-    item = generator.choice(ITEMS)
-    if item == "number" and (found := same_number(pair)):
-        other = _digits(generator, len(found))
-        return Pair(*(side.replace(found, other) for side in pair))
-    return put(pair, make_item(item, generator), generator.choice(PLACES))
+    """Both sides with an item at the same kind of place; None if they do not have this place."""
+    if generator.random() < SHARED:
+        if number := only_shared(_NUMBER, pair):
+            other = _digits(generator, len(number))
+            return Pair(*(side.replace(number, other) for side in pair))
+        if word := only_shared(_WORD, pair):
+            return Pair(*(side.replace(word, MARK) for side in pair))
+    return put(pair, make_item(generator.choice(ITEMS), generator), generator.choice(PLACES))
 
 
 def make_item(kind: str, generator: Random) -> str:
-    """A random item of one of `ITEMS`."""
-    if kind == "emoji":
-        return generator.choice(_EMOJI)
-    if kind == "address":
-        path = f"/{_word(generator)}" if generator.random() < 0.5 else ""
-        start = generator.choice(("https://", "http://", "https://www.", "www."))
-        return f"{start}{_word(generator)}.{generator.choice(_DOMAINS)}{path}"
-    if kind == "mail":
-        return f"{_word(generator)}@{_word(generator)}.{generator.choice(_DOMAINS)}"
-    if kind == "number":
-        number = _digits(generator, generator.randint(1, 4))
-        return generator.choice((number, number, f"{number}.{generator.randint(0, 99)}", f"{number}%", f"({number})"))
+    """The mark, or a random number or code."""
+    if kind == "mark":
+        return MARK
     if kind == "code":
         letters = "".join(generator.choices(string.ascii_uppercase, k=generator.randint(1, 3)))
         return f"{letters}{generator.choice(('', '-'))}{_digits(generator, generator.randint(1, 4))}"
-    word = _word(generator)
-    return generator.choice((f"<{word}>", f"</{word}>", f"{{{word}}}", f"#{word}", f"@{word}"))
+    number = _digits(generator, generator.randint(1, 4))
+    return generator.choice((number, number, f"{number}.{generator.randint(0, 99)}", f"{number}%", f"({number})"))
 
 
 def put(pair: Pair, item: str, place: str) -> Pair | None:
@@ -60,14 +57,14 @@ def put(pair: Pair, item: str, place: str) -> Pair | None:
     return Pair(*(f"{side[:end]} {item}{side[end:]}" for side, end in zip(pair, ends, strict=True)))
 
 
-def same_number(pair: Pair) -> str | None:
-    """The number that occurs once on each side, if there is one alone; else None."""
-    numbers = [_NUMBER.findall(side) for side in pair]
-    return numbers[0][0] if numbers[0] == numbers[1] and len(numbers[0]) == 1 else None
-
-
-def _word(generator: Random) -> str:
-    return "".join(generator.choices(string.ascii_lowercase, k=generator.randint(3, 9)))
+def only_shared(pattern: re.Pattern, pair: Pair) -> str | None:
+    """The only match of `pattern` that both sides have, if each has it once, and not inside of another word."""
+    source, target = (pattern.findall(side) for side in pair)
+    shared = set(source) & set(target)
+    if len(shared) != 1:
+        return None
+    (found,) = shared
+    return found if all(side.count(found) == 1 for side in pair) else None
 
 
 def _digits(generator: Random, count: int) -> str:

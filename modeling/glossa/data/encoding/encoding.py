@@ -59,7 +59,7 @@ def _tokenize(name: str, rows: Dataset, tokenizer: PreTrainedTokenizerBase, keep
     return cached_map(
         rows,
         encode,
-        (*vocabularies, *tag),
+        (*vocabularies, *tag, *kept),
         remove_columns=[column for column in rows.column_names if column not in kept],
         features=Features(kept | _TOKENIZED),
         desc=f"tokenizing {name}",
