@@ -125,7 +125,8 @@ def test_the_table_by_hand():
     rows = {row["change"]: row for row in measure_robustness(translator, pairs)}
     assert list(rows) == [name for name in CHANGES if name in rows]
     assert rows["as it is"] == {
-        "change": "as it is", "pairs": 4, "bleu": 100.0, "chrf": 100.0, "copied": None, "kept": 1.0
+        "change": "as it is", "pairs": 4, "bleu": 100.0, "chrf": 100.0, "possible": 100.0, "kept": 1.0,
+        "copied": None,
     }  # fmt: skip
     upper = sacrebleu.corpus_bleu([p.target for p in PAIRS[:4]], [[p.target.upper() for p in PAIRS[:4]]]).score
     assert rows["upper case"]["bleu"] == round(upper, 2) and rows["upper case"]["kept"] == pytest.approx(
@@ -135,9 +136,26 @@ def test_the_table_by_hand():
     assert rows["with a number inside"]["kept"] == 1.0 > rows["with a URL inside"]["kept"]
     assert rows["joined in twos"]["pairs"] == 2 and rows["joined in fours"]["pairs"] == 1
     header, cells = robustness_cells(list(rows.values()))
-    assert header == ["change", "pairs", "BLEU", "chrF++", "BLEU kept", "items copied"]
-    assert cells[0] == ["as it is", "4", "100.00", "100.00", "100.0%", ""]
+    assert header == ["change", "pairs", "BLEU", "chrF++", "BLEU possible", "kept", "items copied"]
+    assert cells[0] == ["as it is", "4", "100.00", "100.00", "100.00", "100.0%", ""]
     assert cells[-1][-1] == "100.0%"
+
+
+def test_scores_are_compared_with_the_untouched_translations_after_the_same_change():
+    """A model that translates half of the pairs, and always writes a final stop."""
+    known = {PAIRS[row].source: PAIRS[row].target for row in (0, 1)}
+    known |= {source.removesuffix("."): target for source, target in known.items()}
+    pairs = Dataset.from_dict({"source": [p.source for p in PAIRS[:4]], "target": [p.target for p in PAIRS[:4]]})
+    rows = {
+        row["change"]: row
+        for row in measure_robustness(Translator(Lookup(known), TOKENIZER, split_sentences=False), pairs)
+    }
+    untouched = [*(pair.target for pair in PAIRS[:2]), "unbekannt", "unbekannt"]
+    stripped = [pair.target.rstrip(".?") for pair in PAIRS[:4]]
+    possible = sacrebleu.corpus_bleu([text.rstrip(".") for text in untouched], [stripped]).score
+    found = sacrebleu.corpus_bleu(untouched, [stripped]).score
+    assert rows["no final stop"]["possible"] == round(possible, 2) and rows["no final stop"]["bleu"] == round(found, 2)
+    assert rows["no final stop"]["kept"] == pytest.approx(found / possible, abs=1e-4) and found < possible
 
 
 def test_a_model_without_any_score_is_refused():
@@ -154,17 +172,28 @@ def test_the_table_is_kept_in_the_run_and_on_the_card(tiny_run, tmp_path, capsys
     assert "## Robustness" not in str(build_card(run, "someone/tiny"))
     before = RunFolder(run).metrics
     rows = [
-        {"change": "as it is", "pairs": 20, "bleu": 40.0, "chrf": 60.0, "copied": None, "kept": 1.0},
-        {"change": "with a URL inside", "pairs": 20, "bleu": 30.0, "chrf": 50.0, "copied": 0.95, "kept": 0.75},
+        {"change": "as it is", "pairs": 20, "bleu": 40.0, "chrf": 60.0, "possible": 40.0, "copied": None, "kept": 1.0},
+        {
+            "change": "with a URL inside",
+            "pairs": 20,
+            "bleu": 30.0,
+            "chrf": 50.0,
+            "possible": 40.0,
+            "copied": 0.95,
+            "kept": 0.75,
+        },
     ]
     monkeypatch.setattr(robustness, "measure_robustness", lambda *given: rows)
     score.main([str(run), "--robustness", "--engine", "torch", "--output", str(tmp_path / "out.json")])
-    assert "with a URL inside     20  30.00   50.00      75.0%         95.0%" in capsys.readouterr().out
+    assert "with a URL inside     20  30.00   50.00          40.00   75.0%         95.0%" in capsys.readouterr().out
     found = RunFolder(run).metrics
     assert found.pop("robustness")["rows"] == rows and found == before
     assert json.loads((tmp_path / "out.json").read_text())["rows"] == rows
     card = str(build_card(run, "someone/tiny"))
-    assert "| with a URL inside | 20 | 30.00 | 50.00 | 75.0% | 95.0% |" in card and "decoded with\n*greedy*" in card
+    assert (
+        "| with a URL inside | 20 | 30.00 | 50.00 | 40.00 | 75.0% | 95.0% |" in card
+        and "decoded with\n*greedy*" in card
+    )
     score.main([str(run), "--robustness", "--engine", "torch", "--split", "validation"])
     assert "Kept in" not in capsys.readouterr().out  # not the test pairs
 

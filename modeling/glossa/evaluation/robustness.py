@@ -31,9 +31,13 @@ _DOMAINS = ("com", "org", "net", "co.uk", "eu")
 
 @dataclass(frozen=True)
 class Changed:
-    """A pair that is written in another way; `item` is what was put into both sides."""
+    """A pair that is written in another way.
+
+    `item` is what was put into both sides, and `rows` are the pairs that it is made of.
+    """
 
     pair: Pair
+    rows: tuple[int, ...]
     item: str = ""
 
 
@@ -43,11 +47,12 @@ Change = Callable[[list[Pair], str], list[Changed]]
 def measure_robustness(
     translator: Translator, pairs: Dataset, tokenize: str = "13a", language: str = "en"
 ) -> list[dict]:
-    """A row for each change of the sources: `change`, `pairs`, `bleu`, `chrf`, `kept`, `copied`.
+    """A row for each change of the sources: `change`, `pairs`, `bleu`, `chrf`, `possible`, `kept`, `copied`.
 
     The first target of a source is its reference, and changes as the source does: its case, its last mark, joined
-    rows, the item inside. `kept` is the share of the untouched BLEU; `copied` the share of translations that have the
-    item, or None. Equal calls give equal rows.
+    rows, the item inside. Changed references are easier or harder to match, so the scores are compared with
+    `possible`, the BLEU of the translations of the untouched sources after the same change; `kept` is the share of it.
+    `copied` is the share of translations that have the item, or None. Equal calls give equal rows.
 
     Args:
         translator: The model. Long texts are split and cut as its settings say.
@@ -61,28 +66,42 @@ def measure_robustness(
     translator = copy(translator)
     translator.on_error = "blank"
     originals = [Pair(source, targets[0]) for source, targets in group_references(pairs)]
+    untouched = [
+        pair._replace(target=text) for pair, text in zip(originals, _best(translator, originals), strict=True)
+    ]
+    bleu, chrf = bleu_metric(tokenize), CHRF(word_order=2)
     rows: list[dict] = []
     for name, change in CHANGES.items():
         changed = change(originals, language)
         if not changed:
             logger.warning("%s: no pair can be changed in this way.", name)
             continue
-        rows.append({"change": name, "pairs": len(changed)} | _score(translator, changed, tokenize))
-        if not rows[0]["bleu"]:
+        references = [[row.pair.target for row in changed]]
+        translations = _best(translator, [row.pair for row in changed])
+        possible = bleu.corpus_score(_changed_alike(change, changed, untouched, language), references).score
+        if not possible:
             raise GlossaError("BLEU of the untouched pairs is 0, so no share of it can be kept. Train longer.")
-        rows[-1]["kept"] = round(rows[-1]["bleu"] / rows[0]["bleu"], 4)
+        found = [row.item in text for row, text in zip(changed, translations, strict=True) if row.item]
+        score = bleu.corpus_score(translations, references).score
+        rows.append(
+            {"change": name, "pairs": len(changed), "bleu": round(score, 2)}
+            | {"chrf": round(chrf.corpus_score(translations, references).score, 2), "possible": round(possible, 2)}
+            | {"kept": round(score / possible, 4), "copied": round(sum(found) / len(found), 4) if found else None}
+        )
     return rows
 
 
-def _score(translator: Translator, changed: Sequence[Changed], tokenize: str) -> dict:
-    translations = translator.best([row.pair.source for row in changed])
-    references = [[row.pair.target for row in changed]]
-    found = [row.item in text for row, text in zip(changed, translations, strict=True) if row.item]
-    return {
-        "bleu": round(bleu_metric(tokenize).corpus_score(translations, references).score, 2),
-        "chrf": round(CHRF(word_order=2).corpus_score(translations, references).score, 2),
-        "copied": round(sum(found) / len(found), 4) if found else None,
-    }
+def _best(translator: Translator, pairs: Sequence[Pair]) -> list[str]:
+    return translator.best([pair.source for pair in pairs])
+
+
+def _changed_alike(change: Change, changed: Sequence[Changed], untouched: list[Pair], language: str) -> list[str]:
+    """For each changed pair the translations of its rows, changed in the same way, or as they are if that fails."""
+    alike = {row.rows: row.pair.target for row in change(untouched, language)}
+    return [
+        alike[row.rows] if row.rows in alike else as_sentences([untouched[number] for number in row.rows]).target
+        for row in changed
+    ]
 
 
 def _generator(row: int) -> Random:
@@ -93,7 +112,7 @@ def _each(function: Callable[[Pair, Random], Pair | None]) -> Change:
     """All pairs, those changed to which `function` applies."""
 
     def change(pairs: list[Pair], language: str) -> list[Changed]:
-        return [Changed(function(pair, _generator(row)) or pair) for row, pair in enumerate(pairs)]
+        return [Changed(function(pair, _generator(row)) or pair, (row,)) for row, pair in enumerate(pairs)]
 
     return change
 
@@ -101,7 +120,7 @@ def _each(function: Callable[[Pair, Random], Pair | None]) -> Change:
 def _mistyped(share: float) -> Change:
     def change(pairs: list[Pair], language: str) -> list[Changed]:
         return [
-            Changed(pair._replace(source=mistyped(pair.source, share, _generator(row), language)))
+            Changed(pair._replace(source=mistyped(pair.source, share, _generator(row), language)), (row,))
             for row, pair in enumerate(pairs)
         ]
 
@@ -112,12 +131,16 @@ def _joined(count: int, clauses: bool = False) -> Change:
     """Rows of `count` pairs in a random order, as sentences or as clauses; the last ones are left out."""
 
     def change(pairs: list[Pair], language: str) -> list[Changed]:
-        order = _generator(0).sample(pairs, len(pairs))
-        groups = [order[first : first + count] for first in range(0, len(order) - count + 1, count)]
-        if not clauses:
-            return [Changed(as_sentences(group)) for group in groups]
+        order = _generator(0).sample(range(len(pairs)), len(pairs))
         words = ordinary_words(pairs)
-        return [Changed(one) for group in groups if (one := as_clauses(group, words))]
+        changed = []
+        for first in range(0, len(order) - count + 1, count):
+            group = order[first : first + count]
+            own = [pairs[number] for number in group]
+            one = as_clauses(own, words) if clauses else as_sentences(own)
+            if one is not None:
+                changed.append(Changed(one, tuple(group)))
+        return changed
 
     return change
 
@@ -134,7 +157,7 @@ def _with(make: Callable[[Random], str]) -> Change:
         changed = []
         for row, pair in enumerate(pairs):
             item = make(_generator(row))
-            changed.append(Changed(put(pair, item, "inside") or _at_the_end(pair, item), item))
+            changed.append(Changed(put(pair, item, "inside") or _at_the_end(pair, item), (row,), item))
         return changed
 
     return change
@@ -164,10 +187,11 @@ CHANGES: dict[str, Change] = {
 
 def robustness_cells(rows: Sequence[dict]) -> tuple[list[str], list[list[str]]]:
     """Header and cells of the table of [`measure_robustness`]."""
-    header = ["change", "pairs", "BLEU", "chrF++", "BLEU kept", "items copied"]
+    header = ["change", "pairs", "BLEU", "chrF++", "BLEU possible", "kept", "items copied"]
     cells = [
         [
-            row["change"], f"{row['pairs']:,}", f"{row['bleu']:.2f}", f"{row['chrf']:.2f}", f"{row['kept']:.1%}",
+            row["change"], f"{row['pairs']:,}", f"{row['bleu']:.2f}", f"{row['chrf']:.2f}",
+            f"{row['possible']:.2f}", f"{row['kept']:.1%}",
             "" if row["copied"] is None else f"{row['copied']:.1%}",
         ]
         for row in rows
