@@ -65,6 +65,7 @@ def write_files(folder):
         shutil.copy(folder / f"train.{code}", folder / f"news.{code}")
     mine = "".join(f"{row[1]}\t{row[2]}\n" for row in rows[40:60])
     (folder / "mine.tsv").write_text(mine, encoding="utf-8")
+    (folder / "seite.html").write_text("<p>Der <b>Hund</b> im Garten ist sehr alt.</p>\n", encoding="utf-8")
     (folder / "multi30k").mkdir()
     corpus = embedded_corpus()
     for split, name, count in (("train", "train", 3000), ("validation", "val", 20), ("test", "test_2016_flickr", 20)):

@@ -79,7 +79,7 @@ def test_a_document_leaves_room_for_other_requests():
     assert _parts([]) == []
 
 
-def test_a_cancelled_request_ends(service):
+def test_a_canceled_request_ends(service):
     """The queue forgets what nobody waits for."""
 
     async def run():

@@ -135,7 +135,7 @@ class Queue:
 
 
 def _settle(future: asyncio.Future, answer: Any) -> None:
-    if future.done():  # cancelled
+    if future.done():  # canceled
         return
     if isinstance(answer, Exception):
         future.set_exception(answer)

@@ -123,7 +123,7 @@ def uploaded(fields: dict[str, Any], name: str = "file") -> UploadFile:
 
 
 async def until_left(request: Request, work: Awaitable[T]) -> T:
-    """The result of `work`, which is cancelled if the client closes the connection."""
+    """The result of `work`, which is canceled if the client closes the connection."""
     task = asyncio.ensure_future(work)
     leaving = asyncio.ensure_future(_left(request))
     try:
