@@ -20,6 +20,7 @@ PARTS = {
     "interrupts": 200,
     "folders": 10_000,
     "tags": 10_000,
+    "documents": 5_000,
     "placeholders": 5_000,
 }  # and how many times
 

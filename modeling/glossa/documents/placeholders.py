@@ -86,36 +86,45 @@ def _overlap(span: tuple[int, int], other: tuple[int, int]) -> bool:
     return span[0] < other[1] and other[0] < span[1]
 
 
+class Group(NamedTuple):
+    """Held parts with nothing but marks between them: the first and the last one, and the characters of all."""
+
+    first: int
+    last: int
+    start: int
+    end: int
+
+
 class Without(NamedTuple):
     """A sentence without the parts that it holds.
 
     Attributes:
         text: What remains.
-        groups: First and last of the parts that stood together, with nothing but marks between them.
+        groups: What was left out.
         points: The character of `text` where each group stood.
     """
 
     text: str
-    groups: list[tuple[int, int]]
+    groups: list[Group]
     points: list[int]
 
 
 def without(text: str, held: Sequence[Held]) -> Without:
     """`text` without its held parts, and with one space where a part stood between two."""
-    groups: list[tuple[int, int]] = []
+    groups: list[Group] = []
     for index, part in enumerate(held):
-        if groups and not any(map(str.isalnum, text[held[groups[-1][1]].end : part.start])):
-            groups[-1] = (groups[-1][0], index)
+        if groups and not any(map(str.isalnum, text[groups[-1].end : part.start])):
+            groups[-1] = groups[-1]._replace(last=index, end=part.end)
         else:
-            groups.append((index, index))
+            groups.append(Group(index, index, part.start, part.end))
+    groups = [_with_comma(text, group) for group in groups]
     rest, points, position = "", [], 0
-    for first, last in groups:
-        start, end = held[first].start, held[last].end
-        rest += text[position:start]
-        position = end
-        if rest[-1:] in ("", " ") and text[end : end + 1] == " ":
+    for group in groups:
+        rest += text[position : group.start]
+        position = group.end
+        if rest[-1:] in ("", " ") and text[position : position + 1] == " ":
             position += 1
-        elif rest[-1:] == " " and text[end : end + 1] in tuple(",.;:!?)]"):
+        elif rest[-1:] == " " and text[position : position + 1] in tuple(",.;:!?)]"):
             rest = rest[:-1]
         points.append(len(rest))
     rest += text[position:]
@@ -124,24 +133,35 @@ def without(text: str, held: Sequence[Held]) -> Without:
     return Without(rest, groups, [min(max(point - lead, 0), len(rest)) for point in points])
 
 
+def _with_comma(text: str, group: Group) -> Group:
+    """A group at an end of the sentence with the comma between it and the rest."""
+    before = re.search(r",\s*\Z", text[: group.start])
+    if before and not any(map(str.isalnum, text[group.end :])):
+        return group._replace(start=before.start())
+    after = re.match(r"\s*,", text[group.end :])
+    if after and not any(map(str.isalnum, text[: group.start])):
+        return group._replace(end=group.end + after.end())
+    return group
+
+
 def insert(
     source: str, held: Sequence[Held], bare: Without, target: str, points: Sequence[int]
 ) -> tuple[str, list[tuple[int, int]]]:
     """`target` with each group of held parts of `source` at its point, spaced as in the source; and where each is."""
     text, position = "", 0
     spans: list[tuple[int, int]] = [(0, 0)] * len(held)
-    for point, (first, last) in sorted(zip(points, bare.groups, strict=True)):
-        start, end = held[first].start, held[last].end
+    for point, (first, last, start, end) in sorted(zip(points, bare.groups, strict=True)):
         text += target[position:point]
         position = point
-        if text and not text[-1].isspace() and (source[start - 1 : start].isspace() or text[-1] not in "([{«“\"'’/-"):
-            text += " " * (start > 0 and (source[start - 1].isspace() or text[-1].isalnum()))
+        spaced = start > 0 and (source[start - 1].isspace() or text[-1:].isalnum()) and source[start] != ","
+        if text and not text[-1].isspace() and spaced:
+            text += " "
         for index in range(first, last + 1):
             spans[index] = (len(text) + held[index].start - start, len(text) + held[index].end - start)
         text += source[start:end]
         following = target[position : position + 1]
         if following.isalnum():
             text += " "
-        elif following.isspace() and source[end : end + 1] and not source[end].isspace() and not source[end].isalnum():
+        elif following.isspace() and source[end : end + 1] in tuple(",.)]"):
             position += target[position + 1 : position + 2] == source[end]
     return text + target[position:], spans

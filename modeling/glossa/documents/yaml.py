@@ -33,7 +33,8 @@ def read(text: str, name: str) -> Document:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
-        raise GlossaError(f"{name}{line}: not YAML: {getattr(error, 'problem', None) or error}. Repair it.") from error
+        reason = " ".join(str(getattr(error, "problem", None) or error).split())
+        raise GlossaError(f"{name}{line}: not YAML: {reason}. Repair it.") from error
     except RecursionError as error:
         raise GlossaError(f"{name}: not YAML that can be read: it is nested too deeply.") from error
     return Document(text, sorted(places, key=lambda place: place.start))
