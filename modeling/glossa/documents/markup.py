@@ -216,12 +216,23 @@ class _Writer:
                 gain[words] += HELD if owner == index else -HELD
             gains.append((float(numpy.clip(gain[low:high], 0, None).sum()), index, gain, rows))
         for _, index, gain, rows in sorted(gains, key=lambda entry: -entry[0]):
-            first, last = _best_range(gain, free)
+            first, last = self._worded(_best_range(gain, free), elements[index], own.get(index, []))
             if first == last:
                 first, last = self._nearest_free(self._expected(rows, outer, low, high), free, low, high)
             chosen[index] = (first, last)
             free[first:last] = False
         return [(_snapped(first, chosen),) * 2 if first == last else (first, last) for first, last in chosen]
+
+    def _worded(self, found: tuple[int, int], element: Element, held: list[int]) -> tuple[int, int]:
+        """A range without marks at its ends that the element does not have there; empty if only marks are left."""
+        first, last = found
+        source = self.marked.text[element.start : element.end].strip()
+        if not any(map(str.isalnum, source)):
+            return found
+        words = [word for word in range(first, last) if self._has_letters(word) or word in held]
+        if not words:
+            return 0, 0
+        return words[0] if source[0].isalnum() else first, words[-1] + 1 if source[-1].isalnum() else last
 
     def _held_words(self, elements: list[Element]) -> dict[int | None, list[int]]:
         """The target words that stand for themselves, by the number of the element that has them; None: of none."""
