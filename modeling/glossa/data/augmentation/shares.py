@@ -9,7 +9,7 @@ from ...errors import GlossaError
 # Of the rows of an epoch, by the functions of this folder.
 STANDARD = {
     "lower_case": 0.05,
-    "endings": 0.05,
+    "endings": 0.08,
     "typing_errors": 0.18,
     "typography": 0.03,
     "items": 0.08,
