@@ -47,16 +47,12 @@ class Queue:
 
     def __init__(self) -> None:
         self.jobs: deque[Job] = deque()
+        self.characters = 0  # that wait
         self.change = threading.Condition()
         self.closed = False
         self.threads = [threading.Thread(target=self._work, daemon=True) for _ in range(THREADS)]
         for thread in self.threads:
             thread.start()
-
-    @property
-    def characters(self) -> int:
-        """Characters that wait."""
-        return sum(job.size for job in self.jobs)
 
     async def translate(self, translator: Translator, texts: list[str], deadline: float) -> list[list[Translation]]:
         """The translations of each text, best first.
@@ -81,6 +77,7 @@ class Queue:
             if self.jobs and self.characters + job.size > MOST:
                 raise too_many("too much text waits for translation.")
             self.jobs.append(job)
+            self.characters += job.size
             self.change.notify()
         try:
             async with asyncio.timeout_at(deadline):
@@ -131,6 +128,7 @@ class Queue:
             else:
                 others.append(job)
         self.jobs = others
+        self.characters = sum(job.size for job in others)
         return batch
 
 
