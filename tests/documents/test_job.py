@@ -139,6 +139,12 @@ def test_placeholders_without_a_certain_place_are_reported(tmp_path, capsys):
     assert "1 of 1 translations look uncertain in placeholders: line 1" in capsys.readouterr().err
 
 
+def test_subtitles_that_are_too_wide_are_reported(tmp_path, capsys):
+    (tmp_path / "a.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nShort.\n")
+    run(tmp_path / "a.srt", tmp_path / "b.srt", lambda text: "Sehr lang, und noch viel länger. " * 4)
+    assert "1 of 1 translations look too wide for a subtitle: line 3" in capsys.readouterr().err
+
+
 class TestCommand:
     def test_options_of_lines_are_refused(self, tmp_path):
         (tmp_path / "a.md").write_text("Hi\n")

@@ -22,7 +22,7 @@ from .formats import UNKNOWN, Languages, format_of, open_document
 from .marks import take_off
 from .memory import Kept, read_memory
 from .places import Document, Edit, compose, line_of
-from .segment import Result, Texts
+from .segment import MOVED, Result, Texts
 
 if TYPE_CHECKING:
     from .segment import TextTranslator
@@ -132,17 +132,21 @@ class _Work:
             places = document.places[start : start + CHUNK]
             marked = [take_off(place.parts) for place in places]
             for place, source, result in zip(places, marked, texts.translate(marked), strict=True):
-                self._count(result, line_of(document.text, place.start), path, source.text)
+                problem = ""
                 if result.text != source.text or not place.keep:
-                    edits.append(Edit(place.start, place.end, place.write(result.pieces)))
+                    written = place.write(result.pieces)
+                    edits.append(Edit(place.start, place.end, written))
+                    problem = place.check(written) if place.check else ""
+                self._count(result, line_of(document.text, place.start), path, source.text, problem)
             done(len(places))
         return compose(document.text, edits)
 
-    def _count(self, result: Result, line: int, path: Path, source: str) -> None:
+    def _count(self, result: Result, line: int, path: Path, source: str, problem: str) -> None:
         self.texts += 1
         self.sentences += sum(not sentence.copied for sentence in result.sentences)
         self.remembered += sum(sentence.remembered for sentence in result.sentences)
-        self.problems.add(1, _rows(line, str(path) if self.several else "", source, result, self.problems.every))
+        rows = _rows(line, source, result, problem, self.problems.every)
+        self.problems.add(1, [{"file": str(path), **row} for row in rows] if self.several else rows)
 
     def summary(self, files: int, memory: bool) -> str:
         """One line for the user."""
@@ -151,9 +155,10 @@ class _Work:
         return f"{self.texts:,} texts{several}: {self.sentences:,} sentences{known}."
 
 
-def _rows(line: int, file: str, source: str, result: Result, every: bool) -> list[dict]:
-    """The row of a text for the report."""
-    problem = next((sentence.problem for sentence in result.sentences if sentence.problem), "")
+def _rows(line: int, source: str, result: Result, problem: str, every: bool) -> list[dict]:
+    """The row of a text for the report; `problem` is one of its place. Placeholders count more than other problems."""
+    found_problems = [sentence.problem for sentence in result.sentences if sentence.problem]
+    problem = MOVED if MOVED in found_problems else next(iter(found_problems), problem)
     failed = any(sentence.failed for sentence in result.sentences)
     scores = [sentence.score for sentence in result.sentences if sentence.score is not None]
     found = Translation(
@@ -163,8 +168,7 @@ def _rows(line: int, file: str, source: str, result: Result, every: bool) -> lis
         failed,
         sum(tokens for _, tokens in scores),
     )
-    rows = find_problems(line, source, found, every)
-    return [{"file": file, **row} for row in rows] if file else rows
+    return find_problems(line, source, found, every)
 
 
 class LazyAligner:

@@ -50,6 +50,7 @@ class Place:
         escape: How text is written in the document.
         lay: Writes the pieces of the translation, if they are more than escaped text.
         keep: Whether a place whose translation is its source stays as it is.
+        check: What is wrong with what is written, or "".
         before: What is written before the translation, if it goes to another place than its source's.
         after: What is written after it.
     """
@@ -60,6 +61,7 @@ class Place:
     end: int = -1
     lay: Callable[[list[Piece]], list[Written]] | None = None
     keep: bool = True
+    check: Callable[[list[Written]], str] | None = None
     before: list[Written] = field(default_factory=list)
     after: list[Written] = field(default_factory=list)
 

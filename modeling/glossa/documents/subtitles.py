@@ -7,6 +7,7 @@ from itertools import combinations, pairwise
 from ..errors import GlossaError
 from .marks import tag_pairs
 from .places import Document, Part, Piece, Place, Written, spelled
+from .strings import copied
 from .tokens import escape_xml, text_parts, trimmed
 
 WIDTH = 42  # characters of a line
@@ -125,6 +126,7 @@ def _place(text: str, group: list[_Cue], subrip: bool) -> Place:
     place = Place(parts, spelled(parts, text, str if subrip else escape_xml))
     ends = "\r\n" if "\r\n" in text[group[0].start - 2 : group[0].end + 2] else "\n"
     place.lay = lambda pieces: _lay(text, place, pieces, group, ends)
+    place.check = lambda written: _too_wide(copied(written, text), text[place.start : place.end])
     return place
 
 
@@ -142,6 +144,15 @@ def _lay(text: str, place: Place, pieces: list[Piece], group: list[_Cue], ends: 
             written += [ends] if number else []
             written += _in_lines(place, speaker, count, ends)
     return written
+
+
+def _too_wide(new: str, source: str) -> str:
+    """A problem if a line is wider than a screen, and than all lines of the source."""
+    widest = [
+        max((len(_MARK.sub("", line)) for line in side.splitlines() if "-->" not in line), default=0)
+        for side in (new, source)
+    ]
+    return "too wide for a subtitle" if widest[0] > max(WIDTH, widest[1]) else ""
 
 
 def _divided(text: str, pieces: list[Piece]) -> list[list[Piece]]:
