@@ -1,4 +1,3 @@
-import inspect
 import math
 
 import pytest
@@ -6,7 +5,6 @@ import torch
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration, GlossaModel
-from glossa.generation_glossa import CACHE
 from glossa.layers_glossa import GlossaDropout, rotate, sinusoids
 from glossa.modeling_glossa import shift_tokens_right
 
@@ -207,20 +205,6 @@ def test_dropout_is_on_in_training_and_off_in_evaluation(tiny_model, field):
     model.train()
     first, second = (model(SOURCE, decoder_input_ids=TARGET).logits for _ in range(2))
     assert (first - second).abs().max() > 1e-3 and (first - reference).abs().max() > 1e-3
-
-
-@torch.no_grad()
-def test_the_cache_has_both_names(tiny_model):
-    """`past_key_values` until transformers 5.23, `cache` since 5.24."""
-    model = tiny_model()
-    whole = model(SOURCE, decoder_input_ids=TARGET).logits[:, -1]
-    for name in ("past_key_values", "cache"):
-        cache = model(SOURCE, decoder_input_ids=TARGET[:, :-1], use_cache=True)[CACHE]
-        for part in (model, model.model, model.get_decoder()):
-            assert name in inspect.signature(part.forward).parameters  # `generate` refuses other names
-        same(model(SOURCE, decoder_input_ids=TARGET[:, -1:], **{name: cache}).logits[:, -1], whole)
-    with pytest.raises(ValueError, match="not both"):
-        model(SOURCE, decoder_input_ids=TARGET, past_key_values=cache, cache=cache)
 
 
 @pytest.mark.parametrize(("num_key_value_heads", "width"), [(None, 16), (4, 16), (2, 8), (1, 4)])

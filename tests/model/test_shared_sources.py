@@ -1,5 +1,7 @@
 """What the beams of a source share during a search, and what the caller gets back."""
 
+import inspect
+
 import pytest
 import torch
 from transformers import DynamicCache, EncoderDecoderCache
@@ -58,3 +60,18 @@ def test_in_the_cache_that_is_returned_every_row_has_its_source(tiny_model, sett
         for row in (1, 2):
             assert layer.keys[row].equal(layer.keys[0]) and layer.keys[3 + row].equal(layer.keys[3])
         assert not layer.keys[3].equal(layer.keys[0])
+
+
+@torch.no_grad()
+def test_the_cache_has_both_names(tiny_model):
+    """`past_key_values` until transformers 5.23, `cache` since 5.24."""
+    model, targets = tiny_model(), TARGETS[:2]
+    whole = model(SOURCE, decoder_input_ids=targets).logits[:, -1]
+    for name in ("past_key_values", "cache"):
+        cache = model(SOURCE, decoder_input_ids=targets[:, :-1], use_cache=True)[CACHE]
+        for part in (model, model.model, model.get_decoder()):
+            assert name in inspect.signature(part.forward).parameters  # `generate` refuses other names
+        further = model(SOURCE, decoder_input_ids=targets[:, -1:], **{name: cache}).logits[:, -1]
+        torch.testing.assert_close(further, whole, rtol=1e-10, atol=1e-10)
+    with pytest.raises(ValueError, match="not both"):
+        model(SOURCE, decoder_input_ids=targets, past_key_values=cache, cache=cache)
