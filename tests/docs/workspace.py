@@ -65,7 +65,7 @@ def write_files(folder):
         shutil.copy(folder / f"train.{code}", folder / f"news.{code}")
     mine = "".join(f"{row[1]}\t{row[2]}\n" for row in rows[40:60])
     (folder / "mine.tsv").write_text(mine, encoding="utf-8")
-    (folder / "seite.html").write_text("<p>Der <b>Hund</b> im Garten ist sehr alt.</p>\n", encoding="utf-8")
+    write_documents(folder)
     (folder / "multi30k").mkdir()
     corpus = embedded_corpus()
     for split, name, count in (("train", "train", 3000), ("validation", "val", 20), ("test", "test_2016_flickr", 20)):
@@ -83,6 +83,24 @@ def write_files(folder):
             archive.writestr("_about.txt", "Sentences of a test.")
     table = pyarrow.table({"translation": [{"en": row[1], "fr": row[2]} for row in rows]})
     pyarrow.parquet.write_table(table, folder / "rows.parquet")
+
+
+def write_documents(folder):
+    """The documents that the documentation names, with a memory for them."""
+    page = "<p>Der <b>Hund</b> im Garten ist sehr alt.</p>\n"
+    (folder / "docs").mkdir()
+    for name in ("seite.html", "report.html", "docs/page.html"):
+        (folder / name).write_text(page, encoding="utf-8")
+    (folder / "docs/page.md").write_text("# Der Hund\n\nDer *Baum* ist alt.\n", encoding="utf-8")
+    (folder / "app.po").write_text('msgid "Der Hund"\nmsgstr ""\n', encoding="utf-8")
+    sides = "".join(
+        f'<tuv xml:lang="{code}"><seg>{text}</seg></tuv>' for code, text in (("de", "Der Hund"), ("en", "The dog"))
+    )
+    header = (
+        '<header creationtool="x" creationtoolversion="1" segtype="sentence" o-tmf="x" adminlang="en" srclang="de" '
+    )
+    memory = f'<tmx version="1.4">{header}datatype="plaintext"/><body><tu>{sides}</tu></body></tmx>\n'
+    (folder / "memory.tmx").write_text(memory, encoding="utf-8")
 
 
 def hub_data():
