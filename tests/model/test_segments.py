@@ -1,8 +1,19 @@
 """Text to segments and back: list marks, what is copied, and the white space that a target's script needs."""
 
+import time
+
 import pytest
 
-from glossa.segments_glossa import MARK, Segment, capitals_of, is_copied, join_segments, model_texts, segment_text
+from glossa.segments_glossa import (
+    ITEM,
+    MARK,
+    Segment,
+    capitals_of,
+    is_copied,
+    join_segments,
+    model_texts,
+    segment_text,
+)
 
 
 def upper(text):
@@ -192,3 +203,13 @@ def test_a_sentence_with_an_address_fits_as_the_model_reads_it():
     fits = lambda text: len(text) <= 15  # noqa: E731
     text = "Go on, see https://example.org/a/long/path."
     assert len(segment_text(text, fits=fits, mask=True)) == 1 < len(segment_text(text, fits=fits))
+
+
+@pytest.mark.parametrize("part", ["a", "a.", "漢", "a@", "{", "<a ", "%", "&a", "www.", "😀"])
+def test_items_are_found_in_linear_time(part):
+    seconds = []
+    for size in (20_000, 80_000):
+        started = time.process_time()
+        ITEM.findall(part * (size // len(part)))
+        seconds.append(time.process_time() - started)
+    assert seconds[1] < 1 + 8 * seconds[0]
