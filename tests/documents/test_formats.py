@@ -100,6 +100,11 @@ def test_html_in_another_encoding(tmp_path):
         translated(tmp_path / "a.html")
 
 
+def test_what_is_not_translated_keeps_its_spaces(tmp_path):
+    (tmp_path / "a.html").write_text("<p>これはテストです。This is a test.</p>")
+    assert translated(tmp_path / "a.html") == (tmp_path / "a.html").read_bytes()
+
+
 def test_subtitles():
     assert shouted("film.srt") == (
         "1\n00:00:01,000 --> 00:00:02,500\nHELLO THERE, MY <i>DEAR</i> OLD\nFRIEND AND COLLEAGUE,\n\n"

@@ -236,7 +236,10 @@ class _Plan:
     sentences: list[_Job]
 
     def join(self) -> _Joined:
-        parts = joined_parts(self.segments, [job.target or "" for job in self.sentences])
+        targets = [job.target or "" for job in self.sentences]
+        parts = joined_parts(self.segments, targets)
+        if all(target == segment.text for target, segment in zip(targets, self.segments, strict=True)):
+            parts = [(segment.text, segment.space) for segment in self.segments]  # nothing is another language
         text, starts = "", []
         for job, (target, space) in zip(self.sentences, parts, strict=True):
             starts.append(len(text))
