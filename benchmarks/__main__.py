@@ -28,6 +28,7 @@ BENCHMARKS = {
     "errors": ("errors", "where a run's translations go wrong: by length, rare words, tu and vous, and the worst"),
     "seeds": ("seeds", "runs of several seeds: each alone, their ensemble, and the average of their weights"),
     "race": ("race", "time to a given BLEU on Multi30k, beside MarianMT under Seq2SeqTrainer, and JoeyNMT"),
+    "pieces": ("pieces", "how vocabularies write a language: pieces a character, and pieces that are no characters"),
     "preparation": ("preparation", "CPU time and memory of reading, cleaning, filtering and splitting pairs"),
     "streams": ("streams", "CPU time, memory and padding of training rows that are read as a stream"),
     "noise": ("noise", "precision and recall of the filters on noise put into Multi30k, and what it costs in BLEU"),
