@@ -12,8 +12,9 @@ from pathlib import Path
 from transformers import PreTrainedTokenizerBase
 
 from glossa.data.arguments import DataArguments, TokenizerArguments
-from glossa.data.encoding.vocabulary import target_vocabulary, train_tokenizer
+from glossa.data.encoding.vocabulary import has_marks, target_vocabulary, train_tokenizer
 from glossa.data.pairs import prepare_pairs
+from glossa.training.building import SAMPLE
 
 from .timing import table
 
@@ -34,12 +35,12 @@ def run(arguments: argparse.Namespace) -> None:
     pairs, _ = prepare_pairs(DataArguments(dataset="files", data_path=list(map(str, arguments.pairs)), **languages))
     texts = [[*pairs["train"][side]] for side in ("source", "target")]
     held_out = [[*pairs["validation"][side]] for side in ("source", "target")]
-    rows = []
+    rows, marks = [], any(has_marks(side[:SAMPLE]) for side in texts)
     for model in MODELS:
         for size in arguments.sizes:
             started = time.perf_counter()
             options = TokenizerArguments(tokenizer_model=model)
-            tokenizer = train_tokenizer(texts, size, options=options, exact=False)
+            tokenizer = train_tokenizer(texts, size, options=options, exact=False, marks=marks)
             seconds = time.perf_counter() - started
             rows.append({"vocabulary": f"{model}, {len(tokenizer):,}"} | measure(tokenizer, *held_out))
             rows[-1]["seconds to learn"] = f"{seconds:.0f}"

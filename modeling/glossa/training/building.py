@@ -26,7 +26,7 @@ from ..data.augmentation.pair import Pair
 from ..data.encoding.augmented import CHUNK, AugmentedRows
 from ..data.encoding.corruption import special_tokens
 from ..data.encoding.encoding import IDS, by_length
-from ..data.encoding.vocabulary import target_vocabulary, train_tokenizer, train_tokenizer_pair
+from ..data.encoding.vocabulary import has_marks, target_vocabulary, train_tokenizer, train_tokenizer_pair
 from ..data.mixture import sources_of, target_languages
 from ..data.pairs import by_language, group_references
 from ..data.streaming.streams import Stream
@@ -43,6 +43,7 @@ from .trainer import LENGTHS, GlossaTrainer
 
 logger = logging.getLogger(__name__)
 
+SAMPLE = 1000  # rows that show the script
 VOCABULARY = ("lower_case", "items")  # kinds of augmentation that the vocabulary is learned on too
 
 
@@ -61,6 +62,8 @@ def build_tokenizer(settings: Settings, data: DatasetDict) -> PreTrainedTokenize
         if augmentation is not None:
             changed = [_changed_texts(data["train"], augmentation, name) for name in names]
             columns = [chain(*both) for both in zip(columns, changed, strict=True)]
+        some = data["train"].select(range(0, len(data["train"]), -(-len(data["train"]) // SAMPLE)))
+        marks = any(has_marks(some[name][:]) for name in names)
         several = target_languages(settings.data) if settings.translator.objective == "translation" else []
         positions = max(settings.model.max_source_positions, settings.model.max_target_positions)
         options = settings.tokenizer
@@ -68,10 +71,10 @@ def build_tokenizer(settings: Settings, data: DatasetDict) -> PreTrainedTokenize
             special = special_tokens(settings.translator.objective, settings.data.max_length)
             texts = chain(*columns)
             trained[0] = train_tokenizer(
-                texts, options.vocab_size, positions, options, special, several, exact=not chosen
+                texts, options.vocab_size, positions, options, special, several, exact=not chosen, marks=marks
             )
         else:
-            trained[0] = train_tokenizer_pair(columns[0], columns[1], options, positions, several)
+            trained[0] = train_tokenizer_pair(columns[0], columns[1], options, positions, several, marks)
     # All processes must use the same token ids, so only one of them trains the tokenizer.
     return broadcast_object_list(trained)[0]
 

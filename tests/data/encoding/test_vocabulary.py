@@ -2,7 +2,7 @@ import pytest
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from glossa.data.arguments import TokenizerArguments
-from glossa.data.encoding.vocabulary import SPECIAL_TOKENS, train_tokenizer, train_tokenizer_pair
+from glossa.data.encoding.vocabulary import SPECIAL_TOKENS, has_marks, train_tokenizer, train_tokenizer_pair
 from glossa.errors import GlossaError
 
 TEXTS = [
@@ -240,3 +240,30 @@ def test_invalid_settings_are_refused():
         TokenizerArguments(target_vocab_size=0)
     with pytest.raises(GlossaError, match=r"target_vocab_size is 9999, but .* only \d+ tokens"):
         train_tokenizer_pair(TEXTS, TEXTS, TokenizerArguments(vocab_size=290, target_vocab_size=9999))
+
+
+HINDI = ["वह हिन्दी गाता है।", "ये लक्षण कितने समय से हैं?", "वायरस से संक्रमण का पता लगाया जा सकता है।"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (HINDI, True),
+        (["Où est l'élève ?"], False),
+        (["ทำไมเขาไม่ไปที่นั่น"], True),
+        (["東京へ行く。", "がぎ"], False),
+        ([], False),
+    ],
+)
+def test_scripts_with_marks(texts, expected):
+    assert has_marks(texts) is expected
+
+
+def test_words_with_marks_become_whole_pieces():
+    split, whole = (train_tokenizer(HINDI * 5, 500, exact=False, marks=marks) for marks in (False, True))
+    assert len(whole.tokenize("हिन्दी गाता है।")) == 3 < len(split.tokenize("हिन्दी गाता है।"))
+    for text in (*HINDI, 'He sings: "है", no. A\u00a0b?'):
+        ids = whole(text).input_ids
+        assert whole.decode(ids, skip_special_tokens=True) == text and ids[-1] == whole.eos_token_id
+    first, inside = whole("है वह", add_special_tokens=False), whole("वह है", add_special_tokens=False)
+    assert sorted(first.input_ids) == sorted(inside.input_ids)  # a word has the same pieces everywhere

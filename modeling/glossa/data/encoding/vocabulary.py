@@ -1,7 +1,9 @@
 """Tokenizer training: byte-level BPE, Unigram, WordPiece, words or characters, with one or with two vocabularies."""
 
 import copy
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from unicodedata import category
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
@@ -11,6 +13,7 @@ from ...tokenization_glossa import GlossaTokenizer, language_token
 from ..arguments import TokenizerArguments
 
 PAD, EOS, START, UNKNOWN = "<pad>", "</s>", "<s>", "<unk>"
+MARKS = 0.05  # for each letter
 SPECIAL_TOKENS = [PAD, EOS, START, UNKNOWN]  # ids 0 to 3, the defaults of GlossaConfig
 
 NORMALIZERS = {
@@ -40,6 +43,7 @@ def train_tokenizer(
     extra_special_tokens: Sequence[str] = (),
     target_languages: Sequence[str] = (),
     exact: bool = True,
+    marks: bool = False,
 ) -> PreTrainedTokenizerFast:
     """One vocabulary for both languages, learned from `texts` (both sides of the training split only).
 
@@ -56,13 +60,14 @@ def train_tokenizer(
         extra_special_tokens: Further special tokens; their ids follow the four that every Glossa tokenizer has.
         target_languages: Codes of several target languages; the tokenizer is then a [`GlossaTokenizer`].
         exact: False allows fewer tokens than `vocab_size` for every kind, if the text has fewer.
+        marks: Whether the text has many combining marks, see [`has_marks`].
 
     Raises:
         GlossaError: if `texts` do not have that many tokens; the message says how many they have.
     """
     options = options or TokenizerArguments()
     extra = [*extra_special_tokens, *map(language_token, target_languages)]
-    tokenizer = _train(texts, vocab_size, options, extra, "vocab_size", exact)
+    tokenizer = _train(texts, vocab_size, options, extra, "vocab_size", exact, marks)
     source, settings = _with_special_tokens(tokenizer, options.source_special_tokens), _settings(max_length, extra)
     if not target_languages:
         return PreTrainedTokenizerFast(tokenizer_object=source, **settings)
@@ -76,19 +81,31 @@ def train_tokenizer_pair(
     options: TokenizerArguments,
     max_length: int = 512,
     target_languages: Sequence[str] = (),
+    marks: bool = False,
 ) -> GlossaTokenizer:
     """Like `train_tokenizer`, with one vocabulary per side of `options.vocab_size` and `options.target_vocab_size`.
 
     A target ends with `</s>`; the model itself adds `<s>` as the decoder's first input.
     """
     extra = list(map(language_token, target_languages))
-    source = _train(sources, options.vocab_size, options, extra, "vocab_size")
-    target = _train(targets, options.target_vocab_size or options.vocab_size, options, extra, "target_vocab_size")
+    source = _train(sources, options.vocab_size, options, extra, "vocab_size", marks=marks)
+    size = options.target_vocab_size or options.vocab_size
+    target = _train(targets, size, options, extra, "target_vocab_size", marks=marks)
     return GlossaTokenizer(
         tokenizer_object=_with_special_tokens(source, options.source_special_tokens),
         target_tokenizer_object=_with_special_tokens(target, "end"),
         **_settings(max_length, extra),
     )
+
+
+def has_marks(texts: Iterable[str]) -> bool:
+    """Whether one letter in twenty or more is followed by a combining mark, as vowels are in the scripts of India.
+
+    The regular expression of byte-level BPE splits words at such marks, so they cannot become parts of longer pieces.
+    Vocabularies of such text are learned from words as they stand between spaces.
+    """
+    counts = Counter(category(letter)[0] for text in texts for letter in text)
+    return counts["M"] > MARKS * counts["L"]
 
 
 def target_vocabulary(tokenizer: PreTrainedTokenizerBase) -> Tokenizer:
@@ -125,10 +142,23 @@ def _with_special_tokens(tokenizer: Tokenizer, where: str) -> Tokenizer:
 
 
 def _train(
-    texts: Texts, vocab_size: int, options: TokenizerArguments, extra: Sequence[str], name: str, exact: bool = True
+    texts: Texts,
+    vocab_size: int,
+    options: TokenizerArguments,
+    extra: Sequence[str],
+    name: str,
+    exact: bool = True,
+    marks: bool = False,
 ) -> Tokenizer:
     special = [*SPECIAL_TOKENS, *extra]
     tokenizer, trainer = _BUILD[options.tokenizer_model](vocab_size, special, options, name)
+    if marks and options.tokenizer_model == "bpe":
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+            [
+                pre_tokenizers.Split(Regex(" ?[^ ]+| +"), "isolated"),
+                pre_tokenizers.ByteLevel(add_prefix_space=True, use_regex=False),
+            ]
+        )
     if options.normalization:
         tokenizer.normalizer = normalizers.Sequence([NORMALIZERS[step] for step in options.normalization])
     tokenizer.train_from_iterator(_both_forms(texts) if options.tokenizer_model == "wordpiece" else texts, trainer)
