@@ -84,7 +84,7 @@ class DocumentJob:
         memory = read_memory(self.memory, self.languages) if self.memory else {}
         state = self.target.with_name(f"{self.target.name}.parts")
         self.target.parent.mkdir(parents=True, exist_ok=True)
-        work = _Work(Problems(report, every), several=len(files) > 1)
+        work = Work(Problems(report, every), several=len(files) > 1)
         with locked(self.target):
             self._check_state(state)
             kept = Kept(translator, state / "segments.jsonl")
@@ -116,7 +116,7 @@ class DocumentJob:
 
 
 @dataclass
-class _Work:
+class Work:
     """What is done: texts, sentences, and those of them that a memory had."""
 
     problems: Problems

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..documents.formats import ENDINGS, Languages
-from ..documents.job import DocumentJob, LazyAligner
+from ..documents.formats import ENDINGS, Languages, format_of, open_document
+from ..documents.job import LazyAligner, Work
+from ..documents.segment import Texts
 from ..errors import GlossaError
 from ..inference.engines import Translation
+from ..inference.review import Problems
 from ..inference.translator import Translator
 from ..segments_glossa import Segment
 from .models import Step
@@ -112,15 +114,20 @@ class Files:
 
     def _run(self, content: bytes, ending: str, step: Step, translator: Any) -> bytes:
         with tempfile.TemporaryDirectory(dir=self.folder.parent) as folder:
-            source, target = Path(folder, f"document{ending}"), Path(folder, f"translation{ending}")
+            source = Path(folder, f"document{ending}")
             source.write_bytes(content)
-            languages = Languages(step.source, step.target)
-            aligner = self.aligners.setdefault(step, LazyAligner([step.model], step.target))
+            texts = Texts(translator, self.aligners.setdefault(step, LazyAligner([step.model], step.target)))
+            work = Work(Problems(None))
             try:
-                DocumentJob(source, target, None, languages).run(translator, aligner)
+                kind = format_of(source.name) or "paragraphs"
+                opened = open_document(source, kind, Languages(step.source, step.target))
+                done = [work.translate(document, texts, source, lambda _: None) for document in opened.documents]
             except GlossaError as error:
                 raise Refused(str(error).replace(str(source), "The document")) from error
-            return target.read_bytes()
+            if work.problems.failures:
+                first = work.problems.failures[0]
+                raise Refused(f"Line {first['line']} cannot be translated: {first['problem']}")
+            return opened.pack(done)
 
     def path(self, name: str) -> Path:
         """The translated document of this name. Raises `Refused` if there is none."""
