@@ -23,7 +23,10 @@ def test_the_hooks_before_a_commit_are_the_linters_of_make_lint():
     hooks = [hook for repo in yaml.safe_load(read(".pre-commit-config.yaml"))["repos"] for hook in repo["hooks"]]
     lint = read("Makefile").split("\nlint:")[1].split("\n\n")[0]
     # A hook gets the names of its files from pre-commit.
-    commands = [re.sub(r" (\.|\.github/\S+)$", "", command) for command in re.findall(r"\$\(RUN\)/(.*)", lint)]
+    commands = [
+        re.sub(r" (\.|\.github/\S+|configuration/launch/.+)$", "", command)
+        for command in re.findall(r"\$\(RUN\)/(.*)", lint)
+    ]
     assert [hook["entry"].removeprefix(".venv/bin/") for hook in hooks] == commands
 
 

@@ -123,7 +123,7 @@ def test_help_of_train_has_the_common_settings_or_all():
         (["translate", "x", "--num_beams", "0"], "argument --num_beams: got 0; it must be at least 1\n"),
         (["translate", "x", "--num_beams", "two"], "argument --num_beams: two is not a whole number\n"),
         (["translate", "x", "--length_penalty", "nan"], "argument --length_penalty: nan is not a finite number\n"),
-        (["demo", "x", "--port", "99999"], "got 99999; it must be at least 1 and at most 65535\n"),
+        (["serve", "x", "--port", "99999"], "got 99999; it must be at least 1 and at most 65535\n"),
         (["plot", "attention", "nowhere", "--source", "x"], "There is no folder nowhere"),
         (["plot", "nothing"], "invalid choice"),
         (["export", "nowhere", "--to", "paper", "--output", "x"], "invalid choice: 'paper'"),

@@ -83,6 +83,7 @@ PAPER_BASE = PUBLISHED_2017 | {
     "decoder_ffn_dim": 2048,
 }
 LATENT = {"num_key_value_heads": None, "kv_lora_rank": 8}
+UNUSUAL |= {"lower_capitals": False, "mask_items": True}
 LEARNED = {"position_embedding_type": "learned"}
 SMALL = {"vocab_size": 100, "decoder_vocab_size": 60, "d_model": 8, "share_encoder_decoder_embeddings": False}
 

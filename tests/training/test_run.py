@@ -5,6 +5,7 @@ import json
 import math
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -161,11 +162,16 @@ def test_every_step_of_an_epoch_has_all_batches(tmp_path, tiny_settings):
         assert len(trainer.batch_sampler) == batches
 
 
+def batches_of(rows, **settings):
+    """The batch sampler that a trainer with these rows and settings would have."""
+    trainer = SimpleNamespace(train_dataset=rows, args=SimpleNamespace(**settings), augmented=None)
+    trainer._lengths = partial(GlossaTrainer._lengths, trainer)
+    return GlossaTrainer._build_batch_sampler(trainer)
+
+
 def test_the_batches_of_a_step_count_every_process():
     rows = Dataset.from_dict({"source_length": [4] * 60, "target_length": [4] * 60})
-    settings = {"batch_tokens": 8, "order_seed": 0, "gradient_accumulation_steps": 2, "world_size": 4}
-    trainer = SimpleNamespace(train_dataset=rows, args=SimpleNamespace(**settings))
-    sampler = GlossaTrainer._build_batch_sampler(trainer)
+    sampler = batches_of(rows, batch_tokens=8, order_seed=0, gradient_accumulation_steps=2, world_size=4)
     assert sampler.batches_a_step == 8
     assert len(sampler) == 32  # 30 batches of two rows, and two cuts to a multiple of 8
 
@@ -174,9 +180,8 @@ def test_lengths_are_read_as_whole_columns(monkeypatch):
     """`datasets` reads a column row by row when it is iterated over, which takes minutes for millions of rows."""
     rows = Dataset.from_dict({"source_length": [5, 4, 6], "target_length": [4] * 3})
     monkeypatch.setattr(type(rows["source_length"]), "__iter__", lambda column: pytest.fail("read row by row"))
-    settings = {"batch_tokens": 6, "order_seed": 0, "gradient_accumulation_steps": 1, "world_size": 1}
-    trainer = SimpleNamespace(train_dataset=rows, args=SimpleNamespace(**settings))
-    assert sorted(GlossaTrainer._build_batch_sampler(trainer)) == [[0], [1], [2]]
+    sampler = batches_of(rows, batch_tokens=6, order_seed=0, gradient_accumulation_steps=1, world_size=1)
+    assert sorted(sampler) == [[0], [1], [2]]
 
 
 def test_tied_weights_are_not_reported_missing(tmp_path, tiny_settings, monkeypatch):
