@@ -72,6 +72,7 @@ QUEUE = [
     Training(RACE, "MarianMT, Seq2SeqTrainer, grouped", 2, 50),
     Training(RACE, "MarianMT, Seq2SeqTrainer, grouped", 3, 50),
     *(Training("anki", "six-layers", seed, 80) for seed in (1, 2, 3, 4)),
+    Training("robustness", "anki-augmented", 1, 15),
 ]
 # Table and row, of all its seeds in the list.
 ENSEMBLES = [("anki", "six-layers")]
