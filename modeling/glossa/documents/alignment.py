@@ -27,7 +27,7 @@ class Pair(NamedTuple):
     target_words: Words
 
 
-# The weights of links of each pair, [source words, target words], from 0 to 1.
+# The weights of links of each pair, [source words, target words]; a column sums to at most 1.
 Aligner = Callable[[Sequence[Pair]], list[numpy.ndarray]]
 
 
@@ -56,7 +56,7 @@ def _by_form(pair: Pair) -> numpy.ndarray:
     for i, word in enumerate(sides[0]):
         for j, other in enumerate(sides[1]):
             weights[i, j] += likeness(word, other)
-    return normalized(weights)
+    return weights / max(weights.sum(0).max(initial=0), 1)  # likeness counts more than place in every column
 
 
 def near_diagonal(rows: int, columns: int, width: float = 0.06) -> numpy.ndarray:
@@ -182,4 +182,4 @@ def _membership(spans: Words, words: Words) -> numpy.ndarray:
 
 def combined(form: numpy.ndarray, attention: numpy.ndarray) -> numpy.ndarray:
     """Attention, and where it is undecided what words look like."""
-    return normalized(attention + FORM * form)
+    return normalized(attention + FORM * normalized(form))
