@@ -32,7 +32,11 @@ def test_what_the_wheel_holds(wheel):
     launchers = [path for folder in ("accelerate", "launch") for path in ROOT.glob(f"configuration/{folder}/*")]
     assert {f"glossa/configuration/{path.parent.name}/{path.name}" for path in launchers} <= names and len(
         launchers
-    ) == 9
-    assert {"glossa/model_card/handler.py", "glossa/model_card/space/app.py"} <= names
+    ) == 11
+    assert {
+        "glossa/model_card/handler.py",
+        "glossa/model_card/space/Dockerfile",
+        "glossa/serving/page/page.js",
+    } <= names
     assert "glossa/hub/card_template.jinja" in names
     assert not any("benchmark" in name or name.startswith("tests") for name in names)
