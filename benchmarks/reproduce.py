@@ -174,7 +174,7 @@ def row_data(arguments: argparse.Namespace, name: str, output: Path, seed: int) 
     if name in RANDOM_SPLITS:
         return split_at_random(given, output.with_name(f"{output.name}-data"), seed)
     settings = read_recipe(recipe) | changes
-    languages = str(settings["source_language"]), str(settings["target_language"])
+    languages = str(settings.get("source_language", "en")), str(settings.get("target_language", "de"))
     other = languages[languages[0] == "en"]
     if corpus == "anki":
         return ["--data_path", str(given.with_name(f"{CODES[other]}-eng.zip")), "--report_to", "none"]

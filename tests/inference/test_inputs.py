@@ -17,6 +17,7 @@ from glossa.inference.translator import Translator
 from glossa.pipeline_glossa import TranslationPipeline, fits
 
 GIVEN = Path(__file__).parents[3] / "shared" / "cases"
+STILL = 40  # equal sizes of a file, a twentieth of a second apart
 TRANSLATE = [sys.executable, "-m", "glossa_command", "translate"]
 
 
@@ -129,7 +130,9 @@ class TestProcesses:
         process.stdin.write(b"a k.\n" * 4096 + b"b m.\n")  # one chunk is translated, the next one is being read
         process.stdin.flush()
         latest = time.monotonic() + 120
-        while not (output.exists() and output.stat().st_size):  # the buffer of the file has been full
+        sizes = [0] * STILL
+        while not sizes[-1] or sizes[-1] != sizes[-STILL]:  # until the file has stopped growing: the chunk is written
+            sizes.append(output.stat().st_size if output.exists() else 0)
             time.sleep(0.05)
             assert process.poll() is None and time.monotonic() < latest
         process.send_signal(signal.SIGINT)
