@@ -14,7 +14,7 @@ _WORD = re.compile(
     r"\d+(?:[.,:/-]\d+)*|[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]|"
     r"[^\W\d_\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+['’]?|[^\s]"
 )
-FORM = 0.1  # the weight of what words look like, beside that of attention
+FORM = 0.1  # the weight of what words look like, relative to that of attention
 Words = Sequence[tuple[int, int]]  # first character of each word, and the one after its last
 
 

@@ -117,7 +117,7 @@ class DocumentJob:
 
 @dataclass
 class Work:
-    """What is done: texts, sentences, and those of them that a memory had."""
+    """Counts of translated texts and sentences, and of sentences from a memory."""
 
     problems: Problems
     several: bool = False

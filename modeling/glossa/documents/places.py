@@ -45,7 +45,7 @@ class Place:
 
     Attributes:
         parts: What stands there, in order.
-        start: First character that the translation replaces; by default that of the parts.
+        start: First character that the translation replaces; by default the first one of the parts.
         end: The one after the last.
         escape: How text is written in the document.
         lay: Writes the pieces of the translation, if they are more than escaped text.
@@ -130,7 +130,7 @@ def spelled(place_parts: Sequence[Part], source: str, escape: Callable[[str], st
 
 
 def character_offsets(text: str) -> Callable[[int], int]:
-    """The function from the number of a byte of UTF-8 to that of its character in `text`."""
+    """A function that maps a byte offset in UTF-8 to the character offset in `text`."""
     if text.isascii():
         return lambda offset: offset
     starts = [0]

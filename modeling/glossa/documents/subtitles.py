@@ -156,7 +156,7 @@ def _too_wide(new: str, source: str) -> str:
 
 
 def _divided(text: str, pieces: list[Piece]) -> list[list[Piece]]:
-    """The pieces of each subtitle; those of all but the first begin with what stands between two."""
+    """The pieces of each subtitle; all but the first begin with the separator."""
     cues: list[list[Piece]] = [[]]
     for piece in pieces:
         if isinstance(piece, Part) and piece.kind == "break" and "-->" in text[piece.start : piece.end]:
