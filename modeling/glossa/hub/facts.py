@@ -1,4 +1,4 @@
-"""Facts of a run, from the files in its folder, for its model card, its Space and its demo."""
+"""Facts of a run, from the files in its folder, for its model card and for pushing it."""
 
 import json
 import re
