@@ -1,8 +1,9 @@
 """Write a trained model for other programs: `glossa export MODEL --to FORMAT --output FOLDER`.
 
 FORMAT is a family of transformers (bart, marian, mbart, pegasus), whose folder holds no custom code, so that hosted
-inference, optimum and converters can load it; ctranslate2, a fast engine for serving; or onnx, for ONNX Runtime. An
-architecture that the format does not support is refused, and the message names the settings.
+inference, optimum and converters can load it; ctranslate2, a fast engine for serving; argos, a package for Argos
+Translate and LibreTranslate (`--output FILE.argosmodel`); or onnx, for ONNX Runtime. An architecture that the format
+does not support is refused, and the message names the settings.
 """
 
 import argparse
@@ -18,8 +19,8 @@ FAMILIES = ("bart", "marian", "mbart", "pegasus")
 def parse(argv: list[str]) -> argparse.Namespace:
     parser = new_parser("export", __doc__)
     parser.add_argument("model", help="folder of a run, or Hub name")
-    parser.add_argument("--to", required=True, choices=[*FAMILIES, "ctranslate2", "onnx"], help="the format")
-    parser.add_argument("--output", required=True, help="the folder to write")
+    parser.add_argument("--to", required=True, choices=[*FAMILIES, "ctranslate2", "argos", "onnx"], help="the format")
+    parser.add_argument("--output", required=True, help="the folder to write; of argos the file")
     parser.add_argument("--quantization", help="of ctranslate2's weights: int8, float16, ... (default: float32)")
     return parser.parse_args(argv)
 
@@ -28,10 +29,14 @@ def main(argv: list[str]) -> None:
     arguments = parse(argv)
     check_name(arguments.model)
     folder = Path(arguments.output)
+    if folder.is_file():
+        raise GlossaError(f"--output {folder} is a file that is there already. Give a new name.")
     if folder.exists() and any(folder.iterdir()):
         raise GlossaError(f"--output {folder} is not empty. Give a new folder, or empty it.")
-    if arguments.quantization and arguments.to != "ctranslate2":
-        raise GlossaError(f"--quantization is for --to ctranslate2; {arguments.to} keeps the weights as they are.")
+    if arguments.quantization and arguments.to not in ("ctranslate2", "argos"):
+        raise GlossaError(
+            f"--quantization is for --to ctranslate2 and argos; {arguments.to} keeps the weights as they are."
+        )
 
     from ..registration import GlossaForConditionalGeneration
 
@@ -42,6 +47,10 @@ def main(argv: list[str]) -> None:
         from ..export.ctranslate2_model import export_ctranslate2
 
         export_ctranslate2(model, tokenizer, folder, arguments.quantization)
+    elif arguments.to == "argos":
+        from ..export.argos import export_argos
+
+        export_argos(model, tokenizer, folder, arguments.quantization)
     elif arguments.to == "onnx":
         from ..export.onnx_model import export_onnx
 
@@ -51,5 +60,6 @@ def main(argv: list[str]) -> None:
 
         export_model(model, arguments.to).save_pretrained(folder)
         save_tokenizer(tokenizer, folder)
-    size = sum(file.stat().st_size for file in folder.iterdir()) / 2**20
+    files = [folder] if folder.is_file() else folder.iterdir()
+    size = sum(file.stat().st_size for file in files) / 2**20
     print(f"{arguments.to}: {model.num_parameters():,} parameters saved in {folder}, {size:.1f} MiB in all")
