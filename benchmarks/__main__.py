@@ -34,6 +34,7 @@ BENCHMARKS = {
     "noise": ("noise", "precision and recall of the filters on noise put into Multi30k, and what it costs in BLEU"),
     "gpu": ("gpu.command", "everything that is to be known about a GPU, in eight minutes; --device cpu rehearses it"),
     "queue": ("trainings", "the trainings that a table still lacks, as many side by side as cores and memory allow"),
+    "corrections": ("corrections", "what a run learns from corrections of one kind, tu to vous, and what it forgets"),
     "pretraining": ("pretraining", "what pretraining on texts is worth where pairs are few"),
 }
 

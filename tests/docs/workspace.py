@@ -95,8 +95,6 @@ def write_documents(folder):
     (folder / "app.po").write_text('msgid "Der Hund"\nmsgstr ""\n', encoding="utf-8")
     rows = [{"source": f"Der {noun} ist neu.", "correction": f"The {word} is new."} for noun, word in NOUNS.items()]
     (folder / "corrections.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-    page = (ROOT / "docs/server.md").read_text(encoding="utf-8")
-    (folder / "corrected.yaml").write_text(page.partition("```yaml\n")[2].partition("```")[0], encoding="utf-8")
     sides = "".join(
         f'<tuv xml:lang="{code}"><seg>{text}</seg></tuv>' for code, text in (("de", "Der Hund"), ("en", "The dog"))
     )

@@ -4,6 +4,10 @@ RECIPE is the name of a recipe in the package or a YAML file; settings on the co
 this machine are used, as with `accelerate launch`. `--help` shows the most common settings, `--help all` all of
 Glossa's in a line each, `--help NAME` one in full, and `--help trainer` what transformers' Trainer adds.
 `--explain` prints each value of the run with its origin, and stops; `--explain yaml` prints it as a recipe.
+
+`--init_from RUN --corrections FILE` trains RUN's model further on corrected translations, which `glossa serve
+--corrections FILE` saves, mixed with pairs that it knows. The new model is compared with RUN on its held-out pairs; if
+it is worse, the command says so and ends with status 1.
 """
 
 import ctypes
@@ -51,6 +55,9 @@ def main(argv: list[str]) -> None:
         else:
             print_help([word for word in argv if word in settings] or COMMON)
         sys.exit(0)
+    argv, file = take_corrections(argv)
+    if file is not None:
+        return learn(argv, file)
     argv, form = take_explain(argv)
     try:
         check(argv)
@@ -74,6 +81,43 @@ def main(argv: list[str]) -> None:
         train(parse_settings(argv))
     except GlossaError as error:
         raise GlossaError(catalog.origin(str(error), argv) + str(error)) from error
+
+
+def take_corrections(argv: list[str]) -> tuple[list[str], str | None]:
+    """`argv` without `--corrections FILE`, and FILE if it is there. Raises `GlossaError` if the name is missing."""
+    where = next((number for number, word in enumerate(argv) if word.partition("=")[0] == "--corrections"), None)
+    if where is None:
+        return argv, None
+    _, sign, file = argv[where].partition("=")
+    rest = argv[where + 1 :]
+    if not sign and rest and not rest[0].startswith("--"):
+        file = rest.pop(0)
+    if not file:
+        raise GlossaError("--corrections needs the name of a file, such as `glossa serve --corrections` writes.")
+    return argv[:where] + rest, file
+
+
+def learn(argv: list[str], file: str) -> None:
+    """Train the model of `--init_from` further on the corrections in `file`; ends with status 1 if it is worse."""
+    given = catalog.check(argv)
+    start = given.get("init_from")
+    if not start or (argv and not argv[0].startswith("--")):
+        raise GlossaError("--corrections is for --init_from RUN, whose recipe it uses. Give no other recipe.")
+    if str(given.get("resume_from_checkpoint") or "no").lower() not in ("false", "no"):
+        folder = given.get("output_dir") or f"{start}-corrected"
+        raise GlossaError(
+            f"A run that learns corrections is resumed by its recipe: glossa train {folder}/corrections.yaml"
+        )
+    from ..training.corrections import compare, prepare
+
+    output_dir = given.get("output_dir") or f"{start.rstrip('/')}-corrected"
+    selection, recipe = prepare(start, file, output_dir)
+    print(selection, flush=True)
+    main([str(recipe), *argv, "--output_dir", output_dir])
+    if not compare(start, output_dir, selection.rows):
+        print(f"Not accepted: the held-out pairs are translated worse. {start} stays the better model.")
+        sys.exit(1)
+    print(f"Accepted: the held-out pairs are not translated worse. The new model is in {output_dir}.")
 
 
 def take_explain(argv: list[str]) -> tuple[list[str], str]:

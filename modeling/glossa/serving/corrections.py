@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from ..data.cleaning.corrections import refusal
 from .refusals import Refused
 
 MOST = 10_000  # corrections in a file
@@ -30,13 +31,8 @@ class Corrections:
         Raises `Refused` for one that teaches nothing: equal to the source or the output, much shorter or longer than
         the source, known already, or too many.
         """
-        source, correction = given["source"], given["correction"]
-        if not correction.strip() or not any(map(str.isalpha, correction)):
-            raise Refused("The correction has no words.")
-        if correction in (source, given.get("output")):
-            raise Refused("The correction is equal to the text or to its translation.")
-        if not 1 / 4 <= len(correction) / max(len(source), 1) <= 4 and abs(len(correction) - len(source)) > 20:
-            raise Refused("The correction is much shorter or longer than the text.")
+        if reason := refusal(given["source"], given.get("output"), given["correction"]):
+            raise Refused(reason)
         with self.lock:
             if _key(given) in self.known:
                 raise Refused("This correction is known already.")

@@ -1,0 +1,159 @@
+"""Learning from corrections: which are taken, the recipe, and when the new model may take the old one's place."""
+
+import json
+
+import pytest
+import yaml
+
+from glossa.cli import train as command
+from glossa.errors import GlossaError
+from glossa.inference.translators import build_translator
+from glossa.run_folder import RunFolder
+from glossa.training import corrections
+from glossa.training.corrections import compare, recipe_of, select
+
+
+def write(path, *rows):
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def correction(source, better, **more):
+    return {"source": source, "output": "x", "correction": better} | more
+
+
+@pytest.fixture
+def held_out(tiny_run):
+    return RunFolder(tiny_run).load_held_out("test")[0]["source"]
+
+
+def test_what_teaches_nothing_is_refused_by_line_and_reason(tmp_path, tiny_run, held_out):
+    file = write(
+        tmp_path / "c.jsonl",
+        correction("a b.", "b a?"),
+        correction("c d.", "c d."),
+        correction("e f.", "x"),
+        correction("g h.", "!"),
+        correction("i j.", "j i? " * 9),
+        correction("a b.", "b a?"),
+        correction(held_out, "k a?"),
+        correction("k l.", "l k?", **{"from": "en", "to": "de"}),
+        correction("m n.", "n m?", **{"from": "en", "to": "fr"}),
+    )
+    found = select(file, RunFolder(tiny_run), ("en", "fr"))
+    assert [row["source"] for row in found.rows] == ["a b.", "m n."]
+    assert [number for number, _ in found.refused] == [2, 3, 4, 5, 6, 7] and found.other == 1
+    assert str(found).splitlines() == [
+        "2 corrections are learned, 6 are refused.",
+        "  2 (line 2, 3): The correction is equal to the text or to its translation.",
+        "  1 (line 4): The correction has no words.",
+        "  1 (line 5): The correction is much shorter or longer than the text.",
+        "  1 (line 6): The correction is there already.",
+        "  1 (line 7): The text is held out to measure the model.",
+        "  1 of other languages are left out.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{\n", "line 1, is not JSON"),
+        ('{"source": "a"}\n', "line 1, has no texts `source` and `correction`"),
+        ('{"source": "a b.", "correction": "?"}\n', "no correction is left to learn"),
+    ],
+)
+def test_a_damaged_file_is_named_with_its_line(tmp_path, tiny_run, text, message):
+    (tmp_path / "c.jsonl").write_text(text)
+    with pytest.raises(GlossaError, match=message):
+        select(tmp_path / "c.jsonl", RunFolder(tiny_run), ("en", "fr"))
+    with pytest.raises(GlossaError, match="there is no such file"):
+        select(tmp_path / "none.jsonl", RunFolder(tiny_run), ("en", "fr"))
+
+
+def test_the_recipe_mixes_what_the_run_has_seen_with_the_corrections(tmp_path, tiny_run):
+    run = RunFolder(tmp_path)
+    (tmp_path / "held_out").mkdir()
+    (tmp_path / "held_out" / "validation.jsonl").touch()
+    old = {"dataset": "anki", "data_path": ["fra-eng.zip"], "source_language": "en", "target_language": "fr",
+           "max_train_samples": 500, "filter_copied": True, "validation_size": 0.1, "max_length": 64,
+           "batch_tokens": 700, "d_model": 64}  # fmt: skip
+    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(old))
+    recipe = recipe_of(run, "runs/a", tmp_path / "c.jsonl", 3)
+    assert recipe["sources"] == [
+        {"name": "before", "dataset": "anki", "data_path": ["fra-eng.zip"], "max_train_samples": 500,
+         "filter_copied": True},
+        {"name": "corrections", "data_path": [str(tmp_path / "c.jsonl")], "source_column": "source",
+         "target_column": "correction", "weight": 4},
+    ]  # fmt: skip
+    assert recipe["validation_path"] == [str(tmp_path / "held_out" / "validation.jsonl")]
+    assert (recipe["init_from"], recipe["max_length"]) == ("runs/a", 64)
+    assert not {"test_path", "validation_size", "d_model", "filter_copied", "data_path", "dataset"} & set(recipe)
+    old["sources"] = [{"data_path": ["a.tsv"]}, {"data_path": ["b.tsv"], "max_train_samples": 9}]
+    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(old | {"dataset": "embedded", "data_path": []}))
+    several = recipe_of(run, "runs/a", tmp_path / "c.jsonl", 150)["sources"]
+    assert [source.get("max_train_samples") for source in several] == [1500, 9, None]  # twenty for each, from two sources
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--init_from", "RUN", "--corrections"], "needs the name of a file"),
+        (["--corrections", "c.jsonl"], "is for --init_from RUN"),
+        (["quickstart", "--init_from", "RUN", "--corrections=c.jsonl"], "Give no other recipe"),
+        (["--init_from", "RUN", "--corrections", "c.jsonl", "--resume_from_checkpoint", "true"], "by its recipe"),
+        (["--init_from", "RUN", "--corrections", "c.jsonl", "--output_dir", "RUN"], "already holds a run"),
+    ],
+)
+def test_contradictions_are_refused(tiny_run, options, message):
+    with pytest.raises(GlossaError, match=message):
+        command.main([str(tiny_run) if word == "RUN" else word for word in options])
+
+
+def test_a_model_without_its_run_is_refused(tmp_path, tiny_run):
+    (tmp_path / "model").mkdir()
+    for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
+        (tmp_path / "model" / name).write_bytes((tiny_run / name).read_bytes())
+    with pytest.raises(GlossaError, match="is not the folder of a run that keeps its recipe and held-out pairs"):
+        command.main(["--init_from", str(tmp_path / "model"), "--corrections", "c.jsonl"])
+
+
+def test_corrections_are_learned_and_the_new_model_is_compared(tmp_path, tiny_run, capsys, monkeypatch):
+    monkeypatch.setattr(corrections, "LEAST", 20)
+    monkeypatch.setitem(corrections.SCHEDULE, "learning_rate", 0.01)
+    monkeypatch.setitem(corrections.SCHEDULE, "num_train_epochs", 40)
+    test = set(RunFolder(tiny_run).load_held_out("test")["source"])
+    sources = [source for source in (f"{a} {b}." for a in "abc" for b in "klmno") if source not in test][:6]
+    file = write(tmp_path / "c.jsonl", *(correction(source, "a a!") for source in sources))
+    new = tmp_path / "new"
+    options = ["--max_new_tokens", "12", "--cpu_threads", "1", "--cpu_processes", "1", "--save_strategy", "no"]
+    options += ["--eval_strategy", "no", "--load_best_model_at_end", "false", "--trust_data", "true"]
+    command.main(["--init_from", str(tiny_run), "--corrections", str(file), "--output_dir", str(new), *options])
+    printed = capsys.readouterr().out
+    assert "6 corrections are learned, 0 are refused." in printed
+    now = build_translator([str(new)]).best(sources)
+    assert now.count("a a!") >= 1
+    assert f"translated as corrected: 0 of 6 before, {now.count('a a!')} now." in printed
+    assert printed.rstrip().endswith(f"are not translated worse. The new model is in {new}.")
+    assert compare(tiny_run, tiny_run, [correction("a b.", "b a?")])
+    assert "0 of 20 translations are others now" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "p_value", "accepted"),
+    [(30.0, 29.0, 0.04, False), (30.0, 29.0, 0.06, True), (30.0, 31.0, 0.01, True), (30.0, 30.0, 1.0, True)],
+)
+def test_a_model_is_accepted_unless_it_is_worse_for_sure(monkeypatch, tiny_run, before, after, p_value, accepted):
+    found = {"baseline": before, "system": after, "p_value": p_value}
+    monkeypatch.setattr(corrections, "paired_bootstrap", lambda *_, **__: {"bleu": found})
+    assert compare(tiny_run, tiny_run, [correction("a b.", "b a?")]) is accepted
+
+
+def test_a_model_that_is_worse_ends_the_command_with_1(monkeypatch, tiny_run, tmp_path, capsys):
+    file = write(tmp_path / "c.jsonl", correction("a b.", "b a?"))
+    monkeypatch.setattr(corrections, "compare", lambda *_: False)
+    real, started = command.main, []
+    monkeypatch.setattr(command, "main", started.append)  # the training itself
+    with pytest.raises(SystemExit) as ended:
+        real(["--init_from", str(tiny_run), "--corrections", str(file), "--output_dir", str(tmp_path / "new")])
+    assert ended.value.code == 1 and "stays the better model" in capsys.readouterr().out
+    assert started[0][0] == str(tmp_path / "new" / "corrections.yaml")
