@@ -188,6 +188,30 @@ def test_all_of_it_can_be_read_and_used(page, images, width, theme):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.parametrize(("width", "theme"), [(1200, "light"), (380, "dark")])
+def test_the_page_of_requests(page, url, images, width, theme):
+    """Every path of the specification with its fields, and commands that the server answers."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    page.set_viewport_size({"width": width, "height": 800})
+    page.emulate_media(color_scheme=theme)
+    page.evaluate(f"localStorage.setItem('glossa-theme', '{theme}')")
+    page.goto(f"{url}/docs")
+    page.locator(".request").first.wait_for()
+    paths = page.request.get(f"{url}/spec").json()["paths"]
+    shown = [title.split()[1] for title in page.locator("h2").all_inner_texts()]
+    assert shown == list(paths)
+    first = page.locator(".request").first
+    assert [cell.split("\t")[:3] for cell in first.locator("tbody tr").all_inner_texts()][1:4] == [
+        ["source", "string", '"auto"'], ["target", "string", "required"], ["format", "text or html", '"text"'],
+    ]  # fmt: skip
+    command = first.locator("code").inner_text()
+    assert command.startswith(f"curl {url}/translate -H") and '{"q":"Good morning.","target":"fr"}' in command
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert Axe().run(page).response["violations"] == []
+    page.screenshot(path=images / f"page-requests-{theme}.png")
+
+
 def test_the_page_is_small():
     from glossa.serving.app import PAGE
 

@@ -91,7 +91,11 @@ def test_the_recipe_mixes_what_the_run_has_seen_with_the_corrections(tmp_path, t
     old["sources"] = [{"data_path": ["a.tsv"]}, {"data_path": ["b.tsv"], "max_train_samples": 9}]
     (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(old | {"dataset": "embedded", "data_path": []}))
     several = recipe_of(run, "runs/a", tmp_path / "c.jsonl", 150)["sources"]
-    assert [source.get("max_train_samples") for source in several] == [1500, 9, None]  # twenty for each, from two sources
+    assert [source.get("max_train_samples") for source in several] == [
+        1500,
+        9,
+        None,
+    ]  # twenty for each, from two sources
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ SHOWN = 5  # examples of each kind
 # Twenty old pairs for each correction, but no fewer than two thousand; each correction is seen four times in an epoch.
 OLD, LEAST, WEIGHT = 20, 2000, 4
 SCHEDULE: dict[str, Any] = {
-    "learning_rate": 2e-4, "muon_learning_rate": None, "warmup_steps": 0.1, "num_train_epochs": 3,
+    "learning_rate": 1e-4, "muon_learning_rate": None, "warmup_steps": 0.1, "num_train_epochs": 3,
     "batch_tokens": 1024, "gradient_accumulation_steps": 1, "eval_strategy": "epoch", "save_strategy": "epoch",
 }  # fmt: skip
 WORSE = 0.05  # p-value below which a lower score is no chance

@@ -25,6 +25,10 @@ export function kept(name) {
   }
 }
 
+export function wantedTheme() {
+  return kept("theme") ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+}
+
 // The answer of the server; an error has its message.
 export async function post(path, fields, signal) {
   const key = element("key").value;

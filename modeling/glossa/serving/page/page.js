@@ -1,6 +1,6 @@
 // The page: translates while one types. What it shows of the model is in explain.js.
 import { explain, hide } from "./explain.js";
-import { element, keep, kept, message, post, show } from "./common.js";
+import { element, keep, kept, message, post, show, wantedTheme } from "./common.js";
 
 const WAIT = 350; // milliseconds without a key before text is translated
 const REMEMBERED = 30; // entries of the history
@@ -42,8 +42,7 @@ function showTargets() {
 }
 
 async function start() {
-  const theme = kept("theme") ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
-  setTheme(theme);
+  setTheme(wantedTheme());
   element("key").value = kept("key") ?? "";
   try {
     languages = await (await fetch("languages")).json();
