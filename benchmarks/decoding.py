@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy
 import torch
 from transformers import MarianMTModel, PreTrainedTokenizerBase
 
@@ -166,7 +167,8 @@ def measure_decoding(decoders: Decoders, sources: list[list[int]], beams: int, b
     """Speeds for `batch` sentences at once with this many beams, another batch in each round.
 
     Returns for each contender the spreads of its `speed` (sentences a second) and of its `ratio` (how many times as
-    fast Glossa's `generate` is), and the share of translations `identical` to Glossa's, if the model ends them.
+    fast Glossa's `generate` is), median and 99th percentile of the `milliseconds` of a batch, and the share of
+    translations `identical` to Glossa's, if the model ends them.
     """
     contenders = {
         "Glossa generate": partial(_generate, decoders, decoders.glossa, beams),
@@ -196,6 +198,7 @@ def _compare(measured: dict[str, list[Decoded]], length: int | None) -> dict:
         comparable = length is None and len(texts) == len(expected)
         results[name] = {
             "speed": spread(decoded.speed for decoded in rounds),
+            "milliseconds": numpy.percentile([1000 * decoded.seconds for decoded in rounds], (50, 99)).tolist(),
             "ratio": ratios([decoded.speed for decoded in first], [decoded.speed for decoded in rounds]),
             "identical": sum(map(str.__eq__, texts, expected)) / len(expected) if comparable else None,
         }
@@ -314,6 +317,8 @@ def decoding_rows(name: str, results: dict) -> list[dict[str, str]]:
             "decoding": name,
             "contender": contender,
             "sentences/s": f"{found['speed']['median']:,.2f}",
+            "ms p50": f"{found['milliseconds'][0]:,.1f}",
+            "ms p99": f"{found['milliseconds'][1]:,.1f}",
             "Glossa is faster": format_ratio(found["ratio"]) if contender != first else "1",
             "identical": "" if found["identical"] is None else f"{found['identical']:.1%}",
         }

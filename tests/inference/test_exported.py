@@ -89,10 +89,11 @@ def test_what_cannot_be_exported_translates_with_generate(model, caplog, monkeyp
     assert caplog.messages == ["Several models translate with generate: CTranslate2 takes one."]
 
 
-def test_without_the_package_on_a_gpu_and_for_sampling_generate_translates(model, monkeypatch):
+def test_without_the_package_on_a_gpu_and_for_sampling_generate_translates(model, monkeypatch, caplog):
+    caplog.set_level(logging.INFO)
     assert isinstance(load_engine([str(model)], "auto", None, do_sample=True)[0], GenerateEngine)
     monkeypatch.setattr("glossa.inference.ctranslate2_engine.ctranslate2.get_cuda_device_count", lambda: 1)
-    assert load_exported([str(model)]) is None
+    assert load_exported([str(model)]) is None and "On a GPU, generate translates" in caplog.text
     monkeypatch.setattr(exported, "find_spec", lambda name: None)
     assert load_exported([str(model)]) is None
 
@@ -101,6 +102,7 @@ def test_a_negative_length_penalty_is_for_generate(model, caplog):
     """CTranslate2 ends a search by the number of finished hypotheses, which are the longest with it."""
     caplog.set_level(logging.INFO)
     assert [engine_for("auto", [penalty]) for penalty in (None, 0.0, 1.5, -0.5)] == ["auto", "auto", "auto", "torch"]
+    assert caplog.text.count("With a negative length_penalty, generate translates") == 1
     assert engine_for("ctranslate2", [1.0, -1.0]) == "ctranslate2"
     translator = build_translator([str(model)], "auto", num_beams=3, length_penalty=-5.0)
     assert isinstance(translator.engine, GenerateEngine) and not place(str(model)).exists()

@@ -30,8 +30,8 @@ def load_exported(names: list[str]) -> tuple[Engine, Any] | None:
     """The only model of `names` in CTranslate2, and its tokenizer. None if `generate` is to translate with it.
 
     That is on a GPU, without CTranslate2, for several models, and for a model that cannot be exported. The reason is
-    logged unless it is one of the first two. A model that was exported already is loaded from the cache. Otherwise it
-    is exported, and `generate` translates its first sentences too, to compare.
+    logged, unless CTranslate2 is not installed. A model that was exported already is loaded from the cache. Otherwise
+    it is exported, and `generate` translates its first sentences too, to compare.
     """
     if find_spec("ctranslate2") is None:
         return None
@@ -44,6 +44,7 @@ def load_exported(names: list[str]) -> tuple[Engine, Any] | None:
     if (Path(name) / WEIGHTS).is_file():
         return load_engine(name)
     if ctranslate2.get_cuda_device_count():
+        logger.info("On a GPU, generate translates. --engine ctranslate2 takes a folder of `glossa export`.")
         return None
     folder = place(name)
     if folder is not None and (folder / WEIGHTS).is_file():

@@ -1,5 +1,6 @@
 """Translators from the names of models, as the commands are given them."""
 
+import logging
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,15 @@ from .translator import Translator
 if TYPE_CHECKING:
     from .forced import Reranker
 
+logger = logging.getLogger(__name__)
+
 
 def engine_for(engine: str, length_penalties: Sequence[float | None]) -> str:
     """`engine`, but "torch" instead of "auto" for a negative length penalty, with which CTranslate2 stops too late."""
-    negative = any(penalty is not None and penalty < 0 for penalty in length_penalties)
-    return "torch" if engine == "auto" and negative else engine
+    if engine != "auto" or not any(penalty is not None and penalty < 0 for penalty in length_penalties):
+        return engine
+    logger.info("With a negative length_penalty, generate translates: CTranslate2 ends such a search at another time.")
+    return "torch"
 
 
 def build_translator(
