@@ -9,8 +9,14 @@ from benchmarks import corrections
 from glossa.errors import GlossaError
 from glossa.run_folder import RunFolder
 
-LINES = [("You sing.", "Vous chantez."), ("Do you run?", "Courez-vous ?"), ("You eat.", "Tu manges."),
-         ("Do you dance?", "Dansez-vous ?"), ("We sing.", "Nous chantons."), ("You sleep.", "Vous dormez.")]  # fmt: skip
+LINES = [
+    ("You sing.", "Vous chantez."),
+    ("Do you run?", "Courez-vous ?"),
+    ("You eat.", "Tu manges."),
+    ("Do you dance?", "Dansez-vous ?"),
+    ("We sing.", "Nous chantons."),
+    ("You sleep.", "Vous dormez."),
+]
 HELD_OUT = [{"source": "You sleep.", "target": "Vous dormez."}]
 
 
