@@ -117,6 +117,8 @@ class GlossaConfig(PreTrainedConfig):
         lower_capitals (`bool`, defaults to `True`): Sentences in upper case and headlines are translated in lower
             case, and the translations get their capitals. Training sets it to `False` if over one source in a hundred
             is in capitals.
+        add_stops (`bool`, defaults to `False`): Sentences that end with a letter or digit are translated with a
+            period, which the translations lose again. Training sets it if few sources end like this.
         mask_items (`bool`, defaults to `False`): Addresses, places for values and emoji inside of sentences are
             translated as a mark, which the model has learned to copy, and put back. Training sets it if `augmentation`
             has items.
@@ -192,6 +194,7 @@ class GlossaConfig(PreTrainedConfig):
     abbreviations: list[str] | None = None
     improbable_score: float | int | None = None
     lower_capitals: bool = True
+    add_stops: bool = False
     mask_items: bool = False
     source_language: str | None = None
     target_language: str | list[str] | None = None

@@ -120,7 +120,8 @@ class TranslationPipeline(Pipeline):
         learned = frozenset(getattr(config, "abbreviations", None) or ())
         lower = getattr(config, "lower_capitals", True)
         mask = getattr(config, "mask_items", False)
-        segments = segment_text(text, split, partial(fits, tokenizer, limit), learned, lower, mask)
+        stops = getattr(config, "add_stops", False)
+        segments = segment_text(text, split, partial(fits, tokenizer, limit), learned, lower, mask, stops)
         try:
             pieces = encode_texts(tokenizer, model_texts(segments))
             return {"pieces": pieces, "segments": segments}

@@ -53,6 +53,7 @@ class Segment(NamedTuple):
         copied: Whether it is copied instead of translated: a list marker, an address, or text without letters.
         capitals: "upper" or "title" if it is translated in lower case, and its translation gets these capitals.
         items: Addresses, places for values and emoji that the model reads as `MARK`.
+        stop: The period that the model reads at its end, and that its translation loses again; or "".
     """
 
     text: str
@@ -60,6 +61,7 @@ class Segment(NamedTuple):
     copied: bool = False
     capitals: str = ""
     items: tuple[str, ...] = ()
+    stop: str = ""
 
 
 def segment_text(
@@ -69,6 +71,7 @@ def segment_text(
     abbreviations: Set[str] = frozenset(),
     lower: bool = False,
     mask: bool = False,
+    stops: bool = False,
 ) -> list[Segment]:
     """The segments of `text`, at least one.
 
@@ -81,6 +84,7 @@ def segment_text(
             ordinary text has seen names and abbreviations only.
         mask: Whether the model has learned to copy `MARK`, and reads it instead of addresses, places for values and
             emoji inside of a sentence.
+        stops: Whether sentences without a mark at their end are translated with a period.
     """
 
     def described(part: Segment) -> Segment:
@@ -90,7 +94,24 @@ def segment_text(
     whole = None if fits is None else lambda text: fits(_as_read(text, described(Segment(text, ""))))
     pieces, between = split_text(text, whole, abbreviations) if split else ([text], [""])
     parts = [part for piece, space in zip(pieces, between, strict=True) for part in _without_marks(piece, space)]
-    return [part if part.copied else described(part) for part in parts]
+    parts = [part if part.copied else described(part) for part in parts]
+    if not stops:
+        return parts
+    # What follows in the same line belongs to a sentence that was cut.
+    return [
+        part if part.copied or _has_more(parts, index) else part._replace(stop=_missing_stop(part.text))
+        for index, part in enumerate(parts)
+    ]
+
+
+def _missing_stop(text: str) -> str:
+    """The period of a text that ends with a letter or digit, in scripts whose period is known; else ""."""
+    if not text[-1:].isalnum():
+        return ""
+    letter = next(filter(str.isalpha, reversed(text)), "")
+    if NO_SPACES.match(letter):
+        return "。"
+    return "." if letter and unicodedata.name(letter, "").split(" ")[0] in _PERIOD else ""
 
 
 def capitals_of(text: str) -> str:
@@ -155,7 +176,7 @@ def model_texts(segments: Sequence[Segment]) -> list[str]:
 
 
 def _as_read(text: str, segment: Segment) -> str:
-    text = _masked(text, segment.items)
+    text = _masked(text, segment.items) + segment.stop
     return text.lower() if segment.capitals else text
 
 
@@ -202,8 +223,8 @@ def _closed(text: str) -> str:
 def join_segments(segments: Sequence[Segment], texts: Sequence[str]) -> str:
     """The translations `texts` of `segments` with the white space between that their script needs.
 
-    A part of a sentence that is translated with a period gets the mark of the source instead, and a translation in
-    lower case the capitals of its source.
+    A part of a sentence that is translated with a period gets the mark of the source instead, a sentence without a
+    period loses the one with which it was translated, and a translation in lower case gets the capitals of its source.
 
     The source's space is kept, with these exceptions: if the source has no space between two sentences, a target
     that is not Chinese or Japanese gets one, and if it has one, a Chinese or Japanese target does without.
@@ -217,6 +238,8 @@ def joined_parts(segments: Sequence[Segment], texts: Sequence[str]) -> list[tupl
     for index, (segment, text) in enumerate(zip(segments, texts, strict=True)):
         following = texts[index + 1] if index + 1 < len(texts) else ""
         text = put_back(_capitalized(text, segment.capitals), segment.items)
+        if segment.stop and text[-1:] in (".", "。") and text[-2:-1] not in ("", "."):
+            text = text[:-1]
         space = segment.space
         if text and following and not segment.copied and not segments[index + 1].copied:
             solid = NO_SPACES.match(text[-1]) and NO_SPACES.match(following)

@@ -213,3 +213,35 @@ def test_items_are_found_in_linear_time(part):
         ITEM.findall(part * (size // len(part)))
         seconds.append(time.process_time() - started)
     assert seconds[1] < 1 + 8 * seconds[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "read", "translated", "joined"),
+    [
+        ("The old station", ["The old station."], ["La vieille gare."], "La vieille gare"),
+        ("The old station", ["The old station."], ["La vieille gare"], "La vieille gare"),
+        ("The old station", ["The old station."], ["La vieille gare..."], "La vieille gare..."),
+        ("Room 12", ["Room 12."], ["Salle 12."], "Salle 12"),
+        ("Is it old?", ["Is it old?"], ["Est-elle vieille."], "Est-elle vieille."),
+        ("One. Two", ["One.", "Two."], ["Un.", "Deux."], "Un. Deux"),
+        ("Title\nIt is old.", ["Title.", "It is old."], ["Titre.", "Elle est vieille."], "Titre\nElle est vieille."),
+        ("- apples", ["apples."], ["pommes."], "- pommes"),
+        ("古い駅", ["古い駅。"], ["The old station."], "The old station"),
+        ("पुराना स्टेशन", ["पुराना स्टेशन"], ["The old station."], "The old station."),  # its stop is no period
+        ("", [""], [""], ""),
+    ],
+)
+def test_a_sentence_without_a_period_is_translated_with_one(text, read, translated, joined):
+    segments = segment_text(text, stops=True)
+    assert model_texts(segments) == read
+    given = iter(translated)
+    texts = [segment.text if segment.copied else next(given) for segment in segments]
+    assert join_segments(segments, texts) == joined
+    assert not any(segment.stop for segment in segment_text(text))
+
+
+def test_a_part_of_a_longer_sentence_gets_no_period():
+    text = "one two three four five six"
+    segments = segment_text(text, fits=lambda part: len(part.split()) <= 3, stops=True)
+    assert [segment.stop for segment in segments] == ["", "."]
+    assert join_segments(segments, ["un deux trois.", "quatre cinq six."]) == "un deux trois quatre cinq six"

@@ -72,6 +72,7 @@ COPIED += ("pad_token_id", "eos_token_id", "bos_token_id", "decoder_start_token_
 
 KEPT: tuple[str, ...] = ("source_language", "target_language", "split_sentences", "length_ratio")  # what translating
 KEPT += ("trained_length", "abbreviations", "improbable_score", "lower_capitals", "mask_items")  # needs to know
+KEPT += ("add_stops",)
 
 RENAMED = (
     (r"_residual\.norm_(before|after)\.", "_layer_norm."),

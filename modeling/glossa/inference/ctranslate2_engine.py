@@ -91,6 +91,7 @@ class CTranslate2Engine(Engine):
         self.improbable_score = config.get("improbable_score")
         self.abbreviations = frozenset(config.get("abbreviations") or ())
         self.lower_capitals = config.get("lower_capitals", True)
+        self.add_stops = config.get("add_stops", False)
         self.mask_items = config.get("mask_items", False)
 
     def translate(self, sources: list[list[int]], search: Search) -> list[Translation]:

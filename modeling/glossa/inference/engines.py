@@ -66,6 +66,7 @@ class Engine(ABC):
         length_ratio: Characters of a translation for each character of its source, in its training data; or None.
         trained_length: Tokens that few sources of its training data exceed; longer ones are cut. Or None.
         lower_capitals: Whether it must have sentences in capitals in lower case.
+        add_stops: Whether it must have a period at the end of a sentence.
         mask_items: Whether it reads a mark instead of addresses, places for values and emoji.
         abbreviations: Abbreviations that it learned from its training data, without their period.
         improbable_score: Log-probability per token below which it finds its own translations improbable; or None.
@@ -78,6 +79,7 @@ class Engine(ABC):
     trained_length: int | None = None
     abbreviations: Set[str] = frozenset()
     lower_capitals: bool = False
+    add_stops: bool = False
     mask_items: bool = False
     improbable_score: float | None = None
     sampled: bool = False
@@ -108,6 +110,7 @@ class GenerateEngine(Engine):
         self.trained_length = getattr(model.config, "trained_length", None)
         self.abbreviations = frozenset(getattr(model.config, "abbreviations", None) or ())
         self.lower_capitals = getattr(model.config, "lower_capitals", False)
+        self.add_stops = getattr(model.config, "add_stops", False)
         self.mask_items = getattr(model.config, "mask_items", False)
         self.improbable_score = getattr(model.config, "improbable_score", None)
 

@@ -154,6 +154,7 @@ class Translator:
             self.engine.abbreviations,
             self.engine.lower_capitals,
             self.engine.mask_items,
+            self.engine.add_stops,
         )
 
     def _prepare(self, text: str) -> tuple[list[Segment], str]:

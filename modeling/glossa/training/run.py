@@ -18,7 +18,14 @@ from transformers import (
 from transformers.trainer_callback import TrainerState
 
 from ..data.cleaning.report import DataReport
-from ..data.cleaning.statistics import abbreviations, has_paragraphs, length_ratio, lower_capitals, trained_length
+from ..data.cleaning.statistics import (
+    abbreviations,
+    add_stops,
+    has_paragraphs,
+    length_ratio,
+    lower_capitals,
+    trained_length,
+)
 from ..data.encoding.encoding import tokenize_pairs
 from ..data.mixture import common_source
 from ..data.pairs import by_language, prepare_pairs
@@ -154,7 +161,7 @@ def describe_data(config: Any, pairs: Dataset, tokenizer: PreTrainedTokenizerBas
     """Write into the model's `config` what its training pairs say about the text that it can translate."""
     config.split_sentences = not has_paragraphs(pairs)
     config.length_ratio = length_ratio(pairs)
-    config.lower_capitals = lower_capitals(pairs)
+    config.lower_capitals, config.add_stops = lower_capitals(pairs), add_stops(pairs)
     config.improbable_score = None  # of the model that training starts from; learned again at the end
     # A model that is trained further knows what it was taught before.
     config.trained_length = max(

@@ -1,8 +1,9 @@
 """What training pairs say about the text that a model can translate."""
 
+import pytest
 from datasets import Dataset
 
-from glossa.data.cleaning.statistics import abbreviations, has_paragraphs, length_ratio, trained_length
+from glossa.data.cleaning.statistics import abbreviations, add_stops, has_paragraphs, length_ratio, trained_length
 
 
 def pairs(*rows):
@@ -57,3 +58,18 @@ def test_abbreviations_are_those_of_the_sources():
     rows = [("It is geg. the wall there.", "Das ist geg. die Wand.")] * 20
     assert abbreviations(pairs(*rows)) == ["geg"]
     assert abbreviations(pairs(*[(target, source) for source, target in rows], ("x", "xyz. x"))) == ["geg"]
+
+
+@pytest.mark.parametrize(
+    ("ends", "expected"),
+    [
+        ([".", "!", "?", "。", "।", ".", ".", ".", "?", "."], True),
+        ([".", "!", "?", "。", "।", ".", ".", ".", "?", ""], True),  # one in ten
+        ([".", "!", "?", "。", "।", ".", ".", ".", "", ""], False),
+        ([".", ".", ".", ".", ".", ".", ".", ")", ")", ")"], False),  # most, but not nearly all
+        ([" .", " .", " .", " .", " .", " .", " .", " .", " .", " ."], False),  # words and marks stand apart
+    ],
+)
+def test_sources_that_end_with_a_mark_ask_for_one(ends, expected):
+    rows = [{"source": f"so{end}", "target": "x"} for end in ends]
+    assert add_stops(Dataset.from_list(rows)) is expected

@@ -6,6 +6,7 @@ import numpy
 from datasets import Dataset
 from transformers import PreTrainedTokenizerBase
 
+from ...abbreviations_glossa import END_MARKS
 from ...segments_glossa import capitals_of
 from ...sentences_glossa import split_text
 from .abbreviations import learn_abbreviations
@@ -13,6 +14,7 @@ from .abbreviations import learn_abbreviations
 SAMPLE = 10_000  # pairs that are looked at, in the order of the data
 TEXTS = 200_000  # sources in which abbreviations are looked for
 CAPITALS = 0.01  # share of the sources
+OPEN, ENDED = 0.1, 0.8  # shares of the sources that end with a letter or digit at most, and with a mark at least
 QUANTILE = 0.999  # of the lengths: lower ones cut sentences that the model translates well (docs/serving.md)
 
 
@@ -52,6 +54,13 @@ def lower_capitals(pairs: Dataset) -> bool:
     """Whether so few sources are in capitals that the model cannot learn to read them."""
     sample = _sample(pairs)
     return sum(bool(capitals_of(source)) for source, _ in sample) <= CAPITALS * len(sample)
+
+
+def add_stops(pairs: Dataset) -> bool:
+    """Whether nearly all sources end with a mark right after a word, so that the model expects one."""
+    sources = [source for source, _ in _sample(pairs)]
+    ended = sum(source[-1] in f".!?…{END_MARKS}" and not source[-2:-1].isspace() for source in sources)
+    return ended >= ENDED * len(sources) and sum(source[-1].isalnum() for source in sources) <= OPEN * len(sources)
 
 
 def abbreviations(pairs: Dataset) -> list[str]:
