@@ -9,7 +9,8 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from glossa.documents.alignment import Aligner, AttentionAligner, Pair, align_by_form, find_words
+from glossa.data.alignments import find_words
+from glossa.documents.alignment import Aligner, AttentionAligner, Pair, align_by_form
 from glossa.documents.marks import take_off
 from glossa.documents.markup import put_back
 from glossa.documents.places import Part

@@ -6,7 +6,8 @@ import numpy
 import pytest
 from translating import Function
 
-from glossa.documents.alignment import Pair, align_by_form, find_words, normalized
+from glossa.data.alignments import find_words
+from glossa.documents.alignment import Pair, align_by_form, normalized
 from glossa.documents.icu import with_messages
 from glossa.documents.marks import take_off
 from glossa.documents.markup import harden

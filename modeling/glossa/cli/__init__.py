@@ -26,6 +26,7 @@ COMMANDS = {
     "data": "show what cleaning and filters leave of the pairs",
     "score": "score a model on held-out pairs: BLEU, chrF++, TER",
     "translate": "translate lines of text",
+    "align": "align the words of translated lines",
     "serve": "serve models: a page, and an HTTP interface",
     "demo": "try a model in a browser on this machine",
     "distill": "make training pairs with trained models",

@@ -1,21 +1,16 @@
 """Word alignments of sentences and their translations, which say where tags go."""
 
-import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
 
+from ..data.alignments import Words
+
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-# A word with the apostrophe at its end (l', d'), a number, a character of a script without spaces, or another mark.
-_WORD = re.compile(
-    r"\d+(?:[.,:/-]\d+)*|[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]|"
-    r"[^\W\d_\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+['’]?|[^\s]"
-)
 FORM = 0.1  # the weight of what words look like, relative to that of attention
-Words = Sequence[tuple[int, int]]  # first character of each word, and the one after its last
 
 
 class Pair(NamedTuple):
@@ -29,17 +24,6 @@ class Pair(NamedTuple):
 
 # The weights of links of each pair, [source words, target words]; a column sums to at most 1.
 Aligner = Callable[[Sequence[Pair]], list[numpy.ndarray]]
-
-
-def find_words(text: str, whole: Words = ()) -> list[tuple[int, int]]:
-    """The words of a text; each of the `whole` spans is one word."""
-    words, position = [], 0
-    for start, end in [*whole, (len(text), len(text))]:
-        words += [(found.start(), found.end()) for found in _WORD.finditer(text, position, start)]
-        if end > start:
-            words.append((start, end))
-        position = end
-    return words
 
 
 def align_by_form(pairs: Sequence[Pair]) -> list[numpy.ndarray]:

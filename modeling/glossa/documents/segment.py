@@ -6,9 +6,10 @@ from typing import NamedTuple, Protocol
 
 import numpy
 
+from ..data.alignments import Words, find_words
 from ..inference.engines import Translation
 from ..segments_glossa import Segment, is_copied, joined_parts, model_texts
-from .alignment import Aligner, Pair, Words, align_by_form, find_words
+from .alignment import Aligner, Pair, align_by_form
 from .marks import Marked
 from .markup import harden, put_back
 from .placeholders import Held, Without, find_held, insert, locate, without

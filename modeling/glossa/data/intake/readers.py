@@ -45,7 +45,7 @@ def read_rows(paths: tuple[Path, ...], columns: Columns, limit: int | None) -> I
     """
     total = beside = 0
     undecodable: dict[Path, list[int]] = {path: [] for path in paths}
-    for row in _read_aligned(*paths) if len(paths) == 2 else _read_table(paths[0], columns):
+    for row in read_aligned(*paths) if len(paths) == 2 else _read_table(paths[0], columns):
         yield row
         total += 1
         if row[3]:
@@ -61,7 +61,7 @@ def read_rows(paths: tuple[Path, ...], columns: Columns, limit: int | None) -> I
             raise wrong_encoding(path, numbers[0], f"{len(numbers)} of {total} lines are not UTF-8", "WINDOWS-1252")
 
 
-def _read_aligned(source_path: Path, target_path: Path, *members: str) -> Iterator[Row]:
+def read_aligned(source_path: Path, target_path: Path, *members: str) -> Iterator[Row]:
     """Rows of two text files, or of two `members` of a .zip."""
     first, second = members or (None, None)
     names = [", ".join(map(str, filter(None, side))) for side in ((source_path, first), (target_path, second))]
@@ -100,7 +100,7 @@ def _read_table(path: Path, columns: Columns) -> Iterator[Row]:
         found = columns.find(list(members))
         if not found:
             raise columns.missing(str(path), f"its languages are {list(members)}")
-        yield from _read_aligned(path, path, *(members[language] for language in found))
+        yield from read_aligned(path, path, *(members[language] for language in found))
     elif suffix == ".csv":
         yield from _read_columns(path, columns, _csv_records(path))
     elif suffix in (".tsv", ".tab", ".txt"):

@@ -1,0 +1,55 @@
+"""Align the words of translated lines: `glossa align SOURCE TARGET > links.txt`.
+
+SOURCE and TARGET are files of text, also compressed; line n of one translates line n of the other. Each line of the
+output has the links of a pair in Pharaoh format: `0-0 1-2` links the first words of both, and the second word of the
+source to the third of the target.
+
+Words are what stands between white space; marks such as commas are told from the words that they follow only to find
+the links. Text without spaces, such as Chinese, must be segmented first. The links are learned from the lines
+themselves by FastAlign, in both directions, so they are the better the more lines there are: thousands, at least.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from ..data.whole_files import write_whole
+from ..errors import GlossaError
+from . import new_parser
+
+
+def parse(argv: list[str]) -> argparse.Namespace:
+    parser = new_parser("align", __doc__)
+    parser.add_argument("source", metavar="SOURCE", type=Path, help="file of sentences")
+    parser.add_argument("target", metavar="TARGET", type=Path, help="file of their translations")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="file to write (default: standard output)")
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str]) -> None:
+    arguments = parse(argv)
+    if arguments.output in (arguments.source, arguments.target):
+        raise GlossaError(f"--output is {arguments.output}, which is read. Give another file.")
+    from ..data.alignments import between_spaces, link_words, pharaoh
+
+    sources, targets = read_pairs(arguments.source, arguments.target)
+    links = link_words(sources, targets)
+    rows = zip(sources, targets, links, strict=True)
+    text = "".join(f"{pharaoh(between_spaces(*row))}\n" for row in rows)
+    if arguments.output:
+        write_whole(arguments.output, text)
+    else:
+        sys.stdout.write(text)
+
+
+def read_pairs(source: Path, target: Path) -> tuple[list[str], list[str]]:
+    """The lines of two files. Raises `GlossaError` if one has fewer, or for a line that is not text."""
+    from ..data.intake.readers import read_aligned
+
+    sources, targets = [], []
+    for first, second, line, problem in read_aligned(source, target):
+        if problem:
+            raise GlossaError(f"{source} and {target}, line {line}: {problem}. Correct the line.")
+        sources.append(first)
+        targets.append(second)
+    return sources, targets
