@@ -122,6 +122,9 @@ class GlossaConfig(PreTrainedConfig):
         mask_items (`bool`, defaults to `False`): Addresses, places for values and emoji inside of sentences are
             translated as a mark, which the model has learned to copy, and put back. Training sets it if `augmentation`
             has items.
+        alignment_layer (`int`, *optional*): Decoder layer, from 0, whose first cross-attention head was trained to
+            align words (Garg et al. 2019): what a target token attends to when it is read is what it translates.
+            Training sets it with `alignment_head`.
         source_language (`str`, *optional*): Code of the language that it translates, such as `"en"`. Training sets it.
         target_language (`str` or `list[str]`, *optional*): Code of the language that it translates into, or codes of
             several; a source then begins with the token of the wanted one. Training sets it.
@@ -196,6 +199,7 @@ class GlossaConfig(PreTrainedConfig):
     lower_capitals: bool = True
     add_stops: bool = False
     mask_items: bool = False
+    alignment_layer: int | None = None
     source_language: str | None = None
     target_language: str | list[str] | None = None
     use_cache: bool = True
@@ -255,6 +259,11 @@ class GlossaConfig(PreTrainedConfig):
         self._validate_latents()
         self._validate_experts()
         self._validate_token_ids()
+        if self.alignment_layer is not None and not 0 <= self.alignment_layer < self.decoder_layers:
+            raise ValueError(
+                f"alignment_layer is {self.alignment_layer}; it must be at least 0 and below decoder_layers "
+                f"({self.decoder_layers}), or None."
+            )
         if self.activation_function not in ACT2FN:
             names = ", ".join(sorted(ACT2FN))
             raise ValueError(f"activation_function is {self.activation_function!r}; it must be one of {names}.")

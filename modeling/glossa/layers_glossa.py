@@ -102,6 +102,7 @@ class GlossaAttention(nn.Module):
         self.layer_idx = layer_idx
         self.is_causal = is_causal
         self.is_rotary = config.rotary_cross_attention if is_cross else _is_rotary(config)
+        self.is_cross = is_cross
         self.head_dim = config.head_dim or config.d_model // heads
         key_value_heads = config.num_key_value_heads or heads
         self.num_key_value_groups = heads // key_value_heads
@@ -124,11 +125,15 @@ class GlossaAttention(nn.Module):
         source_position_embeddings: Rotary | None = None,
         past_key_values: EncoderDecoderCache | None = None,
         **kwargs: Unpack[TransformersKwargs],
-    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+    ) -> tuple[torch.Tensor | None, ...]:
         """[B, L, D] to [B, L, D]; with `encoder_hidden_states` [B / k, S, D], keys and values come from the source.
 
         Cross-attention ignores target order, so the k targets of one source (its beams) are read as one target of k
         times the length and share keys and values. `position_embeddings` belong to that joined target.
+
+        The second element has the weights, [B, H, L, K], if the implementation gives them. In training,
+        cross-attention that aligns words has a third one: the scores of its first head before mask and softmax,
+        [B, L, S].
         """
         rows, length, _ = hidden_states.shape
         if encoder_hidden_states is None:
@@ -154,7 +159,11 @@ class GlossaAttention(nn.Module):
         )
         if weights is not None and weights.shape[0] != rows:
             weights = weights.unflatten(2, (-1, length)).transpose(1, 2).flatten(0, 1)  # [B, H, L, K] again
-        return self.out_proj(output.reshape(rows, length, -1)), weights  # [B, L, H, E] to [B, L, D]
+        output = self.out_proj(output.reshape(rows, length, -1))  # [B, L, H, E] to [B, L, D]
+        if self.training and self.is_cross and self.layer_idx == self.config.alignment_layer:
+            # Fused attention does not return weights.
+            return output, weights, query[:, 0] @ key[:, 0].transpose(1, 2) * self.scaling
+        return output, weights
 
     def _split_heads(self, states: torch.Tensor, width: int) -> torch.Tensor:
         return states.unflatten(-1, (-1, width)).transpose(1, 2)  # [B, L, H * E] to [B, H, L, E]

@@ -5,6 +5,7 @@ Shapes in comments: N positions, D width of the states, V vocabulary size.
 
 import torch
 
+ALIGNMENT_WEIGHT = 0.05  # of the loss of the head that aligns words (Garg et al. 2019, section 5.2)
 CHUNKS = {"cpu": 128, "cuda": 4096}  # labels: as many as fit a CPU's cache; as many as keep a GPU busy
 
 
@@ -53,6 +54,32 @@ def chunked_cross_entropy(
     states = states.reshape(len(labels), -1)[real]  # [N, D]
     total = _ChunkedCrossEntropy.apply(states, weight, labels[real], (label_smoothing, excluded_token_id))
     return _mean(total, labels, num_items_in_batch)
+
+
+def alignment_loss(
+    scores: torch.Tensor,
+    alignments: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    labels: torch.Tensor,
+    num_items_in_batch: torch.Tensor | int | None = None,
+) -> torch.Tensor:
+    """The term of the training loss for the head that aligns words (Garg et al. 2019, section 4.2).
+
+    It is the cross-entropy between the links of a label and what the head attends to when the decoder reads that
+    label, one position after it predicted it: then it knows the word. The last label is never read.
+
+    Args:
+        scores: [B, T, S], of the head before the softmax.
+        alignments: [B, T, S], for each label shares of source tokens that sum to 1, or zeros if it has no links.
+        attention_mask: [B, S], 0 at source padding.
+        labels: [B, T], -100 if there is none.
+        num_items_in_batch: Divisor of the sum; the number of labels if not given.
+    """
+    scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+    if attention_mask is not None:
+        scores = scores.masked_fill(attention_mask[:, None, :] == 0, torch.finfo(scores.dtype).min)
+    costs = -(alignments[:, :-1] * scores[:, 1:].log_softmax(-1)).sum()
+    return ALIGNMENT_WEIGHT * _mean(costs, labels, num_items_in_batch)
 
 
 def _masses(vocabulary: int, smoothing: tuple[float, int | None]) -> tuple[float, float]:

@@ -36,7 +36,7 @@ from .layers_glossa import (
     build_norm,
     positions_of,
 )
-from .loss_glossa import chunked_cross_entropy, smoothed_cross_entropy
+from .loss_glossa import alignment_loss, chunked_cross_entropy, smoothed_cross_entropy
 
 logger = logging.get_logger(__name__)
 
@@ -57,17 +57,25 @@ class GlossaEncoderOutput(BaseModelOutput):
 
 @dataclass
 class GlossaDecoderOutput(BaseModelOutputWithPastAndCrossAttentions):
-    """In training with experts, also the logits of each layer's router, [B * T, experts]."""
+    """In training with experts, also the logits of each layer's router, [B * T, experts].
+
+    In training with a head that aligns words, also its scores, [B, T, S].
+    """
 
     router_logits: tuple[torch.Tensor, ...] | None = None
+    alignment_scores: torch.Tensor | None = None
 
 
 @dataclass
 class GlossaModelOutput(Seq2SeqModelOutput):
-    """In training with experts, also the logits of each layer's router, [B * S, experts] and [B * T, experts]."""
+    """In training with experts, also the logits of each layer's router, [B * S, experts] and [B * T, experts].
+
+    In training with a head that aligns words, also its scores, [B, T, S].
+    """
 
     encoder_router_logits: tuple[torch.Tensor, ...] | None = None
     decoder_router_logits: tuple[torch.Tensor, ...] | None = None
+    alignment_scores: torch.Tensor | None = None
 
 
 def _given(routed: list[torch.Tensor | None]) -> tuple[torch.Tensor, ...] | None:
@@ -124,9 +132,10 @@ class GlossaDecoderLayer(GradientCheckpointingLayer):
         cross_position_embeddings: tuple[Rotary | None, Rotary | None] = (None, None),
         past_key_values: EncoderDecoderCache | None = None,
         **kwargs: Unpack[TransformersKwargs],
-    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+    ) -> tuple[torch.Tensor | None, ...]:
         """[B, T, D] to [B, T, D], and the logits of the router, if any, [B * T, experts].
 
+        In training, a layer that aligns words also gives the scores of the head that does so, [B, T, S].
         `cross_position_embeddings` are the embeddings of target and source for cross-attention.
         """
         normed = self.self_attn_residual.norm_before(hidden_states)
@@ -135,9 +144,10 @@ class GlossaDecoderLayer(GradientCheckpointingLayer):
         )
         hidden_states = self.self_attn_residual(hidden_states, output)
 
+        aligned: list[torch.Tensor] = []
         if encoder_hidden_states is not None:
             normed = self.encoder_attn_residual.norm_before(hidden_states)
-            output, _ = self.encoder_attn(
+            output, _, *aligned = self.encoder_attn(
                 normed,
                 encoder_attention_mask,
                 cross_position_embeddings[0],
@@ -150,7 +160,7 @@ class GlossaDecoderLayer(GradientCheckpointingLayer):
 
         normed = self.feed_forward_residual.norm_before(hidden_states)
         output, router_logits = apply_feed_forward(self.feed_forward, normed)
-        return self.feed_forward_residual(hidden_states, output), router_logits
+        return self.feed_forward_residual(hidden_states, output), router_logits, *aligned
 
 
 class GlossaPreTrainedModel(PreTrainedModel):
@@ -350,10 +360,10 @@ class GlossaDecoder(GlossaPreTrainedModel):
                 attention_mask=encoder_attention_mask,
                 encoder_hidden_states=encoder_hidden_states,
             )
-        routed = []
+        routed, alignments = [], list[torch.Tensor]()
         for layer in self.layers:
             # Positional arguments: re-entrant checkpointing passes gradients to no keyword argument.
-            hidden_states, router_logits = layer(
+            hidden_states, router_logits, *aligned = layer(
                 hidden_states,
                 mask,
                 rotary,
@@ -364,10 +374,12 @@ class GlossaDecoder(GlossaPreTrainedModel):
                 **kwargs,
             )
             routed.append(router_logits)
+            alignments += aligned
         return GlossaDecoderOutput(
             last_hidden_state=self.final_norm(hidden_states),
             **{CACHE: past_key_values},  # type: ignore[arg-type]
             router_logits=_given(routed) if self.training else None,
+            alignment_scores=alignments[0] if alignments else None,
         )
 
     def source_rotary(self, states: torch.Tensor, attention_mask: torch.Tensor | None) -> Rotary | None:
@@ -501,6 +513,7 @@ class GlossaModel(GlossaPreTrainedModel):
             encoder_attentions=encoded.attentions,
             encoder_router_logits=getattr(encoded, "router_logits", None),
             decoder_router_logits=decoder_outputs.router_logits,
+            alignment_scores=decoder_outputs.alignment_scores,
         )
 
 
@@ -568,6 +581,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         logits_to_keep: int | torch.Tensor = 0,
         num_items_in_batch: torch.Tensor | int | None = None,
         cache: EncoderDecoderCache | None = None,
+        alignments: torch.Tensor | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> tuple | Seq2SeqLMOutput:
         """Logits [B, T, V] and, with `labels` [B, T], the loss; in training the loss only (`chunked_cross_entropy`).
@@ -581,6 +595,8 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
             labels: [B, T], not shifted; -100 is ignored.
             logits_to_keep: Compute logits only for this many last positions, or for these positions; 0 means all.
             num_items_in_batch: Number of labels in all batches of one optimizer step; the loss is divided by it.
+            alignments: [B, T, S], for each label the shares of the source tokens that it translates, or zeros; used in
+                training if the model has an `alignment_layer`.
         """
         if labels is not None:
             use_cache = False
@@ -610,6 +626,9 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
                 (outputs.decoder_router_logits, labels != -100),
             ):
                 loss = loss + self.balance_loss(routed, mask, labels, num_items_in_batch)
+            if alignments is not None and outputs.alignment_scores is not None:
+                scores = outputs.alignment_scores
+                loss = loss + alignment_loss(scores, alignments, attention_mask, labels, num_items_in_batch)
         return Seq2SeqLMOutput(
             loss=loss,
             logits=logits,

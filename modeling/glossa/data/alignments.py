@@ -3,6 +3,7 @@
 import importlib
 import re
 from collections.abc import Iterable, Sequence
+from types import ModuleType
 
 from ..errors import GlossaError
 
@@ -35,7 +36,7 @@ def link_words(sources: Sequence[str], targets: Sequence[str]) -> list[Links]:
     2003), as usual for it. Equal pairs count once each time. A pair with a blank side, or with more words than the
     library takes (1,024), has no links. Raises `GlossaError` if the package sil-thot is missing.
     """
-    thot = _require_thot()
+    thot = require_thot()
     sides = [[_folded(text) for text in texts] for texts in (sources, targets)]
     models = [thot.FastAlignModel(), thot.FastAlignModel()]
     longest = models[0].max_sentence_length
@@ -58,7 +59,8 @@ def link_words(sources: Sequence[str], targets: Sequence[str]) -> list[Links]:
     return found
 
 
-def _require_thot():
+def require_thot() -> ModuleType:
+    """The module of sil-thot that aligns words. Raises `GlossaError` if it is missing."""
     try:
         return importlib.import_module("thot.alignment")
     except ImportError as error:

@@ -126,6 +126,11 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
     hub_license: str | None = _setting(
         None, "With push_to_hub: the license that the card names, such as apache-2.0. Default: none."
     )
+    alignment_head: bool = _setting(
+        False,
+        "Train a head of the last but one decoder layer to align words (Garg et al. 2019); the words of the training "
+        "pairs are aligned by FastAlign (sil-thot) first.",
+    )
     cpu_threads: int | None = _setting(
         None,
         "Threads for training on the CPU. Default: OMP_NUM_THREADS if it is set; or the number of the resumed run; or "

@@ -11,13 +11,15 @@ from transformers import SchedulerType, Trainer, get_scheduler
 from transformers.integrations import get_reporting_integration_callbacks
 from transformers.training_args import OptimizerNames
 
+from ..data.alignments import require_thot
 from ..data.encoding.vocabulary import target_vocabulary
 from ..data.mixture import target_languages
+from ..data.streaming.streams import is_stream
 from ..errors import GlossaError
 from ..evaluation.metrics import bleu_tokenizer
 from ..hub.push import check_account
 from ..inference.languages import Languages
-from ..inference.loading import load_tokenizer
+from ..inference.loading import load_config, load_tokenizer
 from ..modeling_glossa import GlossaForConditionalGeneration
 from .arguments import Settings
 from .devices import is_sharded, uses_deepspeed
@@ -46,6 +48,7 @@ def check_before_data(settings: Settings) -> None:
         check_family(settings.translator.init_from)
         _check_languages(settings.translator.init_from, settings)
     _check_positions(settings)
+    _check_alignment(settings)
     model = _outline(settings)
     _check_optimizer(training, model)
     if training.push_to_hub:
@@ -158,6 +161,23 @@ def _check_positions(settings: Settings) -> None:
             f"max_length is {longest}, but the learned positions of the model hold {table} tokens. Set max_length to "
             f"{table} or less, or raise max_source_positions and max_target_positions."
         )
+
+
+def _check_alignment(settings: Settings) -> None:
+    """Raise `GlossaError` if `alignment_head` is set and there are no pairs to align, or it cannot be trained."""
+    if not settings.training.alignment_head:
+        return
+    start, objective = settings.translator.init_from, settings.translator.objective
+    problem = ""
+    if objective != "translation":
+        problem = f"objective is {objective}, which has no pairs to align"
+    elif is_stream(settings.data):
+        problem = "streaming is true, and words are aligned in all pairs at once"
+    elif start and load_config(start).model_type != "glossa":
+        problem = f"init_from is {start}, whose family has no such head"
+    if problem:
+        raise GlossaError(f"alignment_head is true, but {problem}. Leave one of the two out.")
+    require_thot()
 
 
 def _check_reporters(training: GlossaTrainingArguments) -> None:

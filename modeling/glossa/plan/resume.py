@@ -37,7 +37,7 @@ FIXED = (
     "batch_tokens", "learning_rate", "muon_learning_rate", "learning_rate_factor",
     "lr_scheduler_type", "lr_scheduler_kwargs", "warmup_steps", "weight_decay", "adam_beta1", "adam_beta2",
     "adam_epsilon", "optim", "optim_args", "max_grad_norm", "label_smoothing_factor",
-    "lora_rank", "seed", "data_seed",
+    "lora_rank", "alignment_head", "seed", "data_seed",
 )  # fmt: skip
 # Settings that take effect after the last step: if one changes, the end of a finished run is repeated.
 FINAL = (

@@ -119,6 +119,9 @@ def build_model(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> PreTr
             decoder_start_token_id=tokenizer.bos_token_id,
         )
         model = GlossaForConditionalGeneration(config)
+    if model.config.model_type == "glossa":  # a head that is not guided any more soon aligns no better than others
+        last_but_one = max(model.config.decoder_layers - 2, 0)
+        model.config.alignment_layer = last_but_one if settings.training.alignment_head else None
     # On a CPU, eager attention is faster than fused kernels for sequences as short as sentences.
     model.set_attn_implementation("eager" if settings.training.device.type == "cpu" else "sdpa")
     beams, longest = settings.translator.num_beams, settings.translator.max_new_tokens
@@ -165,7 +168,7 @@ def build_trainer(
     augmented = None
     if augmentation is not None:
         augmented = AugmentedRows(rows, tokenizer, augmentation, settings.data)
-        rows = rows.select_columns([*IDS, *LENGTHS])
+        rows = rows.select_columns([*IDS, *LENGTHS, *({"links"} & set(rows.features))])
     build: Callable = GlossaTrainer
     if stream is not None:
         build = partial(StreamTrainer, stream=stream)

@@ -27,6 +27,7 @@ from ..data.cleaning.statistics import (
     trained_length,
 )
 from ..data.encoding.encoding import tokenize_pairs
+from ..data.encoding.links import LinkCollator
 from ..data.mixture import common_source
 from ..data.pairs import by_language, prepare_pairs
 from ..data.streaming.streams import Stream, is_stream
@@ -119,8 +120,9 @@ def _train(run: RunFolder, settings: Settings) -> None:
             collator = pretraining_collator(settings, tokenizer)
             tokenized = tokenize_texts(data, tokenizer, collator, settings.data.max_length)
         else:
-            collator = DataCollatorForSeq2Seq(tokenizer, model)
-            tokenized = tokenize_pairs(data, tokenizer, settings.data, data_report)
+            collator = LinkCollator(DataCollatorForSeq2Seq(tokenizer, model))
+            linked = settings.training.alignment_head
+            tokenized = tokenize_pairs(data, tokenizer, settings.data, data_report, linked)
     with train_part(model, settings.translator.objective):
         trainer = build_trainer(settings, model, tokenizer, data, tokenized, collator, stream)
         if isinstance(trainer, StreamTrainer) and checkpoint is not None:

@@ -40,7 +40,7 @@ class AugmentedRows:
         self, rows: Dataset, tokenizer: PreTrainedTokenizerBase, augmentation: Augmentation, arguments: DataArguments
     ):
         self.tokenizer, self.augmentation, self.arguments = tokenizer, augmentation, arguments
-        self.unchanged = rows.select_columns(IDS)
+        self.unchanged = rows.select_columns([*IDS, *({"links"} & set(rows.features))])
         self.texts = rows.select_columns([name for name in ("source", "target", "language") if name in rows.features])
         self._lengths = [numpy.asarray(rows[name][:]) for name in ("source_length", "target_length")]
         self.epoch: int | None = None
@@ -80,13 +80,13 @@ class AugmentedRows:
         return len(self.unchanged)
 
     def __getitem__(self, row: int) -> dict[str, list[int]]:
-        """The `input_ids` and `labels` of a row in this epoch."""
+        """The `input_ids` and `labels` of a row in this epoch, and the `links` of one that is not changed."""
         return self.__getitems__([row])[0]
 
     def __getitems__(self, rows: list[int]) -> list[dict[str, Any]]:
         """The rows of a batch; a DataLoader calls this."""
         batch = self.unchanged[rows]
-        found = [dict(zip(IDS, ids, strict=True)) for ids in zip(*(batch[name] for name in IDS), strict=True)]
+        found: list[dict[str, Any]] = [dict(zip(batch, row, strict=True)) for row in zip(*batch.values(), strict=True)]
         for place, row in enumerate(rows):
             if row in self.changed:
                 found[place] = {name: ids.tolist() for name, ids in self.changed[row].items()}

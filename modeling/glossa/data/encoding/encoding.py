@@ -13,6 +13,8 @@ from ...tokenization_glossa import language_token
 from ..arguments import DataArguments
 from ..caching import cached_map
 from ..cleaning.report import DataReport
+from . import links
+from .links import WORD_LINKS, token_links, with_word_links
 from .vocabulary import target_vocabulary
 
 logger = logging.getLogger(__name__)
@@ -30,38 +32,53 @@ _TOKENIZED = Features(
 
 
 def tokenize_pairs(
-    pairs: DatasetDict, tokenizer: PreTrainedTokenizerBase, arguments: DataArguments, report: DataReport
+    pairs: DatasetDict,
+    tokenizer: PreTrainedTokenizerBase,
+    arguments: DataArguments,
+    report: DataReport,
+    linked: bool = False,
 ) -> DatasetDict:
     """`input_ids` and `labels` (with special tokens) of every pair, and their lengths in tokens.
 
     Training pairs that exceed `max_length` or `max_length_ratio` are dropped and counted in `report`; they keep their
-    text if it is changed in each epoch. Evaluation keeps every pair: dropping the hard ones would inflate the scores.
+    text if it is changed in each epoch. If `linked`, they have the `links` of their tokens. Evaluation keeps every
+    pair: dropping the hard ones would inflate the scores.
     """
     texts = {"train"} if arguments.augmentation else set()
+    if linked:
+        pairs = DatasetDict(pairs | {"train": with_word_links(pairs["train"])})
     tokenized = DatasetDict({name: _tokenize(name, rows, tokenizer, name in texts) for name, rows in pairs.items()})
     tokenized["train"] = _within_limits(tokenized["train"], arguments, report)
     return tokenized
 
 
 def _tokenize(name: str, rows: Dataset, tokenizer: PreTrainedTokenizerBase, keep_text: bool) -> Dataset:
+    linked = WORD_LINKS in rows.features
+
     def encode(batch: dict) -> dict:
         sources, targets = encode_rows(tokenizer, batch["source"], batch["target"], batch.get("language"))
-        return {
+        encoded = {
             "input_ids": sources,
             "labels": targets,
             "source_length": [len(ids) for ids in sources],
             "target_length": [len(ids) for ids in targets],
         }
+        if linked:
+            encoder: Any = tokenizer.into(batch["language"][0]) if "language" in batch else tokenizer  # type: ignore[attr-defined]
+            encoded["links"] = token_links(encoder, batch["source"], batch["target"], batch[WORD_LINKS])
+        return encoded
 
     vocabularies = tokenizer.backend_tokenizer.to_str(), target_vocabulary(tokenizer).to_str()
     tag = getattr(tokenizer, "target_languages", []) and [tokenizer.tgt_lang]  # type: ignore[attr-defined]
-    kept = {column: feature for column, feature in rows.features.items() if keep_text}
+    kept = {column: feature for column, feature in rows.features.items() if keep_text and column != WORD_LINKS}
+    own = _TOKENIZED | ({"links": List(Value("int32"))} if linked else {})
     return cached_map(
         rows,
         encode,
         (*vocabularies, *tag, *kept),
+        code=[links],
         remove_columns=[column for column in rows.column_names if column not in kept],
-        features=Features(kept | _TOKENIZED),
+        features=Features(kept | own),
         desc=f"tokenizing {name}",
     )
 

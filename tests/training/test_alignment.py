@@ -1,0 +1,96 @@
+"""Runs with a head that aligns words."""
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from glossa.data.pairs import prepare_pairs
+from glossa.errors import GlossaError
+from glossa.inference.loading import load_model, load_tokenizer
+from glossa.plan.arguments import parse_settings
+from glossa.training.run import train
+
+QUIET = {"eval_strategy": "no", "load_best_model_at_end": False, "save_steps": 5, "num_train_epochs": 10}
+QUIET |= {"alignment_head": "true", "decoder_layers": 2}
+
+
+def equal(one, other):
+    first, second = (load_file(run / "model.safetensors") for run in (one, other))
+    return all(first[name].equal(second[name]) for name in first)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"augmentation": json.dumps({"typing_errors": 0.3})},
+        pytest.param({"gradient_accumulation_steps": 2}, marks=pytest.mark.slow),
+        pytest.param({"dataloader_num_workers": 1}, marks=pytest.mark.slow),
+    ],
+)
+def test_a_resumed_run_is_exact(tmp_path, tiny_settings, changes):
+    changes = QUIET | changes
+    whole = train(parse_settings(tiny_settings(tmp_path / "whole", max_steps=20, **changes)))
+    part = tmp_path / "part"
+    train(parse_settings(tiny_settings(part, max_steps=12, **changes)))
+    train(parse_settings(tiny_settings(part, max_steps=20, resume_from_checkpoint="true", **changes)))
+    assert equal(whole, part)
+    assert json.loads((whole / "config.json").read_text())["alignment_layer"] == 0
+    with pytest.raises(GlossaError, match="alignment_head was True and is False"):
+        again = changes | {"alignment_head": "false"}
+        train(parse_settings(tiny_settings(part, max_steps=30, resume_from_checkpoint="true", **again)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"objective": "masked_lm"}, "objective is masked_lm, which has no pairs to align"),
+        ({"streaming": "true"}, "streaming is true, and words are aligned in all pairs at once"),
+    ],
+)
+def test_what_cannot_be_aligned_is_refused(tmp_path, tiny_settings, changes, message):
+    with pytest.raises(GlossaError, match=f"alignment_head is true, but {message}"):
+        train(parse_settings(tiny_settings(tmp_path / "run", **QUIET | changes)))
+
+
+def test_a_missing_library_is_named_before_the_data_is_read(tmp_path, tiny_settings, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "thot.alignment", None)
+    monkeypatch.setattr("glossa.training.run.prepare_pairs", lambda *_: pytest.fail("too late"))
+    with pytest.raises(GlossaError, match=r"sil-thot.*missing"):
+        train(parse_settings(tiny_settings(tmp_path / "run", **QUIET)))
+
+
+def test_the_head_learns_the_links(tmp_path, tiny_settings):
+    """After training, what the head attends to at a read token is linked to it more than what others attend to."""
+    settings = QUIET | {"max_steps": 150, "learning_rate": 1e-2, "save_strategy": "no", "save_steps": 500}
+    found = {}
+    for guided in ("true", "false"):
+        run = train(parse_settings(tiny_settings(tmp_path / guided, **settings | {"alignment_head": guided})))
+        model = load_model(str(run))
+        assert model.config.alignment_layer == (0 if guided == "true" else None)
+        model.config.alignment_layer = 0
+        found[guided] = _share_on_links(model, load_tokenizer(str(run)), tiny_settings(tmp_path / "x"))
+    assert found["true"] > 0.5 > found["false"]
+
+
+def _share_on_links(model, tokenizer, settings):
+    """The share of the first head's attention that is on linked source tokens, over the linked labels of some rows."""
+    from transformers import DataCollatorForSeq2Seq
+
+    from glossa.data.cleaning.report import DataReport  # noqa: F401
+    from glossa.data.encoding.encoding import tokenize_pairs
+    from glossa.data.encoding.links import LinkCollator
+
+    arguments = parse_settings(settings).data
+    pairs, report = prepare_pairs(arguments)
+    rows = tokenize_pairs(pairs, tokenizer, arguments, report, linked=True)["train"].select(range(50))
+    rows = rows.select_columns(["input_ids", "labels", "links"])
+    batch = LinkCollator(DataCollatorForSeq2Seq(tokenizer, model))(list(rows))
+    wanted = batch.pop("alignments")[:, :-1]
+    model.set_attn_implementation("eager")
+    with torch.no_grad():
+        weights = model(**batch, output_attentions=True).cross_attentions[0][:, 0, 1:]
+    linked = wanted.sum(-1) > 0
+    return ((weights * (wanted > 0)).sum(-1)[linked]).mean().item()
