@@ -17,6 +17,10 @@ BENCHMARKS = {
     "start": ("start", "seconds and CPU-seconds of `glossa translate` from a cold start, by engine"),
     "shards": ("shards", "files of many lines with several processes and killed jobs: time, and equal output"),
     "sentences": ("sentences", "paragraphs in eight languages split right, beside sentencex and pysbd"),
+    "alignment": (
+        "alignment",
+        "alignment error rates on hand-aligned sentences: FastAlign, and attention of runs",
+    ),
     "placement": ("placement", "tags of a hundred sentences put where a person put them, by the attention of runs"),
     "long_text": ("long_text", "BLEU of long sentences, whole and cut at clauses, by the length that is kept whole"),
     "abbreviations": ("abbreviations", "writes the word lists of sentence splitting from CLDR and a list of ours"),

@@ -1,9 +1,10 @@
-"""Which words of pairs are translations of each other, learned from the pairs by FastAlign (Dyer et al. 2013)."""
+"""Which words of pairs are translations of each other, learned from the pairs themselves by statistical models."""
 
 import importlib
 import re
 from collections.abc import Iterable, Sequence
 from types import ModuleType
+from typing import Any
 
 from ..errors import GlossaError
 
@@ -12,7 +13,8 @@ _WORD = re.compile(
     r"\d+(?:[.,:/-]\d+)*|[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]|"
     r"[^\W\d_\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+['’]?|[^\s]"
 )
-ITERATIONS = 5  # of expectation maximization, in each direction, as in FastAlign
+ITERATIONS = 5  # of FastAlign in each direction, its own default
+MODELS = ("eflomal", "fast_align")
 
 Words = Sequence[tuple[int, int]]  # first character of each word, and the one after its last
 Links = list[tuple[int, int]]  # numbers of a source word and a target word that are linked, sorted
@@ -29,34 +31,45 @@ def find_words(text: str, whole: Words = ()) -> list[tuple[int, int]]:
     return words
 
 
-def link_words(sources: Sequence[str], targets: Sequence[str]) -> list[Links]:
+def link_words(sources: Sequence[str], targets: Sequence[str], model: str = MODELS[0]) -> list[Links]:
     """The links between the words ([`find_words`]) of each pair, learned from all of them.
 
-    FastAlign aligns in both directions, and the two alignments are made one by grow-diag-final-and (Koehn et al.
-    2003), as usual for it. Equal pairs count once each time. A pair with a blank side, or with more words than the
-    library takes (1,024), has no links. Raises `GlossaError` if the package sil-thot is missing.
+    The model, Eflomal (Östling and Tiedemann 2016) or FastAlign (Dyer et al. 2013), aligns in both directions, and the
+    two alignments are made one by grow-diag-final-and (Koehn et al. 2003). The same pairs give the same links. A pair
+    with a blank side, or with more words than the library takes (1,024), has none. Raises `GlossaError` if the package
+    sil-thot is missing.
     """
     thot = require_thot()
     sides = [[_folded(text) for text in texts] for texts in (sources, targets)]
-    models = [thot.FastAlignModel(), thot.FastAlignModel()]
-    longest = models[0].max_sentence_length
+    longest = thot.FastAlignModel().max_sentence_length
     rows = [row for row, pair in enumerate(zip(*sides, strict=True)) if all(0 < len(side) <= longest for side in pair)]
     found: list[Links] = [[] for _ in sources]
     if not rows:
         return found
     first, second = ([side[row] for row in rows] for side in sides)
-    for model, given, explained in ((models[0], first, second), (models[1], second, first)):
-        for pair in zip(given, explained, strict=True):
-            model.add_sentence_pair(*pair)
-        model.start_training()
-        for _ in range(ITERATIONS):
-            model.train()
-        model.end_training()
-    both = thot.SymmetrizedAlignmentModel(*models)
+    both = thot.SymmetrizedAlignmentModel(_learned(thot, model, first, second), _learned(thot, model, second, first))
     both.heuristic = thot.SymmetrizationHeuristic.GROW_DIAG_FINAL_AND
     for row, (_, matrix) in zip(rows, both.get_best_alignments(first, second), strict=True):
         found[row] = list(zip(*(numbers.tolist() for numbers in matrix.to_numpy().nonzero()), strict=True))
     return found
+
+
+def _learned(thot: Any, name: str, given: list[list[str]], explained: list[list[str]]) -> Any:
+    """A model of the second words given the first ones."""
+    if name == "fast_align":
+        model, iterations = thot.FastAlignModel(), ITERATIONS
+    else:
+        model = thot.EflomalAlignmentModel()
+        model.seed, model.deterministic = 1, True
+    for pair in zip(given, explained, strict=True):
+        model.add_sentence_pair(*pair)
+    model.start_training()
+    if name == "eflomal":
+        iterations = model.scheduled_iterations  # which depend on the number of pairs
+    for _ in range(iterations):
+        model.train()
+    model.end_training()
+    return model
 
 
 def require_thot() -> ModuleType:

@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
 
-from ..data.alignments import Words
+from ..data.alignments import Links, Words
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+LAYERS = (-1, -2)  # of a model without a trained head
+SHARE = 0.3  # of a target word's weight that makes a link
 FORM = 0.1  # the weight of what words look like, relative to that of attention
 
 
@@ -72,13 +74,22 @@ def normalized(weights: numpy.ndarray) -> numpy.ndarray:
     return numpy.divide(weights, sums, out=numpy.zeros_like(weights), where=sums > 0)
 
 
+def strong_links(weights: numpy.ndarray) -> Links:
+    """Links from weights [source words, target words]: of each target word the strongest, and those above `SHARE`."""
+    if not weights.size:
+        return []
+    chosen = (weights == weights.max(0)) & (weights > 0) | (weights >= SHARE)
+    return [(int(source), int(target)) for source, target in zip(*chosen.nonzero(), strict=True)]
+
+
 class AttentionAligner:
     """Links from the cross-attention of a model that is forced to decode the translation.
 
     Args:
         model: A sequence-to-sequence model of transformers.
         tokenizer: Its tokenizer.
-        layers: The decoder layers whose mean attention counts; of the last two it puts tags best (docs/desk.md).
+        layers: The decoder layers whose mean attention counts. By default the head that was trained to align words, if
+            there is one, and otherwise the last two layers, whose attention puts tags best (docs/desk.md).
         batch_tokens: Most tokens of a batch on either side, padding included.
     """
 
@@ -86,7 +97,7 @@ class AttentionAligner:
         self,
         model: "PreTrainedModel",
         tokenizer: "PreTrainedTokenizerBase",
-        layers: Sequence[int] = (-1, -2),
+        layers: Sequence[int] | None = None,
         batch_tokens: int = 4096,
     ):
         self.model, self.tokenizer, self.layers, self.batch_tokens = model, tokenizer, layers, batch_tokens
@@ -130,12 +141,17 @@ class AttentionAligner:
         return None if max(len(side.ids) for side in sides) > limit else (sides[0], sides[1])
 
     def _attention(self, encoded: "list[tuple[Tokens, Tokens]]"):
+        from torch.nn.functional import pad
         from transformers import DataCollatorForSeq2Seq
 
         rows = [{"input_ids": source.ids, "labels": target.ids} for source, target in encoded]
         batch = DataCollatorForSeq2Seq(self.tokenizer, model=self.model)(rows).to(self.model.device)
         found = self.model(**batch, output_attentions=True).cross_attentions
-        chosen = [found[max(layer, -len(found))].mean(1) for layer in self.layers]
+        trained = getattr(self.model.config, "alignment_layer", None)
+        if self.layers is None and trained is not None:
+            # The head aligns a token when it is read, one position after it is predicted; the last one is never read.
+            return pad(found[trained][:, 0, 1:], (0, 0, 0, 1)).float().cpu().numpy()  # [B, T, S]
+        chosen = [found[max(layer, -len(found))].mean(1) for layer in self.layers or LAYERS]
         return (sum(chosen) / len(chosen)).float().cpu().numpy()  # [B, T, S]
 
 

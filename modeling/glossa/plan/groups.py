@@ -129,7 +129,7 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
     alignment_head: bool = _setting(
         False,
         "Train a head of the last but one decoder layer to align words (Garg et al. 2019); the words of the training "
-        "pairs are aligned by FastAlign (sil-thot) first.",
+        "pairs are aligned by Eflomal (sil-thot) first.",
     )
     cpu_threads: int | None = _setting(
         None,
