@@ -48,7 +48,8 @@ def test_links_between_white_space():
     assert words[1] == ["Er", "sagte", "«", "ja", "»", ",", "um", "12:30", "Uhr", "."]
     links = [(0, 0), (1, 1), (2, 5), (3, 2), (4, 3), (5, 5), (6, 6), (7, 7), (7, 8), (8, 9)]
     # He said, 'yes' - at 12:30.   /   Er sagte «ja» , um 12:30 Uhr.
-    assert between_spaces(source, target, links) == [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (5, 6)]
+    spans = find_words(source), find_words(target)
+    assert between_spaces((source, target), spans, links) == [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (5, 6)]
     assert pharaoh([(0, 0), (10, 2)]) == "0-0 10-2" and pharaoh([]) == ""
 
 

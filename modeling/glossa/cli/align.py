@@ -14,7 +14,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from ..data.alignments import MODELS, between_spaces, link_words, pharaoh
+from ..data.alignments import MODELS, between_spaces, find_words, link_words, pharaoh
 from ..data.whole_files import write_whole
 from ..errors import GlossaError
 from . import new_parser
@@ -35,8 +35,10 @@ def main(argv: list[str]) -> None:
         raise GlossaError(f"--output is {arguments.output}, which is read. Give another file.")
     sources, targets = read_pairs(arguments.source, arguments.target)
     links = link_words(sources, targets, arguments.model)
-    rows = zip(sources, targets, links, strict=True)
-    text = "".join(f"{pharaoh(between_spaces(*row))}\n" for row in rows)
+    rows = []
+    for pair, own in zip(zip(sources, targets, strict=True), links, strict=True):
+        rows.append(pharaoh(between_spaces(pair, (find_words(pair[0]), find_words(pair[1])), own)))
+    text = "".join(f"{row}\n" for row in rows)
     if arguments.output:
         write_whole(arguments.output, text)
     else:

@@ -9,6 +9,10 @@ If CTranslate2 is installed and can have the model, it translates: the model is 
 Hugging Face. --engine torch translates with transformers' `generate`; --engine ctranslate2 takes a folder that
 `glossa export --to ctranslate2` wrote as MODEL.
 
+With --alignments each translation is followed by a tab and the links of its words in Pharaoh format: `0-0 1-2` links
+the first words of both, and the second word of the source to the third of the translation. Words are what stands
+between white space.
+
 --rerank OTHER sorts the translations of each sentence (give --num_return_sequences, such as 10) by the sum of the
 log-probabilities of MODEL and OTHER, and prints the best one. OTHER may be a model of the opposite direction.
 
@@ -35,6 +39,7 @@ from itertools import combinations, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from ..data.alignments import pharaoh
 from ..documents.formats import FORMATS, format_of
 from ..errors import GlossaError
 from ..inference.engines import ENGINES
@@ -52,6 +57,7 @@ logger = logging.getLogger(__name__)
 
 # For processes that translate with CTranslate2; the first keeps `glossa` from importing torch.
 WITHOUT_TORCH = ("glossa_command", "glossa.inference.ctranslate2_engine")
+CHUNK = 4096  # lines that are read and translated together, unless they are typed
 UNDECODABLE = "surrogateescape"  # bytes that are not UTF-8 come out as they came in
 
 
@@ -85,6 +91,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     meaning = "rank the translations with this model too, and print the best"
     parser.add_argument("--rerank", metavar="OTHER", help=meaning)
     parser.add_argument("--scores", action="store_true", help="print each translation's log-probability before it")
+    meaning = "print the links of each translation's words with the source's after it: a tab, and 0-0 1-2 ..."
+    parser.add_argument("--alignments", action="store_true", help=meaning)
     parser.add_argument("--workers", type=whole(1), metavar="N", help="processes for a large file (default: none)")
     return parser.parse_args(argv)
 
@@ -192,7 +200,9 @@ def translate_lines(arguments: argparse.Namespace) -> None:
         typed = sys.stdin.isatty() and not arguments.input
         # On a terminal that shows neither lines nor translations, a bar shows how far it is.
         shown = sys.stderr.isatty() and not typed and not target.isatty()
-        progress = tqdm(translator.stream(read_lines(source), 1 if typed else 4096), unit=" lines", disable=not shown)
+        chunk = 1 if typed else CHUNK
+        stream = linked(translator.stream(read_lines(source), chunk), arguments, chunk)
+        progress = tqdm(stream, unit=" lines", disable=not shown)
         problems = Problems(report, arguments.report_all)
         for number, (text, translations) in enumerate(progress, 1):
             write(target, translations, arguments, flush=typed)
@@ -261,7 +271,7 @@ def shard_translator(arguments: argparse.Namespace) -> "Translate":
     def translate(lines: list[bytes], first: int, path: Path) -> Done:
         done = Done()
         with open_file(str(path), "w") as target:
-            stream = translator.stream(read_lines(lines), first=first)
+            stream = linked(translator.stream(read_lines(lines), CHUNK, first), arguments)
             for number, (text, translations) in enumerate(stream, first):
                 write(target, translations, arguments)
                 done.lines += 1
@@ -270,6 +280,18 @@ def shard_translator(arguments: argparse.Namespace) -> "Translate":
         return done
 
     return translate
+
+
+def linked(
+    stream: Iterator[tuple[str, list["Translation"]]], arguments: argparse.Namespace, chunk: int = CHUNK
+) -> Iterator[tuple[str, list["Translation"]]]:
+    """The lines of `stream` and their translations, which have the links of their words if they are asked for."""
+    if not arguments.alignments:
+        return stream
+    from ..documents.job import LazyAligner
+    from ..documents.lines import with_links
+
+    return with_links(stream, LazyAligner(arguments.models, arguments.target_language), chunk)
 
 
 def write(
@@ -296,5 +318,6 @@ def read_lines(stream: Iterable[bytes]) -> Iterator[str]:
 
 
 def format_line(translation: "Translation", scores: bool) -> str:
-    text = translation.text.replace("\n", " ")
-    return f"{translation.score:.4f}\t{text}" if scores else text
+    fields = [f"{translation.score:.4f}"] if scores else []
+    fields.append(translation.text.replace("\n", " "))
+    return "\t".join([*fields, *([] if translation.links is None else [pharaoh(translation.links)])])

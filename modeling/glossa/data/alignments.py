@@ -86,24 +86,28 @@ def _folded(text: str) -> list[str]:
     return [text[start:end].casefold() for start, end in find_words(text)]
 
 
-def between_spaces(source: str, target: str, links: Iterable[tuple[int, int]]) -> Links:
+def between_spaces(texts: tuple[str, str], words: tuple[Words, Words], links: Iterable[tuple[int, int]]) -> Links:
     """Links between words as links between what stands between white space, such as "word." with its period.
 
     A link of a mark, such as a comma, counts only if it is all that stands there on a side.
+
+    Args:
+        texts: Source and target.
+        words: The words of both, as characters of these texts.
+        links: Links between these words.
     """
-    sides = [_places(source), _places(target)]
+    first, second = (_places(text, own) for text, own in zip(texts, words, strict=True))
     found = set()
-    for link in links:
-        places = [side[number] for side, number in zip(sides, link, strict=True)]
-        if all(is_word for _, is_word in places):
-            found.add((places[0][0], places[1][0]))
+    for source, target in links:
+        (row, counts), (column, also) = first[source], second[target]
+        if counts and also:
+            found.add((row, column))
     return sorted(found)
 
 
-def _places(text: str) -> list[tuple[int, bool]]:
+def _places(text: str, words: Words) -> list[tuple[int, bool]]:
     """For each word, the number of the text between white space that it is in, and whether it counts there."""
     chunks = [found.span() for found in re.finditer(r"\S+", text)]
-    words = find_words(text)
     found, number = [], 0
     for start, end in words:
         while start >= chunks[number][1]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 # Options of lines that documents do not have, and what to do.
 LINES_ONLY = {
     "scores": "Give --report, whose rows have the scores.",
+    "alignments": "Leave it out.",
     "workers": "Leave it out: a document is translated in this process, and an interrupted job continues.",
 }
 # Options that do not decide the translations.

@@ -172,7 +172,7 @@ def _rows(line: int, source: str, result: Result, problem: str, every: bool) -> 
 
 
 class LazyAligner:
-    """The attention of a model that is loaded when a text has tags; without weights, what words look like.
+    """The attention of a model that is loaded when words are to be linked; without weights, what words look like.
 
     Args:
         names: Folders or Hub names of the models that translate; the first one aligns.
@@ -191,8 +191,8 @@ class LazyAligner:
     def _load(self) -> Aligner:
         if (Path(self.names[0]) / "model.bin").is_file():
             logger.warning(
-                "%s has no weights for transformers, so tags are placed by what words look like. Give the folder of "
-                "the run to place them by the attention of the model.", self.names[0],
+                "%s has no weights for transformers, so words are linked by what they look like. Give the folder of "
+                "the run to link them by the attention of the model.", self.names[0],
             )  # fmt: skip
             return align_by_form
         from ..inference.ensemble import load_models

@@ -43,6 +43,8 @@ class Translation:
         tokens: Their number with the end of each sentence, if the score was asked for.
         problem: Why it cannot be right (a kind of [`find_problem`]), or why the text could not be translated, or "".
         failed: Whether the text could not be translated.
+        parts: Each part of the source that was translated or copied for itself, and what it became in the text.
+        links: Numbers of linked words, between white space, of source and translation, if they were asked for.
     """
 
     text: str
@@ -50,6 +52,8 @@ class Translation:
     problem: str = ""
     failed: bool = False
     tokens: int = 0
+    parts: tuple[tuple[str, str], ...] = ()
+    links: list[tuple[int, int]] | None = None
 
     @property
     def token_score(self) -> float | None:

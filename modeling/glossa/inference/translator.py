@@ -12,7 +12,7 @@ from tqdm.auto import tqdm
 from ..batches_glossa import check_beams, encode_texts, fits, translate_in_batches
 from ..data.encoding.batching import TokenBatchSampler
 from ..errors import GlossaError
-from ..segments_glossa import Segment, join_segments, mask_numbers, model_texts, put_back, segment_text
+from ..segments_glossa import Segment, joined_parts, mask_numbers, model_texts, put_back, segment_text
 from ..sentences_glossa import clean_text
 from . import fidelity
 from .engines import Engine, GenerateEngine, Search, Translation
@@ -280,15 +280,19 @@ class Translator:
 
 def _join(pieces: list[list[Translation]], segments: list[Segment]) -> list[Translation]:
     """Join the translations of a text's segments by rank: the best of each, then the second best, and so on."""
-    return [
-        Translation(
-            join_segments(segments, [found.text for found in ranked]),
-            None if ranked[0].score is None else sum(found.score or 0.0 for found in ranked),
-            next((found.problem for found in ranked if found.problem), ""),
-            tokens=sum(found.tokens for found in ranked),
+    joined = []
+    for ranked in zip(*pieces, strict=True):
+        parts = joined_parts(segments, [found.text for found in ranked])
+        joined.append(
+            Translation(
+                "".join(text + space for text, space in parts),
+                None if ranked[0].score is None else sum(found.score or 0.0 for found in ranked),
+                next((found.problem for found in ranked if found.problem), ""),
+                tokens=sum(found.tokens for found in ranked),
+                parts=tuple((segment.text, text) for segment, (text, _) in zip(segments, parts, strict=True)),
+            )
         )
-        for ranked in zip(*pieces, strict=True)
-    ]
+    return joined
 
 
 class Untranslatable(GlossaError):
