@@ -74,6 +74,23 @@ def test_log_probabilities_and_translations_are_equal(tmp_path, tokenizer, case)
     assert len({found.text for translations in actual for found in translations}) > 4
 
 
+def test_an_exported_model_returns_the_attention_of_the_trained_head(tmp_path, tokenizer):
+    model = build(decoder_layers=3, alignment_layer=1)
+    export_ctranslate2(model, tokenizer, tmp_path / "engine")
+    engine, _ = load_engine(str(tmp_path / "engine"))
+    source = [4, 9, 7, 33, 5, 1]
+    (found,) = engine.translator.translate_batch(
+        [tokenizer.convert_ids_to_tokens(source)], beam_size=1, max_decoding_length=6, return_attention=True
+    )
+    written = [model.config.decoder_start_token_id, *tokenizer.convert_tokens_to_ids(found.hypotheses[0])]
+    model.set_attn_implementation("eager")
+    inputs = {"input_ids": torch.tensor([source]), "decoder_input_ids": torch.tensor([written[:-1]])}
+    with torch.no_grad():
+        weights = model.eval()(**inputs, output_attentions=True).cross_attentions[1][0, 0]
+    assert len(found.attention[0]) == 6  # a row for each predicted token
+    assert torch.allclose(torch.tensor(found.attention[0]), weights[:, : len(found.attention[0][0])], atol=1e-4)
+
+
 def test_an_exported_model_keeps_its_languages(tmp_path, tokenizer):
     model = build()
     Languages("en", ("pt_BR",)).write(model, tokenizer)

@@ -151,13 +151,17 @@ def _encoder_spec(config: GlossaConfig):
 
 
 def _decoder_spec(config: GlossaConfig):
-    return _build(specs.TransformerDecoderSpec, config, config.decoder_layers, config.decoder_attention_heads)
+    # What `return_attention` gives: the mean of the first heads of a layer; the trained head is the first one.
+    aligned = {} if config.alignment_layer is None else {"alignment_layer": config.alignment_layer}
+    heads = config.decoder_attention_heads
+    return _build(specs.TransformerDecoderSpec, config, config.decoder_layers, heads, **aligned)
 
 
-def _build(spec_class, config: GlossaConfig, layers: int, heads: int):
+def _build(spec_class, config: GlossaConfig, layers: int, heads: int, **options: int):
     spec = spec_class(
         layers,
         heads,
+        **options,
         # Only a pre-norm specification has a final norm, but the runtime supports it with both.
         pre_norm=True,
         no_final_norm=not config.final_norm,
