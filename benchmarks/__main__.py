@@ -21,6 +21,7 @@ BENCHMARKS = {
         "alignment",
         "alignment error rates on hand-aligned sentences: FastAlign, and attention of runs",
     ),
+    "confidence": ("confidence", "calibration of the confidence of runs, and how well it finds bad translations"),
     "placement": ("placement", "tags of a hundred sentences put where a person put them, by the attention of runs"),
     "long_text": ("long_text", "BLEU of long sentences, whole and cut at clauses, by the length that is kept whole"),
     "abbreviations": ("abbreviations", "writes the word lists of sentence splitting from CLDR and a list of ours"),

@@ -148,6 +148,14 @@ def finite(text: str) -> float:
     return value
 
 
+def share(text: str) -> float:
+    """The type of an option that takes a number from 0 to 1."""
+    value = finite(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"got {text}; it must be from 0 to 1")
+    return value
+
+
 def _describe(error: Exception) -> str:
     """One line on any error, with the remedy if it is known."""
     if isinstance(error, GlossaError):

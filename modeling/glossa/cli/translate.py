@@ -13,6 +13,9 @@ With --alignments each translation is followed by a tab and the links of its wor
 the first words of both, and the second word of the source to the third of the translation. Words are what stands
 between white space.
 
+With --confidence each translation begins with the probability that it needs no correction, as the model has learned it
+from its validation pairs, and a tab; --min_confidence X lists the lines below X as uncertain.
+
 --rerank OTHER sorts the translations of each sentence (give --num_return_sequences, such as 10) by the sum of the
 log-probabilities of MODEL and OTHER, and prints the best one. OTHER may be a model of the opposite direction.
 
@@ -46,7 +49,7 @@ from ..inference.engines import ENGINES
 from ..inference.inputs import START, check_input
 from ..inference.loading import check_name
 from ..inference.review import Problems, find_problems
-from . import INTERRUPTED, finite, new_parser, whole
+from . import INTERRUPTED, finite, new_parser, share, whole
 
 if TYPE_CHECKING:
     from ..inference.engines import Translation
@@ -91,6 +94,10 @@ def parse(argv: list[str]) -> argparse.Namespace:
     meaning = "rank the translations with this model too, and print the best"
     parser.add_argument("--rerank", metavar="OTHER", help=meaning)
     parser.add_argument("--scores", action="store_true", help="print each translation's log-probability before it")
+    meaning = "print the probability that each translation needs no correction before it"
+    parser.add_argument("--confidence", action="store_true", help=meaning)
+    meaning = "list translations with less confidence than X (0 to 1) as uncertain, for people to look at"
+    parser.add_argument("--min_confidence", type=share, default=0.0, metavar="X", help=meaning)
     meaning = "print the links of each translation's words with the source's after it: a tab, and 0-0 1-2 ..."
     parser.add_argument("--alignments", action="store_true", help=meaning)
     parser.add_argument("--workers", type=whole(1), metavar="N", help="processes for a large file (default: none)")
@@ -108,6 +115,11 @@ def main(argv: list[str]) -> None:
         raise GlossaError(
             f"--rerank chooses among several translations, but --num_return_sequences is "
             f"{arguments.num_return_sequences}. Give 10, say, and at least as many --num_beams."
+        )
+    if (arguments.confidence or arguments.min_confidence) and (len(arguments.models) > 1 or arguments.rerank):
+        raise GlossaError(
+            "A confidence is that of one model in its own translations. Leave out --confidence and --min_confidence, "
+            "or give one model without --rerank."
         )
     if arguments.report_all and not arguments.report:
         raise GlossaError("--report_all needs a file for the lines and their scores: give --report too.")
@@ -259,6 +271,8 @@ def build(arguments: argparse.Namespace) -> "Translator":
         split_sentences=False if arguments.no_split_sentences else None,
         on_error=arguments.on_error,
         retry_implausible=arguments.retry_implausible,
+        confident=arguments.confidence,
+        min_confidence=arguments.min_confidence,
     )
 
 
@@ -299,7 +313,7 @@ def write(
 ) -> None:
     """Write the translations of one line."""
     for translation in translations[:1] if arguments.rerank else translations:
-        print(format_line(translation, arguments.scores), file=target, flush=flush)
+        print(format_line(translation, arguments.scores, arguments.confidence), file=target, flush=flush)
 
 
 def open_file(name: str, mode: str, errors: str = UNDECODABLE):
@@ -317,7 +331,8 @@ def read_lines(stream: Iterable[bytes]) -> Iterator[str]:
     return (line.decode("utf-8", UNDECODABLE).rstrip("\r\n") for line in stream)
 
 
-def format_line(translation: "Translation", scores: bool) -> str:
-    fields = [f"{translation.score:.4f}"] if scores else []
+def format_line(translation: "Translation", scores: bool, confidence: bool = False) -> str:
+    numbers = [translation.score] if scores else []
+    fields = [f"{number or 0.0:.4f}" for number in [*numbers, *([translation.confidence] if confidence else [])]]
     fields.append(translation.text.replace("\n", " "))
     return "\t".join([*fields, *([] if translation.links is None else [pharaoh(translation.links)])])

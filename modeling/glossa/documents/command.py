@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 LINES_ONLY = {
     "scores": "Give --report, whose rows have the scores.",
     "alignments": "Leave it out.",
+    "confidence": "Give --min_confidence, which reports and marks the texts below it.",
     "workers": "Leave it out: a document is translated in this process, and an interrupted job continues.",
 }
 # Options that do not decide the translations.

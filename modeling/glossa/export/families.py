@@ -70,9 +70,9 @@ COPIED += ("encoder_attention_heads", "decoder_attention_heads", "activation_fun
 COPIED += ("attention_dropout", "activation_dropout", "scale_embedding", "tie_word_embeddings", "use_cache")
 COPIED += ("pad_token_id", "eos_token_id", "bos_token_id", "decoder_start_token_id")
 
-KEPT: tuple[str, ...] = ("source_language", "target_language", "split_sentences", "length_ratio")  # what translating
-KEPT += ("trained_length", "abbreviations", "improbable_score", "lower_capitals", "mask_items")  # needs to know
-KEPT += ("add_stops",)
+# What translating needs to know.
+KEPT: tuple[str, ...] = ("source_language", "target_language", "split_sentences", "length_ratio", "trained_length")
+KEPT += ("abbreviations", "improbable_score", "confidence", "lower_capitals", "add_stops", "mask_items")
 
 RENAMED = (
     (r"_residual\.norm_(before|after)\.", "_layer_norm."),

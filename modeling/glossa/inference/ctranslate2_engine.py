@@ -89,6 +89,7 @@ class CTranslate2Engine(Engine):
         self.length_ratio = config.get("length_ratio")
         self.trained_length = config.get("trained_length")
         self.improbable_score = config.get("improbable_score")
+        self.confidence = config.get("confidence")
         self.abbreviations = frozenset(config.get("abbreviations") or ())
         self.lower_capitals = config.get("lower_capitals", True)
         self.add_stops = config.get("add_stops", False)

@@ -1,7 +1,7 @@
 """What translates token ids: a model of transformers, or one in another format."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -43,6 +43,7 @@ class Translation:
         tokens: Their number with the end of each sentence, if the score was asked for.
         problem: Why it cannot be right (a kind of [`find_problem`]), or why the text could not be translated, or "".
         failed: Whether the text could not be translated.
+        confidence: The probability that it needs no correction, if it was asked for.
         parts: Each part of the source that was translated or copied for itself, and what it became in the text.
         links: Numbers of linked words, between white space, of source and translation, if they were asked for.
     """
@@ -52,6 +53,7 @@ class Translation:
     problem: str = ""
     failed: bool = False
     tokens: int = 0
+    confidence: float | None = None
     parts: tuple[tuple[str, str], ...] = ()
     links: list[tuple[int, int]] | None = None
 
@@ -74,6 +76,7 @@ class Engine(ABC):
         mask_items: Whether it reads a mark instead of addresses, places for values and emoji.
         abbreviations: Abbreviations that it learned from its training data, without their period.
         improbable_score: Log-probability per token below which it finds its own translations improbable; or None.
+        confidence: Weights of the features that say whether a translation needs correction ([`confidence`]); or None.
         sampled: Whether it draws translations at random; then one beam gives any number of them.
     """
 
@@ -86,6 +89,7 @@ class Engine(ABC):
     add_stops: bool = False
     mask_items: bool = False
     improbable_score: float | None = None
+    confidence: Mapping[str, float] | None = None
     sampled: bool = False
 
     @abstractmethod
@@ -117,6 +121,7 @@ class GenerateEngine(Engine):
         self.add_stops = getattr(model.config, "add_stops", False)
         self.mask_items = getattr(model.config, "mask_items", False)
         self.improbable_score = getattr(model.config, "improbable_score", None)
+        self.confidence = getattr(model.config, "confidence", None)
 
     def translate(self, sources: list[list[int]], search: Search) -> list[Translation]:
         options: dict = {"no_repeat_ngram_size": search.no_repeat_ngram_size} if search.no_repeat_ngram_size else {}

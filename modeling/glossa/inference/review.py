@@ -20,6 +20,8 @@ def find_problems(line: int, source: str, translation: "Translation", every: boo
     row = {"line": line, "problem": translation.problem, "translated": not translation.failed}
     if translation.token_score is not None:
         row |= {"score": round(translation.score or 0.0, 4), "token_score": round(translation.token_score, 4)}
+    if translation.confidence is not None:
+        row["confidence"] = round(translation.confidence, 4)
     return [row | {"source": source, "translation": translation.text}]
 
 

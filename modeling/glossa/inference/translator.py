@@ -5,6 +5,7 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from itertools import islice
+from math import prod
 from typing import TYPE_CHECKING, Literal
 
 from tqdm.auto import tqdm
@@ -15,6 +16,7 @@ from ..errors import GlossaError
 from ..segments_glossa import Segment, joined_parts, mask_numbers, model_texts, put_back, segment_text
 from ..sentences_glossa import clean_text
 from . import fidelity
+from .confidence import FEWEST, UNCERTAIN, confidence, features
 from .engines import Engine, GenerateEngine, Search, Translation
 from .plausibility import find_problem
 from .sharing import is_first, merged, own_batches
@@ -50,6 +52,8 @@ class Translator:
         reranker: Sorts the translations of each sentence by the sum of the model's log-probability and this one's.
         retry_implausible: Translate sentences whose translation cannot be right (see [`find_problem`]) once more, with
             twice the beams and without repeated sequences of three tokens; a translation that passes then is used.
+        confident: Compute the probability that a translation needs no correction. The model must have learned it.
+        min_confidence: A translation with less confidence has [`UNCERTAIN`] as its `problem`, if there is no other.
         shared: The processes of a launch share the batches; all of them translate the same texts and get all
             translations.
     """
@@ -67,11 +71,19 @@ class Translator:
         on_error: OnError = "stop",
         retry_implausible: bool = False,
         reranker: "Reranker | None" = None,
+        confident: bool = False,
+        min_confidence: float = 0.0,
         shared: bool = False,
     ):
         self.engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer)
         self.tokenizer = tokenizer
-        scores = scores or reranker is not None
+        self.confident, self.min_confidence = confident or min_confidence > 0, min_confidence
+        if self.confident and self.engine.confidence is None:
+            raise GlossaError(
+                "The model has not learned a confidence: its run was of an earlier version, or had too few validation "
+                f"pairs ({FEWEST}), or hardly any that it translates well, or badly. Train it with more of them."
+            )
+        scores = scores or reranker is not None or self.confident
         self.search = Search(num_beams or self.engine.num_beams, num_return_sequences, scores, length_penalty)
         self.batch_tokens = batch_tokens
         self.reranker = reranker
@@ -136,11 +148,14 @@ class Translator:
             pieces = [
                 [Translation(part.text, score)] * copies if part.copied else next(translated) for part in segments
             ]
-            results.append(_join(pieces, segments))
+            results.append(_join(pieces, segments, self.confident))
             results[-1] += [Translation("", score)] * (self.search.num_return_sequences - len(results[-1]))
             if failure:
                 failed = Translation(text if self.on_error == "copy" else "", 0.0, failure, failed=True)
                 results[-1] = [failed] * self.search.num_return_sequences
+            for translation in results[-1]:
+                if self.confident and not translation.problem and (translation.confidence or 0) < self.min_confidence:
+                    translation.problem = UNCERTAIN
         return results
 
     def segments(self, text: str) -> list[Segment]:
@@ -234,6 +249,17 @@ class Translator:
                 translation.token_score,
                 self.engine.improbable_score,
             )
+        if self.confident:
+            pieces = len(self.tokenizer(clean_text(source))["input_ids"])
+            for translation in translations:
+                translation.confidence = self._confidence(source, translation, pieces)
+
+    def _confidence(self, source: str, translation: Translation, pieces: int) -> float:
+        token_score = translation.token_score
+        if not translation.text or token_score is None or self.engine.confidence is None:
+            return float(not clean_text(source))  # a blank translation is right for a blank source only
+        values = features(source, translation.text, token_score, pieces, self.engine.length_ratio)
+        return confidence(self.engine.confidence, values)
 
     def _search(self, pieces: list[str], search: Search, progress: bool) -> list[list[Translation]]:
         shown = progress and (not self.shared or is_first())
@@ -278,8 +304,11 @@ class Translator:
             before += len(texts)
 
 
-def _join(pieces: list[list[Translation]], segments: list[Segment]) -> list[Translation]:
-    """Join the translations of a text's segments by rank: the best of each, then the second best, and so on."""
+def _join(pieces: list[list[Translation]], segments: list[Segment], confident: bool = False) -> list[Translation]:
+    """Join the translations of a text's segments by rank: the best of each, then the second best, and so on.
+
+    The confidence is the product of those of the segments; copied ones are right.
+    """
     joined = []
     for ranked in zip(*pieces, strict=True):
         parts = joined_parts(segments, [found.text for found in ranked])
@@ -289,10 +318,15 @@ def _join(pieces: list[list[Translation]], segments: list[Segment]) -> list[Tran
                 None if ranked[0].score is None else sum(found.score or 0.0 for found in ranked),
                 next((found.problem for found in ranked if found.problem), ""),
                 tokens=sum(found.tokens for found in ranked),
+                confidence=_product(ranked) if confident else None,
                 parts=tuple((segment.text, text) for segment, (text, _) in zip(segments, parts, strict=True)),
             )
         )
     return joined
+
+
+def _product(parts: Iterable[Translation]) -> float:
+    return prod(1.0 if part.confidence is None else part.confidence for part in parts)
 
 
 class Untranslatable(GlossaError):

@@ -34,8 +34,8 @@ from ..data.streaming.streams import Stream, is_stream
 from ..data.texts import prepare_texts, tokenize_texts
 from ..evaluation.metrics import bleu_tokenizer
 from ..evaluation.samples import choose_samples
-from ..evaluation.scoring import NORMALIZED, files_of, score_table, score_translators
-from ..inference.forced import force
+from ..evaluation.scoring import files_of, score_table, score_translators
+from ..inference.confidence import learn
 from ..inference.languages import Languages
 from ..inference.loading import load_tokenizer
 from ..inference.plausibility import improbable_score
@@ -58,6 +58,7 @@ from .advice import advise, count_tokens, judge_length, judge_translations, judg
 from .averaging import average_into, choose_checkpoints
 from .building import build_model, build_tokenizer, build_trainer
 from .fsdp import whole_model
+from .judging import Judged, judge
 from .monitoring import TrainingTime
 from .pretraining import pretraining_collator, train_part, validation_loss
 from .preview import augmentation_preview, preview
@@ -164,7 +165,8 @@ def describe_data(config: Any, pairs: Dataset, tokenizer: PreTrainedTokenizerBas
     config.split_sentences = not has_paragraphs(pairs)
     config.length_ratio = length_ratio(pairs)
     config.lower_capitals, config.add_stops = lower_capitals(pairs), add_stops(pairs)
-    config.improbable_score = None  # of the model that training starts from; learned again at the end
+    # Those of the model that training starts from; both are learned again at the end.
+    config.improbable_score = config.confidence = None
     # A model that is trained further knows what it was taught before.
     config.trained_length = max(
         trained_length(pairs, tokenizer, longest), getattr(config, "trained_length", None) or 0
@@ -299,14 +301,14 @@ def _score_split(run: RunFolder, split: str, model, tokenizer, pairs: Dataset, s
     """
     beams = sorted({1, model.generation_config.num_beams or 1})
     kept, samples = {}, []
-    probabilities: list[float] = []
+    judged: list[Judged] = []
     for language, rows in by_language(pairs):
         tokenize = bleu_tokenizer(language or settings.data.target_language, settings.translator.bleu_tokenizer)
         own = tokenizer.into(language) if language else tokenizer
         translators = [Translator(model, own, num_beams=count) for count in beams]
         results = score_translators(translators, rows, tokenize, files=files_of(rows))
         if split == "validation":
-            probabilities += _token_scores(model, own, results)
+            judged += judge(model, own, results)
         title = f"{split}, {language}" if language else split
         print(f"\n{title}, {len(rows)} pairs\n{score_table(results)}\n")
         if split == "test" or not run.held_out_file("test").exists():
@@ -318,15 +320,7 @@ def _score_split(run: RunFolder, split: str, model, tokenizer, pairs: Dataset, s
     if samples:
         run.write_samples(samples)
     if split == "validation":
-        model.config.improbable_score = improbable_score(probabilities)
+        model.config.improbable_score = improbable_score([each.token_score for each in judged])
+        model.config.confidence = learn([each.features for each in judged], [each.is_right for each in judged])
         model.config.save_pretrained(run.path)
     return kept
-
-
-def _token_scores(model, tokenizer, results: dict[str, dict]) -> list[float]:
-    """The model's log-probability per token of each of its translations that is not blank, with its own beams."""
-    whole = [found for name, found in results.items() if "file" not in found and not name.endswith(NORMALIZED)]
-    texts = zip(whole[-1]["sources"], whole[-1]["translations"], strict=True)
-    rows = [(source, translation) for source, translation in texts if translation]
-    scores = force(model, tokenizer, [source for source, _ in rows], [translation for _, translation in rows])
-    return [score.log_probability / score.tokens for score in scores if score.tokens]

@@ -1,0 +1,38 @@
+"""A model's own translations of validation pairs, from which it learns what is improbable or needs correction."""
+
+from typing import NamedTuple
+
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from ..evaluation.calibration import sentence_chrf
+from ..evaluation.scoring import NORMALIZED
+from ..inference.confidence import NEEDS_NONE, features
+from ..inference.forced import force
+from ..sentences_glossa import clean_text
+
+
+class Judged(NamedTuple):
+    """A translation: its log-probability per token, its features, and whether it needs no correction."""
+
+    token_score: float
+    features: list[float]
+    is_right: bool
+
+
+def judge(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, results: dict[str, dict]) -> list[Judged]:
+    """The model's translations with its own beams that are not blank, in `results` of [`score_translators`]."""
+    whole = [found for name, found in results.items() if "file" not in found and not name.endswith(NORMALIZED)][-1]
+    texts = zip(whole["sources"], whole["translations"], whole["references"], strict=True)
+    rows = [row for row in texts if row[1]]
+    sources, translations, references = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [])
+    scores = force(model, tokenizer, sources, translations)
+    ratio = getattr(model.config, "length_ratio", None)
+    judged = []
+    quality = sentence_chrf(translations, references)
+    for source, translation, score, chrf in zip(sources, translations, scores, quality, strict=True):
+        if score.tokens:
+            pieces = len(tokenizer(clean_text(source))["input_ids"])
+            token_score = score.log_probability / score.tokens
+            values = features(source, translation, token_score, pieces, ratio)
+            judged.append(Judged(token_score, values, chrf >= NEEDS_NONE))
+    return judged

@@ -1,0 +1,49 @@
+"""A run learns from its validation translations which ones need no correction."""
+
+import json
+
+import pytest
+
+from glossa.evaluation.calibration import sentence_chrf
+from glossa.inference.confidence import FEATURES, INTERCEPT, confidence, features, learn
+from glossa.inference.engines import GenerateEngine
+from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.translator import Translator
+from glossa.plan.arguments import parse_settings
+from glossa.run_folder import RunFolder
+from glossa.training.run import train
+
+
+def test_the_saved_weights_are_those_of_its_own_translations(tmp_path, tiny_settings, monkeypatch):
+    monkeypatch.setattr("glossa.training.judging.NEEDS_NONE", 30.0)  # a short training
+    once = {"eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False}
+    learned = {"num_train_epochs": 30, "learning_rate": 1e-2, "validation_size": 110, "test_size": 0}
+    run = train(parse_settings(tiny_settings(tmp_path / "run", **once, **learned)))
+    saved = json.loads((run / "config.json").read_text())["confidence"]
+    assert set(saved) == {*FEATURES, INTERCEPT}
+
+    model, tokenizer = load_model(str(run)), load_tokenizer(str(run))
+    assert GenerateEngine(model, tokenizer).confidence == saved
+    pairs = RunFolder(run).load_held_out("validation")
+    translator = Translator(model, tokenizer, scores=True, confident=True)
+    rows, right, given = [], [], []
+    translated = translator.translate(pairs["source"][:])
+    for source, target, found in zip(pairs["source"][:], pairs["target"][:], translated, strict=True):
+        if found[0].text:
+            pieces = len(tokenizer(source)["input_ids"])
+            ratio = model.config.length_ratio
+            rows.append(features(source, found[0].text, found[0].token_score, pieces, ratio))
+            right.append(sentence_chrf([found[0].text], [[target]])[0] >= 30)
+            given.append(found[0].confidence)
+    expected = learn(rows, right)  # a little different where a text has other tokens than the search found
+    assert given == pytest.approx([confidence(expected, row) for row in rows], abs=0.06)
+    assert sum(given) / len(given) == pytest.approx(sum(right) / len(right), abs=0.02)
+
+
+def test_a_model_that_is_trained_further_forgets_it(tiny_run, tiny_settings, tmp_path):
+    model = load_model(str(tiny_run))
+    model.config.confidence = {"score": 1.0}
+    model.save_pretrained(tmp_path / "start")
+    load_tokenizer(str(tiny_run)).save_pretrained(tmp_path / "start")
+    further = train(parse_settings(tiny_settings(tmp_path / "run", init_from=tmp_path / "start", max_steps=1)))
+    assert json.loads((further / "config.json").read_text())["confidence"] is None
