@@ -69,18 +69,23 @@ class _Reader:
             return
         prefix = unit.name[: -len(_local(unit))]
         wanted = {} if second else {"state": "translated", "state-qualifier": "mt-suggestion"}
+        doubt: list[Edit] = []
         if second:
             self._add_attributes(unit, {"state": "translated"})
+            doubt.append(Edit(unit.start, unit.end, [self._with_attributes(unit, {"state": "initial"})]))
+        doubtful = {} if second else wanted | {"state": "needs-review-translation"}
         if target is None:
             after = self._after(children, source)
             indent = re.search(r"\s*\Z", self.text[: self.tokens[source].start])
-            opened = f"{indent[0] if indent else ''}{_tag(prefix + 'target', wanted)}"
+            opened, other = (
+                f"{indent[0] if indent else ''}{_tag(prefix + 'target', given)}" for given in (wanted, doubtful)
+            )
             span = (after, after)
         else:
             old = self.tokens[target]
-            opened = self._with_attributes(old, wanted).replace("/>", ">")
+            opened, other = (self._with_attributes(old, given).replace("/>", ">") for given in (wanted, doubtful))
             span = (old.start, self.tokens[self.ends[target]].end)
-        self._fill(source, span, opened, f"</{prefix}target>")
+        self._fill(source, span, opened, f"</{prefix}target>", other, doubt)
 
     def _after(self, children: list[int], source: int) -> int:
         """The character after the source, and after its segmented copy."""
@@ -124,8 +129,13 @@ class _Reader:
         opened = f'{indent[0] if indent else ""}<tuv xml:lang="{target}"><seg>'
         self._fill(own, (last, last), opened, "</seg></tuv>")
 
-    def _fill(self, source: int, span: tuple[int, int], opened: str, closed: str) -> None:
-        """Have the translation of the source element written to a span, or its copy if it has no words."""
+    def _fill(
+        self, source: int, span: tuple[int, int], opened: str, closed: str, other: str = "", doubt: Sequence[Edit] = ()
+    ) -> None:
+        """Have the translation of the source element written to a span, or its copy if it has no words.
+
+        `other` is what opens it, and `doubt` what else changes, if people should look at the translation.
+        """
         start, end = self.tokens[source].end, self.tokens[self.ends[source]].start
         parts = list(self._parts(source + 1, self.ends[source]))
         kept = trimmed(parts)
@@ -135,7 +145,10 @@ class _Reader:
         before: list[Written] = [opened, (start, kept[0].start)]
         after: list[Written] = [(kept[-1].end, end), closed]
         escape = spelled(kept, self.text, escape_xml)
-        self.document.places.append(Place(kept, escape, *span, keep=False, before=before, after=after))
+        doubtful = [other or opened, *before[1:]]
+        place = Place(kept, escape, *span, keep=False, before=before, after=after)
+        place.doubt, place.doubtful_before = list(doubt), doubtful
+        self.document.places.append(place)
 
     def _parts(self, first: int, last: int) -> Iterator[Part]:
         """The parts of the content of an element: codes stand alone, or for a pair of tags."""

@@ -134,7 +134,11 @@ class Work:
             for place, source, result in zip(places, marked, texts.translate(marked), strict=True):
                 problem = ""
                 if result.text != source.text or not place.keep:
-                    written = place.write(result.pieces)
+                    doubtful = any(sentence.doubtful for sentence in result.sentences)
+                    written = place.write(result.pieces, doubtful)
+                    if doubtful:
+                        spans = {edit[:2] for edit in place.doubt}
+                        edits = [edit for edit in edits if edit[:2] not in spans] + place.doubt
                     edits.append(Edit(place.start, place.end, written))
                     problem = place.check(written) if place.check else ""
                 self._count(result, line_of(document.text, place.start), path, source.text, problem)

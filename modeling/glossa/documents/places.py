@@ -53,6 +53,9 @@ class Place:
         check: What is wrong with what is written, or "".
         before: What is written before the translation, if it goes to another place than its source's.
         after: What is written after it.
+        doubt: What else is written if people should look at the translation; it replaces other edits of the same
+            characters.
+        doubtful_before: What is then written instead of `before`, if not the same.
     """
 
     parts: list[Part]
@@ -64,15 +67,18 @@ class Place:
     check: Callable[[list[Written]], str] | None = None
     before: list[Written] = field(default_factory=list)
     after: list[Written] = field(default_factory=list)
+    doubt: list[Edit] = field(default_factory=list)
+    doubtful_before: list[Written] = field(default_factory=list)
 
     def __post_init__(self):
         if self.start < 0:
             self.start, self.end = self.parts[0].start, self.parts[-1].end
 
-    def write(self, pieces: list[Piece]) -> list[Written]:
+    def write(self, pieces: list[Piece], doubtful: bool = False) -> list[Written]:
         """What replaces the place."""
         written = self.plainly(pieces) if self.lay is None else self.lay(pieces)
-        return [*self.before, *written, *self.after]
+        before = self.doubtful_before if doubtful and self.doubtful_before else self.before
+        return [*before, *written, *self.after]
 
     def plainly(self, pieces: list[Piece]) -> list[Written]:
         """Pieces with their texts escaped."""

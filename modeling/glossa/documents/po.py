@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .places import Document, Part, Place
+from .places import Document, Edit, Part, Place
 from .strings import string_places
 from .tokens import cut
 
@@ -21,22 +21,30 @@ _ESCAPES = {"\\n": "\n", "\\t": "\t", "\\r": "\r", '\\"': '"', "\\\\": "\\"}
 class _Entry:
     singular: tuple[int, int] | None = None
     plural: tuple[int, int] | None = None
+    start: int = 0
 
 
 def read(text: str, name: str) -> Document:
     """The entries of a catalog that have no translation."""
     places: list[Place] = []
-    entry = _Entry()
+    entry, context = _Entry(), None
+    line_end = "\r\n" if "\r\n" in text else "\n"
     for found in _FIELD.finditer(text):
         keyword, span = found[1], _value(found)
         if keyword == "msgctxt" or keyword == "msgid":
-            entry = _Entry(span if keyword == "msgid" else None)
+            entry = _Entry(span if keyword == "msgid" else None, start=found.start())
+            if keyword == "msgid" and context is not None:
+                entry.start = context
+            context = found.start() if keyword == "msgctxt" else None
         elif keyword == "msgid_plural":
             entry.plural = span
         elif entry.singular and not any(_STRING.findall(text[slice(*span)])):
             last = keyword.endswith("[0]") and not text.startswith("msgstr[1]", found.end())
             other = entry.plural and (last or not keyword.endswith("[0]"))
-            places += _places(text, entry.plural if entry.plural and other else entry.singular, span)
+            source = entry.plural if entry.plural and other else entry.singular
+            for place in _places(text, source, span):
+                place.doubt = [Edit(entry.start, entry.start, [f"#, fuzzy{line_end}"])]
+                places.append(place)
     return Document(text, places)
 
 

@@ -39,6 +39,7 @@ class Sentence(NamedTuple):
         copied: Whether it is the source, because it has no words to translate.
         remembered: Whether it comes from a translation memory.
         score: The log-probability, and the number of tokens, if known.
+        doubtful: Whether its confidence is known, and below the limit, or something else is wrong with it.
     """
 
     start: int
@@ -50,6 +51,7 @@ class Sentence(NamedTuple):
     copied: bool = False
     remembered: bool = False
     score: tuple[float, int] | None = None
+    doubtful: bool = False
 
 
 class Result(NamedTuple):
@@ -161,11 +163,13 @@ class _Job:
     copied: bool = False
     remembered: bool = False
     score: tuple[float, int] | None = None
+    measured: bool = False  # whether the confidence is known
 
     def use(self, found: Translation, spans: list[tuple[int, int]] | None) -> None:
         self.target, self.spans = found.text, spans
         self.problem, self.failed = found.problem, found.failed
         self.score = None if found.score is None else (found.score, found.tokens)
+        self.measured = found.confidence is not None
         if found.failed or not found.text.strip():  # nothing of a document is lost
             self.target, self.spans = self.source, [(first, last) for first, last in self.held]
             self.problem = found.problem or "empty"
@@ -196,7 +200,7 @@ class _Joined:
         sentences = [
             Sentence(
                 job.start, job.source, job.target or "", list(zip(job.held, job.spans or [], strict=True)),
-                job.problem, job.failed, job.copied, job.remembered, job.score,
+                job.problem, job.failed, job.copied, job.remembered, job.score, job.measured and bool(job.problem),
             )
             for job in self.sentences
         ]  # fmt: skip

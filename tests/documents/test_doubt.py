@@ -1,0 +1,105 @@
+"""Documents mark translations that people should look at."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from translating import KNOWN, Function
+
+from glossa.documents.alignment import align_by_form
+from glossa.documents.job import DocumentJob
+from glossa.inference.confidence import UNCERTAIN
+from glossa.inference.engines import Translation
+
+PO = """msgid ""
+msgstr "Content-Type: text/plain; charset=UTF-8\\n"
+
+# A remark.
+#, python-format
+msgctxt "menu"
+msgid "Sure"
+msgstr ""
+
+#: a.c:3
+msgid "Doubtful"
+msgstr ""
+
+msgctxt "menu"
+msgid "Doubtful file"
+msgid_plural "Doubtful files"
+msgstr[0] ""
+msgstr[1] ""
+"""
+XLIFF = """<xliff version="1.2"><file source-language="en" target-language="fr"><body>
+<trans-unit id="1"><source>Sure</source></trans-unit>
+<trans-unit id="2"><source>Doubtful</source></trans-unit>
+<trans-unit id="3"><source>Doubtful too</source><target state="new"/></trans-unit>
+</body></file></xliff>"""
+XLIFF_2 = """<xliff version="2.0" srcLang="en" trgLang="fr"><file id="f">
+<unit id="1"><segment><source>Sure</source></segment></unit>
+<unit id="2"><segment state="initial"><source>Doubtful</source></segment></unit>
+<unit id="3"><segment id="s"><source>Doubtful too</source></segment></unit>
+</file></xliff>"""
+
+
+class Doubting(Function):
+    """Translates to upper case, and is certain of what does not begin with "Doubtful"."""
+
+    def __init__(self, measured=True):
+        super().__init__(str.upper)
+        self.measured = measured
+
+    def translate(self, texts):
+        found = []
+        for text in texts:
+            doubtful = text.startswith("Doubtful")
+            confidence = (0.1 if doubtful else 0.9) if self.measured else None
+            found.append([Translation(text.upper(), problem=UNCERTAIN if doubtful else "", confidence=confidence)])
+        return found
+
+
+def translated(tmp_path, name, content, translator):
+    (tmp_path / name).write_text(content)
+    report = io.StringIO()
+    job = DocumentJob(tmp_path / name, tmp_path / f"new.{name}", languages=KNOWN)
+    job.run(translator, align_by_form, report)
+    return (tmp_path / f"new.{name}").read_text(), [json.loads(line) for line in report.getvalue().splitlines()]
+
+
+def test_entries_of_a_catalog_become_fuzzy(tmp_path):
+    found, report = translated(tmp_path, "a.po", PO, Doubting())
+    assert found == (
+        PO.replace('"Sure"\nmsgstr ""', '"Sure"\nmsgstr "SURE"')
+        .replace('msgid "Doubtful"\nmsgstr ""', '#, fuzzy\nmsgid "Doubtful"\nmsgstr "DOUBTFUL"')
+        .replace('msgctxt "menu"\nmsgid "Doubtful file"', '#, fuzzy\nmsgctxt "menu"\nmsgid "Doubtful file"')
+        .replace('msgstr[0] ""', 'msgstr[0] "DOUBTFUL FILE"')
+        .replace('msgstr[1] ""', 'msgstr[1] "DOUBTFUL FILES"')
+    )
+    assert [row["problem"] for row in report] == [UNCERTAIN] * 3
+
+
+def test_a_fuzzy_mark_ends_as_other_lines_do(tmp_path):
+    (tmp_path / "a.po").write_bytes(b'msgid "Doubtful"\r\nmsgstr ""\r\n')
+    DocumentJob(tmp_path / "a.po", tmp_path / "b.po", languages=KNOWN).run(Doubting(), align_by_form)
+    assert (tmp_path / "b.po").read_bytes() == b'#, fuzzy\r\nmsgid "Doubtful"\r\nmsgstr "DOUBTFUL"\r\n'
+
+
+def test_units_get_another_state(tmp_path):
+    found, _ = translated(tmp_path, "a.xliff", XLIFF, Doubting())
+    good = '<target state="translated" state-qualifier="mt-suggestion">'
+    doubtful = '<target state="needs-review-translation" state-qualifier="mt-suggestion">'
+    assert f"{good}SURE</target>" in found
+    assert f"{doubtful}DOUBTFUL</target>" in found and f"{doubtful}DOUBTFUL TOO</target>" in found
+    found, _ = translated(tmp_path, "b.xliff", XLIFF_2, Doubting())
+    assert '<segment state="translated"><source>Sure</source><target>SURE</target>' in found
+    assert '<segment state="initial"><source>Doubtful</source><target>DOUBTFUL</target>' in found
+    assert '<segment id="s" state="initial"><source>Doubtful too</source><target>DOUBTFUL TOO</target>' in found
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.po", PO), ("a.xliff", XLIFF), ("b.xliff", XLIFF_2)])
+def test_without_a_limit_nothing_is_marked(tmp_path, name, content):
+    found, _ = translated(tmp_path, name, content, Doubting(measured=False))
+    Path(tmp_path / f"new.{name}").unlink()
+    assert found == translated(tmp_path, name, content, Function(str.upper))[0]
+    assert "fuzzy" not in found and "needs-review" not in found
