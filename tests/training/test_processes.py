@@ -77,9 +77,10 @@ class Joined:
 
 
 @pytest.mark.slow
-def test_processes_accumulation_and_larger_batches_train_alike(tmp_path, tiny_settings, monkeypatch):
+@pytest.mark.parametrize("aligned", ["false", "true"])
+def test_processes_accumulation_and_larger_batches_train_alike(tmp_path, tiny_settings, monkeypatch, aligned):
     """Two processes, two batches accumulated, and both batches in one: the same losses, gradients and weights."""
-    changes = QUIET | {"dropout": 0.0}
+    changes = QUIET | {"dropout": 0.0, "alignment_head": aligned}
     ((printed,),) = together(launch(tmp_path, tiny_settings(tmp_path / "together", **changes)))
     accumulated = train(
         parse_settings(tiny_settings(tmp_path / "accumulated", gradient_accumulation_steps=2, **changes))
