@@ -43,6 +43,16 @@ def test_a_resumed_run_is_exact(tmp_path, tiny_settings, changes):
         train(parse_settings(tiny_settings(part, max_steps=30, resume_from_checkpoint="true", **again)))
 
 
+def test_a_run_of_a_version_without_the_setting_continues(tmp_path, tiny_settings):
+    changes = QUIET | {"alignment_head": "false"}
+    run = train(parse_settings(tiny_settings(tmp_path / "run", max_steps=5, **changes)))
+    lines = (run / "recipe.yaml").read_text().splitlines(keepends=True)
+    assert "alignment_head: false\n" in lines
+    (run / "recipe.yaml").write_text("".join(line for line in lines if "alignment_head" not in line))
+    train(parse_settings(tiny_settings(run, max_steps=7, resume_from_checkpoint="true", **changes)))
+    assert json.loads((run / "metrics.json").read_text())["steps"] == 7
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -146,8 +146,8 @@ def check_settings(run: RunFolder, settings: Settings) -> dict[str, Any]:
         for name, setting in catalog.settings().items()
         if setting.group in ("model", "tokenizer") or name in FIXED
     ]
-    # Recipes of earlier versions lack newer filters, which were then off.
-    off = {name: False for name, kind in FILTERS.items() if kind is bool}
+    # Recipes of earlier versions lack newer settings, which were then off.
+    off = {name: False for name, kind in FILTERS.items() if kind is bool} | {"alignment_head": False}
     differences = [
         f"{name} was {saved.get(name)!r} and is {current.get(name)!r}"
         for name in fixed
