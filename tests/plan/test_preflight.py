@@ -3,6 +3,7 @@
 from collections import namedtuple
 
 import pytest
+from sentencepiece import sentencepiece_model_pb2
 from transformers import M2M100Config, MarianConfig, NllbTokenizer
 from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 
@@ -128,8 +129,12 @@ def test_families_and_tokenizers_that_cannot_be_trained_are_refused_by_name(refu
     """As the files of MarianMT and NLLB on the Hub: SentencePiece models, and a tokenizer with codes of languages."""
     monkeypatch.chdir(tmp_path)
     MarianConfig().save_pretrained("opus-mt")
-    for name, text in {"vocab.json": '{"</s>": 0, "<unk>": 1}', "source.spm": "", "target.spm": ""}.items():
-        (tmp_path / "opus-mt" / name).write_text(text)
+    pieces = sentencepiece_model_pb2.ModelProto()
+    for piece, kind in (("<unk>", "UNKNOWN"), ("<s>", "CONTROL"), ("</s>", "CONTROL"), ("▁a", "NORMAL")):
+        pieces.pieces.add(piece=piece, type=getattr(pieces.SentencePiece, kind))
+    for name in ("source.spm", "target.spm"):
+        (tmp_path / "opus-mt" / name).write_bytes(pieces.SerializeToString())
+    (tmp_path / "opus-mt/vocab.json").write_text('{"</s>": 0, "<unk>": 1, "<pad>": 2, "▁a": 3}')
     (tmp_path / "opus-mt/tokenizer_config.json").write_text('{"tokenizer_class": "MarianTokenizer"}')
     allowed = "Allowed are Glossa models, and models of the families marian, bart, pegasus, t5 with a fast tokenizer"
     message = refused(init_from="opus-mt")

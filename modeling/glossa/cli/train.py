@@ -5,9 +5,9 @@ this machine are used, as with `accelerate launch`. `--help` shows the most comm
 Glossa's in a line each, `--help NAME` one in full, and `--help trainer` what transformers' Trainer adds.
 `--explain` prints each value of the run with its origin, and stops; `--explain yaml` prints it as a recipe.
 
-`--init_from RUN --corrections FILE` trains RUN's model further on corrected translations, which `glossa serve
---corrections FILE` saves, mixed with pairs that it knows. The new model is compared with RUN on its held-out pairs; if
-it is worse, the command says so and ends with status 1.
+`--corrections FILE` trains the model of the run in `init_from` further on corrected translations, which `glossa serve
+--corrections FILE` saves, mixed with pairs that it knows. The new model is compared with the old one on its held-out
+pairs; if it is worse, the command says so and ends with status 1.
 """
 
 import ctypes
