@@ -38,6 +38,8 @@ def target_steps(model: Any) -> "TargetSteps | None":
     decoder = getattr(base, "decoder", None)
     if decoder is None or model.training or decoder.config._attn_implementation != "sdpa":
         return None
+    if model.device.type != "cpu":  # the cost of a call of a module is small there
+        return None
     own = {type(decoder), *map(type, decoder.layers)}
     inner = [*decoder.modules(), model.lm_head]
     activations = {
