@@ -49,6 +49,7 @@ from ..inference.engines import ENGINES
 from ..inference.inputs import START, check_input
 from ..inference.loading import check_name
 from ..inference.review import Problems, find_problems
+from ..inference.terms import count
 from . import INTERRUPTED, finite, new_parser, share, whole
 
 if TYPE_CHECKING:
@@ -93,6 +94,11 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--report_all", action="store_true", help=meaning)
     meaning = "rank the translations with this model too, and print the best"
     parser.add_argument("--rerank", metavar="OTHER", help=meaning)
+    meaning = "terms that translations must have: a table of two columns (TSV, CSV, ...), or TBX"
+    parser.add_argument("--glossary", metavar="FILE", help=meaning)
+    meaning = "a word or several that no translation may have; for others, give the option again"
+    parser.add_argument("--forbid", action="append", default=[], metavar="WORDS", help=meaning)
+    parser.add_argument("--prefix", default="", metavar="TEXT", help="how every translation begins")
     parser.add_argument("--scores", action="store_true", help="print each translation's log-probability before it")
     meaning = "print the probability that each translation needs no correction before it"
     parser.add_argument("--confidence", action="store_true", help=meaning)
@@ -213,29 +219,33 @@ def translate_lines(arguments: argparse.Namespace) -> None:
         # On a terminal that shows neither lines nor translations, a bar shows how far it is.
         shown = sys.stderr.isatty() and not typed and not target.isatty()
         chunk = 1 if typed else CHUNK
-        stream = linked(translator.stream(read_lines(source), chunk), arguments, chunk)
+        stream = linked(translator.stream(read_lines(source), chunk, prefix=arguments.prefix), arguments, chunk)
         progress = tqdm(stream, unit=" lines", disable=not shown)
         problems = Problems(report, arguments.report_all)
         for number, (text, translations) in enumerate(progress, 1):
             write(target, translations, arguments, flush=typed)
-            problems.add(1, find_problems(number, text, translations[0], arguments.report_all))
+            problems.add(
+                1, find_problems(number, text, translations[0], arguments.report_all), count(translations[:1])
+            )
         problems.finish()
 
 
 def translate_file(arguments: argparse.Namespace) -> None:
     """Translate a file in shards, in several processes."""
+    from ..documents.command import glossary_of, settings_of
     from ..inference.exported import COMPARED
     from ..inference.shards import ShardJob
     from ..inference.translators import engine_for, settle_engine
 
     if not arguments.input or not arguments.output:
         raise GlossaError("--workers needs files: give --input and --output.")
+    glossary_of(arguments)  # what is wrong with it is said before the processes start
     with open_file(arguments.input, "rb") as file:
         lines = read_lines(islice(file, COMPARED))
         engine = engine_for(arguments.engine, [arguments.length_penalty])
         arguments.engine = settle_engine(arguments.models, engine, arguments.target_language, lines)
     elsewhere = ("input", "output", "report", "workers")  # options that do not change the translations
-    settings = {name: value for name, value in vars(arguments).items() if name not in elsewhere}
+    settings = settings_of(arguments, elsewhere)
     settings["reported"] = arguments.report is not None
     models = [*arguments.models, *([arguments.rerank] if arguments.rerank else [])]
     job = ShardJob(Path(arguments.input), Path(arguments.output), settings, models)
@@ -251,11 +261,12 @@ def translate_file(arguments: argparse.Namespace) -> None:
             file=sys.stderr,
         )
         problems = Problems(report, arguments.report_all)
-        problems.add(done.lines, done.problems)
+        problems.add(done.lines, done.problems, done.terms)
         problems.finish()
 
 
 def build(arguments: argparse.Namespace) -> "Translator":
+    from ..documents.command import glossary_of
     from ..inference.translators import build_translator
 
     return build_translator(
@@ -263,6 +274,8 @@ def build(arguments: argparse.Namespace) -> "Translator":
         arguments.engine,
         arguments.target_language,
         arguments.rerank,
+        glossary_of(arguments),
+        arguments.forbid if arguments.forbid or arguments.prefix else None,
         num_beams=arguments.num_beams,
         num_return_sequences=arguments.num_return_sequences,
         batch_tokens=arguments.batch_tokens,
@@ -285,12 +298,13 @@ def shard_translator(arguments: argparse.Namespace) -> "Translate":
     def translate(lines: list[bytes], first: int, path: Path) -> Done:
         done = Done()
         with open_file(str(path), "w") as target:
-            stream = linked(translator.stream(read_lines(lines), CHUNK, first), arguments)
+            stream = linked(translator.stream(read_lines(lines), CHUNK, first, arguments.prefix), arguments)
             for number, (text, translations) in enumerate(stream, first):
                 write(target, translations, arguments)
                 done.lines += 1
                 done.words += len(text.split())
                 done.problems += find_problems(number, text, translations[0], arguments.report_all)
+                done.add_terms(count(translations[:1]))
         return done
 
     return translate

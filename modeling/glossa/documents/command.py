@@ -1,16 +1,18 @@
 """Documents as `glossa translate` is given them: what its options mean for them."""
 
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ..errors import GlossaError
+from ..inference.records import stamp_file
 from .formats import Languages
 from .job import DocumentJob, LazyAligner
 
 if TYPE_CHECKING:
     from ..inference.translator import Translator
+    from .terms import Glossary
 
 # Options of lines that documents do not have, and what to do.
 LINES_ONLY = {
@@ -32,22 +34,40 @@ def run(arguments: Namespace, build: Callable[[], "Translator"], report: TextIO 
             raise GlossaError(f"--{name} is for lines of text. {advice}")
     if arguments.num_return_sequences > 1 and not arguments.rerank:
         raise GlossaError("--num_return_sequences is for lines of text: a document has one translation of each text.")
+    if arguments.prefix:
+        raise GlossaError("--prefix is for lines of text, and a document has many texts. Leave it out.")
     arguments.on_error = "stop" if arguments.on_error == "stop" else "copy"  # nothing of a document is lost
     models = [*arguments.models, *([arguments.rerank] if arguments.rerank else [])]
     job = DocumentJob(
         Path(arguments.input),
         Path(arguments.output),
         arguments.format,
-        _languages(arguments),
+        languages_of(arguments),
         Path(arguments.memory) if arguments.memory else None,
-        {name: value for name, value in vars(arguments).items() if name not in ELSEWHERE},
+        settings_of(arguments, ELSEWHERE),
         models,
     )
     job.files()  # before a model is loaded
     job.run(build(), LazyAligner(arguments.models, arguments.target_language), report, arguments.report_all)
 
 
-def _languages(arguments: Namespace) -> Languages:
+def settings_of(arguments: Namespace, elsewhere: Collection[str]) -> dict[str, Any]:
+    """What decides the translations: the arguments that are not `elsewhere`, and the content of the glossary."""
+    settings = {name: value for name, value in vars(arguments).items() if name not in elsewhere}
+    return settings | ({"glossary": stamp_file(Path(arguments.glossary))} if arguments.glossary else {})
+
+
+def glossary_of(arguments: Namespace) -> "Glossary | None":
+    """The glossary that `arguments` of `glossa translate` name, if any."""
+    if not arguments.glossary:
+        return None
+    from .terms import read_glossary
+
+    return read_glossary(Path(arguments.glossary), languages_of(arguments), arguments.forbid)
+
+
+def languages_of(arguments: Namespace) -> Languages:
+    """The languages that `arguments` of `glossa translate` translate from and into, if known."""
     from ..data.languages import settled_code
     from ..inference.languages import Languages as Model
 

@@ -17,6 +17,7 @@ from ..errors import GlossaError
 from ..inference.engines import Translation
 from ..inference.records import check_same, locked, read_record, stamp_models
 from ..inference.review import Problems, find_problems
+from ..inference.terms import count
 from .alignment import Aligner, AttentionAligner, Pair, align_by_form
 from .formats import UNKNOWN, Languages, format_of, open_document
 from .marks import take_off
@@ -149,8 +150,10 @@ class Work:
         self.texts += 1
         self.sentences += sum(not sentence.copied for sentence in result.sentences)
         self.remembered += sum(sentence.remembered for sentence in result.sentences)
-        rows = _rows(line, source, result, problem, self.problems.every)
-        self.problems.add(1, [{"file": str(path), **row} for row in rows] if self.several else rows)
+        found = _whole(result, problem)
+        rows = find_problems(line, source, found, self.problems.every)
+        rows = [{"file": str(path), **row} for row in rows] if self.several else rows
+        self.problems.add(1, rows, count([found]))
 
     def summary(self, files: int, memory: bool) -> str:
         """One line for the user."""
@@ -159,20 +162,21 @@ class Work:
         return f"{self.texts:,} texts{several}: {self.sentences:,} sentences{known}."
 
 
-def _rows(line: int, source: str, result: Result, problem: str, every: bool) -> list[dict]:
-    """The row of a text for the report; `problem` is one of its place. Placeholders count more than other problems."""
+def _whole(result: Result, problem: str) -> Translation:
+    """The translation of a text; `problem` is one of its place. Placeholders count more than other problems."""
     found_problems = [sentence.problem for sentence in result.sentences if sentence.problem]
     problem = MOVED if MOVED in found_problems else next(iter(found_problems), problem)
     failed = any(sentence.failed for sentence in result.sentences)
     scores = [sentence.score for sentence in result.sentences if sentence.score is not None]
-    found = Translation(
+    terms = tuple(term for sentence in result.sentences for term in sentence.terms)
+    return Translation(
         result.text,
         sum(score for score, _ in scores) if scores else None,
         problem,
         failed,
         sum(tokens for _, tokens in scores),
+        terms=terms,
     )
-    return find_problems(line, source, found, every)
 
 
 class LazyAligner:

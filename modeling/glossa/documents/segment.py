@@ -40,6 +40,7 @@ class Sentence(NamedTuple):
         remembered: Whether it comes from a translation memory.
         score: The log-probability, and the number of tokens, if known.
         doubtful: Whether its confidence is known, and below the limit, or something else is wrong with it.
+        terms: As of [`Translation`].
     """
 
     start: int
@@ -52,6 +53,7 @@ class Sentence(NamedTuple):
     remembered: bool = False
     score: tuple[float, int] | None = None
     doubtful: bool = False
+    terms: Sequence[tuple[str, str, str]] = ()
 
 
 class Result(NamedTuple):
@@ -164,12 +166,14 @@ class _Job:
     remembered: bool = False
     score: tuple[float, int] | None = None
     measured: bool = False  # whether the confidence is known
+    terms: Sequence[tuple[str, str, str]] = ()
 
     def use(self, found: Translation, spans: list[tuple[int, int]] | None) -> None:
         self.target, self.spans = found.text, spans
         self.problem, self.failed = found.problem, found.failed
         self.score = None if found.score is None else (found.score, found.tokens)
         self.measured = found.confidence is not None
+        self.terms = found.terms
         if found.failed or not found.text.strip():  # nothing of a document is lost
             self.target, self.spans = self.source, [(first, last) for first, last in self.held]
             self.problem = found.problem or "empty"
@@ -201,6 +205,7 @@ class _Joined:
             Sentence(
                 job.start, job.source, job.target or "", list(zip(job.held, job.spans or [], strict=True)),
                 job.problem, job.failed, job.copied, job.remembered, job.score, job.measured and bool(job.problem),
+                job.terms,
             )
             for job in self.sentences
         ]  # fmt: skip

@@ -115,14 +115,12 @@ class _Source:
             self.running.append(Hypothesis((*before.tokens, token), score, state))
         if self.running and len(self.running[0].tokens) >= self.limit:
             for each in self.running:
-                if not self.constraints.ends_forbidden(each.state):
-                    lacking = self.constraints.total - self.constraints.progress(each.state)
-                    self._finish(each.tokens, each.score, lacking)
+                self._finish(each.tokens, each.score, self.constraints.total - self.constraints.progress(each.state))
             self.running = []
         return [beam for _, beam, _ in chosen]
 
     def _finish(self, tokens: tuple[int, ...], score: float, lacking: int) -> None:
-        worth = score / len(tokens) ** self.settings.length_penalty
+        worth = score / self.constraints.divisor(len(tokens)) ** self.settings.length_penalty
         self.finished.append(Finished(lacking, worth, score, tokens))
         self.finished = sorted(self.finished, key=lambda one: one.key)[: self.settings.wanted]
 
@@ -136,7 +134,8 @@ class _Source:
         if early is True:
             return False
         length = self.limit if early == "never" and penalty > 0 else len(self.running[0].tokens)
-        return max(each.score for each in self.running) / length**penalty > self.finished[-1].worth
+        best = max(each.score for each in self.running) / self.constraints.divisor(length) ** penalty
+        return best > self.finished[-1].worth
 
 
 class ConstrainedSearch:
@@ -186,7 +185,8 @@ class ConstrainedSearch:
                 log_probs[row] = -torch.inf
                 log_probs[row, token] = given
                 continue
-            banned = [] if constraints.is_complete(each.state) else list(self.settings.ends)
+            # Without all terms a sentence does not end: after its mark they would stand in no sentence.
+            banned = [] if constraints.is_complete(each.state) else [*self.settings.ends, *constraints.vocabulary.ends]
             if constraints.forbidden is not None:
                 banned += constraints.forbidden.banned(each.state.tail)
             rows += [row] * len(banned)

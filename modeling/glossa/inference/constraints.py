@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from ..abbreviations_glossa import END_MARKS
 from ..segments_glossa import NO_SPACES
 
+_END = re.compile(rf"\s*[.!?…{END_MARKS}]+[\"”“»’']?")
 ANCHOR = "a"  # a word that a token is decoded after, to see whether it continues a word
 
 
@@ -15,10 +17,15 @@ class Vocabulary:
 
     Args:
         texts: Of each token; "" for special tokens.
+
+    Attributes:
+        inside: Whether a token continues the word before it.
+        ends: The tokens of marks that end a sentence.
     """
 
     def __init__(self, texts: Sequence[str]):
         self.texts = texts
+        self.ends = [token for token, text in enumerate(texts) if _END.fullmatch(text)]
         self.inside = [(text[:1].isalnum() and not NO_SPACES.match(text)) or text[:1] == "\ufffd" for text in texts]
 
     @classmethod
@@ -75,18 +82,25 @@ class Constraints:
         terms: Each of them must be in it.
         prefix: Its first tokens.
         forbidden: What it must not have, if anything.
+        usual_length: Tokens that it would have without constraints. Beyond these and its terms, a longer one is not
+            divided by more: what is forced costs so much that any words would raise the mean.
     """
 
     vocabulary: Vocabulary
     terms: Sequence[TermTokens] = ()
     prefix: Sequence[int] = ()
     forbidden: "Forbidden | None" = None
-    _steps: dict = field(default_factory=dict)
+    usual_length: int | None = None
 
     def __post_init__(self):
+        self._steps: dict = {}
         self.weights = [max(map(len, term.anywhere + term.first)) for term in self.terms]
         self.total = sum(self.weights)
         self.tokens = {token for term in self.terms for form in term.anywhere + term.first for token in form}
+
+    def divisor(self, length: int) -> int:
+        """The length that the log-probability of a translation is divided by."""
+        return length if self.usual_length is None else max(min(length, self.usual_length + self.total), 1)
 
     def progress(self, state: State) -> int:
         """The number of tokens of terms that a hypothesis has, of `total`."""
@@ -95,10 +109,6 @@ class Constraints:
 
     def is_complete(self, state: State) -> bool:
         return len(state.met | state.waiting) == len(self.terms)
-
-    def ends_forbidden(self, state: State) -> bool:
-        """Whether a translation that ends here has a forbidden word at its end."""
-        return self.forbidden is not None and self.forbidden.is_found(state.tail, "", is_end=True)
 
     def _open(self, state: State) -> list[tuple[int, tuple[int, ...]]]:
         return [(term, rest) for term, rest in state.begun if term not in state.waiting]
@@ -138,17 +148,17 @@ class Constraints:
 class Forbidden:
     """Words, or sequences of words, that a translation must not have.
 
-    Words in small letters are forbidden in any case, others as they are.
+    Words in small letters are forbidden in any case, others as they are. No token may complete one of them, even if
+    the next could make it a longer word: a search that goes on to those comes back with words that do not exist.
 
     Args:
         vocabulary: Of the model.
-        ends: The tokens that end a translation.
         words: What is forbidden.
     """
 
-    def __init__(self, vocabulary: Vocabulary, ends: Sequence[int], words: Sequence[str]):
-        self.vocabulary, self.ends, self.words = vocabulary, set(ends), words
-        self.pattern = pattern_of(words)
+    def __init__(self, vocabulary: Vocabulary, words: Sequence[str]):
+        self.vocabulary, self.words = vocabulary, words
+        self.pattern = self.pattern_of(words)
         self._banned: dict[str, list[int]] = {}
 
     def tail(self, tail: str, token: int) -> str:
@@ -163,23 +173,14 @@ class Forbidden:
         return any(word.startswith(text.lower() if word == word.lower() else text) for word in self.words)
 
     def banned(self, tail: str) -> list[int]:
-        """The tokens that make a forbidden word of `tail`, or end a translation with one."""
+        """The tokens that make a forbidden word of `tail`."""
         if tail not in self._banned:
-            self._banned[tail] = [
-                token
-                for token, text in enumerate(self.vocabulary.texts)
-                if self.is_found(tail, text, token in self.ends)
-            ]
+            texts = enumerate(self.vocabulary.texts)
+            self._banned[tail] = [token for token, text in texts if text and self.pattern.search(tail + text)]
         return self._banned[tail]
 
-    def is_found(self, tail: str, text: str, is_end: bool) -> bool:
-        """Whether `text`, or the end, makes a forbidden word of `tail`."""
-        whole = tail + (" " if is_end else text)
-        # Where a word ends is known when the next character is.
-        return any(found.end() < len(whole) for found in self.pattern.finditer(whole))
-
-
-def pattern_of(words: Sequence[str]) -> re.Pattern:
-    """Finds words as wholes: those in small letters in any case, others as they are."""
-    parts = (re.escape(word) if word != word.lower() else f"(?i:{re.escape(word)})" for word in words)
-    return re.compile(rf"(?<!\w)(?:{'|'.join(parts)})(?!\w)")
+    @staticmethod
+    def pattern_of(words: Sequence[str]) -> re.Pattern:
+        """Finds words as wholes: those in small letters in any case, others as they are."""
+        parts = (re.escape(word) if word != word.lower() else f"(?i:{re.escape(word)})" for word in words)
+        return re.compile(rf"(?<!\w)(?:{'|'.join(parts)})(?!\w)")

@@ -1,7 +1,7 @@
 """What translates token ids: a model of transformers, or one in another format."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -46,6 +46,8 @@ class Translation:
         confidence: The probability that it needs no correction, if it was asked for.
         parts: Each part of the source that was translated or copied for itself, and what it became in the text.
         links: Numbers of linked words, between white space, of source and translation, if they were asked for.
+        terms: Each term of a glossary that the text has, as it is there; its translations in the glossary; and whether
+            the translation has one: "used", "searched" (after a second search for it) or "missing".
     """
 
     text: str
@@ -56,6 +58,7 @@ class Translation:
     confidence: float | None = None
     parts: tuple[tuple[str, str], ...] = ()
     links: list[tuple[int, int]] | None = None
+    terms: Sequence[tuple[str, str, str]] = ()
 
     @property
     def token_score(self) -> float | None:

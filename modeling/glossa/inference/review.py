@@ -3,9 +3,13 @@
 import json
 import math
 import sys
+from collections import Counter
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TextIO
 
 from ..errors import GlossaError
+from .terms import MISSING, summary
 
 if TYPE_CHECKING:
     from .translator import Translation
@@ -22,6 +26,9 @@ def find_problems(line: int, source: str, translation: "Translation", every: boo
         row |= {"score": round(translation.score or 0.0, 4), "token_score": round(translation.token_score, 4)}
     if translation.confidence is not None:
         row["confidence"] = round(translation.confidence, 4)
+    missing = [f"{term} -> {targets}" for term, targets, state in translation.terms if state == MISSING]
+    if missing:
+        row["missing"] = missing
     return [row | {"source": source, "translation": translation.text}]
 
 
@@ -36,12 +43,14 @@ class Problems:
     def __init__(self, report: TextIO | None, every: bool = False):
         self.report, self.every = report, every
         self.lines = 0
+        self.terms: Counter[str] = Counter()
         self.failures: list[dict] = []
         self.implausible: list[dict] = []
 
-    def add(self, lines: int, rows: list[dict]) -> None:
-        """Count further lines, and their rows of [`find_problems`]."""
+    def add(self, lines: int, rows: list[dict], terms: Mapping[str, int] = MappingProxyType({})) -> None:
+        """Count further lines, their rows of [`find_problems`], and their terms as [`count`] does."""
         self.lines += lines
+        self.terms.update(terms)
         for row in rows:
             if self.every:
                 self._write(row)
@@ -53,6 +62,8 @@ class Problems:
     def finish(self) -> None:
         """Print the counts and the worst lines. Raises `GlossaError` if a line was not translated."""
         self.implausible.sort(key=_badness)
+        if self.terms:
+            print(summary(self.terms), file=sys.stderr)
         if not self.every:
             for row in [*self.failures, *self.implausible]:
                 self._write(row)

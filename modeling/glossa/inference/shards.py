@@ -8,7 +8,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field
@@ -67,6 +68,7 @@ class Done:
         cpu_seconds: CPU time of the processes, without their start.
         problems: A row for each line with a problem, as in a report.
         stamp: A stamp of the content of the part that was written.
+        terms: How many terms were used and not, as [`glossa.inference.terms.count`].
     """
 
     lines: int = 0
@@ -74,6 +76,10 @@ class Done:
     cpu_seconds: float = 0.0
     problems: list[dict] = field(default_factory=list)
     stamp: str = ""
+    terms: dict[str, int] = field(default_factory=dict)
+
+    def add_terms(self, terms: Mapping[str, int]) -> None:
+        self.terms = dict(Counter(self.terms) + Counter(terms))
 
 
 Translate = Callable[[list[bytes], int, Path], Done]
@@ -201,6 +207,7 @@ class ShardJob:
                 total.words += done.words
                 total.cpu_seconds += done.cpu_seconds
                 total.problems += done.problems
+                total.add_terms(done.terms)
                 file.write(content)
             synchronize(file)
         new.replace(self.output)

@@ -1,6 +1,6 @@
 """Translate lines of text with a trained model, in batches of similar length; output keeps the input order."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tqdm.auto import tqdm
 
-from ..batches_glossa import check_beams, encode_texts, fits, translate_in_batches
+from ..batches_glossa import LOWEST_SCORE, check_beams, encode_texts, fits, translate_in_batches
 from ..data.encoding.batching import TokenBatchSampler
 from ..errors import GlossaError
 from ..segments_glossa import Segment, joined_parts, mask_numbers, model_texts, put_back, segment_text
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from .forced import Reranker
+    from .terms import Terms
 
 DIFFERENT_NUMBERS = fidelity.KINDS[0]
 OnError = Literal["stop", "blank", "copy"]
@@ -56,6 +57,7 @@ class Translator:
         min_confidence: A translation with less confidence has [`UNCERTAIN`] as its `problem`, if there is no other.
         shared: The processes of a launch share the batches; all of them translate the same texts and get all
             translations.
+        terms: Terms that translations must have, words that they must not have, and the search for both.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class Translator:
         confident: bool = False,
         min_confidence: float = 0.0,
         shared: bool = False,
+        terms: "Terms | None" = None,
     ):
         self.engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer)
         self.tokenizer = tokenizer
@@ -91,6 +94,7 @@ class Translator:
         self.on_error = on_error
         self.retry_implausible = retry_implausible
         self.shared = shared
+        self.terms = terms
         self.refused = ""  # why texts are not translated, if they ask for a language that the model does not have
         if not self.engine.sampled:
             try:
@@ -98,18 +102,24 @@ class Translator:
             except ValueError as error:
                 raise GlossaError(str(error)) from error
 
-    def translate(self, texts: list[str], progress: bool = False) -> list[list[Translation]]:
+    def translate(
+        self, texts: list[str], progress: bool = False, prefixes: Sequence[str] | None = None
+    ) -> list[list[Translation]]:
         """The translations of each text, best first. A blank text has blank translations.
 
         With a model of several target languages, a text may begin with the tag of one, such as `<2fr>`.
+        `prefixes` are the beginnings of the translations, "" for none; they need `terms`.
         Raises [`Untranslatable`] if a text cannot be translated and `on_error` is "stop".
         """
+        begins = prefixes or [""] * len(texts)
+        if any(begins) and self.terms is None:
+            raise GlossaError("Beginnings of translations need a search for them: give the Translator `terms`.")
         allowed = getattr(self.tokenizer, "target_languages", [])
         chosen = self.tokenizer.tgt_lang if allowed else None  # type: ignore[attr-defined]
         tagged = [take_tag(text) if allowed else (None, text) for text in texts]
         languages = [language or chosen for language, _ in tagged]
         if set(languages) <= {chosen} and (chosen or not allowed):
-            return self._translate([text for _, text in tagged], progress)
+            return self._translate([text for _, text in tagged], begins, progress)
         results: list[list[Translation]] = [[] for _ in texts]
         failures: list[Untranslatable] = []
         for language in dict.fromkeys(languages):
@@ -119,7 +129,7 @@ class Translator:
             view.tokenizer = self.tokenizer.into(known)  # type: ignore[attr-defined]
             view.refused = "" if language in allowed else tag_problem(language, chosen, allowed)
             try:
-                found = view._translate([tagged[row][1] for row in rows], progress)
+                found = view._translate([tagged[row][1] for row in rows], [begins[row] for row in rows], progress)
             except Untranslatable as error:
                 failures.append(Untranslatable(str(error), rows[error.index]))
                 continue
@@ -129,13 +139,18 @@ class Translator:
             raise min(failures, key=lambda error: error.index)
         return results
 
-    def _translate(self, texts: list[str], progress: bool = False) -> list[list[Translation]]:
+    def _translate(self, texts: list[str], prefixes: Sequence[str], progress: bool) -> list[list[Translation]]:
         """As [`Translator.translate`], all texts into one language."""
         prepared = [self._prepare(text) for text in texts]
         for row, (_, failure) in enumerate(prepared):
             if failure and self.on_error == "stop":
                 raise Untranslatable(failure, row)
-        sentences = [text for segments, _ in prepared for text in model_texts(segments)]
+        # A translation begins with the one of its first sentence.
+        sentences = [
+            (text, "" if place else prefix)
+            for (segments, _), prefix in zip(prepared, prefixes, strict=True)
+            for place, text in enumerate(model_texts(segments))
+        ]
         # Equal texts are translated once, but sampled separately.
         keys = range(len(sentences)) if self.engine.sampled else sentences
         distinct = dict(zip(keys, sentences, strict=True))
@@ -191,7 +206,9 @@ class Translator:
                 return [Segment("", "")], why
         return segments, ""
 
-    def _translate_pieces(self, pieces: list[str], progress: bool) -> list[list[Translation]]:
+    def _translate_pieces(self, asked: list[tuple[str, str]], progress: bool) -> list[list[Translation]]:
+        """The translations of sentences, each with the beginning of its translation."""
+        pieces = [text for text, _ in asked]
         found = self._ranked(pieces, self.search, progress)
         for text, translations in zip(pieces, found, strict=True):
             self._check(text, translations)
@@ -205,7 +222,27 @@ class Translator:
                 self._check(pieces[index], translations)
                 if not translations[0].problem:
                     found[index] = translations
+        if self.terms is not None and self.terms.language in (None, getattr(self.tokenizer, "tgt_lang", None)):
+            self._use_terms(self.terms, pieces, [prefix for _, prefix in asked], found)
         return found
+
+    def _use_terms(
+        self, terms: "Terms", pieces: list[str], prefixes: list[str], found: list[list[Translation]]
+    ) -> None:
+        """Replace translations that are not as asked, and write into all of them which terms they have."""
+        before = [translations[0].text for translations in found]
+        language = getattr(self.tokenizer, "tgt_lang", None)
+        again = terms.translate_again(pieces, prefixes, found, self.search, self.batch_tokens, language)
+        for row, translations in again.items():
+            missing = self.search.num_return_sequences - len(translations)
+            translations += [Translation("", LOWEST_SCORE if self.search.scores else None) for _ in range(missing)]
+            if self.reranker is not None:
+                (translations,) = self._rerank([pieces[row]], [translations], self.reranker)
+            self._check(pieces[row], translations)
+            found[row] = translations
+        for text, prefix, translations, first in zip(pieces, prefixes, found, before, strict=True):
+            for translation in translations:
+                terms.describe(text, prefix, translation, first)
 
     def _retry_numbers(self, pieces: list[str], found: list[list[Translation]]) -> None:
         """Translate sentences whose numbers were not copied once more, with marks instead of the numbers."""
@@ -286,20 +323,21 @@ class Translator:
         return [translations[0].text for translations in self.translate(texts, progress)]
 
     def stream(
-        self, lines: Iterable[str], chunk: int = 4096, first: int = 1
+        self, lines: Iterable[str], chunk: int = 4096, first: int = 1, prefix: str = ""
     ) -> Iterator[tuple[str, list[Translation]]]:
         """Each line with its translations, in order, reading `chunk` lines at a time; the input may be endless.
 
+        All translations begin with `prefix`.
         With `on_error="stop"`, a line that cannot be translated ends the stream with a `GlossaError` that gives its
         number, counted from `first`, after the translations of all lines before it.
         """
         lines, before = iter(lines), first - 1
         while texts := list(islice(lines, chunk)):
             try:
-                yield from zip(texts, self.translate(texts), strict=True)
+                yield from zip(texts, self.translate(texts, prefixes=[prefix] * len(texts)), strict=True)
             except Untranslatable as error:
                 texts = texts[: error.index]
-                yield from zip(texts, self.translate(texts), strict=True)
+                yield from zip(texts, self.translate(texts, prefixes=[prefix] * len(texts)), strict=True)
                 raise GlossaError(f"Line {before + error.index + 1}: {error}") from error
             before += len(texts)
 
@@ -319,6 +357,7 @@ def _join(pieces: list[list[Translation]], segments: list[Segment], confident: b
                 next((found.problem for found in ranked if found.problem), ""),
                 tokens=sum(found.tokens for found in ranked),
                 confidence=_product(ranked) if confident else None,
+                terms=tuple(term for found in ranked for term in found.terms),
                 parts=tuple((segment.text, text) for segment, (text, _) in zip(segments, parts, strict=True)),
             )
         )

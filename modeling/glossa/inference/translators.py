@@ -2,6 +2,8 @@
 
 import logging
 from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import GlossaError
@@ -9,9 +11,11 @@ from .engines import Engine, GenerateEngine
 from .exported import ComparedEngine, load_exported
 from .languages import Languages
 from .loading import load_model, load_tokenizer
+from .terms import Glossary, Terms
 from .translator import Translator
 
 if TYPE_CHECKING:
+    from .constrained import ConstrainedEngine
     from .forced import Reranker
 
 logger = logging.getLogger(__name__)
@@ -26,7 +30,13 @@ def engine_for(engine: str, length_penalties: Sequence[float | None]) -> str:
 
 
 def build_translator(
-    names: list[str], engine: str = "torch", language: str | None = None, rerank: str | None = None, **options: Any
+    names: list[str],
+    engine: str = "torch",
+    language: str | None = None,
+    rerank: str | None = None,
+    glossary: "Glossary | None" = None,
+    forbidden: Sequence[str] | None = None,
+    **options: Any,
 ) -> Translator:
     """A translator with the model `names`, or an ensemble of several, into `language`.
 
@@ -37,6 +47,8 @@ def build_translator(
         language: Code or name of the target language, for a model of several. Texts that begin with the tag of a
             language, such as <2fr>, are translated into that one.
         rerank: A model that reranks the translations.
+        glossary: Terms that translations must have.
+        forbidden: Words that they must not have. With an empty list, or a glossary, they may have given beginnings.
         options: Further arguments of [`Translator`].
 
     Raises:
@@ -45,7 +57,33 @@ def build_translator(
     engine = engine_for(engine, [options.get("length_penalty")])
     loaded, tokenizer = load_engine(names, engine, language, by_line=True)
     reranker = load_reranker(names[0], rerank, language) if rerank else None
-    return Translator(loaded, tokenizer, reranker=reranker, **options)
+    terms = None
+    if glossary is not None or forbidden is not None:
+        own = Languages.of_tokenizer(tokenizer)
+        wanted = getattr(tokenizer, "tgt_lang", None) if own.tagged else None
+        if own.tagged and wanted is None and glossary is not None:
+            raise GlossaError(
+                f"A glossary is for one language, and {names[0]} translates into {', '.join(own.targets)}. Give "
+                "--target_language."
+            )
+        terms = Terms(partial(_constrained, names, loaded, language), glossary, forbidden or (), wanted)
+    return Translator(loaded, tokenizer, reranker=reranker, terms=terms, **options)
+
+
+def _constrained(names: list[str], loaded: Engine, language: str | None) -> "ConstrainedEngine":
+    """The models with the search for terms. Raises `GlossaError` for an exported folder, which has no such search."""
+    from .constrained import ConstrainedEngine
+
+    if isinstance(loaded, GenerateEngine):
+        return ConstrainedEngine(loaded.pipeline.model, loaded.pipeline.tokenizer)  # type: ignore[arg-type]
+    if (Path(names[0]) / "model.bin").is_file():
+        raise GlossaError(
+            f"{names[0]} is an exported model, and CTranslate2 has no search for terms, forbidden words and given "
+            "beginnings. Give the folder that it was exported from."
+        )
+    from .ensemble import load_models
+
+    return ConstrainedEngine(*load_models(names, "auto", language, by_line=True))
 
 
 def load_engine(
