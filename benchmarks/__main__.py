@@ -40,6 +40,7 @@ BENCHMARKS = {
     "gpu": ("gpu.command", "everything that is to be known about a GPU, in eight minutes; --device cpu rehearses it"),
     "queue": ("trainings", "the trainings that a table still lacks, as many side by side as cores and memory allow"),
     "corrections": ("corrections", "what a run learns from corrections of one kind, tu to vous, and what it forgets"),
+    "terms": ("terms", "what a glossary does to a run's translations: terms used, BLEU, terms that do not fit, time"),
     "pretraining": ("pretraining", "what pretraining on texts is worth where pairs are few"),
 }
 
