@@ -103,6 +103,7 @@ def write_documents(folder):
     )
     memory = f'<tmx version="1.4">{header}datatype="plaintext"/><body><tu>{sides}</tu></body></tmx>\n'
     (folder / "memory.tmx").write_text(memory, encoding="utf-8")
+    (folder / "terms.tsv").write_text("Mann\tman\nHund\tdog\n", encoding="utf-8")
 
 
 def hub_data():

@@ -6,8 +6,9 @@ import sys
 import pytest
 
 from glossa.cli.translate import main
+from glossa.data.languages import language_code
 from glossa.documents.formats import UNKNOWN, Languages
-from glossa.documents.terms import Glossary, read_glossary
+from glossa.documents.terms import Glossary, read_glossary, stemmer
 from glossa.errors import GlossaError
 
 PAIR = Languages("en", "de")
@@ -60,6 +61,14 @@ class TestFind:
         rows = [("nasos", "pump")]
         assert found("Nasos va nasoslar.", rows, Languages("uz", "en")) == [("Nasos", "pump")]
         assert "no stemmer for uz" in caplog.text
+
+    def test_all_stemmers_of_the_library_are_used(self):
+        import snowballstemmer
+
+        others = {"porter", "dutch_porter", "sesotho"}  # other rules for a language, and one that has no code here
+        codes = {name: language_code(name) for name in set(snowballstemmer.algorithms()) - others}
+        assert [name for name, code in codes.items() if stemmer(code) is str.casefold] == []
+        assert [stemmer(code) is str.casefold for code in ("nb", "nn", "ja", None)] == [False, False, True, True]
 
     def test_the_form_at_the_beginning_of_a_translation(self):
         rows, languages = [("pump", "pompe")], Languages("en", "fr")

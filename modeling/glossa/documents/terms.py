@@ -74,7 +74,8 @@ def stemmer(language: str | None) -> Stem:
     there.
     """
     library = require("snowballstemmer", "documents")
-    name = language_name(language).split(" ")[0].lower() if language else ""
+    code = {"nb": "no", "nn": "no"}.get(language or "", language)
+    name = language_name(code).split(" ")[0].lower() if code else ""
     if name not in library.algorithms():
         logger.info("Snowball has no stemmer for %s: its terms are found as they are written.", language)
         return str.casefold
