@@ -47,7 +47,7 @@ class TestFind:
             ("i like apple products", [("apple", "Apple")]),  # a text without capitals
             ("it is it.", []),  # an abbreviation needs them anyway
             ("Our IT is new.", [("IT", "IT")]),
-            ("See https://pump.example/pump or {pump}.", []),  # addresses and placeholders stay
+            ("See https://pump.example/pump or {pump}, /var/pump and --pump.", []),  # placeholders stay
         ],
     )
     def test_terms_in_a_text(self, text, expected):

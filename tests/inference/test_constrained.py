@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from copy import deepcopy
 
 import pytest
 import torch
@@ -89,13 +90,28 @@ def test_the_best_of_all_translations_with_what_is_asked_for(model, everything, 
     assert [one.worth for one in found] == pytest.approx([worth for worth, _ in expected], abs=1e-4)
 
 
-@pytest.mark.parametrize("usual", [0, 1, 2])
+@pytest.mark.parametrize("usual", [1, 2, 3])
 def test_more_words_than_usual_are_no_gain(model, everything, usual):
     constraints = Constraints(VOCABULARY, [term((4,))], usual_length=usual)
     fitting = [(score, tokens) for score, tokens in everything if re.match(r".* b(?!\w)", text_of(tokens))]
-    expected = sorted(((score / min(len(tokens), usual + 1), tokens) for score, tokens in fitting), reverse=True)
+    expected = sorted(((score / min(len(tokens), usual), tokens) for score, tokens in fitting), reverse=True)
     (found,) = search(model, constraints, beams=300)
     assert [one.tokens for one in found] == [tokens for _, tokens in expected[:MANY]]
+
+
+def test_a_term_does_not_break_off_a_word():
+    running = ConstrainedSearch([Constraints(VOCABULARY, [term((4,))])], [LIMIT], Settings(4, 1, START, [END], PAD))
+    chances = torch.full((4, len(TEXTS)), 1e-6)
+    chances[:, 3] = 0.9
+    running.advance(chances.log())
+    begun = [each.tokens for each in running.open[0].running]
+    assert (3,) in begun and (4,) in begun, "at the beginning there is no word"
+    for share, expected in ((0.89, True), (0.95, False)):
+        other = deepcopy(running)
+        chances = torch.full((4, len(TEXTS)), 1e-6)
+        chances[:, 5], chances[:, 4] = share, 1 - share
+        other.advance(chances.log())
+        assert ((3, 4) in [each.tokens for each in other.open[0].running]) is expected
 
 
 def test_a_sentence_does_not_end_without_its_terms(model):

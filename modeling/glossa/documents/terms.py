@@ -14,9 +14,9 @@ from ..data.languages import language_code, language_name
 from ..errors import GlossaError
 from ..export import require
 from ..inference.terms import Term
-from ..segments_glossa import ITEM
 from ..sentences_glossa import clean_text
 from .formats import Languages
+from .placeholders import find_held
 from .tokens import check_xml
 
 logger = logging.getLogger(__name__)
@@ -166,11 +166,11 @@ class Glossary:
 
     def find(self, text: str) -> list[Term]:
         """The terms in a text, each once, from left to right."""
-        items = [found.span() for found in ITEM.finditer(text)]
+        held = find_held(text)
         starts_upper = next(filter(str.isalpha, text), "").isupper()
         found: dict[str, Term] = {}
         for entry, start, end in self.sources.find(text):
-            if any(start < last and first < end for first, last in items):
+            if any(start < last and first < end for first, last in held):
                 continue
             written, targets = text[start:end], self.targets[entry.text]
             if len(written) > 1 and written.isupper() and entry.text != written:

@@ -23,6 +23,7 @@ from .constraints import Constraints, State, Vocabulary
 from .engines import Search, Translation
 
 MOST_BEAMS = 40
+SURE = 0.9  # of the probability is of tokens that continue a word
 
 
 class Hypothesis(NamedTuple):
@@ -151,6 +152,7 @@ class ConstrainedSearch:
         self.settings = settings
         self.sources = [_Source(*each, settings) for each in zip(constraints, limits, strict=True)]
         self.open = self.sources
+        self._inside: torch.Tensor | None = None
         self.next_tokens = self._last_tokens()  # [N * K, 1]
 
     def advance(self, logits: torch.Tensor, *_: object) -> tuple[torch.Tensor, torch.Tensor | None]:
@@ -177,6 +179,7 @@ class ConstrainedSearch:
         """Give tokens that a hypothesis may not have the probability 0."""
         rows: list[int] = []
         tokens: list[int] = []
+        in_word = self._in_word(log_probs)
         for row, source, each in self._hypotheses():
             constraints, position = source.constraints, len(each.tokens)
             if position < len(constraints.prefix):
@@ -187,11 +190,20 @@ class ConstrainedSearch:
                 continue
             # Without all terms a sentence does not end: after its mark they would stand in no sentence.
             banned = [] if constraints.is_complete(each.state) else [*self.settings.ends, *constraints.vocabulary.ends]
+            if in_word[row]:
+                banned += constraints.beginnings(each.state)
             if constraints.forbidden is not None:
                 banned += constraints.forbidden.banned(each.state.tail)
             rows += [row] * len(banned)
             tokens += banned
         log_probs[rows, tokens] = -torch.inf
+
+    def _in_word(self, log_probs: torch.Tensor) -> list[bool]:
+        """For each row, whether its last token is surely a part of a word, which a term would break off."""
+        if self._inside is None:
+            inside = self.sources[0].constraints.vocabulary.inside
+            self._inside = torch.tensor(inside, dtype=log_probs.dtype, device=log_probs.device)  # [V]
+        return (log_probs.exp() @ self._inside > SURE).tolist()
 
     def _candidates(self, log_probs: torch.Tensor) -> list[list[tuple[float, int, int]]]:
         """(score, beam, token) for each source: the best tokens of each hypothesis, and those that its terms need."""

@@ -82,8 +82,8 @@ class Constraints:
         terms: Each of them must be in it.
         prefix: Its first tokens.
         forbidden: What it must not have, if anything.
-        usual_length: Tokens that it would have without constraints. Beyond these and its terms, a longer one is not
-            divided by more: what is forced costs so much that any words would raise the mean.
+        usual_length: Tokens that it would have without constraints. A longer one is divided by no more: what is forced
+            costs so much that any further words would raise the mean.
     """
 
     vocabulary: Vocabulary
@@ -100,7 +100,7 @@ class Constraints:
 
     def divisor(self, length: int) -> int:
         """The length that the log-probability of a translation is divided by."""
-        return length if self.usual_length is None else max(min(length, self.usual_length + self.total), 1)
+        return length if self.usual_length is None else max(min(length, self.usual_length), 1)
 
     def progress(self, state: State) -> int:
         """The number of tokens of terms that a hypothesis has, of `total`."""
@@ -118,6 +118,11 @@ class Constraints:
         have = state.met | state.waiting
         firsts = {form[0] for term in self._absent(have) for form in self._forms(term, position)}
         return firsts | {rest[0] for _, rest in self._open(state)}
+
+    def beginnings(self, state: State) -> list[int]:
+        """The tokens with which a term would begin that is not begun."""
+        firsts = {form[0] for term in self._absent(state.met | state.waiting) for form in self._forms(term, 1)}
+        return list(firsts - {rest[0] for _, rest in self._open(state)})
 
     def step(self, state: State, token: int, position: int) -> State:
         """The state of a hypothesis of `position` tokens after one more."""
