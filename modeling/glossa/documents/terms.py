@@ -27,7 +27,7 @@ _WORD = re.compile(
 )
 EXACT, SAME_WORDS, INFLECTED = range(3)  # how well words match, best first
 # Languages that write a noun and what specifies it as one word, the noun last.
-COMPOUNDING = ("da", "de", "et", "fi", "fo", "hu", "is", "lb", "nb", "nl", "nn", "no", "sv")
+COMPOUNDING = ("da", "de", "et", "fi", "hu", "is", "lb", "nb", "nl", "nn", "no", "sv")
 SHORTEST_HEAD = 4  # letters of the stem of such a noun
 Stem = Callable[[str], str]
 
