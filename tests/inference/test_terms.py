@@ -13,6 +13,7 @@ from glossa.inference.constraints import Constraints, TermTokens, Vocabulary, to
 from glossa.inference.engines import Engine, Search, Translation
 from glossa.inference.terms import Term, Terms, begins, count, summary
 from glossa.inference.translator import Translator
+from glossa.inference.translators import _constrained
 
 
 @pytest.fixture(scope="module")
@@ -187,3 +188,9 @@ def test_words_for_the_user():
         "4 terms found: 3 used, 1 of them by a second search, 1 not used."
     )
     assert begins("A  b c.", " A b ") and not begins("A c b", "A b") and begins("x", "")
+
+
+def test_an_exported_folder_has_no_search_for_terms(tmp_path):
+    (tmp_path / "model.bin").touch()
+    with pytest.raises(GlossaError, match=r"is an exported model, and CTranslate2 has no search for terms"):
+        _constrained([str(tmp_path)], None, None)
