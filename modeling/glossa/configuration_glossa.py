@@ -126,7 +126,7 @@ class GlossaConfig(PreTrainedConfig):
             translated as a mark, which the model has learned to copy, and put back. Training sets it if `augmentation`
             has items.
         alignment_layer (`int`, *optional*): Decoder layer, from 0, whose first cross-attention head was trained to
-            align words (Garg et al. 2019): what a target token attends to when it is read is what it translates.
+            align words (Garg et al. 2019): what it attends to where a token is predicted is what the token translates.
             Training sets it with `alignment_head`.
         source_language (`str`, *optional*): Code of the language that it translates, such as `"en"`. Training sets it.
         target_language (`str` or `list[str]`, *optional*): Code of the language that it translates into, or codes of

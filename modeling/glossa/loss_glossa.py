@@ -65,8 +65,7 @@ def alignment_loss(
 ) -> torch.Tensor:
     """The term of the training loss for the head that aligns words (Garg et al. 2019, section 4.2).
 
-    It is the cross-entropy between the links of a label and what the head attends to when the decoder reads that
-    label, one position after it predicted it: then it knows the word. The last label is never read.
+    It is the cross-entropy between the links of a label and what the head attends to where the decoder predicts it.
 
     Args:
         scores: [B, T, S], of the head before the softmax.
@@ -78,7 +77,7 @@ def alignment_loss(
     scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
     if attention_mask is not None:
         scores = scores.masked_fill(attention_mask[:, None, :] == 0, torch.finfo(scores.dtype).min)
-    costs = -(alignments[:, :-1] * scores[:, 1:].log_softmax(-1)).sum()
+    costs = -(alignments * scores.log_softmax(-1)).sum()
     return ALIGNMENT_WEIGHT * _mean(costs, labels, num_items_in_batch)
 
 

