@@ -12,7 +12,7 @@ from glossa.run_folder import RunFolder
 LINES = [
     ("You sing.", "Vous chantez."),
     ("Do you run?", "Courez-vous ?"),
-    ("You eat.", "Tu manges."),
+    ("You eat.", "Tu dors."),
     ("Do you dance?", "Dansez-vous ?"),
     ("We sing.", "Nous chantons."),
     ("You sleep.", "Vous dormez."),
