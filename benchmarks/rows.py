@@ -151,6 +151,19 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "quickstart": ("quickstart", BF16 | THREE_PASSES),
         "quickstart-augmented": ("quickstart", BF16 | THREE_PASSES | AUGMENTED),
     },
+    # Short trainings into and from other languages, on text as it is.
+    "languages": {
+        "anki-en-ja": ("anki-en-fr", QUICK | SMALL | THREE_PASSES | {"target_language": "ja"}),
+        "anki-ja-en": (
+            "anki-en-fr",
+            QUICK | SMALL | THREE_PASSES | {"source_language": "ja", "target_language": "en"},
+        ),
+        "anki-en-zh": ("anki-en-fr", QUICK | SMALL | {"target_language": "zh"}),
+        "anki-zh-en": ("anki-en-fr", QUICK | SMALL | {"source_language": "zh", "target_language": "en"}),
+        "multi30k-en-cs": ("multi30k-en-de", QUICK | THREE_PASSES | {"target_language": "cs"}),
+        "tico19-en-hi": ("multi30k-en-de", FEW_LINES | {"target_language": "hi"}),
+        "tico19-en-sw": ("multi30k-en-de", FEW_LINES | {"target_language": "sw"}),
+    },
     # Anki's English-French pairs in two passes: the optimizer, and pairs held out at random.
     "anki-short": {
         "adamw": ("anki-en-fr", BF16 | TWO_PASSES),

@@ -31,6 +31,7 @@ from .processes import run_limited
 from .race import MARKS
 from .race import is_finished as race_is_finished
 from .reproduce import DOCS, add_result, corpus_of, find_result, read_results
+from .rows import TABLES
 from .timing import table
 
 RACE = "race"
@@ -73,6 +74,7 @@ QUEUE = [
     Training(RACE, "MarianMT, Seq2SeqTrainer, grouped", 3, 50),
     *(Training("anki", "six-layers", seed, 80) for seed in (1, 2, 3, 4)),
     Training("robustness", "anki-augmented", 1, 15),
+    *(Training("languages", row, 1, 12) for row in TABLES["languages"]),
 ]
 # Table and row, of all its seeds in the list.
 ENSEMBLES = [("anki", "six-layers")]
