@@ -114,7 +114,7 @@ class GlossaConfig(PreTrainedConfig):
         improbable_score (`float`, *optional*): Log-probability per token of a translation (natural logarithm) below
             which it is reported as improbable. Training sets it so that one in a hundred validation translations is
             below it.
-        confidence (`dict[str, float]`, *optional*): Weights of a logistic model for the probability that a translation
+        confidence (`dict`, *optional*): Weights of a logistic model for the probability that a translation
             needs no correction, by the names of its features. Training learns them from the model's own translations
             of the validation pairs.
         lower_capitals (`bool`, defaults to `True`): Sentences in upper case and headlines are translated in lower

@@ -360,7 +360,8 @@ class GlossaDecoder(GlossaPreTrainedModel):
                 attention_mask=encoder_attention_mask,
                 encoder_hidden_states=encoder_hidden_states,
             )
-        routed, alignments = [], list[torch.Tensor]()
+        routed = []
+        alignments: list[torch.Tensor] = []
         for layer in self.layers:
             # Positional arguments: re-entrant checkpointing passes gradients to no keyword argument.
             hidden_states, router_logits, *aligned = layer(
