@@ -24,7 +24,7 @@ def arguments(tmp_path, **changes):
         "limit": None,
         "minutes": None,
         "list": False,
-        "tico19": None,
+        "tico19": tmp_path / "tico19",
     }
     return Namespace(**(given | {"collect": None} | changes))
 
