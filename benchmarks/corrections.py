@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def find_rows(arguments: argparse.Namespace) -> list[dict[str, str]]:
-    """Sentences, the run's translations with "tu", and those of the archive with "vous"; in an order of chance."""
+    """Sentences, the run's translations with "tu", and the archive's with "vous", in random order."""
     run = RunFolder(arguments.model)
     held_out = {row["source"] for split in ("validation", "test") for row in run.load_held_out(split)}
     data = DataArguments(dataset="anki", data_path=[str(arguments.anki)], source_language="en", target_language="fr")

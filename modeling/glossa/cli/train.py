@@ -103,14 +103,14 @@ def learn(argv: list[str], file: str) -> None:
     start = given.get("init_from")
     if not start or (argv and not argv[0].startswith("--")):
         raise GlossaError("--corrections is for --init_from RUN, whose recipe it uses. Give no other recipe.")
+    output_dir = given.get("output_dir") or f"{start.rstrip('/')}-corrected"
     if str(given.get("resume_from_checkpoint") or "no").lower() not in ("false", "no"):
-        folder = given.get("output_dir") or f"{start}-corrected"
         raise GlossaError(
-            f"A run that learns corrections is resumed by its recipe: glossa train {folder}/corrections.yaml"
+            f"A run that learns corrections is resumed by its recipe: glossa train {output_dir}/corrections.yaml "
+            f"--output_dir {output_dir} --resume_from_checkpoint true"
         )
     from ..training.corrections import compare, prepare
 
-    output_dir = given.get("output_dir") or f"{start.rstrip('/')}-corrected"
     selection, recipe = prepare(start, file, output_dir)
     print(selection, flush=True)
     main([str(recipe), *argv, "--output_dir", output_dir])

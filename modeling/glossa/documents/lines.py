@@ -40,7 +40,7 @@ def link_rows(rows: Sequence[tuple[str, Translation]], aligner: Aligner) -> list
 
 
 def _of_line(source: str, target: str, parts: Sequence[tuple[Pair, Links]]) -> Links:
-    """The links of a line from those of its parts."""
+    """The links of a line, from the links of its parts."""
     words: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
     links: Links = []
     starts = [0, 0]

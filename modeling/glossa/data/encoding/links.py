@@ -26,7 +26,7 @@ def with_word_links(rows: Dataset) -> Dataset:
 
 
 def token_links(encoder: Any, sources: Sequence[str], targets: Sequence[str], links: Sequence[list[int]]) -> list:
-    """The links of tokens of each pair, source and target in turn, from those of words: each token with each."""
+    """The links of tokens of each pair, source and target in turn: all tokens of linked words are linked."""
     if not sources:  # which a tokenizer does not take
         return []
     sides = [
