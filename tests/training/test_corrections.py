@@ -103,6 +103,7 @@ def test_the_recipe_mixes_what_the_run_has_seen_with_the_corrections(tmp_path, t
     [
         (["--init_from", "RUN", "--corrections"], "needs the name of a file"),
         (["--corrections", "c.jsonl"], "is for --init_from RUN"),
+        (["--init_from", "RUN", "--corrections", "c.jsonl", "--explain"], "--explain prints no plan"),
         (["quickstart", "--init_from", "RUN", "--corrections=c.jsonl"], "Give no other recipe"),
         (["--init_from", "RUN", "--corrections", "c.jsonl", "--resume_from_checkpoint", "true"], "by its recipe"),
         (["--init_from", "RUN", "--corrections", "c.jsonl", "--output_dir", "RUN"], "already holds a run"),

@@ -4,9 +4,10 @@ SOURCE and TARGET are files of text, also compressed; line n of one translates l
 output has the links of a pair in Pharaoh format: `0-0 1-2` links the first words of both, and the second word of the
 source to the third of the target.
 
-Words are separated by white space. Marks such as commas are separated from words only to find the links. Text without spaces, such as Chinese, must be segmented first. The links are learned from the lines
-themselves by Eflomal, in both directions, so they are the better the more lines there are: thousands, at least.
---model fast_align takes half of the time, and makes more errors (docs/desk.md).
+Words are separated by white space; marks such as commas are separated from them only to find the links. Text without
+spaces, such as Chinese, must be segmented first. The links are learned from the lines themselves by Eflomal, in both
+directions, so more lines give better links: thousands, at least. --model fast_align takes half of the time, and makes
+more errors (docs/desk.md).
 """
 
 import argparse

@@ -99,6 +99,8 @@ def take_corrections(argv: list[str]) -> tuple[list[str], str | None]:
 
 def learn(argv: list[str], file: str) -> None:
     """Train the model of `--init_from` further on the corrections in `file`; ends with status 1 if it is worse."""
+    if take_explain(argv)[1]:
+        raise GlossaError("--explain prints no plan of --corrections, whose recipe is written when they are read.")
     given = catalog.check(argv)
     start = given.get("init_from")
     if not start or (argv and not argv[0].startswith("--")):
