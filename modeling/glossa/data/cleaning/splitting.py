@@ -1,9 +1,4 @@
-"""Held-out pairs that share no sentence with training, on either side.
-
-A sentence often has several translations, so a random split would put many test sources into training. Pairs that
-share a side are therefore connected in a graph, and whole connected components are held out. Pairs of several target
-languages (column `language`) may have a sentence as source here and as target there, so both sides count as one.
-"""
+"""Sentences in the form in which they are compared, and splits of pairs that share none of them."""
 
 import logging
 import re
@@ -14,11 +9,10 @@ from functools import lru_cache
 import numpy
 import xxhash
 from datasets import Dataset, DatasetDict, Features, Value
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from ...errors import GlossaError
 from ..caching import cached_map
+from .drawing import Sentences, draw
 
 logger = logging.getLogger(__name__)
 
@@ -63,41 +57,43 @@ def split_by_component(
 def hold_out(
     dataset: Dataset, validation_size: float | None, test_size: float | None, seed: int
 ) -> dict[str, numpy.ndarray]:
-    """The rows of pairs (columns `source`, `target`) for "train", "validation" and "test", which share no side.
+    """The rows of pairs (columns `source`, `target`) for "train", "validation" and "test", which share no sentence.
 
     A size below 1 is a share of the pairs (at least one pair), a size from 1 a number of pairs; 0 means no split, and
     None one pair in a hundred, but at least 500 (or one in ten, if these are fewer) and at most 2,000.
-    Components are drawn in an order set by `seed`; those that do not fit are skipped, so sizes are never exceeded.
-    Every split keeps the order of the pairs. Raises `GlossaError` if there are too few pairs, or they are too
-    connected.
+    [`glossa.data.cleaning.drawing`] says what is drawn with `seed`. Every split keeps the order of the pairs. Raises
+    `GlossaError` if there are too few pairs, or they are too connected.
     """
-    wanted = {"validation": _count(validation_size, len(dataset)), "test": _count(test_size, len(dataset))}
-    if len(dataset) < 1 + sum(wanted.values()):
+    wanted = wanted_sizes(len(dataset), validation_size, test_size)
+    drawn = draw([Sentences(*side_keys(dataset))], list(wanted.values()), seed)
+    check_drawn(drawn, wanted, len(dataset))
+    splits = {"train": numpy.setdiff1d(numpy.arange(len(dataset)), numpy.concatenate(drawn), assume_unique=True)}
+    splits |= {name: rows for name, rows in zip(wanted, drawn, strict=True) if wanted[name]}
+    logger.info("split: %s", {name: len(part) for name, part in splits.items()})
+    return splits
+
+
+def wanted_sizes(total: int, validation_size: float | None, test_size: float | None) -> dict[str, int]:
+    """How many of `total` pairs to hold out. Raises `GlossaError` if none is left for training."""
+    wanted = {"validation": _count(validation_size, total), "test": _count(test_size, total)}
+    if total < 1 + sum(wanted.values()):
         raise GlossaError(
-            f"{len(dataset)} pairs are too few to hold out {wanted['validation']} for validation and "
+            f"{total} pairs are too few to hold out {wanted['validation']} for validation and "
             f"{wanted['test']} for test and train on the rest. Give more pairs, or lower "
             "validation_size and test_size (0: no split)."
         )
-    component = _components(dataset)
-    sizes = numpy.bincount(component)
-    logger.info("%d pairs in %d components, the largest of %d", len(dataset), len(sizes), sizes.max())
-    order = numpy.random.default_rng(seed).permutation(len(sizes))
-    assigned = numpy.zeros(len(sizes), dtype=numpy.int8)
-    splits = {}
-    for number, (name, size) in enumerate(wanted.items(), 1):
-        order = _hold_out(order, sizes, size, assigned, number)
-        if size:
-            splits[name] = numpy.flatnonzero(assigned[component] == number)
-    splits = {"train": numpy.flatnonzero(assigned[component] == 0), **splits}
-    for name, part in splits.items():
-        if not len(part):
+    return wanted
+
+
+def check_drawn(drawn: Sequence[numpy.ndarray], wanted: dict[str, int], total: int) -> None:
+    """Raise `GlossaError` if a split that is wanted has no pair."""
+    for (name, size), rows in zip(wanted.items(), drawn, strict=True):
+        if size and not len(rows):
             raise GlossaError(
-                f"No pair is left for the {name} split: the {len(dataset)} pairs form {len(sizes)} groups that "
-                f"share a sentence, the largest of {sizes.max()}. Give more varied pairs, change the "
-                f"sizes, or set {name}_path."
+                f"No pair is left for the {name} split: of the {total} pairs, those that share a sentence stay "
+                f"together, and no such group of at most {size} is left. Give more varied pairs, change the sizes, or "
+                f"set {name}_path."
             )
-    logger.info("split: %s", {name: len(part) for name, part in splits.items()})
-    return splits
 
 
 def without_digits(side: str) -> str:
@@ -130,37 +126,6 @@ def _count(size: float | None, total: int) -> int:
     if size is None:
         return min(max(_count(0.01, total), min(SMALLEST_SPLIT, _count(0.1, total))), LARGEST_SPLIT)
     return int(size) if size >= 1 else max(1, round(size * total)) if size else 0
-
-
-def _hold_out(order, sizes, wanted: int, assigned, number: int) -> numpy.ndarray:
-    """Mark components as `number` in `assigned`, in `order`, until they hold `wanted` pairs; return the others."""
-    left = wanted
-    for index in order:
-        if left == 0:
-            break
-        if sizes[index] <= left:
-            assigned[index] = number
-            left -= sizes[index]
-    return order[assigned[order] == 0]
-
-
-def _components(dataset: Dataset) -> numpy.ndarray:
-    """Component number of each pair, int32 (pairs,), the same if the sides are swapped."""
-    # In one order: two models of opposite directions, of which one is the other's teacher, must not be trained on
-    # each other's held-out pairs.
-    sources, targets = sorted(side_keys(dataset), key=lambda keys: (len(numpy.unique(keys)), keys.min()))
-    if "language" in dataset.column_names:
-        keys, rows = numpy.unique(numpy.concatenate([sources, targets]), return_inverse=True)
-        links = (numpy.ones(len(dataset), dtype=numpy.int8), (rows[: len(dataset)], rows[len(dataset) :]))
-        _, labels = connected_components(coo_array(links, shape=(len(keys), len(keys))), directed=False)
-        return labels[rows[: len(dataset)]]
-    source_keys, source = numpy.unique(sources, return_inverse=True)
-    target_keys, target = numpy.unique(targets, return_inverse=True)
-    nodes = len(source_keys) + len(target_keys)
-    edges = (numpy.ones(len(dataset), dtype=numpy.int8), (source, len(source_keys) + target))
-    _, labels = connected_components(coo_array(edges, shape=(nodes, nodes)), directed=False)
-    # Every component contains a source, so the labels of sources cover all components.
-    return labels[source]
 
 
 def side_keys(dataset: Dataset) -> tuple[numpy.ndarray, numpy.ndarray]:
