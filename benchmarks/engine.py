@@ -22,8 +22,8 @@ from glossa.export.ctranslate2_model import export_ctranslate2
 from glossa.inference.ctranslate2_engine import CTranslate2Engine, load_engine
 from glossa.inference.engines import Engine, Search, Translation
 from glossa.inference.loading import load_model, load_tokenizer
-from glossa.inference.shards import worker_context
 from glossa.inference.translator import Translator
+from glossa.jobs.pool import process_context
 from glossa.run_folder import RunFolder
 
 from .parent import end_with_parent
@@ -62,7 +62,7 @@ class EngineProcess(Engine):
     num_beams = 1
 
     def __init__(self, folder: Path, files: ExitStack, device: str = "cpu", max_length: int | None = None):
-        start = worker_context("glossa.training.run")
+        start = process_context("glossa.training.run")
         self.pool = files.enter_context(ProcessPoolExecutor(1, start, _load, (str(folder), device, max_length)))
 
     def translate(self, sources: list[list[int]], search: Search) -> list[Translation]:

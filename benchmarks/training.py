@@ -12,7 +12,7 @@ from functools import partial
 import torch
 
 from glossa.errors import GlossaError
-from glossa.inference.shards import worker_context
+from glossa.jobs.pool import process_context
 
 from .contenders import Work, build_contender, count_trained
 from .memory import measure_memory
@@ -107,7 +107,7 @@ class _ContenderProcess:
 
     def __init__(self, name: str, options: dict):
         self.name = name
-        context = worker_context("glossa.training.run")
+        context = process_context("glossa.training.run")
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs, name, options), daemon=True)
         self.process.start()

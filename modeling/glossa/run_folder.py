@@ -18,8 +18,8 @@ from filelock import FileLock, Timeout
 from safetensors import SafetensorError, safe_open
 
 from .data.intake.paths import masked
-from .data.whole_files import write_whole
 from .errors import GlossaError
+from .jobs.whole_files import write_whole
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "evaluate", "sacrebleu")
 RECIPE, VERSIONS, DATA_REPORT = "recipe.yaml", "versions.json", "data_report.json"

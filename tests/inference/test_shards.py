@@ -19,8 +19,10 @@ from glossa.cli.translate import main
 from glossa.errors import GlossaError
 from glossa.inference import shards
 from glossa.inference.shards import Done, Shard, ShardJob, find_shards
+from glossa.jobs.pool import in_processes
 
 ROOT = Path(__file__).parents[2]
+ONE = partial(in_processes, processes=1)
 
 
 def upper(lines, first, path, failing=None, log=None):
@@ -59,7 +61,7 @@ def test_shards_hold_every_byte_once(tmp_path, two_lines):
 def test_a_job_writes_all_lines_in_order(tmp_path, two_lines, workers):
     source, output = tmp_path / "in.txt", tmp_path / "out.txt"
     source.write_text("a b\nc\n\n!\nd e f\n")
-    done = ShardJob(source, output, {}).run(load, workers)
+    done = ShardJob(source, output, {}).run(load, partial(in_processes, processes=workers))
     assert output.read_text() == "A B\nC\n\n!\nD E F\n"
     assert (done.lines, done.words, done.problems) == (5, 7, [{"line": 4, "problem": "!"}])
     assert sorted(os.listdir(tmp_path)) == ["in.txt", "out.txt"]
@@ -69,11 +71,11 @@ def test_an_interrupted_job_translates_only_what_is_left(tmp_path, two_lines):
     source, output, log = tmp_path / "in.txt", tmp_path / "out.txt", tmp_path / "log"
     source.write_text("a\nb\nc\nd\ne\nf\n")
     with pytest.raises(GlossaError, match="Line 5"):
-        ShardJob(source, output, {"beams": 4}).run(partial(load, failing=5), 1)
+        ShardJob(source, output, {"beams": 4}).run(partial(load, failing=5), ONE)
     assert not output.exists()
     with pytest.raises(GlossaError, match=r"out.txt.parts is of a job with another beams\. Give the same settings"):
         ShardJob(source, output, {"beams": 5})
-    ShardJob(source, output, {"beams": 4}).run(partial(load, log=str(log)), 1)
+    ShardJob(source, output, {"beams": 4}).run(partial(load, log=str(log)), ONE)
     assert output.read_text() == "A\nB\nC\nD\nE\nF\n" and log.read_text() == "5\n"
     with pytest.raises(GlossaError, match=r"out.txt exists\. Give another --output"):
         ShardJob(source, output, {"beams": 4})
@@ -83,7 +85,7 @@ def test_another_source_is_refused(tmp_path, two_lines):
     source, output = tmp_path / "in.txt", tmp_path / "out.txt"
     source.write_text("a\nb\nc\n")
     with pytest.raises(GlossaError, match="Line 1"):
-        ShardJob(source, output, {}).run(partial(load, failing=1), 1)
+        ShardJob(source, output, {}).run(partial(load, failing=1), ONE)
     source.write_text("a\nb\n")
     with pytest.raises(GlossaError, match=r"another .*in\.txt: its content has changed"):
         ShardJob(source, output, {})
@@ -93,13 +95,13 @@ def test_the_same_content_at_another_time_is_the_same_source(tmp_path, two_lines
     source, output = tmp_path / "in.txt", tmp_path / "out.txt"
     source.write_text("a\nb\nc\n")
     with pytest.raises(GlossaError, match="Line 3"):
-        ShardJob(source, output, {}).run(partial(load, failing=3), 1)
+        ShardJob(source, output, {}).run(partial(load, failing=3), ONE)
     source.write_text("a\nx\nc\n")  # of the same size
     with pytest.raises(GlossaError, match="its content has changed"):
         ShardJob(source, output, {})
     source.write_text("a\nb\nc\n")
     os.utime(source, (1, 1))
-    assert ShardJob(source, output, {}).run(load, 1).lines == 3
+    assert ShardJob(source, output, {}).run(load, ONE).lines == 3
 
 
 def cut(lines, first, path, source):
@@ -115,7 +117,7 @@ def test_a_source_that_is_cut_during_the_job_ends_it(tmp_path, two_lines):
     source, output = tmp_path / "in.txt", tmp_path / "out.txt"
     source.write_text("a\nb\nc\nd\ne\n")
     with pytest.raises(GlossaError, match=r"in\.txt has changed while it was translated: lines 3 to 4 are others"):
-        ShardJob(source, output, {}).run(partial(load_cut, str(source)), 1)
+        ShardJob(source, output, {}).run(partial(load_cut, str(source)), ONE)
     assert not output.exists()
 
 
@@ -124,10 +126,10 @@ def test_a_damaged_part_is_translated_again(tmp_path, two_lines, caplog, damage)
     source, output, log = tmp_path / "in.txt", tmp_path / "out.txt", tmp_path / "log"
     source.write_text("a\nb\nc\nd\ne\n")
     with pytest.raises(GlossaError, match="Line 5"):
-        ShardJob(source, output, {}).run(partial(load, failing=5), 1)
+        ShardJob(source, output, {}).run(partial(load, failing=5), ONE)
     (tmp_path / "out.txt.parts" / "000000.txt").write_bytes(damage)
     (tmp_path / "out.txt.parts" / "000001.txt").unlink()
-    assert ShardJob(source, output, {}).run(partial(load, log=str(log)), 1).lines == 5
+    assert ShardJob(source, output, {}).run(partial(load, log=str(log)), ONE).lines == 5
     assert output.read_text() == "A\nB\nC\nD\nE\n" and log.read_text() == "1\n3\n5\n"
     assert caplog.text.count("is not what was written there") == 2
 
@@ -139,7 +141,7 @@ def test_an_exchanged_model_is_refused(tmp_path, two_lines):
     (model / "config.json").write_text("{}")
     (model / "model.safetensors").write_bytes(b"one")
     with pytest.raises(GlossaError, match="Line 3"):
-        ShardJob(source, output, {}, [str(model)]).run(partial(load, failing=3), 1)
+        ShardJob(source, output, {}, [str(model)]).run(partial(load, failing=3), ONE)
     (model / "metrics.json").write_text("{}")  # nothing that translates
     ShardJob(source, output, {}, [str(model)])
     (model / "model.safetensors").write_bytes(b"two")
@@ -150,7 +152,7 @@ def test_an_exchanged_model_is_refused(tmp_path, two_lines):
     job = ShardJob(source, output, {}, [str(model)])
     (model / "model.safetensors").write_bytes(b"three")
     with pytest.raises(GlossaError, match="A model has changed while"):
-        job.run(load, 1)
+        job.run(load, ONE)
     assert not output.exists()
 
 
@@ -158,11 +160,11 @@ def test_a_second_job_for_one_output_is_refused(tmp_path, two_lines):
     source, output = tmp_path / "in.txt", tmp_path / "out.txt"
     source.write_text("a\nb\nc\n")
     with FileLock(f"{output}.locked"), pytest.raises(GlossaError, match=r"Another process is writing .*out\.txt"):
-        ShardJob(source, output, {}).run(load, 1)
+        ShardJob(source, output, {}).run(load, ONE)
     job = ShardJob(source, output, {})
-    ShardJob(source, output, {}).run(load, 1)
+    ShardJob(source, output, {}).run(load, ONE)
     with pytest.raises(GlossaError, match=r"out\.txt exists"):  # another one has finished it since
-        job.run(load, 1)
+        job.run(load, ONE)
 
 
 def test_a_damaged_record_of_a_job_is_one_line(tmp_path, two_lines):
@@ -186,7 +188,7 @@ def load_killed():
 def test_a_killed_process_is_reported(tmp_path, two_lines):
     (tmp_path / "in.txt").write_text("a\n")
     with pytest.raises(GlossaError, match="A process was killed, perhaps for lack of memory"):
-        ShardJob(tmp_path / "in.txt", tmp_path / "out.txt", {}).run(load_killed, 1)
+        ShardJob(tmp_path / "in.txt", tmp_path / "out.txt", {}).run(load_killed, ONE)
 
 
 def test_workers_need_files(tiny_run):

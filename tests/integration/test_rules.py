@@ -13,7 +13,19 @@ from glossa import run_folder
 
 PACKAGE = Path(__file__).parents[2] / "modeling" / "glossa"
 # Imports run leftwards.
-ROOMS = ("data", "run_folder", "export", "inference", "documents", "evaluation", "serving", "hub", "plan", "training")
+ROOMS = (
+    "jobs",
+    "data",
+    "run_folder",
+    "export",
+    "inference",
+    "documents",
+    "evaluation",
+    "serving",
+    "hub",
+    "plan",
+    "training",
+)
 ROOMS += ("cli",)
 TRAVELING = {path.stem for path in PACKAGE.glob("*_glossa.py")}
 ANYWHERE = TRAVELING | {"errors", "plots", "registration", "shipped"}

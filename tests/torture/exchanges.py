@@ -16,8 +16,9 @@ from pathlib import Path
 
 from glossa.inference import shards
 from glossa.inference.distillation import Counts, Job
-from glossa.inference.records import stamp_file, stamp_models
 from glossa.inference.shards import Done, ShardJob
+from glossa.inference.stamps import stamp_models
+from glossa.jobs.records import stamp_file
 
 from .forked import ends, kill_after
 

@@ -15,8 +15,8 @@ import sys
 from pathlib import Path
 
 from ..data.alignments import MODELS, between_spaces, find_words, link_words, pharaoh
-from ..data.whole_files import write_whole
 from ..errors import GlossaError
+from ..jobs.whole_files import write_whole
 from . import new_parser
 
 

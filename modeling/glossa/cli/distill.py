@@ -68,7 +68,8 @@ def main(argv: list[str]) -> None:
     check(arguments)
 
     from ..inference.distillation import Job
-    from ..inference.records import refuse_existing, stamp_models, stamp_texts
+    from ..inference.stamps import stamp_models
+    from ..jobs.records import refuse_existing, stamp_texts
 
     refuse_existing(Path(arguments.output))
     rows, languages = load_rows(arguments)

@@ -236,6 +236,7 @@ def translate_file(arguments: argparse.Namespace) -> None:
     from ..inference.exported import COMPARED
     from ..inference.shards import ShardJob
     from ..inference.translators import engine_for, settle_engine
+    from ..jobs.pool import in_processes
 
     if not arguments.input or not arguments.output:
         raise GlossaError("--workers needs files: give --input and --output.")
@@ -252,7 +253,8 @@ def translate_file(arguments: argparse.Namespace) -> None:
     started = time.perf_counter()
     with open_report(arguments.report) if arguments.report else contextlib.nullcontext() as report:
         modules = ("glossa",) if arguments.engine == "torch" else WITHOUT_TORCH
-        done = job.run(partial(shard_translator, arguments), arguments.workers, modules)
+        place = partial(in_processes, processes=arguments.workers, modules=modules)
+        done = job.run(partial(shard_translator, arguments), place)
         seconds = time.perf_counter() - started
         cost = done.cpu_seconds / max(done.words, 1) * 1e6 / 3600
         print(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ..errors import GlossaError
-from ..inference.records import stamp_file
+from ..jobs.records import stamp_file
 from .formats import Languages
 from .job import DocumentJob, LazyAligner
 

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy
 from tqdm.auto import tqdm
 
-from ..data.whole_files import write_whole
 from ..errors import GlossaError
 from ..inference.engines import Translation
-from ..inference.records import check_same, locked, read_record, stamp_models
 from ..inference.review import Problems, find_problems
+from ..inference.stamps import stamp_models
 from ..inference.terms import count
+from ..jobs.records import check_same, locked, read_record
+from ..jobs.whole_files import write_whole
 from .alignment import Aligner, AttentionAligner, Pair, align_by_form
 from .formats import UNKNOWN, Languages, format_of, open_document
 from .marks import take_off

@@ -8,9 +8,9 @@ from typing import Any
 
 from ..data.intake.columns import Columns
 from ..data.intake.readers import read_rows
-from ..data.whole_files import synchronize
 from ..errors import GlossaError
 from ..inference.engines import Translation
+from ..jobs.whole_files import synchronize
 from ..segments_glossa import Segment
 from ..sentences_glossa import clean_text
 from .formats import Languages

@@ -10,10 +10,10 @@ import torch
 import xxhash
 from sacrebleu.metrics import CHRF
 
-from ..data.whole_files import synchronize, write_whole
 from ..errors import GlossaError
+from ..jobs.records import check_same, locked, read_record, refuse_existing, stamp_file
+from ..jobs.whole_files import synchronize, write_whole
 from .languages import Languages
-from .records import check_same, locked, read_record, refuse_existing, stamp_file
 from .translator import Translator
 from .translators import load_engine
 

@@ -15,9 +15,10 @@ from typing import Any
 from huggingface_hub import constants
 
 from ..errors import GlossaError
+from ..jobs.records import stamp
 from .engines import Engine, GenerateEngine, Search, Translation
 from .loading import load_config, load_model, load_tokenizer
-from .records import stamp, stamp_models
+from .stamps import stamp_models
 
 logger = logging.getLogger(__name__)
 

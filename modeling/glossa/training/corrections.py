@@ -16,12 +16,12 @@ from datasets import Dataset
 from ..data.arguments import DataArguments
 from ..data.cleaning.corrections import refusal
 from ..data.mixture import SETTINGS
-from ..data.whole_files import write_whole
 from ..errors import GlossaError
 from ..evaluation.metrics import bleu_tokenizer, paired_bootstrap
 from ..evaluation.scoring import comparison_table, decoding_name
 from ..inference.languages import Languages
 from ..inference.translators import build_translator
+from ..jobs.whole_files import write_whole
 from ..run_folder import RunFolder
 
 FILE, RECIPE = "corrections.jsonl", "corrections.yaml"  # in the folder of the new run

@@ -19,8 +19,8 @@ from filelock import FileLock
 from huggingface_hub.utils import hf_raise_for_status, http_backoff, http_stream_backoff, tqdm
 
 from ...errors import GlossaError, http_errors
+from ...jobs.whole_files import write_whole
 from ..arguments import DataArguments
-from ..whole_files import write_whole
 from .paths import MASK, OPUS, is_remote, masked
 
 logger = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from glossa.data.whole_files import write_whole
+from glossa.jobs.whole_files import write_whole
 
 
 def test_a_file_is_whole_or_as_it_was(tmp_path, monkeypatch):

@@ -11,16 +11,6 @@ from filelock import FileLock, Timeout
 
 from ..errors import GlossaError
 
-# The files of a model's folder that decide its translations.
-MODEL_FILES: tuple[str, ...] = (
-    "config.json",
-    "generation_config.json",
-    "*tokenizer*.json",
-    "special_tokens_map.json",
-    "vocab*",
-)
-MODEL_FILES += ("*vocabulary*", "merges.txt", "*.model", "*.spm", "*.safetensors*", "*.bin*")
-
 
 @contextmanager
 def locked(output: Path) -> Iterator[None]:
@@ -66,24 +56,6 @@ def stamp_file(path: Path, size: int | None = None) -> str:
 def stamp_texts(texts: Iterable[str | None]) -> str:
     """A hash of texts in their order."""
     return stamp("\x00\x01"[text is None].encode() + (text or "").encode("utf-8", "surrogatepass") for text in texts)
-
-
-def stamp_models(names: Iterable[str]) -> dict[str, str]:
-    """A hash of the files that matter of each model, a folder or a Hub name, as "model NAME"."""
-    return {f"model {name}": _stamp_model(name) for name in names}
-
-
-def _stamp_model(name: str) -> str:
-    folder = Path(name)
-    if not folder.is_dir():
-        from huggingface_hub import try_to_load_from_cache
-
-        cached = try_to_load_from_cache(name, "config.json")
-        if not isinstance(cached, str):
-            return ""  # it is not here yet
-        return Path(cached).parent.name  # the commit
-    files = sorted({path for pattern in MODEL_FILES for path in folder.glob(pattern) if path.is_file()})
-    return stamp(f"{path.name}\0{stamp_file(path)}\n".encode() for path in files)
 
 
 def check_same(saved: dict[str, Any], wanted: dict[str, Any], place: str, remedy: str) -> None:
