@@ -24,6 +24,7 @@ from ..errors import GlossaError
 COMMANDS = {
     "train": "train a translator from sentence pairs",
     "data": "show what cleaning and filters leave of the pairs",
+    "prepare": "clean and split pairs of any number once, on all cores or a cluster",
     "score": "score a model on held-out pairs: BLEU, chrF++, TER",
     "translate": "translate lines of text",
     "align": "align the words of translated lines",

@@ -8,6 +8,7 @@ from ..errors import GlossaError
 from .augmentation.shares import settled_shares
 from .languages import settled_code
 from .mixture import check_sources, unmixed
+from .preparing.manifest import adopt_prepared
 from .ranges import check_ranges
 
 NORMALIZATION_STEPS = ("nfkc", "lowercase", "hyphens_to_spaces", "strip_punctuation")
@@ -279,6 +280,7 @@ class DataArguments:
             raise GlossaError(
                 f"source_language and target_language are both {self.source_language!r}; they must differ."
             )
+        adopt_prepared(self)
         if (self.source_column is None) != (self.target_column is None):
             raise GlossaError(
                 f"source_column is {self.source_column!r} and target_column is {self.target_column!r}; "

@@ -8,12 +8,15 @@ and change text.
 
 import inspect
 import platform
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import datasets
 from datasets import Dataset, Features
 from datasets.fingerprint import Hasher
 
@@ -51,6 +54,22 @@ def cached_rows(
     """The rows that `generate(**arguments)` yields, cached. `settings` stand for their content: files, version."""
     fingerprint = _fingerprint(generate, settings, code)
     return Dataset.from_generator(generate, features, gen_kwargs=arguments, fingerprint=fingerprint)
+
+
+def fingerprint_of(rows: Dataset, function: Callable, settings: Any, code: Sequence[ModuleType]) -> str:
+    """What the result of a step over the rows depends on, as `cached_map`, for steps that keep it themselves."""
+    return _fingerprint(function, (rows._fingerprint, settings), code)
+
+
+@contextmanager
+def kept_in(folder: Path) -> Iterator[None]:
+    """Until the end of the block, the rows that `datasets` reads are kept in this folder."""
+    before = datasets.config.HF_DATASETS_CACHE
+    datasets.config.HF_DATASETS_CACHE = folder
+    try:
+        yield
+    finally:
+        datasets.config.HF_DATASETS_CACHE = before
 
 
 def _fingerprint(function: Callable, settings: Any, code: Sequence[ModuleType]) -> str:

@@ -57,7 +57,7 @@ def prepare_pairs(arguments: DataArguments, stream: Stream | None = None) -> tup
             dataset[name] = dataset["train"].select(chosen[name])
         if name in dataset:
             limit = getattr(arguments, f"max_{name}_samples")
-            dataset[name] = _with_file_names(sample_rows(dataset[name], limit, arguments.split_seed))
+            dataset[name] = with_file_names(sample_rows(dataset[name], limit, arguments.split_seed))
     keys = side_keys(dataset["train"])  # before tags are added
     dataset["train"] = _mixed(dataset["train"], chosen, sources, arguments, report)
     dataset = DatasetDict({name: dataset[name] for name in SPLITS if name in dataset})
@@ -66,7 +66,7 @@ def prepare_pairs(arguments: DataArguments, stream: Stream | None = None) -> tup
     return dataset, report
 
 
-def _with_file_names(pairs: Dataset) -> Dataset:
+def with_file_names(pairs: Dataset) -> Dataset:
     """Held-out pairs with a short name of their file in the column `file` if they are of several; else without it."""
     if "file" not in pairs.column_names:
         return pairs

@@ -1,8 +1,8 @@
 """Functions on the machines of a Ray cluster.
 
 Ray's tasks, not Ray Data: an item names what to read, and its files are written where every machine sees them, so
-nothing that Ray Data streams from stage to stage is needed. Ray places the tasks, also on machines that join later, and
-repeats those of machines that are lost.
+nothing flows from stage to stage that Ray Data could stream. Ray places the tasks, also on machines that join later,
+and repeats those of machines that are lost.
 """
 
 import os
@@ -40,13 +40,14 @@ def on_ray(address: str, folder: Path) -> Iterator[Place]:
     import ray
 
     _check_answer(address)
-    local = {"include_dashboard": False} if address == "local" else {}
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "runtime_env": SETUP}
+    quiet |= {"include_dashboard": False} if address == "local" else {}
     try:
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR", runtime_env=SETUP, **local)
+        ray.init(address=address, **quiet)
     except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
-        reason = " ".join(str(error).split())[:200]
+        reason = str(error).split(".")[0]
         raise GlossaError(
-            f"--ray is {address}, but no cluster answers there: {reason} Start one with `ray start --head`, give "
+            f"--ray is {address}, but no cluster answers there: {reason}. Start one with `ray start --head`, give "
             "HOST:PORT of its head, or local for this machine alone."
         ) from error
     try:
@@ -66,7 +67,9 @@ def _check_answer(address: str) -> None:
     try:
         socket.create_connection((host, int(port)), timeout=SECONDS).close()
     except (OSError, ValueError, OverflowError) as error:
-        raise GlossaError(f"--ray is {address}, but nothing answers there within {SECONDS} seconds: {error}.") from error
+        raise GlossaError(
+            f"--ray is {address}, but nothing answers there within {SECONDS} seconds: {error}."
+        ) from error
 
 
 def _check_nodes(folder: Path) -> None:
@@ -105,7 +108,8 @@ def _run(ray: Any, load: Callable[[], Callable[[Any], Any]], items: Sequence[Any
     """The results, in the order in which they come. Raises what the function raises."""
     key, shared = uuid.uuid4().hex, ray.put(load)
     task = ray.remote(num_cpus=1, max_retries=-1)(_call)
-    waiting, left = [], iter(items)
+    waiting: list[Any] = []
+    left = iter(items)
     try:
         while True:
             room = AHEAD * max(int(ray.cluster_resources().get("CPU", 1)), 1) - len(waiting)

@@ -19,6 +19,7 @@ from ..arguments import DataArguments
 from ..caching import cached_map
 from ..intake import readers
 from ..intake.columns import CONTINUED, HEADER, OTHER_LANGUAGE, OTHER_VARIANT, UNTRANSLATED, set_aside
+from ..preparing.manifest import prepared_folder
 from . import alignment, filters, plausibility, splitting
 from .alignment import Alignment
 from .excluded import excluded_sides
@@ -48,6 +49,7 @@ OUTCOMES = (
 )
 KEPT, MALFORMED, EMPTY, IDENTICAL, KEPT_OUT = range(5)
 EXCLUDED, OVERLAP = (OUTCOMES.index(name) for name in ("exclude", "overlap"))
+CODE = (sentences_glossa, readers, splitting, filters, plausibility, languages, han_numbers)  # that `check_rows` calls
 _CHECKED = {"source": Value("string"), "target": Value("string"), "key": Value("uint64"), "outcome": Value("uint8")}
 
 
@@ -100,7 +102,7 @@ def clean_sources(
     `trust_data` if the data are implausible; `sides=False` says that source and target are the same text. Sources with
     a `language` keep it in a column of this name, and only pairs of the same language count as repeated.
     """
-    report, cleaned, held_out = DataReport(), {}, _held_out(sources)
+    report, cleaned, held_out = DataReport(), {}, evaluation_sides(sources)
     for split in dict.fromkeys(split for source in sources for split in source.splits):
         seen: dict[str, _Seen] = defaultdict(_Seen)  # by language
         parts = []
@@ -113,7 +115,7 @@ def clean_sources(
     return DatasetDict(cleaned), report
 
 
-def _held_out(sources: Sequence[Loaded]) -> frozenset[int]:
+def evaluation_sides(sources: Sequence[Loaded]) -> frozenset[int]:
     """The 64-bit hashes of the normalized sides of all evaluation pairs that training must not share."""
     found: frozenset[int] = frozenset()
     for source in sources:
@@ -145,6 +147,10 @@ def _clean_split(
 ) -> Dataset:
     rows, arguments = source.splits[split], source.settings
     counts = {"read": len(rows)}
+    if split == "train" and arguments.keep_overlap and prepared_folder(arguments.data_path):
+        logger.info("%s: %s pairs, prepared, not cleaned again", title, f"{len(rows):,}")
+        report.add_counts(split, source.name, counts | {"kept": len(rows)})
+        return rows.select_columns(["source", "target"])
     if arguments.split_sentences and split == "train":
         rows = _split_rows(rows)
         counts["split"] = len(rows) - counts["read"]
@@ -158,12 +164,13 @@ def _clean_split(
             f"{first['file']}, line {first['line']}: {first['reason']}: {first['excerpt']!r}. Correct the row, or set "
             "strict to false to drop such rows."
         )
-    if not (outcome == KEPT).any():
+    outcomes = counted(outcome)
+    if not outcomes.get("kept"):
         others = numpy.flatnonzero(numpy.isin(outcome, [OUTCOMES.index(ASIDE[kind]) for kind in UNITS]))[:1]
         where = f"{split} split{f' of {source.name}' * (title != split)}"
-        _refuse_nothing(where, counts["read"], outcome, examples or examples_of(rows, others))
+        refuse_nothing(where, counts["read"], outcomes, examples or examples_of(rows, others))
     dropped = {
-        name: numpy.flatnonzero(outcome == OUTCOMES.index(name)) for name in _reasons(arguments, rules, outcome)
+        name: numpy.flatnonzero(outcome == OUTCOMES.index(name)) for name in reasons(arguments, rules, outcomes)
     }
     aligned = arguments.filter_alignment and split == "train"
     kept = _among_themselves(checked, numpy.flatnonzero(outcome == KEPT), dropped, seen, title if aligned else "")
@@ -214,33 +221,33 @@ def _log(title: str, counts: dict[str, int], examples: list[dict]) -> None:
         logger.warning("%s: %s.", title, why)
 
 
-def _refuse_nothing(where: str, read: int, outcome: numpy.ndarray, examples: list[dict]) -> None:
+def counted(outcome: numpy.ndarray) -> dict[str, int]:
+    """The rows of each outcome that occurs, by its name."""
+    counts = numpy.bincount(outcome, minlength=len(OUTCOMES))
+    return {name: int(count) for name, count in zip(OUTCOMES, counts, strict=True) if count}
+
+
+def refuse_nothing(where: str, read: int, found: dict[str, int], examples: list[dict]) -> None:
+    """Raise `GlossaError`: of the `read` rows with these outcomes no pair is left."""
     why = f" The first row without a pair: {examples[0]}." if examples else ""
-    others = {name: int((outcome == number).sum()) for number, name in enumerate(OUTCOMES) if number > IDENTICAL}
-    filtered = "".join(f", {count} {name}" for name, count in others.items() if count)
+    filtered = "".join(f", {found[name]} {name}" for name in OUTCOMES[IDENTICAL + 1 :] if name in found)
     advice = "Check the format and the languages"
-    if others["overlap"]:
+    if "overlap" in found:
         advice += ", or set keep_overlap to true: pairs that occur in the evaluation pairs are then kept"
     raise GlossaError(
-        f"No pair of the {where} is left of {read} rows ({(outcome == MALFORMED).sum()} malformed, "
-        f"{(outcome == EMPTY).sum()} with an empty side, {(outcome == IDENTICAL).sum()} identical{filtered}).{why} "
+        f"No pair of the {where} is left of {read} rows ({found.get('malformed', 0)} malformed, "
+        f"{found.get('empty', 0)} with an empty side, {found.get('identical', 0)} identical{filtered}).{why} "
         f"{advice}."
     )
 
 
-def _reasons(arguments: DataArguments, rules: dict[str, Any], outcome: numpy.ndarray) -> list[str]:
+def reasons(arguments: DataArguments, rules: dict[str, Any], found: dict[str, int]) -> list[str]:
     """The reasons that the report has: the first three always, the others if their setting is on or they occur."""
     names = ["malformed", "empty", "identical", *(["kept_out"] if rules["keep_out"] else [])]
-    names += [name for name in ASIDE.values() if (outcome == OUTCOMES.index(name)).any()]
-    return [
-        *names,
-        *(name for name in ("exclude", "overlap") if rules[name]),
-        *(
-            name
-            for name in filters.NAMES
-            if name in rules["chosen"] and (getattr(arguments, name) or (outcome == OUTCOMES.index(name)).any())
-        ),
-    ]
+    names += [name for name in ASIDE.values() if name in found]
+    names += [name for name in ("exclude", "overlap") if rules[name]]
+    chosen = (name for name in filters.NAMES if name in rules["chosen"])
+    return names + [name for name in chosen if getattr(arguments, name) or name in found]
 
 
 def _aligned(pairs: Dataset, title: str) -> numpy.ndarray:
@@ -283,15 +290,13 @@ def rules_of(arguments: DataArguments, training: bool, held_out: frozenset[int] 
 
 def _checked(rows: Dataset, rules: dict[str, Any], title: str) -> Dataset:
     """The rows with clean text, the hashes of the pair, and its outcome."""
-    hashes = {name: repr(sorted(rules[name])).encode() for name in ("exclude", "overlap")}
-    settings = rules | {name: xxhash.xxh3_128_hexdigest(text) for name, text in hashes.items()}
     features = _CHECKED | ({"near": Value("uint64")} if rules["near_duplicates"] else {})
     features |= {"repaired": Value("bool")} if rules["repair_text"] else {}
     return cached_map(
         rows,
         check_rows,
-        sorted(settings.items()),
-        [sentences_glossa, readers, splitting, filters, plausibility, languages, han_numbers],
+        stamp_of(rules),
+        CODE,
         fn_kwargs=rules,
         remove_columns=rows.column_names,
         features=Features(features),
@@ -299,17 +304,25 @@ def _checked(rows: Dataset, rules: dict[str, Any], title: str) -> Dataset:
     )
 
 
-def _split_rows(rows: Dataset) -> Dataset:
-    def split(batch: dict) -> dict:
-        columns: dict[str, list] = {name: [] for name in batch}
-        for row in zip(*batch.values(), strict=True):
-            record = dict(zip(batch, row, strict=True))
-            for source, target in _sentences(record):
-                for name, value in (record | {"source": source, "target": target}).items():
-                    columns[name].append(value)
-        return columns
+def stamp_of(rules: dict[str, Any]) -> list:
+    """What the result of `check_rows` depends on besides the rows: the rules, their large sets as hashes."""
+    hashes = {name: repr(sorted(rules[name])).encode() for name in ("exclude", "overlap")}
+    return sorted((rules | {name: xxhash.xxh3_128_hexdigest(text) for name, text in hashes.items()}).items())
 
-    return cached_map(rows, split, code=[sentences_glossa], features=rows.features, desc="splitting rows")
+
+def _split_rows(rows: Dataset) -> Dataset:
+    return cached_map(rows, split_batch, code=[sentences_glossa], features=rows.features, desc="splitting rows")
+
+
+def split_batch(batch: dict) -> dict:
+    """The rows of a batch, those with equally many sentences on both sides as one row for each."""
+    columns: dict[str, list] = {name: [] for name in batch}
+    for row in zip(*batch.values(), strict=True):
+        record = dict(zip(batch, row, strict=True))
+        for source, target in _sentences(record):
+            for name, value in (record | {"source": source, "target": target}).items():
+                columns[name].append(value)
+    return columns
 
 
 def _sentences(record: dict) -> list[tuple[str, str]]:

@@ -48,7 +48,7 @@ class Sentences:
 
     def candidates(self, bound: numpy.uint64, seed: int) -> numpy.ndarray:
         """The sentences whose place in the order is at most `bound`, each once."""
-        found = self.sorted[_places(self.sorted, seed) <= bound]
+        found = self.sorted[places_of(self.sorted, seed) <= bound]
         return numpy.unique(found)
 
 
@@ -123,7 +123,7 @@ def _ordered(rows, smallest, label, bound, largest, seed) -> list[numpy.ndarray]
         return []
     order = numpy.argsort(label, kind="stable")
     starts = numpy.flatnonzero(numpy.diff(label[order], prepend=-1))
-    places = _places(numpy.minimum.reduceat(smallest[order], starts), seed)
+    places = places_of(numpy.minimum.reduceat(smallest[order], starts), seed)
     groups = numpy.split(rows[order], starts[1:])
     chosen = [number for number in numpy.argsort(places) if places[number] <= bound and len(groups[number]) <= largest]
     return [groups[number] for number in chosen]
@@ -133,8 +133,8 @@ def _union(arrays) -> numpy.ndarray:
     return numpy.unique(numpy.concatenate([numpy.zeros(0, numpy.uint64), *arrays]))
 
 
-def _places(keys: numpy.ndarray, seed: int) -> numpy.ndarray:
-    """The places of sentences in the order of a seed: each its own, by SplitMix64 (Steele et al. 2014)."""
+def places_of(keys: numpy.ndarray, seed: int) -> numpy.ndarray:
+    """The places of hashes in the order of a seed: each its own, by SplitMix64 (Steele et al. 2014)."""
     with numpy.errstate(over="ignore"):
         mixed = keys + numpy.uint64((seed + 1) * 0x9E3779B97F4A7C15 % 2**64)
         mixed = (mixed ^ (mixed >> numpy.uint64(30))) * numpy.uint64(0xBF58476D1CE4E5B9)

@@ -132,7 +132,7 @@ def side_keys(dataset: Dataset) -> tuple[numpy.ndarray, numpy.ndarray]:
     """64-bit hashes of the normalized sides, two uint64 (pairs,). A collision only joins two groups."""
     keys = cached_map(
         dataset,
-        _hash_sides,
+        hash_sides,
         remove_columns=dataset.column_names,
         features=_KEYS,
         desc="comparing sides",
@@ -140,7 +140,8 @@ def side_keys(dataset: Dataset) -> tuple[numpy.ndarray, numpy.ndarray]:
     return keys.data.column("source").to_numpy(), keys.data.column("target").to_numpy()
 
 
-def _hash_sides(batch: dict) -> dict:
+def hash_sides(batch: dict) -> dict:
+    """64-bit hashes of the normalized sides of a batch of pairs."""
     digest = xxhash.xxh3_64_intdigest
     return {
         side: numpy.array([digest(normalize_side(text).encode()) for text in batch[side]], dtype=numpy.uint64)

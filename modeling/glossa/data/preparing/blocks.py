@@ -1,0 +1,137 @@
+"""Blocks of raw rows, cleaned one by one: their pairs and the hashes that tell which of them are repeated.
+
+The files of a block, after its stem:
+
+    .arrow      its pairs: source, target, line, file, repaired
+    .key.npy    hash of each pair, uint64 (pairs,)
+    .group.npy  hashes within which pairs are repeated or nearly so, in ascending order, uint64 (pairs,)
+    .member.npy the pair of each of these, uint32 (pairs,)
+    .sides.npy  hashes of the normalized sides, uint64 (2, pairs)
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pyarrow
+import xxhash
+from datasets import Dataset
+
+from ..caching import fingerprint_of
+from ..cleaning.cleaning import CODE, KEPT, OUTCOMES, check_rows, counted, split_batch, stamp_of
+from ..cleaning.places import examples_of, files_of
+from ..cleaning.report import EXAMPLES
+from ..cleaning.splitting import hash_sides
+
+ROWS = 50_000  # raw rows of a block
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive raw rows of a source.
+
+    Attributes:
+        source: Number of the source.
+        rows: The rows, with columns as in [`glossa.data.intake.sources`].
+        file: The file that the first row is in.
+    """
+
+    source: int
+    rows: Dataset
+    file: str
+
+
+@dataclass(frozen=True)
+class Cleaning:
+    """How the blocks of a source are cleaned.
+
+    Attributes:
+        name: Of the source.
+        rules: The arguments of `check_rows`.
+        split: Whether rows are split into pairs of sentences.
+        language: The target language, if there are several: only pairs of the same one are repeated.
+    """
+
+    name: str
+    rules: dict[str, Any]
+    split: bool
+    language: str
+
+
+def blocks_of(number: int, rows: Dataset, cleaning: Cleaning) -> dict[str, Block]:
+    """The blocks of the raw rows of a source, by names that stand for what their files will hold."""
+    settings = (stamp_of(cleaning.rules), cleaning.split, cleaning.language, ROWS)
+    stamp = fingerprint_of(rows, clean_block, settings, CODE)
+    starts = range(0, len(rows), ROWS)
+    files = files_of(rows, numpy.array(starts))
+    return {
+        f"{stamp}-{start // ROWS:06d}": Block(number, rows.select(range(start, min(start + ROWS, len(rows)))), file)
+        for start, file in zip(starts, files, strict=True)
+    }
+
+
+def clean_block(cleanings: Sequence[Cleaning], block: Block, stem: Path) -> dict:
+    """Write the files of a block; returns its counts and examples."""
+    cleaning = cleanings[block.source]
+    batch = block.rows[:]
+    read = len(batch["line"])
+    if read:
+        batch["file"][0] = block.file
+    batch = split_batch(batch) if cleaning.split else batch
+    checked = check_rows(batch, **cleaning.rules)
+    outcome = numpy.asarray(checked["outcome"], dtype=numpy.int64)
+    kept = numpy.flatnonzero(outcome == KEPT)
+    rows = Dataset.from_dict(batch, features=block.rows.features)
+    _write_pairs(checked, kept, batch["line"], files_of(rows, kept), stem)
+    _write_hashes(checked, kept, cleaning, stem)
+    examples = {}
+    for number, name in enumerate(OUTCOMES):
+        chosen = numpy.flatnonzero(outcome == number)[:EXAMPLES]
+        if number != KEPT and len(chosen):
+            reason = "" if name == "malformed" else name
+            examples[name] = examples_of(rows, chosen, reason, cleaning.name)
+    return {"read": read, "rows": len(outcome), "outcomes": counted(outcome), "examples": examples}
+
+
+def _write_pairs(checked: dict, kept: numpy.ndarray, lines: list[int], files: list[str], stem: Path) -> None:
+    repaired = checked.get("repaired", [False] * len(checked["source"]))
+    columns = {side: [checked[side][row] for row in kept] for side in ("source", "target")}
+    table = pyarrow.table(
+        columns
+        | {
+            "line": pyarrow.array([lines[row] for row in kept], pyarrow.int64()),
+            "file": pyarrow.array(files, pyarrow.string()).dictionary_encode(),
+            "repaired": pyarrow.array([bool(repaired[row]) for row in kept], pyarrow.bool_()),
+        }
+    )
+    with pyarrow.OSFile(f"{stem}.arrow", "wb") as file, pyarrow.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+
+
+def _write_hashes(checked: dict, kept: numpy.ndarray, cleaning: Cleaning, stem: Path) -> None:
+    apart = numpy.uint64(xxhash.xxh3_64_intdigest(cleaning.language.encode()) if cleaning.language else 0)
+    key = checked["key"][kept] ^ apart
+    group = checked["near"][kept] ^ apart if "near" in checked else key
+    order = numpy.argsort(group, kind="stable")
+    sides = hash_sides({side: [checked[side][row] for row in kept] for side in ("source", "target")})
+    arrays: Mapping[str, numpy.ndarray] = {
+        "key": key,
+        "group": group[order],
+        "member": order.astype(numpy.uint32),
+        "sides": numpy.stack([sides["source"], sides["target"]]),
+    }
+    for name, array in arrays.items():
+        numpy.save(f"{stem}.{name}.npy", array)
+
+
+def load_array(stem: Path, name: str) -> numpy.ndarray:
+    """An array of a block, read in place."""
+    return numpy.load(f"{stem}.{name}.npy", mmap_mode="r")
+
+
+def read_pairs(stem: Path, chosen: numpy.ndarray, columns: Sequence[str] = ("source", "target")) -> pyarrow.Table:
+    """Some pairs of a block, in the given order."""
+    with pyarrow.memory_map(f"{stem}.arrow") as file:
+        return pyarrow.ipc.open_file(file).read_all().select(columns).take(pyarrow.array(chosen))

@@ -1,0 +1,70 @@
+"""Repeated pairs among all blocks, found in parts: a part has all pairs whose hash is in its range.
+
+The files of a part, after its stem: `.rows.npy`, the numbers of the pairs to drop in ascending order, where pairs are
+numbered over all blocks, int64 (pairs,), and `.near.npy`, whether each is only nearly repeated, bool (pairs,).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy
+
+from .blocks import load_array
+
+PAIRS = 1_000_000  # of a part, about
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """A finished block: the stem of its files, the number of its first pair over all blocks, pairs, and source."""
+
+    stem: Path
+    first: int
+    pairs: int
+    source: int
+
+
+def parts_of(places: Sequence[Cleaned]) -> list[tuple[int, int]]:
+    """The ranges of hashes of the parts: from the first up to, but without, the second."""
+    count = max(sum(place.pairs for place in places) // PAIRS, 1)
+    bounds = [number * 2**64 // count for number in range(count + 1)]
+    return list(pairwise(bounds))
+
+
+def find_repeated(places: Sequence[Cleaned], part: tuple[int, int], stem: Path) -> dict:
+    """Write the files of a part. Of equal pairs the first one stays, in the order of the blocks."""
+    groups, keys, rows = (numpy.concatenate(arrays) for arrays in zip(*_members(places, *part), strict=True))
+    order = numpy.lexsort((rows, keys))
+    repeated = order[1:][keys[order][1:] == keys[order][:-1]]
+    first = numpy.setdiff1d(order, repeated, assume_unique=True)
+    first = first[numpy.lexsort((rows[first], groups[first]))]
+    near = first[1:][groups[first][1:] == groups[first][:-1]]
+    dropped = rows[numpy.concatenate([repeated, near])]
+    order = numpy.argsort(dropped)
+    numpy.save(f"{stem}.rows.npy", dropped[order])
+    numpy.save(f"{stem}.near.npy", (numpy.arange(len(dropped)) >= len(repeated))[order])
+    return {"pairs": len(rows), "dropped": len(dropped)}
+
+
+def _members(places: Sequence[Cleaned], low: int, high: int) -> Iterator[tuple[numpy.ndarray, ...]]:
+    yield numpy.zeros(0, numpy.uint64), numpy.zeros(0, numpy.uint64), numpy.zeros(0, numpy.int64)
+    for place in places:
+        group = load_array(place.stem, "group")
+        start = int(numpy.searchsorted(group, numpy.uint64(low)))
+        end = int(numpy.searchsorted(group, numpy.uint64(high))) if high < 2**64 else len(group)
+        member = load_array(place.stem, "member")[start:end]
+        yield group[start:end], load_array(place.stem, "key")[member], member.astype(numpy.int64) + place.first
+
+
+def dropped_in(parts: Sequence[Path], first: int, pairs: int) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """The pairs to drop among `pairs` pairs from number `first` on, counted from there, and whether only nearly."""
+    found = [(numpy.zeros(0, numpy.int64), numpy.zeros(0, bool))]
+    for stem in parts:
+        rows = load_array(stem, "rows")
+        start, end = numpy.searchsorted(rows, [first, first + pairs])
+        found.append((rows[start:end] - first, load_array(stem, "near")[start:end]))
+    rows, near = (numpy.concatenate(arrays) for arrays in zip(*found, strict=True))
+    order = numpy.argsort(rows)
+    return rows[order], near[order]

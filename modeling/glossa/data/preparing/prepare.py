@@ -1,0 +1,256 @@
+"""Raw rows of any number to Parquet files of clean, split pairs, in stages that a killed job continues.
+
+The rules are those of [`glossa.data.pairs.prepare_pairs`]: the same pairs are kept, counted and held out. Rows are
+cleaned block by block; repeated pairs are found in ranges of their hashes, without their texts; groups of pairs that
+share a sentence are followed only from the few that may be held out.
+"""
+
+import json
+import logging
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy
+from datasets import Dataset, DatasetDict
+
+from ...jobs.records import stamp
+from ...jobs.stage import Place, Stage
+from ...jobs.whole_files import write_whole
+from .. import pairs
+from ..arguments import DataArguments
+from ..caching import kept_in, versions
+from ..cleaning import filters, plausibility
+from ..cleaning.alignment import Alignment
+from ..cleaning.cleaning import Loaded, clean_sources, evaluation_sides, rules_of
+from ..cleaning.drawing import draw
+from ..cleaning.report import DataReport
+from ..cleaning.splitting import check_drawn, hash_sides, sample_rows, wanted_sizes
+from ..mixture import Source, sources_of
+from .blocks import Block, Cleaning, blocks_of, clean_block, load_array
+from .corpus import Corpus
+from .counting import count_pairs, count_rows
+from .duplicates import Cleaned, find_repeated, parts_of
+from .manifest import Entry, write_manifest
+from .remaining import Remaining, distinct_rows, find_remaining, sentences_of
+from .writing import File, Order, files_of, write_evaluation, write_file
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class Job:
+    """What the stages share.
+
+    Attributes:
+        sources: The sources of the recipe.
+        arguments: Its data settings.
+        folder: Where the files of the stages are.
+        place: Where the stages run.
+        report: The report, which grows.
+        blocks: The cleaned blocks of all sources.
+    """
+
+    sources: list[Source]
+    arguments: DataArguments
+    folder: Path
+    place: Place
+    report: DataReport
+    blocks: list[Cleaned]
+
+    def run(self, title: str, work: Callable, items: dict, size=None, unit: str = "parts") -> list[dict]:
+        """What is known of each item after a stage, whose files are in a folder with its title."""
+        stage = Stage(title, self.folder / title, partial(_same, work), items)
+        return list(stage.run(self.place, size, unit).values())
+
+    def of_source(self, number: int, results: Sequence) -> list:
+        """What is known of the blocks of a source."""
+        return [one for block, one in zip(self.blocks, results, strict=True) if block.source == number]
+
+
+def _same(work: Callable) -> Callable:
+    return work
+
+
+def prepare(arguments: DataArguments, output: Path, place: Place, folder: Path) -> DataReport:
+    """Write the prepared pairs into the folder `output`; the files of finished stages are in `folder`.
+
+    `output` then has Parquet files of the training pairs of each source and of the evaluation pairs, the report as
+    `data_report.json`, and a manifest by which training knows the folder. Raises `GlossaError` if the settings or the
+    data are invalid.
+    """
+    arguments = replace(arguments, streaming=False)
+    sources = sources_of(arguments)
+    for source in sources:
+        filters.check(source.settings)
+    with kept_in(folder / "raw"):
+        loaded = pairs.load_sources(sources, arguments)
+        others = [_without_training(one) for one in loaded if set(one.splits) - {"train"}]
+        given, report = clean_sources(others)
+        overlap = evaluation_sides(loaded)
+    job = Job(sources, arguments, folder, place, report, [])
+    _clean(job, loaded[: len(sources)], overlap)
+    corpus, stems = _find_remaining(job)
+    splits, held_out = _hold_out(job, corpus, stems, given)
+    written = _write(job, corpus, stems, held_out, splits)
+    for record in written.glob("train-*.json"):
+        record.unlink()  # the state of the last stage is not part of the result
+    shutil.move(written, output)
+    return report
+
+
+def _without_training(loaded: Loaded) -> Loaded:
+    return replace(loaded, splits=DatasetDict({name: rows for name, rows in loaded.splits.items() if name != "train"}))
+
+
+def _clean(job: Job, loaded: Sequence[Loaded], overlap: frozenset[int]) -> None:
+    """Clean the rows block by block."""
+    items: dict[str, Block] = {}
+    cleanings: list[Cleaning] = []
+    for number, one in enumerate(loaded):
+        rules = rules_of(one.settings, True, overlap)
+        cleanings.append(Cleaning(one.name, rules, one.settings.split_sentences, one.language))
+        items |= blocks_of(number, one.splits["train"], cleanings[-1])
+    results = job.run("cleaning", partial(clean_block, cleanings), items, lambda block: len(block.rows), "rows")
+    first = 0
+    for (name, item), result in zip(items.items(), results, strict=True):
+        kept = result["outcomes"].get("kept", 0)
+        job.blocks.append(Cleaned(job.folder / "cleaning" / name, first, kept, item.source))
+        first += kept
+    for number, (one, cleaning) in enumerate(zip(loaded, cleanings, strict=True)):
+        count_rows(job.report, one, cleaning.rules, job.of_source(number, results), len(loaded) > 1)
+
+
+def _find_remaining(job: Job) -> tuple[Corpus, list[Path]]:
+    """The pairs that repeat no other one and are aligned, and the stems of their files, by block."""
+    # From here on the stages depend on all blocks and their order.
+    known = [(block.stem.name, block.source) for block in job.blocks]
+    job.folder /= stamp([repr((known, job.arguments, versions())).encode()])
+    parts = {f"{number:06d}": part for number, part in enumerate(parts_of(job.blocks))}
+    job.run("duplicates", partial(find_repeated, job.blocks), parts)
+    repeated = [job.folder / "duplicates" / name for name in parts]
+    alignments, starts = _learn_alignments(job, repeated)
+    names = [source.name for source in job.sources]
+    given = Remaining(repeated, alignments, starts, names, job.arguments.split_seed)
+    items = {f"{number:06d}": block for number, block in enumerate(job.blocks)}
+    results = job.run("remaining", partial(find_remaining, given), items, lambda block: block.pairs, "pairs")
+    stems = [job.folder / "remaining" / name for name in items]
+    corpus = Corpus([block.stem for block in job.blocks], [load_array(stem, "rows") for stem in stems])
+    for number in range(len(job.sources)):
+        _judge(job, corpus, number, job.of_source(number, results))
+    return corpus, stems
+
+
+def _learn_alignments(job: Job, repeated: list[Path]) -> tuple[dict[int, Alignment], dict[Path, int]]:
+    """What the distinct pairs of each source with `filter_alignment` teach, and the number of each block's first."""
+    alignments: dict[int, Alignment] = {}
+    starts: dict[Path, int] = {}
+    for number, source in enumerate(job.sources):
+        if source.settings.filter_alignment:
+            own = [block for block in job.blocks if block.source == number]
+            distinct = Corpus([block.stem for block in own], [distinct_rows(repeated, block) for block in own])
+            alignments[number] = Alignment(distinct)  # type: ignore[arg-type]
+            starts |= {block.stem: int(start) for block, start in zip(own, distinct.starts[:-1], strict=True)}
+    return alignments, starts
+
+
+def _judge(job: Job, corpus: Corpus, number: int, results: list[dict]) -> None:
+    """Count the remaining pairs of a source, and check a sample of them."""
+    source = job.sources[number]
+    counts = count_pairs(job.report, source.name, source.settings, results)
+    logger.info(
+        "%s: %s", source.name, ", ".join(f"{n:,} {name}" for name, n in job.report.sources[source.name].items())
+    )
+    if not counts["kept"]:
+        logger.warning("%s: no pair is left: every pair is also in an earlier source, or filtered.", source.name)
+        return
+    first = next(start for start, block in zip(corpus.starts, job.blocks, strict=False) if block.source == number)
+    table = corpus.table(plausibility.sample(counts["kept"]) + first, ("source", "target", "line", "file")).to_pydict()
+    places = [f"{file}, line {line}" for file, line in zip(table.pop("file"), table.pop("line"), strict=True)]
+    clear = plausibility.check_sides(Dataset.from_dict(table), places, source.settings)
+    job.report.languages |= {"train": clear} if clear else {}
+
+
+def _hold_out(
+    job: Job, corpus: Corpus, stems: list[Path], given: DatasetDict
+) -> tuple[dict[str, Dataset], dict[str, numpy.ndarray]]:
+    """The evaluation pairs, and the numbers of those that are drawn from the training pairs."""
+    arguments, splits = job.arguments, dict(given)
+    sizes = [0 if name in given else getattr(arguments, f"{name}_size") for name in ("validation", "test")]
+    drawn: dict[str, numpy.ndarray] = {}
+    if any(size != 0 for size in sizes):
+        wanted = wanted_sizes(len(corpus), *sizes)
+        found = draw([sentences_of(stem) for stem in stems], list(wanted.values()), arguments.split_seed)
+        check_drawn(found, wanted, len(corpus))
+        drawn = {name: rows for name, rows in zip(wanted, found, strict=True) if wanted[name]}
+    several = any(source.language for source in job.sources)
+    for name, rows in drawn.items():
+        splits[name] = corpus.select(rows)
+        if several:
+            languages = [job.sources[number].language for number in sources_at(job, corpus, rows)]
+            splits[name] = splits[name].add_column("language", languages)
+    for name, rows in splits.items():
+        splits[name] = sample_rows(rows, getattr(arguments, f"max_{name}_samples"), arguments.split_seed)
+    return splits, drawn
+
+
+def sources_at(job: Job, corpus: Corpus, rows: numpy.ndarray) -> list[int]:
+    """The number of the source of each of the pairs with these numbers."""
+    return [job.blocks[index].source for index in numpy.searchsorted(corpus.starts, rows, "right") - 1]
+
+
+def _write(
+    job: Job, corpus: Corpus, stems: list[Path], drawn: dict[str, numpy.ndarray], splits: dict[str, Dataset]
+) -> Path:
+    """Write all files into a folder, which is returned, and count their pairs."""
+    for name, rows in drawn.items():
+        for number, count in enumerate(numpy.bincount(sources_at(job, corpus, rows), minlength=len(job.sources))):
+            job.report.sources[job.sources[number].name][name] = int(count)
+    held_out = numpy.sort(numpy.concatenate([numpy.zeros(0, numpy.int64), *drawn.values()]))
+    files: dict[str, File] = {}
+    for number, source in enumerate(job.sources):
+        counts = job.report.sources[source.name]
+        counts["train"] = counts["kept"] - sum(counts.get(name, 0) for name in drawn)
+        files |= {file.name: file for file in files_of(number, int(counts["train"]))}
+    order = Order(job.blocks, stems, corpus.starts[:-1].tolist(), held_out)
+    job.run("writing", partial(write_file, order), files, unit="files")
+    folder = job.folder / "writing"
+    entries = []
+    for number, source in enumerate(job.sources):
+        own = {f"{file.name}.parquet" for file in files.values() if file.source == number}
+        sizes = {name: (folder / name).stat().st_size for name in sorted(own)}
+        count = int(job.report.sources[source.name]["train"])
+        languages = source.settings.source_language, source.settings.target_language
+        entries.append(Entry(source.name, sizes, count, *languages, source.weight, source.tag))
+    evaluation = {name: write_evaluation(folder, name, rows) for name, rows in splits.items()}
+    job.report.sizes = {"train": sum(entry.pairs for entry in entries)}
+    job.report.sizes |= {name: len(splits[name]) for name in ("validation", "test") if name in splits}
+    job.report.overlap = _overlap(stems, corpus, held_out, splits)
+    write_whole(folder / "data_report.json", json.dumps(job.report.to_dict(), indent=1, ensure_ascii=False))
+    write_manifest(folder, job.arguments, entries, evaluation)
+    return folder
+
+
+def _overlap(
+    stems: list[Path], corpus: Corpus, held_out: numpy.ndarray, splits: dict[str, Dataset]
+) -> dict[str, dict[str, int]]:
+    """Evaluation pairs with a side that occurs in training, by split and side, as `check_overlap` counts them."""
+    keys = {name: hash_sides(rows[:]) for name, rows in splits.items()}
+    wanted = numpy.unique(
+        numpy.concatenate([numpy.zeros(0, numpy.uint64), *(k for own in keys.values() for k in own.values())])
+    )
+    known = numpy.zeros((2, len(wanted)), bool)
+    for stem, first in zip(stems, corpus.starts, strict=False):
+        part = sentences_of(stem)
+        found = part.pairs_with(wanted)
+        found = found[~numpy.isin(found + first, held_out)]
+        for side, present in zip(known, (part.sources[found], part.targets[found]), strict=True):
+            side |= numpy.isin(wanted, present)
+    several = any("language" in rows.column_names for rows in splits.values())
+    known = numpy.stack([known.any(0)] * 2) if several else known
+    return {
+        name: {side: int(known[row][numpy.searchsorted(wanted, own[side])].sum()) for row, side in enumerate(own)}
+        for name, own in keys.items()
+    }

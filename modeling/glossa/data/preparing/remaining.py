@@ -1,0 +1,102 @@
+"""The pairs of a block that remain, ready to be drawn and to be put in order.
+
+The files of a block, after its stem:
+
+    .rows.npy     the remaining pairs of the block, int64 (remaining,)
+    .sides.npy    hashes of their sides, uint64 (2, remaining)
+    .sorted.npy   these hashes in ascending order, uint64 (2 * remaining,)
+    .owners.npy   the pair of each of these, among the remaining ones, int64 (2 * remaining,)
+    .places.npy   the places of the pairs in the order in which they are written, ascending, uint64 (remaining,)
+    .members.npy  the pair of each of these, among the remaining ones, int64 (remaining,)
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy
+
+from ..cleaning.alignment import Alignment
+from ..cleaning.drawing import Sentences, places_of
+from ..cleaning.places import EXCERPT
+from ..cleaning.report import EXAMPLES
+from .blocks import load_array, read_pairs
+from .duplicates import Cleaned, dropped_in
+
+
+@dataclass(frozen=True)
+class Remaining:
+    """What tells which pairs remain.
+
+    Attributes:
+        parts: The stems of the files of repeated pairs.
+        alignments: By number of the source, if it has `filter_alignment`, what is learned from its pairs.
+        starts: By stem of a block of such a source, the number of its first distinct pair in the source.
+        names: Of the sources.
+        seed: Of the order in which pairs are written.
+    """
+
+    parts: Sequence[Path]
+    alignments: Mapping[int, Alignment]
+    starts: Mapping[Path, int]
+    names: Sequence[str]
+    seed: int
+
+
+def distinct_rows(parts: Sequence[Path], block: Cleaned) -> numpy.ndarray:
+    """The pairs of a block that repeat no earlier one."""
+    return numpy.setdiff1d(numpy.arange(block.pairs), dropped_in(parts, block.first, block.pairs)[0])
+
+
+def find_remaining(given: Remaining, block: Cleaned, stem: Path) -> dict:
+    """Write the files of a block; returns counts and examples of what was dropped."""
+    repeated, near = dropped_in(given.parts, block.first, block.pairs)
+    rows = numpy.setdiff1d(numpy.arange(block.pairs), repeated, assume_unique=True)
+    dropped = {"duplicates": repeated[~near], "near_duplicates": repeated[near]}
+    if block.source in given.alignments:
+        table = read_pairs(block.stem, rows)
+        numbers = range(given.starts[block.stem], given.starts[block.stem] + len(rows))
+        texts = [table.column(side).to_pylist() for side in ("source", "target")]
+        aligned = given.alignments[block.source].scores(texts[0], texts[1], numbers) >= 0
+        dropped["filter_alignment"], rows = rows[~aligned], rows[aligned]
+    sentences = Sentences(*load_array(block.stem, "sides")[:, rows])
+    places = places_of(load_array(block.stem, "key")[rows], given.seed)
+    order = numpy.argsort(places)
+    arrays = {
+        "rows": rows,
+        "sides": numpy.stack([sentences.sources, sentences.targets]),
+        "sorted": sentences.sorted,
+        "owners": sentences.rows,
+        "places": places[order],
+        "members": order,
+    }
+    for name, array in arrays.items():
+        numpy.save(f"{stem}.{name}.npy", array)
+    counts = {reason: len(found) for reason, found in dropped.items()}
+    repaired = read_pairs(block.stem, rows, ["repaired"]).column("repaired").to_numpy().sum()
+    examples = {
+        reason: examples_of_pairs(block.stem, found[:EXAMPLES], reason, given.names[block.source])
+        for reason, found in dropped.items()
+        if len(found)
+    }
+    return {"counts": counts, "kept": len(rows), "repaired": int(repaired), "examples": examples}
+
+
+def examples_of_pairs(stem: Path, chosen: numpy.ndarray, reason: str, source: str) -> list[dict]:
+    """Examples for the report, as those of raw rows."""
+    return [
+        {
+            "source": source,
+            "file": row["file"],
+            "line": row["line"],
+            "reason": reason,
+            "excerpt": f"{row['source'][:EXCERPT]} | {row['target'][:EXCERPT]}",
+        }
+        for row in read_pairs(stem, chosen, ["source", "target", "line", "file"]).to_pylist()
+    ]
+
+
+def sentences_of(stem: Path) -> Sentences:
+    """The sentences of the remaining pairs of a block, read in block."""
+    sources, targets = load_array(stem, "sides")
+    return Sentences(sources, targets, load_array(stem, "sorted"), load_array(stem, "owners"))

@@ -1,0 +1,94 @@
+"""Prepared pairs as Parquet files, in the order of a hash of each pair with the seed."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy
+import pyarrow
+import pyarrow.parquet
+from datasets import Dataset
+
+from ..pairs import with_file_names
+from .blocks import load_array, read_pairs
+from .duplicates import Cleaned
+
+PAIRS = 500_000  # of a file, about
+GROUP = 10_000  # pairs of a row group
+
+
+@dataclass(frozen=True)
+class File:
+    """A file to write: its name, its source, and the range of places of its pairs, without the second."""
+
+    name: str
+    source: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Order:
+    """What all files need.
+
+    Attributes:
+        blocks: The blocks.
+        remaining: The stem of the files of the remaining pairs of each.
+        firsts: The number of the first remaining pair of each, over all blocks.
+        held_out: The numbers of the held-out pairs, in ascending order.
+    """
+
+    blocks: Sequence[Cleaned]
+    remaining: Sequence[Path]
+    firsts: Sequence[int]
+    held_out: numpy.ndarray
+
+
+def files_of(source: int, pairs: int) -> list[File]:
+    """The files of a source with so many pairs to write."""
+    count = max(-(-pairs // PAIRS), 1)
+    bounds = [number * 2**64 // count for number in range(count + 1)]
+    return [
+        File(f"train-{source:02d}-{number:05d}-of-{count:05d}", source, low, high)
+        for number, (low, high) in enumerate(pairwise(bounds))
+    ]
+
+
+def write_file(order: Order, file: File, stem: Path) -> dict:
+    """Write a Parquet file with the columns `source` and `target`."""
+    tables, places = [], [numpy.zeros(0, numpy.uint64)]
+    for block, remaining, first in zip(order.blocks, order.remaining, order.firsts, strict=True):
+        if block.source != file.source:
+            continue
+        known = load_array(remaining, "places")
+        start = int(numpy.searchsorted(known, numpy.uint64(file.low)))
+        end = int(numpy.searchsorted(known, numpy.uint64(file.high))) if file.high < 2**64 else len(known)
+        members = load_array(remaining, "members")[start:end]
+        training = ~numpy.isin(members + first, order.held_out)
+        rows = load_array(remaining, "rows")[members[training]]
+        tables.append(read_pairs(block.stem, rows))
+        places.append(known[start:end][training])
+    together = pyarrow.concat_tables(tables)
+    together = together.take(pyarrow.array(numpy.argsort(numpy.concatenate(places), kind="stable")))
+    pyarrow.parquet.write_table(together, f"{stem}.parquet", row_group_size=GROUP, compression="zstd")
+    return {"pairs": len(together)}
+
+
+def write_evaluation(folder: Path, split: str, pairs: Dataset) -> dict[str, dict[str, int]]:
+    """Write validation or test pairs, a Parquet file for each language and file that they are of.
+
+    Returns the names of the files and their sizes in bytes, by language; "" if there is one target language.
+    """
+    pairs = with_file_names(pairs)
+    columns = [name for name in ("language", "file") if name in pairs.column_names]
+    keys = list(zip(*(pairs[name][:] for name in columns), strict=True)) or [()] * len(pairs)
+    written: dict[str, dict[str, int]] = {}
+    for number, key in enumerate(dict.fromkeys(keys)):
+        given = dict(zip(columns, key, strict=True))
+        name = "-".join([split, f"{number:02d}", *(re.sub(r"[^\w.]+", "_", part) for part in key)]) + ".parquet"
+        rows = pairs.select([row for row, own in enumerate(keys) if own == key]).select_columns(["source", "target"])
+        pyarrow.parquet.write_table(pyarrow.table(rows[:]), folder / name, compression="zstd")
+        written.setdefault(given.get("language", ""), {})[name] = (folder / name).stat().st_size
+    return written
