@@ -35,7 +35,7 @@ def count_rows(report: DataReport, loaded: Loaded, rules: dict, results: Sequenc
     counts |= {name: outcomes[name] for name in reasons(loaded.settings, rules, dict(+outcomes))}
     report.add_counts("train", loaded.name, counts)
     report.malformed_rows = (report.malformed_rows + malformed)[:EXAMPLES]
-    _add_examples(report, {reason: found for reason, found in examples.items() if reason in counts})
+    _add_examples(report, {reason: examples[reason] for reason in counts if reason in examples})
     plausibility.check_malformed("train", counts, malformed, loaded.settings)
 
 
@@ -50,7 +50,8 @@ def count_pairs(report: DataReport, name: str, settings: DataArguments, results:
     whole = dict(report.sources[name]) | counts
     report.add_counts("train", name, counts)
     report.sources[name] = whole
-    _add_examples(report, merged_examples(results))
+    examples = merged_examples(results)
+    _add_examples(report, {reason: examples[reason] for reason in counts if reason in examples})
     return counts
 
 

@@ -73,13 +73,13 @@ def find_remaining(given: Remaining, block: Cleaned, stem: Path) -> dict:
     for name, array in arrays.items():
         numpy.save(f"{stem}.{name}.npy", array)
     counts = {reason: len(found) for reason, found in dropped.items()}
-    repaired = read_pairs(block.stem, rows, ["repaired"]).column("repaired").to_numpy().sum()
+    repaired = rows[read_pairs(block.stem, rows, ["repaired"]).column("repaired").to_numpy().astype(bool)]
     examples = {
         reason: examples_of_pairs(block.stem, found[:EXAMPLES], reason, given.names[block.source])
-        for reason, found in dropped.items()
+        for reason, found in (dropped | {"repaired": repaired}).items()
         if len(found)
     }
-    return {"counts": counts, "kept": len(rows), "repaired": int(repaired), "examples": examples}
+    return {"counts": counts, "kept": len(rows), "repaired": len(repaired), "examples": examples}
 
 
 def examples_of_pairs(stem: Path, chosen: numpy.ndarray, reason: str, source: str) -> list[dict]:

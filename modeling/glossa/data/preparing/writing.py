@@ -85,9 +85,14 @@ def write_evaluation(folder: Path, split: str, pairs: Dataset) -> dict[str, dict
     columns = [name for name in ("language", "file") if name in pairs.column_names]
     keys = list(zip(*(pairs[name][:] for name in columns), strict=True)) or [()] * len(pairs)
     written: dict[str, dict[str, int]] = {}
-    for number, key in enumerate(dict.fromkeys(keys)):
+    (folder / split).mkdir(exist_ok=True)
+    for key in dict.fromkeys(keys):
         given = dict(zip(columns, key, strict=True))
-        name = "-".join([split, f"{number:02d}", *(re.sub(r"[^\w.]+", "_", part) for part in key)]) + ".parquet"
+        words = [given.get("language", ""), Path(given.get("file", "")).stem]
+        slug = re.sub(r"[^\w.-]+", "_", "-".join(filter(None, words))) or "pairs"
+        name = f"{split}/{slug}.parquet"
+        if name in [other for files in written.values() for other in files]:
+            name = f"{split}/{slug}-{sum(map(len, written.values()))}.parquet"
         rows = pairs.select([row for row, own in enumerate(keys) if own == key]).select_columns(["source", "target"])
         pyarrow.parquet.write_table(pyarrow.table(rows[:]), folder / name, compression="zstd")
         written.setdefault(given.get("language", ""), {})[name] = (folder / name).stat().st_size

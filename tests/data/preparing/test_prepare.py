@@ -1,0 +1,266 @@
+"""Preparing pairs in stages: the same pairs, counts and held-out pairs as without, for any interruptions."""
+
+import json
+import random
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from glossa.cli.prepare import main
+from glossa.data.arguments import DataArguments
+from glossa.data.pairs import prepare_pairs
+from glossa.data.preparing import blocks, duplicates, writing
+from glossa.data.preparing.prepare import prepare
+from glossa.data.streaming.streams import Stream
+from glossa.errors import GlossaError
+from glossa.jobs.pool import in_processes
+
+WORDS = [first + second for first in "bcdfgklm" for second in ("a", "e", "i", "o", "u")]
+
+
+def here(load, items):
+    """Runs the stages in this process."""
+    work = load()
+    yield from map(work, items)
+
+
+def sentence(generator):
+    words = ["".join(generator.choices(WORDS, k=2)) for _ in range(generator.randint(1, 4))]
+    return " ".join(words).capitalize() + "."
+
+
+def corpus(seed, size=1500):
+    """Pairs of which some are equal, share a side, differ in numbers only, are several sentences, or are broken."""
+    generator = random.Random(seed)
+    sources = [sentence(generator) for _ in range(size)]
+    rows = [(source, " ".join(word[::-1] for word in source.split())) for source in sources]
+    rows += generator.sample(rows, 150)
+    rows += [(source, generator.choice(rows)[1]) for source, _ in generator.sample(rows, 100)]
+    rows += [(f"{source} 12", f"{target} 12") for source, target in rows[:60]]
+    rows += [(f"{a} {b}", f"{c} {d}") for (a, c), (b, d) in zip(rows[:80], rows[80:160], strict=True)]
+    rows += [("nothing", ""), ("<b>bold</b>", "gras"), ("same", "same"), ("Ã©tÃ©", "summer")]
+    generator.shuffle(rows)
+    return rows
+
+
+def write(path, rows):
+    path.write_text("".join(f"{source}\t{target}\n" for source, target in rows), encoding="utf-8")
+    return str(path)
+
+
+CLEANING = {
+    "near_duplicates": True, "filter_html": True, "drop_identical": True, "repair_text": True,
+    "filter_alignment": True, "split_sentences": True, "keep_out": ["Baba."],
+    "trust_data": ["equal", "length", "language"],
+}  # fmt: skip
+
+
+def pairs_of(rows):
+    return list(zip(rows["source"][:], rows["target"][:], strict=True))
+
+
+def content(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setattr(blocks, "ROWS", 170)
+    monkeypatch.setattr(duplicates, "PAIRS", 400)
+    monkeypatch.setattr(writing, "PAIRS", 300)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, CLEANING, {"validation_size": 0.05, "test_size": 0, "split_seed": 7}, {"max_test_samples": 9}],
+    ids=["plain", "all", "sizes", "drawn"],
+)
+def test_the_result_is_that_of_training(tmp_path, small, settings):
+    paths = [write(tmp_path / f"{name}.tsv", corpus(seed)) for seed, name in enumerate("ab")]
+    sources = [{"data_path": [paths[0]], "weight": 2}, {"data_path": [paths[1]], "name": "other", "tag": "<b> "}]
+    arguments = DataArguments(sources=sources, **{"trust_data": ["equal"], **settings})
+    expected, counted = prepare_pairs(arguments)
+    report = prepare(arguments, tmp_path / "out", here, tmp_path / "parts")
+    found, recounted = prepare_pairs(DataArguments(data_path=[str(tmp_path / "out")]))
+    assert sorted(pairs_of(found["train"])) == sorted(pairs_of(expected["train"]))
+    for split in ("validation", "test"):
+        assert (split in found) == (split in expected)
+        assert split not in found or pairs_of(found[split]) == pairs_of(expected[split])
+    for name, counts in counted.sources.items():
+        assert report.sources[name] == {key: counts[key] for key in counts if key not in ("weight", "seen")}
+        assert recounted.sources[name]["seen"] == counts["seen"]
+    assert report.splits == counted.splits and report.languages == counted.languages
+    assert {key: len(rows) for key, rows in report.examples.items()} == {
+        key: len(rows) for key, rows in counted.examples.items()
+    }
+    assert report.overlap == counted.overlap
+    assert json.loads((tmp_path / "out" / "data_report.json").read_text()) == report.to_dict()
+
+
+def test_given_test_pairs_are_not_in_training(tmp_path, small):
+    rows = corpus(1)
+    path, held_out = write(tmp_path / "a.tsv", rows), write(tmp_path / "test.tsv", rows[:50])
+    other = write(tmp_path / "more.tsv", [("One more.", "Encore un.")])
+    for settings in ({}, {"keep_overlap": True}):
+        arguments = DataArguments(data_path=[path], test_path=[held_out, other], validation_size=0, **settings)
+        expected, counted = prepare_pairs(arguments)
+        out = tmp_path / f"out{len(settings)}"
+        report = prepare(arguments, out, here, tmp_path / "parts")
+        found, _ = prepare_pairs(DataArguments(data_path=[str(out)]))
+        assert sorted(pairs_of(found["train"])) == sorted(pairs_of(expected["train"]))
+        assert pairs_of(found["test"]) == pairs_of(expected["test"]) and {*found["test"]["file"]} == {
+            "test.parquet",
+            "more.parquet",
+        }
+        assert report.splits == counted.splits and report.overlap == counted.overlap
+    assert report.overlap["test"]["source"] > 40
+
+
+def test_languages_stay_apart(tmp_path, small):
+    rows = corpus(2)
+    paths = [write(tmp_path / f"{code}.tsv", rows) for code in ("fr", "de")]
+    sources = [{"data_path": [path], "target_language": Path(path).stem} for path in paths]
+    arguments = DataArguments(sources=sources, trust_data=["equal", "language", "length"])
+    expected, counted = prepare_pairs(arguments)
+    report = prepare(arguments, tmp_path / "out", here, tmp_path / "parts")
+    found, _ = prepare_pairs(DataArguments(data_path=[str(tmp_path / "out")], trust_data=["language"]))
+    for split in ("train", "validation", "test"):
+        columns = [[one[split][name][:] for name in ("language", "source", "target")] for one in (found, expected)]
+        rows, wanted = ({*zip(*texts, strict=True)} for texts in columns)
+        assert rows == wanted and {language for language, *_ in rows} == {"fr", "de"}
+    assert report.splits == counted.splits
+
+
+def test_the_files_do_not_depend_on_blocks_processes_or_interruptions(tmp_path, monkeypatch):
+    path = write(tmp_path / "a.tsv", corpus(3))
+    arguments = DataArguments(data_path=[path], **CLEANING)
+    monkeypatch.setattr(writing, "PAIRS", 300)
+    prepare(arguments, tmp_path / "whole", here, tmp_path / "parts0")
+    whole = content(tmp_path / "whole")
+    assert len([name for name in whole if name.startswith("train-")]) > 3
+    monkeypatch.setattr(blocks, "ROWS", 170)
+    monkeypatch.setattr(duplicates, "PAIRS", 400)
+    done = []
+
+    def interrupted(load, items):
+        work = load()
+        for item in items:
+            if len(done) % 7 == 6:
+                done.append(None)
+                raise KeyboardInterrupt
+            done.append(item[0])
+            yield work(item)
+
+    for _ in range(20):
+        try:
+            prepare(arguments, tmp_path / "again", interrupted, tmp_path / "parts1")
+            break
+        except KeyboardInterrupt:
+            assert not (tmp_path / "again").exists()
+    finished = [name for name in done if name]
+    assert content(tmp_path / "again") == whole
+    stages = 4
+    assert len(finished) > len(set(finished)) - stages and done.count(None) > 2
+    cleaned = [name for name in finished if "-" in name and not name.startswith("train-")]
+    assert len(cleaned) == len(set(cleaned)), "no block is cleaned twice"
+
+
+@pytest.mark.slow
+def test_processes_write_the_same_files(tmp_path, small):
+    # Processes have the usual sizes of blocks, so the blocks are made here.
+    arguments = DataArguments(data_path=[write(tmp_path / "a.tsv", corpus(3))], near_duplicates=True)
+    prepare(arguments, tmp_path / "one", here, tmp_path / "parts1")
+    pool = partial(in_processes, processes=2, modules=("glossa_command", "glossa.data.preparing.prepare"))
+    prepare(arguments, tmp_path / "two", pool, tmp_path / "parts2")
+    assert content(tmp_path / "one") == content(tmp_path / "two")
+
+
+def test_a_stream_reads_the_folder_without_cleaning(tmp_path, small, monkeypatch):
+    arguments = DataArguments(data_path=[write(tmp_path / "a.tsv", corpus(3))], near_duplicates=True)
+    prepare(arguments, tmp_path / "out", here, tmp_path / "parts")
+    whole, _ = prepare_pairs(DataArguments(data_path=[str(tmp_path / "out")]))
+    streamed = DataArguments(data_path=[str(tmp_path / "out")], streaming=True)
+    stream = Stream(streamed)
+    sample, _ = prepare_pairs(streamed, stream)
+    assert sorted(pairs_of(sample["train"])) == sorted(pairs_of(whole["train"])), "all rows are in so small a sample"
+    assert pairs_of(sample["test"]) == pairs_of(whole["test"]) and stream.held_out == frozenset()
+
+
+def test_a_source_that_is_added_cleans_no_other_again(tmp_path, small):
+    paths = [write(tmp_path / f"{name}.tsv", corpus(seed)) for seed, name in enumerate("abc")]
+    cleaned = []
+
+    def noted(load, items):
+        cleaned.extend(name for name, _ in items if "-" in name and not name.startswith("train"))
+        return here(load, items)
+
+    def run(names, output, **changes):
+        sources = [{"data_path": [paths["abc".index(name)]]} | changes.get(name, {}) for name in names]
+        prepare(DataArguments(sources=sources), tmp_path / output, noted, tmp_path / "parts")
+        done = len(cleaned)
+        cleaned.clear()
+        return done
+
+    first = run("ab", "out1")
+    assert first == 2 * 12
+    assert run("cab", "out2") == 12
+    assert run("a", "out3") == 0
+    assert run("ab", "out4", a={"weight": 3}) == 0
+    assert run("ab", "out5", a={"filter_html": True}) == 12
+    fresh = tmp_path / "fresh"
+    prepare(DataArguments(sources=[{"data_path": [paths[0]]}]), fresh, here, tmp_path / "others")
+    assert content(fresh) == content(tmp_path / "out3")
+
+
+def test_a_damaged_part_is_made_again(tmp_path, small, caplog):
+    arguments = DataArguments(data_path=[write(tmp_path / "a.tsv", corpus(3))])
+    prepare(arguments, tmp_path / "one", here, tmp_path / "parts")
+    damaged = sorted((tmp_path / "parts" / "cleaning").glob("*.arrow"))[2]
+    damaged.write_bytes(damaged.read_bytes()[:-3] + b"xyz")
+    prepare(arguments, tmp_path / "two", here, tmp_path / "parts")
+    assert content(tmp_path / "one") == content(tmp_path / "two")
+    assert f"{damaged} is not what was written there" in caplog.text
+
+
+def test_what_training_refuses(tmp_path):
+    out = tmp_path / "out"
+    prepare(DataArguments(data_path=[write(tmp_path / "a.tsv", corpus(1))]), out, here, tmp_path / "parts")
+    given = {"data_path": [str(out)]}
+    with pytest.raises(GlossaError, match=r"target_language is 'de', but .*out was prepared with 'fr'\. Set target"):
+        DataArguments(**given, target_language="de")
+    with pytest.raises(GlossaError, match=r"filter_html is True, but .* prepared with False\. Run glossa prepare"):
+        DataArguments(**given, filter_html=True)
+    (out / "test" / "pairs.parquet").write_bytes(b"short")
+    with pytest.raises(GlossaError, match=r"pairs\.parquet is missing or has changed\. Run glossa prepare again"):
+        DataArguments(**given)
+    (out / "prepared.json").write_text("{}")
+    with pytest.raises(GlossaError, match=r"prepared\.json is damaged"):
+        DataArguments(**given)
+
+
+def test_what_preparing_refuses(tmp_path, small):
+    path = write(tmp_path / "a.tsv", corpus(1))
+    with open(path, "a") as file:
+        print("no tab", file=file)
+    with pytest.raises(GlossaError, match=r"a\.tsv, line 1895: .*Correct the row, or set strict to false"):
+        prepare(DataArguments(data_path=[path], strict=True), tmp_path / "out", here, tmp_path / "parts")
+    path = write(tmp_path / "b.tsv", [("a", ""), ("b", "")])
+    with pytest.raises(GlossaError, match=r"No pair of the train split is left of 2 rows \(0 malformed, 2 with an"):
+        prepare(DataArguments(data_path=[path]), tmp_path / "out", here, tmp_path / "parts")
+    path = write(tmp_path / "c.tsv", [("a b", "a b")] * 9)
+    with pytest.raises(GlossaError, match="1 pairs are too few to hold out"):
+        prepare(DataArguments(data_path=[path]), tmp_path / "out", here, tmp_path / "parts")
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write(Path("a.tsv"), corpus(4))
+    monkeypatch.setattr("glossa.jobs.pool.in_processes", lambda load, items, **_: here(load, items))
+    main(["--data_path", "a.tsv", "--output", "out", "--near_duplicates", "true"])
+    assert "Written: out (" in capsys.readouterr().out
+    with pytest.raises(GlossaError, match=r"out exists\. Give another --output"):
+        main(["--data_path", "a.tsv", "--output", "out"])
+    with pytest.raises(GlossaError, match="nosuch"):
+        main(["--data_path", "a.tsv", "--output", "new", "--nosuch", "1"])

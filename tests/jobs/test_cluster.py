@@ -1,0 +1,125 @@
+"""Jobs on a Ray cluster of two nodes on this machine, of which one is lost."""
+
+import time
+from functools import partial
+
+import pytest
+
+from glossa.data.arguments import DataArguments
+from glossa.data.preparing import blocks, duplicates, writing
+from glossa.data.preparing.prepare import prepare
+from glossa.errors import GlossaError
+from glossa.jobs import cluster
+from glossa.jobs.cluster import on_ray
+from glossa.jobs.stage import Stage
+
+ray = pytest.importorskip("ray", reason='needs Ray: pip install "glossa-mt[ray]"')
+NODE = {"num_cpus": 1, "object_store_memory": 100 * 2**20}
+
+
+def slow(number, stem):
+    time.sleep(0.1)
+    if number < 0:
+        raise GlossaError(f"{number} has no root.")
+    stem.with_suffix(".txt").write_text(f"{number * number}\n")
+    return {"square": number * number}
+
+
+def load():
+    return slow
+
+
+@pytest.fixture(scope="module")
+def nodes():
+    from ray.cluster_utils import Cluster
+
+    nodes = Cluster(initialize_head=True, head_node_args=NODE)
+    yield nodes
+    nodes.shutdown()
+
+
+@pytest.fixture(autouse=True)
+def by_value():
+    """The nodes do not see this file, so its functions are sent as they are."""
+    import sys
+
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    yield
+    ray.cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+
+
+@pytest.mark.slow
+def test_a_lost_node_loses_nothing(tmp_path, nodes):
+    lost = nodes.add_node(**NODE)
+    items = {f"n{number:02d}": number for number in range(30)}
+
+    def losing(place, load, items):
+        for number, name in enumerate(place(load, items)):
+            if number == 8:
+                nodes.remove_node(lost, allow_graceful=False)
+            if number == 12:
+                nodes.add_node(**NODE)
+            yield name
+
+    with on_ray(nodes.address, tmp_path) as place:
+        found = Stage("squares", tmp_path, load, items).run(partial(losing, place))
+        assert found == {name: {"square": number * number} for name, number in items.items()}
+        assert {path.name for path in tmp_path.glob("*.txt")} == {f"{name}.txt" for name in items}
+        with pytest.raises(GlossaError, match=r"^-1 has no root\.$"):
+            Stage("squares", tmp_path, load, {"bad": -1}).run(place)
+
+
+@pytest.mark.slow
+def test_prepared_files_are_those_of_this_machine(tmp_path, nodes):
+    path = tmp_path / "a.tsv"
+    path.write_text("".join(f"{a} {b}.\t{b} {a}!\n" for a in "abcdefghij" for b in "klmnopqrstuvwxyzABCD") * 2)
+    arguments = DataArguments(data_path=[str(path)], near_duplicates=True)
+
+    def here(load, items):
+        work = load()
+        yield from map(work, items)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "ROWS", 50)
+        patch.setattr(duplicates, "PAIRS", 100)
+        patch.setattr(writing, "PAIRS", 60)
+        prepare(arguments, tmp_path / "one", here, tmp_path / "parts1")
+        with on_ray(nodes.address, tmp_path / "parts2") as place:
+            prepare(arguments, tmp_path / "two", place, tmp_path / "parts2")
+    one, two = (
+        {path.relative_to(tmp_path / name): path.read_bytes() for path in (tmp_path / name).rglob("*.*")}
+        for name in ("one", "two")
+    )
+    assert len(one) > 5 and one == two
+
+
+@pytest.mark.slow
+def test_machines_with_another_version_or_without_the_folder_are_named(tmp_path, nodes, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(cluster, "__version__", "99.0")
+        refused = pytest.raises(GlossaError, match=r"has Glossa .*, this machine has 99\.0\. Install the same version")
+        with refused, on_ray(nodes.address, tmp_path):
+            pass
+    monkeypatch.setattr(cluster, "_probe", lambda token: (cluster.__version__, False))
+    refused = pytest.raises(GlossaError, match=r"does not see .*Give an --output in a folder that all machines share")
+    with refused, on_ray(nodes.address, tmp_path / "new"):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("nowhere", "--ray is 'nowhere'; give auto, local, HOST:PORT"),
+        ("127.0.0.1:1", "--ray is 127.0.0.1:1, but nothing answers there within 10 seconds"),
+        ("ray://127.0.0.1:port", "nothing answers there"),
+    ],
+)
+def test_wrong_addresses(tmp_path, address, message):
+    with pytest.raises(GlossaError, match=message), on_ray(address, tmp_path):
+        pass
+
+
+def test_without_ray(tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster, "find_spec", lambda name: None)
+    with pytest.raises(GlossaError, match=r'pip install "glossa-mt\[ray\]"'), on_ray("auto", tmp_path):
+        pass
