@@ -76,22 +76,21 @@ def clean_block(cleanings: Sequence[Cleaning], block: Block, stem: Path) -> dict
     """Write the files of a block; returns its counts and examples."""
     cleaning = cleanings[block.source]
     batch = block.rows[:]
-    read = len(batch["line"])
-    if read:
-        batch["file"][0] = block.file
-    batch = split_batch(batch) if cleaning.split else batch
+    rows, read = block.rows, len(block.rows)
+    if cleaning.split:
+        batch = split_batch(batch)
+        rows = Dataset.from_dict(batch, features=block.rows.features)
     checked = check_rows(batch, **cleaning.rules)
     outcome = numpy.asarray(checked["outcome"], dtype=numpy.int64)
     kept = numpy.flatnonzero(outcome == KEPT)
-    rows = Dataset.from_dict(batch, features=block.rows.features)
-    _write_pairs(checked, kept, batch["line"], files_of(rows, kept), stem)
+    _write_pairs(checked, kept, batch["line"], files_of(rows, kept, block.file), stem)
     _write_hashes(checked, kept, cleaning, stem)
     examples = {}
     for number, name in enumerate(OUTCOMES):
         chosen = numpy.flatnonzero(outcome == number)[:EXAMPLES]
         if number != KEPT and len(chosen):
             reason = "" if name == "malformed" else name
-            examples[name] = examples_of(rows, chosen, reason, cleaning.name)
+            examples[name] = examples_of(rows, chosen, reason, cleaning.name, block.file)
     return {"read": read, "rows": len(outcome), "outcomes": counted(outcome), "examples": examples}
 
 
