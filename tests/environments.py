@@ -11,7 +11,7 @@ from pathlib import Path
 from filelock import FileLock
 
 ROOT = Path(__file__).parents[1]
-EXTRAS = "adapters,documents,engine,formats,metrics,serve"
+EXTRAS = "adapters,documents,engine,formats,metrics,ray,serve"
 # What a reader of the documentation has who does not have Glossa.
 BARE = ["torch", "transformers", "ctranslate2", "onnxruntime", "libretranslatepy"]
 

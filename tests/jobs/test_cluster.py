@@ -5,10 +5,12 @@ from functools import partial
 
 import pytest
 
+from glossa.cli.translate import main
 from glossa.data.arguments import DataArguments
 from glossa.data.preparing import blocks, duplicates, writing
 from glossa.data.preparing.prepare import prepare
 from glossa.errors import GlossaError
+from glossa.inference import shards
 from glossa.jobs import cluster
 from glossa.jobs.cluster import on_ray
 from glossa.jobs.stage import Stage
@@ -94,15 +96,30 @@ def test_prepared_files_are_those_of_this_machine(tmp_path, nodes):
 
 
 @pytest.mark.slow
+def test_a_file_is_translated_as_on_this_machine(tiny_run, tmp_path, nodes, monkeypatch):
+    monkeypatch.setattr(shards, "SHARD", 10)
+    source = tmp_path / "in.txt"
+    source.write_text("".join(f"{a} {b}.\n" for a in "abcde" for b in "klmnop"))
+    found = []
+    for place in (["--workers", "1"], ["--ray", nodes.address]):
+        output = tmp_path / f"{place[0]}.txt"
+        main([str(tiny_run), "--input", str(source), "--output", str(output), "--num_beams", "2", *place])
+        found.append(output.read_bytes())
+    assert found[0] == found[1] and found[0].count(b"\n") == 30
+
+
+@pytest.mark.slow
 def test_machines_with_another_version_or_without_the_folder_are_named(tmp_path, nodes, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(cluster, "__version__", "99.0")
         refused = pytest.raises(GlossaError, match=r"has Glossa .*, this machine has 99\.0\. Install the same version")
         with refused, on_ray(nodes.address, tmp_path):
             pass
-    monkeypatch.setattr(cluster, "_probe", lambda token: (cluster.__version__, False))
-    refused = pytest.raises(GlossaError, match=r"does not see .*Give an --output in a folder that all machines share")
-    with refused, on_ray(nodes.address, tmp_path / "new"):
+    monkeypatch.setattr(cluster, "_probe", lambda paths: (cluster.__version__, [True, False]))
+    refused = pytest.raises(
+        GlossaError, match=r"does not see .*input\.txt\. Put it into a folder that all machines share"
+    )
+    with refused, on_ray(nodes.address, tmp_path / "new", [tmp_path / "input.txt"]):
         pass
 
 

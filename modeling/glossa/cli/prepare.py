@@ -10,23 +10,14 @@ again with --parts. Remove it when you need it no more.
 """
 
 import argparse
-import contextlib
-import logging
 import os
-from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..errors import GlossaError
 from ..plan import catalog
 from . import new_parser, whole
+from .places import add_ray, place_of
 from .train import check
-
-if TYPE_CHECKING:
-    from ..jobs.stage import Place
-
-logger = logging.getLogger(__name__)
 
 MODULES = ("glossa_command", "glossa.data.preparing.prepare")  # that processes import before they start
 
@@ -35,7 +26,14 @@ def main(argv: list[str]) -> None:
     parser = new_parser("prepare", __doc__)
     parser.usage = "glossa prepare RECIPE --output FOLDER [--setting value ...]"
     parser.add_argument("--output", required=True, type=Path, metavar="FOLDER", help="folder to write")
-    add_places(parser)
+    parser.add_argument(
+        "--processes",
+        type=whole(1),
+        default=cores(),
+        metavar="N",
+        help="processes on this machine (default: one for each core)",
+    )
+    add_ray(parser)
     parser.add_argument(
         "--parts", type=Path, metavar="FOLDER", help="folder for what is cleaned (default: OUTPUT.parts)"
     )
@@ -47,35 +45,9 @@ def main(argv: list[str]) -> None:
         raise GlossaError(catalog.origin(str(error), settings) + str(error)) from error
 
 
-def add_places(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say where a job runs."""
-    parser.add_argument(
-        "--processes",
-        type=whole(1),
-        default=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
-        metavar="N",
-        help="processes on this machine (default: one for each core)",
-    )
-    parser.add_argument(
-        "--ray",
-        metavar="ADDRESS",
-        help="run on a Ray cluster: auto (that of this machine), local (start one), HOST:PORT or ray://HOST:PORT; all "
-        'machines must see the output (pip install "glossa-mt[ray]")',
-    )
-
-
-@contextlib.contextmanager
-def place(ray: str | None, processes: int, folder: Path, modules: tuple[str, ...]) -> Iterator["Place"]:
-    """Where the stages of a job run, whose files are in `folder`."""
-    if ray is not None:
-        from ..jobs.cluster import on_ray
-
-        with on_ray(ray, folder) as found:
-            yield found
-    else:
-        from ..jobs.pool import in_processes
-
-        yield partial(in_processes, processes=processes, modules=modules)
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def show(arguments: argparse.Namespace, settings: list[str]) -> None:
@@ -89,8 +61,8 @@ def show(arguments: argparse.Namespace, settings: list[str]) -> None:
     data = parse_settings(settings).data
     folder = (arguments.parts or Path(f"{output}.parts")).absolute()
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(output), place(arguments.ray, arguments.processes, folder, MODULES) as where:
-        report = prepare(data, output, where, folder)
+    with locked(output), place_of(arguments.ray, arguments.processes, folder, MODULES) as place:
+        report = prepare(data, output, place, folder)
     print(report.text())
     sizes = ", ".join(f"{size:,} {split}" for split, size in report.sizes.items())
     print(

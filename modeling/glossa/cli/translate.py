@@ -19,8 +19,9 @@ from its validation pairs, and a tab; --min_confidence X lists the lines below X
 --rerank OTHER sorts the translations of each sentence (give --num_return_sequences, such as 10) by the sum of the
 log-probabilities of MODEL and OTHER, and prints the best one. OTHER may be a model of the opposite direction.
 
---workers N translates a large file (--input, --output) with N processes. Finished parts are in OUTPUT.parts until all
-are done: an interrupted job continues with the same command, and its output does not depend on N.
+--workers N translates a large file (--input, --output) with N processes, and --ray ADDRESS on a Ray cluster. Finished
+parts are in OUTPUT.parts until all are done: an interrupted job continues with the same command, and its output does
+not depend on where it ran.
 
 A line that cannot be translated (not UTF-8, or too long) gives a blank line, and the exit status is 1 at the end.
 Implausible translations are counted: empty, copied, repetitive, much too short or too long, or with other numbers,
@@ -51,6 +52,7 @@ from ..inference.loading import check_name
 from ..inference.review import Problems, find_problems
 from ..inference.terms import count
 from . import INTERRUPTED, finite, new_parser, share, whole
+from .places import add_ray, place_of
 
 if TYPE_CHECKING:
     from ..inference.engines import Translation
@@ -107,6 +109,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     meaning = "print the links of each translation's words with the source's after it: a tab, and 0-0 1-2 ..."
     parser.add_argument("--alignments", action="store_true", help=meaning)
     parser.add_argument("--workers", type=whole(1), metavar="N", help="processes for a large file (default: none)")
+    add_ray(parser)
     return parser.parse_args(argv)
 
 
@@ -133,7 +136,7 @@ def main(argv: list[str]) -> None:
         translate_documents(arguments)
         return
     check_start(arguments)
-    if arguments.workers is not None:
+    if arguments.workers is not None or arguments.ray is not None:
         translate_file(arguments)
     else:
         translate_lines(arguments)
@@ -236,16 +239,15 @@ def translate_file(arguments: argparse.Namespace) -> None:
     from ..inference.exported import COMPARED
     from ..inference.shards import ShardJob
     from ..inference.translators import engine_for, settle_engine
-    from ..jobs.pool import in_processes
 
     if not arguments.input or not arguments.output:
-        raise GlossaError("--workers needs files: give --input and --output.")
+        raise GlossaError(f"{'--ray' if arguments.ray else '--workers'} needs files: give --input and --output.")
     glossary_of(arguments)  # what is wrong with it is said before the processes start
     with open_file(arguments.input, "rb") as file:
         lines = read_lines(islice(file, COMPARED))
         engine = engine_for(arguments.engine, [arguments.length_penalty])
         arguments.engine = settle_engine(arguments.models, engine, arguments.target_language, lines)
-    elsewhere = ("input", "output", "report", "workers")  # options that do not change the translations
+    elsewhere = ("input", "output", "report", "workers", "ray")  # options that do not change the translations
     settings = settings_of(arguments, elsewhere)
     settings["reported"] = arguments.report is not None
     models = [*arguments.models, *([arguments.rerank] if arguments.rerank else [])]
@@ -253,8 +255,9 @@ def translate_file(arguments: argparse.Namespace) -> None:
     started = time.perf_counter()
     with open_report(arguments.report) if arguments.report else contextlib.nullcontext() as report:
         modules = ("glossa",) if arguments.engine == "torch" else WITHOUT_TORCH
-        place = partial(in_processes, processes=arguments.workers, modules=modules)
-        done = job.run(partial(shard_translator, arguments), place)
+        local = [Path(name) for name in (arguments.input, *models) if Path(name).exists()]
+        with place_of(arguments.ray, arguments.workers or 1, job.folder, modules, local) as place:
+            done = job.run(partial(shard_translator, arguments), place)
         seconds = time.perf_counter() - started
         cost = done.cpu_seconds / max(done.words, 1) * 1e6 / 3600
         print(

@@ -20,9 +20,10 @@ LINES_ONLY = {
     "alignments": "Leave it out.",
     "confidence": "Give --min_confidence, which reports and marks the texts below it.",
     "workers": "Leave it out: a document is translated in this process, and an interrupted job continues.",
+    "ray": "Leave it out: a document is translated in this process, and an interrupted job continues.",
 }
 # Options that do not decide the translations.
-ELSEWHERE = ("input", "output", "report", "report_all", "format", "memory", "models", "workers", "on_error")
+ELSEWHERE = ("input", "output", "report", "report_all", "format", "memory", "models", "workers", "ray", "on_error")
 
 
 def run(arguments: Namespace, build: Callable[[], "Translator"], report: TextIO | None) -> None:

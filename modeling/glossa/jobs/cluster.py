@@ -27,12 +27,14 @@ AHEAD = 2  # tasks that wait for each core, so that none is without work
 
 
 @contextmanager
-def on_ray(address: str, folder: Path) -> Iterator[Place]:
+def on_ray(address: str, folder: Path, needed: Sequence[Path] = ()) -> Iterator[Place]:
     """The place for the stages of a job whose files are in `folder`, on the cluster at `address`.
+
+    `needed` are files and folders that the job reads on all machines.
 
     "auto" is the cluster of this machine, "local" one that is started on this machine for the job alone, and
     HOST:PORT or ray://HOST:PORT another one. Raises `GlossaError` if Ray is missing, the cluster does not answer, or
-    one of its machines has another version of Glossa or does not see the folder.
+    one of its machines has another version of Glossa or does not see the folder or what is needed.
     """
     if find_spec("ray") is None:
         raise GlossaError('--ray needs Ray. Install it: pip install "glossa-mt[ray]".')
@@ -51,7 +53,7 @@ def on_ray(address: str, folder: Path) -> Iterator[Place]:
             "HOST:PORT of its head, or local for this machine alone."
         ) from error
     try:
-        _check_nodes(folder)
+        _check_nodes(folder, needed)
         yield partial(_run, ray)
     finally:
         ray.shutdown()
@@ -72,19 +74,20 @@ def _check_answer(address: str) -> None:
         ) from error
 
 
-def _check_nodes(folder: Path) -> None:
-    """Raise `GlossaError` if a machine has another version of Glossa or does not see `folder`."""
+def _check_nodes(folder: Path, needed: Sequence[Path]) -> None:
+    """Raise `GlossaError` if a machine has another version of Glossa or does not see a path."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     folder.mkdir(parents=True, exist_ok=True)
-    token = folder / f"{uuid.uuid4().hex}.seen"
+    token = folder / f"{uuid.uuid4().hex}.seen"  # a folder of the same name may be another one there
     token.touch()
+    paths = [str(path.absolute()) for path in (token, *needed)]
     try:
         probe = ray.remote(num_cpus=0, max_retries=0)(_probe)
         nodes = {node["NodeID"]: node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]}
         answers = [
-            probe.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)).remote(str(token))
+            probe.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)).remote(paths)
             for node in nodes
         ]
         for name, (version, seen) in zip(nodes.values(), ray.get(answers), strict=True):
@@ -92,16 +95,17 @@ def _check_nodes(folder: Path) -> None:
                 raise GlossaError(
                     f"{name} has Glossa {version}, this machine has {__version__}. Install the same version on all."
                 )
-            if not seen:
-                raise GlossaError(
-                    f"{name} does not see {folder.absolute()}. Give an --output in a folder that all machines share."
-                )
+            for path, there in zip((folder, *needed), seen, strict=True):
+                if not there:
+                    raise GlossaError(
+                        f"{name} does not see {path.absolute()}. Put it into a folder that all machines share."
+                    )
     finally:
         token.unlink()
 
 
-def _probe(token: str) -> tuple[str, bool]:
-    return __version__, Path(token).exists()
+def _probe(paths: list[str]) -> tuple[str, list[bool]]:
+    return __version__, [Path(path).exists() for path in paths]
 
 
 def _run(ray: Any, load: Callable[[], Callable[[Any], Any]], items: Sequence[Any]) -> Iterator[Any]:
@@ -113,7 +117,7 @@ def _run(ray: Any, load: Callable[[], Callable[[Any], Any]], items: Sequence[Any
     try:
         while True:
             room = AHEAD * max(int(ray.cluster_resources().get("CPU", 1)), 1) - len(waiting)
-            waiting += [task.remote(key, shared, item) for item in islice(left, max(room, 0))]
+            waiting += [task.remote(key, shared, item, os.getcwd()) for item in islice(left, max(room, 0))]
             if not waiting:
                 return
             (done, *_), waiting = ray.wait(waiting, num_returns=1)
@@ -128,8 +132,10 @@ def _run(ray: Any, load: Callable[[], Callable[[Any], Any]], items: Sequence[Any
 _loaded: tuple[str, Callable[[Any], Any]] | None = None  # of this process, by the key of its stage
 
 
-def _call(key: str, load: Callable[[], Callable[[Any], Any]], item: Any) -> Any:
+def _call(key: str, load: Callable[[], Callable[[Any], Any]], item: Any, folder: str) -> Any:
     global _loaded
     if _loaded is None or _loaded[0] != key:
+        if os.path.isdir(folder):
+            os.chdir(folder)  # relative paths are those of the command
         _loaded = key, load()
     return _loaded[1](item)

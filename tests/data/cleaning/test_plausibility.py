@@ -80,7 +80,7 @@ def test_swapped_sides_stop(prepare, pairs, documented, caplog):
 def test_one_side_in_another_language_stops(prepare, pairs, documented):
     message = r"a\.tsv, line \d+: the target texts are not 'de' but 'fr', such as '.*'\. Give the right files"
     refused(documented, prepare, pairs, message, target_language="ger")
-    shuffled = [(pairs[n][0], f"Then {pairs[n - 7][0]}") for n in range(len(pairs))]
+    shuffled = [(f"Then {pairs[n][0]}", pairs[n - 7][0]) for n in range(len(pairs))]
     refused(documented, prepare, shuffled, "the target texts are not 'fr' but 'en'")
 
 

@@ -1,0 +1,40 @@
+"""Where the jobs of a command run: in processes of this machine, or on a Ray cluster."""
+
+import argparse
+import contextlib
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..jobs.stage import Place
+
+
+def add_ray(parser: argparse.ArgumentParser) -> None:
+    """Add the option `--ray`."""
+    parser.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        help="run on a Ray cluster: auto (that of this machine), local (start one), HOST:PORT or ray://HOST:PORT; all "
+        'machines must see the files (pip install "glossa-mt[ray]")',
+    )
+
+
+@contextlib.contextmanager
+def place_of(
+    ray: str | None, processes: int, folder: Path, modules: Sequence[str], needed: Sequence[Path] = ()
+) -> Iterator["Place"]:
+    """Where the stages of a job run, whose files are in `folder`.
+
+    Processes of this machine import `modules` before they start; machines of a cluster must see what is `needed`.
+    """
+    if ray is not None:
+        from ..jobs.cluster import on_ray
+
+        with on_ray(ray, folder, needed) as found:
+            yield found
+    else:
+        from ..jobs.pool import in_processes
+
+        yield partial(in_processes, processes=processes, modules=modules)
