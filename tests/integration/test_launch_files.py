@@ -24,7 +24,8 @@ def test_every_file_has_a_test():
         "single.yaml", "eight_gpus.yaml", "several_nodes.yaml", "fsdp.yaml", "deepspeed_zero2.yaml",
     }  # fmt: skip
     assert {path.name for path in LAUNCH.iterdir()} == {
-        "slurm.sh", "Dockerfile", "sky.yaml", "hf_job.py", "serve.Dockerfile", "serve.compose.yaml",
+        "slurm.sh", "Dockerfile", "sky.yaml", "hf_job.py", "serve.Dockerfile", "serve.compose.yaml", "ray.sh",
+        "ray.yaml",
     }  # fmt: skip
 
 
@@ -106,6 +107,31 @@ def test_the_slurm_script_starts_a_launcher_on_each_node(run_with_stubs):
         expected = ["my recipe.yaml", "--seed", "2", "--resume_from_checkpoint", "true"]
         assert arguments.training_script == "scripts/train.py" and arguments.training_script_args == expected
         assert_restarts(arguments, shared, "one")
+
+
+def test_ray_accepts_its_cluster():
+    util = pytest.importorskip("ray.autoscaler._private.util", reason='needs Ray: pip install "glossa-mt[ray]"')
+    cluster = yaml.safe_load((LAUNCH / "ray.yaml").read_text())
+    util.validate_config(util.prepare_config(cluster))
+    with pytest.raises(Exception, match="max_worker"):
+        util.validate_config(util.prepare_config(cluster | {"max_worker": 2}))
+
+
+def test_the_slurm_script_of_ray_starts_it_on_all_nodes(tmp_path):
+    stubs = {
+        "scontrol": "echo one; echo two",
+        "srun": """case "$*" in *hostname*) echo "10.0.0.1 fe80::1";; *) printf '%s\\n' "$@";; esac""",
+    }
+    for name, body in stubs.items():
+        (tmp_path / name).write_text(f"#!/bin/bash\n{body}\n")
+        (tmp_path / name).chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_JOB_NODELIST": "one,two", "SLURM_NNODES": "2"}
+    command = ["bash", str(LAUNCH / "ray.sh"), "glossa", "prepare", "my recipe.yaml", "--ray", "auto"]
+    words = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.splitlines()
+    assert words[:6] == ["ray", "symmetric-run", "--address", "10.0.0.1:6379", "--min-nodes", "2"]
+    assert words[6:] == ["--", *command[2:]]
+    scripts = pytest.importorskip("ray.scripts.symmetric_run", reason='needs Ray: pip install "glossa-mt[ray]"')
+    assert {"--address", "--min-nodes"} <= {option for one in scripts.symmetric_run.params for option in one.opts}
 
 
 def test_the_task_of_skypilot(run_with_stubs):

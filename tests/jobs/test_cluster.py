@@ -1,5 +1,6 @@
 """Jobs on a Ray cluster of two nodes on this machine, of which one is lost."""
 
+import os
 import time
 from functools import partial
 
@@ -35,6 +36,7 @@ def load():
 def nodes():
     from ray.cluster_utils import Cluster
 
+    os.environ.setdefault("RAY_worker_niceness", "0")  # read when a node is started
     nodes = Cluster(initialize_head=True, head_node_args=NODE)
     yield nodes
     nodes.shutdown()

@@ -39,6 +39,7 @@ def on_ray(address: str, folder: Path, needed: Sequence[Path] = ()) -> Iterator[
     if find_spec("ray") is None:
         raise GlossaError('--ray needs Ray. Install it: pip install "glossa-mt[ray]".')
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_worker_niceness", "0")  # of a cluster that is started here; Ray's own is 15
     import ray
 
     _check_answer(address)

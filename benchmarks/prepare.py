@@ -1,0 +1,122 @@
+"""`glossa prepare` with several numbers of processes, on Ray, and killed: `python -m benchmarks prepare`.
+
+Makes English-French pairs from the patterns of the embedded corpus, and prepares them with all filters but
+`filter_alignment`, or with those of --data. Every row of the table is a job of its own that begins without files:
+pairs, processes, rows a second, CPU-seconds, the largest memory of one process, and a hash of all files.
+"""
+
+import argparse
+import hashlib
+import json
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import psutil
+
+from glossa.errors import GlossaError
+
+from .preparation import QUICK, generate
+from .timing import machine, table
+
+FILTERS = QUICK | {"filter_language": True}
+COMMAND = [sys.executable, "-c", "from glossa_command import main; main('prepare')"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--pairs", type=int, nargs="+", default=[500_000], help="sizes (default: 500,000)")
+    parser.add_argument("--processes", type=int, nargs="+", default=[1, 2], help="default: 1 2")
+    parser.add_argument("--ray", metavar="ADDRESS", help="also on this cluster, such as local")
+    parser.add_argument("--kills", type=int, default=0, help="also a job that is killed so many times (default: 0)")
+    parser.add_argument(
+        "--data", type=json.loads, default=FILTERS, help="data settings as JSON (default: filters)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for pairs in arguments.pairs:
+            path = Path(folder) / "pairs.tsv"
+            generate(path, pairs)
+            places = [["--processes", str(number)] for number in arguments.processes]
+            places += [["--ray", arguments.ray]] if arguments.ray else []
+            rows += [measure(path, pairs, place, arguments.data, 0) for place in places]
+            if arguments.kills:
+                rows.append(measure(path, pairs, places[-1], arguments.data, arguments.kills))
+    print(table(rows))
+    conditions = machine()
+    equal = len({(row["pairs"], row["files"]) for row in rows}) == len(arguments.pairs)
+    print(f"\n{conditions['cpu']}, {conditions['cores']} cores. ", end="")
+    print("All jobs with the same pairs wrote the same files." if equal else "The files DIFFER.")
+
+
+def measure(path: Path, pairs: int, place: list[str], settings: dict, kills: int) -> dict[str, str]:
+    """Prepare the pairs, with `kills` interruptions; a row of the table."""
+    output = path.with_name("out")
+    command = [*COMMAND, "--data_path", str(path), "--output", str(output), *place]
+    command += [word for name, value in settings.items() for word in (f"--{name}", str(value).lower())]
+    generator, started, peak, cpu = random.Random(1), time.perf_counter(), 0, 0.0
+    for number in range(kills + 1):
+        process = psutil.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        watch = Watch(process)
+        watch.start()
+        try:
+            text, _ = process.communicate(timeout=generator.uniform(5, 30) if number < kills else None)
+        except subprocess.TimeoutExpired:
+            for one in [*process.children(recursive=True), process]:
+                one.kill()
+            process.communicate()
+        else:
+            if number < kills:
+                raise GlossaError("The job ended before all kills. Give more --pairs.")
+        watch.join()
+        peak, cpu = max(peak, watch.peak), cpu + watch.cpu
+    seconds = time.perf_counter() - started
+    if process.returncode:
+        raise GlossaError(f"glossa prepare failed: {text[-1000:]}")
+    digest = hashlib.sha256()
+    for file in sorted(file for file in output.rglob("*") if file.is_file()):
+        digest.update(f"{file.relative_to(output)}\n".encode() + file.read_bytes())
+    shutil.rmtree(output)
+    shutil.rmtree(f"{output}.parts")
+    return {
+        "pairs": f"{pairs:,}",
+        "where": " ".join(place).removeprefix("--"),
+        "kills": str(kills),
+        "seconds": f"{seconds:,.0f}",
+        "rows a second": f"{pairs * 1.01 / seconds:,.0f}",
+        "CPU-seconds": f"{cpu:,.0f}",
+        "memory of a process, MiB": f"{peak / 2**20:,.0f}",
+        "files": digest.hexdigest()[:12],
+    }
+
+
+class Watch(threading.Thread):
+    """Follows a process and its children: the largest memory of one, and their CPU time together."""
+
+    def __init__(self, process: psutil.Popen):
+        super().__init__(daemon=True)
+        self.process, self.peak, self.times = process, 0, dict[int, float]()
+
+    def run(self) -> None:
+        while self.process.poll() is None:
+            try:
+                for one in [self.process, *self.process.children(recursive=True)]:
+                    times = one.cpu_times()
+                    self.times[one.pid] = times.user + times.system
+                    # Pages of files that are read in place are not counted: the system drops them as it likes.
+                    memory = one.memory_info()
+                    self.peak = max(self.peak, memory.rss - memory.shared)
+            except psutil.Error:
+                pass  # it has just ended
+            time.sleep(0.2)
+
+    @property
+    def cpu(self) -> float:
+        return sum(self.times.values())
