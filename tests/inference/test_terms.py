@@ -13,7 +13,7 @@ from glossa.inference.constraints import Constraints, TermTokens, Vocabulary, to
 from glossa.inference.engines import Engine, Search, Translation
 from glossa.inference.terms import Term, Terms, begins, count, summary
 from glossa.inference.translator import Translator
-from glossa.inference.translators import _constrained
+from glossa.inference.translators import constrained_engine
 
 
 @pytest.fixture(scope="module")
@@ -193,4 +193,4 @@ def test_words_for_the_user():
 def test_an_exported_folder_has_no_search_for_terms(tmp_path):
     (tmp_path / "model.bin").touch()
     with pytest.raises(GlossaError, match=r"is an exported model, and CTranslate2 has no search for terms"):
-        _constrained([str(tmp_path)], None, None)
+        constrained_engine([str(tmp_path)], None, None)

@@ -1,5 +1,8 @@
 """A server in this process, with a model that was trained for a few steps."""
 
+import json
+import shutil
+
 import pytest
 from running_server import running
 
@@ -47,3 +50,32 @@ def expected(learned_run):
     from glossa.inference.translators import build_translator
 
     return build_translator([str(learned_run)], "auto", on_error="blank")
+
+
+@pytest.fixture(scope="session")
+def confident_run(learned_run, tmp_path_factory):
+    """The same model with a confidence, which its run was too small to learn."""
+    folder = tmp_path_factory.mktemp("runs") / "confident"
+    shutil.copytree(learned_run, folder)
+    config = json.loads((folder / "config.json").read_text())
+    config["confidence"] = {"token_score": 2.0, "pieces": -0.25, "length": -1.0, "intercept": 1.0}
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def own_service(learned_run, confident_run, tmp_path_factory):
+    """From English and to German with a confidence, back to English without."""
+    from glossa.serving.models import Models
+    from glossa.serving.service import Service
+
+    names = [f"en-fr={confident_run}", f"fr-en={learned_run}", f"fr-de={confident_run}"]
+    return Service(Models(names), folder=tmp_path_factory.mktemp("files"))
+
+
+@pytest.fixture(scope="module")
+def own_url(own_service):
+    from glossa.serving.app import build_app
+
+    with running(lambda: build_app(own_service)) as address:
+        yield address

@@ -8,7 +8,7 @@ import pytest
 
 from glossa.errors import GlossaError
 from glossa.serving import models as module
-from glossa.serving.models import Models
+from glossa.serving.models import Models, Wishes
 from glossa.serving.refusals import Refused
 
 
@@ -32,13 +32,13 @@ def loads(monkeypatch):
         return Engine(), Tokenizer()
 
     monkeypatch.setattr(module, "load", load)
-    monkeypatch.setattr(module, "Translator", lambda engine, tokenizer, beams, count, on_error: (engine, beams, count))
+    monkeypatch.setattr(module, "Translator", lambda engine, tokenizer, beams, count, **_: (engine, beams, count))
     return names
 
 
 def translators(models, *pairs, count=1):
     async def run():
-        return [await models.translator(models.route(*pair)[0], count) for pair in pairs]
+        return [await models.translator(models.route(*pair)[0], Wishes(count)) for pair in pairs]
 
     return asyncio.run(run())
 

@@ -4,9 +4,11 @@ If GLOSSA_PAGE_MODEL is set to SOURCE-TARGET=RUN, the page translates with that 
 docs/images.
 """
 
+import asyncio
 import json
 import os
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -34,15 +36,20 @@ def images(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def url(learned_run, tmp_path_factory):
-    from glossa.serving.app import build_app
+def service(learned_run, tmp_path_factory):
     from glossa.serving.corrections import Corrections
     from glossa.serving.models import Models
     from glossa.serving.service import Service
 
     names = [GIVEN] if GIVEN else [f"en-fr={learned_run}", f"fr-en={learned_run}"]
     corrections = Corrections(tmp_path_factory.mktemp("saved") / "corrections.jsonl")
-    service = Service(Models(names), corrections=corrections)
+    return Service(Models(names), corrections=corrections)
+
+
+@pytest.fixture(scope="module")
+def url(service):
+    from glossa.serving.app import build_app
+
     with running(lambda: build_app(service)) as address:
         yield address
 
@@ -72,9 +79,9 @@ def page(browser, url):
 
 def translated(page, text):
     page.fill("#text", text)
-    words = sum(len(line.split()) > 0 for line in text.split("\n"))
+    last = max(row for row, line in enumerate(text.split("\n")) if line.strip())
     page.wait_for_timeout(400)
-    page.locator(f"#output:not(.old) .word[data-row='{words - 1}']").first.wait_for()
+    page.locator(f"#output:not(.old) .word[data-row='{last}']").first.wait_for()
     page.wait_for_timeout(100)
     return page.locator("#output").inner_text()
 
@@ -100,20 +107,157 @@ def test_an_older_answer_never_replaces_a_newer_one(page):
     newest = translated(page, SECOND)
     held = []
     page.route(
-        "**/translate", lambda route: held.append(route) if FIRST in route.request.post_data else route.continue_()
+        "**/translate_stream",
+        lambda route: held.append(route) if FIRST in route.request.post_data else route.continue_(),
     )
     page.fill("#text", FIRST)
     page.wait_for_timeout(600)
     assert len(held) == 1
     page.fill("#text", SECOND)
     page.wait_for_timeout(600)
-    held[0].fulfill(json={"translatedText": "too late"})
+    late = {"text": 0, "before": "", "source": FIRST, "translatedText": "too late"}
+    held[0].fulfill(body=f'{{"sentences": 1}}\n{json.dumps(late)}\n')
     page.wait_for_timeout(300)
     assert page.locator("#output").inner_text() == newest
 
 
+def answer(route, *sentences):
+    """Answer a request of the page: pairs of a translation and its confidence, for each text one or several."""
+    rows = [
+        {"text": number, "before": " " if place else "", "source": "x", "translatedText": text, "confidence": share}
+        for number, own in enumerate(sentences)
+        for place, (text, share) in enumerate(own)
+    ]
+    lines = [{"sentences": len(rows)}, *rows]
+    route.fulfill(body="".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+def test_sentences_are_shown_as_they_finish(page, service, monkeypatch):
+    """The first of twenty is there while the queue holds back the second; leaving cancels the rest."""
+    calls, go, free = [], threading.Event(), 1
+    translate_now = service.queue.translate
+
+    async def translate(translator, texts, deadline):
+        calls.append(texts)
+        while len(calls) > free and not go.is_set():
+            await asyncio.sleep(0.01)
+        return await translate_now(translator, texts, deadline)
+
+    monkeypatch.setattr(service.queue, "translate", translate)
+    page.fill("#text", "\n".join(f"{first} {second}." for first in "abcd" for second in "klmno"))
+    playwright.expect(page.locator("#output [data-sentence]")).to_have_count(1)
+    assert page.locator("#status").inner_text() == "Translating …" and len(calls) == 2
+    page.evaluate("first = document.querySelector('#output [data-sentence]')")
+    go.set()
+    playwright.expect(page.locator("#output [data-sentence]")).to_have_count(20)
+    assert len(page.locator("#output").inner_text().split("\n")) == 20
+    assert page.evaluate("first.isConnected")  # what was read aloud is not read again
+    playwright.expect(page.locator("#status")).to_have_text("")
+    assert [len(texts) for texts in calls] == [1, 2, 4, 8, 5]
+    go.clear()
+    free = 6
+    page.fill("#text", "\n".join(f"{first} {second}." for first in "efgh" for second in "klmno"))
+    playwright.expect(page.locator("#output [data-sentence]")).to_have_count(1)
+    page.fill("#text", SECOND)
+    go.set()
+    playwright.expect(page.locator("#output [data-sentence]")).to_have_count(1)
+    page.wait_for_timeout(1000)
+    assert [len(texts) for texts in calls[5:]] == [1, 2]  # the second group waited, and was given up
+
+
+def test_only_new_lines_are_sent(page):
+    sent = []
+    page.on("request", lambda one: sent.append(one.post_data_json) if "translate_stream" in one.url else None)
+    first = translated(page, f"{FIRST}\n\n{SECOND}")
+    assert translated(page, f"{SECOND}\n{FIRST}\n\n{SECOND}").split("\n")[1:] == first.split("\n")
+    translated(page, f"{FIRST} {FIRST}\n{SECOND}")
+    assert [one["q"] for one in sent] == [[FIRST, SECOND], [f"{FIRST} {FIRST}"]]
+
+
+def test_a_lost_connection_is_said(page):
+    def lose(route):
+        first = {"text": 0, "before": "", "source": FIRST, "translatedText": "one", "confidence": None}
+        route.fulfill(body=f'{{"sentences": 2}}\n{json.dumps(first)}\n')
+
+    page.route("**/translate_stream", lose)
+    page.fill("#text", FIRST)
+    playwright.expect(page.locator("#error")).to_contain_text("The connection was lost")
+    assert page.locator("#output").inner_text() == "one"
+    page.unroute("**/translate_stream")
+    page.route("**/translate_stream", lambda route: route.fulfill(body='{"sentences": 1}\n{"error": "busy"}\n'))
+    page.fill("#text", SECOND)
+    playwright.expect(page.locator("#error")).to_have_text("busy")
+
+
+def doubted(page):
+    """A text with one sentence that may need a correction, after one that does not and before unknown ones."""
+    shares = [[("Bonne phrase.", 0.3), ("Mauvaise phrase.", 0.1234)], [("Inconnue.", None), ("Nulle.", 0.001)]]
+    page.route("**/translate_stream", lambda route: answer(route, *shares))
+    page.fill("#text", f"{FIRST}\n{SECOND}")
+    page.locator("#output .doubtful").first.wait_for()
+
+
+def test_doubtful_sentences_are_underlined(page):
+    doubted(page)
+    marks, said = page.locator("#output mark"), page.locator("#doubt")
+    assert marks.all_inner_texts() == ["Mauvaise phrase.", "Nulle."]
+    assert page.locator("#output").inner_text() == "Bonne phrase. Mauvaise phrase.\nInconnue. Nulle."
+    assert "underline" in marks.first.evaluate("one => getComputedStyle(one).textDecorationLine")
+    playwright.expect(said).to_have_text("Underlined sentences may need a correction.")
+    note = "This sentence may need a correction: the probability that it needs none is 12%."
+    described = "one => document.getElementById(one.getAttribute('aria-describedby')).textContent"
+    assert marks.first.evaluate(described) == note
+    marks.first.hover()
+    playwright.expect(said).to_have_text(note)
+    page.hover("#count")
+    playwright.expect(said).to_have_text("Underlined sentences may need a correction.")
+    page.focus("#output")
+    page.keyboard.press("Tab")
+    playwright.expect(said).to_have_text(note)
+    page.keyboard.press("Tab")
+    playwright.expect(said).to_contain_text("less than 1%")
+    page.unroute("**/translate_stream")
+    translated(page, f"{SECOND} {FIRST}")  # by a model without a confidence
+    playwright.expect(marks).to_have_count(0)
+    playwright.expect(said).to_be_hidden()
+
+
+TERM = "bench => Sofa" if GIVEN else "a => q"
+
+
+def test_a_glossary(page):
+    plain = translated(page, FIRST)
+    page.click("#terms summary")
+    page.fill("#glossary", f"{TERM}\n\nnothing\tnichts\n")
+    target = TERM.split(" => ")[1]
+    playwright.expect(page.locator("#output")).to_contain_text(target)
+    assert target not in plain and page.locator("#terms summary").inner_text() == "Glossary: 2 terms"
+    playwright.expect(page.locator("#missing")).to_be_hidden()
+    page.click("#output .word >> nth=0")
+    playwright.expect(page.locator("#unbound")).to_be_visible()
+    page.reload()
+    translated(page, FIRST)
+    playwright.expect(page.locator("#output")).to_contain_text(target)
+    assert page.input_value("#glossary") == f"{TERM}\n\nnothing\tnichts\n"
+    page.click("#terms summary")
+    page.fill("#glossary", f"{TERM}\nnothing")
+    playwright.expect(page.locator("#error")).to_have_text(
+        "Glossary, line 2: write a term, => or a tab, and its translation."
+    )
+    page.fill("#glossary", "")
+    playwright.expect(page.locator("#output")).to_have_text(plain)
+    assert page.locator("#terms summary").inner_text() == "Glossary"
+
+
+def test_terms_that_are_missing_are_said(page):
+    late = {"text": 0, "before": "", "source": FIRST, "translatedText": "one", "missingTerms": ["a -> b", "c -> d"]}
+    page.route("**/translate_stream", lambda route: route.fulfill(body=f'{{"sentences": 1}}\n{json.dumps(late)}\n'))
+    page.fill("#text", FIRST)
+    playwright.expect(page.locator("#missing")).to_have_text("Terms that the translation lacks: a -> b, c -> d")
+
+
 def test_errors_are_shown(page, images):
-    page.route("**/translate", lambda route: route.fulfill(status=429, json={"error": "The server is busy."}))
+    page.route("**/translate_stream", lambda route: route.fulfill(status=429, json={"error": "The server is busy."}))
     page.fill("#text", FIRST)
     playwright.expect(page.locator("#error")).to_have_text("The server is busy.")
     saved(page, images, "error")
@@ -132,7 +276,7 @@ def test_languages_are_swapped_with_the_texts(page):
 def test_the_history_stays_in_this_browser(page, url):
     found = translated(page, FIRST)
     page.reload()
-    page.click("summary")
+    page.click("#history summary")
     page.click("#past button")
     page.locator("#output .word").first.wait_for()
     assert (page.input_value("#text"), page.locator("#output").inner_text()) == (FIRST, found)
@@ -169,6 +313,24 @@ def test_a_correction_is_saved(page, images):
     page.click("#save")
     playwright.expect(page.locator("#status")).to_have_text("Saved. Thank you.")
     playwright.expect(page.locator("#better")).to_be_hidden()
+
+
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")])
+def test_doubts_and_terms_can_be_read_and_used(page, images, width, theme):
+    """Likewise with underlined sentences, one of which has the focus, and with the glossary open."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    page.set_viewport_size({"width": width, "height": 800})
+    if theme == "dark":
+        page.click("#theme")
+    page.click("#terms summary")
+    page.fill("#glossary", "good => bonne\nsentence => phrase")
+    doubted(page)
+    page.focus("#output mark")
+    saved(page, images, f"doubt-{width}-{theme}", full_page=True)
+    found = Axe().run(page).response["violations"]
+    assert not found, json.dumps(found, indent=1)[:2000]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 @pytest.mark.parametrize(("width", "theme"), [(1200, "light"), (1200, "dark"), (390, "light"), (390, "dark")])

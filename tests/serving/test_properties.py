@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 
 schemathesis = pytest.importorskip("schemathesis", reason="needs schemathesis: pip install -e .[dev]")
 NUMBER = int(os.environ.get("GLOSSA_REQUESTS", "15"))
-WITH_FIELDS = ["/translate", "/", "/detect", "/suggest", "/explain", "/translate_file"]
+WITH_FIELDS = ["/translate", "/translate_stream", "/", "/detect", "/suggest", "/explain", "/translate_file"]
 CASES = [(path, valid) for path in WITH_FIELDS for valid in (True, False)] + [("/languages", True), ("/health", True)]
 
 

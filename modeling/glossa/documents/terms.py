@@ -219,6 +219,23 @@ def read_glossary(path: Path, languages: Languages, forbidden: Sequence[str] = (
     return Glossary(kept, languages)
 
 
+def terms_of_lines(text: str) -> list[tuple[str, str]]:
+    """The terms in lines of a text, each with a term, a tab or =>, and its translation.
+
+    Raises `GlossaError` for a line without one of the three, and for a term without a word.
+    """
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        source, mark, target = line.partition("\t" if "\t" in line else "=>")
+        if not mark:
+            raise GlossaError(f"Glossary, line {number}: write a term, => or a tab, and its translation.")
+        source, target, _ = _checked("Glossary", number, clean_text(source), clean_text(target.partition("\t")[0]))
+        found.append((source, target))
+    return found
+
+
 def _contains(target: str, word: str) -> bool:
     return next(Phrases([word], str.casefold).find(target), None) is not None
 
@@ -235,7 +252,7 @@ def _read_table(path: Path, languages: Languages) -> Iterator[tuple[str, str, in
         yield _checked(path, line, clean_text(source), clean_text(target))
 
 
-def _checked(path: Path, line: int, source: str, target: str) -> tuple[str, str, int]:
+def _checked(path: Path | str, line: int, source: str, target: str) -> tuple[str, str, int]:
     for side, text, other in (("source", source, target), ("target", target, source)):
         if not words_of(text):
             raise GlossaError(

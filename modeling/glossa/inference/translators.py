@@ -66,11 +66,11 @@ def build_translator(
                 f"A glossary is for one language, and {names[0]} translates into {', '.join(own.targets)}. Give "
                 "--target_language."
             )
-        terms = Terms(partial(_constrained, names, loaded, language), glossary, forbidden or (), wanted)
+        terms = Terms(partial(constrained_engine, names, loaded, language), glossary, forbidden or (), wanted)
     return Translator(loaded, tokenizer, reranker=reranker, terms=terms, **options)
 
 
-def _constrained(names: list[str], loaded: Engine, language: str | None) -> "ConstrainedEngine":
+def constrained_engine(names: list[str], loaded: Engine, language: str | None) -> "ConstrainedEngine":
     """The models with the search for terms. Raises `GlossaError` for an exported folder, which has no such search."""
     from .constrained import ConstrainedEngine
 

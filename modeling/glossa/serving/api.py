@@ -3,20 +3,25 @@
 LibreTranslate's clients work with it; docs/serving.md lists what differs.
 """
 
+import json
 import re
+from collections.abc import AsyncIterator
 from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import FileResponse, JSONResponse, Response
+from fastapi.responses import FileResponse, JSONResponse, Response, StreamingResponse
 
 from ..data.languages import language_name
 from ..inference.engines import Translation
 from .files import Files
 from .limits import MAX_CHARACTERS, MAX_SECONDS, handler
+from .models import Wishes
 from .refusals import Refused
 from .requests import (
     alternatives,
     choice,
+    flag,
+    glossary,
     one_text,
     read_fields,
     text_or_texts,
@@ -25,10 +30,12 @@ from .requests import (
     uploaded,
     word,
 )
-from .service import Answer, Service
+from .sentences import Sentence
+from .service import Answer, Service, missing_terms, rounded
 from .specification import body
 
 routes = APIRouter()
+UNBUFFERED = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # also by a proxy
 
 
 def service_of(request: Request) -> Service:
@@ -47,26 +54,33 @@ async def translate(request: Request) -> JSONResponse:
     """Translate a text, or several."""
     fields = await allowed_fields(request)
     given = text_or_texts(fields)
-    count = alternatives(fields)
+    wishes = Wishes(1 + alternatives(fields), flag(fields, "confidence"), glossary(fields))
     source, target = word(fields, "source", "auto"), word(fields, "target")
     texts = given if isinstance(given, list) else [given]
     service = service_of(request)
     if choice(fields, "format", ("text", "html")) == "html":
-        work = _translate_html(service, texts, source, target)
+        if wishes.confident:
+            raise Refused("confidence is for texts without tags: leave it out, or send format text.")
+        work = _translate_html(service, texts, source, target, wishes)
     else:
-        work = service.translate(texts, source, target, 1 + count)
+        work = service.translate(texts, source, target, wishes)
     answers = await until_left(request, work)
-    return JSONResponse(_reply(answers, isinstance(given, list), "alternatives" in fields))
+    return JSONResponse(_reply(answers, isinstance(given, list), "alternatives" in fields, wishes))
 
 
-async def _translate_html(service: Service, texts: list[str], source: str, target: str) -> list[Answer]:
+async def _translate_html(
+    service: Service, texts: list[str], source: str, target: str, wishes: Wishes
+) -> list[Answer]:
     """The answers for texts with HTML tags, in one language, each with one translation."""
     code = service.guessed(re.sub("<[^>]*>", " ", " ".join(texts)), source)
-    found = await service.files.translate_html(texts, service.step(code, target))
-    return [Answer(code, 100.0 if source == "auto" else None, [Translation(text)]) for text in found]
+    found = await service.files.translate_html(texts, service.step(code, target), wishes)
+    return [
+        Answer(code, 100.0 if source == "auto" else None, [Translation(text)], None, missing)
+        for text, missing in found
+    ]
 
 
-def _reply(answers: list[Answer], several: bool, with_alternatives: bool) -> dict[str, Any]:
+def _reply(answers: list[Answer], several: bool, with_alternatives: bool, wishes: Wishes) -> dict[str, Any]:
     """The answers as LibreTranslate gives them: lists for several texts, detected languages only if they were."""
 
     def shaped(values: list) -> Any:
@@ -79,8 +93,61 @@ def _reply(answers: list[Answer], several: bool, with_alternatives: bool) -> dic
         found["detectedLanguage"] = shaped(
             [{"confidence": answer.confidence, "language": answer.source} for answer in answers]
         )
+    if wishes.glossary:
+        found["missingTerms"] = shaped([answer.missing for answer in answers])
+    if wishes.confident:
+        found["confidence"] = shaped([rounded(answer.translations[0].confidence) for answer in answers])
     if any(answer.pivot for answer in answers):
         found["pivot"] = shaped([answer.pivot for answer in answers])
+    return found
+
+
+@routes.post("/translate_stream", openapi_extra=body("translate_stream"))
+async def translate_stream(request: Request) -> StreamingResponse:
+    """Translate a text, or several in one language, and send each sentence when it is translated.
+
+    The answer is lines of JSON: first the number of `sentences`, then each of them.
+    """
+    fields = await allowed_fields(request)
+    given = text_or_texts(fields)
+    texts = given if isinstance(given, list) else [given]
+    wishes = Wishes(1, flag(fields, "confidence"), glossary(fields))
+    source, target = word(fields, "source", "auto"), word(fields, "target")
+    service = service_of(request)
+    head: dict[str, Any] = {}
+    if source == "auto":
+        source, share = service.detector.rank(" ".join(texts))[0]
+        head["detectedLanguage"] = {"confidence": share, "language": source}
+    plans = await service.plan(texts, source, target)
+    parts = service.stream(plans, source, target, wishes)
+    first = await until_left(request, anext(parts))  # what is refused until then has its status
+    head["sentences"] = sum(len(plan.segments) for plan in plans)
+    return StreamingResponse(_lines(head, first, parts, wishes), media_type="application/x-ndjson", headers=UNBUFFERED)
+
+
+async def _lines(
+    head: dict[str, Any], first: list[Sentence], parts: AsyncIterator[list[Sentence]], wishes: Wishes
+) -> AsyncIterator[str]:
+    """The lines of an answer; after an error, which is the last one, there are no more."""
+
+    def written(sentences: list[Sentence]) -> str:
+        return "".join(json.dumps(_sentence(one, wishes)) + "\n" for one in sentences)
+
+    yield json.dumps(head) + "\n" + written(first)
+    try:
+        async for sentences in parts:
+            yield written(sentences)
+    except Refused as error:
+        yield json.dumps({"error": str(error)}) + "\n"
+
+
+def _sentence(one: Sentence, wishes: Wishes) -> dict[str, Any]:
+    found: dict[str, Any] = {"text": one.text, "before": one.before, "source": one.source}
+    found["translatedText"] = one.translation.text
+    if wishes.confident:
+        found["confidence"] = rounded(one.translation.confidence)
+    if wishes.glossary:
+        found["missingTerms"] = missing_terms(one.translation)
     return found
 
 
@@ -98,7 +165,7 @@ async def translate_as_on_the_hub(request: Request) -> JSONResponse:
     source, target = _direction(service, settings.get("tgt_lang"), fields.get("parameters"))
     count = settings.get("num_return_sequences", 1)
     several = texts if isinstance(texts, list) else [texts]
-    answers = await until_left(request, service.translate(several, source, target, count))
+    answers = await until_left(request, service.translate(several, source, target, Wishes(count)))
     found = [[{"translation_text": one.text} for one in answer.translations] for answer in answers]
     if count > 1:
         return JSONResponse(found if isinstance(texts, list) else found[0])
@@ -118,16 +185,17 @@ def _direction(service: Service, target: str | None, parameters: Any) -> tuple[s
 
 
 @routes.post("/translate_file", openapi_extra=body("file"))
-async def translate_file(request: Request) -> dict[str, str]:
+async def translate_file(request: Request) -> dict[str, Any]:
     """Translate a document; the answer says where its translation is."""
     fields = await allowed_fields(request)
     file = uploaded(fields)
     content = await file.read()
     service = service_of(request)
     source = service.guessed(content.decode("utf-8", "ignore"), word(fields, "source", "auto"))
-    step = service.step(source, word(fields, "target"))
-    name = await until_left(request, service.files.translate_file(content, str(file.filename), step))
-    return {"translatedFileUrl": str(request.url_for("download_file", name=name))}
+    step, wishes = service.step(source, word(fields, "target")), Wishes(glossary=glossary(fields))
+    name, missing = await until_left(request, service.files.translate_file(content, str(file.filename), step, wishes))
+    answer = {"translatedFileUrl": str(request.url_for("download_file", name=name))}
+    return answer | ({"missingTerms": missing} if wishes.glossary else {})
 
 
 @routes.get("/download_file/{name}")

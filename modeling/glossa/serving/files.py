@@ -16,7 +16,7 @@ from ..inference.engines import Translation
 from ..inference.review import Problems
 from ..inference.translator import Translator
 from ..segments_glossa import Segment
-from .models import Step
+from .models import PLAIN, Step, Wishes
 from .queue import BATCH, Queue
 from .refusals import Refused, too_many
 
@@ -80,8 +80,10 @@ class Files:
         """Endings of the names of documents that are translated."""
         return sorted({".txt", *(ending for endings in ENDINGS.values() for ending in endings.split())})
 
-    async def translate_file(self, content: bytes, name: str, step: Step) -> str:
-        """Translate a document with the model of `step`; the name under which it can be fetched.
+    async def translate_file(
+        self, content: bytes, name: str, step: Step, wishes: Wishes = PLAIN
+    ) -> tuple[str, list[str]]:
+        """Translate a document with the model of `step`: the name under which it can be fetched, and missing terms.
 
         Raises `Refused` for a document that is broken or of no known format, and if others are being translated.
         """
@@ -92,7 +94,7 @@ class Files:
             raise too_many(f"{self.running} documents are being translated.")
         self.running += 1
         try:
-            found = await self._translate_content(content, ending, step)
+            found, missing = await self._translate_content(content, ending, step, wishes)
         finally:
             self.running -= 1
         for old in sorted(self.folder.iterdir(), key=lambda path: path.stat().st_mtime)[: 1 - KEPT]:
@@ -100,19 +102,23 @@ class Files:
         # Who knows the name may fetch the file, so nobody can guess it.
         new = self.folder / f"{secrets.token_urlsafe(16)}.{step.target}{ending}"
         new.write_bytes(found)
-        return new.name
+        return new.name, missing
 
-    async def translate_html(self, texts: list[str], step: Step) -> list[str]:
-        """The translation of texts with HTML tags, which keep their places."""
-        found = [await self._translate_content(text.encode("utf-8"), ".html", step) for text in texts]
-        return [content.decode("utf-8") for content in found]
+    async def translate_html(
+        self, texts: list[str], step: Step, wishes: Wishes = PLAIN
+    ) -> list[tuple[str, list[str]]]:
+        """The translation of texts with HTML tags, which keep their places, and the terms that it lacks."""
+        found = [await self._translate_content(text.encode("utf-8"), ".html", step, wishes) for text in texts]
+        return [(content.decode("utf-8"), missing) for content, missing in found]
 
-    async def _translate_content(self, content: bytes, ending: str, step: Step) -> bytes:
+    async def _translate_content(
+        self, content: bytes, ending: str, step: Step, wishes: Wishes
+    ) -> tuple[bytes, list[str]]:
         loop = asyncio.get_running_loop()
-        translator = Queued(await self.translator(step, 1), self.queue, loop, loop.time() + MAX_SECONDS)
+        translator = Queued(await self.translator(step, wishes), self.queue, loop, loop.time() + MAX_SECONDS)
         return await asyncio.to_thread(self._run, content, ending, step, translator)
 
-    def _run(self, content: bytes, ending: str, step: Step, translator: Any) -> bytes:
+    def _run(self, content: bytes, ending: str, step: Step, translator: Any) -> tuple[bytes, list[str]]:
         with tempfile.TemporaryDirectory(dir=self.folder.parent) as folder:
             source = Path(folder, f"document{ending}")
             source.write_bytes(content)
@@ -127,7 +133,8 @@ class Files:
             if work.problems.failures:
                 first = work.problems.failures[0]
                 raise Refused(f"Line {first['line']} cannot be translated: {first['problem']}")
-            return opened.pack(done)
+            missing = [term for row in work.problems.implausible for term in row.get("missing", ())]
+            return opened.pack(done), list(dict.fromkeys(missing))
 
     def path(self, name: str) -> Path:
         """The translated document of this name. Raises `Refused` if there is none."""

@@ -7,6 +7,8 @@ from ..shipped import shipped
 
 MAX_BODY = 1 << 20  # bytes; a character may take twelve in JSON
 MAX_FILE = 10 << 20  # bytes
+MAX_TERMS = 200  # lines of a glossary
+MAX_GLOSSARY = 10_000  # characters of it
 MAX_REQUESTS = 256  # at the same time
 
 

@@ -4,15 +4,22 @@ import asyncio
 import logging
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from ..data.languages import settled_code
+from ..documents.formats import Languages as Pair
+from ..documents.terms import Glossary
 from ..errors import GlossaError
 from ..inference.engines import Engine
 from ..inference.languages import Languages
+from ..inference.terms import Terms
 from ..inference.translator import Translator
-from ..inference.translators import load_engine
+from ..inference.translators import constrained_engine, load_engine
 from .refusals import Refused
+
+if TYPE_CHECKING:
+    from ..inference.constrained import ConstrainedEngine
 
 logger = logging.getLogger(__name__)
 
@@ -32,22 +39,66 @@ class Step:
     target: str
 
 
+@dataclass(frozen=True)
+class Wishes:
+    """What a request wants of its translations.
+
+    Attributes:
+        count: Translations of each text.
+        confident: The probability that each needs no correction, if the model has learned it.
+        glossary: Terms and their translations, which each must have.
+    """
+
+    count: int = 1
+    confident: bool = False
+    glossary: tuple[tuple[str, str], ...] = ()
+
+
+PLAIN = Wishes()
+
+
 @dataclass
 class Loaded:
-    """A model in memory, and its translators by target language and number of translations."""
+    """A model in memory.
 
+    Attributes:
+        name: Its folder or Hub name.
+        engine: Translates.
+        tokenizer: Its tokenizer.
+        translators: Those without a glossary, by target language and wishes.
+    """
+
+    name: str
     engine: Engine
     tokenizer: Any
-    translators: dict[tuple[str, int], Translator] = field(default_factory=dict)
+    translators: dict[tuple[str, Wishes], Translator] = field(default_factory=dict)
 
-    def translator(self, target: str, count: int) -> Translator:
-        """The translator that gives `count` translations into `target`."""
-        if (target, count) not in self.translators:
-            tagged = Languages.of_tokenizer(self.tokenizer).tagged
-            tokenizer = self.tokenizer.into(target) if tagged else self.tokenizer
-            beams = max(self.engine.num_beams, count)
-            self.translators[target, count] = Translator(self.engine, tokenizer, beams, count, on_error="copy")
-        return self.translators[target, count]
+    def translator(self, step: Step, wishes: Wishes) -> Translator:
+        """The translator of `step` that does what a request wants."""
+        if wishes.glossary:  # few requests have the same one
+            return self._make(step, wishes)
+        if (step.target, wishes) not in self.translators:
+            self.translators[step.target, wishes] = self._make(step, wishes)
+        return self.translators[step.target, wishes]
+
+    def _make(self, step: Step, wishes: Wishes) -> Translator:
+        tagged = Languages.of_tokenizer(self.tokenizer).tagged
+        tokenizer = self.tokenizer.into(step.target) if tagged else self.tokenizer
+        beams = max(self.engine.num_beams, wishes.count)
+        confident = wishes.confident and self.engine.confidence is not None
+        terms = None
+        if wishes.glossary:
+            glossary = Glossary(wishes.glossary, Pair(step.source, step.target))
+            searching = self.searching
+            terms = Terms(lambda: searching, glossary, (), step.target if tagged else None)
+        return Translator(
+            self.engine, tokenizer, beams, wishes.count, on_error="copy", confident=confident, terms=terms
+        )
+
+    @cached_property
+    def searching(self) -> "ConstrainedEngine":
+        """The model with the search for terms. Raises `GlossaError` if it has none."""
+        return constrained_engine([self.name], self.engine, None)
 
 
 class Models:
@@ -104,13 +155,17 @@ class Models:
             raise Refused(f"target is {target}, but {source} is translated into {', '.join(languages[source])}.")
         return steps
 
-    async def translator(self, step: Step, count: int) -> Translator:
-        """A translator that gives `count` translations of each text; its model is loaded if it is not in memory."""
+    async def translator(self, step: Step, wishes: Wishes = PLAIN) -> Translator:
+        """A translator that does what a request wants; its model is loaded if it is not in memory."""
         async with self.turn:
             if step.model not in self.loaded:
                 await self._load(step.model)
             self.loaded.move_to_end(step.model)
-            return self.loaded[step.model].translator(step.target, count)
+            try:
+                return await asyncio.to_thread(self.loaded[step.model].translator, step, wishes)
+            except GlossaError as error:
+                logger.error("%s", error)
+                raise Refused("Here this model takes no glossary; the log of the server says why.") from error
 
     async def _load(self, name: str) -> None:
         try:
@@ -118,7 +173,7 @@ class Models:
         except GlossaError as error:
             logger.error("%s", error)
             raise Refused("The model does not load; the log of the server says why.", 500) from error
-        self.loaded[name] = Loaded(engine, tokenizer)
+        self.loaded[name] = Loaded(name, engine, tokenizer)
         while len(self.loaded) > self.max_loaded:  # requests that are being translated keep theirs until they end
             logger.info("%s leaves the memory.", self.loaded.popitem(last=False)[0])
 

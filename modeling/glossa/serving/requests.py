@@ -8,7 +8,9 @@ from typing import Any, TypeVar
 from starlette.datastructures import UploadFile
 from starlette.requests import ClientDisconnect, Request
 
-from .limits import MAX_BODY, MAX_FILE, MAX_TRANSLATIONS, handler
+from ..documents.terms import terms_of_lines
+from ..errors import GlossaError
+from .limits import MAX_BODY, MAX_FILE, MAX_GLOSSARY, MAX_TERMS, MAX_TRANSLATIONS, handler
 from .refusals import Refused
 
 T = TypeVar("T")
@@ -103,6 +105,31 @@ def choice(fields: dict[str, Any], name: str, allowed: tuple[str, ...]) -> str:
     if value not in allowed:
         raise Refused(f"{name} must be {' or '.join(allowed)}.")
     return value
+
+
+def flag(fields: dict[str, Any], name: str) -> bool:
+    """A field that is true or false; false by default."""
+    value = fields.get(name, False)
+    found = {"true": True, "false": False}.get(value.lower()) if isinstance(value, str) else value
+    if not isinstance(found, bool):
+        raise Refused(f"{name} must be true or false.")
+    return found
+
+
+def glossary(fields: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """The terms of a request's glossary; none by default."""
+    value = fields.get("glossary", "")
+    if not isinstance(value, str):
+        raise Refused("glossary must be a text whose lines are: term => translation.")
+    if len(value) > MAX_GLOSSARY:
+        raise Refused(f"glossary has {len(value):,} characters; at most {MAX_GLOSSARY:,} are allowed.")
+    try:
+        terms = terms_of_lines(value)
+    except GlossaError as error:
+        raise Refused(str(error)) from error
+    if len(terms) > MAX_TERMS:
+        raise Refused(f"glossary has {len(terms):,} terms; at most {MAX_TERMS:,} are allowed.")
+    return tuple(terms)
 
 
 def alternatives(fields: dict[str, Any]) -> int:

@@ -2,12 +2,23 @@
 
 from typing import Any
 
-from .limits import MAX_CHARACTERS, MAX_TEXTS, MAX_TRANSLATIONS
+from .limits import MAX_CHARACTERS, MAX_GLOSSARY, MAX_TERMS, MAX_TEXTS, MAX_TRANSLATIONS
 
 _TEXT = {"type": "string", "maxLength": MAX_CHARACTERS}
 _TEXTS = {"oneOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": MAX_TEXTS}]}
 _CODE = {"type": "string", "minLength": 1, "maxLength": 100}
 _KEY = {"api_key": {"type": "string", "description": "The key, if the server needs one."}}
+_CONFIDENCE = {
+    "type": "boolean",
+    "default": False,
+    "description": "Whether the answer has the probability that the translation needs no correction.",
+}
+_GLOSSARY = {
+    "type": "string",
+    "default": "",
+    "maxLength": MAX_GLOSSARY,
+    "description": f"Up to {MAX_TERMS} lines with a term, => or a tab, and its translation.",
+}
 _FIELDS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "translate": (
         {
@@ -16,6 +27,18 @@ _FIELDS: dict[str, tuple[dict[str, Any], list[str]]] = {
             "target": _CODE | {"description": "Code of the wanted language."},
             "format": {"type": "string", "enum": ["text", "html"], "default": "text"},
             "alternatives": {"type": "integer", "minimum": 0, "maximum": MAX_TRANSLATIONS - 1, "default": 0},
+            "confidence": _CONFIDENCE,
+            "glossary": _GLOSSARY,
+        },
+        ["q", "target"],
+    ),
+    "translate_stream": (
+        {
+            "q": _TEXTS | {"description": "The text, or several in one language."},
+            "source": _CODE | {"description": "Code of its language, or auto.", "default": "auto"},
+            "target": _CODE | {"description": "Code of the wanted language."},
+            "confidence": _CONFIDENCE,
+            "glossary": _GLOSSARY,
         },
         ["q", "target"],
     ),
@@ -24,6 +47,7 @@ _FIELDS: dict[str, tuple[dict[str, Any], list[str]]] = {
             "file": {"type": "string", "format": "binary", "description": "The document."},
             "source": _CODE | {"description": "Code of its language, or auto.", "default": "auto"},
             "target": _CODE,
+            "glossary": _GLOSSARY,
         },
         ["file", "target"],
     ),

@@ -1,22 +1,22 @@
-// The page: translates while one types. What it shows of the model is in explain.js.
+// The page: translates while one types, see translation.js. What it shows of the model is in explain.js.
 import { explain, hide } from "./explain.js";
 import { element, keep, kept, message, post, show, wantedTheme } from "./common.js";
+import { joined, showMissing, showSentences, translateLines } from "./translation.js";
 
 const WAIT = 350; // milliseconds without a key before text is translated
 const REMEMBERED = 30; // entries of the history
-const MOST_LINES = 500; // translations that are kept for unchanged lines
-const known = new Map(); // translations of lines, by languages and line
 let languages = [];
 let settings = {};
 let latest = 0; // number of the newest request; older ones may not write
 let running = null; // aborts the requests of an older text
 let timer = 0;
-let shown = { lines: [], source: "" }; // the translation on the page
+let shown = { rows: [], source: "" }; // the translation on the page: the sentences of each line
 
 const text = element("text");
 const output = element("output");
 const source = element("source");
 const target = element("target");
+const glossary = element("glossary");
 
 function fill(select, codes, first) {
   const before = select.value;
@@ -44,6 +44,8 @@ function showTargets() {
 async function start() {
   setTheme(wantedTheme());
   element("key").value = kept("key") ?? "";
+  glossary.value = kept("glossary") ?? "";
+  countTerms();
   try {
     languages = await (await fetch("languages")).json();
     settings = await (await fetch("frontend/settings")).json();
@@ -88,7 +90,7 @@ async function translate() {
   message("");
   hide();
   if (!given.trim()) {
-    showTranslation({ lines: [], source: "" });
+    showTranslation({ rows: [], source: "" });
     return;
   }
   if (given.length > settings.charLimit) {
@@ -98,7 +100,7 @@ async function translate() {
   running = new AbortController();
   element("status").textContent = "Translating …";
   const lines = given.split("\n");
-  const found = { lines: [], source: source.value, text: lines };
+  const found = { rows: [], source: source.value, text: lines };
   try {
     // The language of the whole text, since that of a short line is hard to tell.
     if (source.value === "auto") {
@@ -109,61 +111,37 @@ async function translate() {
     } else {
       element("detected").textContent = "";
     }
-    for (const line of lines) {
-      found.lines.push(await translateLine(line, found.source, target.value, running.signal));
+    const wish = { source: found.source, target: target.value, glossary: glossary.value };
+    await translateLines(lines, wish, running.signal, (rows) => {
       if (number !== latest) return;
+      found.rows = rows;
       showTranslation(found);
-    }
+    });
   } catch (error) {
     if (error.name === "AbortError" || number !== latest) return;
     message(error.message);
+    element("status").textContent = "";
+    return;
   }
   if (number !== latest) return;
   element("status").textContent = "";
-  if (found.lines.length === lines.length) remember(given, found);
-}
-
-async function translateLine(line, from, to, signal) {
-  if (!line.trim()) return line;
-  const key = `${from} ${to} ${line}`;
-  if (!known.has(key)) {
-    const answer = await post("translate", { q: line, source: from, target: to, format: "text" }, signal);
-    if (known.size >= MOST_LINES) known.delete(known.keys().next().value);
-    known.set(key, answer.translatedText);
-  }
-  return known.get(key);
+  remember(given);
 }
 
 function showTranslation(found) {
   shown = found;
-  const parts = found.lines.flatMap((line, row) => [...words(line, row), document.createTextNode("\n")]);
-  output.replaceChildren(...parts.slice(0, -1));
+  showSentences(found.rows);
   output.lang = target.value;
   output.classList.remove("old");
-  const empty = !found.lines.join("").trim();
+  const empty = !translated().trim();
   for (const name of ["copy", "explain", "improve"]) element(name).disabled = empty;
   stopImproving();
 }
 
-// Words that can be clicked, and the space between them.
-function words(line, row) {
-  let position = -1;
-  return line.split(/(\s+)/).map((part) => {
-    if (!part.trim()) return document.createTextNode(part);
-    position += 1;
-    const word = document.createElement("span");
-    word.className = "word";
-    word.textContent = part;
-    word.dataset.row = row;
-    word.dataset.word = position;
-    return word;
-  });
-}
+const translated = () => shown.rows.map(joined).join("\n");
 
-const translated = () => shown.lines.join("\n");
-
-function remember(given, found) {
-  const entry = { text: given, translation: found.lines.join("\n"), source: source.value, target: target.value };
+function remember(given) {
+  const entry = { text: given, translation: translated(), source: source.value, target: target.value };
   const others = past().filter((one) => !given.startsWith(one.text) || one.target !== entry.target);
   keep("past", JSON.stringify([entry, ...others].slice(0, REMEMBERED)));
   showPast();
@@ -238,6 +216,7 @@ async function translateDocument(file) {
   form.append("file", file);
   form.append("source", source.value);
   form.append("target", target.value);
+  if (glossary.value.trim()) form.append("glossary", glossary.value);
   if (element("key").value) form.append("api_key", element("key").value);
   message("");
   show("download", false);
@@ -253,13 +232,17 @@ async function translateDocument(file) {
   link.href = answer.translatedFileUrl;
   link.textContent = `Download ${file.name} in ${names.get(target.value) ?? target.value}`;
   show("download", true);
+  showMissing(answer.missingTerms ?? []);
 }
 
-function explainWord(row, word) {
-  explain({
-    sentence: shown.text[row], source: shown.source === "auto" ? source.value : shown.source,
-    target: target.value, word,
-  });
+function explainWord(sentence, word) {
+  show("unbound", glossary.value.trim() !== "");
+  explain({ sentence: sentence.source, source: shown.source, target: target.value, word });
+}
+
+function countTerms() {
+  const count = glossary.value.split("\n").filter((line) => line.trim()).length;
+  element("terms-count").textContent = count ? `: ${count} ${count === 1 ? "term" : "terms"}` : "";
 }
 
 text.addEventListener("input", changed);
@@ -270,6 +253,11 @@ source.addEventListener("change", () => {
 });
 target.addEventListener("change", () => {
   keep("target", target.value);
+  changed();
+});
+glossary.addEventListener("input", () => {
+  keep("glossary", glossary.value);
+  countTerms();
   changed();
 });
 element("swap").addEventListener("click", swap);
@@ -309,10 +297,12 @@ element("improve").addEventListener("click", () => {
 element("save").addEventListener("click", saveBetter);
 output.addEventListener("click", (event) => {
   const word = event.target.closest(".word");
-  if (word) explainWord(Number(word.dataset.row), Number(word.dataset.word));
+  if (!word) return;
+  const { row, sentence } = word.parentElement.dataset;
+  explainWord(shown.rows[row][sentence], Number(word.dataset.word));
 });
 element("explain").addEventListener("click", () => {
-  if (element("panel").hidden) explainWord(shown.lines.findIndex((line) => line.trim()), 0);
+  if (element("panel").hidden) explainWord(shown.rows.flat()[0], 0);
   else hide();
 });
 element("file").addEventListener("change", (event) => {

@@ -1,0 +1,123 @@
+// Translations of lines, sentence by sentence as the server sends them, and how they are shown.
+import { element, lines, show } from "./common.js";
+
+const MOST_LINES = 500; // translations that are kept for unchanged lines
+const MOST_TEXTS = 64; // lines of a request, as the server allows
+const DOUBT = 0.3; // sentences that need no correction with less probability are underlined
+const HINT = "Underlined sentences may need a correction.";
+const known = new Map(); // sentences of lines, by languages, glossary and line
+const output = element("output");
+
+// Translates lines, and calls `changed` with the sentences of each line so far when there are more of them.
+export async function translateLines(texts, wish, signal, changed) {
+  const key = (line) => JSON.stringify([wish.source, wish.target, wish.glossary, line]);
+  const rows = texts.map((line) => (line.trim() ? known.get(key(line)) ?? [] : []));
+  const wanted = texts.map((_, row) => row).filter((row) => texts[row].trim() && !rows[row].length);
+  if (wanted.length < texts.length) changed(rows);
+  for (let start = 0; start < wanted.length; start += MOST_TEXTS) {
+    const some = wanted.slice(start, start + MOST_TEXTS);
+    let missing = 0;
+    let current = 0; // those before are complete
+    const finish = (end) => {
+      for (; current < end; current += 1) remember(key(texts[some[current]]), rows[some[current]]);
+    };
+    const fields = { ...wish, q: some.map((row) => texts[row]), confidence: true };
+    for await (const one of lines("translate_stream", fields, signal)) {
+      if (one.error) throw new Error(one.error);
+      if ("sentences" in one) {
+        missing = one.sentences;
+        continue;
+      }
+      finish(one.text);
+      missing -= 1;
+      rows[some[one.text]] = [...rows[some[one.text]], one];
+      changed(rows);
+    }
+    if (missing) throw new Error("The connection was lost. Change the text to translate it again.");
+    finish(some.length);
+  }
+}
+
+function remember(key, sentences) {
+  if (known.size >= MOST_LINES) known.delete(known.keys().next().value);
+  known.set(key, sentences);
+}
+
+export const joined = (sentences) => sentences.map((one) => one.before + one.translatedText).join("");
+
+// Shows the sentences of each line; those that are there already stay, so that screen readers read the new ones.
+export function showSentences(rows) {
+  rows.forEach((sentences, row) => {
+    const line = output.children[row] ?? output.appendChild(newLine(row));
+    if (!line.shown.every((one, index) => one === sentences[index])) {
+      line.replaceChildren(...newLine(row).childNodes);
+      line.shown = [];
+    }
+    line.append(...sentences.slice(line.shown.length).flatMap((one, index) => drawn(one, row, line.shown.length + index)));
+    line.shown = sentences;
+  });
+  while (output.children.length > rows.length) output.lastChild.remove();
+  show("doubt", output.querySelector(".doubtful") !== null);
+  element("doubt").textContent = HINT;
+  const missing = new Set(rows.flat().flatMap((one) => one.missingTerms ?? []));
+  showMissing([...missing]);
+}
+
+export function showMissing(terms) {
+  show("missing", terms.length > 0);
+  element("missing").textContent = `Terms that the translation lacks: ${terms.join(", ")}`;
+}
+
+function newLine(row) {
+  const line = document.createElement("span");
+  line.append(row ? "\n" : "");
+  line.shown = [];
+  return line;
+}
+
+function drawn(one, row, index) {
+  const doubtful = typeof one.confidence === "number" && one.confidence < DOUBT;
+  const sentence = document.createElement(doubtful ? "mark" : "span");
+  sentence.dataset.row = row;
+  sentence.dataset.sentence = index;
+  sentence.append(...words(one.translatedText, row));
+  if (doubtful) {
+    const note = document.createElement("span");
+    note.id = `note-${row}-${index}`;
+    note.hidden = true;
+    note.textContent = doubt(one.confidence);
+    sentence.className = "doubtful";
+    sentence.tabIndex = 0;
+    sentence.setAttribute("aria-describedby", note.id);
+    sentence.append(note);
+  }
+  return one.before ? [document.createTextNode(one.before), sentence] : [sentence];
+}
+
+function doubt(confidence) {
+  const share = confidence < 0.01 ? "less than 1%" : `${Math.round(100 * confidence)}%`;
+  return `This sentence may need a correction: the probability that it needs none is ${share}.`;
+}
+
+// Words that can be clicked, and the space between them.
+function words(text, row) {
+  let position = -1;
+  return text.split(/(\s+)/).map((part) => {
+    if (!part.trim()) return document.createTextNode(part);
+    position += 1;
+    const word = document.createElement("span");
+    word.className = "word";
+    word.textContent = part;
+    word.dataset.row = row;
+    word.dataset.word = position;
+    return word;
+  });
+}
+
+// What is said of the sentence that is pointed at or has the focus.
+for (const [name, on] of [["mouseover", true], ["focusin", true], ["mouseout", false], ["focusout", false]]) {
+  output.addEventListener(name, (event) => {
+    const note = event.target.closest(".doubtful")?.querySelector("[hidden]");
+    if (note) element("doubt").textContent = on ? note.textContent : HINT;
+  });
+}

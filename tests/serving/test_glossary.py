@@ -1,0 +1,113 @@
+"""Terms that a request asks for."""
+
+import json
+
+import pytest
+import requests
+
+from glossa.documents.formats import Languages
+from glossa.documents.terms import Glossary, terms_of_lines
+from glossa.errors import GlossaError
+from glossa.export.ctranslate2_model import export_ctranslate2
+from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.translators import build_translator
+from glossa.serving.limits import MAX_GLOSSARY, MAX_TERMS
+from glossa.serving.models import Models
+from glossa.serving.service import Service
+
+TERMS = "a => q\n\nb\tr\tnote"
+TEXTS = ["a k.", "b l. c m."]
+
+
+def ask(url, path="translate", **fields):
+    return requests.post(f"{url}/{path}", json={"source": "en", "target": "fr"} | fields, timeout=120)
+
+
+def send(url, name, content, **fields):
+    fields = {"source": "en", "target": "fr"} | fields
+    return requests.post(f"{url}/translate_file", files={"file": (name, content)}, data=fields, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def ours(confident_run):
+    """What `glossa translate --glossary` gives."""
+    glossary = Glossary([("a", "q"), ("b", "r")], Languages("en", "fr"))
+    translator = build_translator([str(confident_run)], "auto", glossary=glossary, confident=True)
+    return [best for best, *_ in translator.translate(TEXTS)]
+
+
+def test_lines():
+    assert terms_of_lines("a => q\n\nb\tr\tnote\n ice  cream=>sorbet => x ") == [
+        ("a", "q"), ("b", "r"), ("ice cream", "sorbet => x"),
+    ]  # fmt: skip
+    for text, words in (("a => b\nc d", "line 2: write a term"), ("a =>", "line 1: the target of 'a' has no word"),
+                        ("\n=> b", "line 2: the source of 'b'"), ("\tb", "line 1: the source of 'b'")):  # fmt: skip
+        with pytest.raises(GlossaError, match=f"Glossary, {words}"):
+            terms_of_lines(text)
+
+
+def test_translations_have_them_as_those_of_the_command(own_url, ours):
+    assert "q" in ours[0].text and "r" in ours[1].text
+    plain = ask(own_url, q=TEXTS).json()
+    assert plain.keys() == {"translatedText"} and plain["translatedText"] != [one.text for one in ours]
+    found = ask(own_url, q=TEXTS, glossary=TERMS, confidence=True).json()
+    assert found["translatedText"] == [one.text for one in ours] and found["missingTerms"] == [[], []]
+    assert found["confidence"] == [round(one.confidence, 4) for one in ours]
+    assert ask(own_url, q=TEXTS).json() == plain  # nobody else gets them
+
+
+def test_sentences_have_them(own_url, ours):
+    answer = ask(own_url, "translate_stream", q=TEXTS, glossary=TERMS)
+    _, *found = map(json.loads, answer.text.splitlines())
+    assert [one["translatedText"] for one in found[:1]] == [ours[0].text]
+    assert "".join(one["before"] + one["translatedText"] for one in found[1:]) == ours[1].text
+    assert [one["missingTerms"] for one in found] == [[], [], []]
+
+
+def test_documents_have_them(own_url, ours):
+    answer = send(own_url, "strings.json", json.dumps({"title": "a k."}), glossary=TERMS).json()
+    assert answer["missingTerms"] == []
+    assert requests.get(answer["translatedFileUrl"], timeout=60).json() == {"title": ours[0].text}
+    assert "missingTerms" not in send(own_url, "strings.json", "{}").json()
+    found = ask(own_url, q="<p>a k.</p>", format="html", glossary=TERMS).json()
+    assert found == {"translatedText": f"<p>{ours[0].text}</p>", "missingTerms": []}
+
+
+def test_terms_that_do_not_get_in_are_said(own_url):
+    impossible = "z" + "q x" * 200  # longer than any translation
+    term = f"a -> {impossible}"
+    assert ask(own_url, q="a k.", glossary=f"a => {impossible}").json()["missingTerms"] == [term]
+    found = ask(own_url, q=["<p>a k.</p>"], format="html", glossary=f"a => {impossible}").json()
+    assert found["missingTerms"] == [[term]]
+    answer = send(own_url, "strings.json", json.dumps({"title": "a k."}), glossary=f"a => {impossible}").json()
+    assert answer["missingTerms"] == [term]
+
+
+@pytest.mark.parametrize("path", ["translate", "translate_stream"])
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"glossary": ["a => b"]}, "glossary must be a text whose lines are"),
+        ({"glossary": "a => b\nc"}, "Glossary, line 2: write a term"),
+        ({"glossary": "a => b\n" * (MAX_TERMS + 1)}, "glossary has 201 terms; at most 200"),
+        ({"glossary": "a" * (MAX_GLOSSARY + 1)}, "glossary has 10,001 characters; at most 10,000"),
+        ({"glossary": "a => b", "target": "de"}, "A glossary needs a model from en to de"),
+    ],
+)
+def test_what_is_no_glossary(own_url, path, fields, words):
+    answer = ask(own_url, path, q="a k.", **fields)
+    assert answer.status_code == 400 and words in answer.json()["error"]
+
+
+def test_a_model_without_a_search_for_them_says_so(learned_run, tmp_path, caplog):
+    import asyncio
+
+    from glossa.serving.models import Wishes
+    from glossa.serving.refusals import Refused
+
+    export_ctranslate2(load_model(str(learned_run)), load_tokenizer(str(learned_run)), tmp_path / "exported")
+    service = Service(Models([f"en-fr={tmp_path / 'exported'}"], engine="ctranslate2"))
+    with pytest.raises(Refused, match="takes no glossary"):
+        asyncio.run(service.translate(["a k."], "en", "fr", Wishes(glossary=(("a", "q"),))))
+    assert "CTranslate2 has no search for terms" in caplog.text
+    service.queue.close()
