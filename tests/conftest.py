@@ -90,3 +90,14 @@ def tiny_run(tmp_path_factory, tiny_settings):
     from glossa.training.run import train
 
     return train(parse_settings(tiny_settings(tmp_path_factory.mktemp("runs") / "tiny")))
+
+
+@pytest.fixture(scope="session")
+def learned_run(tiny_settings, tmp_path_factory):
+    """A run trained long enough that its translations have words."""
+    from glossa.plan.arguments import parse_settings
+    from glossa.training.run import train
+
+    settings = {"num_train_epochs": 30, "learning_rate": 0.01, "d_model": 32, "encoder_ffn_dim": 64}
+    settings |= {"decoder_ffn_dim": 64, "eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": "no"}
+    return train(parse_settings(tiny_settings(tmp_path_factory.mktemp("runs") / "learned", **settings)))

@@ -9,17 +9,6 @@ from running_server import running
 pytest.importorskip("uvicorn", reason="the server needs uvicorn: pip install -e .[dev]")
 
 
-@pytest.fixture(scope="session")
-def learned_run(tiny_settings, tmp_path_factory):
-    """A run trained long enough that its translations have words."""
-    from glossa.plan.arguments import parse_settings
-    from glossa.training.run import train
-
-    settings = {"num_train_epochs": 30, "learning_rate": 0.01, "d_model": 32, "encoder_ffn_dim": 64}
-    settings |= {"decoder_ffn_dim": 64, "eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": "no"}
-    return train(parse_settings(tiny_settings(tmp_path_factory.mktemp("runs") / "learned", **settings)))
-
-
 @pytest.fixture(scope="module")
 def corrections(tmp_path_factory):
     return tmp_path_factory.mktemp("corrections") / "corrections.jsonl"

@@ -99,6 +99,13 @@ def test_what_is_no_glossary(own_url, path, fields, words):
     assert answer.status_code == 400 and words in answer.json()["error"]
 
 
+def test_long_texts_go_by_sentences(own_url):
+    text = "\n".join(["a k."] * 500)
+    answer = ask(own_url, q=text, glossary=TERMS)
+    assert answer.status_code == 400 and "2,000 characters, and it has 2,499. /translate_stream takes" in answer.text
+    assert ask(own_url, q=text).status_code == 200
+
+
 def test_a_model_without_a_search_for_them_says_so(learned_run, tmp_path, caplog):
     import asyncio
 

@@ -14,7 +14,7 @@ from fastapi.responses import FileResponse, JSONResponse, Response, StreamingRes
 from ..data.languages import language_name
 from ..inference.engines import Translation
 from .files import Files
-from .limits import MAX_CHARACTERS, MAX_SECONDS, handler
+from .limits import MAX_CHARACTERS, MAX_SECONDS, MAX_WITH_GLOSSARY, handler
 from .models import Wishes
 from .refusals import Refused
 from .requests import (
@@ -57,6 +57,11 @@ async def translate(request: Request) -> JSONResponse:
     wishes = Wishes(1 + alternatives(fields), flag(fields, "confidence"), glossary(fields))
     source, target = word(fields, "source", "auto"), word(fields, "target")
     texts = given if isinstance(given, list) else [given]
+    if wishes.glossary and (size := sum(map(len, texts))) > MAX_WITH_GLOSSARY:
+        raise Refused(
+            f"With a glossary, q may have {MAX_WITH_GLOSSARY:,} characters, and it has {size:,}. /translate_stream "
+            "takes more."
+        )
     service = service_of(request)
     if choice(fields, "format", ("text", "html")) == "html":
         if wishes.confident:

@@ -9,6 +9,8 @@ MAX_BODY = 1 << 20  # bytes; a character may take twelve in JSON
 MAX_FILE = 10 << 20  # bytes
 MAX_TERMS = 200  # lines of a glossary
 MAX_GLOSSARY = 10_000  # characters of it
+# Of texts that are translated at once with a glossary: a sentence that lacks many terms takes seconds.
+MAX_WITH_GLOSSARY = 2_000
 MAX_REQUESTS = 256  # at the same time
 
 
