@@ -6,6 +6,7 @@ import io
 import itertools
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -103,6 +104,11 @@ def write_documents(folder):
     )
     memory = f'<tmx version="1.4">{header}datatype="plaintext"/><body><tu>{sides}</tu></body></tmx>\n'
     (folder / "memory.tmx").write_text(memory, encoding="utf-8")
+    (folder / "tour").mkdir()
+    tour = re.findall(r"^`(tour\S+)`:\n\n```\w+\n(.*?)^```", (ROOT / "docs/desk.md").read_text("utf-8"), re.M | re.S)
+    assert len(tour) == 5
+    for name, text in tour:
+        (folder / name).write_text(text, encoding="utf-8")
     (folder / "terms.tsv").write_text("Mann\tman\nHund\tdog\n", encoding="utf-8")
 
 
