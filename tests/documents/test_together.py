@@ -74,6 +74,9 @@ def test_each_is_that_of_the_translation_with_its_terms(run, translate, engine, 
         values = features(LINES[row], texts[row], total / tokens, pieces, 1.0)
         assert float(found[row][1]) == pytest.approx(confidence(WEIGHTS, values), abs=1e-3)
         assert report[row]["confidence"] == float(found[row][1])
+        words, shares = zip(*report[row]["words"], strict=True)
+        assert list(words) == texts[row].split() and all(0 <= share <= 1 for share in shares)
+    assert not any("words" in report[row] for row in (2, 3))
     assert [found[row][1] for row in (2, 3)] == ["1.0000", "1.0000"]
     aligner = AttentionAligner(load_model(str(run)), load_tokenizer(str(run)))
     rows = [

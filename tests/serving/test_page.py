@@ -124,7 +124,14 @@ def test_an_older_answer_never_replaces_a_newer_one(page):
 def answer(route, *sentences):
     """Answer a request of the page: pairs of a translation and its confidence, for each text one or several."""
     rows = [
-        {"text": number, "before": " " if place else "", "source": "x", "translatedText": text, "confidence": share}
+        {
+            "text": number,
+            "before": " " if place else "",
+            "source": "x",
+            "translatedText": text,
+            "confidence": share,
+            "words": [[word, 0.5 - 0.25 * index] for index, word in enumerate(text.split())],
+        }
         for number, own in enumerate(sentences)
         for place, (text, share) in enumerate(own)
     ]
@@ -204,7 +211,8 @@ def test_doubtful_sentences_are_underlined(page):
     assert page.locator("#output").inner_text() == "Bonne phrase. Mauvaise phrase.\nInconnue. Nulle."
     assert "underline" in marks.first.evaluate("one => getComputedStyle(one).textDecorationLine")
     playwright.expect(said).to_have_text("Underlined sentences may need a correction.")
-    note = "This sentence may need a correction: the probability that it needs none is 12%."
+    note = "This sentence may need a correction: the probability that it needs none is 12%. "
+    note += "The model hesitated at: phrase. (25%)."
     described = "one => document.getElementById(one.getAttribute('aria-describedby')).textContent"
     assert marks.first.evaluate(described) == note
     marks.first.hover()

@@ -67,7 +67,10 @@ def test_the_answer_is_that_of_the_whole_text(own_url):
         own = [one for one in found if one["text"] == number]
         assert "".join(one["before"] + one["translatedText"] for one in own) == text
     assert found[0]["confidence"] is None and found[4]["confidence"] == whole["confidence"][1]
-    assert "confidence" not in lines(ask(own_url, q="a k."))[1]
+    for one in found[1:]:
+        assert [word for word, _ in one["words"]] == one["translatedText"].split()
+        assert all(0 <= share <= 1 for _, share in one["words"])
+    assert found[0]["words"] == [] and not lines(ask(own_url, q="a k."))[1].keys() & {"confidence", "words"}
 
 
 def test_languages_are_those_of_all_texts_together(own_url):
@@ -127,6 +130,10 @@ def test_who_leaves_is_translated_no_more(own_url, own_service, monkeypatch):
     monkeypatch.setattr(own_service.queue, "translate", gate.translate)
     answer = ask(own_url, q=LONG)
     next(answer.iter_lines())
+    for _ in range(300):
+        if len(gate.calls) == 2:
+            break
+        time.sleep(0.1)
     answer.close()
     assert gate.cancelled.wait(30)
     for _ in range(100):

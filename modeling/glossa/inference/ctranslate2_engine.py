@@ -109,6 +109,14 @@ class CTranslate2Engine(Engine):
             Translation("", LOWEST_SCORE),
         )
 
+    def token_scores(self, sources: list[list[int]], targets: list[list[int]]) -> list[list[float]]:
+        found = self.translator.score_batch(
+            [self.tokenizer.convert_ids_to_tokens(ids) for ids in sources],
+            [[self.target.id_to_token(token) for token in ids[:-1]] for ids in targets],  # it adds the end
+            max_input_length=0,
+        )
+        return [result.log_probs for result in found]
+
     def _translate(self, sources: list[list[int]], search: Search) -> list[Translation]:
         limits = [max_target_length(len(ids), self.longest) for ids in sources]
         found = self._search(sources, max(limits, default=0), search)

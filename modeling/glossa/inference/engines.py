@@ -48,6 +48,8 @@ class Translation:
         links: Numbers of linked words, between white space, of source and translation, if they were asked for.
         terms: Each term of a glossary that the text has, as it is there; its translations in the glossary; and whether
             the translation has one: "used", "searched" (after a second search for it) or "missing".
+        words: Its words, between white space, with the model's probability of each ([`word_scores`]) or None for those
+            that it did not write, if they were asked for.
     """
 
     text: str
@@ -59,6 +61,7 @@ class Translation:
     parts: tuple[tuple[str, str], ...] = ()
     links: list[tuple[int, int]] | None = None
     terms: Sequence[tuple[str, str, str]] = ()
+    words: Sequence[tuple[str, float | None]] = ()
 
     @property
     def token_score(self) -> float | None:
@@ -99,6 +102,10 @@ class Engine(ABC):
     def translate(self, sources: list[list[int]], search: Search) -> list[Translation]:
         """Translations of a batch of token ids, all in one list: as many for each source as `search` wants."""
 
+    def token_scores(self, sources: list[list[int]], targets: list[list[int]]) -> list[list[float]]:
+        """The log-probability of each token of a batch of given translations, which have their ends."""
+        raise NotImplementedError
+
 
 class GenerateEngine(Engine):
     """A sequence-to-sequence model of transformers that translates with `generate`, which takes `options`."""
@@ -138,3 +145,8 @@ class GenerateEngine(Engine):
             **self.options | options,
         )
         return [Translation(entry["translation_text"], entry.get("score")) for entry in found]
+
+    def token_scores(self, sources: list[list[int]], targets: list[list[int]]) -> list[list[float]]:
+        from .forced import token_scores
+
+        return token_scores(self.pipeline.model, self.pipeline.tokenizer, sources, targets)  # type: ignore[arg-type]

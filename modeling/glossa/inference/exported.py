@@ -130,6 +130,9 @@ class ComparedEngine(Engine):
                 self.report()
         return found
 
+    def token_scores(self, sources: list[list[int]], targets: list[list[int]]) -> list[list[float]]:
+        return self.engine.token_scores(sources, targets)
+
     def report(self) -> None:
         """Log how many translations differ, if any."""
         atexit.unregister(self.report)

@@ -50,8 +50,6 @@ def force(
         return []
     inputs = tokenizer([clean_text(source) for source in sources])["input_ids"]
     labels = tokenizer(text_target=[clean_text(target) for target in targets])["input_ids"]
-    collate = DataCollatorForSeq2Seq(tokenizer)
-    pad, start = model.config.pad_token_id, model.config.decoder_start_token_id
     blank = ForcedScore(-math.inf, 0)
     scores = [blank] * len(sources)
     longest = [limit or math.inf for limit in position_limits(model.config)]
@@ -63,14 +61,32 @@ def force(
     batches = TokenBatchSampler(first, second, batch_tokens)
     for batch_rows in own_batches(batches) if shared else batches:
         rows = [fitting[row] for row in batch_rows]
-        batch = collate([{"input_ids": inputs[row], "labels": labels[row]} for row in rows]).to(model.device)
-        expected = batch.pop("labels")  # [B, T]
-        logits = model(**batch, decoder_input_ids=shift_tokens_right(expected, pad, start)).logits
-        costs = torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), expected.flatten(), reduction="none")
-        totals = -costs.view(expected.shape).sum(1, dtype=torch.float64)
-        for row, total, tokens in zip(rows, totals.tolist(), (expected != -100).sum(1).tolist(), strict=True):
-            scores[row] = ForcedScore(total, tokens)
+        found = _log_probabilities(model, tokenizer, [inputs[row] for row in rows], [labels[row] for row in rows])
+        for row, total in zip(rows, found.sum(1, dtype=torch.float64).tolist(), strict=True):
+            scores[row] = ForcedScore(total, len(labels[row]))
     return merged(scores, blank) if shared else scores
+
+
+def _log_probabilities(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, inputs: list[list[int]], labels: list[list[int]]
+) -> torch.Tensor:
+    """The log-probability of each token of `labels`, 0 after their ends: [B, T]."""
+    rows = [{"input_ids": source, "labels": target} for source, target in zip(inputs, labels, strict=True)]
+    batch = DataCollatorForSeq2Seq(tokenizer)(rows).to(model.device)
+    expected = batch.pop("labels")  # [B, T]
+    starts = shift_tokens_right(expected, model.config.pad_token_id, model.config.decoder_start_token_id)
+    logits = model(**batch, decoder_input_ids=starts).logits
+    costs = torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), expected.flatten(), reduction="none")
+    return -costs.view(expected.shape)
+
+
+@torch.no_grad()
+def token_scores(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, inputs: list[list[int]], labels: list[list[int]]
+) -> list[list[float]]:
+    """The log-probability of each token of translations `labels` of a batch `inputs`, both token ids."""
+    found = _log_probabilities(model, tokenizer, inputs, labels).tolist()
+    return [row[: len(target)] for row, target in zip(found, labels, strict=True)]
 
 
 def perplexity(scores: list[ForcedScore]) -> float:

@@ -21,6 +21,7 @@ from .engines import Engine, GenerateEngine, Search, Translation
 from .plausibility import find_problem
 from .sharing import is_first, merged, own_batches
 from .tags import tag_problem, take_tag
+from .words import word_scores, words_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -58,6 +59,7 @@ class Translator:
         shared: The processes of a launch share the batches; all of them translate the same texts and get all
             translations.
         terms: Terms that translations must have, words that they must not have, and the search for both.
+        words: Compute the model's probability of each word of the best translations.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class Translator:
         min_confidence: float = 0.0,
         shared: bool = False,
         terms: "Terms | None" = None,
+        words: bool = False,
     ):
         self.engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer)
         self.tokenizer = tokenizer
@@ -94,7 +97,7 @@ class Translator:
         self.on_error = on_error
         self.retry_implausible = retry_implausible
         self.shared = shared
-        self.terms = terms
+        self.terms, self.words = terms, words
         self.refused = ""  # why texts are not translated, if they ask for a language that the model does not have
         if not self.engine.sampled:
             try:
@@ -224,6 +227,11 @@ class Translator:
                     found[index] = translations
         if self.terms is not None and self.terms.language in (None, getattr(self.tokenizer, "tgt_lang", None)):
             self._use_terms(self.terms, pieces, [prefix for _, prefix in asked], found)
+        if self.words:
+            best = [translations[0] for translations in found]
+            scores = word_scores(self.engine, self.tokenizer, pieces, [one.text for one in best])
+            for translation, own in zip(best, scores, strict=True):
+                translation.words = own
         return found
 
     def _use_terms(
@@ -359,6 +367,7 @@ def _join(pieces: list[list[Translation]], segments: list[Segment], confident: b
                 confidence=_product(ranked) if confident else None,
                 terms=tuple(term for found in ranked for term in found.terms),
                 parts=tuple((segment.text, text) for segment, (text, _) in zip(segments, parts, strict=True)),
+                words=words_of(ranked, [text for text, _ in parts]),
             )
         )
     return joined

@@ -116,7 +116,8 @@ async def translate_stream(request: Request) -> StreamingResponse:
     fields = await allowed_fields(request)
     given = text_or_texts(fields)
     texts = given if isinstance(given, list) else [given]
-    wishes = Wishes(1, flag(fields, "confidence"), glossary(fields))
+    confident = flag(fields, "confidence")
+    wishes = Wishes(1, confident, glossary(fields), words=confident)
     source, target = word(fields, "source", "auto"), word(fields, "target")
     service = service_of(request)
     head: dict[str, Any] = {}
@@ -151,6 +152,7 @@ def _sentence(one: Sentence, wishes: Wishes) -> dict[str, Any]:
     found["translatedText"] = one.translation.text
     if wishes.confident:
         found["confidence"] = rounded(one.translation.confidence)
+        found["words"] = [[word, rounded(share)] for word, share in one.translation.words]
     if wishes.glossary:
         found["missingTerms"] = missing_terms(one.translation)
     return found

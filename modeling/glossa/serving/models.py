@@ -47,11 +47,13 @@ class Wishes:
         count: Translations of each text.
         confident: The probability that each needs no correction, if the model has learned it.
         glossary: Terms and their translations, which each must have.
+        words: The model's probability of each word.
     """
 
     count: int = 1
     confident: bool = False
     glossary: tuple[tuple[str, str], ...] = ()
+    words: bool = False
 
 
 PLAIN = Wishes()
@@ -92,7 +94,14 @@ class Loaded:
             searching = self.searching
             terms = Terms(lambda: searching, glossary, (), step.target if tagged else None)
         return Translator(
-            self.engine, tokenizer, beams, wishes.count, on_error="copy", confident=confident, terms=terms
+            self.engine,
+            tokenizer,
+            beams,
+            wishes.count,
+            on_error="copy",
+            confident=confident,
+            terms=terms,
+            words=wishes.words and confident,
         )
 
     @cached_property

@@ -180,7 +180,7 @@ class Service:
         self.measures.characters.labels(source, target).inc(sum(map(len, texts)))
         if pivot:  # a model knows how right it is with texts that people wrote
             for translation in (each for translations in found for each in translations):
-                translation.confidence = None
+                translation.confidence, translation.words = None, ()
         return [(translations, pivot) for translations in found]
 
 

@@ -4,6 +4,8 @@ import { element, lines, show } from "./common.js";
 const MOST_LINES = 500; // translations that are kept for unchanged lines
 const MOST_TEXTS = 64; // lines of a request, as the server allows
 const DOUBT = 0.3; // sentences that need no correction with less probability are underlined
+const UNSURE = 0.5; // words of such a sentence that the model gave less probability are named,
+const MOST_WORDS = 3; // this many of them
 const HINT = "Underlined sentences may need a correction.";
 const known = new Map(); // sentences of lines, by languages, glossary and line
 const output = element("output");
@@ -85,7 +87,7 @@ function drawn(one, row, index) {
     const note = document.createElement("span");
     note.id = `note-${row}-${index}`;
     note.hidden = true;
-    note.textContent = doubt(one.confidence);
+    note.textContent = doubt(one);
     sentence.className = "doubtful";
     sentence.tabIndex = 0;
     sentence.setAttribute("aria-describedby", note.id);
@@ -94,9 +96,13 @@ function drawn(one, row, index) {
   return one.before ? [document.createTextNode(one.before), sentence] : [sentence];
 }
 
-function doubt(confidence) {
-  const share = confidence < 0.01 ? "less than 1%" : `${Math.round(100 * confidence)}%`;
-  return `This sentence may need a correction: the probability that it needs none is ${share}.`;
+function doubt(one) {
+  const percent = (share) => (share < 0.01 ? "less than 1%" : `${Math.round(100 * share)}%`);
+  const unsure = (one.words ?? []).filter(([, share]) => typeof share === "number" && share < UNSURE);
+  const worst = unsure.sort((first, second) => first[1] - second[1]).slice(0, MOST_WORDS);
+  const named = worst.map(([word, share]) => `${word} (${percent(share)})`).join(", ");
+  const words = named ? ` The model hesitated at: ${named}.` : "";
+  return `This sentence may need a correction: the probability that it needs none is ${percent(one.confidence)}.${words}`;
 }
 
 // Words that can be clicked, and the space between them.
