@@ -124,6 +124,8 @@ async def translate_stream(request: Request) -> StreamingResponse:
     if source == "auto":
         source, share = service.detector.rank(" ".join(texts))[0]
         head["detectedLanguage"] = {"confidence": share, "language": source}
+    if source != target and len(steps := service.models.route(source, target)) > 1:
+        head["pivot"] = steps[0].target
     plans = await service.plan(texts, source, target)
     parts = service.stream(plans, source, target, wishes)
     first = await until_left(request, anext(parts))  # what is refused until then has its status
