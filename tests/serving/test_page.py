@@ -212,7 +212,7 @@ def test_doubtful_sentences_are_underlined(page):
     assert "underline" in marks.first.evaluate("one => getComputedStyle(one).textDecorationLine")
     playwright.expect(said).to_have_text("Underlined sentences may need a correction.")
     note = "This sentence may need a correction: the probability that it needs none is 12%. "
-    note += "The model hesitated at: phrase. (25%)."
+    note += "The model hesitated at: phrase (25%)."
     described = "one => document.getElementById(one.getAttribute('aria-describedby')).textContent"
     assert marks.first.evaluate(described) == note
     marks.first.hover()

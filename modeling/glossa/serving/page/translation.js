@@ -96,11 +96,13 @@ function drawn(one, row, index) {
   return one.before ? [document.createTextNode(one.before), sentence] : [sentence];
 }
 
+const bare = (word) => word.replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, "") || word;
+
 function doubt(one) {
   const percent = (share) => (share < 0.01 ? "less than 1%" : `${Math.round(100 * share)}%`);
   const unsure = (one.words ?? []).filter(([, share]) => typeof share === "number" && share < UNSURE);
   const worst = unsure.sort((first, second) => first[1] - second[1]).slice(0, MOST_WORDS);
-  const named = worst.map(([word, share]) => `${word} (${percent(share)})`).join(", ");
+  const named = worst.map(([word, share]) => `${bare(word)} (${percent(share)})`).join(", ");
   const words = named ? ` The model hesitated at: ${named}.` : "";
   return `This sentence may need a correction: the probability that it needs none is ${percent(one.confidence)}.${words}`;
 }
