@@ -95,7 +95,7 @@ def test_the_result_is_that_of_training(tmp_path, small, settings):
         key: len(rows) for key, rows in counted.examples.items()
     }
     assert report.overlap == counted.overlap
-    assert json.loads((tmp_path / "out" / "data_report.json").read_text()) == report.to_dict()
+    assert json.loads((tmp_path / "out" / "report.json").read_text()) == report.to_dict()
 
 
 def test_given_test_pairs_are_not_in_training(tmp_path, small):

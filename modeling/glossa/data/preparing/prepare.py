@@ -78,7 +78,7 @@ def prepare(arguments: DataArguments, output: Path, place: Place, folder: Path) 
     """Write the prepared pairs into the folder `output`; the files of finished stages are in `folder`.
 
     `output` then has Parquet files of the training pairs of each source and of the evaluation pairs, the report as
-    `data_report.json`, and a manifest by which training knows the folder. Raises `GlossaError` if the settings or the
+    `report.json`, and a manifest by which training knows the folder. Raises `GlossaError` if the settings or the
     data are invalid.
     """
     arguments = replace(arguments, streaming=False)
@@ -228,7 +228,7 @@ def _write(
     job.report.sizes = {"train": sum(entry.pairs for entry in entries)}
     job.report.sizes |= {name: len(splits[name]) for name in ("validation", "test") if name in splits}
     job.report.overlap = _overlap(stems, corpus, held_out, splits)
-    write_whole(folder / "data_report.json", json.dumps(job.report.to_dict(), indent=1, ensure_ascii=False))
+    write_whole(folder / "report.json", json.dumps(job.report.to_dict(), indent=1, ensure_ascii=False))
     write_manifest(folder, job.arguments, entries, evaluation)
     return folder
 
