@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from glossa.errors import GlossaError
-from glossa.inference.shards import worker_context
+from glossa.jobs.pool import process_context
 
 from .parent import end_with_parent
 
@@ -29,7 +29,7 @@ def in_process(function: Callable[..., dict], name: str, options: Mapping[str, A
     Raises:
         GlossaError: when the function raises an error, or the system ends its process.
     """
-    with ProcessPoolExecutor(1, worker_context("glossa.training.run"), end_with_parent) as pool:
+    with ProcessPoolExecutor(1, process_context("glossa.training.run"), end_with_parent) as pool:
         try:
             return pool.submit(function, **options).result()
         except Exception as error:
