@@ -1,17 +1,22 @@
 """Fresh virtual environments for tests: one with the built wheel, and one without Glossa.
 
-They are built once for all processes of a test run, since an installation takes a minute.
+They are built once for all processes of a test run. Their packages are links to those that run the tests, which takes
+seconds instead of minutes; only what is asked for and what that requires is there.
 """
 
 import os
 import subprocess
 import sys
+import sysconfig
+import zipfile
+from importlib.metadata import PathDistribution, distribution
 from pathlib import Path
 
 from filelock import FileLock
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
-EXTRAS = "adapters,documents,engine,formats,metrics,ray,serve"
+EXTRAS = ["adapters", "documents", "engine", "formats", "metrics", "ray", "serve"]
 # What a reader of the documentation has who does not have Glossa.
 BARE = ["torch", "transformers", "ctranslate2", "onnxruntime", "libretranslatepy"]
 
@@ -36,19 +41,64 @@ def once(tmp_path_factory, name, build):
     return folder
 
 
-def _environment(folder, *packages):
-    subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
-    # Byte code of what is never imported would take a minute.
-    pip = [str(folder / "venv/bin/pip"), "install", "--quiet", "--no-compile", "-c", str(ROOT / "constraints.txt")]
-    subprocess.run([*pip, *packages], check=True, capture_output=True)
+def closure(requirements):
+    """The installed distributions that `requirements` ask for, directly or not, by name."""
+    found, asked, todo = {}, set(), [Requirement(text) for text in requirements]
+    while todo:
+        wanted = todo.pop()
+        installed = distribution(wanted.name)
+        assert wanted.specifier.contains(installed.version, prereleases=True), f"{wanted}, not {installed.version}"
+        found[wanted.name] = installed
+        for extra in {"", *wanted.extras} - {extra for name, extra in asked if name == wanted.name}:
+            asked.add((wanted.name, extra))
+            todo += required(installed, extra)
+    return found.values()
+
+
+def required(installed, extra=""):
+    """What a distribution requires for one of its extras, or for itself."""
+    wanted = [Requirement(text) for text in installed.requires or ()]
+    return [one for one in wanted if one.marker is None or one.marker.evaluate({"extra": extra})]
+
+
+def link(installed, venv):
+    """Put a distribution into an environment: links to its files, and commands that run there."""
+    here, there = (Path(sysconfig.get_path("purelib", vars={"base": str(base)})) for base in (sys.prefix, venv))
+    for file in installed.files:
+        target = there / file
+        if target.exists() or not (here / file).exists():  # byte code of another Python
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if (here / file).parent.resolve() == Path(sys.executable).parent:
+            target.write_bytes((here / file).read_bytes().replace(sys.prefix.encode(), str(venv).encode()))
+            target.chmod(0o755)
+        else:
+            target.symlink_to(here / file)
+
+
+def _environment(folder, requirements):
+    """An environment with `requirements`; its Python."""
+    venv = folder / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
+    for installed in closure(["pip", *map(str, requirements)]):
+        link(installed, venv)
+    return venv / "bin/python"
+
+
+def _glossa(folder):
+    wheel = build_wheel(folder)
+    name = "-".join(wheel.name.split("-")[:2])
+    own = PathDistribution(zipfile.Path(wheel, f"{name}.dist-info/"))
+    python = _environment(folder, [one for extra in ("", *EXTRAS) for one in required(own, extra)])
+    install = ["-m", "pip", "install", "--quiet", "--no-index", "--no-deps", str(wheel)]
+    subprocess.run([python, *install], check=True, capture_output=True)
 
 
 def with_wheel(tmp_path_factory):
     """The `bin` folder of an environment with the built wheel and its extras; the wheel is in `../..`."""
-    folder = once(tmp_path_factory, "glossa", lambda folder: _environment(folder, f"{build_wheel(folder)}[{EXTRAS}]"))
-    return folder / "venv/bin"
+    return once(tmp_path_factory, "glossa", _glossa) / "venv/bin"
 
 
 def without_glossa(tmp_path_factory):
     """The `bin` folder of an environment with transformers, but without Glossa."""
-    return once(tmp_path_factory, "bare", lambda folder: _environment(folder, *BARE)) / "venv/bin"
+    return once(tmp_path_factory, "bare", lambda folder: _environment(folder, BARE)) / "venv/bin"
