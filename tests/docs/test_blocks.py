@@ -1,19 +1,22 @@
 """Every command and program of the documentation runs as it stands, each in a process of its own.
 
 Commands run with the built wheel in a fresh environment, programs that do not import Glossa in one without it, and
-commands of scripts and benchmarks in a copy of the repository. A marker before a block names smaller settings: see
-`blocks`.
+commands of scripts and benchmarks in a copy of the repository. Those of the README start as a reader starts them, most
+of the others are forked from a process that has imported the libraries: see `zygote`. A marker before a block names
+smaller settings: see `blocks`.
 """
 
 import contextlib
 import re
 import shutil
 import sys
+from copy import copy
 from pathlib import Path
 
 import pytest
 from environments import once, with_wheel, without_glossa
 from hub_server import Hub
+from zygote import Zygote
 
 sys.path.append(str(Path(__file__).parent))  # of the two modules below
 
@@ -56,12 +59,24 @@ def prepared(tmp_path_factory):
         yield space_in(once(tmp_path_factory, "documentation", build))
 
 
+@pytest.fixture(scope="module")
+def page_space(prepared, tmp_path_factory):
+    """The workspace of one page after the other, since the variables of a zygote's commands name its folder."""
+    own = Workspace(tmp_path_factory.mktemp("page"), prepared.binaries, prepared.bare, prepared.hub)
+    zygote = Zygote(own.binaries, own.variables(own.binaries))
+    own.quick = zygote.path
+    yield own
+    zygote.end()
+
+
 @pytest.fixture
-def space(prepared, tmp_path):
+def space(prepared, page_space):
     """A fresh workspace; only the Hub keeps what earlier pages have pushed."""
-    own = Workspace(tmp_path, prepared.binaries, prepared.bare, prepared.hub)
-    shutil.copytree(prepared.work, own.work)
-    shutil.copytree(prepared.clone, own.clone, symlinks=True)
+    shutil.rmtree(page_space.folder)
+    shutil.copytree(prepared.work, page_space.work)
+    shutil.copytree(prepared.clone, page_space.clone, symlinks=True)
+    own = copy(page_space)
+    own.exported = {}
     return own
 
 
@@ -92,6 +107,8 @@ def run_block(space, block, made):
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES_WITH_BLOCKS)
 def test_the_blocks_of_a_page_run_in_their_order(space, page):
+    if page == "README.md":
+        space.quick = None
     made = set()
     earlier = {seen.ran for other in PAGES[: PAGES.index(page)] for seen in blocks(other)}
     for block in blocks(page):

@@ -134,17 +134,18 @@ class Workspace:
     """Two folders: `work`, empty but for the reader's files, and `clone`, a copy of the repository.
 
     Commands of scripts and benchmarks run in the copy, all others in `work`; runs are the same folder in both.
+    `quick` is a folder of commands that start faster than those in `binaries`, such as a zygote's.
     """
 
-    def __init__(self, folder: Path, binaries: Path, bare: Path, hub):
-        self.folder, self.binaries, self.bare, self.hub = folder, binaries, bare, hub
+    def __init__(self, folder: Path, binaries: Path, bare: Path, hub, quick: Path | None = None):
+        self.folder, self.binaries, self.bare, self.hub, self.quick = folder, binaries, bare, hub, quick
         self.work, self.clone = folder / "work", folder / "clone"
         self.exported: dict[str, str] = {}
 
-    def variables(self, binaries):
+    def variables(self, *binaries):
         kept = self.hub.environment(self.folder / "home", "hf_user")
         kept = {name: value for name, value in kept.items() if not name.startswith(("PYTEST_", "PYTHON"))}
-        path = os.pathsep.join([str(binaries), kept["PATH"]])
+        path = os.pathsep.join([*map(str, binaries), kept["PATH"]])
         return kept | {"PATH": path, "OMP_NUM_THREADS": "1"} | self.exported
 
     def run(self, command, binaries=None, stdin=None, timeout=300):
@@ -164,7 +165,7 @@ class Workspace:
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", command],
             cwd=cwd,
-            env=self.variables(binaries or self.binaries),
+            env=self.variables(*([binaries] if binaries else filter(None, [self.quick, self.binaries]))),
             **({"input": stdin} if stdin is not None else {"stdin": subprocess.DEVNULL}),
             capture_output=True,
             text=True,

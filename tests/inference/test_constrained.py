@@ -33,16 +33,17 @@ def text_of(tokens):
 @pytest.fixture(scope="module")
 def everything(model):
     """(log-probability, tokens) of all translations: those that end, and those that are cut."""
-    rows = [(*tokens, END) for length in range(LIMIT) for tokens in itertools.product(WORDS, repeat=length)] + list(
-        itertools.product(WORDS, repeat=LIMIT)
-    )
+    batches = [[(*tokens, END) for tokens in itertools.product(WORDS, repeat=length)] for length in range(LIMIT)]
+    batches.append(list(itertools.product(WORDS, repeat=LIMIT)))
     found = []
-    with torch.no_grad():
-        for tokens in rows:
-            inputs = torch.tensor([[START, *tokens[:-1]]])
-            logits = model(input_ids=SOURCE, attention_mask=MASK, decoder_input_ids=inputs).logits[0]
-            log_probs = logits.double().log_softmax(-1)
-            found.append((sum(log_probs[place, token].item() for place, token in enumerate(tokens)), tokens))
+    for batch in batches:
+        labels = torch.tensor(batch)
+        inputs = torch.cat([torch.full((len(batch), 1), START), labels[:, :-1]], dim=1)
+        source, mask = SOURCE.expand(len(batch), -1), MASK.expand(len(batch), -1)
+        with torch.no_grad():
+            logits = model(input_ids=source, attention_mask=mask, decoder_input_ids=inputs).logits
+        log_probs = logits.double().log_softmax(-1).gather(-1, labels[..., None])  # [batch, length, 1]
+        found += zip(log_probs.sum((1, 2)).tolist(), batch, strict=True)
     return found
 
 
