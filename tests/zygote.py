@@ -1,9 +1,10 @@
 """Commands in processes that are forked from one that has imported the libraries, which is most of a short command.
 
-`Zygote` makes a folder for `PATH` with a `glossa` and a `python` that ask for such a process: it has their arguments,
-folder, environment and streams, and its status is theirs. Other programs of Python, and commands with other settings
-that a library reads when it is imported, start as usual. A killed command goes on: tests of signals and threads need
-one that has started as usual, as do those of what a start imports.
+`Zygote` makes a folder for `PATH` with a `glossa` and a `python` that ask for such a process. It has their arguments,
+folder, environment and streams, and its status is theirs; it imports Glossa itself, as usual. Other programs of Python
+start as usual, and so do commands with other settings that libraries read when they are imported.
+
+A killed command goes on. Tests of signals, threads and what a start imports need commands that start as usual.
 """
 
 import gc
@@ -18,11 +19,10 @@ import tempfile
 from importlib import import_module
 from pathlib import Path
 
-IMPORTED = (
-    "glossa_command", "glossa", "glossa.registration", "glossa.cli.train", "glossa.cli.distill", "glossa.cli.export",
-    "glossa.cli.plot", "glossa.cli.push", "glossa.cli.score", "glossa.cli.translate", "glossa.data.pairs",
-    "glossa.documents.command", "glossa.evaluation.metrics", "glossa.evaluation.scoring", "glossa.hub.push",
-    "glossa.inference.translators", "glossa.plan.arguments", "glossa.plots", "glossa.training.run",
+LIBRARIES = (
+    "torch", "transformers", "accelerate", "datasets", "evaluate", "matplotlib.pyplot", "peft", "sacrebleu",
+    "transformers.models.auto.modeling_auto", "transformers.models.auto.tokenization_auto", "transformers.pipelines",
+    "transformers.masking_utils", "transformers.trainer_seq2seq",
 )  # fmt: skip
 READ_BY_IMPORTS = ("HF_", "HUGGINGFACE", "TRANSFORMERS_", "TORCH", "OMP_", "GOMP_", "PYTHON", "CUDA", "MPL")
 # What `glossa` sets before it imports the libraries, if its messages go to a file.
@@ -98,7 +98,7 @@ def serve(binaries: Path, server: socket.socket) -> None:
 def main() -> None:
     binaries, address = Path(sys.argv[1]), sys.argv[2]
     del sys.path[0]  # the tests
-    for name in IMPORTED:
+    for name in LIBRARIES:
         import_module(name)
     threads = [(task / "comm").read_text().strip() for task in Path("/proc/self/task").iterdir()]
     # The only one that knows what to do when its process is copied is Arrow's.

@@ -1,7 +1,7 @@
 """Whatever the command trains can be loaded by transformers alone: every kind of run, and its checkpoints.
 
-Each run is a process of its own, as a user starts it, since an import of Glossa in this one would hide what the
-command does not do. Each folder is then loaded without Glossa.
+Each run is a process of its own that imports Glossa itself, since an import in this one would hide what the command
+does not do. Each folder is then loaded without Glossa.
 """
 
 import json
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from bare import run_bare
+from zygote import Zygote
 
 ROOT = Path(__file__).parents[2]
 TWO_VOCABULARIES = {
@@ -43,12 +44,22 @@ print(json.dumps(table))
 """
 
 
-def glossa(folder, *arguments, launcher=()):
+# A checkout of the tests is no part of a user's path.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
+@pytest.fixture(scope="module")
+def zygote():
+    process = Zygote(Path(sys.executable).parent, ENVIRONMENT)
+    yield process
+    process.end()
+
+
+def run(folder, *command):
     done = subprocess.run(
-        [sys.executable, *launcher, "-m", "glossa_command", *map(str, arguments)],
+        [*map(str, command)],
         cwd=folder,
-        # A checkout of the tests is no part of a user's path.
-        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+        env=ENVIRONMENT,
         capture_output=True,
         text=True,
         timeout=300,
@@ -59,15 +70,15 @@ def glossa(folder, *arguments, launcher=()):
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory, tiny_settings, tiny_pairs):
+def table(tmp_path_factory, tiny_settings, tiny_pairs, zygote):
     """What transformers makes of each object in each folder."""
     place = tmp_path_factory.mktemp("folders")
 
-    def train(name, launcher=(), **changes):
+    def train(name, *recipe, launcher=(zygote.path / "glossa",), **changes):
         changes = {"num_train_epochs": 1, "max_validation_samples": 4, "max_test_samples": 4} | changes
         arguments = tiny_settings(name, **changes)
         kept = [word for pair in zip(arguments[::2], arguments[1::2], strict=True) if pair[1] for word in pair]
-        glossa(place, "train", *kept, launcher=launcher)
+        run(place, *launcher, "train", *recipe, *kept)
 
     train("fresh")
     train("resumed", max_steps=5)
@@ -81,11 +92,9 @@ def table(tmp_path_factory, tiny_settings, tiny_pairs):
     recipe = place / "several.yaml"
     sources = [{"name": code, "data_path": str(tiny_pairs), "target_language": code} for code in ("fr", "de")]
     recipe.write_text(json.dumps({"sources": sources, "source_language": "en"}))
-    arguments = tiny_settings("several", dataset="", data_path="", num_train_epochs=1)
-    kept = [word for pair in zip(arguments[::2], arguments[1::2], strict=True) if pair[1] for word in pair]
-    glossa(place, "train", "several.yaml", *kept)
-    two = ("-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2")
-    train("two", launcher=two, ddp_backend="gloo")
+    train("several", "several.yaml", dataset="", data_path="")
+    torchrun = "-m torch.distributed.run --standalone --nproc_per_node 2 -m glossa_command"
+    train("two", launcher=(sys.executable, *torchrun.split()), ddp_backend="gloo")
     folders = sorted(str(path.parent) for path in place.rglob("config.json") if path.parent.name != "adapter")
     done = run_bare(LOAD, place, json.dumps(folders))
     assert done.returncode == 0, done.stderr
