@@ -1,6 +1,7 @@
 """Fixtures shared by all tests: random seeds, tiny models and a tiny training run."""
 
 import os
+import sys
 from pathlib import Path
 
 # Before torch is imported. For models this small, several threads are slower, also in the processes that tests start.
@@ -11,6 +12,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 import pytest
 import torch
 from small_models import ARCHITECTURES, TINY, UNEXPORTED
+from zygote import Zygote
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 
@@ -31,6 +33,14 @@ def engines(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(constants, "HF_HOME", str(tmp_path_factory.mktemp("cache")))
         yield Path(constants.HF_HOME, "glossa", "engines")
+
+
+@pytest.fixture(scope="session")
+def zygote():
+    """Commands of this environment that start without importing the libraries once more."""
+    process = Zygote(Path(sys.executable).parent, dict(os.environ))
+    yield process
+    process.end()
 
 
 @pytest.fixture

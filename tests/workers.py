@@ -1,7 +1,6 @@
 """`glossa train` in several processes of torch's elastic launcher, which `torchrun` and `accelerate launch` call too.
 
-`together` starts one Python process, which imports the libraries once and forks those that train: a start takes a
-second instead of ten.
+`together` forks those that train from one process, which has the libraries: a start takes a second instead of ten.
 """
 
 import json
@@ -22,11 +21,8 @@ from glossa.training.trainer import GlossaTrainer
 
 assert train  # imported for the processes that are forked
 
-# Without the second, processes that are started again may look for those that died: docs/scaling.md.
-ENVIRONMENT = {"OMP_NUM_THREADS": "1", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
 
-
-def together(*launches):
+def together(zygote, *launches):
     """Train with several processes of one machine for each launch in turn; what each start of each launch printed.
 
     A launch is a dictionary of `arguments` for `glossa train` and `folder`, which gets `batches-RANK.json`: epoch and
@@ -34,8 +30,8 @@ def together(*launches):
     `restarts`, and `dies`: the process of rank 1 kills itself at this batch of the first start.
     """
     done = subprocess.run(
-        [sys.executable, __file__, json.dumps(launches, default=str)],
-        env=os.environ | ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        [zygote.path / "python", __file__, json.dumps(launches, default=str)],
+        env=zygote.environment | {"PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     printed = [_printed(Path(launch["folder"])) for launch in launches]
@@ -100,5 +96,7 @@ if __name__ == "__main__":
     if "RANK" in os.environ:  # started by torchrun
         _work(**json.loads(sys.argv[1]))
     else:
+        # Without it, processes that are started again may look for those that died: docs/scaling.md.
+        os.environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
         for one in json.loads(sys.argv[1]):
             _launch(**one)

@@ -5,14 +5,12 @@ does not do. Each folder is then loaded without Glossa.
 """
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from bare import run_bare
-from zygote import Zygote
 
 ROOT = Path(__file__).parents[2]
 TWO_VOCABULARIES = {
@@ -44,22 +42,11 @@ print(json.dumps(table))
 """
 
 
-# A checkout of the tests is no part of a user's path.
-ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-
-
-@pytest.fixture(scope="module")
-def zygote():
-    process = Zygote(Path(sys.executable).parent, ENVIRONMENT)
-    yield process
-    process.end()
-
-
-def run(folder, *command):
+def run(zygote, folder, *command):
     done = subprocess.run(
         [*map(str, command)],
         cwd=folder,
-        env=ENVIRONMENT,
+        env=zygote.environment,  # a checkout of the tests is no part of a user's path
         capture_output=True,
         text=True,
         timeout=300,
@@ -78,7 +65,7 @@ def table(tmp_path_factory, tiny_settings, tiny_pairs, zygote):
         changes = {"num_train_epochs": 1, "max_validation_samples": 4, "max_test_samples": 4} | changes
         arguments = tiny_settings(name, **changes)
         kept = [word for pair in zip(arguments[::2], arguments[1::2], strict=True) if pair[1] for word in pair]
-        run(place, *launcher, "train", *recipe, *kept)
+        run(zygote, place, *launcher, "train", *recipe, *kept)
 
     train("fresh")
     train("resumed", max_steps=5)

@@ -14,11 +14,11 @@ import pytest
 TESTS = Path(__file__).parents[1]
 
 
-def torture(part, *options):
+def torture(zygote, part, *options):
     """The figures of a run of `part`."""
     done = subprocess.run(
-        [sys.executable, "-m", "torture", part, *options],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])},
+        [zygote.path / "python", "-m", "torture", part, *options],
+        env=zygote.environment | {"PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])},
         capture_output=True,
         text=True,
         timeout=900,
@@ -31,13 +31,13 @@ def torture(part, *options):
 @pytest.mark.parametrize(
     ("part", "name", "count"), [("downloads", "downloads", 12), ("exchanges", "jobs", 25), ("pushes", "pushes", 12)]
 )
-def test_what_is_killed_loses_mixes_and_replaces_nothing(part, name, count):
-    figures = torture(part, "--count", str(count))
+def test_what_is_killed_loses_mixes_and_replaces_nothing(part, name, count, zygote):
+    figures = torture(zygote, part, "--count", str(count))
     assert figures[name] == count and figures["kills"] and not figures["wrong"]
 
 
 @pytest.mark.slow
-def test_damaged_folders_and_strange_recipes_end_in_one_line():
-    figures = torture("folders", "--count", "25", "--seed", "3")
+def test_damaged_folders_and_strange_recipes_end_in_one_line(zygote):
+    figures = torture(zygote, "folders", "--count", "25", "--seed", "3")
     assert figures["uncaught"] == figures["silent"] == 0
     assert figures["recipes"] + figures["folders"] == figures["refused"] + figures["went on"] == 25

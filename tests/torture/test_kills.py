@@ -11,11 +11,11 @@ TESTS = Path(__file__).parents[1]
 
 
 @pytest.mark.slow
-def test_killed_runs_end_with_equal_weights():
+def test_killed_runs_end_with_equal_weights(zygote):
     # In a process of its own, since it forks, and torch cannot be set up again in a process that has trained.
     subprocess.run(
-        [sys.executable, "-m", "torture", "kills", "--count", "5"],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])},
+        [zygote.path / "python", "-m", "torture", "kills", "--count", "5"],
+        env=zygote.environment | {"PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])},
         check=True,
         timeout=900,
     )

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -16,20 +17,18 @@ from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
 from glossa.training.run import train
 
-FORKS = """
-import json, sys
-from glossa.cli import run
-from glossa.cli.train import fork
-run(lambda argv: [fork(arguments, processes) for arguments, processes in json.loads(argv[0])])
-"""
+FORKING = Path(__file__).parents[1] / "forking.py"
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux copies processes with loaded libraries")
 
 
-def fork(*launches):
-    """Train with each (arguments, number of processes) in turn; the finished process, whose libraries load once."""
-    return subprocess.run(
-        [sys.executable, "-c", FORKS, json.dumps(launches)], capture_output=True, text=True, timeout=300
-    )
+@pytest.fixture
+def fork(zygote):
+    def start(*launches):
+        """Train with each (arguments, number of processes) in turn; the finished process."""
+        command = [zygote.path / "python", FORKING, json.dumps(launches)]
+        return subprocess.run(command, env=zygote.environment, capture_output=True, text=True, timeout=300)
+
+    return start
 
 
 def weights(folder):
@@ -48,7 +47,7 @@ def lines(folder):
 
 
 @pytest.mark.slow
-def test_one_process_two_and_four_train_alike(tmp_path, tiny_settings):
+def test_one_process_two_and_four_train_alike(tmp_path, tiny_settings, fork):
     """The same batches, steps, weights, scores and settings; also with Muon, whose work they share."""
     changes = {"dropout": 0.0, "max_steps": 50, "eval_steps": 25, "save_steps": 25, "logging_steps": 5}
     changes |= {"muon_learning_rate": 0.02, "gradient_accumulation_steps": 4, "bf16": "false"}
@@ -78,7 +77,7 @@ def test_one_process_two_and_four_train_alike(tmp_path, tiny_settings):
 
 
 @pytest.mark.slow
-def test_a_run_of_two_processes_continues_exactly(tmp_path, tiny_settings):
+def test_a_run_of_two_processes_continues_exactly(tmp_path, tiny_settings, fork):
     changes = {"dropout": 0.2, "gradient_accumulation_steps": 2, "muon_learning_rate": 0.02, "eval_strategy": "no"}
     changes |= {"load_best_model_at_end": False, "max_steps": 8}
     whole, part = tmp_path / "whole", tmp_path / "part"
@@ -91,7 +90,7 @@ def test_a_run_of_two_processes_continues_exactly(tmp_path, tiny_settings):
     assert_equal_weights(whole, part, 0)
 
 
-def test_an_error_of_all_is_printed_once(tmp_path, tiny_settings):
+def test_an_error_of_all_is_printed_once(tmp_path, tiny_settings, fork):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "model.safetensors").touch()
     done = fork((tiny_settings(tmp_path / "run", gradient_accumulation_steps=2), 2))

@@ -249,11 +249,11 @@ def test_settings_that_contradict_the_objective_are_refused(tmp_path, tiny_setti
 
 
 @pytest.mark.slow
-def test_two_processes_pretrain_together(tmp_path, settings_of):
+def test_two_processes_pretrain_together(tmp_path, settings_of, zygote):
     """Frozen weights do not block the processes, and each process takes every second batch."""
     changes = {"eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False}
     run = tmp_path / "together"
-    together({"folder": run, "arguments": settings_of(run, "masked_lm", **changes)})
+    together(zygote, {"folder": run, "arguments": settings_of(run, "masked_lm", **changes)})
     alone = train(parse_settings(settings_of(tmp_path / "alone", "masked_lm", **changes)))
     two, one = (json.loads((folder / "metrics.json").read_text()) for folder in (run, alone))
     assert two["steps"] == 2 * math.ceil(one["steps"] // 2 / 2)

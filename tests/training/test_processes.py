@@ -78,10 +78,10 @@ class Joined:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("aligned", ["false", "true"])
-def test_processes_accumulation_and_larger_batches_train_alike(tmp_path, tiny_settings, monkeypatch, aligned):
+def test_processes_accumulation_and_larger_batches_train_alike(tmp_path, tiny_settings, monkeypatch, aligned, zygote):
     """Two processes, two batches accumulated, and both batches in one: the same losses, gradients and weights."""
     changes = QUIET | {"dropout": 0.0, "alignment_head": aligned}
-    ((printed,),) = together(launch(tmp_path, tiny_settings(tmp_path / "together", **changes)))
+    ((printed,),) = together(zygote, launch(tmp_path, tiny_settings(tmp_path / "together", **changes)))
     accumulated = train(
         parse_settings(tiny_settings(tmp_path / "accumulated", gradient_accumulation_steps=2, **changes))
     )
@@ -116,11 +116,11 @@ def test_processes_accumulation_and_larger_batches_train_alike(tmp_path, tiny_se
 
 
 @pytest.mark.slow
-def test_a_run_goes_on_with_another_number_of_processes(tmp_path, tiny_settings):
+def test_a_run_goes_on_with_another_number_of_processes(tmp_path, tiny_settings, zygote):
     changes = {"dropout": 0.0, "eval_strategy": "no", "load_best_model_at_end": False, "logging_steps": 1}
     two = {"gradient_accumulation_steps": 2}
     whole = train(parse_settings(tiny_settings(tmp_path / "whole", max_steps=8, **changes, **two)))
-    together(launch(tmp_path, tiny_settings(tmp_path / "part", max_steps=5, **changes)))
+    together(zygote, launch(tmp_path, tiny_settings(tmp_path / "part", max_steps=5, **changes)))
     again = {"max_steps": 8, "resume_from_checkpoint": "true"}
     with pytest.raises(GlossaError, match=r"with 2 batches a step .*Set gradient_accumulation_steps to 2"):
         train(parse_settings(tiny_settings(tmp_path / "part", **changes, **again)))
@@ -129,7 +129,7 @@ def test_a_run_goes_on_with_another_number_of_processes(tmp_path, tiny_settings)
 
 
 @pytest.mark.slow
-def test_processes_share_a_stream_and_continue_it(tmp_path, tiny_settings):
+def test_processes_share_a_stream_and_continue_it(tmp_path, tiny_settings, zygote):
     """Each of two processes reads other windows; a stopped run ends as one that was not."""
     changes = {"max_steps": 8, "logging_steps": 1, "streaming": "true", "validation_size": 0, "test_size": 0}
     changes |= {"eval_strategy": "no", "load_best_model_at_end": False, "data_path": tmp_path / "train.parquet"}
@@ -137,6 +137,7 @@ def test_processes_share_a_stream_and_continue_it(tmp_path, tiny_settings):
     pq.write_table(pa.table({"translation": rows}), tmp_path / "train.parquet", row_group_size=1000)
     part, again = tmp_path / "part", {"resume_from_checkpoint": "true"}
     together(
+        zygote,
         launch(tmp_path / "whole", tiny_settings(tmp_path / "whole", **changes)),
         launch(part, tiny_settings(part, **changes | {"max_steps": 5})),
         launch(part, tiny_settings(part, **changes | again)),
@@ -153,9 +154,10 @@ def test_processes_share_a_stream_and_continue_it(tmp_path, tiny_settings):
 
 
 @pytest.mark.slow
-def test_fsdp_trains_evaluates_saves_and_resumes_as_without(tmp_path, tiny_settings):
+def test_fsdp_trains_evaluates_saves_and_resumes_as_without(tmp_path, tiny_settings, zygote):
     changes = {"max_steps": 8, "logging_steps": 1}
     together(
+        zygote,
         launch(tmp_path / "1", tiny_settings(tmp_path / "plain", **changes)),
         launch(tmp_path / "2", tiny_settings(tmp_path / "sharded", **changes), fsdp=True),
         launch(tmp_path / "3", tiny_settings(tmp_path / "part", **changes | {"max_steps": 5}), fsdp=True),
@@ -177,12 +179,12 @@ def test_fsdp_trains_evaluates_saves_and_resumes_as_without(tmp_path, tiny_setti
     arguments = tiny_settings(tmp_path / "part", **changes, resume_from_checkpoint="true")
     with pytest.raises(GlossaError, match="saved by a training with FSDP and would be continued without it"):
         train(parse_settings(arguments))
-    together(launch(tmp_path / "4", arguments, fsdp=True))
+    together(zygote, launch(tmp_path / "4", arguments, fsdp=True))
     assert_equal_training(tmp_path / "part", sharded.path)
 
 
 @pytest.mark.slow
-def test_fsdp_goes_on_with_another_number_of_processes(tmp_path, tiny_settings):
+def test_fsdp_goes_on_with_another_number_of_processes(tmp_path, tiny_settings, zygote):
     """Two processes, then four, which split weights and moments among them; a step keeps its four batches."""
     changes = {"dropout": 0.0, "eval_strategy": "no", "load_best_model_at_end": False, "logging_steps": 1}
     whole = train(
@@ -190,7 +192,9 @@ def test_fsdp_goes_on_with_another_number_of_processes(tmp_path, tiny_settings):
     )
     two = tiny_settings(tmp_path / "part", max_steps=5, gradient_accumulation_steps=2, **changes)
     four = tiny_settings(tmp_path / "part", max_steps=8, resume_from_checkpoint="true", **changes)
-    together(launch(tmp_path / "two", two, fsdp=True), launch(tmp_path / "four", four, fsdp=True) | {"processes": 4})
+    together(
+        zygote, launch(tmp_path / "two", two, fsdp=True), launch(tmp_path / "four", four, fsdp=True) | {"processes": 4}
+    )
     assert [entry["step"] for entry in RunFolder(tmp_path / "part").history if "loss" in entry] == list(range(1, 9))
     assert_equal_training(whole, tmp_path / "part")
 

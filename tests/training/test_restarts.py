@@ -10,14 +10,14 @@ CHANGES = {"max_steps": 9, "logging_steps": 1, "save_steps": 3, "eval_strategy":
 
 
 @pytest.mark.slow
-def test_a_restart_ends_with_the_same_losses_and_weights(tmp_path, tiny_settings):
+def test_a_restart_ends_with_the_same_losses_and_weights(tmp_path, tiny_settings, zygote):
     """Bit for bit, with dropout: killed after the checkpoint of step 3, in step 5."""
     changes = CHANGES | {"dropout": 0.3, "resume_from_checkpoint": "true"}
     whole, killed = (RunFolder(tmp_path / name / "run") for name in ("whole", "killed"))
     launches = [
         {"folder": run.path.parent, "arguments": tiny_settings(run.path, **changes)} for run in (whole, killed)
     ]
-    _, starts = together(launches[0], launches[1] | {"dies": 5, "restarts": 1})
+    _, starts = together(zygote, launches[0], launches[1] | {"dies": 5, "restarts": 1})
     assert len(starts) == 2 and "step 4/9" in starts[0] and "step 5/9" not in starts[0]
     assert "step 4/9" in starts[1] and "step 3/9" not in starts[1]
     losses = [[(entry["step"], entry["loss"]) for entry in run.history if "loss" in entry] for run in (whole, killed)]

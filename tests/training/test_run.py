@@ -287,16 +287,17 @@ def test_small_model_learns_to_reverse(tmp_path):
 
 
 @pytest.mark.slow
-def test_two_processes_evaluate_as_one(tmp_path, tiny_settings):
+def test_two_processes_evaluate_as_one(tmp_path, tiny_settings, zygote):
     """20 pairs make 4 batches of 6, the last with rows that Accelerate repeats; or one batch for two processes."""
     changes = {"max_steps": 1, "eval_steps": 1, "save_steps": 1, "learning_rate": 0}
     alone = tiny_settings(tmp_path / "alone", **changes)
     runs = {size: tmp_path / f"together-{size}" for size in (6, 64)}
     together(
+        zygote,
         *(
             {"folder": run, "arguments": tiny_settings(run, per_device_eval_batch_size=size, **changes)}
             for size, run in runs.items()
-        )
+        ),
     )
     one, *others = (
         next(entry for entry in RunFolder(run).history if "eval_loss" in entry)
