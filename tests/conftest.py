@@ -1,5 +1,6 @@
 """Fixtures shared by all tests: random seeds, tiny models and a tiny training run."""
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -17,6 +18,14 @@ from zygote import Zygote
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 
 pytest_plugins = ["error_list"]
+
+gc.set_threshold(100_000, 20, 20)  # as the command does
+
+
+def pytest_collection_finish():
+    """What is imported by now stays: hundreds of trainings, and more tests, need not look for garbage there."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,7 @@ import gc
 import json
 import os
 import runpy
+import select
 import signal
 import socket
 import subprocess
@@ -44,7 +45,10 @@ with socket.socket(socket.AF_UNIX) as connection:
 
 
 class Zygote:
-    """The process, for commands in `binaries` with the variables of `environment`; it runs until `end`."""
+    """The process, for commands in `binaries` with the variables of `environment`.
+
+    It runs until `end`, or until the process that has made it is gone.
+    """
 
     def __init__(self, binaries: Path, environment: dict[str, str]):
         self.environment = {name: value for name, value in environment.items() if name != "PYTHONPATH"}
@@ -56,12 +60,12 @@ class Zygote:
             (self.path / name).write_text(CLIENT.format(**texts, prefixes=READ_BY_IMPORTS, imported=imported))
             (self.path / name).chmod(0o755)
         command = [binaries / "python", __file__, address]
-        self.process = subprocess.Popen(command, env=QUIET | self.environment, stdout=subprocess.PIPE)
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self.process = subprocess.Popen(command, env=QUIET | self.environment, **pipes)
         assert self.process.stdout.readline() == b"ready\n"
 
     def end(self) -> None:
-        self.process.terminate()
-        self.process.communicate()
+        self.process.communicate()  # closes its input
         self.folder.cleanup()
 
 
@@ -69,6 +73,8 @@ def forked(server: socket.socket) -> list[str]:
     """Fork for each command. Returns only in the process that runs it: its name and arguments."""
     signal.signal(signal.SIGCHLD, lambda *_: os.waitpid(-1, 0))
     while True:
+        if sys.stdin in select.select([server, sys.stdin], [], [])[0]:
+            sys.exit()
         connection, _ = server.accept()
         if not os.fork():
             break

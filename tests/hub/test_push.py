@@ -206,7 +206,8 @@ def test_folder_that_does_not_translate_is_refused(tiny_run, tmp_path):
 def test_folder_without_weights_is_refused(hub, tmp_path):
     (tmp_path / "run").mkdir()
     process = run_script(hub, tmp_path / "run", tmp_path)
-    assert process.returncode == 1 and "holds no weights" in process.stderr and not hub.requests
+    assert process.returncode == 1 and "holds no weights" in process.stderr
+    assert hub.requests == ["GET /api/whoami-v2"]
     process = run_script(hub, tmp_path / "nothing", tmp_path)
     assert process.returncode == 1 and "Traceback" not in process.stderr
 

@@ -40,9 +40,11 @@ def parse(argv: list[str]) -> argparse.Namespace:
 def main(argv: list[str]) -> None:
     arguments = parse(argv)
 
-    from ..hub.push import check, check_repo_id, preview, push, stage, stage_space, tree
+    from ..hub.push import check, check_account, check_repo_id, preview, push, stage, stage_space, tree
 
     check_repo_id(arguments.repo_id)
+    if not (arguments.dry_run or arguments.card_to):
+        check_account(arguments.repo_id)
     with tempfile.TemporaryDirectory() as temporary:
         folder, space = Path(temporary) / "model", Path(temporary) / "space"
         samples = arguments.publish_samples
