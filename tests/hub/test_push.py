@@ -16,7 +16,7 @@ from pushing import NAME, TOKEN, run_script, start, upload
 
 from glossa.errors import GlossaError
 from glossa.hub.changes import RECORD
-from glossa.hub.push import check, check_repo_id, push, stage_space
+from glossa.hub.push import check, check_repo_id, push, stage, stage_space
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
 
@@ -49,13 +49,21 @@ print(json.dumps({
 """
 
 
-@pytest.fixture(params=["blocked", pytest.param("absent", marks=pytest.mark.slow)])
-def python_without_glossa(request, tmp_path_factory):
-    """This Python, where the program blocks the import, or one that has transformers and not Glossa."""
-    return sys.executable if request.param == "blocked" else without_glossa(tmp_path_factory) / "python"
+def assert_loads_without_glossa(hub, run, tmp_path, python=sys.executable):
+    """The run that is pushed gives the same translations in a process without Glossa, by its name on the Hub."""
+    sentences = ["a k.", "b l.", "e D."]
+    environment = hub.environment(tmp_path / "elsewhere")
+    process = start(["-I", "-c", LOAD, NAME, json.dumps(sentences)], environment, tmp_path, python)
+    assert process.returncode == 0, process.stderr
+    there = json.loads(process.stdout.splitlines()[-1])
+    model, tokenizer = load_model(str(run)), load_tokenizer(str(run))
+    batch = tokenizer(sentences, padding=True, return_tensors="pt")
+    assert there["module"] == "transformers_modules"
+    assert there["plain"] == tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True)
+    assert there["pipeline"] == Translator(model, tokenizer).best(sentences)
 
 
-def test_pushed_run_loads_by_name_without_glossa(hub, tiny_run, tmp_path, python_without_glossa):
+def test_pushed_run_loads_by_name_without_glossa(hub, tiny_run, tmp_path):
     process = run_script(hub, tiny_run, tmp_path, "--publish_samples")
     assert process.returncode == 0, process.stderr
     files = hub.files(NAME)
@@ -66,17 +74,14 @@ def test_pushed_run_loads_by_name_without_glossa(hub, tiny_run, tmp_path, python
         assert files[name] == (ROOT / "modeling/glossa" / name).read_bytes()
     assert files["metrics.json"] == (tiny_run / "metrics.json").read_bytes()
     assert str(tiny_run).encode() not in b"".join(files.values())  # no local path
+    assert_loads_without_glossa(hub, tiny_run, tmp_path)
 
-    sentences = ["a k.", "b l.", "e D."]
-    environment = hub.environment(tmp_path / "elsewhere")
-    process = start(["-I", "-c", LOAD, NAME, json.dumps(sentences)], environment, tmp_path, python_without_glossa)
-    assert process.returncode == 0, process.stderr
-    there = json.loads(process.stdout.splitlines()[-1])
-    model, tokenizer = load_model(str(tiny_run)), load_tokenizer(str(tiny_run))
-    batch = tokenizer(sentences, padding=True, return_tensors="pt")
-    assert there["module"] == "transformers_modules"
-    assert there["plain"] == tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True)
-    assert there["pipeline"] == Translator(model, tokenizer).best(sentences)
+
+@pytest.mark.slow
+def test_pushed_run_loads_where_glossa_is_not_installed(hub, tiny_run, tmp_path, tmp_path_factory):
+    stage(tiny_run, NAME, tmp_path / "folder", handler=True)
+    upload(hub, tmp_path / "folder")
+    assert_loads_without_glossa(hub, tiny_run, tmp_path, without_glossa(tmp_path_factory) / "python")
 
 
 STAGES = [
@@ -197,7 +202,6 @@ def test_folder_that_does_not_translate_is_refused(tiny_run, tmp_path):
     for path in tiny_run.iterdir():
         if path.is_file():
             (broken / path.name).write_bytes(path.read_bytes())
-    assert isinstance(check(broken, tiny_run), str)
     (broken / "pipeline_glossa.py").write_text("raise RuntimeError('broken')\n")
     with pytest.raises(GlossaError, match=r"does not load and translate in a new process: RuntimeError: broken"):
         check(broken, tiny_run)
