@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 from safetensors.torch import load_file
+from small_models import UNSCORED
 
 from glossa.data.pairs import prepare_pairs
 from glossa.errors import GlossaError
@@ -13,7 +14,7 @@ from glossa.plan.arguments import parse_settings
 from glossa.training.run import train
 
 QUIET = {"eval_strategy": "no", "load_best_model_at_end": False, "save_steps": 5, "num_train_epochs": 10}
-QUIET |= {"alignment_head": "true", "decoder_layers": 2}
+QUIET |= UNSCORED | {"alignment_head": "true", "decoder_layers": 2}
 
 
 def equal(one, other):

@@ -6,6 +6,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 from safetensors.torch import load_file
+from small_models import UNSCORED
 
 from glossa.data.augmentation.shares import STANDARD
 from glossa.data.pairs import prepare_pairs
@@ -18,7 +19,7 @@ from glossa.training.run import train
 
 SHARES = {"items": 0.3, "typing_errors": 0.2, "joined": 0.2}
 QUIET = {"eval_strategy": "no", "load_best_model_at_end": False, "save_steps": 5, "num_train_epochs": 10}
-QUIET |= {"augmentation": json.dumps(SHARES)}
+QUIET |= UNSCORED | {"augmentation": json.dumps(SHARES)}
 
 
 def weights(run):
@@ -58,10 +59,12 @@ def test_a_resumed_run_is_exact(tmp_path, tiny_settings, changes):
     assert state["epoch"] % 1 > 0.05 and state["epoch"] > 1
     train(parse_settings(tiny_settings(part, max_steps=40, resume_from_checkpoint="true", **changes)))
     assert equal(whole, part)
-    plain = train(
-        parse_settings(tiny_settings(tmp_path / "plain", max_steps=40, **changes | {"augmentation": "null"}))
-    )
-    assert not equal(whole, plain)
+
+
+def test_the_setting_changes_what_is_learned(tmp_path, tiny_settings):
+    changed = train(parse_settings(tiny_settings(tmp_path / "changed", max_steps=5, **QUIET)))
+    plain = QUIET | {"augmentation": "null"}
+    assert not equal(changed, train(parse_settings(tiny_settings(tmp_path / "plain", max_steps=5, **plain))))
 
 
 @pytest.mark.slow

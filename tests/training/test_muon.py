@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from safetensors.torch import load_file
+from small_models import UNSCORED
 
 from glossa.errors import GlossaError
 from glossa.plan.arguments import parse_settings
@@ -157,6 +158,7 @@ def test_schedules_scale_both_rates_also_after_loading(tiny_model):
 
 def test_a_resumed_run_is_exact(tmp_path, tiny_settings):
     changes = {"muon_learning_rate": 0.02, "eval_strategy": "no", "load_best_model_at_end": False, "save_steps": 3}
+    changes |= UNSCORED
     whole = train(parse_settings(tiny_settings(tmp_path / "whole", max_steps=7, **changes)))
     train(parse_settings(tiny_settings(tmp_path / "part", max_steps=3, **changes)))
     changes["resume_from_checkpoint"] = "true"

@@ -17,6 +17,7 @@ from accelerate.data_loader import prepare_data_loader
 from accelerate.utils.launch import prepare_multi_gpu_env
 from datasets import Dataset
 from safetensors.torch import load_file
+from small_models import UNSCORED
 from torch.utils.data import DataLoader
 from workers import together, torchrun
 
@@ -30,7 +31,7 @@ from glossa.training.run import train
 from glossa.training.trainer import GlossaTrainer
 
 ROOT = Path(__file__).parents[2]
-QUIET = {"eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False, "logging_steps": 1}
+QUIET = {"eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False, "logging_steps": 1} | UNSCORED
 
 
 def fsdp_environment():

@@ -2,11 +2,13 @@
 
 import pytest
 from safetensors.torch import load_file
+from small_models import UNSCORED
 from workers import together
 
 from glossa.run_folder import RunFolder
 
 CHANGES = {"max_steps": 9, "logging_steps": 1, "save_steps": 3, "eval_strategy": "no", "load_best_model_at_end": False}
+CHANGES |= UNSCORED
 
 
 @pytest.mark.slow
