@@ -34,7 +34,7 @@ import json, os, socket, sys
 name, *words = os.path.basename(sys.argv[0]), *sys.argv[1:]
 ours = name == "glossa" or words[:2] in (["-m", "benchmarks"], ["-m", "torture"]) or words[0].startswith({tests!r})
 if not ours or {{name: os.environ[name] for name in os.environ if name.startswith({prefixes})}} != {imported}:
-    os.execv("{binaries}/" + name, [name, *words])
+    os.execv("{binaries}/" + name, ["{binaries}/" + name, *words])
 with socket.socket(socket.AF_UNIX) as connection:
     connection.connect({address!r})
     socket.send_fds(connection, [b"-"], [0, 1, 2])
