@@ -33,9 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2], help="default: 1 2")
     parser.add_argument("--ray", metavar="ADDRESS", help="also on this cluster, such as local")
     parser.add_argument("--kills", type=int, default=0, help="also a job that is killed so many times (default: 0)")
-    parser.add_argument(
-        "--data", type=json.loads, default=FILTERS, help="data settings as JSON (default: filters)"
-    )
+    parser.add_argument("--data", type=json.loads, default=FILTERS, help="data settings as JSON (default: filters)")
 
 
 def run(arguments: argparse.Namespace) -> None:
