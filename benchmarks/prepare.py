@@ -44,9 +44,10 @@ def run(arguments: argparse.Namespace) -> None:
             generate(path, pairs)
             places = [["--processes", str(number)] for number in arguments.processes]
             places += [["--ray", arguments.ray]] if arguments.ray else []
-            rows += [measure(path, pairs, place, arguments.data, 0) for place in places]
-            if arguments.kills:
-                rows.append(measure(path, pairs, places[-1], arguments.data, arguments.kills))
+            jobs = [(place, 0) for place in places] + [(places[-1], arguments.kills)] * bool(arguments.kills)
+            for place, kills in jobs:
+                rows.append(measure(path, pairs, place, arguments.data, kills))
+                print(rows[-1], file=sys.stderr, flush=True)
     print(table(rows))
     conditions = machine()
     equal = len({(row["pairs"], row["files"]) for row in rows}) == len(arguments.pairs)

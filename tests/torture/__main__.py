@@ -19,6 +19,7 @@ PARTS = {
     "pushes": 1_000,
     "interrupts": 200,
     "folders": 10_000,
+    "prepare": 60,
     "tags": 10_000,
     "documents": 5_000,
     "placeholders": 5_000,

@@ -58,7 +58,10 @@ def show(arguments: argparse.Namespace, settings: list[str]) -> None:
 
     output: Path = arguments.output
     refuse_existing(output)
-    data = parse_settings(settings).data
+    parsed = parse_settings(settings)
+    if parsed.translator.objective != "translation":
+        raise GlossaError(f"objective is {parsed.translator.objective}; glossa prepare is for pairs. Leave it out.")
+    data = parsed.data
     folder = (arguments.parts or Path(f"{output}.parts")).absolute()
     folder.mkdir(parents=True, exist_ok=True)
     with locked(output), place_of(arguments.ray, arguments.processes, folder, MODULES) as place:

@@ -239,6 +239,14 @@ def test_what_training_refuses(tmp_path):
         DataArguments(**given)
 
 
+def test_settings_that_were_applied_may_be_given_again(tmp_path, small):
+    applied = {"max_characters": 60, "filter_html": True, "keep_out": ["Baba."]}
+    path = write(tmp_path / "a.tsv", corpus(1))
+    prepare(DataArguments(data_path=[path], **applied), tmp_path / "out", here, tmp_path / "parts")
+    found, _ = prepare_pairs(DataArguments(data_path=[str(tmp_path / "out")], **applied))
+    assert len(found["train"]) > 1000
+
+
 def test_what_preparing_refuses(tmp_path, small):
     path = write(tmp_path / "a.tsv", corpus(1))
     with open(path, "a") as file:
@@ -260,7 +268,10 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("glossa.jobs.pool.in_processes", lambda load, items, **_: here(load, items))
     main(["--data_path", "a.tsv", "--output", "out", "--near_duplicates", "true"])
     assert "Written: out (" in capsys.readouterr().out
+    assert {path.name for path in Path("out.parts").iterdir()} == {"raw", "cleaning"}
     with pytest.raises(GlossaError, match=r"out exists\. Give another --output"):
         main(["--data_path", "a.tsv", "--output", "out"])
+    with pytest.raises(GlossaError, match="objective is denoising; glossa prepare is for pairs"):
+        main(["--data_path", "a.tsv", "--output", "new", "--objective", "denoising"])
     with pytest.raises(GlossaError, match="nosuch"):
         main(["--data_path", "a.tsv", "--output", "new", "--nosuch", "1"])

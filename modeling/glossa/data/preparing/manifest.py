@@ -85,19 +85,20 @@ def adopt_prepared(arguments: Any) -> None:
     arguments.keep_overlap |= not arguments.validation_path and not arguments.test_path
     for split in ("validation", "test"):
         if not getattr(arguments, f"{split}_path"):
-            for language, files in held_out.get(split, {}).items():
-                paths = [str(folder / name) for name in files]
-                if language:
-                    own = (
-                        one
-                        for one, entry in zip(arguments.sources, entries, strict=True)
-                        if entry.target_language == language
-                    )
-                    next(own)[f"{split}_path"] = paths
-                else:
-                    setattr(arguments, f"{split}_path", paths)
+            _adopt_held_out(arguments, split, entries, folder, held_out.get(split, {}))
         if getattr(arguments, f"{split}_size") is None:
             setattr(arguments, f"{split}_size", 0)
+
+
+def _adopt_held_out(arguments: Any, split: str, entries: list[Entry], folder: Path, files: dict[str, dict]) -> None:
+    """Let the evaluation pairs be those of the recipe or, if there are several languages, of a source of theirs."""
+    for language, names in files.items():
+        paths = [str(folder / name) for name in names]
+        if language:
+            first = next(number for number, entry in enumerate(entries) if entry.target_language == language)
+            arguments.sources[first][f"{split}_path"] = paths
+        else:
+            setattr(arguments, f"{split}_path", paths)
 
 
 def _check_settings(arguments: Any, settings: dict[str, Any], folder: Path) -> None:
@@ -114,7 +115,7 @@ def _check_settings(arguments: Any, settings: dict[str, Any], folder: Path) -> N
                 f"{name} is {given!r}, but {folder} was prepared with {settings[name]!r}. Run glossa prepare with it, "
                 "or leave it out."
             )
-        setattr(arguments, name, type(given)() if given is not None else None)
+        setattr(arguments, name, False if isinstance(given, bool) else [] if isinstance(given, list) else None)
 
 
 def _source(folder: Path, entry: Entry, temperature: float | None) -> dict:

@@ -97,7 +97,11 @@ def prepare(arguments: DataArguments, output: Path, place: Place, folder: Path) 
     written = _write(job, corpus, stems, held_out, splits)
     for record in written.glob("train-*.json"):
         record.unlink()  # the state of the last stage is not part of the result
-    shutil.move(written, output)
+    new = output.with_name(f"{output.name}.new")  # moving to another disk takes time
+    shutil.rmtree(new, ignore_errors=True)
+    shutil.move(written, new)
+    new.rename(output)
+    shutil.rmtree(job.folder)  # what was cleaned stays
     return report
 
 
@@ -189,14 +193,14 @@ def _hold_out(
     for name, rows in drawn.items():
         splits[name] = corpus.select(rows)
         if several:
-            languages = [job.sources[number].language for number in sources_at(job, corpus, rows)]
+            languages = [job.sources[number].language for number in _sources_at(job, corpus, rows)]
             splits[name] = splits[name].add_column("language", languages)
     for name, rows in splits.items():
         splits[name] = sample_rows(rows, getattr(arguments, f"max_{name}_samples"), arguments.split_seed)
     return splits, drawn
 
 
-def sources_at(job: Job, corpus: Corpus, rows: numpy.ndarray) -> list[int]:
+def _sources_at(job: Job, corpus: Corpus, rows: numpy.ndarray) -> list[int]:
     """The number of the source of each of the pairs with these numbers."""
     return [job.blocks[index].source for index in numpy.searchsorted(corpus.starts, rows, "right") - 1]
 
@@ -206,7 +210,7 @@ def _write(
 ) -> Path:
     """Write all files into a folder, which is returned, and count their pairs."""
     for name, rows in drawn.items():
-        for number, count in enumerate(numpy.bincount(sources_at(job, corpus, rows), minlength=len(job.sources))):
+        for number, count in enumerate(numpy.bincount(_sources_at(job, corpus, rows), minlength=len(job.sources))):
             job.report.sources[job.sources[number].name][name] = int(count)
     held_out = numpy.sort(numpy.concatenate([numpy.zeros(0, numpy.int64), *drawn.values()]))
     files: dict[str, File] = {}

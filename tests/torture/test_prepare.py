@@ -1,0 +1,10 @@
+"""A short run of the killed jobs of `glossa prepare`."""
+
+import pytest
+
+from torture.prepare import torture
+
+
+@pytest.mark.slow
+def test_killed_jobs_write_the_same_files():
+    assert torture(3, seed=1)["kills"] == 3
