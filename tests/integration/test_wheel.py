@@ -32,7 +32,7 @@ def test_what_the_wheel_holds(wheel):
     launchers = [path for folder in ("accelerate", "launch") for path in ROOT.glob(f"configuration/{folder}/*")]
     assert {f"glossa/configuration/{path.parent.name}/{path.name}" for path in launchers} <= names and len(
         launchers
-    ) == 11
+    ) == 13
     assert {
         "glossa/model_card/handler.py",
         "glossa/model_card/space/Dockerfile",

@@ -10,7 +10,7 @@ import random
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -46,7 +46,7 @@ def _disturb(folder: Path, order: random.Random, figures: dict) -> None:
     (model / "model.safetensors").write_bytes(b"old")
     source.write_text("".join(f"line {number}\n" for number in range(LINES)))
     start: Callable = order.choice([_translate, _distill])
-    job = partial(_alone, partial(start, source, model, output))
+    job = partial(start, source, model, output)
     expected = source.read_bytes().upper().replace(b"LINE", b"OLD")
     for _ in range(order.randint(1, 3)):
         figures["kills"] += kill_after(job, order.uniform(0, 0.15))
@@ -92,7 +92,7 @@ def _translated(line: bytes, model: Path) -> bytes:
 
 def _translate(source: Path, model: Path, output: Path) -> None:
     job = ShardJob(source, output, {}, [str(model)])
-    job.run(partial(partial, _shard, model), 1)
+    job.run(partial(partial, _shard, model), _here)
 
 
 def _shard(model: Path, lines: list[bytes], first: int, path: Path) -> Done:
@@ -119,36 +119,10 @@ def _written(start: Callable, output: Path) -> bytes:
     return "".join(json.loads(row)["target"] for row in content.splitlines()).encode()
 
 
-def _alone(start: Callable[[], None]) -> None:
+def _here(load: Callable, items: Sequence) -> Iterator:
     """Let a forked process do the work of a job's processes itself."""
-    shards.ProcessPoolExecutor = _Here  # type: ignore[misc,assignment]
-    start()
-
-
-class _Here:
-    """A pool of no processes."""
-
-    def __init__(self, workers: int, context: object, start: Callable, arguments: tuple):
-        shards._loaded = arguments[0]()
-
-    def __enter__(self) -> "_Here":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-    def shutdown(self, **options: object) -> None:
-        pass
-
-    def submit(self, function: Callable, *arguments: object):
-        from concurrent.futures import Future
-
-        future: Future = Future()
-        try:
-            future.set_result(function(*arguments))
-        except BaseException as error:
-            future.set_exception(error)
-        return future
+    work = load()
+    yield from map(work, items)
 
 
 def _snapshot(folder: Path) -> dict[Path, bytes]:

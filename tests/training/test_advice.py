@@ -95,7 +95,7 @@ def test_tokens_are_counted_on_both_sides_of_a_shared_vocabulary():
 
 
 def test_a_run_ends_with_its_advice(tmp_path, tiny_settings, capsys):
-    few = {"max_train_samples": 24, "validation_size": 2, "test_size": 2}
+    few = {"max_train_samples": 24, "validation_size": 2, "test_size": 2, "vocab_size": 270}
     train(parse_settings(tiny_settings(tmp_path / "run", max_steps=5, **few)))
     out = capsys.readouterr().out
     assert "learned pieces occur fewer than 5 times" in out  # a letter with its space, in few sentences

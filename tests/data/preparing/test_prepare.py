@@ -271,7 +271,7 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     assert {path.name for path in Path("out.parts").iterdir()} == {"raw", "cleaning"}
     with pytest.raises(GlossaError, match=r"out exists\. Give another --output"):
         main(["--data_path", "a.tsv", "--output", "out"])
-    with pytest.raises(GlossaError, match="objective is denoising; glossa prepare is for pairs"):
-        main(["--data_path", "a.tsv", "--output", "new", "--objective", "denoising"])
+    with pytest.raises(GlossaError, match="objective is span_corruption; glossa prepare is for pairs"):
+        main(["--data_path", "a.tsv", "--output", "new", "--objective", "span_corruption"])
     with pytest.raises(GlossaError, match="nosuch"):
         main(["--data_path", "a.tsv", "--output", "new", "--nosuch", "1"])
