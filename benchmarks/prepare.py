@@ -1,7 +1,7 @@
 """`glossa prepare` with several numbers of processes, on Ray, and killed: `python -m benchmarks prepare`.
 
 Makes English-French pairs from the patterns of the embedded corpus, and prepares them with all filters but
-`filter_alignment`, or with those of --data. Every row of the table is a job of its own that begins without files:
+`filter_alignment`, or with the settings of --data. Every row of the table is a new job without finished parts:
 pairs, processes, rows a second, CPU-seconds, the largest memory of one process, and a hash of all files.
 """
 

@@ -36,17 +36,8 @@ ASIDE = {
 }  # fmt: skip
 UNITS = (UNTRANSLATED, OTHER_LANGUAGE)  # of which an example is shown if no pair is left
 # Outcomes of a row, as numbers.
-OUTCOMES = (
-    "kept",
-    "malformed",
-    "empty",
-    "identical",
-    "kept_out",
-    *ASIDE.values(),
-    "exclude",
-    "overlap",
-    *filters.NAMES,
-)
+OUTCOMES = ("kept", "malformed", "empty", "identical", "kept_out", *ASIDE.values(), "exclude", "overlap")
+OUTCOMES += filters.NAMES
 KEPT, MALFORMED, EMPTY, IDENTICAL, KEPT_OUT = range(5)
 EXCLUDED, OVERLAP = (OUTCOMES.index(name) for name in ("exclude", "overlap"))
 CODE = (sentences_glossa, readers, splitting, filters, plausibility, languages, han_numbers)  # that `check_rows` calls

@@ -2,8 +2,8 @@
 
 A sentence often has several translations, so a random choice of pairs would put many test sources into training.
 Pairs that share a sentence are therefore connected in a graph, and whole connected components, here called groups, are
-drawn. The order in which they are drawn is that of a hash of the seed and of the smallest sentence of each group,
-where sentences are ordered by their own hashes. So the groups that come first are found from their sentences alone,
+drawn. They are drawn in the order of a hash of the seed and the smallest sentence of each group; sentences are ordered
+by their own hashes. So the groups that come first are found from their sentences alone,
 without the groups of all other pairs: a billion pairs need no more memory than a million. The order is the same for
 both directions of a corpus, for any order of its pairs, and for any number of parts in which it is read.
 """
