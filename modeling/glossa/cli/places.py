@@ -16,7 +16,7 @@ def add_ray(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ray",
         metavar="ADDRESS",
-        help="run on a Ray cluster: auto (already on this machine), local (start one), HOST:PORT or ray://HOST:PORT; all "
+        help="run on a Ray cluster: auto (already running here), local (start one), HOST:PORT or ray://HOST:PORT; all "
         'machines must see the files (pip install "glossa-mt[ray]")',
     )
 
