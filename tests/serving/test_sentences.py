@@ -35,7 +35,7 @@ def translate(text):
     "text",
     [
         "One. Two!  Three\nFour", "1. One. 2", "", "  One.", "42", "他们在这里。他们在那里。", "One, two; three.",
-        "Ein Satz, der lang ist, und noch einer, der länger ist. Ende", "✓ One 🙂\n\n- Two.", "HELLO WORLD. ok",
+        "Ein Satz, der lang ist, und noch einer, der länger ist. Schluss", "✓ One 🙂\n\n- Two.", "HELLO WORLD. ok",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("longest", [8, 1000])
@@ -102,7 +102,7 @@ class Gate:
 
     def __init__(self, queue, free):
         self.translate_now, self.free, self.calls, self.go = queue.translate, free, [], threading.Event()
-        self.cancelled = threading.Event()
+        self.canceled = threading.Event()
 
     async def translate(self, translator, texts, deadline):
         self.calls.append(texts)
@@ -110,7 +110,7 @@ class Gate:
             while len(self.calls) > self.free and not self.go.is_set():
                 await asyncio.sleep(0.01)
         except asyncio.CancelledError:
-            self.cancelled.set()
+            self.canceled.set()
             raise
         return await self.translate_now(translator, texts, deadline)
 
@@ -136,7 +136,7 @@ def test_who_leaves_is_translated_no_more(own_url, own_service, monkeypatch):
             break
         time.sleep(0.1)
     answer.close()
-    assert gate.cancelled.wait(30)
+    assert gate.canceled.wait(30)
     for _ in range(100):
         if not own_service.running:
             break
