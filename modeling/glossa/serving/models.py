@@ -170,8 +170,11 @@ class Models:
             if step.model not in self.loaded:
                 await self._load(step.model)
             self.loaded.move_to_end(step.model)
-            try:
-                return await asyncio.to_thread(self.loaded[step.model].translator, step, wishes)
+            loaded = self.loaded[step.model]
+            if not wishes.glossary:
+                return loaded.translator(step, wishes)
+            try:  # the first one loads the model again, for its search
+                return await asyncio.to_thread(loaded.translator, step, wishes)
             except GlossaError as error:
                 logger.error("%s", error)
                 raise Refused("Here this model takes no glossary; the log of the server says why.") from error
