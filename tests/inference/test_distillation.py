@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,11 @@ from filelock import FileLock
 from glossa.cli import distill
 from glossa.errors import GlossaError
 from glossa.export.ctranslate2_model import export_ctranslate2
-from glossa.inference import translator
-from glossa.inference.distillation import Counts, Job, Teacher, load_teacher, new_pairs
+from glossa.inference import distillation, translator
+from glossa.inference.distillation import Counts, Job, Teacher, chunks_of, load_teacher, new_pairs
 from glossa.inference.engines import Translation
 from glossa.inference.loading import load_model, load_tokenizer
+from glossa.jobs.pool import in_this_process
 from glossa.run_folder import RunFolder
 
 
@@ -56,74 +58,74 @@ def test_back_translations_are_tagged_sources():
     assert made == [(f"<bt> {target} in English", target) for _, target in ROWS]
 
 
-def test_an_interrupted_job_continues_where_it_was(tmp_path):
-    def chunks(failing=None):
-        def make(number):
-            def pairs(counts):
-                for row in range(3):
-                    if number == failing and row == 1:
-                        raise KeyboardInterrupt
-                    counts.pairs += 1
-                    yield {"source": f"{number} {row}", "target": "é"}
+def write_rows(log, failing, chunk, stem):
+    """Write the rows of a chunk as pairs, and note its number."""
+    with open(log, "a") as file:
+        file.write(f"{chunk.seed} ")
+    if chunk.seed == failing:
+        raise KeyboardInterrupt
+    lines = [json.dumps({"source": source, "target": target}) + "\n" for source, target in chunk.rows]
+    stem.with_suffix(".jsonl").write_text("".join(lines))
+    return {"texts": len(lines), "pairs": len(lines), "dropped": {"empty": 1}}
 
-            return pairs
 
-        return ((number, make(number)) for number in range(4))
+def run_job(output, log, settings=None, failing=None, rows=(("a", "b"), ("c", "d"), ("e", "f"), ("g", "h"))):
+    job = Job(output, settings or {"beams": 1})
+    chunks = chunks_of(list(rows), 1, with_original=False)
+    return job.run(partial(partial, write_rows, log, failing), chunks, in_this_process)
 
-    whole = Job(tmp_path / "whole.jsonl", {"beams": 1}).run(chunks())
+
+@pytest.fixture
+def short_chunks(monkeypatch):
+    monkeypatch.setattr(distillation, "CHUNK", 1)
+
+
+def test_an_interrupted_job_continues_where_it_was(tmp_path, short_chunks):
+    output, log = tmp_path / "pairs.jsonl", tmp_path / "log"
     with pytest.raises(KeyboardInterrupt):
-        Job(tmp_path / "part.jsonl", {"beams": 1}).run(chunks(failing=2))
-    assert not (tmp_path / "part.jsonl").exists()
+        run_job(output, log, failing=2)
+    assert not output.exists()
     with pytest.raises(GlossaError, match=r"is of a job with another beams"):
-        Job(tmp_path / "part.jsonl", {"beams": 2})
-    assert Job(tmp_path / "part.jsonl", {"beams": 1}).run(chunks()) == whole
-    assert (tmp_path / "part.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["part.jsonl", "whole.jsonl"]
-    with pytest.raises(GlossaError, match=r"part\.jsonl exists"):
-        Job(tmp_path / "part.jsonl", {"beams": 1})
+        run_job(output, log, {"beams": 2})
+    counts = run_job(output, log)
+    assert (counts.texts, counts.pairs, counts.dropped) == (4, 4, {"empty": 4})
+    assert log.read_text() == "0 1 2 2 3 "
+    assert [row["source"] for row in written(output)] == ["a", "c", "e", "g"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log", "pairs.jsonl"]
+    with pytest.raises(GlossaError, match=r"pairs\.jsonl exists"):
+        run_job(output, log)
 
 
-def test_a_job_keeps_others_out_and_knows_what_it_wrote(tmp_path):
-    def chunks(failing=None):
-        def make(number):
-            def pairs(counts):
-                if number == failing:
-                    raise KeyboardInterrupt
-                yield {"source": str(number), "target": "x"}
-
-            return pairs
-
-        return ((number, make(number)) for number in range(3))
-
-    output = tmp_path / "pairs.jsonl"
+def test_a_job_keeps_others_out_and_makes_what_was_damaged_again(tmp_path, short_chunks):
+    output, log = tmp_path / "pairs.jsonl", tmp_path / "log"
     with FileLock(f"{output}.locked"), pytest.raises(GlossaError, match=r"Another process is writing .*pairs\.jsonl"):
-        Job(output, {}).run(chunks())
+        run_job(output, log)
     with pytest.raises(KeyboardInterrupt):
-        Job(output, {}).run(chunks(failing=2))
-    partial = tmp_path / "pairs.jsonl.partial"
-    whole = partial.read_bytes()
-    for damage in (b"", whole[:-1], whole.replace(b"0", b"7")):
-        partial.write_bytes(damage)
-        with pytest.raises(GlossaError, match=r"partial is not what was written there\. To begin again, remove"):
-            Job(output, {}).run(chunks())
-    partial.write_bytes(whole + 9 * b"{half a line")  # longer than what is left; a kill came before the record
-    Job(output, {}).run(chunks())
-    assert [row["source"] for row in written(output)] == ["0", "1", "2"]
+        run_job(output, log, failing=3)
+    for number, damage in enumerate((b"", b'{"source": "x", "target": "d"}\n')):
+        (tmp_path / "pairs.jsonl.parts" / f"{number:06d}.jsonl").write_bytes(damage)
+    run_job(output, log)
+    assert log.read_text() == "0 1 2 3 0 1 3 "
+    assert [row["source"] for row in written(output)] == ["a", "c", "e", "g"]
+
+
+def test_chunks_follow_one_another_by_teacher(short_chunks):
+    chunks = chunks_of([("a", "b"), ("c", None)], 2, with_original=True)
+    assert list(chunks) == ["000000", "000001", "000002", "000003", "000004", "000005"]
+    found = [(chunk.teacher, *chunk.rows, chunk.seed) for chunk in chunks.values()]
+    first, second = ("a", "b"), ("c", None)
+    assert found == [(None, first, 0), (None, second, 1), (0, first, 2), (0, second, 3), (1, first, 4), (1, second, 5)]
 
 
 def interrupted(argv, monkeypatch):
     """Run the command, and interrupt it after its first piece of work."""
 
-    def write(job, chunks):
-        def two():
-            yield next(chunks)
-            raise KeyboardInterrupt
+    def first(load, items):
+        yield from in_this_process(load, items[:1])
+        raise KeyboardInterrupt
 
-        return original(job, two())
-
-    original = Job._write
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(Job, "_write", write)
+        patch.setattr("glossa.jobs.pool.in_this_process", first)
         distill.main(argv)
 
 
@@ -136,7 +138,7 @@ def test_other_pairs_and_other_teachers_are_refused(tiny_run, tmp_path, monkeypa
     argv = [str(teacher), "--data_path", str(data), "--output", str(output), "--with_original", "--num_beams", "1"]
     interrupted(argv, monkeypatch)
     data.write_text("".join(reversed(rows)))
-    with pytest.raises(GlossaError, match=r"progress is of a job with another data\. Give the same"):
+    with pytest.raises(GlossaError, match=r"parts is of a job with another data\. Give the same"):
         distill.main(argv)
     data.write_text("".join(rows))
     weights = teacher / "model.safetensors"
@@ -174,7 +176,7 @@ def test_the_record_of_a_run_decides_what_is_held_out(tmp_path, tiny_run):
 
 
 def test_a_message_for_each_refusal(tmp_path, documented):
-    Job(tmp_path / "pairs.jsonl", {"num_beams": 1}).run(iter([]))
+    (tmp_path / "pairs.jsonl").touch()
     with pytest.raises(GlossaError) as error:
         Job(tmp_path / "pairs.jsonl", {})
     documented("Translating and scoring", error.value)
@@ -206,6 +208,20 @@ def test_the_command_translates_what_the_teacher_was_trained_on(tiny_run, tmp_pa
     assert not held_out & {row["source"] for row in rows}
     assert {row["source"] for row in rows} <= {source for source, _ in original}
     assert "160 texts gave" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_any_number_of_processes_gives_the_same_pairs(tiny_run, tmp_path, monkeypatch):
+    rows = [f"{a} {b}.\tx y\n" for a in "abcdefg" for b in "klmnop"]
+    (tmp_path / "pairs.tsv").write_text("".join(rows))
+    monkeypatch.setattr(distillation, "CHUNK", 10)
+    argv = [str(tiny_run), "--data_path", str(tmp_path / "pairs.tsv"), "--with_original", "--sample"]
+    for number in (1, 2):
+        distill.main([*argv, "--output", str(tmp_path / f"{number}.jsonl"), "--workers", str(number)])
+    assert (tmp_path / "1.jsonl").read_bytes() == (tmp_path / "2.jsonl").read_bytes()
+    found = written(tmp_path / "1.jsonl")
+    assert [row["source"] for row in found if row["origin"] == "original"] == [row.split("\t")[0] for row in rows]
+    assert any(row["origin"] == str(tiny_run) for row in found)
 
 
 def test_exported_teachers(tiny_run, tmp_path, monkeypatch):

@@ -10,14 +10,15 @@ import random
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from glossa.inference import shards
-from glossa.inference.distillation import Counts, Job
+from glossa.inference import distillation, shards
+from glossa.inference.distillation import Chunk, Job, chunks_of
 from glossa.inference.shards import Done, ShardJob
 from glossa.inference.stamps import stamp_models
+from glossa.jobs.pool import in_this_process
 from glossa.jobs.records import stamp_file
 
 from .forked import ends, kill_after
@@ -29,13 +30,14 @@ WORK = 0.002  # seconds for each line, so that kills come in its middle
 def torture(count: int, seed: int) -> dict:
     """Disturb `count` jobs; returns counts, and raises if a line is lost, mixed or written twice."""
     order, figures = random.Random(seed), {"jobs": 0, "kills": 0, "refused": 0, "repaired": 0, "wrong": 0}
-    before, shards.SHARD = shards.SHARD, SHARD
+    before = shards.SHARD, distillation.CHUNK
+    shards.SHARD = distillation.CHUNK = SHARD
     try:
         for _ in range(count):
             with tempfile.TemporaryDirectory() as folder:
                 _disturb(Path(folder), order, figures)
     finally:
-        shards.SHARD = before
+        shards.SHARD, distillation.CHUNK = before
     return figures
 
 
@@ -54,7 +56,7 @@ def _disturb(folder: Path, order: random.Random, figures: dict) -> None:
     if not output.exists():
         change, is_refused = order.choice(list(_changes(source, model, output)))
         before = _snapshot(folder)
-        began = any(path.name in ("job.json", "out.progress") for path in before)
+        began = any(path.name == "job.json" for path in before)
         change()
         if ends(job):
             if is_refused and began:
@@ -80,7 +82,7 @@ def _changes(source: Path, model: Path, output: Path) -> Iterator[tuple[Callable
     yield partial(source.write_bytes, b"".join(lines).replace(b"5", b"7")), True
     yield partial((model / "model.safetensors").write_bytes, b"new"), True
     yield partial(os.utime, source, (1, 1)), False
-    for part in Path(f"{output}.parts").glob("*.txt"):
+    for part in [path for ending in ("txt", "jsonl") for path in Path(f"{output}.parts").glob(f"*.{ending}")]:
         yield partial(part.write_bytes, b""), False
         yield partial(part.write_bytes, part.read_bytes().replace(b"1", b"2")), False
 
@@ -92,7 +94,7 @@ def _translated(line: bytes, model: Path) -> bytes:
 
 def _translate(source: Path, model: Path, output: Path) -> None:
     job = ShardJob(source, output, {}, [str(model)])
-    job.run(partial(partial, _shard, model), _here)
+    job.run(partial(partial, _shard, model), in_this_process)
 
 
 def _shard(model: Path, lines: list[bytes], first: int, path: Path) -> Done:
@@ -101,14 +103,15 @@ def _shard(model: Path, lines: list[bytes], first: int, path: Path) -> Done:
 
 
 def _distill(source: Path, model: Path, output: Path) -> None:
-    lines = source.read_bytes().splitlines(keepends=True)
+    rows = [(line, None) for line in source.read_text().splitlines(keepends=True)]
     job = Job(output, {"data": stamp_file(source)} | stamp_models([str(model)]))
+    job.run(partial(partial, _chunk, model), chunks_of(rows, 1, False), in_this_process)
 
-    def make(counts: Counts, first: int = 0) -> Iterator[dict]:
-        for line in lines[first : first + SHARD]:
-            yield {"source": line.decode(), "target": _translated(line, model).decode()}
 
-    job.run((number, partial(make, first=first)) for number, first in enumerate(range(0, len(lines), SHARD)))
+def _chunk(model: Path, chunk: Chunk, stem: Path) -> dict:
+    rows = [{"source": line, "target": _translated(line.encode(), model).decode()} for line, _ in chunk.rows]
+    stem.with_suffix(".jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return {"texts": len(rows)}
 
 
 def _written(start: Callable, output: Path) -> bytes:
@@ -117,12 +120,6 @@ def _written(start: Callable, output: Path) -> bytes:
     if start is _translate:
         return content
     return "".join(json.loads(row)["target"] for row in content.splitlines()).encode()
-
-
-def _here(load: Callable, items: Sequence) -> Iterator:
-    """Let a forked process do the work of a job's processes itself."""
-    work = load()
-    yield from map(work, items)
 
 
 def _snapshot(folder: Path) -> dict[Path, bytes]:

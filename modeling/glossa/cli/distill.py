@@ -9,12 +9,14 @@ With --text, the teachers translate text in one language: sources, or for teache
 Give the direction of the model that you will train as --source_language and --target_language.
 
 Implausible translations (empty, copied, repetitive, much too short or too long) are dropped and counted. An
-interrupted job continues with the same command.
+interrupted job continues with the same command. --workers N translates with N processes, and --ray ADDRESS on a Ray
+cluster: the pairs are the same for any number of processes and machines.
 """
 
 import argparse
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,11 +26,13 @@ from ..inference.engines import ENGINES
 from ..inference.languages import Languages
 from ..inference.loading import check_name
 from . import new_parser, whole
+from .places import add_ray, place_of
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
 
-    from ..inference.distillation import Counts, Teacher
+    from ..inference.distillation import Teacher
+    from ..jobs.stage import Work
     from ..run_folder import RunFolder
 
 COLUMNS = ("source_column", "target_column")
@@ -58,6 +62,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--tag", default="", help='text before sources that are translations, such as "<bt> "')
     parser.add_argument("--with_original", action="store_true", help="also write the original pairs")
     parser.add_argument("--batch_tokens", type=whole(1), default=4096, help="source tokens per batch (default: 4096)")
+    parser.add_argument("--workers", type=whole(1), metavar="N", help="processes, each with a thread (default: none)")
+    add_ray(parser)
     return parser.parse_args(argv)
 
 
@@ -67,17 +73,23 @@ def main(argv: list[str]) -> None:
         check_name(name)
     check(arguments)
 
-    from ..inference.distillation import Job
+    from ..inference.distillation import Job, chunks_of
     from ..inference.stamps import stamp_models
     from ..jobs.records import refuse_existing, stamp_texts
 
     refuse_existing(Path(arguments.output))
     rows, languages = load_rows(arguments)
+    groups = groups_of(arguments, languages)
     texts = (text for row in rows for text in row)
     stamps = {"data": stamp_texts(texts)} | stamp_models(arguments.teachers)
     job = Job(Path(arguments.output), settings(arguments) | stamps)
-    teachers = teachers_of(arguments, languages)
-    counts = job.run(chunks(arguments, rows, teachers))
+    several = arguments.workers is not None or arguments.ray is not None
+    if several:
+        settle_engines(arguments, groups, languages, rows)
+    local = [Path(name) for name in arguments.teachers if Path(name).exists()]
+    with place_of(arguments.ray, arguments.workers, job.folder, ("glossa",), local) as place:
+        chunks = chunks_of(rows, len(groups), arguments.with_original)
+        counts = job.run(partial(writer, arguments, groups, languages), chunks, place)
     dropped = ", ".join(f"{number:,} {problem}" for problem, number in sorted(counts.dropped.items())) or "none"
     print(f"{counts.texts:,} texts gave {counts.pairs:,} new pairs. Translations dropped: {dropped}.")
     command = ["glossa", "train", "--data_path", arguments.output, *held_out(arguments, languages)]
@@ -109,7 +121,8 @@ def check(arguments: argparse.Namespace) -> None:
 
 def settings(arguments: argparse.Namespace) -> dict:
     """The values that determine the pairs of a job."""
-    return {name: value for name, value in vars(arguments).items() if name != "output"}
+    elsewhere = ("output", "workers", "ray")  # options that do not change the translations
+    return {name: value for name, value in vars(arguments).items() if name not in elsewhere}
 
 
 def find_run(arguments: argparse.Namespace) -> str | None:
@@ -192,39 +205,41 @@ def check_record(run: "RunFolder", prepared: "DatasetDict") -> None:
     )
 
 
-def teachers_of(arguments: argparse.Namespace, languages: tuple[str, str]) -> list["Teacher"]:
-    """The teachers with their directions. Raises `GlossaError` if one has other languages than the pairs."""
-    from ..inference.distillation import load_teacher
+def groups_of(arguments: argparse.Namespace, languages: tuple[str, str]) -> list[list[str]]:
+    """The models of each teacher. Raises `GlossaError` if one has other languages than the pairs."""
+    from ..inference.distillation import is_reverse
 
     groups = [arguments.teachers] if arguments.ensemble else [[name] for name in arguments.teachers]
-    options = {
-        name: getattr(arguments, name)
-        for name in ("engine", "num_beams", "num_return_sequences", "sample", "batch_tokens")
-    }
-    teachers = [load_teacher(group, languages, **options) for group in groups]
-    if arguments.text and len({teacher.reverse for teacher in teachers}) > 1:
+    if len({is_reverse(group, languages) for group in groups}) > 1 and arguments.text:
         raise GlossaError("--text needs teachers of one direction: they translate the same text.")
-    return teachers
+    return groups
 
 
-def chunks(
-    arguments: argparse.Namespace, rows: Rows, teachers: list["Teacher"]
-) -> Iterator[tuple[int, Callable[["Counts"], Iterator[dict]]]]:
-    """The work of the job in pieces, in a fixed order."""
-    from ..inference.distillation import CHUNK, new_pairs
+def settle_engines(
+    arguments: argparse.Namespace, groups: list[list[str]], languages: tuple[str, str], rows: Rows
+) -> None:
+    """Export the teachers that processes will load, once, and compare their first translations."""
+    from ..inference.distillation import is_reverse
+    from ..inference.exported import COMPARED
+    from ..inference.translators import settle_engine
 
-    work: list[Callable] = []
-    if arguments.with_original:
-        work.append(lambda counts: ({"source": s, "target": t, "origin": "original"} for s, t in rows))
-    for teacher in teachers:
-        for first in range(0, len(rows), CHUNK):
+    for group in groups if arguments.engine == "auto" and not arguments.sample else ():
+        side = is_reverse(group, languages)
+        settle_engine(group, "auto", languages[1 - side], [str(row[side]) for row in rows[:COMPARED]])
 
-            def make(counts: "Counts", teacher: "Teacher" = teacher, first: int = first) -> Iterator[dict]:
-                print(f"{teacher.name}: {first:,} of {len(rows):,}", flush=True)
-                return new_pairs(teacher, rows[first : first + CHUNK], counts, arguments.closest, arguments.tag)
 
-            work.append(make)
-    yield from enumerate(work)
+def writer(arguments: argparse.Namespace, groups: list[list[str]], languages: tuple[str, str]) -> "Work":
+    """The function that writes the pairs of a chunk, for one process of a job."""
+    from ..inference.distillation import chunk_writer, load_teacher
+
+    names = ("engine", "num_beams", "num_return_sequences", "sample", "batch_tokens")
+    options = {name: getattr(arguments, name) for name in names}
+    load = partial(_load, partial(load_teacher, languages=languages, **options), groups)
+    return chunk_writer(load, arguments.closest, arguments.tag)
+
+
+def _load(load: Callable[[list[str]], "Teacher"], groups: list[list[str]], number: int) -> "Teacher":
+    return load(groups[number])
 
 
 def held_out(arguments: argparse.Namespace, languages: tuple[str, str]) -> list[str]:

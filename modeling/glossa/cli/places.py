@@ -23,17 +23,22 @@ def add_ray(parser: argparse.ArgumentParser) -> None:
 
 @contextlib.contextmanager
 def place_of(
-    ray: str | None, processes: int, folder: Path, modules: Sequence[str], needed: Sequence[Path] = ()
+    ray: str | None, processes: int | None, folder: Path, modules: Sequence[str], needed: Sequence[Path] = ()
 ) -> Iterator["Place"]:
     """Where the stages of a job run, whose files are in `folder`.
 
-    Processes of this machine import `modules` before they start; machines of a cluster must see what is `needed`.
+    Without a number of processes, that is this process. Others import `modules` before they start; machines of a
+    cluster must see what is `needed`.
     """
     if ray is not None:
         from ..jobs.cluster import on_ray
 
         with on_ray(ray, folder, needed) as found:
             yield found
+    elif processes is None:
+        from ..jobs.pool import in_this_process
+
+        yield in_this_process
     else:
         from ..jobs.pool import in_processes
 

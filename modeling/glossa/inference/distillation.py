@@ -1,23 +1,26 @@
 """New training pairs from trained models: distillation, data diversification and back-translation."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import torch
-import xxhash
 from sacrebleu.metrics import CHRF
 
 from ..errors import GlossaError
-from ..jobs.records import check_same, locked, read_record, refuse_existing, stamp_file
-from ..jobs.whole_files import synchronize, write_whole
+from ..jobs.records import begin, locked, refuse_existing
+from ..jobs.stage import Place, Stage, Work
 from .languages import Languages
 from .translator import Translator
 from .translators import load_engine
 
-CHUNK = 2000  # rows between two points from which an interrupted job continues
+CHUNK = 2000  # rows that are translated together; it decides which share a batch, and what an interruption loses
+Rows = Sequence[tuple[str, str | None]]
 
 
 @dataclass
@@ -34,6 +37,14 @@ class Teacher:
     name: str
     translator: Translator
     reverse: bool = False
+
+
+def is_reverse(names: list[str], languages: tuple[str, str]) -> bool:
+    """Whether models translate from the second of two languages to the first; raises as [`load_teacher`]."""
+    directions = {Languages.of(name).is_reverse_of(*languages, name) for name in names}
+    if len(directions) > 1:
+        raise GlossaError("--ensemble needs teachers of one direction.")
+    return directions.pop()
 
 
 def load_teacher(
@@ -59,10 +70,7 @@ def load_teacher(
     Raises:
         GlossaError: if a model does not load, has other languages, or another direction than the others.
     """
-    directions = {Languages.of(name).is_reverse_of(*languages, name) for name in names}
-    if len(directions) > 1:
-        raise GlossaError("--ensemble needs teachers of one direction.")
-    (reverse,) = directions
+    reverse = is_reverse(names, languages)
     # `top_k`: without it, transformers draws from the 50 most probable tokens only.
     options: dict[str, Any] = {"do_sample": True, "top_k": 0} if sample else {}
     loaded, tokenizer = load_engine(names, engine, languages[0 if reverse else 1], **options)
@@ -75,7 +83,7 @@ def load_teacher(
 
 @dataclass
 class Counts:
-    """The progress of a job."""
+    """What became of the rows of a chunk, or of several."""
 
     texts: int = 0
     pairs: int = 0
@@ -84,9 +92,14 @@ class Counts:
     def drop(self, problem: str) -> None:
         self.dropped[problem] = self.dropped.get(problem, 0) + 1
 
+    def add(self, other: "Counts") -> None:
+        self.texts += other.texts
+        self.pairs += other.pairs
+        self.dropped = dict(Counter(self.dropped) + Counter(other.dropped))
+
 
 def new_pairs(
-    teacher: Teacher, rows: Sequence[tuple[str, str | None]], counts: Counts, closest: bool = False, tag: str = ""
+    teacher: Teacher, rows: Rows, counts: Counts, closest: bool = False, tag: str = ""
 ) -> Iterator[dict[str, str]]:
     """`source`, `target` and `origin` of the pairs that `teacher` makes of `rows`.
 
@@ -118,10 +131,32 @@ def new_pairs(
             yield {"source": source, "target": target, "origin": teacher.name}
 
 
+@dataclass(frozen=True)
+class Chunk:
+    """A part of the work of a job.
+
+    Attributes:
+        teacher: Number of the teacher that translates; None if the pairs stay as they are.
+        rows: Source and target of each pair, as in [`new_pairs`].
+        seed: Seed of translations that are drawn.
+    """
+
+    teacher: int | None
+    rows: Rows
+    seed: int
+
+
+def chunks_of(rows: Rows, teachers: int, with_original: bool) -> dict[str, Chunk]:
+    """The work of a job by name: what each of the teachers does with all rows, in a fixed order."""
+    numbers = [*([None] if with_original else []), *range(teachers)]
+    parts = [(number, rows[first : first + CHUNK]) for number in numbers for first in range(0, len(rows), CHUNK)]
+    return {f"{seed:06d}": Chunk(number, part, seed) for seed, (number, part) in enumerate(parts)}
+
+
 class Job:
     """Writes the pairs of several teachers to a file of JSON lines; an interrupted job continues where it stopped.
 
-    Until the job is finished the pairs are in `FILE.partial`, and `FILE.progress` says how much of it is whole.
+    Until the job is finished, the pairs are in the folder `FILE.parts`.
 
     Args:
         output: The file.
@@ -133,51 +168,35 @@ class Job:
     """
 
     def __init__(self, output: Path, settings: dict[str, Any]):
-        self.output = output
-        self.partial, self.progress = (Path(f"{output}.{name}") for name in ("partial", "progress"))
-        self.settings = settings
-        self.done, self.size, self.counts = 0, 0, Counts()
+        self.output, self.folder = output, Path(f"{output}.parts")
         refuse_existing(output)
-        self._continue()
+        begin(self.folder, settings)
 
-    def _continue(self) -> None:
-        """Take over the state of an interrupted job."""
-        if not self.progress.is_file():
-            return
-        saved = read_record(self.progress)
-        remedy = f"remove {self.partial.name} and {self.progress.name}"
-        check_same(saved["settings"], json.loads(json.dumps(self.settings)), str(self.progress), remedy)
-        size = self.partial.stat().st_size if self.partial.is_file() else 0
-        if size < saved["size"] or stamp_file(self.partial, saved["size"]) != saved["stamp"]:
-            raise GlossaError(f"{self.partial} is not what was written there. To begin again, {remedy}.")
-        self.done, self.size, self.counts = saved["done"], saved["size"], Counts(**saved["counts"])
-
-    def run(self, chunks: Iterator[tuple[int, Callable[[Counts], Iterator[dict]]]]) -> Counts:
-        """Write the pairs of all `chunks`, each a number (from 0, in order) and a function that makes its pairs."""
-        self.output.parent.mkdir(parents=True, exist_ok=True)
+    def run(self, load: Callable[[], Work], chunks: dict[str, Chunk], place: Place) -> Counts:
+        """Write the pairs of all chunks. `load` makes the function that translates one, once in each process."""
+        stage = Stage("translating", self.folder, load, chunks)
+        total = Counts()
         with locked(self.output):
-            self._continue()
-            return self._write(chunks)
+            for result in stage.run(place, lambda chunk: len(chunk.rows), "texts").values():
+                total.add(Counts(**result))
+            stage.join(".jsonl", self.folder / "output")
+            (self.folder / "output").replace(self.output)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return total
 
-    def _write(self, chunks: Iterator[tuple[int, Callable[[Counts], Iterator[dict]]]]) -> Counts:
-        with open(self.partial, "r+b" if self.done else "wb") as file:
-            digest = xxhash.xxh3_128(self.partial.read_bytes()[: self.size] if self.done else b"")
-            file.truncate(self.size)
-            file.seek(self.size)
-            for number, make in chunks:
-                if number < self.done:
-                    continue
-                torch.manual_seed(number)  # so that sampling does not depend on interruptions
-                for pair in make(self.counts):
-                    line = json.dumps(pair, ensure_ascii=False).encode() + b"\n"
-                    file.write(line)
-                    digest.update(line)
-                synchronize(file)
-                self._save(number + 1, file.tell(), digest.hexdigest())
-        self.partial.replace(self.output)
-        self.progress.unlink(missing_ok=True)
-        return self.counts
 
-    def _save(self, done: int, size: int, stamp: str) -> None:
-        state = {"settings": self.settings, "done": done, "size": size, "stamp": stamp, "counts": asdict(self.counts)}
-        write_whole(self.progress, json.dumps(state))
+def chunk_writer(load: Callable[[int], Teacher], closest: bool, tag: str) -> Work:
+    """The function that writes the pairs of a chunk as JSON lines; `load` gives the teacher with a number."""
+    return partial(_write, lru_cache(1)(load), closest, tag)  # chunks come in the order of their teachers
+
+
+def _write(load: Callable[[int], Teacher], closest: bool, tag: str, chunk: Chunk, stem: Path) -> dict:
+    counts = Counts()
+    if chunk.teacher is None:
+        pairs: Iterable[dict] = ({"source": s, "target": t, "origin": "original"} for s, t in chunk.rows)
+    else:
+        torch.manual_seed(chunk.seed)
+        pairs = new_pairs(load(chunk.teacher), chunk.rows, counts, closest, tag)
+    with open(stem.with_suffix(".jsonl"), "wb") as file:
+        file.writelines(json.dumps(pair, ensure_ascii=False).encode() + b"\n" for pair in pairs)
+    return asdict(counts)

@@ -1,6 +1,5 @@
 """Large files: their lines in shards, which several processes translate, and which survive an interruption."""
 
-import json
 import shutil
 import time
 from collections import Counter
@@ -13,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import GlossaError
-from ..jobs.records import check_same, locked, read_record, refuse_existing, stamp
+from ..jobs.records import begin, locked, refuse_existing, stamp
 from ..jobs.stage import Place, Stage, Work
-from ..jobs.whole_files import synchronize, write_whole
 from .stamps import stamp_models
 
 SHARD = 20_000  # lines; it decides which sentences share a batch, so it does not depend on the number of processes
@@ -92,29 +90,14 @@ class ShardJob:
     def __init__(self, source: Path, output: Path, settings: dict[str, Any], models: Sequence[str] = ()):
         self.source, self.output, self.models = source, output, models
         self.folder = Path(f"{output}.parts")
-        manifest = self.folder / "job.json"
         refuse_existing(output)
         try:
             self.shards = list(find_shards(source))
             self.stamps = stamp_models(models)
-            shards = [list(asdict(shard).values()) for shard in self.shards]
-            wanted = json.loads(json.dumps({"settings": settings, "shards": shards, "models": self.stamps}))
-            if manifest.exists():
-                self._check(read_record(manifest), wanted)
-                return
-            self.folder.mkdir(parents=True, exist_ok=True)
-            write_whole(manifest, json.dumps(wanted))
+            content = stamp([repr(self.shards).encode()])
+            begin(self.folder, settings | self.stamps | {f"content of {source}": content})
         except OSError as error:
             raise GlossaError(f"{error.filename}: {error.strerror}.") from error
-
-    def _check(self, saved: dict, wanted: dict) -> None:
-        if saved.get("shards") != wanted["shards"]:
-            raise GlossaError(
-                f"{self.folder} is of a job with another {self.source}: its content has changed. Remove the folder to "
-                "translate the file from its beginning."
-            )
-        old, new = (state.get("settings", {}) | state.get("models", {}) for state in (saved, wanted))
-        check_same(old, new, str(self.folder), "remove the folder")
 
     def run(self, load: Callable[[], Translate], place: Place) -> Done:
         """Translate all shards that are left, at a `place`, and write the output.
@@ -138,18 +121,13 @@ class ShardJob:
                 f"A model has changed while {self.source} was translated. Remove {self.folder} and begin again."
             )
         total = Done()
+        for name, shard in stage.items.items():
+            done = Done(**stage.result(name))
+            if done.lines != shard.lines:
+                raise GlossaError(f"{self.folder / name}.json has changed. Remove it; the command makes it again.")
+            total.add(done)
         new = self.folder / "output"
-        with open(new, "wb") as file:
-            for name, shard in stage.items.items():
-                part = self.folder / f"{name}.txt"
-                content = part.read_bytes()
-                record = read_record(self.folder / f"{name}.json")
-                done = Done(**record["result"])
-                if stamp([content]) != record["files"][part.name] or done.lines != shard.lines:
-                    raise GlossaError(f"{part} has changed. The same command translates its lines again.")
-                total.add(done)
-                file.write(content)
-            synchronize(file)
+        stage.join(".txt", new)
         new.replace(self.output)
         return total
 

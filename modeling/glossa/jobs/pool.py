@@ -14,6 +14,11 @@ from typing import Any
 from ..errors import GlossaError
 
 
+def in_this_process(load: Callable[[], Callable[[Any], Any]], items: Sequence[Any]) -> Iterator[Any]:
+    """The results of the function that `load` makes, in order."""
+    yield from map(load(), items)
+
+
 def in_processes(
     load: Callable[[], Callable[[Any], Any]],
     items: Sequence[Any],

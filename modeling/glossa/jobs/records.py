@@ -10,6 +10,7 @@ import xxhash
 from filelock import FileLock, Timeout
 
 from ..errors import GlossaError
+from .whole_files import write_whole
 
 
 @contextmanager
@@ -66,6 +67,20 @@ def check_same(saved: dict[str, Any], wanted: dict[str, Any], place: str, remedy
             f"{place} is of a job with another {', '.join(changed)}. Give the same settings and files to continue it, "
             f"or {remedy}."
         )
+
+
+def begin(folder: Path, values: dict[str, Any]) -> None:
+    """Note in the folder of a job what decides its result.
+
+    Raises `GlossaError` if the folder is of a job with other values.
+    """
+    manifest = folder / "job.json"
+    wanted = json.loads(json.dumps(values))
+    if manifest.exists():
+        check_same(read_record(manifest), wanted, str(folder), "remove the folder")
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(manifest, json.dumps(wanted))
 
 
 def read_record(path: Path) -> dict:

@@ -15,7 +15,8 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
-from .records import read_record, stamp_file
+from ..errors import GlossaError
+from .records import read_record, stamp, stamp_file
 from .whole_files import synchronize, write_whole
 
 logger = logging.getLogger(__name__)
@@ -67,6 +68,20 @@ class Stage:
         for file in changed[:1]:
             logger.warning("%s is not what was written there; it is made again.", self.folder / file)
         return not changed
+
+    def join(self, suffix: str, path: Path) -> None:
+        """Write the files of all items with this ending into one, in order.
+
+        Raises `GlossaError` if one is not what was written there.
+        """
+        with open(path, "wb") as together:
+            for name in self.items:
+                part = self.folder / f"{name}{suffix}"
+                content = part.read_bytes()
+                if stamp([content]) != read_record(self.folder / f"{name}.json")["files"][part.name]:
+                    raise GlossaError(f"{part} has changed. The same command makes it again.")
+                together.write(content)
+            synchronize(together)
 
     def result(self, name: str) -> dict:
         """What the work function returned for a finished item."""
