@@ -125,6 +125,19 @@ def test_machines_with_another_version_or_without_the_folder_are_named(tmp_path,
         pass
 
 
+@pytest.mark.slow
+def test_a_machine_that_has_just_left_is_not_asked(tmp_path, nodes, monkeypatch):
+    known = ray.nodes
+
+    def with_gone():
+        return [*known(), {"NodeID": "ab" * 28, "NodeManagerAddress": "10.0.0.9", "Alive": True}]
+
+    monkeypatch.setattr(ray, "nodes", with_gone)
+    with on_ray(nodes.address, tmp_path) as place:
+        found = Stage("squares", tmp_path, load, {"three": 3}).run(place)
+    assert found == {"three": {"square": 9}}
+
+
 @pytest.mark.parametrize(
     ("address", "message"),
     [

@@ -5,6 +5,7 @@ nothing flows from stage to stage that Ray Data could stream. Ray places the tas
 and repeats those of machines that are lost.
 """
 
+import logging
 import os
 import socket
 import uuid
@@ -19,6 +20,8 @@ from typing import Any
 from .. import __version__
 from ..errors import GlossaError
 from .stage import Place
+
+logger = logging.getLogger(__name__)
 
 # What every process imports first: it leaves torch to the functions that need it.
 SETUP = {"worker_process_setup_hook": "glossa_command.limit_waiting"}
@@ -91,7 +94,12 @@ def _check_nodes(folder: Path, needed: Sequence[Path]) -> None:
             probe.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)).remote(paths)
             for node in nodes
         ]
-        for name, (version, seen) in zip(nodes.values(), ray.get(answers), strict=True):
+        for name, answer in zip(nodes.values(), answers, strict=True):
+            try:
+                version, seen = ray.get(answer)
+            except (ray.exceptions.TaskUnschedulableError, ray.exceptions.NodeDiedError):
+                logger.warning("%s has left the cluster.", name)
+                continue
             if version != __version__:
                 raise GlossaError(
                     f"{name} has Glossa {version}, this machine has {__version__}. Install the same version on all."
