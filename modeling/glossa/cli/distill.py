@@ -69,6 +69,13 @@ def parse(argv: list[str]) -> argparse.Namespace:
 
 def main(argv: list[str]) -> None:
     arguments = parse(argv)
+    languages = make_pairs(arguments)
+    command = ["glossa", "train", "--data_path", arguments.output, *held_out(arguments, languages)]
+    print(f"Train on them: {shlex.join(command)}")
+
+
+def make_pairs(arguments: argparse.Namespace) -> tuple[str, str]:
+    """Write the pairs, and return their languages."""
     for name in arguments.teachers:
         check_name(name)
     check(arguments)
@@ -92,8 +99,7 @@ def main(argv: list[str]) -> None:
         counts = job.run(partial(writer, arguments, groups, languages), chunks, place)
     dropped = ", ".join(f"{number:,} {problem}" for problem, number in sorted(counts.dropped.items())) or "none"
     print(f"{counts.texts:,} texts gave {counts.pairs:,} new pairs. Translations dropped: {dropped}.")
-    command = ["glossa", "train", "--data_path", arguments.output, *held_out(arguments, languages)]
-    print(f"Train on them: {shlex.join(command)}")
+    return languages
 
 
 def check(arguments: argparse.Namespace) -> None:
