@@ -16,7 +16,7 @@ import argparse
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import GlossaError
 from ..inference.loading import check_name
@@ -46,6 +46,8 @@ def main(argv: list[str]) -> None:
     parser.add_argument(
         "--parts", type=Path, metavar="FOLDER", help="folder for what is cleaned (default: OUTPUT.parts)"
     )
+    meaning = "also write the rows that were dropped, with the reason of each, into OUTPUT/rejects"
+    parser.add_argument("--rejects", action="store_true", help=meaning)
     add_back_translation(parser)
     arguments, settings = parser.parse_known_args(argv)
     try:
@@ -94,7 +96,7 @@ def with_back_translations(arguments: argparse.Namespace, data: "DataArguments",
         distill.make_pairs(distill.parse(words))
     made = {"name": "back-translations", "data_path": [str(pairs)], "tag": arguments.tag}
     made |= {"source_column": "source", "target_column": "target"}
-    sources: list = [*(data.sources or [described(data)]), made]
+    sources: list = [*(list[Any](data.sources) or [described(data)]), made]
     return replace(data, sources=sources, data_path=[], dataset="embedded")
 
 
@@ -132,7 +134,7 @@ def show(arguments: argparse.Namespace, settings: list[str]) -> None:
     if arguments.back_translate or arguments.teacher:
         data = with_back_translations(arguments, data, folder)
     with locked(output), place_of(arguments.ray, arguments.processes, folder, MODULES) as place:
-        report = prepare(data, output, place, folder)
+        report = prepare(data, output, place, folder, arguments.rejects)
     print(report.text())
     sizes = ", ".join(f"{size:,} {split}" for split, size in report.sizes.items())
     print(

@@ -5,6 +5,7 @@ import random
 from functools import partial
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 
 from glossa.cli.prepare import main
@@ -260,6 +261,31 @@ def test_what_preparing_refuses(tmp_path, small):
     with pytest.raises(GlossaError, match="1 pairs are too few to hold out"):
         prepare(DataArguments(data_path=[path]), tmp_path / "out", here, tmp_path / "parts")
     assert not (tmp_path / "out").exists()
+
+
+def test_rejects_are_the_rows_that_were_dropped(tmp_path, small):
+    rows = [("a b.", "b a!"), ("", "x"), ("a b.", "b a!"), ("<b>c</b>", "c"), ("c d.", "d c!"), ("e 1.", "1 e!")]
+    rows += [("e 2.", "2 e!"), ("Hi. Ho.", "Ih! Oh!"), ("Hi.", "Ih!")] + [(f"x {n} y.", f"y {n} x!") for n in "bcdefg"]
+    path = write(tmp_path / "a.tsv", rows)
+    with open(path, "a") as file:
+        print("no tab", file=file)
+    given = {"filter_html": True, "near_duplicates": True, "split_sentences": True, "trust_data": ["malformed"]}
+    arguments = DataArguments(data_path=[path], validation_size=1, test_size=1, **given)
+    report = prepare(arguments, tmp_path / "out", here, tmp_path / "parts", with_rejects=True)
+    (file,) = (tmp_path / "out" / "rejects").iterdir()
+    found = pyarrow.parquet.read_table(file).to_pylist()
+    assert {row.pop("corpus") for row in found} == {"a"} and {row.pop("file") for row in found} == {path}
+    assert [(row["line"], row["reason"], row["source"], row["target"]) for row in found] == [
+        (2, "empty", "", "x"),
+        (4, "filter_html", "<b>c</b>", "c"),
+        (16, "malformed", "no tab", ""),
+        (3, "duplicates", "a b.", "b a!"),
+        (7, "near_duplicates", "e 2.", "2 e!"),
+        (9, "duplicates", "Hi.", "Ih!"),
+    ]
+    assert [bool(row["problem"]) for row in found] == [row["reason"] == "malformed" for row in found]
+    counts = report.sources["a"]
+    assert len(found) == sum(counts[row] for row in {row["reason"] for row in found})
 
 
 def test_the_command(tmp_path, monkeypatch, capsys):

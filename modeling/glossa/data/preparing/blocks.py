@@ -7,6 +7,7 @@ The files of a block, after its stem:
     .group.npy  hashes within which pairs are repeated or nearly so, in ascending order, uint64 (pairs,)
     .member.npy the pair of each of these, uint32 (pairs,)
     .sides.npy  hashes of the normalized sides, uint64 (2, pairs)
+    .outcome.npy the outcome of each row, by its number in `OUTCOMES`, uint8 (rows,)
 """
 
 from collections.abc import Mapping, Sequence
@@ -74,14 +75,11 @@ def blocks_of(number: int, rows: Dataset, cleaning: Cleaning) -> dict[str, Block
 
 def clean_block(cleanings: Sequence[Cleaning], block: Block, stem: Path) -> dict:
     """Write the files of a block; returns its counts and examples."""
-    cleaning = cleanings[block.source]
-    batch = block.rows[:]
-    rows, read = block.rows, len(block.rows)
-    if cleaning.split:
-        batch = split_batch(batch)
-        rows = Dataset.from_dict(batch, features=block.rows.features)
+    cleaning, read = cleanings[block.source], len(block.rows)
+    rows, batch = rows_of(block, cleaning)
     checked = check_rows(batch, **cleaning.rules)
     outcome = numpy.asarray(checked["outcome"], dtype=numpy.int64)
+    numpy.save(f"{stem}.outcome.npy", outcome.astype(numpy.uint8))
     kept = numpy.flatnonzero(outcome == KEPT)
     _write_pairs(checked, kept, batch["line"], files_of(rows, kept, block.file), stem)
     _write_hashes(checked, kept, cleaning, stem)
@@ -92,6 +90,14 @@ def clean_block(cleanings: Sequence[Cleaning], block: Block, stem: Path) -> dict
             reason = "" if name == "malformed" else name
             examples[name] = examples_of(rows, chosen, reason, cleaning.name, block.file)
     return {"read": read, "rows": len(outcome), "outcomes": counted(outcome), "examples": examples}
+
+
+def rows_of(block: Block, cleaning: Cleaning) -> tuple[Dataset, dict]:
+    """The rows of a block as they are judged, split if the source is; as a data set and by column."""
+    if not cleaning.split:
+        return block.rows, block.rows[:]
+    batch = split_batch(block.rows[:])
+    return Dataset.from_dict(batch, features=block.rows.features), batch
 
 
 def _write_pairs(checked: dict, kept: numpy.ndarray, lines: list[int], files: list[str], stem: Path) -> None:

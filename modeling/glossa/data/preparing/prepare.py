@@ -9,7 +9,7 @@ import json
 import logging
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -34,6 +34,7 @@ from .corpus import Corpus
 from .counting import count_pairs, count_rows
 from .duplicates import Cleaned, find_repeated, parts_of
 from .manifest import Entry, write_manifest
+from .rejects import Dropped, write_rejects
 from .remaining import Remaining, distinct_rows, find_remaining, sentences_of
 from .writing import File, Order, files_of, write_evaluation, write_file
 
@@ -51,6 +52,8 @@ class Job:
         place: Where the stages run.
         report: The report, which grows.
         blocks: The cleaned blocks of all sources.
+        raw: Their raw rows.
+        cleanings: How each source is cleaned.
     """
 
     sources: list[Source]
@@ -58,7 +61,9 @@ class Job:
     folder: Path
     place: Place
     report: DataReport
-    blocks: list[Cleaned]
+    blocks: list[Cleaned] = field(default_factory=list)
+    raw: list[Block] = field(default_factory=list)
+    cleanings: list[Cleaning] = field(default_factory=list)
 
     def run(self, title: str, work: Callable, items: dict, size=None, unit: str = "parts") -> list[dict]:
         """What is known of each item after a stage, whose files are in a folder with its title."""
@@ -74,12 +79,14 @@ def _same(work: Callable) -> Callable:
     return work
 
 
-def prepare(arguments: DataArguments, output: Path, place: Place, folder: Path) -> DataReport:
+def prepare(
+    arguments: DataArguments, output: Path, place: Place, folder: Path, with_rejects: bool = False
+) -> DataReport:
     """Write the prepared pairs into the folder `output`; the files of finished stages are in `folder`.
 
     `output` then has Parquet files of the training pairs of each source and of the evaluation pairs, the report as
-    `report.json`, and a manifest by which training knows the folder. Raises `GlossaError` if the settings or the
-    data are invalid.
+    `report.json`, and a manifest by which training knows the folder; `with_rejects`, also the rows that were dropped,
+    in `rejects`. Raises `GlossaError` if the settings or the data are invalid.
     """
     arguments = replace(arguments, streaming=False)
     sources = sources_of(arguments)
@@ -90,13 +97,15 @@ def prepare(arguments: DataArguments, output: Path, place: Place, folder: Path) 
         others = [_without_training(one) for one in loaded if set(one.splits) - {"train"}]
         given, report = clean_sources(others)
         overlap = evaluation_sides(loaded)
-    job = Job(sources, arguments, folder, place, report, [])
+    job = Job(sources, arguments, folder, place, report)
     _clean(job, loaded[: len(sources)], overlap)
     corpus, stems = _find_remaining(job)
     splits, held_out = _hold_out(job, corpus, stems, given)
     written = _write(job, corpus, stems, held_out, splits)
-    for record in written.glob("train-*.json"):
-        record.unlink()  # the state of the last stage is not part of the result
+    if with_rejects:
+        _write_rejects(job, stems)
+    for record in [*written.glob("train-*.json"), *written.glob("rejects/*.json")]:
+        record.unlink()  # the state of the last stages is not part of the result
     new = output.with_name(f"{output.name}.new")  # moving to another disk takes time
     shutil.rmtree(new, ignore_errors=True)
     shutil.move(written, new)
@@ -112,18 +121,18 @@ def _without_training(loaded: Loaded) -> Loaded:
 def _clean(job: Job, loaded: Sequence[Loaded], overlap: frozenset[int]) -> None:
     """Clean the rows block by block."""
     items: dict[str, Block] = {}
-    cleanings: list[Cleaning] = []
     for number, one in enumerate(loaded):
         rules = rules_of(one.settings, True, overlap)
-        cleanings.append(Cleaning(one.name, rules, one.settings.split_sentences, one.language))
-        items |= blocks_of(number, one.splits["train"], cleanings[-1])
-    results = job.run("cleaning", partial(clean_block, cleanings), items, lambda block: len(block.rows), "rows")
+        job.cleanings.append(Cleaning(one.name, rules, one.settings.split_sentences, one.language))
+        items |= blocks_of(number, one.splits["train"], job.cleanings[-1])
+    job.raw = list(items.values())
+    results = job.run("cleaning", partial(clean_block, job.cleanings), items, lambda block: len(block.rows), "rows")
     first = 0
     for (name, item), result in zip(items.items(), results, strict=True):
         kept = result["outcomes"].get("kept", 0)
         job.blocks.append(Cleaned(job.folder / "cleaning" / name, first, kept, item.source))
         first += kept
-    for number, (one, cleaning) in enumerate(zip(loaded, cleanings, strict=True)):
+    for number, (one, cleaning) in enumerate(zip(loaded, job.cleanings, strict=True)):
         count_rows(job.report, one, cleaning.rules, job.of_source(number, results), len(loaded) > 1)
 
 
@@ -235,6 +244,15 @@ def _write(
     write_whole(folder / "report.json", json.dumps(job.report.to_dict(), indent=1, ensure_ascii=False))
     write_manifest(folder, job.arguments, entries, evaluation)
     return folder
+
+
+def _write_rejects(job: Job, stems: list[Path]) -> None:
+    """Write the rows that were dropped, a file for each block that has some."""
+    items = {
+        f"{block.source:02d}-{number:06d}": Dropped(raw, block.stem, stem)
+        for number, (raw, block, stem) in enumerate(zip(job.raw, job.blocks, stems, strict=True))
+    }
+    job.run("writing/rejects", partial(write_rejects, job.cleanings), items, unit="blocks")
 
 
 def _overlap(

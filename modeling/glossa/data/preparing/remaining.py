@@ -8,6 +8,8 @@ The files of a block, after its stem:
     .owners.npy   the pair of each of these, among the remaining ones, int64 (2 * remaining,)
     .places.npy   the places of the pairs in the order in which they are written, ascending, uint64 (remaining,)
     .members.npy  the pair of each of these, among the remaining ones, int64 (remaining,)
+    .dropped.npy  the other pairs of the block, ascending, int64 (dropped,)
+    .reasons.npy  the reason of each of these, by its number in `REASONS`, uint8 (dropped,)
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,6 +24,8 @@ from ..cleaning.places import EXCERPT
 from ..cleaning.report import EXAMPLES
 from .blocks import load_array, read_pairs
 from .duplicates import Cleaned, dropped_in
+
+REASONS = ("duplicates", "near_duplicates", "filter_alignment")
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,8 @@ def find_remaining(given: Remaining, block: Cleaned, stem: Path) -> dict:
     sentences = Sentences(*load_array(block.stem, "sides")[:, rows])
     places = places_of(load_array(block.stem, "key")[rows], given.seed)
     order = numpy.argsort(places)
+    others = numpy.concatenate(list(dropped.values()))
+    reasons = numpy.repeat([REASONS.index(reason) for reason in dropped], [len(found) for found in dropped.values()])
     arrays = {
         "rows": rows,
         "sides": numpy.stack([sentences.sources, sentences.targets]),
@@ -69,6 +75,8 @@ def find_remaining(given: Remaining, block: Cleaned, stem: Path) -> dict:
         "owners": sentences.rows,
         "places": places[order],
         "members": order,
+        "dropped": numpy.sort(others),
+        "reasons": reasons[numpy.argsort(others)].astype(numpy.uint8),
     }
     for name, array in arrays.items():
         numpy.save(f"{stem}.{name}.npy", array)
