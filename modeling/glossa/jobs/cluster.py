@@ -133,6 +133,11 @@ def _run(ray: Any, load: Callable[[], Callable[[Any], Any]], items: Sequence[Any
             yield ray.get(done)
     except ray.exceptions.RayTaskError as error:
         raise (error.cause if isinstance(error.cause, GlossaError) else error) from None
+    except ray.exceptions.RayError as error:
+        reason = str(error).partition("\n")[0]
+        raise GlossaError(
+            f"The cluster cannot go on: {reason} What is finished stays, and the same command continues."
+        ) from error
     finally:
         for task_left in waiting:
             ray.cancel(task_left, force=True)
