@@ -36,6 +36,7 @@ BENCHMARKS = {
     "pieces": ("pieces", "how vocabularies write a language: pieces a character, and pieces that are no characters"),
     "preparation": ("preparation", "CPU time and memory of reading, cleaning, filtering and splitting pairs"),
     "prepare": ("prepare", "glossa prepare by processes, on Ray, and killed: time, memory, and equal files"),
+    "large": ("large", "a model of time and price of preparing and translating corpora of a billion pairs"),
     "streams": ("streams", "CPU time, memory and padding of training rows that are read as a stream"),
     "noise": ("noise", "precision and recall of the filters on noise put into Multi30k, and what it costs in BLEU"),
     "gpu": ("gpu.command", "everything that is to be known about a GPU, in eight minutes; --device cpu rehearses it"),

@@ -10,6 +10,7 @@ import pytest
 
 from glossa.cli.prepare import main
 from glossa.data.arguments import DataArguments
+from glossa.data.intake import sources
 from glossa.data.pairs import prepare_pairs
 from glossa.data.preparing import blocks, duplicates, writing
 from glossa.data.preparing.prepare import prepare
@@ -175,6 +176,39 @@ def test_processes_write_the_same_files(tmp_path, small):
     pool = partial(in_processes, processes=2, modules=("glossa_command", "glossa.data.preparing.prepare"))
     prepare(arguments, tmp_path / "two", pool, tmp_path / "parts2")
     assert content(tmp_path / "one") == content(tmp_path / "two")
+
+
+def test_files_are_read_in_parts(tmp_path, small, monkeypatch):
+    rows = corpus(3)
+    paths = [write(tmp_path / f"{number}.tsv", rows[number::3]) for number in range(3)]
+    arguments = DataArguments(data_path=paths, near_duplicates=True)
+    prepare(arguments, tmp_path / "together", here, tmp_path / "parts1")
+    assert not (tmp_path / "parts1" / "reading").exists()
+    monkeypatch.setattr(sources, "PART", 1)
+    counts = []
+
+    def counted(load, items):
+        if not counts:
+            counts.extend([len(items), len(list((tmp_path / "parts2").glob("raw/*")))])
+        yield from here(load, items)
+        counts.append(len(list((tmp_path / "parts2").glob("raw/generator/*/*/*.arrow"))))
+
+    prepare(arguments, tmp_path / "apart", counted, tmp_path / "parts2")
+    assert counts[:3] == [3, 0, 3] and set(counts[3:]) == {3}  # later stages find what the first one has read
+    one, two = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).rglob("*.*")} for name in ("together", "apart")
+    )
+    assert len(one) > 5 and one == two
+
+
+def test_parts_have_about_one_size(tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "PART", 10)
+    groups = []
+    for number, size in enumerate((4, 6, 1, 30, 2, 9)):
+        (tmp_path / str(number)).write_bytes(b"x" * size)
+        groups.append((tmp_path / str(number),))
+    found = [[int(path.name) for (path,) in part] for part in sources.parts_of(tuple(groups))]
+    assert found == [[0, 1], [2], [3], [4], [5]]
 
 
 def test_a_stream_reads_the_folder_without_cleaning(tmp_path, small, monkeypatch):

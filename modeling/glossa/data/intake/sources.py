@@ -17,6 +17,7 @@ from datasets import (
     IterableDataset,
     Translation,
     Value,
+    concatenate_datasets,
     load_dataset_builder,
 )
 from datasets.exceptions import DatasetGenerationError, DatasetsError
@@ -43,6 +44,8 @@ FEATURES = Features(
     }
 )
 SPLITS = ("train", "validation", "test")
+PART = 64 * 2**20  # bytes of files that are read together
+Groups = tuple[tuple[Path, ...], ...]
 _READING = (columns, files, formats, languages, parquet, paths, readers, segments)
 
 
@@ -95,14 +98,47 @@ def columns_of(arguments: DataArguments) -> Columns:
 
 def read_files(given, columns: Columns, limit: int | None) -> Dataset:
     """Raw rows of the files that `given` paths, folders and patterns name; at most `limit` rows of all of them."""
-    # A tuple: `datasets` takes a list for shards.
+    # Tuples: `datasets` takes a list for shards.
     groups = tuple(tuple(path.absolute() for path in group) for group in file_groups(given))
-    stamps = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for group in groups for path in group]
+    read = [read_part(part, columns, limit) for part in (parts_of(groups) if limit is None else [groups])]
+    return concatenate_datasets(read) if len(read) > 1 else read[0]
+
+
+def read_part(groups: Groups, columns: Columns, limit: int | None = None) -> Dataset:
+    """Raw rows of groups of files, as [`read_files`]."""
     arguments = {"groups": groups, "columns": columns, "limit": limit}
-    return generated_rows(_file_rows, arguments, (stamps, len(groups), astuple(columns), limit))
+    return generated_rows(_file_rows, arguments, (stamps_of(groups), len(groups), astuple(columns), limit))
 
 
-def _file_rows(groups: tuple[tuple[Path, ...], ...], columns: Columns, limit: int | None) -> Iterator[dict]:
+def stamps_of(groups: Groups) -> list[tuple[str, int, int]]:
+    """Name, size and time of each file."""
+    return [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for group in groups for path in group]
+
+
+def parts_of(groups: Groups) -> list[Groups]:
+    """Groups of files in parts of about `PART` bytes, which can be read by themselves."""
+    parts: list[Groups] = []
+    size = 0
+    for group in groups:
+        own = sum(path.stat().st_size for path in group)
+        if not parts or size + own > PART:
+            parts.append(())
+            size = 0
+        parts[-1] += (group,)
+        size += own
+    return parts
+
+
+def training_parts(arguments: DataArguments) -> list[tuple[Groups, Columns]]:
+    """What [`read_part`] may read before [`load_source`], in any order, which then finds it in the cache."""
+    if not arguments.data_path or arguments.max_train_samples is not None:
+        return []
+    paths = local_paths(arguments.data_path, arguments)
+    groups = tuple(tuple(path.absolute() for path in group) for group in file_groups(paths))
+    return [(part, columns_of(arguments)) for part in parts_of(groups)]
+
+
+def _file_rows(groups: Groups, columns: Columns, limit: int | None) -> Iterator[dict]:
     left = limit
     for group in groups:
         name, rows, first = " and ".join(map(str, group)), 0, True

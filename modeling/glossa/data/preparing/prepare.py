@@ -28,6 +28,8 @@ from ..cleaning.cleaning import Loaded, clean_sources, evaluation_sides, rules_o
 from ..cleaning.drawing import draw
 from ..cleaning.report import DataReport
 from ..cleaning.splitting import check_drawn, hash_sides, sample_rows, wanted_sizes
+from ..intake.columns import Columns
+from ..intake.sources import Groups, read_part, stamps_of, training_parts
 from ..mixture import Source, sources_of
 from .blocks import Block, Cleaning, blocks_of, clean_block, load_array
 from .corpus import Corpus
@@ -92,6 +94,7 @@ def prepare(
     sources = sources_of(arguments)
     for source in sources:
         filters.check(source.settings)
+    _read(sources, place, folder)
     with kept_in(folder / "raw"):
         loaded = pairs.load_sources(sources, arguments)
         others = [_without_training(one) for one in loaded if set(one.splits) - {"train"}]
@@ -112,6 +115,20 @@ def prepare(
     new.rename(output)
     shutil.rmtree(job.folder)  # what was cleaned stays
     return report
+
+
+def _read(sources: Sequence[Source], place: Place, folder: Path) -> None:
+    """Read the files of all sources, in parts, if there are several."""
+    parts = [part for source in sources for part in training_parts(source.settings)]
+    items = {stamp([repr((stamps_of(part[0]), part, versions())).encode()]): part for part in parts}
+    if len(items) > 1:
+        Stage("reading", folder / "reading", partial(partial, _read_part, folder / "raw"), items).run(place)
+
+
+def _read_part(folder: Path, part: tuple[Groups, Columns], stem: Path) -> dict:
+    """Read files into the cache of `datasets`, where they are found when all are loaded."""
+    with kept_in(folder):
+        return {"rows": len(read_part(*part))}
 
 
 def _without_training(loaded: Loaded) -> Loaded:
