@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 
 import numpy
 from sacrebleu.metrics import CHRF
-from scipy.stats import rankdata
 
 BINS = 10
 SEED = 12345  # of the resampling, as in sacreBLEU
@@ -36,6 +35,8 @@ def area(scores: Sequence[float], wrong: Sequence[bool]) -> float:
 
     Not a number if all are wrong, or none.
     """
+    from scipy.stats import rankdata  # slow to import, and every training imports this module
+
     ranks, bad = rankdata(scores), numpy.asarray(wrong, dtype=bool)
     count, others = int(bad.sum()), int((~bad).sum())
     if not count or not others:
