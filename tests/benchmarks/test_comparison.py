@@ -13,6 +13,7 @@ import torch
 from datasets import Dataset
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import MarianMTModel
+from wide_corpus import write_wide_corpus
 
 from benchmarks import sizes
 from benchmarks.__main__ import main
@@ -214,6 +215,7 @@ def test_a_folder_without_pairs_is_refused(tmp_path):
 def test_train_prints_a_row_for_each_contender(tmp_path, capsys):
     contenders = [NAMES[0], NAMES[2]]
     command = ["train", "--rounds", "1", "--steps", "1", "--threads", "1", "--memory_rounds", "0"]
+    command += ["--data", str(write_wide_corpus(tmp_path / "corpus"))]
     main([*command, "--contenders", *contenders, "--output", str(tmp_path / "report.json")])
     printed = capsys.readouterr().out
     assert all(f"\n| {name} | " in printed for name in contenders) and "GFLOP/s" in printed
@@ -237,6 +239,7 @@ def test_profiles_show_where_time_goes(tmp_path, folder, capsys):
 @pytest.mark.slow
 def test_memory_includes_weights_and_optimizer(tmp_path, capsys):
     command = ["memory", "--rounds", "1", "--steps", "2", "--threads", "1", "--contenders", NAMES[1], NAMES[4]]
+    command += ["--data", str(write_wide_corpus(tmp_path / "corpus"))]
     main([*command, "--output", str(tmp_path / "report.json")])
     rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if " MiB |" in line]
     assert [row[0] for row in rows] == [f"| {NAMES[1]}", f"| {NAMES[4]}"]

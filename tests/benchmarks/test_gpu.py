@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 import torch
+from wide_corpus import write_wide_corpus
 
 from benchmarks.__main__ import main
 from benchmarks.corpus import data_arguments
@@ -162,14 +163,18 @@ def test_quality_is_that_of_anki_where_it_is_there(tmp_path):
     assert recipe == "anki-en-fr" and settings.data.data_path == [str(tmp_path / "fra-eng.zip")]
     assert (settings.model.d_model, settings.model.encoder_layers, settings.training.bf16) == (512, 6, True)
     assert read(tmp_path, device="cpu")[1].model.d_model == 32
+    assert quality.settings(Options("cuda", None, tmp_path, 100.0), tmp_path / "run")[0] == "quickstart"
     for name in multi30k:
         (tmp_path / name).unlink()
     assert data_arguments(str(tmp_path), "fr").data_path == [str(tmp_path / "fra-eng.zip")]
 
 
 @pytest.mark.slow
-def test_every_part_finds_something_in_a_rehearsal(tmp_path):
-    main(["gpu", "--device", "cpu", "--output", str(tmp_path), "--minutes", "30"])
+def test_every_part_finds_something_in_a_rehearsal(tmp_path, monkeypatch, zygote):
+    part_command = command.part_command
+    monkeypatch.setattr(command, "part_command", lambda *given: [zygote.path / "python", *part_command(*given)[1:]])
+    data = write_wide_corpus(tmp_path / "corpus")
+    main(["gpu", "--device", "cpu", "--data", str(data), "--output", str(tmp_path), "--minutes", "30"])
     parts = json.loads((tmp_path / "results.json").read_text())["parts"]
     assert {name: (part["status"], part["errors"]) for name, part in parts.items()} == {
         name: ("finished", []) for name in ("first", "tests", "training", "decoding", "quality")

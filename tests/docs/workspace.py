@@ -17,6 +17,7 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 from blocks import ROOT, SMALL
+from wide_corpus import write_wide_corpus
 
 from glossa.configuration_glossa import PUBLISHED_2017
 from glossa.data.embedded.corpus import embedded_corpus
@@ -74,6 +75,7 @@ def write_files(folder):
         for code in ("en", "fr"):
             with gzip.open(folder / "multi30k" / f"{name}.{code}.gz", "wt", encoding="utf-8") as file:
                 file.write("".join(f"{pair[code]}\n" for pair in pairs))
+    write_wide_corpus(folder / "FOLDER")  # the name on the pages
     recipe = {"source_language": "de", "target_language": "en", "data_path": ["train.de", "train.en"],
               "validation_path": ["val.de", "val.en"], "test_path": ["test.de", "test.en"]}  # fmt: skip
     (folder / "my-recipe.yaml").write_text(json.dumps(recipe), encoding="utf-8")

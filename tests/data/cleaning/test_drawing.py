@@ -24,16 +24,17 @@ def all_groups(pairs):
     for number, pair in enumerate(pairs):
         for sentence in pair:
             by_sentence.setdefault(sentence, []).append(number)
-    left, groups = set(range(len(pairs))), []
-    while left:
-        waiting, group = [min(left)], set()
+    seen, groups = set(), []
+    for first in range(len(pairs)):
+        waiting, group = [first] if first not in seen else [], set()
         while waiting:
             number = waiting.pop()
             if number not in group:
                 group.add(number)
                 waiting += [other for sentence in pairs[number] for other in by_sentence.pop(sentence, [])]
-        left -= group
-        groups.append(sorted(group))
+        if group:
+            seen |= group
+            groups.append(sorted(group))
     return groups
 
 

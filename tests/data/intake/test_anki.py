@@ -44,7 +44,7 @@ def site():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.answers, server.asked, server.refuses = {}, [], None
     server.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     yield server
     server.shutdown()
@@ -98,7 +98,8 @@ def test_failure_names_each_url_and_leaves_no_files(site, tmp_path):
 
 
 @pytest.mark.parametrize("status", [403, 406, 429])
-def test_a_site_that_refuses_programs(site, tmp_path, status):
+def test_a_site_that_refuses_programs(site, tmp_path, status, monkeypatch):
+    monkeypatch.setattr("time.sleep", lambda _: None)  # between attempts, of the Hub's library
     site.answers["/deu-eng.zip"], site.refuses = [GOOD], status
     message = (
         rf"{status}.*The site refuses programs; fetch deu-eng.zip in a browser from "

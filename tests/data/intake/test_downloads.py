@@ -90,7 +90,7 @@ def site(monkeypatch, tmp_path):
     server.tag, server.conditional = etag, True
     server.silent, server.other_range = False, False
     server.url = f"http://127.0.0.1:{server.server_port}"
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     monkeypatch.setattr(datasets.config, "HF_CACHE_HOME", tmp_path / "home")
     monkeypatch.setenv("GLOSSA_OPUS_SERVER", f"{server.url}/")
     yield server
