@@ -21,6 +21,15 @@ pytest_plugins = ["error_list"]
 
 gc.set_threshold(100_000, 20, 20)  # as the command does
 
+# Minutes each. Whole files, since their tests share what is slow to set up.
+LONGEST = ("tests/docs/test_blocks.py", "tests/benchmarks/test_gpu.py", "tests/training/test_learning.py",
+           "tests/torture/test_kills.py", "tests/integration/test_folders.py")  # fmt: skip
+
+
+def pytest_collection_modifyitems(items):
+    """The longest tests come first, so that one of several processes is not left alone with them at the end."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
 
 def pytest_collection_finish():
     """What is imported by now stays: hundreds of trainings, and more tests, need not look for garbage there."""

@@ -18,10 +18,17 @@ from glossa.plan.arguments import parse_settings
 
 SEEDS = (1, 2, 3)
 STEPS = 50
+VALIDATED = 300  # pairs
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return load_corpus(None)
 
 
 def batches(corpus, split, seed):
     rows = corpus.tokenized[split]
+    rows = rows.select(range(VALIDATED)) if split == "validation" else rows
     sampler = TokenBatchSampler(rows["source_length"][:], rows["target_length"][:], 400, seed=seed)
     inputs = rows.remove_columns(["source_length", "target_length"])
     return DataLoader(inputs, batch_sampler=sampler, collate_fn=DataCollatorForSeq2Seq(corpus.tokenizer))
@@ -51,8 +58,7 @@ def validation_loss(corpus, seed, dropout):
 
 
 @pytest.mark.slow
-def test_our_dropout_trains_as_well_as_torchs():
-    corpus = load_corpus(None)
+def test_our_dropout_trains_as_well_as_torchs(corpus):
     ours = [validation_loss(corpus, seed, GlossaDropout) for seed in SEEDS]
     torchs = [validation_loss(corpus, seed, nn.Dropout) for seed in SEEDS]
     print(f"\nours {ours}\ntorch's {torchs}")
@@ -63,8 +69,7 @@ def test_our_dropout_trains_as_well_as_torchs():
     assert abs(without - ours[0]) > spread
 
 
-def test_compositions_differ_only_in_the_lengths_of_a_step(tiny_settings, tmp_path):
-    corpus = load_corpus(None)
+def test_compositions_differ_only_in_the_lengths_of_a_step(corpus, tiny_settings, tmp_path):
     changes = {"batch_tokens": 750, "gradient_accumulation_steps": 2, "num_train_epochs": 1, "seed": 3}
     argv = [*tiny_settings(tmp_path, **changes), *NO_EVALUATION]
     spans, sentences, steps, weights = {}, {}, set(), []

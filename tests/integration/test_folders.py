@@ -6,7 +6,6 @@ does not do. Each folder is then loaded without Glossa.
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -61,11 +60,11 @@ def table(tmp_path_factory, tiny_settings, tiny_pairs, zygote):
     """What transformers makes of each object in each folder."""
     place = tmp_path_factory.mktemp("folders")
 
-    def train(name, *recipe, launcher=(zygote.path / "glossa",), **changes):
+    def train(name, *recipe, **changes):
         changes = {"num_train_epochs": 1, "max_validation_samples": 4, "max_test_samples": 4} | changes
         arguments = tiny_settings(name, **changes)
         kept = [word for pair in zip(arguments[::2], arguments[1::2], strict=True) if pair[1] for word in pair]
-        run(zygote, place, *launcher, "train", *recipe, *kept)
+        run(zygote, place, zygote.path / "glossa", "train", *recipe, *kept)
 
     train("fresh")
     train("resumed", max_steps=5)
@@ -80,8 +79,7 @@ def table(tmp_path_factory, tiny_settings, tiny_pairs, zygote):
     sources = [{"name": code, "data_path": str(tiny_pairs), "target_language": code} for code in ("fr", "de")]
     recipe.write_text(json.dumps({"sources": sources, "source_language": "en"}))
     train("several", "several.yaml", dataset="", data_path="")
-    torchrun = "-m torch.distributed.run --standalone --nproc_per_node 2 -m glossa_command"
-    train("two", launcher=(sys.executable, *torchrun.split()), ddp_backend="gloo")
+    train("two", cpu_processes=2, gradient_accumulation_steps=2)
     folders = sorted(str(path.parent) for path in place.rglob("config.json") if path.parent.name != "adapter")
     done = run_bare(LOAD, place, json.dumps(folders))
     assert done.returncode == 0, done.stderr
