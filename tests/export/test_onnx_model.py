@@ -1,5 +1,6 @@
 """ONNX graphs in ONNX Runtime for any batch size and length, and the programs of docs/serving.md."""
 
+import functools
 import json
 import re
 import subprocess
@@ -39,11 +40,25 @@ ROTARY = {"multi-query": ARCHITECTURES["multi-query"] | {"rotary_cross_attention
 CASES = ARCHITECTURES | ROTARY  # few, since an export takes 20 seconds
 
 
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """A function of a case: its model, tokenizer and folder of graphs."""
+
+    @functools.cache
+    def export(case):
+        torch.manual_seed(0)
+        model, folder = build(**CASES[case]), tmp_path_factory.mktemp("graphs")
+        tokenizer = PreTrainedTokenizerFast(tokenizer_object=words(37), **special())
+        export_onnx(model, tokenizer, folder)
+        return model, tokenizer, folder
+
+    return export
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
-def test_logits_are_equal_for_any_batch_and_length(tmp_path, case):
-    model = build(**CASES[case])
-    export_onnx(model, PreTrainedTokenizerFast(tokenizer_object=words(37), **special()), tmp_path)
+def test_logits_are_equal_for_any_batch_and_length(exported, case):
+    model, _, folder = exported(case)
     assert model.config._attn_implementation != "eager", "the model is unchanged"
     generator = torch.Generator().manual_seed(2)
     for rows, source_length, target_length in ((1, 1, 1), (3, 9, 12), (5, 4, 2)):
@@ -53,9 +68,9 @@ def test_logits_are_equal_for_any_batch_and_length(tmp_path, case):
         mask[0, (source_length + 1) // 2 :] = 0
         with torch.no_grad():
             expected = model(source, attention_mask=mask, decoder_input_ids=target).logits
-        torch.testing.assert_close(steps(tmp_path, source, mask, target), expected, rtol=0, atol=1e-4)
+        torch.testing.assert_close(steps(folder, source, mask, target), expected, rtol=0, atol=1e-4)
         if source_length > 1:
-            other = steps(tmp_path, source, torch.ones_like(mask), target)
+            other = steps(folder, source, torch.ones_like(mask), target)
             assert (other[0] - expected[0]).abs().max() > 1e-3, "the mask has an effect"
 
 
@@ -98,14 +113,12 @@ def run_documented(name, folder, texts):
 
 
 @pytest.mark.slow
-def test_the_documented_onnx_program_translates_like_glossa(tmp_path):
-    model = build(**ARCHITECTURES["multi-query"])
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words(37), **special())
-    export_onnx(model, tokenizer, tmp_path)
+def test_the_documented_onnx_program_translates_like_glossa(exported):
+    model, tokenizer, folder = exported("multi-query")
     texts = [f"w{a} w{b} w9 w{a}"[: 3 * (1 + a % 4)].strip() for a in range(10, 18) for b in range(20, 24)]
     expected = Translator(model, tokenizer, num_beams=1).best(texts)
     assert len(set(expected)) > 8
-    assert run_documented("onnx", tmp_path, texts) == expected
+    assert run_documented("onnx", folder, texts) == expected
 
 
 @pytest.mark.slow
