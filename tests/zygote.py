@@ -22,7 +22,8 @@ from pathlib import Path
 
 TESTS = str(Path(__file__).parent)
 LIBRARIES = (
-    "torch", "transformers", "accelerate", "datasets", "evaluate", "matplotlib.pyplot", "peft", "sacrebleu",
+    "torch", "transformers", "accelerate", "datasets", "evaluate", "ftfy", "langcodes.language_distance",
+    "matplotlib.pyplot", "peft", "sacrebleu.metrics",
     "transformers.models.auto.modeling_auto", "transformers.models.auto.tokenization_auto", "transformers.pipelines",
     "transformers.masking_utils", "transformers.trainer_seq2seq",
 )  # fmt: skip

@@ -328,7 +328,7 @@ def test_two_processes_train_together(tmp_path, tiny_settings):
 @pytest.mark.parametrize("positions", ["learned", "rotary"])
 def test_a_validation_pair_longer_than_the_positions(tmp_path, tiny_settings, tiny_pairs, caplog, positions):
     validation = tmp_path / "validation.tsv"
-    validation.write_text("a k.\tk a!\n" + "a " * 300 + "\t" + "k " * 300 + "\nb l.\tl b!\n")
+    validation.write_text("a k.\tk a!\n" + "a " * 90 + "\t" + "k " * 90 + "\nb l.\tl b!\n")
     changes = {"validation_path": validation, "position_embedding_type": positions, "max_steps": 5, "eval_steps": 5}
     changes |= {"max_source_positions": 60, "max_target_positions": 60, "max_length": 60, "test_size": 0}
     run = RunFolder(train(parse_settings(tiny_settings(tmp_path / "run", **changes))))
