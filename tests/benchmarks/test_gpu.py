@@ -173,8 +173,8 @@ def test_quality_is_that_of_anki_where_it_is_there(tmp_path):
 def test_every_part_finds_something_in_a_rehearsal(tmp_path, monkeypatch, zygote):
     part_command = command.part_command
     monkeypatch.setattr(command, "part_command", lambda *given: [zygote.path / "python", *part_command(*given)[1:]])
-    # Trainings and compilations of tests/gpu, which this suite runs on its own too.
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-k 'not (resumed or lora or stream or compiled)'")
+    # The slowest of tests/gpu, which this suite runs on its own too.
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-k 'not (resumed or lora)'")
     data = write_wide_corpus(tmp_path / "corpus")
     main(["gpu", "--device", "cpu", "--data", str(data), "--output", str(tmp_path), "--minutes", "30"])
     parts = json.loads((tmp_path / "results.json").read_text())["parts"]
