@@ -23,6 +23,7 @@ BENCHMARKS = {
     ),
     "confidence": ("confidence", "calibration of the confidence of runs, and how well it finds bad translations"),
     "placement": ("placement", "tags of a hundred sentences put where a person put them, by the attention of runs"),
+    "placeholders": ("placeholders", "placeholders that runs keep, in sentences of their test sets, and BLEU"),
     "long_text": ("long_text", "BLEU of long sentences, whole and cut at clauses, by the length that is kept whole"),
     "abbreviations": ("abbreviations", "writes the word lists of sentence splitting from CLDR and a list of ours"),
     "steps": ("steps", "quality and time with random batches and with batches of similar lengths"),

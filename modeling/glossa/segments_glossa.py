@@ -35,6 +35,9 @@ PLACEHOLDER = re.compile(
 UPPER_WORDS, TITLE_WORDS = 2, 3  # fewer are names and abbreviations
 # What a model reads instead of an address, a place for a value or an emoji: the object replacement character.
 MARK = "\ufffc"
+# What a model that has these tokens reads instead, a different one for each part of a sentence that must survive.
+# Nobody uses these characters, whose meaning is private.
+SENTINELS = "".join(map(chr, range(0x10FF01, 0x10FF0A)))
 ITEM = re.compile(rf"{ADDRESS.pattern}|{PLACEHOLDER.pattern}|{EMOJI}|{MARK}")
 _NUMBER = re.compile(rf"\d+(?:[.,:]\d+)*|{MARK}")
 _END = re.compile(r"[\s\u00a0\u202f]*[.!?…。！？।]*$")
@@ -52,8 +55,9 @@ class Segment(NamedTuple):
         space: The white space after it.
         copied: Whether it is copied instead of translated: a list marker, an address, or text without letters.
         capitals: "upper" or "title" if it is translated in lower case, and its translation gets these capitals.
-        items: Addresses, places for values and emoji that the model reads as `MARK`.
+        items: Addresses, places for values and emoji that the model reads as `MARK`, or what it reads as sentinels.
         stop: The period that the model reads at its end, and that its translation loses again; or "".
+        numbered: Whether the model reads the first one of `SENTINELS` instead of the first item, and so on.
     """
 
     text: str
@@ -62,6 +66,7 @@ class Segment(NamedTuple):
     capitals: str = ""
     items: tuple[str, ...] = ()
     stop: str = ""
+    numbered: bool = False
 
 
 def segment_text(
@@ -72,6 +77,7 @@ def segment_text(
     lower: bool = False,
     mask: bool = False,
     stops: bool = False,
+    find: Callable[[str], Sequence[str]] | None = None,
 ) -> list[Segment]:
     """The segments of `text`, at least one.
 
@@ -85,13 +91,14 @@ def segment_text(
         mask: Whether the model has learned to copy `MARK`, and reads it instead of addresses, places for values and
             emoji inside of a sentence.
         stops: Whether sentences without a mark at their end are translated with a period.
+        find: For a model that reads `SENTINELS`, what it reads as such, from left to right. What has more of it than
+            there are sentinels is masked as for other models.
     """
 
     def described(part: Segment) -> Segment:
-        items = tuple(ITEM.findall(part.text)) if mask else ()
-        return part._replace(items=items, capitals=capitals_of(_masked(part.text, items)) if lower else "")
+        return masked(part, mask, lower, find)
 
-    whole = None if fits is None else lambda text: fits(_as_read(text, described(Segment(text, ""))))
+    whole = None if fits is None else lambda text: fits(_as_read(described(Segment(text, ""))))
     pieces, between = split_text(text, whole, abbreviations) if split else ([text], [""])
     parts = [part for piece, space in zip(pieces, between, strict=True) for part in _without_marks(piece, space)]
     parts = [part if part.copied else described(part) for part in parts]
@@ -102,6 +109,16 @@ def segment_text(
         part if part.copied or _has_more(parts, index) else part._replace(stop=_missing_stop(part.text))
         for index, part in enumerate(parts)
     ]
+
+
+def masked(segment: Segment, mask: bool, lower: bool, find: Callable[[str], Sequence[str]] | None = None) -> Segment:
+    """`segment` with what the model does not read of it; see [`segment_text`]."""
+    items = tuple(find(segment.text)) if find else ()
+    numbered = 0 < len(items) <= len(SENTINELS)
+    if not numbered:
+        items = tuple(ITEM.findall(segment.text)) if mask else ()
+    segment = segment._replace(items=items, numbered=numbered)
+    return segment._replace(capitals=capitals_of(_masked(segment)) if lower else "")
 
 
 def _missing_stop(text: str) -> str:
@@ -169,19 +186,26 @@ def model_texts(segments: Sequence[Segment]) -> list[str]:
     [`join_segments`] gives the mark back.
     """
     return [
-        _as_read(_closed(segment.text) if _has_more(segments, index) else segment.text, segment)
+        _as_read(segment, cut=_has_more(segments, index))
         for index, segment in enumerate(segments)
         if not segment.copied
     ]
 
 
-def _as_read(text: str, segment: Segment) -> str:
-    text = _masked(text, segment.items) + segment.stop
+def _as_read(segment: Segment, cut: bool = False) -> str:
+    text = _masked(segment)
+    text = (_closed(text) if cut else text) + segment.stop
     return text.lower() if segment.capitals else text
 
 
-def _masked(text: str, items: tuple[str, ...]) -> str:
-    return ITEM.sub(MARK, text) if items else text
+def _masked(segment: Segment) -> str:
+    if not segment.numbered:
+        return ITEM.sub(MARK, segment.text) if segment.items else segment.text
+    done, rest = "", segment.text
+    for item, sentinel in zip(segment.items, SENTINELS, strict=False):
+        before, _, rest = rest.partition(item)
+        done += before + sentinel
+    return done + rest
 
 
 def mask_numbers(text: str) -> tuple[str, tuple[str, ...]]:
@@ -197,11 +221,29 @@ def put_back(text: str, items: tuple[str, ...]) -> str:
     marks = len(parts) - 1
     given = (*items[:marks], *[""] * (marks - len(items)), "")
     whole = "".join(part + item for part, item in zip(parts, given, strict=True))
-    rest = items[marks:]
+    return _ended_by(whole, items[marks:])
+
+
+def _ended_by(whole: str, rest: Sequence[str]) -> str:
+    """`whole` with `rest` before its last mark."""
     if not rest:
         return whole
     end = len(whole) - len(_END.search(whole)[0])  # type: ignore[index]
     return f"{whole[:end]} {' '.join(rest)}{whole[end:]}".lstrip()
+
+
+def has_sentinels(segment: Segment, translation: str) -> bool:
+    """Whether `translation` has each of the sentinels of a numbered segment once, and no others."""
+    found = sorted(filter(SENTINELS.__contains__, translation))
+    return found == list(SENTINELS[: len(segment.items)])
+
+
+def _with_items(text: str, segment: Segment) -> str:
+    if not segment.numbered:
+        return put_back(text, segment.items)
+    given = dict(zip(SENTINELS, segment.items, strict=False))
+    whole = text.translate({ord(sentinel): given.get(sentinel, "") for sentinel in SENTINELS})
+    return _ended_by(whole, [item for sentinel, item in given.items() if sentinel not in text])
 
 
 def _has_more(segments: Sequence[Segment], index: int) -> bool:
@@ -237,7 +279,7 @@ def joined_parts(segments: Sequence[Segment], texts: Sequence[str]) -> list[tupl
     joined = []
     for index, (segment, text) in enumerate(zip(segments, texts, strict=True)):
         following = texts[index + 1] if index + 1 < len(texts) else ""
-        text = put_back(_capitalized(text, segment.capitals), segment.items)
+        text = _with_items(_capitalized(text, segment.capitals), segment)
         if segment.stop and text[-1:] in (".", "。") and text[-2:-1] not in ("", "."):
             text = text[:-1]
         space = segment.space
@@ -266,15 +308,20 @@ def _continued(source: str, text: str) -> str:
 
 
 __all__ = [
+    "ADDRESS",
     "ITEM",
     "MARK",
     "NO_SPACES",
+    "PLACEHOLDER",
+    "SENTINELS",
     "Segment",
     "capitals_of",
+    "has_sentinels",
     "is_copied",
     "join_segments",
     "joined_parts",
     "mask_numbers",
+    "masked",
     "model_texts",
     "put_back",
     "segment_text",

@@ -4,9 +4,10 @@ import pytest
 from translating import Function
 
 from glossa.documents.marks import take_off
-from glossa.documents.placeholders import find_held, locate, without
+from glossa.documents.placeholders import locate, without
 from glossa.documents.places import Part
 from glossa.documents.segment import MOVED, Texts
+from glossa.inference.held import find_held
 
 
 def held(text):

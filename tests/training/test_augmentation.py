@@ -11,15 +11,16 @@ from small_models import UNSCORED
 from glossa.data.augmentation.shares import STANDARD
 from glossa.data.pairs import prepare_pairs
 from glossa.errors import GlossaError
+from glossa.inference.loading import load_tokenizer
 from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
-from glossa.segments_glossa import MARK
+from glossa.segments_glossa import MARK, SENTINELS
 from glossa.training.building import build_tokenizer
 from glossa.training.run import train
 
 SHARES = {"items": 0.3, "typing_errors": 0.2, "joined": 0.2}
 QUIET = {"eval_strategy": "no", "load_best_model_at_end": False, "save_steps": 5, "num_train_epochs": 10}
-QUIET |= UNSCORED | {"augmentation": json.dumps(SHARES)}
+QUIET |= UNSCORED | {"augmentation": json.dumps(SHARES), "placeholder_augmentation": 0.1}
 
 
 def weights(run):
@@ -63,7 +64,7 @@ def test_a_resumed_run_is_exact(tmp_path, tiny_settings, changes):
 
 def test_the_setting_changes_what_is_learned(tmp_path, tiny_settings):
     changed = train(parse_settings(tiny_settings(tmp_path / "changed", max_steps=5, **QUIET)))
-    plain = QUIET | {"augmentation": "null"}
+    plain = QUIET | {"augmentation": "null", "placeholder_augmentation": 0}
     assert not equal(changed, train(parse_settings(tiny_settings(tmp_path / "plain", max_steps=5, **plain))))
 
 
@@ -92,16 +93,18 @@ def test_counts_and_examples_are_shown_before_training(tmp_path, tiny_settings, 
     lines = capsys.readouterr().out.split("\n")
     (first,) = [number for number, line in enumerate(lines) if line.startswith("Augmented in a pass: ")]
     counts = {}
-    for line in lines[first + 1 : first + 4]:
+    for line in lines[first + 1 : first + 5]:
         head, _, example = line.partition(": ")
         kind, count = head.split()
         counts[kind] = int(count)
         source, target = example.split(" -> ")
         assert source and target
-    assert counts.keys() == SHARES.keys()
+        assert ("<ph" in source) is ("<ph" in target) is (kind == "placeholders")
+    shares = SHARES | {"placeholders": 0.1}
+    assert counts.keys() == shares.keys()
     assert lines[first].startswith(f"Augmented in a pass: {sum(counts.values())} of 160 pairs, in 0.")
     for kind, count in counts.items():
-        assert count == pytest.approx(160 * SHARES[kind], abs=25)
+        assert count == pytest.approx(160 * shares[kind], abs=25)
 
 
 def test_the_vocabulary_has_a_piece_for_the_mark_and_none_for_typing_errors(tmp_path):
@@ -132,7 +135,27 @@ def test_workers_that_stay_are_refused(tmp_path, tiny_settings):
         parse_settings(tiny_settings(tmp_path / "run", **changes))
 
 
+def test_the_vocabulary_of_a_run_has_sentinels_if_the_setting_asks_for_them(tmp_path, tiny_settings):
+    plain = train(
+        parse_settings(tiny_settings(tmp_path / "plain", max_steps=1, **QUIET | {"placeholder_augmentation": 0}))
+    )
+    own = train(parse_settings(tiny_settings(tmp_path / "own", max_steps=1, **QUIET)))
+    known = [set(SENTINELS) <= load_tokenizer(str(run)).get_vocab().keys() for run in (plain, own)]
+    assert known == [False, True]
+    for name in ("init_from", "tokenizer"):
+        words = tiny_settings(tmp_path / name, max_steps=1, **QUIET)
+        if name == "tokenizer":
+            place = words.index("--vocab_size")
+            del words[place : place + 2]
+        with pytest.raises(GlossaError, match=f"placeholder_augmentation is 0.1, but {name} is .* no tokens for"):
+            train(parse_settings([*words, f"--{name}", str(plain)]))
+    again = train(parse_settings([*tiny_settings(tmp_path / "again", max_steps=1, **QUIET), "--init_from", str(own)]))
+    assert load_tokenizer(str(again)).get_vocab() == load_tokenizer(str(own)).get_vocab()
+
+
 def test_pretraining_is_refused(tmp_path, tiny_settings):
     with pytest.raises(GlossaError, match=r"augmentation is set, but objective is masked_lm: it changes pairs"):
         parse_settings(tiny_settings(tmp_path / "run", objective="masked_lm", augmentation="standard"))
     assert STANDARD.keys() > SHARES.keys()
+    with pytest.raises(GlossaError, match=r"placeholder_augmentation is set, but objective is masked_lm"):
+        parse_settings(tiny_settings(tmp_path / "run", objective="masked_lm", placeholder_augmentation=0.1))

@@ -2,10 +2,10 @@
 
 import difflib
 from dataclasses import dataclass, field, fields
-from typing import Literal
+from typing import Any, Literal
 
 from ..errors import GlossaError
-from .augmentation.shares import settled_shares
+from .augmentation.shares import PLACEHOLDERS, check_sum, settled_shares
 from .languages import settled_code
 from .mixture import check_sources, unmixed
 from .preparing.manifest import adopt_prepared
@@ -238,6 +238,13 @@ class DataArguments:
             "lists the kinds). Default: no change."
         },
     )
+    placeholder_augmentation: float = field(
+        default=0.0,
+        metadata={
+            "help": "Share of the training pairs in each epoch whose numbers and names become tokens that the model "
+            "learns to keep; it then translates placeholders and addresses as such tokens."
+        },
+    )
     keep_out: list[str] = field(
         default_factory=list,
         metadata={
@@ -266,6 +273,7 @@ class DataArguments:
             if type(getattr(self, name)) is int:
                 setattr(self, name, str(getattr(self, name)))
         check_ranges(self, [setting.name for setting in fields(self)])
+        check_sum(self.shares)
         for name in ("validation_size", "test_size"):
             value = getattr(self, name)
             if value is not None and value > 1 and value != int(value):
@@ -299,6 +307,12 @@ class DataArguments:
         chosen = {name: value for name, value in recipe.items() if name in names}
         # The run has read them before.
         return cls(**unmixed(chosen) | {"trust_data": CHECKS})
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Which share of the training pairs is changed in each way in an epoch."""
+        given: Any = self.augmentation or {}
+        return given | ({PLACEHOLDERS: self.placeholder_augmentation} if self.placeholder_augmentation else {})
 
     def _check_sources(self) -> None:
         if self.sources:

@@ -8,11 +8,12 @@ import numpy
 
 from ..data.alignments import Words, find_words
 from ..inference.engines import Translation
+from ..inference.held import Held, find_held
 from ..segments_glossa import Segment, is_copied, joined_parts, model_texts
 from .alignment import Aligner, Pair, align_by_form
 from .marks import Marked
 from .markup import harden, put_back
-from .placeholders import Held, Without, find_held, insert, locate, without
+from .placeholders import Without, insert, locate, without
 from .places import Piece
 
 MOVED = "uncertain in placeholders"  # the problem of a text with one at its end, having no certain place

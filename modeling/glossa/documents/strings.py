@@ -3,8 +3,8 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from ..inference.held import find_held
 from .icu import with_messages
-from .placeholders import find_held
 from .places import Part, Place, Written, spelled
 from .tokens import trimmed
 

@@ -13,10 +13,10 @@ from ..data.intake.readers import read_rows
 from ..data.languages import language_code, language_name
 from ..errors import GlossaError
 from ..export import require
+from ..inference.held import find_held
 from ..inference.terms import Term
 from ..sentences_glossa import clean_text
 from .formats import Languages
-from .placeholders import find_held
 from .tokens import check_xml
 
 logger = logging.getLogger(__name__)

@@ -13,12 +13,14 @@ from tqdm.auto import tqdm
 from ..batches_glossa import LOWEST_SCORE, check_beams, encode_texts, fits, translate_in_batches
 from ..data.encoding.batching import TokenBatchSampler
 from ..errors import GlossaError
-from ..segments_glossa import Segment, joined_parts, mask_numbers, model_texts, put_back, segment_text
+from ..segments_glossa import Segment, joined_parts, mask_numbers, put_back, segment_text
 from ..sentences_glossa import clean_text
 from . import fidelity
 from .confidence import FEWEST, UNCERTAIN, confidence, features
 from .engines import Engine, GenerateEngine, Search, Translation
+from .held import held_texts
 from .plausibility import find_problem
+from .sentinels import asked_texts, knows_sentinels, put_other_marks
 from .sharing import is_first, merged, own_batches
 from .tags import tag_problem, take_tag
 from .words import word_scores, words_of
@@ -98,6 +100,7 @@ class Translator:
         self.retry_implausible = retry_implausible
         self.shared = shared
         self.terms, self.words = terms, words
+        self.find = held_texts if knows_sentinels(tokenizer) else None
         self.refused = ""  # why texts are not translated, if they ask for a language that the model does not have
         if not self.engine.sampled:
             try:
@@ -148,17 +151,13 @@ class Translator:
         for row, (_, failure) in enumerate(prepared):
             if failure and self.on_error == "stop":
                 raise Untranslatable(failure, row)
-        # A translation begins with the one of its first sentence.
-        sentences = [
-            (text, "" if place else prefix)
-            for (segments, _), prefix in zip(prepared, prefixes, strict=True)
-            for place, text in enumerate(model_texts(segments))
-        ]
-        # Equal texts are translated once, but sampled separately.
-        keys = range(len(sentences)) if self.engine.sampled else sentences
-        distinct = dict(zip(keys, sentences, strict=True))
-        found = dict(zip(distinct, self._translate_pieces(list(distinct.values()), progress), strict=True))
-        translated = (found[key] for key in keys)
+        parts = [segments for segments, _ in prepared]
+        found = self._translate_distinct(asked_texts(parts, prefixes), progress)
+        if self.find and (wrong := put_other_marks(parts, found, self.engine)):
+            asked = asked_texts(parts, prefixes)
+            for row, again in zip(wrong, self._translate_distinct([asked[row] for row in wrong]), strict=True):
+                found[row] = again
+        translated = iter(found)
         results = []
         for text, (segments, failure) in zip(texts, prepared, strict=True):
             score = 0.0 if self.search.scores else None
@@ -176,6 +175,13 @@ class Translator:
                     translation.problem = UNCERTAIN
         return results
 
+    def _translate_distinct(self, asked: list[tuple[str, str]], progress: bool = False) -> list[list[Translation]]:
+        """As [`Translator._translate_pieces`]. Equal texts are translated once, but sampled separately."""
+        keys = range(len(asked)) if self.engine.sampled else asked
+        distinct = dict(zip(keys, asked, strict=True))
+        found = dict(zip(distinct, self._translate_pieces(list(distinct.values()), progress), strict=True))
+        return [found[key] for key in keys]
+
     def segments(self, text: str) -> list[Segment]:
         """The sentences of a text, or parts of them, that are translated one by one."""
         limit = self.tokenizer.model_max_length
@@ -188,6 +194,7 @@ class Translator:
             self.engine.lower_capitals,
             self.engine.mask_items,
             self.engine.add_stops,
+            self.find,
         )
 
     def _prepare(self, text: str) -> tuple[list[Segment], str]:

@@ -57,7 +57,7 @@ class Settings:
             check_ranges(group, [entry.name for entry in fields(group)])
         self._set_peak()
         self._check_adapters()
-        if self.data.augmentation and self.training.dataloader_persistent_workers:
+        if self.data.shares and self.training.dataloader_persistent_workers:
             raise GlossaError(
                 "dataloader_persistent_workers is true, but augmentation changes the rows in each epoch, and such "
                 "workers keep those of the first. Leave one of the two out."
@@ -99,9 +99,10 @@ class Settings:
                 f"sampling_temperature is {self.data.sampling_temperature}, but objective is "
                 f"{self.translator.objective}, which sees every text once. Leave it out."
             )
-        if self.data.augmentation:
+        if self.data.shares:
+            name = "augmentation" if self.data.augmentation else "placeholder_augmentation"
             raise GlossaError(
-                f"augmentation is set, but objective is {self.translator.objective}: it changes pairs. Leave it out."
+                f"{name} is set, but objective is {self.translator.objective}: it changes pairs. Leave it out."
             )
         if self.tokenizer.target_vocab_size is not None:
             raise GlossaError(

@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 FIXED = (
     "objective", "source_language", "target_language", "split_seed", "validation_size", "test_size",
     "max_train_samples", "streaming", "max_length", "max_length_ratio", "split_sentences", "keep_out", "sources",
-    "augmentation",
+    "augmentation", "placeholder_augmentation",
     "sampling_temperature", *FILTERS,
     "batch_tokens", "learning_rate", "muon_learning_rate", "learning_rate_factor",
     "lr_scheduler_type", "lr_scheduler_kwargs", "warmup_steps", "weight_decay", "adam_beta1", "adam_beta2",
@@ -147,7 +147,10 @@ def check_settings(run: RunFolder, settings: Settings) -> dict[str, Any]:
         if setting.group in ("model", "tokenizer") or name in FIXED
     ]
     # Recipes of earlier versions lack newer settings, which were then off.
-    off = {name: False for name, kind in FILTERS.items() if kind is bool} | {"alignment_head": False}
+    off = {name: False for name, kind in FILTERS.items() if kind is bool} | {
+        "alignment_head": False,
+        "placeholder_augmentation": 0.0,
+    }
     differences = [
         f"{name} was {saved.get(name)!r} and is {current.get(name)!r}"
         for name in fixed

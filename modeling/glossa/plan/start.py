@@ -1,6 +1,7 @@
 """What a run takes from others: a saved tokenizer for a new model, or a trained model to start from."""
 
 import logging
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ..data.arguments import TokenizerArguments
+from ..data.augmentation.shares import PLACEHOLDERS
 from ..data.encoding.corruption import special_tokens
 from ..data.encoding.vocabulary import target_vocabulary
 from ..data.mixture import target_languages
@@ -16,6 +18,7 @@ from ..errors import GlossaError
 from ..inference.languages import Languages
 from ..inference.loading import load_config, load_model, load_tokenizer
 from ..run_folder import RunFolder
+from ..segments_glossa import SENTINELS
 from ..tokenization_glossa import language_token
 from .arguments import Origin, Settings
 from .groups import ModelArguments
@@ -92,6 +95,24 @@ def load_start(settings: Settings) -> PreTrainedModel:
     dropout = {name: getattr(settings.model, name) for name in DROPOUT if hasattr(config, name)}
     # In half precision, small updates of the weights would be lost.
     return load_model(start, dtype=torch.float32, **dropout)
+
+
+def with_tokens(tokenizer: PreTrainedTokenizerBase, settings: Settings) -> PreTrainedTokenizerBase:
+    """As [`with_languages`]; it also raises `GlossaError` if the tokenizer lacks tokens that augmentation needs."""
+    if any(token not in tokenizer.get_vocab() for token in tokens_of_shares(settings.data.shares)):
+        name = "init_from" if settings.translator.init_from else "tokenizer"
+        place = settings.translator.init_from or settings.tokenizer.tokenizer
+        raise GlossaError(
+            f"placeholder_augmentation is {settings.data.placeholder_augmentation:g}, but {name} is {place}, whose "
+            f"vocabulary has no tokens for placeholders. Leave one of the two out, or give a model that was trained "
+            "with placeholder_augmentation."
+        )
+    return with_languages(tokenizer, settings)
+
+
+def tokens_of_shares(shares: Mapping[str, float]) -> list[str]:
+    """The tokens that augmentation with these shares writes into texts."""
+    return list(SENTINELS) if shares.get(PLACEHOLDERS) else []
 
 
 def with_languages(tokenizer: PreTrainedTokenizerBase, settings: Settings) -> PreTrainedTokenizerBase:

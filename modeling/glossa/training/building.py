@@ -5,7 +5,6 @@ import logging
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
-from typing import Any
 
 import numpy as np
 from accelerate import PartialState
@@ -37,7 +36,7 @@ from ..inference.loading import load_tokenizer
 from ..modeling_glossa import GlossaForConditionalGeneration
 from ..plan.arguments import Settings
 from ..plan.sizing import choosable
-from ..plan.start import load_start, reused_tokenizer, with_languages
+from ..plan.start import load_start, reused_tokenizer, tokens_of_shares, with_tokens
 from .streaming import StreamTrainer
 from .trainer import LENGTHS, GlossaTrainer
 
@@ -50,9 +49,9 @@ VOCABULARY = ("lower_case", "items")  # kinds of augmentation that the vocabular
 def build_tokenizer(settings: Settings, data: DatasetDict) -> PreTrainedTokenizerBase:
     """The tokenizer of `init_from`, the saved one of the settings, or a new one of the training split only."""
     if settings.translator.init_from:
-        return with_languages(load_tokenizer(settings.translator.init_from), settings)
+        return with_tokens(load_tokenizer(settings.translator.init_from), settings)
     if settings.tokenizer.tokenizer:
-        return with_languages(reused_tokenizer(settings), settings)
+        return with_tokens(reused_tokenizer(settings), settings)
     trained: list[PreTrainedTokenizerBase | None] = [None]
     chosen = "vocab_size" in choosable(settings)
     if PartialState().is_main_process:
@@ -67,21 +66,22 @@ def build_tokenizer(settings: Settings, data: DatasetDict) -> PreTrainedTokenize
         several = target_languages(settings.data) if settings.translator.objective == "translation" else []
         positions = max(settings.model.max_source_positions, settings.model.max_target_positions)
         options = settings.tokenizer
+        kept = tokens_of_shares(settings.data.shares)
         if options.target_vocab_size is None:
             special = special_tokens(settings.translator.objective, settings.data.max_length)
             texts = chain(*columns)
             trained[0] = train_tokenizer(
-                texts, options.vocab_size, positions, options, special, several, exact=not chosen, marks=marks
+                texts, options.vocab_size, positions, options, special, several, not chosen, marks, kept
             )
         else:
-            trained[0] = train_tokenizer_pair(columns[0], columns[1], options, positions, several, marks)
+            trained[0] = train_tokenizer_pair(columns[0], columns[1], options, positions, several, marks, kept)
     # All processes must use the same token ids, so only one of them trains the tokenizer.
     return broadcast_object_list(trained)[0]
 
 
 def augmentation_of(settings: Settings) -> Augmentation | None:
     """What the settings change in the training pairs."""
-    shares: Any = settings.data.augmentation
+    shares = settings.data.shares
     if not shares:
         return None
     tags = [source.tag for source in sources_of(settings.data)]

@@ -5,10 +5,12 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ..data.encoding.augmented import AugmentedRows
 from ..data.encoding.vocabulary import readable_tokens, target_vocabulary
+from ..segments_glossa import SENTINELS
 
 EXAMPLE = 60  # characters of each side
 PAIRS = 2
 TOKENS = 30  # of each side
+NAMES = {ord(sentinel): f"<ph{number}>" for number, sentinel in enumerate(SENTINELS, 1)}  # which fonts lack
 
 
 def preview(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, batch: dict[str, torch.Tensor]) -> str:
@@ -37,7 +39,8 @@ def augmentation_preview(rows: AugmentedRows) -> str:
     lines = [f"Augmented in a pass: {changed}, in {rows.seconds:.1f} seconds"]
     for kind, count in rows.counts.most_common():
         shown = " -> ".join(
-            text if len(text) <= EXAMPLE else f"{text[:EXAMPLE]}..." for text in rows.examples[kind][1]
+            (text if len(text) <= EXAMPLE else f"{text[:EXAMPLE]}...").translate(NAMES)
+            for text in rows.examples[kind][1]
         )
         lines.append(f"{kind:>14} {count:>9,}: {shown}")
     return "\n".join(lines)

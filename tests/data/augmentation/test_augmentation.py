@@ -14,10 +14,11 @@ from glossa.data.augmentation.endings import changed_ending, without_ending
 from glossa.data.augmentation.items import make_item, only_shared, put, with_item
 from glossa.data.augmentation.joining import as_clauses, as_sentences, joined, ordinary_words
 from glossa.data.augmentation.pair import Pair
-from glossa.data.augmentation.shares import KINDS, STANDARD
+from glossa.data.augmentation.placeholders import shared_spans, with_sentinels
+from glossa.data.augmentation.shares import KINDS, PLACEHOLDERS, STANDARD
 from glossa.data.augmentation.typing_errors import NEIGHBORS, mistyped, typing_errors
 from glossa.errors import GlossaError
-from glossa.segments_glossa import MARK
+from glossa.segments_glossa import MARK, SENTINELS
 
 PAIR = Pair("Don't wait, Anna's well-known dog is big.", "Warte nicht, Annas bekannter Hund ist groß.")
 
@@ -233,7 +234,7 @@ def test_the_setting_is_a_word_or_shares():
     assert DataArguments(augmentation='{"items": 0.5}').augmentation == {"items": 0.5}
     assert DataArguments(augmentation={"items": 1}).augmentation == {"items": 1}
     assert DataArguments().augmentation is None and DataArguments(augmentation={}).augmentation is None
-    assert set(KINDS) == {"joined", *Augmentation({}, 1).changes}
+    assert {*KINDS, PLACEHOLDERS} == {"joined", *Augmentation({}, 1).changes}
 
 
 @pytest.mark.parametrize(
@@ -249,3 +250,48 @@ def test_the_setting_is_a_word_or_shares():
 def test_wrong_shares_are_refused(value, message):
     with pytest.raises(GlossaError, match=message):
         DataArguments(augmentation=value)
+
+
+@pytest.mark.parametrize(
+    ("pair", "expected"),
+    [
+        (("Emma has 12 dogs.", "Emma a 12 chiens."), ["Emma", "12"]),
+        (("In 2015, see https://a.org/x.", "En 2015, voir https://a.org/x."), ["2015", "https://a.org/x"]),
+        (("He is in Berlin in May.", "Er ist in Berlin im Mai."), ["Berlin"]),  # in is a word of both languages
+        (("Anna met Anna.", "Anna traf Anna."), []),  # twice
+        (("Anna met Anna.", "Anna traf sie."), []),
+        (("Press {key} and %s!", "{key} und %s drücken!"), ["{key}", "%s"]),
+        (("A dog.", "Ein Hund."), []),
+    ],
+)
+def test_numbers_and_names_that_both_sides_have_once(pair, expected):
+    assert shared_spans(Pair(*pair)) == expected
+
+
+def test_shared_spans_become_the_same_sentinels_and_a_pair_without_any_gets_some_at_places():
+    pair = Pair("Emma has 12 dogs, or Max.", "Emma a 12 chiens, ou Max.")
+    seen, counts = set(), set()
+    for seed in range(300):
+        source, target = with_sentinels(pair, Random(seed))
+        own, theirs = (sorted(filter(SENTINELS.__contains__, side)) for side in (source, target))
+        assert own == theirs and len(set(own)) == len(own)
+        names = [source.partition(" has")[0].split()[-1], target.partition(" a ")[0].split()[-1]]
+        assert names[0] == names[1] or {*names} & {*SENTINELS, "Emma"}
+        seen.update(own)
+        counts.add(len(own))
+    assert seen == set(SENTINELS) and counts == {1, 2, 3, 4, 5, 6}
+    other = Pair("A dog, a cat.", "Ein Hund, eine Katze.")  # shares nothing
+    found = {re.sub(f"[{SENTINELS}]", "@", " / ".join(with_sentinels(other, Random(seed)))) for seed in range(300)}
+    assert {"@ A dog, a cat. / @ Ein Hund, eine Katze.", "A dog, @ a cat. / Ein Hund, @ eine Katze."} < found
+    assert {"A @ dog, a cat. / Ein @ Hund, eine Katze.", "A dog, a @ cat. / Ein Hund, eine @ Katze."} < found
+    assert with_sentinels(Pair("a b c d", "x"), Random(2)).target[0] in f"x{SENTINELS}"  # nothing between words
+
+
+def test_placeholders_have_a_setting_of_their_own():
+    assert DataArguments().shares == {}
+    arguments = DataArguments(augmentation={"items": 0.5}, placeholder_augmentation=0.2)
+    assert arguments.shares == {"items": 0.5, PLACEHOLDERS: 0.2} and arguments.augmentation == {"items": 0.5}
+    with pytest.raises(GlossaError, match=r"the shares add up to 1\.1"):
+        DataArguments(augmentation={"items": 0.5}, placeholder_augmentation=0.6)
+    with pytest.raises(GlossaError, match="placeholder_augmentation is 2"):
+        DataArguments(placeholder_augmentation=2)

@@ -10,6 +10,8 @@ from .endings import changed_ending
 from .items import with_item
 from .joining import Words, joined, ordinary_words
 from .pair import Pair
+from .placeholders import with_sentinels
+from .shares import PLACEHOLDERS
 from .typing_errors import typing_errors
 from .typography import changed_typography
 
@@ -36,6 +38,7 @@ class Augmentation:
             "typing_errors": partial(typing_errors, language=language),
             "typography": changed_typography,
             "items": with_item,
+            PLACEHOLDERS: with_sentinels,
         }
 
     def apply(

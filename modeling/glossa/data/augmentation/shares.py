@@ -1,7 +1,8 @@
-"""The setting `augmentation`: which share of the training pairs of an epoch is changed in which way."""
+"""The settings of augmentation: which share of the training pairs of an epoch is changed in which way."""
 
 import difflib
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from ...errors import GlossaError
@@ -16,6 +17,7 @@ STANDARD = {
     "joined": 0.04,
 }
 KINDS = tuple(STANDARD)
+PLACEHOLDERS = "placeholders"  # has a setting of its own, since it needs a vocabulary with tokens for it
 
 
 def settled_shares(given: Any) -> dict[str, float] | None:
@@ -38,12 +40,16 @@ def settled_shares(given: Any) -> dict[str, float] | None:
             raise GlossaError(f"augmentation has {kind!r}.{hint} Its kinds are {', '.join(KINDS)}.")
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
             raise GlossaError(f"augmentation: {kind} is {share!r}; it must be a share of the pairs, from 0 to 1.")
-    if sum(given.values()) > 1:
-        raise GlossaError(
-            f"augmentation: the shares add up to {sum(given.values()):g}; a pair is changed in one way, so they may "
-            "add up to 1."
-        )
     return given
+
+
+def check_sum(shares: Mapping[str, float]) -> None:
+    """Raise `GlossaError` if more pairs than there are would be changed."""
+    if sum(shares.values()) > 1:
+        raise GlossaError(
+            f"augmentation: the shares add up to {sum(shares.values()):g}; a pair is changed in one way, so they may "
+            f"add up to 1 ({', '.join(f'{kind} {share:g}' for kind, share in shares.items())})."
+        )
 
 
 def _parsed(text: str) -> Any:

@@ -44,7 +44,7 @@ def tokenize_pairs(
     text if it is changed in each epoch. If `linked`, they have the `links` of their tokens. Evaluation keeps every
     pair: dropping the hard ones would inflate the scores.
     """
-    texts = {"train"} if arguments.augmentation else set()
+    texts = {"train"} if arguments.shares else set()
     if linked:
         pairs = DatasetDict(pairs | {"train": with_word_links(pairs["train"])})
     tokenized = DatasetDict({name: _tokenize(name, rows, tokenizer, name in texts) for name, rows in pairs.items()})

@@ -1,6 +1,7 @@
 """Tokenizer training: byte-level BPE, Unigram, WordPiece, words or characters, with one or with two vocabularies."""
 
 import copy
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from unicodedata import category
@@ -44,6 +45,7 @@ def train_tokenizer(
     target_languages: Sequence[str] = (),
     exact: bool = True,
     marks: bool = False,
+    kept: Sequence[str] = (),
 ) -> PreTrainedTokenizerFast:
     """One vocabulary for both languages, learned from `texts` (both sides of the training split only).
 
@@ -61,13 +63,14 @@ def train_tokenizer(
         target_languages: Codes of several target languages; the tokenizer is then a [`GlossaTokenizer`].
         exact: False allows fewer tokens than `vocab_size` for every kind, if the text has fewer.
         marks: Whether the text has many combining marks, see [`has_marks`].
+        kept: Characters that are tokens wherever they stand in a text, and that decoding keeps.
 
     Raises:
         GlossaError: if `texts` do not have that many tokens; the message says how many they have.
     """
     options = options or TokenizerArguments()
     extra = [*extra_special_tokens, *map(language_token, target_languages)]
-    tokenizer = _train(texts, vocab_size, options, extra, "vocab_size", exact, marks)
+    tokenizer = _train(texts, vocab_size, options, extra, "vocab_size", exact, marks, kept)
     source, settings = _with_special_tokens(tokenizer, options.source_special_tokens), _settings(max_length, extra)
     if not target_languages:
         return PreTrainedTokenizerFast(tokenizer_object=source, **settings)
@@ -82,15 +85,16 @@ def train_tokenizer_pair(
     max_length: int = 512,
     target_languages: Sequence[str] = (),
     marks: bool = False,
+    kept: Sequence[str] = (),
 ) -> GlossaTokenizer:
     """Like `train_tokenizer`, with one vocabulary per side of `options.vocab_size` and `options.target_vocab_size`.
 
     A target ends with `</s>`; the model itself adds `<s>` as the decoder's first input.
     """
     extra = list(map(language_token, target_languages))
-    source = _train(sources, options.vocab_size, options, extra, "vocab_size", marks=marks)
+    source = _train(sources, options.vocab_size, options, extra, "vocab_size", marks=marks, kept=kept)
     size = options.target_vocab_size or options.vocab_size
-    target = _train(targets, size, options, extra, "target_vocab_size", marks=marks)
+    target = _train(targets, size, options, extra, "target_vocab_size", marks=marks, kept=kept)
     return GlossaTokenizer(
         tokenizer_object=_with_special_tokens(source, options.source_special_tokens),
         target_tokenizer_object=_with_special_tokens(target, "end"),
@@ -149,8 +153,9 @@ def _train(
     name: str,
     exact: bool = True,
     marks: bool = False,
+    kept: Sequence[str] = (),
 ) -> Tokenizer:
-    special = [*SPECIAL_TOKENS, *extra]
+    special = [*SPECIAL_TOKENS, *extra, *kept]
     tokenizer, trainer = _BUILD[options.tokenizer_model](vocab_size, special, options, name)
     if marks and options.tokenizer_model == "bpe":
         tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
@@ -159,6 +164,8 @@ def _train(
                 pre_tokenizers.ByteLevel(add_prefix_space=True, use_regex=False),
             ]
         )
+    if kept:
+        tokenizer.pre_tokenizer = _prefixed_once(tokenizer.pre_tokenizer, options)
     if options.normalization:
         tokenizer.normalizer = normalizers.Sequence([NORMALIZERS[step] for step in options.normalization])
     tokenizer.train_from_iterator(_both_forms(texts) if options.tokenizer_model == "wordpiece" else texts, trainer)
@@ -173,7 +180,32 @@ def _train(
             f"{name} is {vocab_size}, but the training text supports only {learned} tokens "
             f"that occur {options.min_frequency} times or more. Set {name} to {learned} or less, or give more text."
         )
-    return tokenizer
+    return _as_text(tokenizer, kept) if kept else tokenizer
+
+
+def _prefixed_once(pre_tokenizer, options: TokenizerArguments):
+    """`pre_tokenizer`, but a space goes before the first word of a text only, not also after a token that is kept."""
+    if options.tokenizer_model == "unigram":
+        return pre_tokenizers.Metaspace(prepend_scheme="first")
+    if options.tokenizer_model != "bpe":
+        return pre_tokenizer
+    steps = json.loads(pre_tokenizer.__getstate__())
+    for step in steps.get("pretokenizers", [steps]):
+        if step["type"] == "ByteLevel":
+            step["add_prefix_space"] = False
+    first = pre_tokenizers.Metaspace(replacement=" ", prepend_scheme="first", split=False)
+    rest = pre_tokenizers.ByteLevel()
+    rest.__setstate__(json.dumps(steps).encode())
+    return pre_tokenizers.Sequence([first, rest])
+
+
+def _as_text(tokenizer: Tokenizer, kept: Sequence[str]) -> Tokenizer:
+    """`tokenizer` whose `kept` tokens are not special: encoding finds them in texts, and decoding writes them."""
+    plain = json.loads(tokenizer.to_str())
+    for token in plain["added_tokens"]:
+        if token["content"] in kept:
+            token["special"] = False
+    return Tokenizer.from_str(json.dumps(plain))
 
 
 def _byte_level_bpe(vocab_size: int, special: list[str], options: TokenizerArguments, name: str):

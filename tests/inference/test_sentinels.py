@@ -1,0 +1,167 @@
+"""Placeholders as tokens: vocabularies and segments with them, and translations that lose them."""
+
+import re
+
+import pytest
+from tokenizers import Tokenizer
+
+from glossa.data.arguments import TokenizerArguments
+from glossa.data.encoding.vocabulary import train_tokenizer, train_tokenizer_pair
+from glossa.documents.marks import take_off
+from glossa.documents.places import Part
+from glossa.documents.segment import MOVED, Texts
+from glossa.inference.engines import Engine, Translation
+from glossa.inference.held import held_texts
+from glossa.inference.loading import load_tokenizer
+from glossa.inference.sentinels import knows_sentinels
+from glossa.inference.translator import Translator
+from glossa.segments_glossa import MARK, SENTINELS, join_segments, model_texts, segment_text
+
+ONE, TWO, THREE = SENTINELS[:3]
+TEXTS = ["Open the file, then close it (or not).", "The old man sleeps.", "Die alten Hunde schlafen nicht."] * 30
+
+
+def tokenizer_of(model: str, sides: int = 1, kept: str = SENTINELS):
+    size = 300 if model == "bpe" else 80
+    options = TokenizerArguments(
+        tokenizer_model=model, vocab_size=size, target_vocab_size=size if sides == 2 else None
+    )
+    if sides == 2:
+        return train_tokenizer_pair(TEXTS, TEXTS, options, kept=kept)
+    return train_tokenizer(TEXTS, size, options=options, exact=False, kept=kept)
+
+
+@pytest.mark.parametrize("sides", [1, 2])
+@pytest.mark.parametrize("model", ["bpe", "unigram", "wordpiece", "word", "character"])
+def test_sentinels_are_tokens_wherever_they_stand_and_come_back(model, sides, tmp_path):
+    tokenizer_of(model, sides).save_pretrained(tmp_path)
+    tokenizer = load_tokenizer(str(tmp_path))
+    assert knows_sentinels(tokenizer) and not knows_sentinels(tokenizer_of(model, sides, kept=""))
+    glued = [] if model in ("wordpiece", "word") else [f"the {ONE}{TWO}file"]  # they write spaces between words
+    for text in (f"Open {TWO}, then close it ({ONE}).", f"{THREE} sleeps", "The old man sleeps.", *glued):
+        ids = tokenizer(text_target=text)["input_ids"]
+        tokens = getattr(tokenizer, "target_tokenizer", tokenizer.backend_tokenizer).encode(text).tokens
+        assert [token for token in tokens if token in SENTINELS] == [letter for letter in text if letter in SENTINELS]
+        assert tokenizer.decode(ids, skip_special_tokens=True) == text
+
+
+def test_the_size_of_the_vocabulary_includes_them_and_other_texts_have_the_same_tokens():
+    plain, own = (tokenizer_of("bpe", kept=kept) for kept in ("", SENTINELS))
+    assert len(own) == len(plain) == 300
+    large = train_tokenizer(TEXTS, 300 + len(SENTINELS), kept=SENTINELS)
+    for text in TEXTS[:3]:
+        assert large.tokenize(text) == plain.tokenize(text)
+    assert isinstance(own.backend_tokenizer, Tokenizer)
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("Save {name} in /etc/hosts.", f"Save {ONE} in {TWO}."),
+        ("{0} and {0} weigh 5 km.", f"{ONE} and {TWO} weigh {THREE}."),
+        ("Nothing is held.", "Nothing is held."),
+        (f"Press {TWO} now.", f"Press {ONE} now."),  # as a text may have it
+        (" ".join("%s" * 10) + " words.", " ".join("%s" * 10) + " words."),
+    ],
+)
+def test_what_is_held_is_read_as_sentinels(text, read):
+    segments = segment_text(text, find=held_texts)
+    assert model_texts(segments) == [read]
+    assert join_segments(segments, [read]) == text
+
+
+class Characters:
+    """A tokenizer whose ids are characters; with sentinels, if `known`."""
+
+    model_max_length = 1000
+
+    def __init__(self, known: bool = True):
+        self.backend_tokenizer = self
+        self.known, self.normalizer = known, None
+
+    def token_to_id(self, token):
+        return ord(token) if self.known else None
+
+    def __call__(self, texts=None, text_target=None, verbose=True):
+        given = texts if text_target is None else text_target
+        return {
+            "input_ids": list(map(ord, given)) if isinstance(given, str) else [[*map(ord, text)] for text in given]
+        }
+
+
+class Rule(Engine):
+    """Translates by a function, and keeps what it was asked."""
+
+    num_beams, lower_capitals, mask_items = 1, True, True
+
+    def __init__(self, function):
+        self.function, self.asked = function, []
+
+    def translate(self, sources, search):
+        texts = ["".join(map(chr, ids)) for ids in sources]
+        self.asked += texts
+        return [Translation(self.function(text)) for text in texts]
+
+
+def test_placeholders_are_sentinels_and_come_back_in_another_order():
+    engine = Rule(lambda text: " ".join(reversed(text.split())))
+    (best,) = Translator(engine, Characters()).best(["Copy report.pdf or {a} to /tmp/x now"])
+    assert engine.asked == [f"Copy {ONE} or {TWO} to {THREE} now"]
+    assert best == "now /tmp/x to {a} or report.pdf Copy"
+
+
+def test_capitals_of_a_sentence_do_not_reach_placeholders():
+    engine = Rule(str.lower)
+    assert Translator(engine, Characters()).best(["SAVE {Name} AS report.pdf"]) == ["SAVE {Name} AS report.pdf"]
+    assert engine.asked == [f"save {ONE} as {TWO}"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace(ONE, ""),
+        lambda text: text.replace(ONE, ONE + ONE),
+        lambda text: text.replace(ONE, TWO),
+        lambda text: f"{text} {THREE}",
+    ],
+)
+def test_a_translation_without_exactly_its_sentinels_is_made_as_by_other_models(change):
+    engine = Rule(lambda text: change(text) if ONE in text else text)
+    texts = ["Put {a} here, v1.2", "Nothing is held"]
+    assert Translator(engine, Characters()).best(texts) == texts
+    assert sorted(engine.asked) == sorted([f"Put {ONE} here, {TWO}", "Nothing is held", f"Put {MARK} here, v1.2"])
+    other = Rule(str)
+    Translator(other, Characters(known=False)).best(texts)
+    assert set(other.asked) == {f"Put {MARK} here, v1.2", "Nothing is held"}
+
+
+def in_a_document(function, text):
+    engine = Rule(function)
+    (result,) = Texts(Translator(engine, Characters())).translate([take_off([Part("text", 0, len(text), text)])])
+    return engine.asked, result.text, [sentence.problem for sentence in result.sentences]
+
+
+def test_placeholders_of_documents_are_sentinels_too():
+    text = "Save {name} in /etc/hosts now. Or send 5 km away"
+    asked, done, problems = in_a_document(lambda text: " ".join(reversed(text.split())), text)
+    assert sorted(asked) == [f"Or send {ONE} away", f"Save {ONE} in {TWO} now."]
+    assert done == "now. /etc/hosts in {name} Save away 5 km send Or" and problems == ["", ""]
+
+
+def test_what_a_document_loses_as_sentinel_and_as_text_is_put_back_and_reported():
+    """The translation has other words in another order, so no place is certain."""
+    asked, done, problems = in_a_document(
+        lambda text: " ".join(reversed(re.sub(f"{ONE}|{re.escape('/etc/hosts')}|{MARK}", "", text).upper().split())),
+        "Keep all of /etc/hosts as it was",
+    )
+    assert asked == [f"Keep all of {ONE} as it was", "Keep all of /etc/hosts as it was", "Keep all of as it was"]
+    assert done.count("/etc/hosts") == 1 and problems == [MOVED]
+
+
+def test_a_piece_that_already_has_sentinels_keeps_them():
+    """As the server asks for sentence after sentence of a text."""
+    translator = Translator(Rule(str), Characters())
+    segments = translator.segments("Send {a} to {b}")
+    (read,) = model_texts(segments)
+    assert translator.best([read]) == [read] == [f"Send {ONE} to {TWO}"]
+    assert join_segments(segments, [read.replace(TWO, "")]) == "Send {a} to {b} "  # at the end at least
