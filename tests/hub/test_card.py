@@ -260,3 +260,15 @@ def test_snippets_run_as_printed(tiny_run, tmp_path):
     # `generate` alone stops at the model's own max_new_tokens.
     assert translator.best([first])[0].startswith(ast.literal_eval(plain)[0])
     assert many.count("translation_text") == 2 and best.count("score") == 4 and long.count("translation_text") == 1
+
+
+def test_the_reliability_of_a_confidence_is_shown(tiny_run, tmp_path):
+    run = change(tiny_run, tmp_path / "run")
+    bins = [[0.1049, 0.125, 8], [0.9, 0.75, 1234]]
+    metrics = read(run, "metrics.json") | {"confidence": {"error": 0.0312, "bins": bins}}
+    (run / "metrics.json").write_text(json.dumps(metrics))
+    text = build_card(run, NAME).text
+    assert table_after(text, "## Confidence")[1:] == [["10%", "12%", "8"], ["90%", "75%", "1,234"]]
+    assert "error is 0.031." in " ".join(text.split())
+    (run / "metrics.json").write_text(json.dumps(metrics | {"confidence": {}}))
+    assert "## Confidence" not in build_card(run, NAME).text

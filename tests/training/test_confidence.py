@@ -11,6 +11,7 @@ from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
 from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
+from glossa.training.judging import Judged, measure_confidence
 from glossa.training.run import train
 
 
@@ -39,6 +40,13 @@ def test_the_saved_weights_are_those_of_its_own_translations(tmp_path, tiny_sett
     expected = learn(rows, right)  # a little different where a text has other tokens than the search found
     assert given == pytest.approx([confidence(expected, row) for row in rows], abs=0.06)
     assert sum(given) / len(given) == pytest.approx(sum(right) / len(right), abs=0.02)
+
+
+def test_the_reliability_by_hand():
+    weights = dict.fromkeys(FEATURES, 0.0) | {INTERCEPT: 0.0}  # one half for all
+    judged = [Judged(-1.0, [0.0] * len(FEATURES), number < 14) for number in range(20)]
+    found = measure_confidence(weights, judged)
+    assert found["bins"] == [[0.5, 1.0, 2]] * 7 + [[0.5, 0.0, 2]] * 3 and found["error"] == 0.5
 
 
 def test_a_model_that_is_trained_further_forgets_it(tiny_run, tiny_settings, tmp_path):

@@ -281,6 +281,15 @@ class Run:
         """Header and rows of the table of robustness."""
         return robustness_cells(self.robustness["rows"])
 
+    @property
+    def confidence(self) -> dict:
+        """How well the model's confidence holds on the test split; empty if it has learned none."""
+        return self.metrics.get("confidence", {})
+
+    def confidence_rows(self) -> list[list[str]]:
+        """Confidence, share of translations that need no correction, and their number, by rising confidence."""
+        return [[f"{mean:.0%}", f"{share:.0%}", f"{size:,}"] for mean, share, size in self.confidence["bins"]]
+
     def signatures(self) -> list[str]:
         """The sacreBLEU signatures of all results."""
         found = (

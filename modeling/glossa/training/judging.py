@@ -1,12 +1,13 @@
 """A model's own translations of validation pairs, from which it learns what is improbable or needs correction."""
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from ..evaluation.calibration import sentence_chrf
+from ..evaluation.calibration import calibration_error, reliability, sentence_chrf
 from ..evaluation.scoring import NORMALIZED
-from ..inference.confidence import NEEDS_NONE, features
+from ..inference.confidence import NEEDS_NONE, confidence, features
 from ..inference.forced import force
 from ..sentences_glossa import clean_text
 
@@ -36,3 +37,14 @@ def judge(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, results: d
             values = features(source, translation, token_score, pieces, ratio)
             judged.append(Judged(token_score, values, chrf >= NEEDS_NONE))
     return judged
+
+
+def measure_confidence(weights: Mapping[str, float], judged: Sequence[Judged]) -> dict:
+    """The expected calibration error of a confidence as `error`, and ten bins of equal size as `bins`.
+
+    A bin has the mean confidence of its translations, the share that needs no correction, and their number.
+    """
+    values = [confidence(weights, each.features) for each in judged]
+    right = [each.is_right for each in judged]
+    bins = [[round(mean, 4), round(share, 4), size] for mean, share, size in reliability(values, right)]
+    return {"error": round(calibration_error(values, right), 4), "bins": bins}

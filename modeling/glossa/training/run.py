@@ -58,7 +58,7 @@ from .advice import advise, count_tokens, judge_length, judge_translations, judg
 from .averaging import average_into, choose_checkpoints
 from .building import build_model, build_tokenizer, build_trainer
 from .fsdp import whole_model
-from .judging import Judged, judge
+from .judging import Judged, judge, measure_confidence
 from .monitoring import TrainingTime
 from .pretraining import pretraining_collator, train_part, validation_loss
 from .preview import augmentation_preview, preview
@@ -257,7 +257,11 @@ def finish(
         torch.set_num_threads((settings.training.cpu_threads or 1) * settings.training.world_size)
     for split in ("validation", "test"):
         if split in pairs:
-            metrics[split] = _score_split(run, split, model, tokenizer, pairs[split], settings)
+            metrics[split], judged = _score_split(run, split, model, tokenizer, pairs[split], settings)
+            if split == "validation":
+                _learn_from(judged, model, run)
+            elif judged:
+                metrics["confidence"] = measure_confidence(model.config.confidence, judged)
     run.write_metrics(metrics)
     if settings.training.push_to_hub:
         trainer.push_to_hub()
@@ -293,8 +297,13 @@ def _advice(settings: Settings, trainer: GlossaTrainer, metrics: dict) -> list[s
     return [line for line in lines if line]
 
 
-def _score_split(run: RunFolder, split: str, model, tokenizer, pairs: Dataset, settings: Settings) -> dict:
-    """Print the scores of one split, greedy and with the model's beams, and return them without the texts.
+def _score_split(
+    run: RunFolder, split: str, model, tokenizer, pairs: Dataset, settings: Settings
+) -> tuple[dict, list[Judged]]:
+    """Print the scores of one split, greedy and with the model's beams.
+
+    Returns them without the texts, and the judged translations: those of validation pairs, from which confidence is
+    learned, and then those of test pairs.
 
     Each of several target languages is scored apart, and named before the way of decoding: "de, greedy". So is each
     of several files, before all of them.
@@ -307,7 +316,7 @@ def _score_split(run: RunFolder, split: str, model, tokenizer, pairs: Dataset, s
         own = tokenizer.into(language) if language else tokenizer
         translators = [Translator(model, own, num_beams=count) for count in beams]
         results = score_translators(translators, rows, tokenize, files=files_of(rows))
-        if split == "validation":
+        if split == "validation" or model.config.confidence:
             judged += judge(model, own, results)
         title = f"{split}, {language}" if language else split
         print(f"\n{title}, {len(rows)} pairs\n{score_table(results)}\n")
@@ -319,8 +328,11 @@ def _score_split(run: RunFolder, split: str, model, tokenizer, pairs: Dataset, s
             kept[name] = {key: value for key, value in result.items() if key not in texts}
     if samples:
         run.write_samples(samples)
-    if split == "validation":
-        model.config.improbable_score = improbable_score([each.token_score for each in judged])
-        model.config.confidence = learn([each.features for each in judged], [each.is_right for each in judged])
-        model.config.save_pretrained(run.path)
-    return kept
+    return kept, judged
+
+
+def _learn_from(judged: list[Judged], model: PreTrainedModel, run: RunFolder) -> None:
+    """Learn what is improbable, and the confidence, and save both."""
+    model.config.improbable_score = improbable_score([each.token_score for each in judged])
+    model.config.confidence = learn([each.features for each in judged], [each.is_right for each in judged])
+    model.config.save_pretrained(run.path)
