@@ -2,9 +2,12 @@
 
 import io
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
+from documents.packed import members
+from lxml import etree
 from translating import KNOWN, Function
 
 from glossa.documents.alignment import align_by_form
@@ -12,6 +15,7 @@ from glossa.documents.job import DocumentJob
 from glossa.inference.confidence import UNCERTAIN
 from glossa.inference.engines import Translation
 
+SPACE = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 PO = """msgid ""
 msgstr "Content-Type: text/plain; charset=UTF-8\\n"
 
@@ -103,3 +107,60 @@ def test_without_a_limit_nothing_is_marked(tmp_path, name, content):
     Path(tmp_path / f"new.{name}").unlink()
     assert found == translated(tmp_path, name, content, Function(str.upper))[0]
     assert "fuzzy" not in found and "needs-review" not in found
+
+
+def word(tmp_path, name, others):
+    """A Word document with three paragraphs, translated; its members."""
+    texts = ("Sure", "Doubtful", "Doubtful too")
+    body = "".join(f"<w:p><w:r><w:t>{text}</w:t></w:r></w:p>" for text in texts)
+    given = {
+        "[Content_Types].xml": '<Types><Default Extension="xml" ContentType="application/xml"/></Types>',
+        "word/_rels/document.xml.rels": "<Relationships/>",
+        "word/document.xml": f'<w:document xmlns:w="{SPACE}"><w:body>{body}</w:body></w:document>',
+        "word/header1.xml": f'<w:hdr xmlns:w="{SPACE}"><w:p><w:r><w:t>Doubtful</w:t></w:r></w:p></w:hdr>',
+    } | others
+    with zipfile.ZipFile(tmp_path / name, "w") as archive:
+        for member, text in given.items():
+            archive.writestr(member, text)
+    DocumentJob(tmp_path / name, tmp_path / f"new.{name}", languages=KNOWN).run(Doubting(), align_by_form)
+    return members(tmp_path / f"new.{name}")
+
+
+def commented(found):
+    """The commented texts of a document, and the numbers of the comments in their member."""
+    root = etree.fromstring(found["word/document.xml"].encode())
+    numbers = [each.get(f"{{{SPACE}}}id") for each in root.iter(f"{{{SPACE}}}commentReference")]
+    texts = []
+    for paragraph in root.iter(f"{{{SPACE}}}p"):
+        marks = [child.tag.split("}")[1] for child in paragraph]
+        if len(marks) > 1:
+            assert marks == ["commentRangeStart", "r", "commentRangeEnd", "r"]
+            texts.append("".join(paragraph.itertext()))
+    comments = etree.fromstring(found["word/comments.xml"].encode())
+    return texts, numbers, [each.get(f"{{{SPACE}}}id") for each in comments]
+
+
+def test_paragraphs_get_a_comment(tmp_path):
+    found = word(tmp_path, "a.docx", {})
+    texts, numbers, known = commented(found)
+    assert texts == ["DOUBTFUL", "DOUBTFUL TOO"] and numbers == known and len(set(known)) == 2
+    assert "DOUBTFUL" in found["word/header1.xml"] and "comment" not in found["word/header1.xml"]
+    types = etree.fromstring(found["[Content_Types].xml"].encode())
+    assert [each.get("PartName") for each in types if "PartName" in each.attrib] == ["/word/comments.xml"]
+    (relation,) = etree.fromstring(found["word/_rels/document.xml.rels"].encode())
+    assert relation.get("Target") == "comments.xml" and relation.get("Type").endswith("/comments")
+
+
+def test_comments_join_those_of_the_document(tmp_path):
+    own = f'<w:comments xmlns:w="{SPACE}"><w:comment w:id="3"><w:p/></w:comment></w:comments>'
+    relations = '<Relationships><Relationship Id="r1" Type="x/comments" Target="comments.xml"/></Relationships>'
+    found = word(tmp_path, "a.docx", {"word/comments.xml": own, "word/_rels/document.xml.rels": relations})
+    _, numbers, known = commented(found)
+    assert known == ["3", *numbers] and len(numbers) == 2
+    assert found["word/_rels/document.xml.rels"] == relations
+
+
+def test_without_doubt_there_is_no_comment(tmp_path, monkeypatch):
+    monkeypatch.setattr(Doubting, "translate", lambda self, texts: [[Translation(text.upper())] for text in texts])
+    found = word(tmp_path, "a.docx", {})
+    assert "word/comments.xml" not in found and "comment" not in found["word/document.xml"]

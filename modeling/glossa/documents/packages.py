@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 
 from ..errors import GlossaError
+from .comments import with_comments
 from .formats import Opened
 from .html import RULES as HTML
 from .places import Document
@@ -83,7 +84,7 @@ def open_package(content: bytes, path: Path, kind: str) -> Opened:
 
 def _read(text: str, name: str, kind: str, member: str) -> Document:
     if kind == "docx":
-        return read_word(text, name)
+        return read_word(text, name, commented=member == "word/document.xml")
     rules = OPEN_DOCUMENT
     if kind == "epub":
         rules = PACKAGE if member.endswith(".opf") else CONTENTS if member.endswith(".ncx") else HTML
@@ -92,10 +93,14 @@ def _read(text: str, name: str, kind: str, member: str) -> Document:
 
 def _packed(archive: zipfile.ZipFile, new: dict[str, str], old: dict[str, str]) -> bytes:
     """An archive with other texts in some of its members, all of them in their order and packed as before."""
+    names = archive.namelist()
+    changed = {name: text for name, text in new.items() if text != old[name]}
+    changed = with_comments(changed, lambda name: archive.read(name).decode("utf-8") if name in names else "")
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as packed:
         for info in archive.infolist():
-            name = info.filename
-            content = archive.read(info) if new.get(name) == old.get(name) else new[name].encode("utf-8")
+            content = changed[info.filename].encode("utf-8") if info.filename in changed else archive.read(info)
             packed.writestr(info, content, info.compress_type)
+        for name in changed.keys() - set(names):
+            packed.writestr(zipfile.ZipInfo(name), changed[name].encode("utf-8"), zipfile.ZIP_DEFLATED)
     return stream.getvalue()

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .places import Document, Part, Piece, Place, Written
+from .comments import around
+from .places import Document, Edit, Part, Piece, Place, Written
 from .tokens import Token, attributes, escape_xml, matching_tags, text_parts, trimmed, xml_tokens
 
 _AROUND = ("w:hyperlink", "w:ins", "w:smartTag", "w:moveTo")
@@ -12,14 +13,19 @@ _BREAKS = ("w:br", "w:tab", "w:cr")  # between words
 _DROPPED = ("w:proofErr", "w:lastRenderedPageBreak")  # which Word writes again
 
 
-def read_word(text: str, name: str) -> Document:
-    """The paragraphs of a part of a document."""
+def read_word(text: str, name: str, commented: bool = False) -> Document:
+    """The paragraphs of a part of a document; if it may have comments, those that people should look at get one."""
     tokens = xml_tokens(text, name)
     reader = _Reader(text, tokens, matching_tags(tokens))
     found = (
         reader.paragraph(index) for index, token in enumerate(tokens) if token.name == "w:p" and token.kind == "open"
     )
-    return Document(text, [place for place in found if place is not None])
+    places = [place for place in found if place is not None]
+    for place in places if commented else ():
+        begin, end = around(place.start)
+        place.doubtful_before = [begin]
+        place.doubt = [Edit(place.end, place.end, [end])]
+    return Document(text, places)
 
 
 @dataclass
