@@ -8,12 +8,12 @@ option.
 """
 
 import argparse
-import logging
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import datasets
 
@@ -102,9 +102,6 @@ def measure(rows: int) -> tuple[dict[str, float], float, float, int]:
     from glossa.data.preparing.blocks import load_array
     from glossa.data.preparing.prepare import prepare
 
-    sources.PART = 1  # files are read one by one, as large ones are
-    datasets.disable_progress_bars()
-    logging.disable(logging.WARNING)
     place, started = Timed(), time.process_time()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -116,7 +113,8 @@ def measure(rows: int) -> tuple[dict[str, float], float, float, int]:
         settings = {"data_path": [str(folder / "corpus")], "validation_size": 200, "test_size": 200}
         settings |= {"source_column": "en", "target_column": "fr"}
         started = time.process_time()
-        prepare(DataArguments(**settings, **FILTERS), folder / "out", place, folder / "parts")
+        with patch.object(sources, "PART", 1):  # files are read one by one, as large ones are
+            prepare(DataArguments(**settings, **FILTERS), folder / "out", place, folder / "parts")
         alone = time.process_time() - started - sum(place.seconds)
         size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
         stem = next((folder / "parts" / "cleaning").glob("*.arrow")).with_suffix("")
