@@ -25,7 +25,9 @@ FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
-FIRST, SECOND = ("A man sleeps on a bench in the park.", "Two dogs run.") if GIVEN else ("a k.", "b l.")
+FIRST, SECOND = (
+    ("A man sleeps on a bench in the park.", "The referee whistles at the keeper.") if GIVEN else ("a k.", "b l.")
+)
 
 
 @pytest.fixture(scope="module")
