@@ -5,8 +5,12 @@ import json
 import os
 import re
 import shlex
+import socket
 import subprocess
+import sys
+import time
 import tomllib
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -170,6 +174,40 @@ def test_the_server_in_a_container_has_no_privileges():
     check = json.loads(re.search(r"HEALTHCHECK .*? CMD (\[.*\])", image)[1])
     ast.parse(check[2])
     assert check[:2] == ["python", "-c"] and "/health" in check[2]
+
+
+@pytest.mark.slow
+def test_the_image_serves_and_is_found_healthy(tiny_run, tmp_path):
+    """The program, the check and the folder of the image, without Docker; other folders are out of reach."""
+    image = (LAUNCH / "serve.Dockerfile").read_text().replace("\\\n", "")
+    _, *start = json.loads(re.search(r"^ENTRYPOINT (\[.*\])", image, re.M)[1])
+    _, *check = json.loads(re.search(r"HEALTHCHECK .*? CMD (\[.*\])", image)[1])
+    assert re.search(r"^ENV HF_HOME=/cache$", image, re.M)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    check = [sys.executable, *(word.replace(":5000", f":{port}") for word in check)]
+    home = {"HF_HOME": str(tmp_path / "cache"), "HOME": "/nonexistent", "XDG_CACHE_HOME": "/nonexistent"}
+    command = [sys.executable, "-m", "glossa_command", *start, f"en-fr={tiny_run}", "--port", port]
+    with open(tmp_path / "log", "w") as log:
+        server = subprocess.Popen(command, cwd="/", env=os.environ | home, stdout=log, stderr=log)
+    try:
+        for _ in range(240):
+            healthy = subprocess.run(check, capture_output=True).returncode == 0
+            if healthy or server.poll() is not None:
+                break
+            time.sleep(0.5)
+        assert healthy, (tmp_path / "log").read_text()
+        text = json.dumps({"q": "a k.", "source": "en", "target": "fr"}).encode()
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{port}/translate", text, {"Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            assert "translatedText" in json.load(answer)
+    finally:
+        server.terminate()
+        server.wait()
+    assert "--keys" in (tmp_path / "log").read_text()  # whoever reaches the machine may use it
 
 
 def test_the_job_of_hugging_face():
