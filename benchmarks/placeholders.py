@@ -1,4 +1,4 @@
-"""Placeholders that runs keep: in sentences of their test sets, with those of `texts/placeholders.txt` anywhere.
+"""How many placeholders runs keep: those of `texts/placeholders.txt`, put anywhere in sentences of their test sets.
 
 A sentence is exact if its translation has each of its placeholders as often as itself. In a document, one that is not
 exact is translated once more without placeholders, and reported if these have no certain place in the translation.

@@ -65,7 +65,7 @@ def compare(words: list[str], place) -> dict[str, str]:
 
 
 def _same(split: str, one: DatasetDict, other: DatasetDict) -> bool:
-    """Whether both have the pairs of a split; those of training in any order."""
+    """Whether both have the same pairs in a split, for training in any order."""
     found = [_pairs(splits[split]) if split in splits else None for splits in (one, other)]
     return sorted(found[0] or []) == sorted(found[1] or []) if split == "train" else found[0] == found[1]
 

@@ -14,6 +14,7 @@ from glossa.errors import GlossaError
 from glossa.inference import shards
 from glossa.jobs import cluster
 from glossa.jobs.cluster import on_ray
+from glossa.jobs.pool import in_this_process
 from glossa.jobs.stage import Stage
 
 ray = pytest.importorskip("ray", reason='needs Ray: pip install "glossa-mt[ray]"')
@@ -79,15 +80,11 @@ def test_prepared_files_are_those_of_this_machine(tmp_path, nodes):
     path.write_text("".join(f"{a} {b}.\t{b} {a}!\n" for a in "abcdefghij" for b in "klmnopqrstuvwxyzABCD") * 2)
     arguments = DataArguments(data_path=[str(path)], near_duplicates=True)
 
-    def here(load, items):
-        work = load()
-        yield from map(work, items)
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "ROWS", 50)
         patch.setattr(duplicates, "PAIRS", 100)
         patch.setattr(writing, "PAIRS", 60)
-        prepare(arguments, tmp_path / "one", here, tmp_path / "parts1")
+        prepare(arguments, tmp_path / "one", in_this_process, tmp_path / "parts1")
         with on_ray(nodes.address, tmp_path / "parts2") as place:
             prepare(arguments, tmp_path / "two", place, tmp_path / "parts2")
     one, two = (

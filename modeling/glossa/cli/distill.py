@@ -15,7 +15,6 @@ cluster: the pairs are the same for any number of processes and machines.
 
 import argparse
 import shlex
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +30,6 @@ from .places import add_ray, place_of
 if TYPE_CHECKING:
     from datasets import DatasetDict
 
-    from ..inference.distillation import Teacher
     from ..jobs.stage import Work
     from ..run_folder import RunFolder
 
@@ -240,12 +238,9 @@ def writer(arguments: argparse.Namespace, groups: list[list[str]], languages: tu
 
     names = ("engine", "num_beams", "num_return_sequences", "sample", "batch_tokens")
     options = {name: getattr(arguments, name) for name in names}
-    load = partial(_load, partial(load_teacher, languages=languages, **options), groups)
-    return chunk_writer(load, arguments.closest, arguments.tag)
-
-
-def _load(load: Callable[[list[str]], "Teacher"], groups: list[list[str]], number: int) -> "Teacher":
-    return load(groups[number])
+    return chunk_writer(
+        lambda number: load_teacher(groups[number], languages, **options), arguments.closest, arguments.tag
+    )
 
 
 def held_out(arguments: argparse.Namespace, languages: tuple[str, str]) -> list[str]:

@@ -302,8 +302,8 @@ def _score_split(
 ) -> tuple[dict, list[Judged]]:
     """Print the scores of one split, greedy and with the model's beams.
 
-    Returns them without the texts, and the judged translations: those of validation pairs, from which confidence is
-    learned, and then those of test pairs.
+    Returns the scores without the texts, and the judged translations. Translations of test pairs are judged if the
+    model has learned a confidence.
 
     Each of several target languages is scored apart, and named before the way of decoding: "de, greedy". So is each
     of several files, before all of them.
