@@ -1,7 +1,5 @@
 """What the training pairs say about the text that a model can translate."""
 
-from itertools import islice
-
 import numpy
 from datasets import Dataset
 from transformers import PreTrainedTokenizerBase
@@ -70,5 +68,5 @@ def abbreviations(pairs: Dataset) -> list[str]:
 
 def _sample(pairs: Dataset, size: int = SAMPLE) -> list[tuple[str, str]]:
     # Spread over the data, since files are often sorted by length.
-    rows = pairs.select(range(0, len(pairs), -(-len(pairs) // size)))
-    return list(islice(zip(rows["source"], rows["target"], strict=True), size))
+    rows = pairs.select(range(0, len(pairs), -(-len(pairs) // size)))[:size]  # far faster than row by row
+    return list(zip(rows["source"], rows["target"], strict=True))
