@@ -102,7 +102,7 @@ def tiny_settings(tiny_pairs):
             "dataset": "files", "data_path": tiny_pairs, "validation_size": 20, "test_size": 20, "vocab_size": 280,
             "d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32,
             "batch_tokens": 100, "gradient_accumulation_steps": 1, "num_train_epochs": 2, "warmup_steps": 4,
-            "logging_steps": 3, "num_beams": 2, "max_new_tokens": 12, "eval_strategy": "steps", "eval_steps": 5,
+            "logging_steps": 3, "num_beams": 1, "max_new_tokens": 12, "eval_strategy": "steps", "eval_steps": 5,
             "save_strategy": "steps", "save_steps": 5, "report_to": "none", "disable_tqdm": True, "cpu_threads": 1,
             "output_dir": output_dir,
         } | changes  # fmt: skip
@@ -117,7 +117,7 @@ def tiny_run(tmp_path_factory, tiny_settings):
     from glossa.plan.arguments import parse_settings
     from glossa.training.run import train
 
-    return train(parse_settings(tiny_settings(tmp_path_factory.mktemp("runs") / "tiny")))
+    return train(parse_settings(tiny_settings(tmp_path_factory.mktemp("runs") / "tiny", num_beams=2)))
 
 
 @pytest.fixture(scope="session")
@@ -126,6 +126,6 @@ def learned_run(tiny_settings, tmp_path_factory):
     from glossa.plan.arguments import parse_settings
     from glossa.training.run import train
 
-    settings = {"num_train_epochs": 30, "learning_rate": 0.01, "d_model": 32, "encoder_ffn_dim": 64}
+    settings = {"num_train_epochs": 30, "learning_rate": 0.01, "d_model": 32, "encoder_ffn_dim": 64, "num_beams": 2}
     settings |= {"decoder_ffn_dim": 64, "eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": "no"}
     return train(parse_settings(tiny_settings(tmp_path_factory.mktemp("runs") / "learned", **settings)))

@@ -65,10 +65,10 @@ def versions() -> Iterator[tuple[str, str]]:
 
 
 def quickstart(options: Options, folder: Path, **changes) -> RunFolder:
-    """A run of the recipe `quickstart` in bf16, of `STEPS` steps, with a checkpoint in the middle."""
+    """A run of the recipe `quickstart`, in bf16 on a GPU, of `STEPS` steps, with a checkpoint in the middle."""
     steps = STEPS[options.device]
     settings = {
-        "max_steps": steps, "bf16": "true", "warmup_steps": 0.1, "logging_steps": max(steps // 6, 1),
+        "max_steps": steps, "bf16": options.bf16, "warmup_steps": 0.1, "logging_steps": max(steps // 6, 1),
         "save_strategy": "steps", "save_steps": steps // 2, "eval_strategy": "no", "load_best_model_at_end": "false",
         "max_new_tokens": LENGTH[options.device], "max_validation_samples": SENTENCES[options.device],
         "max_test_samples": SENTENCES[options.device], "report_to": "none", "output_dir": folder,

@@ -58,7 +58,7 @@ class Note(Watch):
 def settings(options: Options, folder: Path) -> list[str]:
     """Anki at base size if `--data` has it, Multi30k likewise, else the quickstart."""
     changes: dict = {
-        "output_dir": folder, "bf16": "true", "max_steps": NO_LIMIT[options.device], "report_to": "none",
+        "output_dir": folder, "bf16": options.bf16, "max_steps": NO_LIMIT[options.device], "report_to": "none",
         "eval_strategy": "steps", "eval_steps": NEVER, "eval_samples": 0, "save_strategy": "no",
         "load_best_model_at_end": "false", "max_validation_samples": SENTENCES[options.device], "max_new_tokens": 64,
         "lr_scheduler_type": "constant_with_warmup", "per_device_eval_batch_size": SENTENCES[options.device],

@@ -31,6 +31,11 @@ class Options:
     def rehearsal(self) -> bool:
         return self.device == "cpu"
 
+    @property
+    def bf16(self) -> bool:
+        """Whether training computes in bf16. A rehearsal does not: some CPUs are many times slower with it."""
+        return not self.rehearsal
+
 
 def empty(folder: Path) -> Path:
     """The folder, without anything that an earlier command left there."""

@@ -40,12 +40,13 @@ SYNCHRONIZATION = "synchronizing CUDA operation"  # in the warning of torch
 def measure(record: Record, options: Options) -> None:
     ends = time.monotonic() + options.seconds - RESERVE
     disable_progress_bars()
+    precision = "bf16" if options.bf16 else "float32"
     with record.attempt("peak"):
-        peak = matmul_peak(torch.bfloat16, options.device)
-        record.add("peak of torch.mm in bf16", **{"TFLOP/s": peak / 1e12})
+        peak = matmul_peak(torch.bfloat16 if options.bf16 else torch.float32, options.device)
+        record.add(f"peak of torch.mm in {precision}", **{"TFLOP/s": peak / 1e12})
     corpus = load_corpus(options.data)
     for size, tokens in CASES[options.device]:
-        first, builder = None, build(corpus, size, tokens, options.device)
+        first, builder = None, build(corpus, size, tokens, options)
         for name in CONTENDERS:
             if time.monotonic() > ends:
                 record.add("left out for lack of time", size=size, tokens=tokens, training=name)
@@ -55,15 +56,15 @@ def measure(record: Record, options: Options) -> None:
                 first = first or row["target tokens/s"]
                 row["Glossa is faster"] = first / row["target tokens/s"]
                 row["of peak"] = row.pop("operations/s") / peak
-                record.add("training, bf16", size=size, **{"wanted tokens": tokens}, training=name, **row)
+                record.add(f"training, {precision}", size=size, **{"wanted tokens": tokens}, training=name, **row)
 
 
-def build(corpus: Corpus, size: str, tokens: int, device: str) -> ContenderBuilder:
+def build(corpus: Corpus, size: str, tokens: int, options: Options) -> ContenderBuilder:
     """Contenders of this size, with about `tokens` target tokens in a step."""
     rows = corpus.tokenized["train"]
     rows = rows.select(range(min(ROWS, len(rows))))
     sentences = max(round(tokens / statistics.fmean(rows["target_length"][:])), 2)
-    return ContenderBuilder(rows, corpus.tokenizer, size, "published", True, device, sentences)
+    return ContenderBuilder(rows, corpus.tokenizer, size, "published", options.bf16, options.device, sentences)
 
 
 def measure_contender(builder: ContenderBuilder, name: str, tokens: int) -> dict:

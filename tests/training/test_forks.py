@@ -64,7 +64,7 @@ def test_one_process_two_and_four_train_alike(tmp_path, tiny_settings, fork):
         assert len(lines(one)) == len(lines(other)) == 12
         for mine, theirs in zip(lines(one), lines(other), strict=True):
             assert mine == pytest.approx(theirs, abs=1e-4)
-        scores = [RunFolder(folder).metrics["test"]["beam 2"]["scores"] for folder in (one, other)]
+        scores = [RunFolder(folder).metrics["test"]["greedy"]["scores"] for folder in (one, other)]
         assert scores[0] == scores[1]
     assert RunFolder(two).metrics["processes"] == 2 and RunFolder(two).metrics["steps"] == 50
     recipes = [RunFolder(folder).recipe for folder in (one, two)]

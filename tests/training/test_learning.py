@@ -9,7 +9,8 @@ from glossa.training.run import train
 BUDGET = "--dataset embedded --target_language fr --vocab_size 1200 --max_steps 150 --warmup_steps 40 "
 BUDGET += "--batch_tokens 750 --dropout 0.1 --eval_strategy steps --eval_steps 150 --save_strategy no "
 BUDGET += "--predict_with_generate false --metric_for_best_model loss --load_best_model_at_end false --num_beams 1 "
-BUDGET += "--test_size 0 --max_validation_samples 200 --max_test_samples 1 --cpu_threads 1 --report_to none"
+BUDGET += "--test_size 0 --max_validation_samples 200 --max_test_samples 1 --cpu_threads 1 --report_to none "
+BUDGET += "--encoder_layers 2 --decoder_layers 2"
 
 
 @pytest.mark.slow
@@ -18,6 +19,6 @@ def test_the_small_recipe_learns_the_embedded_corpus(tmp_path):
     metrics, history = RunFolder(run).metrics, RunFolder(run).history
     (loss,) = [entry["eval_loss"] for entry in history if "eval_loss" in entry]
     assert metrics["steps"] == 150
-    # Seeds 1 to 3 had losses of 2.07 to 2.08, and BLEU of 11.1 (this seed), 10.5 and 8.4.
-    assert loss < 2.2
+    # Seeds 1 to 3 had losses of 1.98, 1.88 and 1.90, and BLEU of 10.9, 11.2 and 12.6.
+    assert loss < 2.1
     assert metrics["validation"]["greedy"]["scores"]["single"]["bleu"]["score"] > 7

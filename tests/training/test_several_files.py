@@ -30,7 +30,7 @@ def files(tmp_path_factory):
 @pytest.fixture(scope="module")
 def run(tmp_path_factory, tiny_settings, files):
     output = tmp_path_factory.mktemp("runs") / "run"
-    given = tiny_settings(output, max_steps=2, trust_data=True)
+    given = tiny_settings(output, max_steps=2, num_beams=2, trust_data=True)
     return train(parse_settings([*given, "--validation_path", *files, "--test_path", *files]))
 
 
