@@ -298,6 +298,22 @@ def test_the_patience_goes_on(tmp_path, tiny_settings):
     assert evaluations(train(parse_settings(settings))) == [1, 2, 3, 4]
 
 
+def test_a_damaged_checkpoint_is_replaced_as_a_whole(tmp_path, tiny_settings, four_steps):
+    """A checkpoint from which a run cannot be continued is saved again when the run reaches its step."""
+    run = RunFolder(shutil.copytree(four_steps, tmp_path / "run"))
+    last = run.checkpoints()[-1]
+    for name in ("model.safetensors", "tokenizer.json"):
+        (last / name).unlink()
+        (last / name).mkdir()
+    (last / "old.bin").touch()
+    (run.path / "metrics.json").unlink()
+    again = tiny_settings(tmp_path / "run", max_steps=4, resume_from_checkpoint="true", **QUICK)
+    found = load_file(train(parse_settings(again)) / "model.safetensors")
+    for name, weight in load_file(four_steps / "model.safetensors").items():
+        assert found[name].equal(weight)
+    assert (last / "tokenizer.json").is_file() and not (last / "old.bin").exists()
+
+
 def test_patience_can_be_added_and_changed(tmp_path, tiny_settings):
     train(parse_settings(tiny_settings(tmp_path / "run", max_steps=2, **HOPELESS)))
     again = {"resume_from_checkpoint": "true"} | HOPELESS
