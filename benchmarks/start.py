@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def measure(model: str, lines: list[str], num_beams: int | None, rounds: int) -> dict[str, list[tuple[float, float]]]:
-    """Seconds and CPU-seconds of each way in each round, after a warm-up round that reads all files once."""
+    """Seconds and CPU-seconds of each way in each round. With several, a warm-up round reads all files before."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "source.txt"
         source.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -53,7 +53,7 @@ def measure(model: str, lines: list[str], num_beams: int | None, rounds: int) ->
             FIRST: lambda: translate(model, source, Path(folder) / f"new-{next(numbers)}", "auto", num_beams),
             LATER: partial(translate, model, source, Path(folder) / "kept", "auto", num_beams),
         }
-        return alternate(ways, rounds)
+        return alternate(ways, rounds, warm_up=rounds > 1)
 
 
 def translate(model: str, source: Path, cache: Path, engine: str, num_beams: int | None) -> tuple[float, float]:
