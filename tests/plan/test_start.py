@@ -118,7 +118,7 @@ def refused(recipe, tmp_path, monkeypatch, documented):
 
     def message(name="saved", **changes):
         with pytest.raises(GlossaError) as error:
-            reused_tokenizer(recipe(f"tokenizer: {name}\n", **PLAIN | changes))
+            reused_tokenizer(recipe(f"tokenizer: {name}\n", **PLAIN | changes), str(name))
         documented("Settings", error.value)
         return str(error.value)
 

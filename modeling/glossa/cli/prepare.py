@@ -15,6 +15,7 @@ again with --parts. Remove it when you need it no more.
 import argparse
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -122,6 +123,7 @@ def show(arguments: argparse.Namespace, settings: list[str]) -> None:
     from ..data.preparing.prepare import prepare
     from ..jobs.records import locked, refuse_existing
     from ..plan.arguments import parse_settings
+    from ..training.building import learn_vocabulary
 
     output: Path = arguments.output
     refuse_existing(output)
@@ -134,7 +136,7 @@ def show(arguments: argparse.Namespace, settings: list[str]) -> None:
     if arguments.back_translate or arguments.teacher:
         data = with_back_translations(arguments, data, folder)
     with locked(output), place_of(arguments.ray, arguments.processes, folder, MODULES) as place:
-        report = prepare(data, output, place, folder, arguments.rejects)
+        report = prepare(data, output, place, folder, arguments.rejects, partial(learn_vocabulary, parsed))
     print(report.text())
     sizes = ", ".join(f"{size:,} {split}" for split, size in report.sizes.items())
     print(

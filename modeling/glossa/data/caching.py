@@ -7,6 +7,7 @@ and change text.
 """
 
 import inspect
+import os
 import platform
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +18,9 @@ from types import ModuleType
 from typing import Any
 
 import datasets
+import pyarrow
 from datasets import Dataset, Features
+from datasets.arrow_writer import ArrowWriter
 from datasets.fingerprint import Hasher
 
 from .. import __version__
@@ -54,6 +57,27 @@ def cached_rows(
     """The rows that `generate(**arguments)` yields, cached. `settings` stand for their content: files, version."""
     fingerprint = _fingerprint(generate, settings, code)
     return Dataset.from_generator(generate, features, gen_kwargs=arguments, fingerprint=fingerprint)
+
+
+def cached_tables(
+    generate: Callable[..., Iterable[pyarrow.Table]],
+    arguments: dict[str, Any],
+    features: Features,
+    settings: Any,
+    code: Sequence[ModuleType] = (),
+) -> Dataset:
+    """The rows of the tables that `generate(**arguments)` yields, as [`cached_rows`], without a step for each row."""
+    fingerprint = _fingerprint(generate, settings, code)
+    path = Path(datasets.config.HF_DATASETS_CACHE) / "tables" / f"{fingerprint}.arrow"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = path.with_suffix(f".{os.getpid()}.new")
+        with ArrowWriter(path=str(new), features=features) as writer:
+            for table in generate(**arguments):
+                writer.write_table(table)
+            writer.finalize()
+        new.replace(path)
+    return Dataset(Dataset.from_file(str(path)).data, fingerprint=fingerprint)
 
 
 def fingerprint_of(rows: Dataset, function: Callable, settings: Any, code: Sequence[ModuleType]) -> str:

@@ -19,6 +19,8 @@ from .cleaning.splitting import check_overlap, held_out_sides, hold_out, repeate
 from .intake.paths import distinct_names
 from .intake.sources import SPLITS, load_held_out, load_source
 from .mixture import Source, language_of_held_out, sources_of, weights
+from .preparing.manifest import tokens_of
+from .preparing.tokens import encoded_rows
 from .streaming.streams import Stream, is_stream
 
 logger = logging.getLogger(__name__)
@@ -33,15 +35,15 @@ def prepare_pairs(arguments: DataArguments, stream: Stream | None = None) -> tup
     Predefined splits are kept, and training pairs that share a side with them are dropped. Missing splits are held out
     of the training pairs of all sources by connected components, unless their size is 0. `max_validation_samples` and
     `max_test_samples` draw pairs with `split_seed`. The training rows of a source are repeated or drawn by its weight,
-    and begin with its tag. With `streaming`, "train" is a sample of the `stream`. Raises `GlossaError` if the settings
-    or the data are invalid.
+    and begin with its tag. Those of a prepared folder also have their token ids and lengths. With `streaming`, "train"
+    is a sample of the `stream`. Raises `GlossaError` if the settings or the data are invalid.
     """
     sources = sources_of(arguments)
     for source in sources:
         filters.check(source.settings)
     if stream is None and is_stream(arguments):
         stream = Stream(arguments)
-    dataset, report = clean_sources(load_sources(sources, arguments, stream))
+    dataset, report = clean_sources(load_sources(sources, arguments, stream, tokens_of(sources) is not None))
     missing = {
         f"{name}_size": 0 if name in dataset else getattr(arguments, f"{name}_size") for name in ("validation", "test")
     }
@@ -91,13 +93,23 @@ def _refuse_missing(missing: dict[str, float | None]) -> None:
             )
 
 
-def load_sources(sources: Sequence[Source], arguments: DataArguments, stream: Stream | None = None) -> list[Loaded]:
-    """The raw rows of every source; held-out files of the settings replace the predefined splits of the sources."""
+def load_sources(
+    sources: Sequence[Source], arguments: DataArguments, stream: Stream | None = None, encoded: bool = False
+) -> list[Loaded]:
+    """The raw rows of every source; held-out files of the settings replace the predefined splits of the sources.
+
+    Training rows that are `encoded`, in a prepared folder, are read with their token ids.
+    """
     if not arguments.sources and stream is None:
         return [Loaded(sources[0].name, load_source(arguments), arguments)]
     given, loaded = load_held_out(arguments), []
     for number, source in enumerate(sources):
-        own = stream.load_sample(number) if stream else load_source(source.settings)
+        if stream:
+            own = stream.load_sample(number)
+        elif encoded:
+            own = DatasetDict({"train": encoded_rows(source)} | load_held_out(source.settings))
+        else:
+            own = load_source(source.settings)
         own = DatasetDict({name: rows for name, rows in own.items() if name not in given})
         loaded.append(Loaded(source.name, own, source.settings, source.language))
     held_out = Loaded("held-out files", given, arguments, language_of_held_out(arguments))
@@ -136,11 +148,11 @@ def _mixed(
 def _tagged(rows: Dataset, tag: str) -> Dataset:
     if not tag:
         return rows
-    return cached_map(rows, _add_tag, tag, fn_kwargs={"tag": tag}, desc="tagging")
+    return cached_map(rows, _add_tag, tag, input_columns="source", fn_kwargs={"tag": tag}, desc="tagging")
 
 
-def _add_tag(batch: dict, tag: str) -> dict:
-    return batch | {"source": [tag + text for text in batch["source"]]}
+def _add_tag(sources: list[str], tag: str) -> dict:
+    return {"source": [tag + text for text in sources]}
 
 
 def by_language(pairs: Dataset) -> list[tuple[str, Dataset]]:

@@ -13,7 +13,7 @@ from . import catalog
 from .arguments import Settings
 from .groups import GROUPS, GlossaTrainingArguments
 from .sizing import adopt_choices, choosable, choose_for_pairs
-from .start import MODEL, VOCABULARY, adopt_start
+from .start import MODEL, VOCABULARY, adopt_start, adopt_vocabulary
 
 NAME, VALUE = 30, 34  # widths of the columns
 DEFAULT = "default"
@@ -69,7 +69,7 @@ class Row(NamedTuple):
 def decide(settings: Settings) -> tuple[Settings, dict[str, str]]:
     """The settings as far as they are known on this machine, and what decides about the others, by name."""
     unknown: dict[str, str] = {}
-    settings = adopt_choices(settings)
+    settings = adopt_choices(adopt_vocabulary(settings))
     start = settings.translator.init_from
     if start is not None and not Path(start).is_dir():
         unknown |= dict.fromkeys((*MODEL, *sorted(VOCABULARY)), f"by {start}, which is not on this machine")

@@ -85,7 +85,7 @@ def _outline(settings: Settings) -> GlossaForConditionalGeneration:
     """The model without weights; about the right size if it starts from another one."""
     sizes = {"vocab_size": settings.tokenizer.vocab_size, "decoder_vocab_size": settings.tokenizer.target_vocab_size}
     if settings.tokenizer.tokenizer:
-        tokenizer = with_languages(reused_tokenizer(settings), settings)
+        tokenizer = with_languages(reused_tokenizer(settings, settings.tokenizer.tokenizer), settings)
         target = target_vocabulary(tokenizer)
         sizes = {"vocab_size": len(tokenizer), "decoder_vocab_size": target.get_vocab_size()}
     with torch.device("meta"):

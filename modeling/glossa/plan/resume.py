@@ -8,6 +8,7 @@ import xxhash
 from datasets import DatasetDict
 from transformers.trainer_callback import TrainerState
 
+from ..data.encoding.encoding import TOKENIZED
 from ..data.mixture import FILTERS
 from ..data.streaming.streams import is_stream
 from ..errors import GlossaError
@@ -224,7 +225,7 @@ def fingerprints(data: DatasetDict) -> dict[str, str]:
         digest = xxhash.xxh3_128()
         for batch in rows.iter(10_000):
             for name, texts in batch.items():
-                if name == "file":
+                if name in ("file", *TOKENIZED):
                     continue
                 digest.update("\0".join(texts).encode())
         found[split] = digest.hexdigest()

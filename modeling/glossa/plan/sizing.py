@@ -130,7 +130,7 @@ def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -
     sizes = ON_CPU if device == "cpu" else ON_GPU
     number = next(number for number, size in enumerate(sizes) if pairs <= size.pairs)
     size = replace(sizes[number], passes=max(sizes[number].passes, math.ceil(SEEN / pairs)))
-    if settings.training.hours is not None and size.dimensions().keys() <= choosable(settings):
+    if settings.training.hours is not None and size.dimensions().keys() <= choosable(settings) | prepared(settings):
         tokens = pairs * sum(map(_tokens, texts)) / max(len(texts), 1)
         size = size_within(settings, [*sizes[:number], size], tokens)
     if settings.translator.init_from:
@@ -240,7 +240,12 @@ def choosable(settings: Settings) -> set[str]:
         chosen, _, deciding = group.partition("|")
         if settings.named.isdisjoint([*chosen.split(), *deciding.split()]):
             names |= set(chosen.split())
-    return names
+    return names - prepared(settings)
+
+
+def prepared(settings: Settings) -> set[str]:
+    """Names of the settings that prepared data have decided."""
+    return {name for name, origin in settings.origins.items() if origin.kind == "prepared"}
 
 
 def settle_vocabulary(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> Settings:

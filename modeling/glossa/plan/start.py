@@ -13,7 +13,8 @@ from ..data.arguments import TokenizerArguments
 from ..data.augmentation.shares import PLACEHOLDERS
 from ..data.encoding.corruption import special_tokens
 from ..data.encoding.vocabulary import target_vocabulary
-from ..data.mixture import target_languages
+from ..data.mixture import sources_of, target_languages
+from ..data.preparing.manifest import tokens_of
 from ..errors import GlossaError
 from ..inference.languages import Languages
 from ..inference.loading import load_config, load_model, load_tokenizer
@@ -52,6 +53,28 @@ def adopt_start(settings: Settings) -> Settings:
     if ignored := [f"{name} is {changed[name]}, not {own[name]}" for name in contradicted]:
         logger.warning("init_from keeps the model and vocabulary of %s: %s.", start, ", ".join(ignored))
     return settings.with_values(changed, Origin("start", start))
+
+
+def adopt_vocabulary(settings: Settings) -> Settings:
+    """The settings with those of the vocabulary of the prepared pairs that are trained on, if it is used."""
+    if not prepared_tokenizer(settings):
+        return settings
+    known = tokens_of(sources_of(settings.data))
+    assert known is not None
+    values = {name: value for name, value in known.vocabulary.items() if name in VOCABULARY}
+    return settings.with_values(values, Origin("prepared", str(known.folder)))
+
+
+def prepared_tokenizer(settings: Settings) -> str | None:
+    """The folder of the tokenizer with which the pairs were prepared, if the settings ask for no other vocabulary."""
+    if settings.translator.objective != "translation" or settings.translator.init_from or settings.tokenizer.tokenizer:
+        return None
+    known = tokens_of(sources_of(settings.data))
+    if known is None or known.vocabulary["augmentation"] != settings.data.shares:
+        return None
+    own = asdict(settings.tokenizer)
+    other = any(own[name] != known.vocabulary[name] for name in VOCABULARY & settings.named)
+    return None if other else str(known.tokenizer)
 
 
 def _settings_of(start: str) -> dict[str, Any]:
@@ -138,13 +161,13 @@ def with_languages(tokenizer: PreTrainedTokenizerBase, settings: Settings) -> Pr
     return tokenizer
 
 
-def reused_tokenizer(settings: Settings) -> PreTrainedTokenizerBase:
-    """The tokenizer that the setting `tokenizer` names, with the longest text of the new model.
+def reused_tokenizer(settings: Settings, name: str) -> PreTrainedTokenizerBase:
+    """The saved tokenizer with this folder or name, with the longest text of the new model.
 
     Raises `GlossaError` if there is none, or a new model cannot use it: it lacks a token for padding, start, end or
     the objective, does not end a target, or has two vocabularies for a model with one embedding matrix.
     """
-    name, model = str(settings.tokenizer.tokenizer), settings.model
+    model = settings.model
     if Path(name).is_dir() and not (Path(name) / "tokenizer.json").is_file():
         raise GlossaError(
             f"tokenizer is {name}, which holds no tokenizer.json. Give the folder of a run or of a saved tokenizer."

@@ -3,8 +3,11 @@
 import copy
 import logging
 from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import chain
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from accelerate import PartialState
@@ -20,14 +23,16 @@ from transformers import (
 )
 
 from ..batches_glossa import position_limits
+from ..data.arguments import DataArguments
 from ..data.augmentation.augmentation import Augmentation
 from ..data.augmentation.pair import Pair
+from ..data.cleaning.report import DataReport
 from ..data.encoding.augmented import CHUNK, AugmentedRows
 from ..data.encoding.corruption import special_tokens
-from ..data.encoding.encoding import IDS, by_length
+from ..data.encoding.encoding import IDS, LENGTHS, by_length
 from ..data.encoding.vocabulary import has_marks, target_vocabulary, train_tokenizer, train_tokenizer_pair
 from ..data.mixture import sources_of, target_languages
-from ..data.pairs import by_language, group_references
+from ..data.pairs import by_language, group_references, prepare_pairs
 from ..data.streaming.streams import Stream
 from ..errors import GlossaError
 from ..evaluation.metrics import bleu_metric, bleu_tokenizer
@@ -35,10 +40,17 @@ from ..evaluation.samples import print_samples, spread
 from ..inference.loading import load_tokenizer
 from ..modeling_glossa import GlossaForConditionalGeneration
 from ..plan.arguments import Settings
-from ..plan.sizing import choosable
-from ..plan.start import load_start, reused_tokenizer, tokens_of_shares, with_tokens
+from ..plan.sizing import choosable, choose_for_pairs, settle_vocabulary
+from ..plan.start import (
+    adopt_start,
+    load_start,
+    prepared_tokenizer,
+    reused_tokenizer,
+    tokens_of_shares,
+    with_tokens,
+)
 from .streaming import StreamTrainer
-from .trainer import LENGTHS, GlossaTrainer
+from .trainer import GlossaTrainer
 
 logger = logging.getLogger(__name__)
 
@@ -47,15 +59,15 @@ VOCABULARY = ("lower_case", "items")  # kinds of augmentation that the vocabular
 
 
 def build_tokenizer(settings: Settings, data: DatasetDict) -> PreTrainedTokenizerBase:
-    """The tokenizer of `init_from`, the saved one of the settings, or a new one of the training split only."""
+    """The tokenizer of `init_from`, a saved one of settings or data, or a new one of the training split only."""
     if settings.translator.init_from:
         return with_tokens(load_tokenizer(settings.translator.init_from), settings)
-    if settings.tokenizer.tokenizer:
-        return with_tokens(reused_tokenizer(settings), settings)
+    if saved := settings.tokenizer.tokenizer or prepared_tokenizer(settings):
+        return with_tokens(reused_tokenizer(settings, saved), settings)
     trained: list[PreTrainedTokenizerBase | None] = [None]
     chosen = "vocab_size" in choosable(settings)
     if PartialState().is_main_process:
-        names = [name for name in data["train"].column_names if name != "language"]  # source and target, or text
+        names = [name for name in ("source", "target", "text") if name in data["train"].column_names]
         columns: list[Iterator[list[str]]] = [_texts(data["train"], name) for name in names]
         augmentation = augmentation_of(settings)
         if augmentation is not None:
@@ -77,6 +89,31 @@ def build_tokenizer(settings: Settings, data: DatasetDict) -> PreTrainedTokenize
             trained[0] = train_tokenizer_pair(columns[0], columns[1], options, positions, several, marks, kept)
     # All processes must use the same token ids, so only one of them trains the tokenizer.
     return broadcast_object_list(trained)[0]
+
+
+def new_vocabulary(
+    settings: Settings, data: DatasetDict, report: DataReport
+) -> tuple[Settings, PreTrainedTokenizerBase]:
+    """The tokenizer of a new run, and its settings, of which the unnamed ones are chosen first."""
+    settings = choose_for_pairs(settings, data["train"], report)
+    tokenizer = build_tokenizer(settings, data)
+    return settle_vocabulary(settings, tokenizer), tokenizer
+
+
+def learn_vocabulary(
+    settings: Settings, data: DataArguments, folder: Path
+) -> tuple[PreTrainedTokenizerBase, dict[str, Any]]:
+    """The tokenizer for the prepared pairs that `data` describes, as of a run that streams them; saved into `folder`.
+
+    Also returns the settings that decide whether a run uses it.
+    """
+    pairs, report = prepare_pairs(data, Stream(data))
+    settings, tokenizer = new_vocabulary(adopt_start(replace(settings, data=data)), pairs, report)
+    tokenizer.save_pretrained(folder)
+    values = asdict(settings.tokenizer)
+    if values.pop("tokenizer"):
+        values["vocab_size"] = len(tokenizer)
+    return load_tokenizer(str(folder)), values | {"augmentation": settings.data.shares}
 
 
 def augmentation_of(settings: Settings) -> Augmentation | None:

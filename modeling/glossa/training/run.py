@@ -51,12 +51,12 @@ from ..plan.resume import (
     is_finished,
     starting_point,
 )
-from ..plan.sizing import adopt_choices, choosable, choose_for_pairs, settle_vocabulary, show_choices
-from ..plan.start import adopt_start, with_languages
+from ..plan.sizing import adopt_choices, choosable, show_choices
+from ..plan.start import adopt_start, adopt_vocabulary, with_languages
 from ..run_folder import RunFolder
 from .advice import advise, count_tokens, judge_length, judge_translations, judge_vocabulary
 from .averaging import average_into, choose_checkpoints
-from .building import build_model, build_tokenizer, build_trainer
+from .building import build_model, build_trainer, new_vocabulary
 from .fsdp import whole_model
 from .judging import Judged, judge, measure_confidence
 from .monitoring import TrainingTime
@@ -77,7 +77,7 @@ def train(settings: Settings) -> Path:
     Raises `GlossaError` before training starts if settings or data are invalid.
     """
     run = RunFolder(settings.training.output_dir)
-    settings = adopt_start(adopt_choices(settings))
+    settings = adopt_start(adopt_choices(adopt_vocabulary(settings)))
     if is_finished(settings):
         check_settings(run, settings)
         logger.info("%s is finished; there is nothing to resume.", run.path)
@@ -153,9 +153,7 @@ def _vocabulary(
     """The tokenizer of `checkpoint`, or of a new run, whose settings are chosen first."""
     if checkpoint is not None:
         return settings, with_languages(load_tokenizer(str(checkpoint)), settings)
-    settings = choose_for_pairs(settings, data["train"], report)
-    tokenizer = build_tokenizer(settings, data)
-    settings = settle_vocabulary(settings, tokenizer)
+    settings, tokenizer = new_vocabulary(settings, data, report)
     show_choices(settings)
     return settings, tokenizer
 

@@ -17,6 +17,7 @@ from transformers.trainer_utils import EvalLoopOutput
 
 from ..data.encoding.augmented import AugmentedRows
 from ..data.encoding.batching import TokenBatchSampler
+from ..data.encoding.encoding import LENGTHS
 from ..data.streaming.windows import start_worker
 from ..errors import GlossaError
 from ..hub.push import hub_errors, push, stage
@@ -39,7 +40,6 @@ logger = logging.getLogger(__name__)
 MOST_SKIPPED = 3  # steps in a row without finite gradients that end a run
 SHOWN_ROWS = 3
 SPARE = 0.02  # of the batches, for epochs in which augmented rows are longer than in the first
-LENGTHS = ["source_length", "target_length"]
 
 
 class GlossaTrainer(Seq2SeqTrainer):

@@ -10,6 +10,7 @@ import pytest
 
 from glossa.cli.prepare import main
 from glossa.data.arguments import DataArguments
+from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.data.intake import sources
 from glossa.data.pairs import prepare_pairs
 from glossa.data.preparing import blocks, duplicates, writing
@@ -56,6 +57,14 @@ CLEANING = {
     "filter_alignment": True, "split_sentences": True, "keep_out": ["Baba."],
     "trust_data": ["equal", "length", "language"],
 }  # fmt: skip
+
+
+def learn(given, folder):
+    """A tokenizer for prepared pairs."""
+    rows = prepare_pairs(given, Stream(given))[0]["train"]
+    tokenizer = train_tokenizer(rows["source"][:] + rows["target"][:], 300)
+    tokenizer.save_pretrained(folder)
+    return tokenizer, {}
 
 
 def pairs_of(rows):
@@ -138,9 +147,9 @@ def test_the_files_do_not_depend_on_blocks_processes_or_interruptions(tmp_path, 
     path = write(tmp_path / "a.tsv", corpus(3))
     arguments = DataArguments(data_path=[path], **CLEANING)
     monkeypatch.setattr(writing, "PAIRS", 300)
-    prepare(arguments, tmp_path / "whole", here, tmp_path / "parts0")
+    prepare(arguments, tmp_path / "whole", here, tmp_path / "parts0", learn=learn)
     whole = content(tmp_path / "whole")
-    assert len([name for name in whole if name.startswith("train-")]) > 3
+    assert len([name for name in whole if name.startswith("train-")]) > 3 and "tokenizer/tokenizer.json" in whole
     monkeypatch.setattr(blocks, "ROWS", 170)
     monkeypatch.setattr(duplicates, "PAIRS", 400)
     done = []
@@ -156,13 +165,13 @@ def test_the_files_do_not_depend_on_blocks_processes_or_interruptions(tmp_path, 
 
     for _ in range(20):
         try:
-            prepare(arguments, tmp_path / "again", interrupted, tmp_path / "parts1")
+            prepare(arguments, tmp_path / "again", interrupted, tmp_path / "parts1", learn=learn)
             break
         except KeyboardInterrupt:
             assert not (tmp_path / "again").exists()
     finished = [name for name in done if name]
     assert content(tmp_path / "again") == whole
-    stages = 4
+    stages = 5
     assert len(finished) > len(set(finished)) - stages and done.count(None) > 2
     cleaned = [name for name in finished if "-" in name and not name.startswith("train-")]
     assert len(cleaned) == len(set(cleaned)), "no block is cleaned twice"
@@ -172,9 +181,9 @@ def test_the_files_do_not_depend_on_blocks_processes_or_interruptions(tmp_path, 
 def test_processes_write_the_same_files(tmp_path, small):
     # Processes have the usual sizes of blocks, so the blocks are made here.
     arguments = DataArguments(data_path=[write(tmp_path / "a.tsv", corpus(3))], near_duplicates=True)
-    prepare(arguments, tmp_path / "one", here, tmp_path / "parts1")
+    prepare(arguments, tmp_path / "one", here, tmp_path / "parts1", learn=learn)
     pool = partial(in_processes, processes=2, modules=("glossa_command", "glossa.data.preparing.prepare"))
-    prepare(arguments, tmp_path / "two", pool, tmp_path / "parts2")
+    prepare(arguments, tmp_path / "two", pool, tmp_path / "parts2", learn=learn)
     assert content(tmp_path / "one") == content(tmp_path / "two")
 
 

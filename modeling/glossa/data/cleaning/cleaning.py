@@ -120,11 +120,12 @@ def evaluation_sides(sources: Sequence[Loaded]) -> frozenset[int]:
 
 
 def _with_language(pairs: Dataset, language: str) -> Dataset:
-    return cached_map(pairs, _add_language, language, fn_kwargs={"language": language}, desc="adding the language")
+    options: dict[str, Any] = {"input_columns": "source", "fn_kwargs": {"language": language}}
+    return cached_map(pairs, _add_language, language, desc="adding the language", **options)
 
 
-def _add_language(batch: dict, language: str) -> dict:
-    return batch | {"language": [language] * len(batch["source"])}
+def _add_language(sources: list[str], language: str) -> dict:
+    return {"language": [language] * len(sources)}
 
 
 def _clean_split(
@@ -141,7 +142,7 @@ def _clean_split(
     if split == "train" and arguments.keep_overlap and prepared_folder(arguments.data_path):
         logger.info("%s: %s pairs, prepared, not cleaned again", title, f"{len(rows):,}")
         report.add_counts(split, source.name, counts | {"kept": len(rows)})
-        return rows.select_columns(["source", "target"])
+        return rows.remove_columns([name for name in ("line", "problem", "file") if name in rows.column_names])
     if arguments.split_sentences and split == "train":
         rows = _split_rows(rows)
         counts["split"] = len(rows) - counts["read"]

@@ -1,5 +1,6 @@
 """Sentence pairs to token ids, cached as Arrow files."""
 
+import json
 import logging
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -9,10 +10,13 @@ from datasets import Dataset, DatasetDict, Features, List, Value
 from transformers import PreTrainedTokenizerBase
 
 from ...errors import GlossaError
+from ...jobs.records import stamp
 from ...tokenization_glossa import language_token
 from ..arguments import DataArguments
 from ..caching import cached_map
 from ..cleaning.report import DataReport
+from ..mixture import sources_of
+from ..preparing.manifest import tokens_of
 from . import links
 from .links import WORD_LINKS, token_links, with_word_links
 from .vocabulary import target_vocabulary
@@ -21,7 +25,8 @@ logger = logging.getLogger(__name__)
 
 AT_ONCE = 1 << 20  # characters that the tokenizer gets in one call, which needs some 250 bytes for each
 IDS = ["input_ids", "labels"]
-_TOKENIZED = Features(
+LENGTHS = ["source_length", "target_length"]
+TOKENIZED = Features(
     {
         "input_ids": List(Value("int32")),
         "labels": List(Value("int32")),
@@ -43,16 +48,48 @@ def tokenize_pairs(
     Training pairs that exceed `max_length` or `max_length_ratio` are dropped and counted in `report`; they keep their
     text if it is changed in each epoch. If `linked`, they have the `links` of their tokens. Evaluation keeps every
     pair: dropping the hard ones would inflate the scores.
+
+    The token ids of a prepared folder are taken as they are if they are those of `tokenizer`.
     """
     texts = {"train"} if arguments.shares else set()
+    pairs = DatasetDict(pairs)
+    if set(TOKENIZED) <= set(pairs["train"].features) and (linked or not _are_known(arguments, tokenizer)):
+        pairs["train"] = pairs["train"].remove_columns(list(TOKENIZED))
     if linked:
-        pairs = DatasetDict(pairs | {"train": with_word_links(pairs["train"])})
+        pairs["train"] = with_word_links(pairs["train"])
     tokenized = DatasetDict({name: _tokenize(name, rows, tokenizer, name in texts) for name, rows in pairs.items()})
     tokenized["train"] = _within_limits(tokenized["train"], arguments, report)
     return tokenized
 
 
+def _are_known(arguments: DataArguments, tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Whether the token ids of the prepared folder are those of the tokenizer; logs if they are not."""
+    sources = sources_of(arguments)
+    known = tokens_of(sources)
+    if known is None or known.stamp == stamp_of(tokenizer, any(source.language for source in sources)):
+        return known is not None
+    logger.warning("The token ids in %s are of another vocabulary; the pairs are tokenized again.", known.folder)
+    return False
+
+
+def stamp_of(tokenizer: PreTrainedTokenizerBase, several: bool) -> str:
+    """A hash of what the token ids of a text depend on; `several` if the pairs have several target languages."""
+    vocabularies = [
+        json.loads(vocabulary.to_str()) | {"padding": None, "truncation": None}  # which the last call has set
+        for vocabulary in (tokenizer.backend_tokenizer, target_vocabulary(tokenizer))
+    ]
+    tag = None if several else _tag(tokenizer)
+    return stamp([json.dumps((vocabularies, tag, tokenizer.split_special_tokens)).encode()])
+
+
+def _tag(tokenizer: PreTrainedTokenizerBase) -> str | None:
+    """The target language whose token each source begins with."""
+    return getattr(tokenizer, "target_languages", None) and tokenizer.tgt_lang  # type: ignore[attr-defined]
+
+
 def _tokenize(name: str, rows: Dataset, tokenizer: PreTrainedTokenizerBase, keep_text: bool) -> Dataset:
+    if set(TOKENIZED) <= set(rows.features):
+        return rows if keep_text else rows.select_columns(list(TOKENIZED))
     linked = WORD_LINKS in rows.features
 
     def encode(batch: dict) -> dict:
@@ -69,13 +106,12 @@ def _tokenize(name: str, rows: Dataset, tokenizer: PreTrainedTokenizerBase, keep
         return encoded
 
     vocabularies = tokenizer.backend_tokenizer.to_str(), target_vocabulary(tokenizer).to_str()
-    tag = getattr(tokenizer, "target_languages", []) and [tokenizer.tgt_lang]  # type: ignore[attr-defined]
     kept = {column: feature for column, feature in rows.features.items() if keep_text and column != WORD_LINKS}
-    own = _TOKENIZED | ({"links": List(Value("int32"))} if linked else {})
+    own = TOKENIZED | ({"links": List(Value("int32"))} if linked else {})
     return cached_map(
         rows,
         encode,
-        (*vocabularies, *tag, *kept),
+        (*vocabularies, _tag(tokenizer), *kept),
         code=[links],
         remove_columns=[column for column in rows.column_names if column not in kept],
         features=Features(kept | own),
@@ -132,7 +168,8 @@ def beyond_limits(lengths: Sequence[numpy.ndarray], arguments: DataArguments) ->
 
 
 def _within_limits(rows: Dataset, arguments: DataArguments, report: DataReport) -> Dataset:
-    lengths = [rows.data.column(side).to_numpy() for side in ("source_length", "target_length")]
+    table = rows.select_columns(LENGTHS).with_format("arrow")[:]
+    lengths = [table.column(side).to_numpy() for side in LENGTHS]
     too_long, unequal = beyond_limits(lengths, arguments)
     counts = {"too_long": int(too_long.sum()), "length_ratio": int(unequal.sum())}
     kept = numpy.flatnonzero(~too_long & ~unequal)

@@ -10,6 +10,7 @@ from ...errors import GlossaError
 from ...jobs.whole_files import write_whole
 
 MANIFEST = "prepared.json"
+TOKENIZER = "tokenizer"  # the folder of the tokenizer in a prepared folder
 # Settings that decide which pairs are kept. They are applied once, by `glossa prepare`.
 APPLIED = (
     "drop_identical", "repair_text", "exclude", "keep_out", "max_characters", "max_character_ratio", "max_punctuation",
@@ -41,6 +42,26 @@ class Entry:
     tag: str = ""
 
 
+@dataclass(frozen=True)
+class Tokens:
+    """The token ids in the files of a prepared folder.
+
+    Attributes:
+        stamp: Of the tokenizer, see [`glossa.data.encoding.encoding.stamp_of`].
+        vocabulary: The settings that its vocabulary was learned with, by name; "augmentation" has the shares.
+        folder: The prepared folder.
+    """
+
+    stamp: str
+    vocabulary: dict[str, Any]
+    folder: Path
+
+    @property
+    def tokenizer(self) -> Path:
+        """The folder of the tokenizer."""
+        return self.folder / TOKENIZER
+
+
 def write_manifest(folder: Path, arguments: Any, entries: Sequence[Entry], held_out: dict[str, dict]) -> None:
     """Write the manifest; `held_out` has the files of each evaluation split with their sizes, by language."""
     names = ("source_language", "target_language", "sampling_temperature", *APPLIED)
@@ -50,6 +71,38 @@ def write_manifest(folder: Path, arguments: Any, entries: Sequence[Entry], held_
         "held_out": held_out,
     }
     write_whole(folder / MANIFEST, json.dumps(content, indent=1, ensure_ascii=False))
+
+
+def add_tokens(folder: Path, before: Path, stamp: str, vocabulary: dict[str, Any]) -> None:
+    """Write the manifest of `folder`, whose files are those of the folder `before` with token ids."""
+    content = json.loads((before / MANIFEST).read_text(encoding="utf-8"))
+    for entry in content["sources"]:
+        entry["files"] = {name: (folder / name).stat().st_size for name in entry["files"]}
+    content["tokens"] = {"stamp": stamp, "vocabulary": vocabulary}
+    write_whole(folder / MANIFEST, json.dumps(content, indent=1, ensure_ascii=False))
+
+
+def tokens_of(sources: Sequence[Any]) -> Tokens | None:
+    """The token ids of all training rows, if the sources are those of a prepared folder that has them."""
+    folder = prepared_folder([path for source in sources for path in source.settings.data_path])
+    if folder is None:
+        return None
+    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    if "tokens" not in manifest:
+        return None
+    entries = [Entry(**entry) for entry in manifest["sources"] if entry["pairs"]]
+    if len(entries) != len(sources) or not all(map(_is_whole, entries, sources)):
+        return None
+    return Tokens(**manifest["tokens"], folder=folder)
+
+
+def _is_whole(entry: Entry, source: Any) -> bool:
+    """Whether a source of a run is all of a prepared one, unchanged."""
+    given = source.settings
+    paths = [Path(path).name for path in given.data_path]
+    same = (given.source_language, given.target_language, source.tag, paths)
+    changed = not given.keep_overlap or any(getattr(given, name) not in (None, False, []) for name in APPLIED)
+    return not changed and same == (entry.source_language, entry.target_language, entry.tag, list(entry.files))
 
 
 def prepared_folder(paths: Sequence[str]) -> Path | None:
@@ -78,6 +131,7 @@ def adopt_prepared(arguments: Any) -> None:
             if not (folder / name).is_file() or (folder / name).stat().st_size != size:
                 raise GlossaError(f"{folder / name} is missing or has changed. Run glossa prepare again.")
     _check_settings(arguments, settings, folder)
+    entries = [entry for entry in entries if entry.pairs]  # all pairs of a source may repeat those of others
     arguments.data_path, arguments.dataset = [], "embedded"
     arguments.sources = [_source(folder, entry, settings["sampling_temperature"]) for entry in entries]
     arguments.sampling_temperature = settings["sampling_temperature"]
@@ -95,8 +149,13 @@ def _adopt_held_out(arguments: Any, split: str, entries: list[Entry], folder: Pa
     for language, names in files.items():
         paths = [str(folder / name) for name in names]
         if language:
-            first = next(number for number, entry in enumerate(entries) if entry.target_language == language)
-            arguments.sources[first][f"{split}_path"] = paths
+            own = [number for number, entry in enumerate(entries) if entry.target_language == language]
+            if not own:
+                raise GlossaError(
+                    f"{folder} has {split} pairs, but no training pair of target language {language!r}. Run glossa "
+                    "prepare without its sources, or with more pairs."
+                )
+            arguments.sources[own[0]][f"{split}_path"] = paths
         else:
             setattr(arguments, f"{split}_path", paths)
 

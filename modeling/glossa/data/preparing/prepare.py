@@ -15,12 +15,13 @@ from pathlib import Path
 
 import numpy
 from datasets import Dataset, DatasetDict
+from transformers import PreTrainedTokenizerBase
 
 from ...jobs.records import stamp
 from ...jobs.stage import Place, Stage
 from ...jobs.whole_files import write_whole
 from .. import pairs
-from ..arguments import DataArguments
+from ..arguments import CHECKS, DataArguments
 from ..caching import kept_in, versions
 from ..cleaning import filters, plausibility
 from ..cleaning.alignment import Alignment
@@ -28,6 +29,7 @@ from ..cleaning.cleaning import Loaded, clean_sources, evaluation_sides, rules_o
 from ..cleaning.drawing import draw
 from ..cleaning.report import DataReport
 from ..cleaning.splitting import check_drawn, hash_sides, sample_rows, wanted_sizes
+from ..encoding.encoding import stamp_of
 from ..intake.columns import Columns
 from ..intake.sources import Groups, read_part, stamps_of, training_parts
 from ..mixture import Source, sources_of
@@ -35,9 +37,10 @@ from .blocks import Block, Cleaning, blocks_of, clean_block, load_array
 from .corpus import Corpus
 from .counting import count_pairs, count_rows
 from .duplicates import Cleaned, find_repeated, parts_of
-from .manifest import Entry, write_manifest
+from .manifest import MANIFEST, TOKENIZER, Entry, add_tokens, write_manifest
 from .rejects import Dropped, write_rejects
 from .remaining import Remaining, distinct_rows, find_remaining, sentences_of
+from .tokens import encode_file
 from .writing import File, Order, files_of, write_evaluation, write_file
 
 logger = logging.getLogger(__name__)
@@ -81,14 +84,24 @@ def _same(work: Callable) -> Callable:
     return work
 
 
+# Makes a tokenizer for prepared pairs, and saves it into a folder; returns the settings that it was learned with, too.
+Learn = Callable[[DataArguments, Path], tuple[PreTrainedTokenizerBase, dict]]
+
+
 def prepare(
-    arguments: DataArguments, output: Path, place: Place, folder: Path, with_rejects: bool = False
+    arguments: DataArguments,
+    output: Path,
+    place: Place,
+    folder: Path,
+    with_rejects: bool = False,
+    learn: Learn | None = None,
 ) -> DataReport:
     """Write the prepared pairs into the folder `output`; the files of finished stages are in `folder`.
 
     `output` then has Parquet files of the training pairs of each source and of the evaluation pairs, the report as
     `report.json`, and a manifest by which training knows the folder; `with_rejects`, also the rows that were dropped,
-    in `rejects`. Raises `GlossaError` if the settings or the data are invalid.
+    in `rejects`. With `learn`, the training pairs have their token ids, and `tokenizer` is the tokenizer. Raises
+    `GlossaError` if the settings or the data are invalid.
     """
     arguments = replace(arguments, streaming=False)
     sources = sources_of(arguments)
@@ -107,6 +120,9 @@ def prepare(
     written = _write(job, corpus, stems, held_out, splits)
     if with_rejects:
         _write_rejects(job, stems)
+    if learn is not None:
+        with kept_in(job.folder / "sample"):
+            written = _encode(job, written, learn)
     for record in [*written.glob("train-*.json"), *written.glob("rejects/*.json")]:
         record.unlink()  # the state of the last stages is not part of the result
     new = output.with_name(f"{output.name}.new")  # moving to another disk takes time
@@ -270,6 +286,39 @@ def _write_rejects(job: Job, stems: list[Path]) -> None:
         for number, (raw, block, stem) in enumerate(zip(job.raw, job.blocks, stems, strict=True))
     }
     job.run("writing/rejects", partial(write_rejects, job.cleanings), items, unit="blocks")
+
+
+def _encode(job: Job, written: Path, learn: Learn) -> Path:
+    """Move all files into another folder, which is returned; the training pairs then have token ids."""
+    given = DataArguments(
+        data_path=[str(written)],
+        source_language=job.arguments.source_language,
+        target_language=job.arguments.target_language,
+        split_seed=job.arguments.split_seed,
+        streaming=True,
+        trust_data=CHECKS,
+        augmentation=job.arguments.augmentation,
+        placeholder_augmentation=job.arguments.placeholder_augmentation,
+    )
+    saved = job.folder / TOKENIZER
+    shutil.rmtree(saved, ignore_errors=True)
+    tokenizer, vocabulary = learn(given, saved)
+    sources = sources_of(given)
+    known = stamp_of(tokenizer, any(source.language for source in sources))
+    items = {
+        Path(path).stem: (Path(path).name, source.tag, source.language)
+        for source in sources
+        for path in source.settings.data_path
+    }
+    encoding = replace(job, folder=job.folder / known)
+    encoding.run("encoding", partial(encode_file, tokenizer, written), items, unit="files")
+    folder = encoding.folder / "encoding"
+    for path in (saved, *written.iterdir()):
+        if not path.name.startswith("train-") and path.name != MANIFEST:
+            shutil.rmtree(folder / path.name, ignore_errors=True)
+            path.replace(folder / path.name)
+    add_tokens(folder, written, known, vocabulary)
+    return folder
 
 
 def _overlap(

@@ -47,9 +47,9 @@ class Order:
 
 
 def files_of(source: int, pairs: int) -> list[File]:
-    """The files of a source with so many pairs to write."""
-    count = max(-(-pairs // PAIRS), 1)
-    bounds = [number * 2**64 // count for number in range(count + 1)]
+    """The files of a source with so many pairs to write; none for no pairs."""
+    count = -(-pairs // PAIRS)
+    bounds = [number * 2**64 // count for number in range(count + 1)] if count else []
     return [
         File(f"train-{source:02d}-{number:05d}-of-{count:05d}", source, low, high)
         for number, (low, high) in enumerate(pairwise(bounds))

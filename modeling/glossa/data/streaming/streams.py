@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy
+import pyarrow
 import xxhash
 from datasets import DatasetDict
 from fsspec.core import url_to_fs
@@ -20,6 +21,7 @@ from pyarrow.parquet import FileMetaData, ParquetFile
 
 from ...errors import GlossaError, http_errors
 from ..arguments import DataArguments
+from ..caching import cached_tables
 from ..cleaning.splitting import repeated
 from ..intake.columns import Row
 from ..intake.downloads import local_paths
@@ -28,6 +30,9 @@ from ..intake.parquet import opened, parquet_rows
 from ..intake.paths import file_groups
 from ..intake.sources import columns_of, generated_rows, load_builder, load_held_out, load_source, raw_row
 from ..mixture import Source, sources_of, weights
+from ..preparing import tokens
+from ..preparing.manifest import tokens_of
+from ..preparing.tokens import FEATURES, read_groups
 
 BLOCK_ROWS = 5_000  # at least; neighboring row groups are one request to a server
 WINDOW_ROWS = 20_000  # at least; their tokens are in memory, and a run that continues reads one window again
@@ -66,6 +71,7 @@ class Stream:
             _check(source.settings)
             self.blocks.append(_blocks(_files(source.settings), number))
         self.rows = [sum(block.rows for block in blocks) for blocks in self.blocks]
+        self.tokens = tokens_of(self.sources)
         self.held_out: frozenset[int] = frozenset()  # hashed sides of evaluation pairs, which its pairs must not have
         self.weights = weights(self.rows, self.sources, arguments.sampling_temperature)
 
@@ -96,7 +102,10 @@ class Stream:
         chosen = tuple(order[:enough])
         versions = {path: _version(path) for path in {block.path for block in chosen}}
         state = ([(versions[block.path], repr(block.groups)) for block in chosen], repr(columns_of(settings)))
-        rows = generated_rows(_block_rows, {"blocks": chosen, "settings": settings}, state)
+        if self.tokens is None:
+            rows = generated_rows(_block_rows, {"blocks": chosen, "settings": settings}, state)
+        else:
+            rows = cached_tables(_block_tables, {"blocks": chosen}, FEATURES, state, [tokens])
         kept = numpy.sort(generator.choice(len(rows), wanted, replace=False))
         # One training row of a dataset is read in addition to the other splits, because its columns are checked.
         own = load_held_out(settings) if settings.data_path else load_source(replace(settings, max_train_samples=1))
@@ -122,6 +131,17 @@ def block_rows(block: Block, settings: DataArguments) -> Iterator[Row]:
             parquet, block.path, columns_of(settings), list(block.groups)
         ):
             yield source, target, block.before + line, problem
+
+
+def block_tables(block: Block, columns: Sequence[str]) -> Iterator[pyarrow.Table]:
+    """Columns of the pairs of a block with token ids, by row group. Raises `GlossaError` if it cannot be read."""
+    with _opened(block.path) as file, ParquetFile(file, metadata=_footer(block.path), pre_buffer=True) as parquet:
+        yield from read_groups(parquet, block.groups, columns)
+
+
+def _block_tables(blocks: Sequence[Block]) -> Iterator[pyarrow.Table]:
+    for block in blocks:
+        yield from block_tables(block, list(FEATURES))
 
 
 def _block_rows(blocks: Sequence[Block], settings: DataArguments) -> Iterator[dict]:

@@ -24,13 +24,14 @@ from ..cleaning.cleaning import KEPT, MALFORMED, OUTCOMES, check_rows, rules_of
 from ..cleaning.places import EXCERPT
 from ..encoding.augmented import encode_changed
 from ..encoding.batching import TokenBatchSampler
-from ..encoding.encoding import beyond_limits, encode_rows, lengths_of
-from .streams import Block, Stream, block_rows
+from ..encoding.encoding import IDS, LENGTHS, TOKENIZED, beyond_limits, encode_rows, lengths_of, stamp_of
+from .streams import Block, Stream, block_rows, block_tables
 
 PR_SET_PDEATHSIG = 1  # prctl(2)
 CHUNK = 1000  # rows that are text at a time
 
 Sides = tuple[list[list[int]], list[list[int]]]  # the token ids of rows, source and target
+Arrays = list[numpy.ndarray]  # of each side
 Counts = dict[str, Counter]  # of rows by source and outcome
 
 
@@ -87,6 +88,13 @@ class Windows(torch.utils.data.Dataset):
         self.batches_a_step = batches_a_step
         self.seed = seed
         self.augmentation = augmentation
+        # Whether token ids are read: pairs that are changed, or compared with held-out pairs, are read as text.
+        self.known = (
+            stream.tokens is not None
+            and augmentation is None
+            and not stream.held_out
+            and stream.tokens.stamp == stamp_of(tokenizer, any(source.language for source in stream.sources))
+        )
         self._epoch, self._blocks = -1, list[list[Block]]()
 
     def count(self, epoch: int) -> int:
@@ -108,20 +116,14 @@ class Windows(torch.utils.data.Dataset):
 
     def _window(self, blocks: list[Block], order: int) -> Window:
         counts: Counts = {source.name: Counter() for source in self.stream.sources}
-        sides: list[list[numpy.ndarray]] = [[], []]
-        lengths: list[list[numpy.ndarray]] = [[], []]
-        row = 0
-        for block in blocks:
-            corpus = self.stream.sources[block.source]
-            for pairs, encoded in self._encoded(block, counts[corpus.name]):
-                self._augment(pairs, encoded, order, row, corpus.language)
-                row += len(pairs)
-                for side, (found, size) in enumerate(zip(encoded, lengths_of(encoded), strict=True)):
-                    lengths[side].append(size)
-                    flat = itertools.chain.from_iterable(found)
-                    sides[side].append(numpy.fromiter(flat, numpy.int32, int(lengths[side][-1].sum())))
-        ids = [numpy.concatenate([numpy.zeros(0, numpy.int32), *side]) for side in sides]
-        source, target = (numpy.concatenate([numpy.zeros(0, numpy.int64), *side]) for side in lengths)
+        sides: list[list[numpy.ndarray]] = [[numpy.zeros(0, numpy.int32)], [numpy.zeros(0, numpy.int32)]]
+        lengths: list[list[numpy.ndarray]] = [[numpy.zeros(0, numpy.int64)], [numpy.zeros(0, numpy.int64)]]
+        for flat, sizes in self._encoded(blocks, counts, order):
+            for side in range(2):
+                sides[side].append(flat[side])
+                lengths[side].append(sizes[side])
+        ids = list(map(numpy.concatenate, sides))
+        source, target = map(numpy.concatenate, lengths)
         sampler = TokenBatchSampler(
             source,  # type: ignore[arg-type]
             target,  # type: ignore[arg-type]
@@ -135,6 +137,44 @@ class Windows(torch.utils.data.Dataset):
         ends = [numpy.cumsum(side, dtype=numpy.int64) for side in (source, target)]
         return Window(ids, ends, batches, counts, int(source.sum() + target.sum()), places)
 
+    def _encoded(self, blocks: list[Block], counts: Counts, order: int) -> Iterator[tuple[Arrays, Arrays]]:
+        """The token ids of the rows of a window, one after another, and their lengths, both by side, in parts."""
+        row = 0
+        for block in blocks:
+            corpus = self.stream.sources[block.source]
+            if self.known:
+                yield from self._read(block, counts[corpus.name])
+                continue
+            for pairs, encoded in self._tokenized(block, counts[corpus.name]):
+                self._augment(pairs, encoded, order, row, corpus.language)
+                row += len(pairs)
+                sizes = lengths_of(encoded)
+                flat = [
+                    numpy.fromiter(itertools.chain.from_iterable(side), numpy.int32, int(size.sum()))
+                    for side, size in zip(encoded, sizes, strict=True)
+                ]
+                yield flat, sizes
+
+    def _read(self, block: Block, counts: Counter) -> Iterator[tuple[Arrays, Arrays]]:
+        """The token ids of a prepared block, and their lengths; `counts` grow."""
+        for table in block_tables(block, list(TOKENIZED)):
+            sizes = [table.column(name).to_numpy().astype(numpy.int64) for name in LENGTHS]
+            counts.update({"read": len(table), "kept": len(table)})
+            within = self._within(sizes, counts)
+            if len(within) < len(table):
+                table, sizes = table.take(within), [size[within] for size in sizes]
+            yield [table.column(name).combine_chunks().flatten().to_numpy() for name in IDS], sizes
+
+    def _within(self, lengths: Arrays, counts: Counter) -> numpy.ndarray:
+        """The numbers of the rows that are not too long or unequal; `counts` grow."""
+        too_long, unequal = beyond_limits(lengths, self.stream.arguments)
+        for reason, beyond in (("too_long", too_long), ("length_ratio", unequal)):
+            if beyond.any():
+                counts[reason] += int(beyond.sum())
+        within = numpy.flatnonzero(~too_long & ~unequal)
+        counts["seen"] += len(within)
+        return within
+
     def _augment(self, pairs: list[Pair], ids: Sides, order: int, first: int, language: str | None) -> None:
         """Replace the `ids` of the pairs that are augmented; `first` is the row number of the first in its window."""
         if self.augmentation is None:
@@ -145,7 +185,7 @@ class Windows(torch.utils.data.Dataset):
             for side, own in zip(ids, changed, strict=True):
                 side[index] = own
 
-    def _encoded(self, block: Block, counts: Counter) -> Iterator[tuple[list[Pair], Sides]]:
+    def _tokenized(self, block: Block, counts: Counter) -> Iterator[tuple[list[Pair], Sides]]:
         """The pairs of a block that are kept, and their token ids, source and target; `counts` grow."""
         source, rules = self.stream.sources[block.source], self.rules[block.source]
         rows = block_rows(block, source.settings)
@@ -170,12 +210,7 @@ class Windows(torch.utils.data.Dataset):
             languages = [source.language] * len(pairs) if source.language else None
             texts = [pair.source for pair in pairs], [pair.target for pair in pairs]
             sides = encode_rows(self.tokenizer, *texts, languages)
-            too_long, unequal = beyond_limits(lengths_of(sides), self.stream.arguments)
-            for reason, beyond in (("too_long", too_long), ("length_ratio", unequal)):
-                if beyond.any():
-                    counts[reason] += int(beyond.sum())
-            within = numpy.flatnonzero(~too_long & ~unequal)
-            counts["seen"] += len(within)
+            within = self._within(lengths_of(sides), counts)
             yield (
                 [pairs[row] for row in within],
                 ([sides[0][row] for row in within], [sides[1][row] for row in within]),
