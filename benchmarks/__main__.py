@@ -37,6 +37,10 @@ BENCHMARKS = {
     "pieces": ("pieces", "how vocabularies write a language: pieces a character, and pieces that are no characters"),
     "preparation": ("preparation", "CPU time and memory of reading, cleaning, filtering and splitting pairs"),
     "prepare": ("prepare", "glossa prepare by processes, on Ray, and killed: time, memory, and equal files"),
+    "token_ids": (
+        "token_ids",
+        "what the token ids of a prepared folder save a run before its first step, and a stream",
+    ),
     "same": ("same", "whether glossa prepare keeps, counts and holds out what training does"),
     "large": ("large", "a model of time and price of preparing and translating corpora of a billion pairs"),
     "streams": ("streams", "CPU time, memory and padding of training rows that are read as a stream"),

@@ -1,6 +1,8 @@
 """State of a long job: stamps of the content that it reads and writes, and the lock that keeps other processes out."""
 
+import errno
 import json
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,12 +14,15 @@ from filelock import FileLock, Timeout
 from ..errors import GlossaError
 from .whole_files import write_whole
 
+# What the errors of a full disk say: the system's, and NumPy's.
+FULL = [*map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)), "requested and"]
+
 
 @contextmanager
 def locked(output: Path) -> Iterator[None]:
     """Keep other processes from writing `output`, until the end of the block or of this process.
 
-    Raises `GlossaError` if another process is writing it, or if it is finished.
+    Raises `GlossaError` if another process is writing it, if it is finished, or if the disk is full.
     """
     lock = FileLock(f"{output}.locked")
     try:
@@ -28,10 +33,30 @@ def locked(output: Path) -> Iterator[None]:
         ) from error
     try:
         refuse_existing(output)  # the other one may just have ended
-        yield
+        with _full_disk_refused(output):
+            yield
         Path(lock.lock_file).unlink(missing_ok=True)
     finally:
         lock.release()
+
+
+@contextmanager
+def _full_disk_refused(output: Path) -> Iterator[None]:
+    try:
+        yield
+    except GlossaError:
+        raise
+    except Exception as error:
+        causes: list[BaseException] = [error]  # that of an error in another process is text
+        while causes[-1].__cause__ is not None:
+            causes.append(causes[-1].__cause__)
+        full = [word for word in FULL for cause in causes if word in str(cause)]
+        if not full:
+            raise
+        raise GlossaError(
+            f"The disk is full, {output} cannot be written: {full[0]}. What is finished stays; free some space, and "
+            "the same command continues."
+        ) from error
 
 
 def refuse_existing(output: Path) -> None:
