@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,7 +61,12 @@ def _full_disk_refused(output: Path) -> Iterator[None]:
 
 
 def refuse_existing(output: Path) -> None:
-    """Raise `GlossaError` if `output` is there."""
+    """Raise `GlossaError` if `output` is there, or is a URL."""
+    if found := re.match(r"(\w\w+):/", str(output)):
+        raise GlossaError(
+            f"--output is {output}, but jobs write into folders that all machines see, not to {found[1]}://. Give a "
+            "folder, and copy the result, or mount the store."
+        )
     if output.exists():
         raise GlossaError(f"{output} exists. Give another --output, or remove it.")
 
