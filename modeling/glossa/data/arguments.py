@@ -18,6 +18,10 @@ NORMALIZATION_STEPS = ("nfkc", "lowercase", "hyphens_to_spaces", "strip_punctuat
 CHECKS = ["malformed", "equal", "length", "language", "start"]
 
 
+def _setting(default, meaning: str):
+    return field(default=default, metadata={"help": meaning})
+
+
 @dataclass
 class DataArguments:
     """Data settings, read by `HfArgumentParser` from YAML or the command line.
@@ -27,18 +31,13 @@ class DataArguments:
 
     _argument_group_name = "data"
 
-    dataset: str = field(
-        default="embedded",
-        metadata={
-            "help": "Source of the pairs: 'embedded' (the small corpus in the package), 'anki' "
-            "(manythings.org/anki), 'files' (give data_path), 'sources' (give sources), a Hub data set such as "
-            "'wmt/wmt14', or a folder that load_dataset reads."
-        },
+    dataset: str = _setting(
+        "embedded",
+        "Source of the pairs: 'embedded' (the small corpus in the package), 'anki' "
+        "(manythings.org/anki), 'files' (give data_path), 'sources' (give sources), a Hub data set such as "
+        "'wmt/wmt14', or a folder that load_dataset reads.",
     )
-    dataset_config: str | None = field(
-        default=None,
-        metadata={"help": "The configuration of a Hub data set, such as 'de-en'."},
-    )
+    dataset_config: str | None = _setting(None, "The configuration of a Hub data set, such as 'de-en'.")
     data_path: list[str] = field(
         default_factory=list,
         metadata={
@@ -55,12 +54,10 @@ class DataArguments:
             '(see docs/data.md). On the command line, JSON: \'[{"data_path": "a.tsv", "weight": 2}, ...]\'.'
         },
     )
-    sampling_temperature: float | None = field(
-        default=None,
-        metadata={
-            "help": "Temperature T, such as 5, instead of weights: the shares of the sources are proportional to "
-            "size^(1/T), and the largest source is seen once per epoch. Default: every row once."
-        },
+    sampling_temperature: float | None = _setting(
+        None,
+        "Temperature T, such as 5, instead of weights: the shares of the sources are proportional to "
+        "size^(1/T), and the largest source is seen once per epoch. Default: every row once.",
     )
     validation_path: list[str] = field(
         default_factory=list,
@@ -70,74 +67,46 @@ class DataArguments:
         default_factory=list,
         metadata={"help": "Test pairs, in the same formats as data_path."},
     )
-    source_language: str = field(
-        default="en",
-        metadata={"help": "Code of the source language, as in the data; a name (German) works too."},
+    source_language: str = _setting("en", "Code of the source language, as in the data; a name (German) works too.")
+    target_language: str = _setting("fr", "Code of the target language, as in the data; a name (German) works too.")
+    source_column: str | None = _setting(
+        None,
+        "Column (its name, its number from 1, or JSON key) of the source text, if its name is neither the "
+        "language code nor 'source'.",
     )
-    target_language: str = field(
-        default="fr",
-        metadata={"help": "Code of the target language, as in the data; a name (German) works too."},
+    target_column: str | None = _setting(
+        None,
+        "Column (its name, its number from 1, or JSON key) of the target text, if its name is neither the "
+        "language code nor 'target'.",
     )
-    source_column: str | None = field(
-        default=None,
-        metadata={
-            "help": "Column (its name, its number from 1, or JSON key) of the source text, if its name is neither the "
-            "language code nor 'source'."
-        },
+    text_column: str | None = _setting(
+        None,
+        "For pretraining (see objective): column (or JSON key) of the texts in data_path or the data set, "
+        "instead of both sides of pairs.",
     )
-    target_column: str | None = field(
-        default=None,
-        metadata={
-            "help": "Column (its name, its number from 1, or JSON key) of the target text, if its name is neither the "
-            "language code nor 'target'."
-        },
+    streaming: bool = _setting(
+        False,
+        "Read training rows from Parquet files, local or on the Hub, while training, and copy nothing. "
+        "With max_train_samples, copy the first rows of a Hub data set; the rest is not downloaded.",
     )
-    text_column: str | None = field(
-        default=None,
-        metadata={
-            "help": "For pretraining (see objective): column (or JSON key) of the texts in data_path or the data set, "
-            "instead of both sides of pairs."
-        },
+    max_train_samples: int | None = _setting(
+        None, "Read only the first N training rows, before cleaning and splitting. Default: all."
     )
-    streaming: bool = field(
-        default=False,
-        metadata={
-            "help": "Read training rows from Parquet files, local or on the Hub, while training, and copy nothing. "
-            "With max_train_samples, copy the first rows of a Hub data set; the rest is not downloaded."
-        },
+    max_validation_samples: int | None = _setting(
+        None, "Keep N validation pairs, drawn with split_seed, in their order. Default: all."
     )
-    max_train_samples: int | None = field(
-        default=None,
-        metadata={"help": "Read only the first N training rows, before cleaning and splitting. Default: all."},
+    max_test_samples: int | None = _setting(None, "Keep N test pairs, drawn in the same way. Default: all.")
+    validation_size: float | None = _setting(
+        None,
+        "Size of the validation split, if the data has none: below 1 a share of the pairs (at least one), "
+        "from 1 a number of pairs, 0 for no split. Default: one pair in a hundred, but at least 500 (or one in "
+        "ten, if these are fewer) and at most 2,000.",
     )
-    max_validation_samples: int | None = field(
-        default=None,
-        metadata={"help": "Keep N validation pairs, drawn with split_seed, in their order. Default: all."},
+    test_size: float | None = _setting(
+        None, "Size of the test split, if the data has none; the values are those of validation_size."
     )
-    max_test_samples: int | None = field(
-        default=None,
-        metadata={"help": "Keep N test pairs, drawn in the same way. Default: all."},
-    )
-    validation_size: float | None = field(
-        default=None,
-        metadata={
-            "help": "Size of the validation split, if the data has none: below 1 a share of the pairs (at least one), "
-            "from 1 a number of pairs, 0 for no split. Default: one pair in a hundred, but at least 500 (or one in "
-            "ten, if these are fewer) and at most 2,000."
-        },
-    )
-    test_size: float | None = field(
-        default=None,
-        metadata={"help": "Size of the test split, if the data has none; the values are those of validation_size."},
-    )
-    split_seed: int = field(
-        default=1,
-        metadata={"help": "Seed of the random choices of held-out pairs."},
-    )
-    strict: bool = field(
-        default=False,
-        metadata={"help": "Stop at the first malformed row instead of counting and dropping it."},
-    )
+    split_seed: int = _setting(1, "Seed of the random choices of held-out pairs.")
+    strict: bool = _setting(False, "Stop at the first malformed row instead of counting and dropping it.")
     trust_data: list[str] = field(
         default_factory=list,
         metadata={
@@ -146,14 +115,8 @@ class DataArguments:
             "is of other languages); true: all of them."
         },
     )
-    drop_identical: bool = field(
-        default=False,
-        metadata={"help": "Drop training pairs whose two sides are equal."},
-    )
-    repair_text: bool = field(
-        default=False,
-        metadata={"help": "Repair training text that was decoded wrongly (Ã© for é), by ftfy."},
-    )
+    drop_identical: bool = _setting(False, "Drop training pairs whose two sides are equal.")
+    repair_text: bool = _setting(False, "Repair training text that was decoded wrongly (Ã© for é), by ftfy.")
     exclude: list[str] = field(
         default_factory=list,
         metadata={
@@ -161,74 +124,48 @@ class DataArguments:
             "case, punctuation and white space are ignored."
         },
     )
-    keep_overlap: bool = field(
-        default=False,
-        metadata={
-            "help": "Keep training pairs with a side that occurs in the given validation or test pairs. Default: they "
-            "are dropped and counted as overlap; case, punctuation and white space are ignored."
-        },
+    keep_overlap: bool = _setting(
+        False,
+        "Keep training pairs with a side that occurs in the given validation or test pairs. Default: they "
+        "are dropped and counted as overlap; case, punctuation and white space are ignored.",
     )
-    max_characters: int | None = field(
-        default=None,
-        metadata={
-            "help": "Drop training pairs with more characters than this on either side. Default: 100 times max_length."
-        },
+    max_characters: int | None = _setting(
+        None, "Drop training pairs with more characters than this on either side. Default: 100 times max_length."
     )
-    max_character_ratio: float | None = field(
-        default=None,
-        metadata={
-            "help": "Drop training pairs if one side has more than this many times the characters of the other."
-        },
+    max_character_ratio: float | None = _setting(
+        None, "Drop training pairs if one side has more than this many times the characters of the other."
     )
-    max_punctuation: float | None = field(
-        default=None,
-        metadata={
-            "help": "Drop training pairs if over this share of a side, spaces excluded, is not letters, such as 0.5."
-        },
+    max_punctuation: float | None = _setting(
+        None, "Drop training pairs if over this share of a side, spaces excluded, is not letters, such as 0.5."
     )
-    filter_html: bool = field(
-        default=False,
-        metadata={"help": "Drop training pairs with tags or entities of HTML."},
+    filter_html: bool = _setting(False, "Drop training pairs with tags or entities of HTML.")
+    filter_copied: bool = _setting(
+        False,
+        "Drop training pairs with equal sides (case, punctuation and white space ignored), or whose "
+        "target has at least four words, of which four in five are also in the source.",
     )
-    filter_copied: bool = field(
-        default=False,
-        metadata={
-            "help": "Drop training pairs with equal sides (case, punctuation and white space ignored), or whose "
-            "target has at least four words, of which four in five are also in the source."
-        },
+    filter_digits: bool = _setting(
+        False, "Drop training pairs whose numbers differ; those up to 12 may be words on the other side."
     )
-    filter_digits: bool = field(
-        default=False,
-        metadata={"help": "Drop training pairs whose numbers differ; those up to 12 may be words on the other side."},
+    filter_script: bool = _setting(
+        False, "Drop training pairs with a side that is mostly not in the script of its language."
     )
-    filter_script: bool = field(
-        default=False,
-        metadata={"help": "Drop training pairs with a side that is mostly not in the script of its language."},
+    filter_language: bool = _setting(
+        False, "Drop training pairs with a side that py3langid identifies as another language."
     )
-    filter_language: bool = field(
-        default=False,
-        metadata={"help": "Drop training pairs with a side that py3langid identifies as another language."},
+    near_duplicates: bool = _setting(
+        False,
+        "Drop training pairs that equal an earlier pair if digits, punctuation, case and white space are ignored.",
     )
-    near_duplicates: bool = field(
-        default=False,
-        metadata={
-            "help": "Drop training pairs that equal an earlier pair if digits, punctuation, case and white space are "
-            "ignored."
-        },
+    filter_alignment: bool = _setting(
+        False,
+        "Drop training pairs whose words explain each other no better than chance, by IBM model 1, which "
+        "is learned from the pairs themselves.",
     )
-    filter_alignment: bool = field(
-        default=False,
-        metadata={
-            "help": "Drop training pairs whose words explain each other no better than chance, by IBM model 1, which "
-            "is learned from the pairs themselves."
-        },
-    )
-    split_sentences: bool = field(
-        default=False,
-        metadata={
-            "help": "Split training rows into sentence pairs if both sides have the same number of sentences; other "
-            "rows stay whole."
-        },
+    split_sentences: bool = _setting(
+        False,
+        "Split training rows into sentence pairs if both sides have the same number of sentences; other "
+        "rows stay whole.",
     )
     augmentation: dict | str | None = field(
         default=None,
@@ -238,12 +175,10 @@ class DataArguments:
             "lists the kinds). Default: no change."
         },
     )
-    placeholder_augmentation: float = field(
-        default=0.0,
-        metadata={
-            "help": "Share of the training pairs in each epoch whose numbers and names become tokens that the model "
-            "learns to keep; it then translates placeholders and addresses as such tokens."
-        },
+    placeholder_augmentation: float = _setting(
+        0.0,
+        "Share of the training pairs in each epoch whose numbers and names become tokens that the model "
+        "learns to keep; it then translates placeholders and addresses as such tokens.",
     )
     keep_out: list[str] = field(
         default_factory=list,
@@ -252,13 +187,11 @@ class DataArguments:
             "ignored."
         },
     )
-    max_length: int = field(
-        default=128,
-        metadata={"help": "Drop training pairs with more tokens than this on either side, end token included."},
+    max_length: int = _setting(
+        128, "Drop training pairs with more tokens than this on either side, end token included."
     )
-    max_length_ratio: float = field(
-        default=3.0,
-        metadata={"help": "Drop training pairs if one side has more than this many times the tokens of the other."},
+    max_length_ratio: float = _setting(
+        3.0, "Drop training pairs if one side has more than this many times the tokens of the other."
     )
 
     def __post_init__(self):
@@ -342,10 +275,6 @@ def trusted_checks(given: bool | str | list[str]) -> list[str]:
                 f"trust_data has {word!r}.{hint} Allowed are {', '.join(CHECKS)}, or true for all of them."
             )
     return [name for name in CHECKS if name in words]
-
-
-def _setting(default, meaning: str):
-    return field(default=default, metadata={"help": meaning})
 
 
 @dataclass
