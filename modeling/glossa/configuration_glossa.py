@@ -125,6 +125,8 @@ class GlossaConfig(PreTrainedConfig):
         mask_items (`bool`, defaults to `False`): Addresses, places for values and emoji inside of sentences are
             translated as a mark, which the model has learned to copy, and put back. Training sets it if `augmentation`
             has items.
+        inline_terms (`bool`, defaults to `False`): In sources, the terms of a glossary are followed by their targets,
+            which the model has learned to use. Training sets it with `term_augmentation`.
         alignment_layer (`int`, *optional*): Decoder layer, from 0, whose first cross-attention head was trained to
             align words (Garg et al. 2019): what it attends to where a token is predicted is what the token translates.
             Training sets it with `alignment_head`.
@@ -203,6 +205,7 @@ class GlossaConfig(PreTrainedConfig):
     lower_capitals: bool = True
     add_stops: bool = False
     mask_items: bool = False
+    inline_terms: bool = False
     alignment_layer: int | None = None
     source_language: str | None = None
     target_language: str | list[str] | None = None

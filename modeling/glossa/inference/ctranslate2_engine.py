@@ -94,6 +94,7 @@ class CTranslate2Engine(Engine):
         self.lower_capitals = config.get("lower_capitals", True)
         self.add_stops = config.get("add_stops", False)
         self.mask_items = config.get("mask_items", False)
+        self.inline_terms = config.get("inline_terms", False)
 
     def translate(self, sources: list[list[int]], search: Search) -> list[Translation]:
         if search.num_return_sequences == 1:

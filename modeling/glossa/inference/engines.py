@@ -80,6 +80,7 @@ class Engine(ABC):
         lower_capitals: Whether it must have sentences in capitals in lower case.
         add_stops: Whether it must have a period at the end of a sentence.
         mask_items: Whether it reads a mark instead of addresses, places for values and emoji.
+        inline_terms: Whether it reads the terms of a glossary with their targets.
         abbreviations: Abbreviations that it learned from its training data, without their period.
         improbable_score: Log-probability per token below which it finds its own translations improbable; or None.
         confidence: Weights of the features that say whether a translation needs correction ([`confidence`]); or None.
@@ -94,6 +95,7 @@ class Engine(ABC):
     lower_capitals: bool = False
     add_stops: bool = False
     mask_items: bool = False
+    inline_terms: bool = False
     improbable_score: float | None = None
     confidence: Mapping[str, float] | None = None
     sampled: bool = False
@@ -130,6 +132,7 @@ class GenerateEngine(Engine):
         self.lower_capitals = getattr(model.config, "lower_capitals", False)
         self.add_stops = getattr(model.config, "add_stops", False)
         self.mask_items = getattr(model.config, "mask_items", False)
+        self.inline_terms = getattr(model.config, "inline_terms", False)
         self.improbable_score = getattr(model.config, "improbable_score", None)
         self.confidence = getattr(model.config, "confidence", None)
 

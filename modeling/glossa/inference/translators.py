@@ -66,7 +66,8 @@ def build_translator(
                 f"A glossary is for one language, and {names[0]} translates into {', '.join(own.targets)}. Give "
                 "--target_language."
             )
-        terms = Terms(partial(constrained_engine, names, loaded, language), glossary, forbidden or (), wanted)
+        load = partial(constrained_engine, names, loaded, language)
+        terms = Terms(load, glossary, forbidden or (), wanted, loaded.inline_terms)
     return Translator(loaded, tokenizer, reranker=reranker, terms=terms, **options)
 
 

@@ -101,7 +101,8 @@ class Settings:
                 f"{self.translator.objective}, which sees every text once. Leave it out."
             )
         if self.data.shares:
-            name = "augmentation" if self.data.augmentation else "placeholder_augmentation"
+            named = ("augmentation", "placeholder_augmentation", "term_augmentation")
+            name = next(name for name in named if getattr(self.data, name))
             raise GlossaError(
                 f"{name} is set, but objective is {self.translator.objective}: it changes pairs. Leave it out."
             )

@@ -26,7 +26,8 @@ RECIPES = shipped("configuration")
 # Fields of GlossaConfig that other settings, the tokenizer or the data determine.
 DERIVED = {"vocab_size", "decoder_vocab_size", "label_smoothing", "use_cache", "is_encoder_decoder"}
 DERIVED |= {"split_sentences", "length_ratio", "trained_length", "abbreviations", "improbable_score", "confidence"}
-DERIVED |= {"lower_capitals", "add_stops", "mask_items", "alignment_layer", "source_language", "target_language"}
+DERIVED |= {"lower_capitals", "add_stops", "mask_items", "inline_terms", "alignment_layer"}
+DERIVED |= {"source_language", "target_language"}
 GROUPS = {
     "data": ("data/arguments.py", "DataArguments"),
     "tokenizer": ("data/arguments.py", "TokenizerArguments"),

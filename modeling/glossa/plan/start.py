@@ -10,7 +10,8 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ..data.arguments import TokenizerArguments
-from ..data.augmentation.shares import PLACEHOLDERS
+from ..data.augmentation.shares import PLACEHOLDERS, TERMS
+from ..data.augmentation.terms import TERM_MARKS
 from ..data.encoding.corruption import special_tokens
 from ..data.encoding.vocabulary import target_vocabulary
 from ..data.mixture import sources_of, target_languages
@@ -29,6 +30,7 @@ logger = logging.getLogger(__name__)
 DROPOUT = ("dropout", "attention_dropout", "activation_dropout")  # may change if a run starts from a trained model
 MODEL = [field.name for field in fields(ModelArguments)]
 FAMILIES = ("marian", "bart", "pegasus", "t5")  # of transformers, besides Glossa
+TOKENS = {PLACEHOLDERS: SENTINELS, TERMS: TERM_MARKS}  # that the vocabulary has for kinds of augmentation
 VOCABULARY = {field.name for field in fields(TokenizerArguments)} - {"tokenizer"}
 
 
@@ -122,20 +124,22 @@ def load_start(settings: Settings) -> PreTrainedModel:
 
 def with_tokens(tokenizer: PreTrainedTokenizerBase, settings: Settings) -> PreTrainedTokenizerBase:
     """As [`with_languages`]; it also raises `GlossaError` if the tokenizer lacks tokens that augmentation needs."""
-    if any(token not in tokenizer.get_vocab() for token in tokens_of_shares(settings.data.shares)):
-        name = "init_from" if settings.translator.init_from else "tokenizer"
-        place = settings.translator.init_from or settings.tokenizer.tokenizer
-        raise GlossaError(
-            f"placeholder_augmentation is {settings.data.placeholder_augmentation:g}, but {name} is {place}, whose "
-            f"vocabulary has no tokens for placeholders. Leave one of the two out, or give a model that was trained "
-            "with placeholder_augmentation."
-        )
+    for kind, tokens in TOKENS.items():
+        share = settings.data.shares.get(kind)
+        if share and any(token not in tokenizer.get_vocab() for token in tokens):
+            setting = f"{kind.removesuffix('s')}_augmentation"
+            name = "init_from" if settings.translator.init_from else "tokenizer"
+            place = settings.translator.init_from or settings.tokenizer.tokenizer
+            raise GlossaError(
+                f"{setting} is {share:g}, but {name} is {place}, whose vocabulary has no tokens for {kind}. Leave one "
+                f"of the two out, or give a model that was trained with {setting}."
+            )
     return with_languages(tokenizer, settings)
 
 
 def tokens_of_shares(shares: Mapping[str, float]) -> list[str]:
     """The tokens that augmentation with these shares writes into texts."""
-    return list(SENTINELS) if shares.get(PLACEHOLDERS) else []
+    return [token for kind, tokens in TOKENS.items() if shares.get(kind) for token in tokens]
 
 
 def with_languages(tokenizer: PreTrainedTokenizerBase, settings: Settings) -> PreTrainedTokenizerBase:

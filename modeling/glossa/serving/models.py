@@ -92,7 +92,8 @@ class Loaded:
         if wishes.glossary:
             glossary = Glossary(wishes.glossary, Pair(step.source, step.target))
             searching = self.searching
-            terms = Terms(lambda: searching, glossary, (), step.target if tagged else None)
+            language = step.target if tagged else None
+            terms = Terms(lambda: searching, glossary, (), language, self.engine.inline_terms)
         return Translator(
             self.engine,
             tokenizer,

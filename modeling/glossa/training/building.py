@@ -122,7 +122,8 @@ def augmentation_of(settings: Settings) -> Augmentation | None:
     if not shares:
         return None
     tags = [source.tag for source in sources_of(settings.data)]
-    return Augmentation(shares, settings.training.order_seed, settings.data.source_language, tags)
+    data = settings.data
+    return Augmentation(shares, settings.training.order_seed, data.source_language, tags, data.target_language)
 
 
 def _changed_texts(rows: Dataset, augmentation: Augmentation, side: str) -> Iterator[list[str]]:

@@ -17,6 +17,7 @@ from transformers import (
 )
 from transformers.trainer_callback import TrainerState
 
+from ..data.augmentation.shares import TERMS
 from ..data.cleaning.report import DataReport
 from ..data.cleaning.statistics import (
     abbreviations,
@@ -111,8 +112,9 @@ def _train(run: RunFolder, settings: Settings) -> None:
     model = build_model(settings, tokenizer)
     if not pretrains:
         describe_data(model.config, data["train"], tokenizer, settings.data.max_length)
-        shares: Any = settings.data.augmentation or {}
-        model.config.mask_items = bool(shares.get("items")) or getattr(model.config, "mask_items", False)
+        for kind, name in (("items", "mask_items"), (TERMS, "inline_terms")):
+            known = bool(settings.data.shares.get(kind)) or getattr(model.config, name, False)
+            setattr(model.config, name, known)
         target = settings.data.target_language
         Languages(common_source(settings.data), (target,) if target else ()).write(model, tokenizer)
     collator: Callable

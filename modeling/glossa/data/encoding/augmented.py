@@ -12,7 +12,8 @@ from transformers import PreTrainedTokenizerBase
 from ..arguments import DataArguments
 from ..augmentation.augmentation import Augmentation
 from ..augmentation.pair import Pair
-from .encoding import IDS, beyond_limits, encode_rows, lengths_of
+from .encoding import IDS, TEXTS, beyond_limits, encode_rows, lengths_of
+from .links import WORD_LINKS
 
 CHUNK = 1000  # rows that are text at a time, and that are joined with each other
 
@@ -41,7 +42,7 @@ class AugmentedRows:
     ):
         self.tokenizer, self.augmentation, self.arguments = tokenizer, augmentation, arguments
         self.unchanged = rows.select_columns([*IDS, *({"links"} & set(rows.features))])
-        self.texts = rows.select_columns([name for name in ("source", "target", "language") if name in rows.features])
+        self.texts = rows.select_columns([name for name in TEXTS if name in rows.features])
         self._lengths = [numpy.asarray(rows[name][:]) for name in ("source_length", "target_length")]
         self.epoch: int | None = None
         self.set_epoch(0)
@@ -64,11 +65,11 @@ class AugmentedRows:
         self.source_lengths, self.target_lengths = lengths
         self.seconds = time.perf_counter() - started
 
-    def _change(self, texts: dict[str, list[str]], first: int) -> Iterator[tuple[int, dict[str, numpy.ndarray]]]:
+    def _change(self, texts: dict[str, list], first: int) -> Iterator[tuple[int, dict[str, numpy.ndarray]]]:
         """The changed rows among neighbors, by number, and their token ids."""
         pairs = list(map(Pair, texts["source"], texts["target"]))
         languages = texts.get("language", [])
-        found = self.augmentation.apply(pairs, self.epoch or 0, first, languages)
+        found = self.augmentation.apply(pairs, self.epoch or 0, first, languages, texts.get(WORD_LINKS, []))
         for index, sides in encode_changed(self.tokenizer, found, languages, self.arguments).items():
             kind, pair = found[index]
             self.counts[kind] += 1

@@ -13,6 +13,7 @@ from ...errors import GlossaError
 from ...jobs.records import stamp
 from ...tokenization_glossa import language_token
 from ..arguments import DataArguments
+from ..augmentation.shares import TERMS
 from ..caching import cached_map
 from ..cleaning.report import DataReport
 from ..mixture import sources_of
@@ -26,6 +27,7 @@ logger = logging.getLogger(__name__)
 AT_ONCE = 1 << 20  # characters that the tokenizer gets in one call, which needs some 250 bytes for each
 IDS = ["input_ids", "labels"]
 LENGTHS = ["source_length", "target_length"]
+TEXTS = ["source", "target", "language", WORD_LINKS]  # what pairs are changed by
 TOKENIZED = Features(
     {
         "input_ids": List(Value("int32")),
@@ -46,18 +48,24 @@ def tokenize_pairs(
     """`input_ids` and `labels` (with special tokens) of every pair, and their lengths in tokens.
 
     Training pairs that exceed `max_length` or `max_length_ratio` are dropped and counted in `report`; they keep their
-    text if it is changed in each epoch. If `linked`, they have the `links` of their tokens. Evaluation keeps every
-    pair: dropping the hard ones would inflate the scores.
+    text if it is changed in each epoch, and the links of their words if these decide how. If `linked`, they have the
+    `links` of their tokens. Evaluation keeps every pair: dropping the hard ones would inflate the scores.
 
-    The token ids of a prepared folder are taken as they are if they are those of `tokenizer`.
+    The token ids of a prepared folder are taken as they are if they are those of `tokenizer` and links are not needed.
     """
-    texts = {"train"} if arguments.shares else set()
+    terms = TERMS in arguments.shares
     pairs = DatasetDict(pairs)
-    if set(TOKENIZED) <= set(pairs["train"].features) and (linked or not _are_known(arguments, tokenizer)):
+    if set(TOKENIZED) <= set(pairs["train"].features) and (linked or terms or not _are_known(arguments, tokenizer)):
         pairs["train"] = pairs["train"].remove_columns(list(TOKENIZED))
-    if linked:
+    if linked or terms:
         pairs["train"] = with_word_links(pairs["train"])
-    tokenized = DatasetDict({name: _tokenize(name, rows, tokenizer, name in texts) for name, rows in pairs.items()})
+    kept = {"train": [name for name in TEXTS if terms or name != WORD_LINKS] if arguments.shares else []}
+    tokenized = DatasetDict(
+        {
+            name: _tokenize(name, rows, tokenizer, kept.get(name, []), linked and name == "train")
+            for name, rows in pairs.items()
+        }
+    )
     tokenized["train"] = _within_limits(tokenized["train"], arguments, report)
     return tokenized
 
@@ -87,10 +95,11 @@ def _tag(tokenizer: PreTrainedTokenizerBase) -> str | None:
     return getattr(tokenizer, "target_languages", None) and tokenizer.tgt_lang  # type: ignore[attr-defined]
 
 
-def _tokenize(name: str, rows: Dataset, tokenizer: PreTrainedTokenizerBase, keep_text: bool) -> Dataset:
+def _tokenize(
+    name: str, rows: Dataset, tokenizer: PreTrainedTokenizerBase, keep: Sequence[str], linked: bool
+) -> Dataset:
     if set(TOKENIZED) <= set(rows.features):
-        return rows if keep_text else rows.select_columns(list(TOKENIZED))
-    linked = WORD_LINKS in rows.features
+        return rows.select_columns([*TOKENIZED, *(column for column in keep if column in rows.features)])
 
     def encode(batch: dict) -> dict:
         sources, targets = encode_rows(tokenizer, batch["source"], batch["target"], batch.get("language"))
@@ -106,7 +115,7 @@ def _tokenize(name: str, rows: Dataset, tokenizer: PreTrainedTokenizerBase, keep
         return encoded
 
     vocabularies = tokenizer.backend_tokenizer.to_str(), target_vocabulary(tokenizer).to_str()
-    kept = {column: feature for column, feature in rows.features.items() if keep_text and column != WORD_LINKS}
+    kept = {column: feature for column, feature in rows.features.items() if column in keep}
     own = TOKENIZED | ({"links": List(Value("int32"))} if linked else {})
     return cached_map(
         rows,
