@@ -73,6 +73,8 @@ CASES = {
     "terms that overlap": ({"terms": [term((4, 3)), term((3, 4))]}, r"(?=.* b a(?!\w))(?=.* a b(?!\w))"),
     "another form at the beginning": ({"terms": [term((3, 4), first=((6, 4),))]}, r" A b(?!\w)|.+ a b(?!\w)"),
     "a beginning": ({"prefix": [4, 5]}, r" bc"),
+    "a token once, and another one never": ({"terms": [term((4,))], "once": [3, 4]}, r"(?!.* a)(?!.* b.* b).* b"),
+    "two tokens once": ({"terms": [term((3,)), term((4,))], "once": [3, 4]}, r"(?!.* ([ab]).* \1)(?=.* a)(?=.* b)"),
     "a beginning and a term": ({"prefix": [4], "terms": [term((3,))]}, r" b.* a(?!\w)"),
 }
 

@@ -11,10 +11,11 @@ from glossa.data.augmentation.terms import TERM_MARKS
 from glossa.errors import GlossaError
 from glossa.inference.constrained import ConstrainedEngine
 from glossa.inference.constraints import Constraints, TermTokens, Vocabulary, tokens_of
-from glossa.inference.engines import Engine, Search, Translation
+from glossa.inference.engines import Engine, GenerateEngine, Search, Translation
 from glossa.inference.terms import Term, Terms, begins, count, summary
 from glossa.inference.translator import Translator
-from glossa.inference.translators import constrained_engine
+from glossa.inference.translators import constrained_engine, keeps_sentinels
+from glossa.segments_glossa import SENTINELS
 
 
 @pytest.fixture(scope="module")
@@ -245,3 +246,55 @@ def test_a_model_that_has_learned_it_reads_terms_with_their_targets():
     )
     terms.inline = False
     assert terms.as_read(texts[0], tokenizer) == texts[0]
+
+
+@pytest.fixture(scope="module")
+def with_sentinels():
+    """A model and a tokenizer that has all sentinels."""
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words(40), **special())
+    tokenizer.add_tokens(list(SENTINELS))
+    return build(vocab_size=50), tokenizer
+
+
+@pytest.mark.parametrize("before", ["w12", f"w12 {SENTINELS[0]} {SENTINELS[0]} {SENTINELS[1]}", SENTINELS[::-1]])
+def test_sentinels_are_searched_again_and_come_once_each_beside_terms(with_sentinels, before):
+    model, tokenizer = with_sentinels
+    one, two, _ = SENTINELS[:3]
+    terms = Terms(lambda: ConstrainedEngine(model, tokenizer), Words(w5=("w30",)), sentinels=True)
+    texts = [f"w5 {one} w6 {two}", f"w7 {one}", "w8 w9"]
+    first = [[Translation(before)], [Translation(f"w12 {one}")], [Translation("w13")]]
+    found = terms.translate_again(texts, [""] * 3, first, Search(), 100, None)
+    ((best,),) = found.values()
+    assert list(found) == [0] and "w30" in best.text.split()
+    assert sorted(filter(SENTINELS.__contains__, best.text)) == [one, two]
+    for text, translation in zip(texts, [best, *first[1], *first[2]], strict=True) if before == "w12" else ():
+        terms.describe(text, "", translation, before)
+        assert not translation.problem and len(translation.terms) == ("w5" in text), "a sentinel is no term of anybody"
+
+
+def test_translations_of_lines_keep_their_placeholders_by_the_second_search(with_sentinels):
+    model, tokenizer = with_sentinels
+    asked = []
+
+    def load():
+        asked.append(True)
+        return ConstrainedEngine(model, tokenizer)
+
+    text = "w5 {a} w6 v1.2"
+    without, own = (
+        Translator(model, tokenizer, split_sentences=False, terms=terms).best([text])[0]
+        for terms in (None, Terms(load, sentinels=True))
+    )
+    assert asked and without != own and own.count("{a}") == own.count("v1.2") == 1
+    assert not set(SENTINELS) & set(own)
+
+
+def test_a_model_that_knows_sentinels_gets_the_search_unless_it_is_exported_alone(with_sentinels, tmp_path):
+    model, tokenizer = with_sentinels
+    generates = GenerateEngine(model, tokenizer)
+    assert keeps_sentinels(str(tmp_path), generates, tokenizer)
+    plain = PreTrainedTokenizerFast(tokenizer_object=words(40), **special())
+    assert not keeps_sentinels(str(tmp_path), generates, plain)
+    assert keeps_sentinels(str(tmp_path), None, tokenizer), "an export next to its run"
+    (tmp_path / "model.bin").touch()
+    assert not keeps_sentinels(str(tmp_path), None, tokenizer)

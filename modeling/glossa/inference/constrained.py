@@ -190,6 +190,7 @@ class ConstrainedSearch:
                 continue
             # Without all terms a sentence does not end: after its mark they would stand in no sentence.
             banned = [] if constraints.is_complete(each.state) else [*self.settings.ends, *constraints.vocabulary.ends]
+            banned += constraints.spent(each.state)
             if in_word[row]:
                 banned += constraints.beginnings(each.state)
             if constraints.forbidden is not None:

@@ -84,6 +84,7 @@ class Constraints:
         forbidden: What it must not have, if anything.
         usual_length: Tokens that it would have without constraints. A longer one is divided by no more: what is forced
             costs so much that any further words would raise the mean.
+        once: Tokens that it may have only where a term needs them. They are words of their own.
     """
 
     vocabulary: Vocabulary
@@ -91,6 +92,7 @@ class Constraints:
     prefix: Sequence[int] = ()
     forbidden: "Forbidden | None" = None
     usual_length: int | None = None
+    once: Sequence[int] = ()
 
     def __post_init__(self):
         self._steps: dict = {}
@@ -124,6 +126,11 @@ class Constraints:
         firsts = {form[0] for term in self._absent(state.met | state.waiting) for form in self._forms(term, 1)}
         return list(firsts - {rest[0] for _, rest in self._open(state)})
 
+    def spent(self, state: State) -> set[int]:
+        """The tokens of `once` that no term needs any more."""
+        needed = {token for term in self._absent(state.met) for form in self.terms[term].anywhere for token in form}
+        return {token for token in self.once if token not in needed}
+
     def step(self, state: State, token: int, position: int) -> State:
         """The state of a hypothesis of `position` tokens after one more."""
         # All tokens that no term has are alike, but for whether they continue a word.
@@ -141,6 +148,8 @@ class Constraints:
             (term, form[1:]) for term in self._absent(met) for form in self._forms(term, position) if form[0] == token
         ]
         waiting = frozenset(term for term, rest in begun if not rest)
+        if token in self.once:
+            met, waiting = met | waiting, frozenset()
         return State(met, tuple((term, rest) for term, rest in begun if rest), waiting)
 
     def _absent(self, have: frozenset[int]) -> list[int]:

@@ -1,4 +1,4 @@
-"""Terms, beginnings and forbidden words: what translations lack of them, and a second search for those that do."""
+"""Terms, sentinels, beginnings, forbidden words: what translations lack of them, and a second search for those."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..batches_glossa import encode_texts, fits
 from ..data.augmentation.terms import InlineTerm, with_targets
+from ..segments_glossa import SENTINELS
 from .constraints import Constraints, Forbidden, TermTokens, tokens_of
 from .engines import Search, Translation
 
@@ -52,6 +53,7 @@ class Terms:
         forbidden: Words that no translation may have.
         language: The target language of all this, for a model of several.
         inline: Whether the model has learned to read terms with their targets (`term_augmentation`).
+        sentinels: Whether it knows `SENTINELS`; a translation must have each of its source once, and no others.
     """
 
     def __init__(
@@ -61,8 +63,10 @@ class Terms:
         forbidden: Sequence[str] = (),
         language: str | None = None,
         inline: bool = False,
+        sentinels: bool = False,
     ):
-        self.load, self.glossary, self.language, self.inline = load, glossary, language, inline
+        self.load, self.glossary, self.language = load, glossary, language
+        self.inline, self.sentinels = inline, sentinels
         self.forbidden = tuple(forbidden)
         self._pattern = Forbidden.pattern_of(self.forbidden) if self.forbidden else None
         self._engine: ConstrainedEngine | None = None
@@ -151,7 +155,10 @@ class Terms:
         return len(self._missing(text, translation)) + banned + (not begins(translation, prefix))
 
     def _missing(self, text: str, translation: str) -> list[Term]:
-        return [term for term in self._terms(text) if not self._has(term, translation)]
+        missing = [term for term in self._terms(text) if not self._has(term, translation)]
+        own, theirs = (sorted(filter(SENTINELS.__contains__, side)) for side in (text, translation))
+        # All of them again: a sentinel that is there too often, or for another one, may be at a wrong place.
+        return missing + ([Term(each, (each,), (each,)) for each in own] if self.sentinels and own != theirs else [])
 
     def _has(self, term: Term, translation: str) -> bool:
         return self.glossary is not None and self.glossary.has(term, translation)
@@ -172,7 +179,8 @@ class Terms:
             self._excluded = Forbidden(engine.vocabulary, self.forbidden)
         begin = tokens_of(tokenizer, prefix) if prefix else []
         length = len(tokens_of(tokenizer, before)) + 1  # with its end
-        return Constraints(engine.vocabulary, terms, begin, self._excluded, length + len(begin))
+        once = [token for each in SENTINELS for token in tokens_of(tokenizer, each)] if self.sentinels else []
+        return Constraints(engine.vocabulary, terms, begin, self._excluded, length + len(begin), once)
 
 
 def _forms(tokenizer, texts: Sequence[str]) -> tuple[tuple[int, ...], ...]:

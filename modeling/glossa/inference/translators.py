@@ -11,6 +11,7 @@ from .engines import Engine, GenerateEngine
 from .exported import ComparedEngine, load_exported
 from .languages import Languages
 from .loading import load_model, load_tokenizer
+from .sentinels import knows_sentinels
 from .terms import Glossary, Terms
 from .translator import Translator
 
@@ -58,7 +59,8 @@ def build_translator(
     loaded, tokenizer = load_engine(names, engine, language, by_line=True)
     reranker = load_reranker(names[0], rerank, language) if rerank else None
     terms = None
-    if glossary is not None or forbidden is not None:
+    kept = keeps_sentinels(names[0], loaded, tokenizer)
+    if kept or glossary is not None or forbidden is not None:
         own = Languages.of_tokenizer(tokenizer)
         wanted = getattr(tokenizer, "tgt_lang", None) if own.tagged else None
         if own.tagged and wanted is None and glossary is not None:
@@ -67,8 +69,18 @@ def build_translator(
                 "--target_language."
             )
         load = partial(constrained_engine, names, loaded, language)
-        terms = Terms(load, glossary, forbidden or (), wanted, loaded.inline_terms)
+        terms = Terms(load, glossary, forbidden or (), wanted, loaded.inline_terms, kept)
     return Translator(loaded, tokenizer, reranker=reranker, terms=terms, **options)
+
+
+def keeps_sentinels(name: str, loaded: Engine, tokenizer: Any) -> bool:
+    """Whether a model knows `SENTINELS`, and can search translations that have each of them once."""
+    exported = not isinstance(loaded, GenerateEngine) and _is_exported(name)
+    return knows_sentinels(tokenizer) and not exported
+
+
+def _is_exported(name: str) -> bool:
+    return (Path(name) / "model.bin").is_file()
 
 
 def constrained_engine(names: list[str], loaded: Engine, language: str | None) -> "ConstrainedEngine":
@@ -77,7 +89,7 @@ def constrained_engine(names: list[str], loaded: Engine, language: str | None) -
 
     if isinstance(loaded, GenerateEngine):
         return ConstrainedEngine(loaded.pipeline.model, loaded.pipeline.tokenizer)  # type: ignore[arg-type]
-    if (Path(names[0]) / "model.bin").is_file():
+    if _is_exported(names[0]):
         raise GlossaError(
             f"{names[0]} is an exported model, and CTranslate2 has no search for terms, forbidden words and given "
             "beginnings. Give the folder that it was exported from."

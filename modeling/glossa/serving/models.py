@@ -15,7 +15,7 @@ from ..inference.engines import Engine
 from ..inference.languages import Languages
 from ..inference.terms import Terms
 from ..inference.translator import Translator
-from ..inference.translators import constrained_engine, load_engine
+from ..inference.translators import constrained_engine, keeps_sentinels, load_engine
 from .refusals import Refused
 
 if TYPE_CHECKING:
@@ -88,12 +88,14 @@ class Loaded:
         tokenizer = self.tokenizer.into(step.target) if tagged else self.tokenizer
         beams = max(self.engine.num_beams, wishes.count)
         confident = wishes.confident and self.engine.confidence is not None
-        terms = None
+        glossary, terms = None, None
         if wishes.glossary:
             glossary = Glossary(wishes.glossary, Pair(step.source, step.target))
-            searching = self.searching
+            _ = self.searching  # before the answer begins, for a model that has none
+        kept = keeps_sentinels(self.name, self.engine, self.tokenizer)
+        if kept or glossary is not None:
             language = step.target if tagged else None
-            terms = Terms(lambda: searching, glossary, (), language, self.engine.inline_terms)
+            terms = Terms(lambda: self.searching, glossary, (), language, self.engine.inline_terms, kept)
         return Translator(
             self.engine,
             tokenizer,
