@@ -117,6 +117,7 @@ class GlossaConfig(PreTrainedConfig):
         confidence (`dict`, *optional*): Weights of a logistic model for the probability that a translation
             needs no correction, by the names of its features. Training learns them from the model's own translations
             of the validation pairs.
+        word_confidence (`dict`, *optional*): The same for the probability that a word of a translation is right.
         lower_capitals (`bool`, defaults to `True`): Sentences in upper case and headlines are translated in lower
             case, and the translations get their capitals. Training sets it to `False` if over one source in a hundred
             is in capitals.
@@ -202,6 +203,7 @@ class GlossaConfig(PreTrainedConfig):
     abbreviations: list[str] | None = None
     improbable_score: float | int | None = None
     confidence: dict[str, float] | None = None
+    word_confidence: dict[str, float] | None = None
     lower_capitals: bool = True
     add_stops: bool = False
     mask_items: bool = False

@@ -3,7 +3,7 @@
 import numpy
 import pytest
 
-from glossa.evaluation.calibration import area, calibration_error, interval, reliability, sentence_chrf
+from glossa.evaluation.calibration import area, calibration_error, interval, reliability, right_words, sentence_chrf
 
 
 def test_bins_have_equal_sizes():
@@ -37,3 +37,8 @@ def test_intervals_hold_the_value_and_are_the_same_each_time():
 def test_the_nearest_reference_counts():
     found = sentence_chrf(["ein Hund", "ein Hund"], [["eine Katze", "ein Hund"], ["eine Katze"]])
     assert found[0] == pytest.approx(100) and 0 < found[1] < 60
+
+
+def test_words_are_right_if_a_reference_has_them_whatever_marks_are_beside_them():
+    references = ["Der Hund, sagt er, schläft.", "Ein Hund –"]
+    assert right_words("er Hund! schläft (Ein) Der Katze – -", references) == [True] * 5 + [False, True, False]

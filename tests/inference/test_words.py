@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from glossa.export.ctranslate2_model import export_ctranslate2
+from glossa.inference.confidence import word_features
 from glossa.inference.ctranslate2_engine import load_engine
 from glossa.inference.engines import Engine, GenerateEngine, Translation
 from glossa.inference.forced import force
@@ -34,6 +35,7 @@ def by_hand(model, tokenizer, source, target):
 @pytest.mark.parametrize("name", ["torch", "ctranslate2"])
 def test_words_have_the_mean_of_their_pieces(learned_run, tmp_path, name):
     model, tokenizer = load_model(str(learned_run)), load_tokenizer(str(learned_run))
+    model.config.word_confidence = None
     engine, own = GenerateEngine(model, tokenizer), tokenizer
     if name == "ctranslate2":
         export_ctranslate2(model, tokenizer, tmp_path / "exported")
@@ -45,6 +47,26 @@ def test_words_have_the_mean_of_their_pieces(learned_run, tmp_path, name):
     scores = engine.token_scores([tokenizer("a k.")["input_ids"]], [tokenizer(text_target="k a!")["input_ids"]])
     (whole,) = force(model, tokenizer, ["a k."], ["k a!"])
     assert sum(scores[0]) == pytest.approx(whole.log_probability, abs=1e-3) and len(scores[0]) == whole.tokens
+
+
+def test_a_model_that_has_learned_it_gives_the_probability_that_they_are_right(learned_run):
+    tokenizer = load_tokenizer(str(learned_run))
+    engine = Halves(tokenizer)
+    plain = word_scores(engine, tokenizer, SOURCES[:1], TARGETS[:1])
+    engine.word_confidence = {"mean": 2.0, "lowest": 1.0, "sentence": 0.5, "intercept": 1.0}
+    ((one, other),) = word_scores(engine, tokenizer, SOURCES[:1], TARGETS[:1])
+    logit = 1 + 0.5 * math.log(0.5)  # all tokens have a probability of a half, whose logit is 0
+    assert one == ("k", pytest.approx(1 / (1 + math.exp(-logit)))) and other[0] == "a!"
+    assert [share for _, share in plain[0]] == pytest.approx([0.5, 0.5])
+
+
+def test_features_of_words():
+    half, fifth = math.log(0.5), math.log(0.2)
+    found = word_features([[half, fifth], [], [0.0]])
+    sure, sentence = math.log(9999), (half + fifth) / 3
+    assert found[0] == pytest.approx([math.log(0.35 / 0.65), math.log(0.25), sentence])
+    assert found[1] == pytest.approx([sure, sure, sentence])
+    assert word_features([]) == []
 
 
 def test_words_of_a_text():

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from glossa.evaluation.calibration import sentence_chrf
-from glossa.inference.confidence import FEATURES, INTERCEPT, confidence, features, learn
+from glossa.inference.confidence import FEATURES, INTERCEPT, WORD_FEATURES, confidence, features, learn
 from glossa.inference.engines import GenerateEngine
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
@@ -21,14 +21,16 @@ def test_the_saved_weights_are_those_of_its_own_translations(tmp_path, tiny_sett
     learned = {"num_train_epochs": 30, "learning_rate": 1e-2, "validation_size": 110, "test_size": 0}
     learned["split_seed"] = 2  # a draw with which so short a training learns to end its translations
     run = train(parse_settings(tiny_settings(tmp_path / "run", **once, **learned)))
-    saved = json.loads((run / "config.json").read_text())["confidence"]
-    assert set(saved) == {*FEATURES, INTERCEPT}
+    config = json.loads((run / "config.json").read_text())
+    saved = config["confidence"]
+    assert set(saved) == {*FEATURES, INTERCEPT} and set(config["word_confidence"]) == {*WORD_FEATURES, INTERCEPT}
 
     model, tokenizer = load_model(str(run)), load_tokenizer(str(run))
     assert GenerateEngine(model, tokenizer).confidence == saved
     pairs = RunFolder(run).load_held_out("validation")
-    translator = Translator(model, tokenizer, scores=True, confident=True)
+    translator = Translator(model, tokenizer, scores=True, confident=True, words=True)
     rows, right, given = [], [], []
+    words, right_ones = [], []
     translated = translator.translate(pairs["source"][:])
     for source, target, found in zip(pairs["source"][:], pairs["target"][:], translated, strict=True):
         if found[0].text:
@@ -37,9 +39,12 @@ def test_the_saved_weights_are_those_of_its_own_translations(tmp_path, tiny_sett
             rows.append(features(source, found[0].text, found[0].token_score, pieces, ratio))
             right.append(sentence_chrf([found[0].text], [[target]])[0] >= 30)
             given.append(found[0].confidence)
+            words += [share for _, share in found[0].words]
+            right_ones += [word.strip(".!") in target.replace("!", "").split() for word in found[0].text.split()]
     expected = learn(rows, right)  # a little different where a text has other tokens than the search found
     assert given == pytest.approx([confidence(expected, row) for row in rows], abs=0.06)
     assert sum(given) / len(given) == pytest.approx(sum(right) / len(right), abs=0.02)
+    assert sum(words) / len(words) == pytest.approx(sum(right_ones) / len(right_ones), abs=0.02)
 
 
 def test_the_reliability_by_hand():

@@ -15,7 +15,7 @@ between white space.
 
 With --confidence each translation begins with the probability that it needs no correction, as the model has learned it
 from its validation pairs, and a tab; --min_confidence X lists the lines below X as uncertain. --report then has the
-model's probability of each word, too.
+probability of each word, too.
 
 --rerank OTHER sorts the translations of each sentence (give --num_return_sequences, such as 10) by the sum of the
 log-probabilities of MODEL and OTHER, and prints the best one. OTHER may be a model of the opposite direction.

@@ -1,5 +1,6 @@
 """How well a confidence says which translations are right: calibration, and the area under the ROC curve."""
 
+import re
 from collections.abc import Callable, Sequence
 
 import numpy
@@ -14,6 +15,20 @@ def sentence_chrf(translations: Sequence[str], references: Sequence[Sequence[str
     metric = CHRF()
     pairs = zip(translations, references, strict=True)
     return [metric.sentence_score(translation, list(targets)).score for translation, targets in pairs]
+
+
+def right_words(translation: str, references: Sequence[str]) -> list[bool]:
+    """Whether a reference has each word of a translation, between white space; marks before and after it do not count.
+
+    Where the word stands, and how often, does not count either.
+    """
+    known = {_bare(word) for reference in references for word in reference.split()}
+    return [_bare(word) in known for word in translation.split()]
+
+
+def _bare(word: str) -> str:
+    """`word` without marks at its ends; one of marks alone as it is."""
+    return re.sub(r"^\W+|\W+$", "", word) or word
 
 
 def reliability(confidences: Sequence[float], right: Sequence[bool]) -> list[tuple[float, float, int]]:

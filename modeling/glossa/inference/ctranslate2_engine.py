@@ -90,6 +90,7 @@ class CTranslate2Engine(Engine):
         self.trained_length = config.get("trained_length")
         self.improbable_score = config.get("improbable_score")
         self.confidence = config.get("confidence")
+        self.word_confidence = config.get("word_confidence")
         self.abbreviations = frozenset(config.get("abbreviations") or ())
         self.lower_capitals = config.get("lower_capitals", True)
         self.add_stops = config.get("add_stops", False)

@@ -48,8 +48,8 @@ class Translation:
         links: Numbers of linked words, between white space, of source and translation, if they were asked for.
         terms: Each term of a glossary that the text has, as it is there; its translations in the glossary; and whether
             the translation has one: "used", "searched" (after a second search for it) or "missing".
-        words: Its words, between white space, with the model's probability of each ([`word_scores`]) or None for those
-            that it did not write, if they were asked for.
+        words: Its words, between white space, with the probability that each is right ([`word_scores`]) or None for
+            those that the model did not write, if they were asked for.
     """
 
     text: str
@@ -84,6 +84,7 @@ class Engine(ABC):
         abbreviations: Abbreviations that it learned from its training data, without their period.
         improbable_score: Log-probability per token below which it finds its own translations improbable; or None.
         confidence: Weights of the features that say whether a translation needs correction ([`confidence`]); or None.
+        word_confidence: Weights of the features that say whether a word of a translation is right; or None.
         sampled: Whether it draws translations at random; then one beam gives any number of them.
     """
 
@@ -98,6 +99,7 @@ class Engine(ABC):
     inline_terms: bool = False
     improbable_score: float | None = None
     confidence: Mapping[str, float] | None = None
+    word_confidence: Mapping[str, float] | None = None
     sampled: bool = False
 
     @abstractmethod
@@ -135,6 +137,7 @@ class GenerateEngine(Engine):
         self.inline_terms = getattr(model.config, "inline_terms", False)
         self.improbable_score = getattr(model.config, "improbable_score", None)
         self.confidence = getattr(model.config, "confidence", None)
+        self.word_confidence = getattr(model.config, "word_confidence", None)
 
     def translate(self, sources: list[list[int]], search: Search) -> list[Translation]:
         options: dict = {"no_repeat_ngram_size": search.no_repeat_ngram_size} if search.no_repeat_ngram_size else {}

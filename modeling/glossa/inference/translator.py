@@ -61,7 +61,7 @@ class Translator:
         shared: The processes of a launch share the batches; all of them translate the same texts and get all
             translations.
         terms: Terms that translations must have, words that they must not have, and the search for both.
-        words: Compute the model's probability of each word of the best translations.
+        words: Compute the probability that each word of the best translations is right.
     """
 
     def __init__(

@@ -27,7 +27,7 @@ RECIPES = shipped("configuration")
 DERIVED = {"vocab_size", "decoder_vocab_size", "label_smoothing", "use_cache", "is_encoder_decoder"}
 DERIVED |= {"split_sentences", "length_ratio", "trained_length", "abbreviations", "improbable_score", "confidence"}
 DERIVED |= {"lower_capitals", "add_stops", "mask_items", "inline_terms", "alignment_layer"}
-DERIVED |= {"source_language", "target_language"}
+DERIVED |= {"source_language", "target_language", "word_confidence"}
 GROUPS = {
     "data": ("data/arguments.py", "DataArguments"),
     "tokenizer": ("data/arguments.py", "TokenizerArguments"),

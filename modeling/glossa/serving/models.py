@@ -47,7 +47,7 @@ class Wishes:
         count: Translations of each text.
         confident: The probability that each needs no correction, if the model has learned it.
         glossary: Terms and their translations, which each must have.
-        words: The model's probability of each word.
+        words: The probability of each word that it is right.
     """
 
     count: int = 1

@@ -36,7 +36,7 @@ from ..data.texts import prepare_texts, tokenize_texts
 from ..evaluation.metrics import bleu_tokenizer
 from ..evaluation.samples import choose_samples
 from ..evaluation.scoring import files_of, score_table, score_translators
-from ..inference.confidence import learn
+from ..inference.confidence import WORD_FEATURES, WORD_SHARE, learn
 from ..inference.languages import Languages
 from ..inference.loading import load_tokenizer
 from ..inference.plausibility import improbable_score
@@ -165,8 +165,8 @@ def describe_data(config: Any, pairs: Dataset, tokenizer: PreTrainedTokenizerBas
     config.split_sentences = not has_paragraphs(pairs)
     config.length_ratio = length_ratio(pairs)
     config.lower_capitals, config.add_stops = lower_capitals(pairs), add_stops(pairs)
-    # Those of the model that training starts from; both are learned again at the end.
-    config.improbable_score = config.confidence = None
+    # Those of the model that training starts from; all are learned again at the end.
+    config.improbable_score = config.confidence = config.word_confidence = None
     # A model that is trained further knows what it was taught before.
     config.trained_length = max(
         trained_length(pairs, tokenizer, longest), getattr(config, "trained_length", None) or 0
@@ -317,7 +317,7 @@ def _score_split(
         translators = [Translator(model, own, num_beams=count) for count in beams]
         results = score_translators(translators, rows, tokenize, files=files_of(rows))
         if split == "validation" or model.config.confidence:
-            judged += judge(model, own, results)
+            judged += judge(model, own, results, words=split == "validation")
         title = f"{split}, {language}" if language else split
         print(f"\n{title}, {len(rows)} pairs\n{score_table(results)}\n")
         if split == "test" or not run.held_out_file("test").exists():
@@ -335,4 +335,7 @@ def _learn_from(judged: list[Judged], model: PreTrainedModel, run: RunFolder) ->
     """Learn what is improbable, and the confidence, and save both."""
     model.config.improbable_score = improbable_score([each.token_score for each in judged])
     model.config.confidence = learn([each.features for each in judged], [each.is_right for each in judged])
+    words = [word for each in judged for word in each.words]
+    values, right = [values for values, _ in words], [is_right for _, is_right in words]
+    model.config.word_confidence = learn(values, right, WORD_FEATURES, WORD_SHARE)
     model.config.save_pretrained(run.path)
