@@ -19,6 +19,7 @@ TERM_MARKS = ("\U0010ff0a", "\U0010ff0b", "\U0010ff0c")
 MOST = 4  # terms of a source
 LONGEST = 3  # words of a term, on either side
 SHORTEST = 3  # letters of a term in scripts with spaces
+HIDDEN = 0.5  # of the terms are not in the source; of what it knows already, a model learns nothing from the target
 LENGTHS = (8, 2, 1)  # how often a term has one word, two and three
 CODES = {"no": "nb", "bs": "hbs", "hr": "hbs", "sr": "hbs"}  # other ones of simplemma
 
@@ -26,25 +27,28 @@ Lemma = Callable[[str], str]
 
 
 class InlineTerm(NamedTuple):
-    """A part of a source: its characters from `start` to `end`, and what they are in the target."""
+    """A part of a source: its characters from `start` to `end`, what they are in the target, and whether they stay."""
 
     start: int
     end: int
     target: str
+    stays: bool = True
 
 
 def with_targets(text: str, terms: Iterable[InlineTerm]) -> str:
     """`text` in which each of the terms is followed by its target.
 
     "The dog barks." becomes "The< dog| Hund> barks.", with the three of `TERM_MARKS` for <, | and >: with the spaces
-    before them, both words have the same tokens as elsewhere. The terms do not overlap.
+    before them, both words have the same tokens as elsewhere. If the term does not stay, it becomes
+    "The<| Hund> barks." The terms do not overlap.
     """
     start, middle, end = TERM_MARKS
     done, position = "", 0
     for term in sorted(terms):
         before, own = text[position : term.start], text[term.start : term.end]
         apart = before[-1:] == " " or (not term.start and not NO_SPACES.match(own))
-        done += f"{before.removesuffix(' ')}{start}{' ' * apart}{own}"
+        done += f"{before.removesuffix(' ')}{start}"
+        done += f"{' ' * apart}{own}" if term.stays else ""
         done += f"{middle}{' ' * (not NO_SPACES.match(term.target))}{term.target}{end}"
         position = term.end
     return done + text[position:]
@@ -52,6 +56,8 @@ def with_targets(text: str, terms: Iterable[InlineTerm]) -> str:
 
 def with_terms(pair: Pair, generator: Random, links: Links, lemma: Lemma = str) -> Pair | None:
     """The source with the targets of one to four of its words or phrases, chosen at random; None if it has none.
+
+    A share of `HIDDEN` of them are replaced by their targets (Dinu et al. 2019 try both ways).
 
     Args:
         pair: A source and its target, which stays.
@@ -66,9 +72,10 @@ def with_terms(pair: Pair, generator: Random, links: Links, lemma: Lemma = str) 
         free = [term for term in found.get(length, ()) if not any(_overlap(term, other) for other in chosen)]
         if free:
             chosen.append(generator.choice(free))
-    terms = [
-        term._replace(target=lemma(term.target)) if len(find_words(term.target)) == 1 else term for term in chosen
-    ]
+    terms = []
+    for term in chosen:
+        target = lemma(term.target) if len(find_words(term.target)) == 1 else term.target
+        terms.append(term._replace(target=target, stays=generator.random() >= HIDDEN))
     return Pair(with_targets(pair.source, terms), pair.target) if terms else None
 
 
