@@ -1,7 +1,7 @@
 """Each filter drops what its setting says and keeps what only looks like it."""
 
 import logging
-from types import SimpleNamespace
+import random
 
 import pytest
 from datasets import DatasetDict
@@ -10,6 +10,7 @@ from reading import written
 from glossa.data.arguments import DataArguments
 from glossa.data.cleaning import filters
 from glossa.data.cleaning.cleaning import clean
+from glossa.data.cleaning.plausibility import identifier, identify
 from glossa.data.intake.sources import load_source
 from glossa.errors import GlossaError
 
@@ -127,8 +128,7 @@ def test_language(caplog):
 
 def test_a_language_must_be_more_likely_than_not(monkeypatch):
     sure = {"a": 0.5, "b": 0.51}
-    identifier = SimpleNamespace(labels=["de", "en", "fr"], classify=lambda text: ("fr", sure[text]))
-    monkeypatch.setattr(filters, "identifier", lambda: identifier)
+    monkeypatch.setattr(filters, "identify", lambda texts, _: [("fr", sure[text]) for text in texts])
     assert not drops("a", "a", filter_language=True)
     assert drops("a", "b", filter_language=True) and drops("b", "a", filter_language=True)
     assert not drops("a", "b", target_language="fr", filter_language=True)
@@ -213,3 +213,34 @@ def test_a_broken_row_of_an_excluded_file_stops(tmp_path, documented):
     with pytest.raises(GlossaError, match=r"exclude: .*test.tsv, line 2: no tab") as error:
         cleaned(tmp_path, "c\td\n", exclude=[str(path)])
     documented("Data", error.value)
+
+
+def test_many_texts_are_identified_as_each_alone():
+    generator = random.Random(1)
+    words = [
+        "the",
+        "house",
+        "is",
+        "der",
+        "Hund",
+        "läuft",
+        "la",
+        "maison",
+        "est",
+        "über",
+        "niño",
+        "книга",
+        "дом",
+        "中文",
+        "です",
+        "a",
+        "ABC",
+        "12",
+    ]
+    texts = [" ".join(generator.choices(words, k=generator.randint(0, 12))) for _ in range(300)] + [
+        "a house " * 300
+    ] * 3
+    found, expected = identify(texts, 0.5), [identifier().classify(text) for text in texts]
+    for (label, probability), (own, alone) in zip(found, expected, strict=True):
+        assert probability == pytest.approx(alone, abs=1e-5) and (label == own or alone < 0.5)
+    assert len({label for label, probability in found if probability > 0.5}) > 3

@@ -375,6 +375,9 @@ def check_rows(
                 outcomes.append(next((number for number, test in tests if test(source, target)), KEPT))
         if near_duplicates:
             nears.append(_hash("\n".join(map(without_digits, sides))))
+    if "filter_language" in chosen:  # the last test, of all rows at once
+        for row in filters.in_other_language(sources, targets, chosen["languages"], numpy.equal(outcomes, KEPT)):
+            outcomes[row] = OUTCOMES.index("filter_language")
     columns |= {
         "source": sources,
         "target": targets,
@@ -385,7 +388,7 @@ def check_rows(
 
 
 def _tests(chosen: dict[str, Any]) -> list[tuple[int, Callable[[str, str], bool]]]:
-    return [(OUTCOMES.index(name), test) for name, test in filters.tests(chosen)]
+    return [(OUTCOMES.index(name), test) for name, test in filters.tests(chosen) if name != "filter_language"]
 
 
 def _hash(text: str) -> int:

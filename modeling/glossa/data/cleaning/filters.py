@@ -3,7 +3,7 @@
 import html.entities
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -14,7 +14,7 @@ from ...errors import GlossaError
 from ..arguments import DataArguments
 from ..han_numbers import take_han_numbers
 from ..languages import language_code
-from .plausibility import identifier, same_languages
+from .plausibility import identifier, identify, same_languages
 from .splitting import normalize_side
 
 logger = logging.getLogger(__name__)
@@ -186,15 +186,24 @@ def _other_scripts(code: str):
 
 
 def _in_other_language(_, source_language: str, target_language: str) -> Test:
-    labels = set(identifier().labels)
-    own = [same_languages(language_code(code)) for code in (source_language, target_language)]
+    return lambda source, target: bool(
+        in_other_language([source], [target], (source_language, target_language), [True])
+    )
 
-    def other(text: str, codes: set) -> bool:
-        found, probability = identifier().classify(text)
-        return found not in codes and probability > CERTAIN
 
-    source_known, target_known = (bool(codes & labels) for codes in own)
-    return lambda source, target: (target_known and other(target, own[1])) or (source_known and other(source, own[0]))
+def in_other_language(
+    sources: Sequence[str], targets: Sequence[str], languages: tuple[str, str], judged: Iterable[bool]
+) -> list[int]:
+    """The numbers of the pairs that `filter_language` drops, among those that are judged."""
+    dropped: set[int] = set()
+    for texts, code in ((targets, languages[1]), (sources, languages[0])):
+        codes = same_languages(language_code(code))
+        if codes & set(identifier().labels):
+            left = [row for row, wanted in enumerate(judged) if wanted and row not in dropped]
+            found = identify([texts[row] for row in left], CERTAIN)
+            rows = zip(left, found, strict=True)
+            dropped |= {row for row, (label, probability) in rows if label not in codes and probability > CERTAIN}
+    return sorted(dropped)
 
 
 _BUILD: dict[str, Callable[..., Test]] = {
