@@ -186,6 +186,7 @@ PRIVATE = {
     "transformers.hf_argparser": {"_argument_group_name": None},
     "torch.nn.modules.module": {"_forward_hooks": None, "_forward_pre_hooks": None},
     "datasets.arrow_dataset": {"_fingerprint": None},
+    "py3langid.langid": {"_alias_pairs": None, "_rowbase": None, "_encode": "text"},
     "accelerate.accelerator": {"_original_forward": None},
 }  # fmt: skip
 
