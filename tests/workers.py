@@ -16,6 +16,7 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from benchmarks.devices import use_fsdp_on_cpus
 from glossa.cli.train import main
+from glossa.inference.translator import Translator
 from glossa.training.run import train
 from glossa.training.trainer import GlossaTrainer
 
@@ -26,8 +27,9 @@ def together(zygote, *launches):
     """Train with several processes of one machine for each launch in turn; what each start of each launch printed.
 
     A launch is a dictionary of `arguments` for `glossa train` and `folder`, which gets `batches-RANK.json`: epoch and
-    labels of each batch of that process since its last start. Optional are `processes` (default: 2), `environment`,
-    `restarts`, and `dies`: the process of rank 1 kills itself at this batch of the first start.
+    labels of each batch of that process since its last start, and `translated-RANK.json`: how many texts each
+    translation that scored the model had, and whether the processes shared them. Optional are `processes` (default:
+    2), `environment`, `restarts`, and `dies`: the process of rank 1 kills itself at this batch of the first start.
     """
     done = subprocess.run(
         [zygote.path / "python", __file__, json.dumps(launches, default=str)],
@@ -85,11 +87,18 @@ def _work(folder, arguments, environment, dies):
             os.kill(os.getpid(), signal.SIGKILL)
         return step(self, model, inputs, *args, **kwargs)
 
-    GlossaTrainer.training_step = training_step
+    shared, translate = [], Translator.translate
+
+    def noted(self, texts, **options):
+        shared.append([len(texts), self.shared])
+        return translate(self, texts, **options)
+
+    GlossaTrainer.training_step, Translator.translate = training_step, noted
     if "ACCELERATE_USE_FSDP" in environment:
         use_fsdp_on_cpus()
     main([*arguments, "--ddp_backend", "gloo"])
     (Path(folder) / f"batches-{rank}.json").write_text(json.dumps(batches))
+    (Path(folder) / f"translated-{rank}.json").write_text(json.dumps(shared))
 
 
 if __name__ == "__main__":

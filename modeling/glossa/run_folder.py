@@ -159,12 +159,19 @@ class RunFolder:
         found = (path for path in self.path.glob("checkpoint-*") if not whole or (path / CHECKPOINT_STATE).is_file())
         return sorted(found, key=checkpoint_step)
 
-    def remove_partial_checkpoints(self) -> list[Path]:
-        """Remove checkpoints that a run was saving when it was killed; returns their folders."""
-        partial = [path for path in self.checkpoints() if not (path / CHECKPOINT_STATE).is_file()]
-        for path in partial:
+    def remove_unusable_checkpoints(self, start: Path) -> dict[Path, str]:
+        """Remove what a run that continues from the checkpoint `start` will save again; what is wrong with each.
+
+        These are checkpoints that a run was saving when it was killed, and damaged ones after `start`.
+        """
+        found = {path: "was not written to its end" for path in self.checkpoints()}
+        found = {path: reason for path, reason in found.items() if not (path / CHECKPOINT_STATE).is_file()}
+        if start in (whole := self.checkpoints(whole=True)):
+            later = whole[whole.index(start) + 1 :]
+            found |= {path: f"is damaged ({damage})" for path in later if (damage := find_damage(path))}
+        for path in found:
             shutil.rmtree(path)
-        return partial
+        return found
 
     def is_complete(self) -> bool:
         """Whether the run has ended, and its model is there."""

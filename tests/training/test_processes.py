@@ -108,6 +108,9 @@ def test_processes_accumulation_and_larger_batches_train_alike(tmp_path, tiny_se
         assert len(rows) == len(set(rows)) == 160
     assert sorted(epochs[0]) != sorted(epochs[1])
 
+    for rank in (0, 1):  # two pairs of each held-out split, greedy
+        assert json.loads((tmp_path / f"translated-{rank}.json").read_text()) == [[2, True], [2, True]]
+
     metrics = RunFolder(tmp_path / "together").metrics
     tokens = [[sum(map(len, batch)) for _, batch in part[: len(part) // 2]] for part in ranks]  # of the first epoch
     mean = sum(map(sum, tokens)) / 2
@@ -168,7 +171,7 @@ def test_fsdp_trains_evaluates_saves_and_resumes_as_without(tmp_path, tiny_setti
     for one, two in zip(plain.history, sharded.history, strict=True):
         for name in ("eval_loss", "eval_bleu", "eval_chrf"):
             assert one.get(name) == (pytest.approx(two[name]) if name in two else None)
-    assert plain.metrics["test"]["greedy"]["scores"] == sharded.metrics["test"]["beam 2"]["scores"]
+    assert plain.metrics["test"]["greedy"]["scores"] == sharded.metrics["test"]["greedy"]["scores"]
 
     # Every checkpoint is one file that loads anywhere, with the tied embeddings once.
     for folder in (sharded.path, sharded.path / "checkpoint-5"):

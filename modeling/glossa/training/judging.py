@@ -29,17 +29,21 @@ class Judged(NamedTuple):
 
 
 def judge(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, results: dict[str, dict], words: bool = False
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    results: dict[str, dict],
+    words: bool = False,
+    shared: bool = False,
 ) -> list[Judged]:
     """The model's translations with its own beams that are not blank, in `results` of [`score_translators`].
 
-    With `words`, the first `WORDS_OF` of them have their words.
+    With `words`, the first `WORDS_OF` of them have their words. With `shared`, all processes must call this.
     """
     whole = [found for name, found in results.items() if "file" not in found and not name.endswith(NORMALIZED)][-1]
     texts = zip(whole["sources"], whole["translations"], whole["references"], strict=True)
     rows = [row for row in texts if row[1]]
     sources, translations, references = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [])
-    scores = force(model, tokenizer, sources, translations)
+    scores = force(model, tokenizer, sources, translations, shared=shared)
     ratio = getattr(model.config, "length_ratio", None)
     judged, known = [], []
     quality = sentence_chrf(translations, references)

@@ -42,6 +42,7 @@ from ..inference.loading import load_tokenizer
 from ..inference.plausibility import improbable_score
 from ..inference.translator import Translator
 from ..plan.arguments import Settings
+from ..plan.devices import is_sharded, uses_deepspeed
 from ..plan.preflight import check_before_data
 from ..plan.resume import (
     check_checkpoint,
@@ -91,9 +92,6 @@ def train(settings: Settings) -> Path:
 
 def _train(run: RunFolder, settings: Settings) -> None:
     checkpoint = starting_point(settings)
-    if settings.training.should_save and checkpoint is not None:
-        for partial in run.remove_partial_checkpoints():
-            logger.warning("%s was not written to its end and is removed.", partial)
     ended = None
     if checkpoint is not None:
         check_checkpoint(checkpoint, settings)
@@ -103,6 +101,9 @@ def _train(run: RunFolder, settings: Settings) -> None:
     stream = None if pretrains or not is_stream(settings.data) else Stream(settings.data)
     with settings.training.main_process_first():
         data, data_report = prepare_texts(settings.data) if pretrains else prepare_pairs(settings.data, stream)
+    if settings.training.should_save and checkpoint is not None:  # now all processes have chosen where to start
+        for unusable, reason in run.remove_unusable_checkpoints(checkpoint).items():
+            logger.warning("%s %s and is removed.", unusable, reason)
     data_report.fingerprints = fingerprints(data)
     if stream is not None:
         data_report.fingerprints["train"] += stream.fingerprint()
@@ -143,10 +144,19 @@ def _train(run: RunFolder, settings: Settings) -> None:
         if settings.training.should_save:
             run.write_data_report(data_report.to_dict())
     model = whole_model(trainer)
+    if settings.training.should_save:
+        save(run, trainer, model)
+    shared = settings.training.world_size > 1 and not (
+        is_sharded(settings.training) or uses_deepspeed(settings.training)
+    )
+    held_out = DatasetDict() if pretrains else data
+    scores = score(run, settings, model, trainer.processing_class, held_out, shared=True) if shared else None
     # The other processes end here; with an open process group one of them may be aborted at its exit.
     trainer.accelerator.end_training()
     if settings.training.should_save:
-        finish(run, settings, trainer, model, DatasetDict() if pretrains else data, losses, seconds)
+        if scores is None:
+            scores = score(run, settings, model, trainer.processing_class, held_out)
+        finish(run, settings, trainer, model, scores, losses, seconds)
 
 
 def _vocabulary(
@@ -219,25 +229,45 @@ def fit(
     return seconds
 
 
+def save(run: RunFolder, trainer: GlossaTrainer, model: PreTrainedModel) -> None:
+    """Save the model and the log of the training."""
+    from ..plots import draw_curves  # matplotlib takes a second to import, and training begins without it
+
+    model.save_pretrained(run.path)
+    trainer.processing_class.save_pretrained(run.path)
+    history = trainer.state.log_history
+    run.write_history(history)
+    draw_curves({"": history}, run.curves)
+
+
+def score(run: RunFolder, settings: Settings, model, tokenizer, pairs: DatasetDict, shared: bool = False) -> dict:
+    """The scores on the held-out `pairs`, by split; the first process prints them.
+
+    With `shared`, all processes must call this, and share the translations.
+    """
+    found: dict = {}
+    for split in ("validation", "test"):
+        if split in pairs:
+            found[split], judged = _score_split(run, split, model, tokenizer, pairs[split], settings, shared)
+            if split == "validation":
+                _learn_from(judged, model)
+            elif judged:
+                found["confidence"] = measure_confidence(model.config.confidence, judged)
+    return found
+
+
 def finish(
     run: RunFolder,
     settings: Settings,
     trainer: GlossaTrainer,
     model: PreTrainedModel,
-    pairs: DatasetDict,
+    scores: dict,
     losses: dict,
     seconds: float,
 ) -> None:
-    """Save the model, score it on the held-out `pairs` and write the reports."""
-    from ..plots import draw_curves  # matplotlib takes a second to import, and training begins without it
-
-    tokenizer = trainer.processing_class
-    model.save_pretrained(run.path)
-    tokenizer.save_pretrained(run.path)
+    """Save what scoring has taught the model, and write the reports."""
+    model.config.save_pretrained(run.path)
     history = trainer.state.log_history
-    run.write_history(history)
-    draw_curves({"": history}, run.curves)
-
     speeds = [entry["target_tokens_per_second"] for entry in history if "target_tokens_per_second" in entry]
     metrics = {
         "training_seconds": round(seconds, 1),
@@ -252,24 +282,15 @@ def finish(
     }
     if settings.training.world_size > 1:
         metrics |= {"processes": settings.training.world_size, "imbalance": trainer.batch_sampler.imbalance()}
-    metrics |= trainer.energy.metrics() | losses
-    if 1 < settings.training.world_size == settings.training.cpu_processes:  # the others have ended
-        torch.set_num_threads((settings.training.cpu_threads or 1) * settings.training.world_size)
-    for split in ("validation", "test"):
-        if split in pairs:
-            metrics[split], judged = _score_split(run, split, model, tokenizer, pairs[split], settings)
-            if split == "validation":
-                _learn_from(judged, model, run)
-            elif judged:
-                metrics["confidence"] = measure_confidence(model.config.confidence, judged)
+    metrics |= trainer.energy.metrics() | losses | scores
     run.write_metrics(metrics)
     if settings.training.push_to_hub:
         trainer.push_to_hub()
     for line in _advice(settings, trainer, metrics):
         print(f"Advice: {line}")
     print(f"Padding: {metrics['padding']:.1%}. Training time: {duration(seconds)}. Saved in {run.path}")
-    if pairs:
-        several = getattr(tokenizer, "target_languages", [])
+    if settings.translator.objective == "translation":
+        several = getattr(trainer.processing_class, "target_languages", [])
         into = f" --target_language {several[0]}" if several else ""
         print(f"Try it: echo 'A sentence.' | glossa translate {shlex.quote(str(run.path))}{into}")
 
@@ -298,9 +319,9 @@ def _advice(settings: Settings, trainer: GlossaTrainer, metrics: dict) -> list[s
 
 
 def _score_split(
-    run: RunFolder, split: str, model, tokenizer, pairs: Dataset, settings: Settings
+    run: RunFolder, split: str, model, tokenizer, pairs: Dataset, settings: Settings, shared: bool
 ) -> tuple[dict, list[Judged]]:
-    """Print the scores of one split, greedy and with the model's beams.
+    """The scores of one split, greedy and with the model's beams; the first process prints them.
 
     Returns the scores without the texts, and the judged translations. Translations of test pairs are judged if the
     model has learned a confidence.
@@ -314,28 +335,28 @@ def _score_split(
     for language, rows in by_language(pairs):
         tokenize = bleu_tokenizer(language or settings.data.target_language, settings.translator.bleu_tokenizer)
         own = tokenizer.into(language) if language else tokenizer
-        translators = [Translator(model, own, num_beams=count) for count in beams]
+        translators = [Translator(model, own, num_beams=count, shared=shared) for count in beams]
         results = score_translators(translators, rows, tokenize, files=files_of(rows))
         if split == "validation" or model.config.confidence:
-            judged += judge(model, own, results, words=split == "validation")
+            judged += judge(model, own, results, words=split == "validation", shared=shared)
         title = f"{split}, {language}" if language else split
-        print(f"\n{title}, {len(rows)} pairs\n{score_table(results)}\n")
+        if settings.training.should_save:
+            print(f"\n{title}, {len(rows)} pairs\n{score_table(results)}\n")
         if split == "test" or not run.held_out_file("test").exists():
             samples += [({"language": language} if language else {}) | row for row in choose_samples(results)]
         texts = {"sources", "references", "translations", "files"}
         for name, result in results.items():
             name = f"{language}, {name}" if language else name
             kept[name] = {key: value for key, value in result.items() if key not in texts}
-    if samples:
+    if samples and settings.training.should_save:
         run.write_samples(samples)
     return kept, judged
 
 
-def _learn_from(judged: list[Judged], model: PreTrainedModel, run: RunFolder) -> None:
-    """Learn what is improbable, and the confidence, and save both."""
+def _learn_from(judged: list[Judged], model: PreTrainedModel) -> None:
+    """Learn what is improbable, and the confidence of sentences and words."""
     model.config.improbable_score = improbable_score([each.token_score for each in judged])
     model.config.confidence = learn([each.features for each in judged], [each.is_right for each in judged])
     words = [word for each in judged for word in each.words]
     values, right = [values for values, _ in words], [is_right for _, is_right in words]
     model.config.word_confidence = learn(values, right, WORD_FEATURES, WORD_SHARE)
-    model.config.save_pretrained(run.path)

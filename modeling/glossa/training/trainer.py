@@ -2,7 +2,6 @@
 
 import logging
 import math
-import shutil
 import tempfile
 from contextlib import nullcontext
 from pathlib import Path
@@ -262,12 +261,6 @@ class GlossaTrainer(Seq2SeqTrainer):
         rows = [row for batch in self._step_batches for row in batch["input_ids"]]
         texts = [repr(self.processing_class.decode(row, skip_special_tokens=True)) for row in rows[:SHOWN_ROWS]]
         return f"It has {len(rows)} pairs, beginning with {', '.join(texts)}."
-
-    def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
-        """Save the model. A checkpoint that is there for this step, such as a damaged one, is replaced as a whole."""
-        if output_dir is not None and _internal_call and self.args.should_save:
-            shutil.rmtree(output_dir, ignore_errors=True)
-        super().save_model(output_dir, _internal_call)
 
     def _save(self, output_dir: str | None = None, state_dict: dict | None = None) -> None:
         """As in the Trainer, without the pickled settings, which hold the token of the Hub."""
