@@ -17,7 +17,7 @@ from glossa.training.run import train
 
 def test_the_saved_weights_are_those_of_its_own_translations(tmp_path, tiny_settings, monkeypatch):
     monkeypatch.setattr("glossa.training.judging.NEEDS_NONE", 30.0)  # a short training
-    once = {"eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False}
+    once = {"eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False, "num_beams": 2}
     learned = {"num_train_epochs": 30, "learning_rate": 1e-2, "validation_size": 110, "test_size": 0}
     learned["split_seed"] = 2  # a draw with which so short a training learns to end its translations
     run = train(parse_settings(tiny_settings(tmp_path / "run", **once, **learned)))
