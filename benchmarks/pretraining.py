@@ -15,7 +15,7 @@ from glossa.training.run import train
 
 COMMON = """--dataset files --vocab_size 2000 --d_model 128 --encoder_layers 3 --decoder_layers 3 --encoder_ffn_dim 384
     --decoder_ffn_dim 384 --batch_tokens 1024 --gradient_accumulation_steps 1 --lr_scheduler_type linear
-    --warmup_steps 300 --bf16 true --save_total_limit 1 --report_to none"""
+    --warmup_steps 300 --save_total_limit 1 --report_to none"""
 PRETRAINING = """--objective span_corruption --batch_tokens 2048 --learning_rate 2e-3
     --dropout 0.1"""
 TRANSLATION = """--learning_rate 2e-3 --dropout 0.3 --eval_strategy steps --save_strategy steps
@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pairs", type=int, default=2000, help="pairs to translate from (default: 2000)")
     parser.add_argument("--epochs", type=int, default=40, help="over these pairs (default: 40)")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2], help="of the translators (default: 1 2)")
+    parser.add_argument("--float32", action="store_true", help="not bf16, which CPUs without instructions emulate")
 
 
 def train_once(output: Path, settings: str) -> dict:
@@ -52,6 +53,7 @@ def run(arguments: argparse.Namespace) -> None:
         for split, file in (("data", "train"), ("validation", "val"), ("test", "test_2016_flickr"))
     }
     data = " ".join(f"{name} {paths}" for name, paths in sides.items())
+    data += f" --bf16 {'false' if arguments.float32 else 'true'}"
     start = arguments.output_dir / "pretrained"
     first = train_once(start, f"{data} {PRETRAINING} --num_train_epochs {arguments.passes}")
     few = f"{data} --max_train_samples {arguments.pairs} --num_train_epochs {arguments.epochs} {TRANSLATION}"
