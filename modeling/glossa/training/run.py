@@ -4,6 +4,7 @@ import logging
 import shlex
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -143,20 +144,24 @@ def _train(run: RunFolder, settings: Settings) -> None:
         trainer.count_rows(data_report)
         if settings.training.should_save:
             run.write_data_report(data_report.to_dict())
-    model = whole_model(trainer)
-    if settings.training.should_save:
+    _end(run, settings, trainer, DatasetDict() if pretrains else data, losses, seconds)
+
+
+def _end(
+    run: RunFolder, settings: Settings, trainer: GlossaTrainer, pairs: DatasetDict, losses: dict, seconds: float
+) -> None:
+    """Save the model, score it on the held-out `pairs` and write the reports. All processes must call this."""
+    training, model = settings.training, whole_model(trainer)
+    if training.should_save:
         save(run, trainer, model)
-    shared = settings.training.world_size > 1 and not (
-        is_sharded(settings.training) or uses_deepspeed(settings.training)
-    )
-    held_out = DatasetDict() if pretrains else data
-    scores = score(run, settings, model, trainer.processing_class, held_out, shared=True) if shared else None
+    scored = partial(score, run, settings, model, trainer.processing_class, pairs)
+    # With FSDP and DeepSpeed only the main process scores.
+    together = training.world_size > 1 and not (is_sharded(training) or uses_deepspeed(training))
+    scores = scored(shared=True) if together else {}
     # The other processes end here; with an open process group one of them may be aborted at its exit.
     trainer.accelerator.end_training()
-    if settings.training.should_save:
-        if scores is None:
-            scores = score(run, settings, model, trainer.processing_class, held_out)
-        finish(run, settings, trainer, model, scores, losses, seconds)
+    if training.should_save:
+        finish(run, settings, trainer, model, scores if together else scored(), losses, seconds)
 
 
 def _vocabulary(

@@ -51,7 +51,7 @@ def tokenize_pairs(
     text if it is changed in each epoch, and the links of their words if these decide how. If `linked`, they have the
     `links` of their tokens. Evaluation keeps every pair: dropping the hard ones would inflate the scores.
 
-    The token ids of a prepared folder are taken as they are if they are those of `tokenizer` and links are not needed.
+    Token ids of a prepared folder are kept if `tokenizer` made them and no links are needed.
     """
     terms = TERMS in arguments.shares
     pairs = DatasetDict(pairs)
@@ -71,7 +71,7 @@ def tokenize_pairs(
 
 
 def _are_known(arguments: DataArguments, tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Whether the token ids of the prepared folder are those of the tokenizer; logs if they are not."""
+    """Whether this tokenizer made the token ids of the prepared folder; logs if another one did."""
     sources = sources_of(arguments)
     known = tokens_of(sources)
     if known is None or known.stamp == stamp_of(tokenizer, any(source.language for source in sources)):

@@ -74,7 +74,7 @@ def write_manifest(folder: Path, arguments: Any, entries: Sequence[Entry], held_
 
 
 def add_tokens(folder: Path, before: Path, stamp: str, vocabulary: dict[str, Any]) -> None:
-    """Write the manifest of `folder`, whose files are those of the folder `before` with token ids."""
+    """Write the manifest of `folder`, which has the files of the folder `before` and their token ids."""
     content = json.loads((before / MANIFEST).read_text(encoding="utf-8"))
     for entry in content["sources"]:
         entry["files"] = {name: (folder / name).stat().st_size for name in entry["files"]}
@@ -83,7 +83,7 @@ def add_tokens(folder: Path, before: Path, stamp: str, vocabulary: dict[str, Any
 
 
 def tokens_of(sources: Sequence[Any]) -> Tokens | None:
-    """The token ids of all training rows, if the sources are those of a prepared folder that has them."""
+    """The token ids of all training rows, if the sources are a prepared folder with token ids."""
     folder = prepared_folder([path for source in sources for path in source.settings.data_path])
     if folder is None:
         return None
