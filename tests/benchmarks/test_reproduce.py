@@ -236,7 +236,7 @@ def test_unknown_rows_and_missing_data_are_refused(arguments):
 @pytest.mark.slow
 def test_a_row_is_trained_and_kept(tmp_path, monkeypatch, tiny_pairs, tiny_settings, capsys):
     recipe = tmp_path / "tiny.yaml"
-    given = tiny_settings("unused")
+    given = tiny_settings("unused", num_beams=2)
     pairs = zip(given[::2], given[1::2], strict=True)
     recipe.write_text("".join(f"{name[2:]}: {value}\n" for name, value in pairs if name != "--data_path"))
     monkeypatch.setattr(reproduce, "TABLES", {"tiny": {"one": (str(recipe), {"dropout": "0.2"})}})
