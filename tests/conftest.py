@@ -38,9 +38,18 @@ def pytest_collection_finish():
 
 
 @pytest.fixture(autouse=True)
-def seeded():
-    """Seed torch before every test, which pytest-randomly does not do, so that results do not depend on test order."""
+def same_start():
+    """The seed of torch, which pytest-randomly does not set, its threads, and the environment, which commands change.
+
+    Results do not depend on the order of the tests.
+    """
     torch.manual_seed(0)
+    threads, before = torch.get_num_threads(), dict(os.environ)
+    yield
+    torch.set_num_threads(threads)
+    for name in os.environ.keys() - before.keys() - {"PYTEST_CURRENT_TEST"}:
+        del os.environ[name]
+    os.environ.update(before)
 
 
 @pytest.fixture(autouse=True, scope="session")
