@@ -62,6 +62,17 @@ def engines(tmp_path_factory):
         yield Path(constants.HF_HOME, "glossa", "engines")
 
 
+@pytest.fixture(autouse=True, scope="session")
+def drawing():
+    """Trainings of tests draw no curves, which takes a third of a second each. Its value draws."""
+    from glossa import plots
+
+    draw = plots.draw_curves
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plots, "draw_curves", lambda histories, file: file.touch())
+        yield draw
+
+
 @pytest.fixture(scope="session")
 def zygote():
     """Commands of this environment that start without importing the libraries once more."""
@@ -111,7 +122,7 @@ def tiny_settings(tiny_pairs):
             "dataset": "files", "data_path": tiny_pairs, "validation_size": 20, "test_size": 20, "vocab_size": 280,
             "d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32,
             "batch_tokens": 100, "gradient_accumulation_steps": 1, "num_train_epochs": 2, "warmup_steps": 4,
-            "logging_steps": 3, "num_beams": 1, "max_new_tokens": 12, "eval_strategy": "steps", "eval_steps": 5,
+            "logging_steps": 3, "num_beams": 1, "max_new_tokens": 6, "eval_strategy": "steps", "eval_steps": 5,
             "save_strategy": "steps", "save_steps": 5, "report_to": "none", "disable_tqdm": True, "cpu_threads": 1,
             "output_dir": output_dir,
         } | changes  # fmt: skip
@@ -121,12 +132,14 @@ def tiny_settings(tiny_pairs):
 
 
 @pytest.fixture(scope="session")
-def tiny_run(tmp_path_factory, tiny_settings):
+def tiny_run(tmp_path_factory, tiny_settings, drawing):
     """The folder of a finished, very short run."""
     from glossa.plan.arguments import parse_settings
     from glossa.training.run import train
 
-    return train(parse_settings(tiny_settings(tmp_path_factory.mktemp("runs") / "tiny", num_beams=2)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("glossa.plots.draw_curves", drawing)
+        return train(parse_settings(tiny_settings(tmp_path_factory.mktemp("runs") / "tiny", num_beams=2)))
 
 
 @pytest.fixture(scope="session")

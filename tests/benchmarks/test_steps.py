@@ -17,8 +17,8 @@ from glossa.layers_glossa import GlossaDropout
 from glossa.plan.arguments import parse_settings
 
 SEEDS = (1, 2, 3)
-STEPS = 50
-VALIDATED = 200  # pairs
+STEPS = 30
+VALIDATED = 100  # pairs
 
 
 @pytest.fixture(scope="module")

@@ -60,7 +60,7 @@ def test_the_backend_of_the_program_stays(tmp_path):
     before = matplotlib.rcParams["backend"]
     matplotlib.use("svg")
     try:
-        plots.draw_curves({"": [{"step": 1, "loss": 2.0}]}, tmp_path / "a.png")
+        draw_curves({"": [{"step": 1, "loss": 2.0}]}, tmp_path / "a.png")
         assert matplotlib.rcParams["backend"] == "svg" and (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
     finally:
         matplotlib.rcParams["backend"] = before

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from bare import run_bare
+from small_models import UNSCORED
 
 ROOT = Path(__file__).parents[2]
 TWO_VOCABULARIES = {
@@ -61,7 +62,7 @@ def table(tmp_path_factory, tiny_settings, tiny_pairs, zygote):
     place = tmp_path_factory.mktemp("folders")
 
     def train(name, *recipe, **changes):
-        changes = {"num_train_epochs": 1, "max_validation_samples": 4, "max_test_samples": 4} | changes
+        changes = UNSCORED | {"num_train_epochs": 1} | changes
         arguments = tiny_settings(name, **changes)
         kept = [word for pair in zip(arguments[::2], arguments[1::2], strict=True) if pair[1] for word in pair]
         run(zygote, place, zygote.path / "glossa", "train", *recipe, *kept)

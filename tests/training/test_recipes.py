@@ -94,9 +94,9 @@ def test_every_recipe_trains(recipe, tmp_path):
     small = "--vocab_size 270 "
     if settings.tokenizer.target_vocab_size is not None:
         small += "--target_vocab_size 265 "
-    small += "--batch_tokens 60 --max_steps 3 --eval_steps 2"
+    small += "--encoder_layers 1 --decoder_layers 1 --batch_tokens 60 --max_steps 3 --eval_steps 2"
     small += " --save_steps 2 --validation_size 8 --test_size 8 --bf16 false --report_to none --disable_tqdm true"
-    small += f" --max_new_tokens 8 --output_dir {tmp_path / 'run'} --save_only_model true"
+    small += f" --max_new_tokens 3 --output_dir {tmp_path / 'run'} --save_only_model true"
     run = train(parse_settings([str(CONFIGURATION / f"{recipe}.yaml"), *data, *small.split()]))
     metrics = json.loads((run / "metrics.json").read_text())
     assert metrics["steps"] == 3
@@ -106,7 +106,7 @@ def test_every_recipe_trains(recipe, tmp_path):
     names = [f"{code}, {name}" for code in languages for name in decodings] if languages else decodings
     assert sorted(metrics["test"]) == sorted(name + kind for name in names for kind in kinds)
     losses = [entry["eval_loss"] for entry in json.loads((run / "history.json").read_text()) if "eval_loss" in entry]
-    assert losses and all(loss < 10 for loss in losses)
+    assert losses and all(loss < 12 for loss in losses)  # a guess has 5.6
 
 
 @pytest.mark.slow

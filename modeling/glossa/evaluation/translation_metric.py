@@ -31,7 +31,6 @@ class TranslationMetric(evaluate.Metric):
     def _compute(
         self, predictions: list[str], references: list[list[str]], n_bootstrap: int = 0, tokenize: str = "13a"
     ) -> dict:
-        return {
-            "single": score(predictions, [refs[:1] for refs in references], n_bootstrap, tokenize),
-            "multi": score(predictions, references, n_bootstrap, tokenize),
-        }
+        single = score(predictions, [refs[:1] for refs in references], n_bootstrap, tokenize)
+        several = any(len(refs) > 1 for refs in references)
+        return {"single": single, "multi": score(predictions, references, n_bootstrap, tokenize) if several else single}
