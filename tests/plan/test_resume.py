@@ -8,6 +8,7 @@ from shutil import rmtree
 import pytest
 from datasets import Dataset, DatasetDict
 from safetensors.torch import load_file
+from small_models import UNSCORED
 
 from glossa.errors import GlossaError
 from glossa.plan.arguments import parse_settings
@@ -16,7 +17,7 @@ from glossa.run_folder import RunFolder, find_damage, without_secrets
 from glossa.training import run as training_run
 from glossa.training.run import train
 
-QUICK = {"eval_strategy": "no", "load_best_model_at_end": False, "save_steps": 2, "logging_steps": 1}
+QUICK = UNSCORED | {"eval_strategy": "no", "load_best_model_at_end": False, "save_steps": 2, "logging_steps": 1}
 
 
 @pytest.fixture(scope="module")
@@ -282,7 +283,7 @@ def test_checkpoints_that_were_cut_short_are_removed(resume, tmp_path, caplog):
 
 
 # BLEU is 0 at every evaluation, so the first one is the best.
-HOPELESS = {"learning_rate": 1e-12, "eval_steps": 1, "save_steps": 1, "logging_steps": 1, "warmup_steps": 0}
+HOPELESS = UNSCORED | {"learning_rate": 1e-12, "eval_steps": 1, "save_steps": 1, "logging_steps": 1, "warmup_steps": 0}
 
 
 def evaluations(run):

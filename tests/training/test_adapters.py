@@ -8,6 +8,7 @@ import pytest
 import torch
 from peft import PeftModel
 from safetensors.torch import load_file, save_file
+from small_models import UNSCORED
 
 from glossa.errors import GlossaError
 from glossa.inference.loading import load_model
@@ -23,7 +24,7 @@ SOURCE, TARGET = torch.tensor([[5, 6, 7, 1]]), torch.tensor([[2, 8, 9]])
 def settings(tiny_run, tiny_settings):
     def parse(output_dir, **changes):
         common = {"init_from": tiny_run, "lora_rank": 2, "eval_strategy": "no", "load_best_model_at_end": False}
-        common |= {"learning_rate": 0.05, "save_steps": 3}
+        common |= UNSCORED | {"learning_rate": 0.05, "save_steps": 3}
         return parse_settings(tiny_settings(output_dir, **common | changes))
 
     return parse
@@ -75,8 +76,7 @@ def test_the_best_checkpoint_is_loaded(tmp_path, settings):
 
 def test_a_resumed_run_is_exact(tmp_path, settings):
     whole = train(settings(tmp_path / "whole", max_steps=5))
-    train(settings(tmp_path / "part", max_steps=3))
-    part = train(settings(tmp_path / "part", max_steps=5, resume_from_checkpoint="true"))
+    part = train(settings(tmp_path / "part", max_steps=5, resume_from_checkpoint=whole / "checkpoint-3"))
     first, second = weights(whole), weights(part)
     assert all(first[name].equal(second[name]) for name in first)
 

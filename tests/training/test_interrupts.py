@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from safetensors.torch import load_file
+from small_models import UNSCORED
 from torch.distributed.elastic.multiprocessing import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 from transformers import TrainerCallback
@@ -20,7 +21,7 @@ from glossa.training.interrupts import Interrupted
 from glossa.training.run import train
 from glossa.training.trainer import GlossaTrainer
 
-SHORT = {"max_steps": 9, "save_steps": 100, "eval_strategy": "no", "load_best_model_at_end": False}
+SHORT = UNSCORED | {"max_steps": 9, "save_steps": 100, "eval_strategy": "no", "load_best_model_at_end": False}
 
 
 FAILED = ChildFailedError("train", {0: ProcessFailure(local_rank=0, pid=1, exitcode=1, error_file="none")})

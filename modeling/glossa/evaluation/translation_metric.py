@@ -33,4 +33,7 @@ class TranslationMetric(evaluate.Metric):
     ) -> dict:
         single = score(predictions, [refs[:1] for refs in references], n_bootstrap, tokenize)
         several = any(len(refs) > 1 for refs in references)
-        return {"single": single, "multi": score(predictions, references, n_bootstrap, tokenize) if several else single}
+        return {
+            "single": single,
+            "multi": score(predictions, references, n_bootstrap, tokenize) if several else single,
+        }

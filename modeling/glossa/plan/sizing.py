@@ -6,6 +6,7 @@ import time
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -212,9 +213,13 @@ def seconds_per_token(settings: Settings, size: Size) -> float:
 
 def adopt_choices(settings: Settings) -> Settings:
     """The settings with the values that a resumed run chose at its start, from its recipe."""
-    wanted = str(settings.training.resume_from_checkpoint).lower()
-    recipe = RunFolder(settings.training.output_dir).recipe
-    if wanted in ("none", "false", "no") or not recipe:
+    wanted = str(settings.training.resume_from_checkpoint)
+    if wanted.lower() in ("none", "false", "no"):
+        return settings
+    given = Path(wanted).is_dir() and wanted.lower() not in ("true", "yes", "last")
+    run = Path(wanted).parent if given else Path(settings.training.output_dir)
+    recipe = RunFolder(run).recipe
+    if not recipe:
         return settings
     names, hours = choosable(settings), settings.training.hours
     if hours is not None:
@@ -224,7 +229,7 @@ def adopt_choices(settings: Settings) -> Settings:
                 "hours is %g, but it counts from the start of a run. The resumed run keeps its %g passes.",
                 hours, recipe["num_train_epochs"],
             )  # fmt: skip
-    origin = Origin("resumed", str(settings.training.output_dir))
+    origin = Origin("resumed", str(run))
     return settings.with_values({name: recipe.get(name) for name in names}, origin)
 
 
