@@ -31,14 +31,20 @@ def together(zygote, *launches):
     translation that scored the model had, and whether the processes shared them. Optional are `processes` (default:
     2), `environment`, `restarts`, and `dies`: the process of rank 1 kills itself at this batch of the first start.
     """
-    done = subprocess.run(
+    process = start(zygote, *launches)
+    output, _ = process.communicate(timeout=300)
+    printed = [_printed(Path(launch["folder"])) for launch in launches]
+    assert process.returncode == 0, (printed, output)
+    return printed
+
+
+def start(zygote, *launches):
+    """The Popen of these launches."""
+    return subprocess.Popen(
         [zygote.path / "python", __file__, json.dumps(launches, default=str)],
         env=zygote.environment | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True, text=True, timeout=300,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
-    printed = [_printed(Path(launch["folder"])) for launch in launches]
-    assert done.returncode == 0, (printed, done.stderr)
-    return printed
 
 
 def _printed(folder):
@@ -61,9 +67,9 @@ def _launch(folder, arguments, processes=2, environment=None, restarts=0, dies=0
     elastic_launch(config, _work)(folder, arguments, environment or {}, dies)
 
 
-def torchrun(folder, arguments, dies, launcher=("--standalone",), processes=2):
-    """Train in processes that `torchrun` starts; the Popen of `torchrun`."""
-    command = [sys.executable, "-m", "torch.distributed.run", *launcher, "--nproc_per_node", str(processes), __file__]
+def torchrun(folder, arguments, dies, *options):
+    """Train in a process that `torchrun` starts; the Popen of `torchrun`."""
+    command = [sys.executable, "-m", "torch.distributed.run", *options, "--nproc_per_node", "1", __file__]
     settings = {"folder": str(folder), "arguments": arguments, "environment": {}, "dies": dies}
     return subprocess.Popen(
         [*command, json.dumps(settings)],

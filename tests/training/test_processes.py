@@ -19,7 +19,7 @@ from datasets import Dataset
 from safetensors.torch import load_file
 from small_models import UNSCORED
 from torch.utils.data import DataLoader
-from workers import together, torchrun
+from workers import start, together, torchrun
 
 from glossa.data.encoding.batching import TokenBatchSampler
 from glossa.errors import GlossaError
@@ -219,9 +219,9 @@ def assert_ended_by(folder, process):
 
 
 @pytest.mark.slow
-def test_a_killed_process_ends_the_others(tmp_path, tiny_settings):
-    process = torchrun(tmp_path, tiny_settings(tmp_path / "run", **ENDLESS), dies=3)
-    assert "Signal 9 (SIGKILL) received by PID" in assert_ended_by(tmp_path, process)
+def test_a_killed_process_ends_the_others(tmp_path, tiny_settings, zygote):
+    process = start(zygote, launch(tmp_path, tiny_settings(tmp_path / "run", **ENDLESS)) | {"dies": 3})
+    assert re.search(r"exitcode\W+-9\b", assert_ended_by(tmp_path, process))
 
 
 @pytest.mark.slow
@@ -234,7 +234,7 @@ def test_a_killed_process_ends_those_of_other_machines(tmp_path, tiny_settings):
         for rank in (0, 1)
     ]
     arguments = tiny_settings(tmp_path / "run", **ENDLESS)
-    first, second = (torchrun(tmp_path, arguments, dies=3, launcher=words, processes=1) for words in machines)
+    first, second = (torchrun(tmp_path, arguments, 3, *options) for options in machines)
     assert "Signal 9 (SIGKILL) received by PID" in assert_ended_by(tmp_path, second)
     assert re.search("Connection (closed|reset) by peer", assert_ended_by(tmp_path, first))
 
