@@ -167,6 +167,12 @@ def test_another_vocabulary_tokenizes_again(prepared, texts, caplog, tmp_path):
     )
     assert tokenized(settings)[1]["input_ids"][:] == tokenized(run(folder))[1]["input_ids"][:]
     assert len(texts) == 40 and line not in caplog.messages
+    for vocabulary, expected in (({"vocab_size": 279}, 1), ({}, 0)):
+        caplog.clear()
+        settings = run(folder, streaming=True, **vocabulary)
+        stream = Stream(settings.data)
+        windows = Windows(stream, tokenized(settings, stream)[0], 60)
+        assert len(windows[0, 0].ids[0]) > 30 and caplog.messages.count(line) == expected
 
 
 def test_held_out_pairs_of_others_are_compared_as_text(prepared, texts, tmp_path):
