@@ -15,6 +15,7 @@ from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, Std
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from benchmarks.devices import use_fsdp_on_cpus
+from glossa.cli import score
 from glossa.cli.train import main
 from glossa.inference.translator import Translator
 from glossa.training.run import train
@@ -52,7 +53,14 @@ def _printed(folder):
     return ["".join(path.read_text() for path in sorted(start.glob("*/*.log"))) for start in starts]
 
 
-def _launch(folder, arguments, processes=2, environment=None, restarts=0, dies=0):
+def scored(zygote, folder, arguments):
+    """What the first of two processes prints that score with these arguments of `glossa score`."""
+    together(zygote, {"folder": folder, "arguments": arguments, "scores": True})
+    (file,) = Path(folder).glob("logs/*/attempt_0/0/stdout.log")
+    return file.read_text()
+
+
+def _launch(folder, arguments, processes=2, environment=None, restarts=0, dies=0, scores=False):
     config = LaunchConfig(
         min_nodes=1,
         max_nodes=1,
@@ -64,7 +72,10 @@ def _launch(folder, arguments, processes=2, environment=None, restarts=0, dies=0
         start_method="fork",
         logs_specs=DefaultLogsSpecs(log_dir=f"{folder}/logs", redirects=Std.ALL),
     )
-    elastic_launch(config, _work)(folder, arguments, environment or {}, dies)
+    if scores:
+        elastic_launch(config, score.main)(arguments)
+    else:
+        elastic_launch(config, _work)(folder, arguments, environment or {}, dies)
 
 
 def torchrun(folder, arguments, dies, *options):

@@ -1,18 +1,13 @@
 """Scoring by several processes: each batch has one of them, and the scores are those of one process."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from workers import scored
 
 from glossa.cli.score import main
 from glossa.inference import sharing
-
-SCORE = Path(__file__).parents[2] / "scripts" / "score.py"
 
 
 def test_every_batch_has_one_process(monkeypatch):
@@ -37,20 +32,14 @@ def test_results_are_merged_in_place(monkeypatch):
     [["--num_beams", "1", "2", "--rerank", "RUN", "--n_bootstrap", "50"], ["--force"]],
     ids=["translate", "force"],
 )
-def test_two_processes_give_the_scores_of_one(tiny_run, tmp_path, capsys, options):
+def test_two_processes_give_the_scores_of_one(tiny_run, tmp_path, capsys, options, zygote):
     report = tmp_path / "report.json"
     options = [str(tiny_run) if option == "RUN" else option for option in options]
     command = [str(tiny_run), "--split", "validation", *options]
     command += ["--batch_tokens", "20", "--output", str(report)]
     main(command)
     one = capsys.readouterr().out, read(report)
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}  # other numbers of threads may round differently
-    done = subprocess.run(
-        [*launcher, str(SCORE), *command], env=environment, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    assert one == (done.stdout, read(report))
+    assert one == (scored(zygote, tmp_path / "two", command), read(report))
 
 
 def read(report):
