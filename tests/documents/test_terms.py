@@ -158,17 +158,22 @@ class TestFiles:
         (tmp_path / "a.tsv").write_text("shirt\tHemd\nshirt\tT-Shirt\n")
         assert read_glossary(tmp_path / "a.tsv", PAIR, ["Hemd"]).targets == {"shirt": ["T-Shirt"]}
 
-    def test_files_that_are_not_there_or_need_languages(self, tmp_path):
-        with pytest.raises(GlossaError, match=r"none\.tsv is not there\. Give a file of terms"):
+    def test_files_that_are_not_there_or_need_languages(self, tmp_path, documented):
+        with pytest.raises(GlossaError, match=r"none\.tsv is not there\. Give a file of terms") as refused:
             read_glossary(tmp_path / "none.tsv", PAIR)
+        documented("Translating and scoring", refused.value)
         (tmp_path / "a.tbx").write_text(TBX)
-        with pytest.raises(GlossaError, match="the languages of the model are not known"):
+        with pytest.raises(GlossaError, match="the languages of the model are not known") as refused:
             read_glossary(tmp_path / "a.tbx", UNKNOWN)
+        documented("Translating and scoring", refused.value)
 
-    def test_without_the_library(self, monkeypatch):
+    def test_without_the_library(self, monkeypatch, documented):
         monkeypatch.setitem(sys.modules, "snowballstemmer", None)
-        with pytest.raises(GlossaError, match=r'snowballstemmer is missing\. Install it: pip install "glossa-mt\[doc'):
+        with pytest.raises(
+            GlossaError, match=r'snowballstemmer is missing\. Install it: pip install "glossa-mt\[doc'
+        ) as refused:
             Glossary(ROWS, PAIR)
+        documented("Translating and scoring", refused.value)
 
 
 class TestCommand:
@@ -241,11 +246,12 @@ class TestCommand:
             settings.append(settings_of(Namespace(glossary=str(tmp_path / "g.tsv"), forbid=[]), ()))
         assert settings[0] != settings[1]
 
-    def test_a_beginning_is_for_lines(self, tiny_run, tmp_path):
+    def test_a_beginning_is_for_lines(self, tiny_run, tmp_path, documented):
         (tmp_path / "a.html").write_text("<p>a k.</p>")
         files = ["--input", str(tmp_path / "a.html"), "--output", str(tmp_path / "b.html")]
-        with pytest.raises(GlossaError, match="--prefix is for lines of text"):
+        with pytest.raises(GlossaError, match="--prefix is for lines of text") as refused:
             main([str(tiny_run), *files, "--prefix", "x"])
+        documented("Translating and scoring", refused.value)
 
 
 def words(text):

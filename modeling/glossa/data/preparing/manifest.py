@@ -124,7 +124,8 @@ def adopt_prepared(arguments: Any) -> None:
         settings, entries = manifest["settings"], [Entry(**entry) for entry in manifest["sources"]]
         held_out = manifest["held_out"]
     except (ValueError, KeyError, TypeError) as error:
-        raise GlossaError(f"{folder / MANIFEST} is damaged: {error!r}. Run glossa prepare again.") from error
+        problem = str(error) if isinstance(error, ValueError) else "fields are missing or unknown"
+        raise GlossaError(f"{folder / MANIFEST} is damaged: {problem}. Run glossa prepare again.") from error
     evaluation = [files for by_language in held_out.values() for files in by_language.values()]
     for files in [*(entry.files for entry in entries), *evaluation]:
         for name, size in files.items():
