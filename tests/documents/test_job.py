@@ -79,7 +79,7 @@ def test_an_interrupted_job_continues(tmp_path, capsys, monkeypatch, documented)
     assert len(state.read_text().splitlines()) == 10
     with open(state, "a") as file:
         file.write('{"source": "Text num')  # killed while it wrote
-    with pytest.raises(GlossaError, match="is of a job with another num_beams") as refused:
+    with pytest.raises(GlossaError, match="is of a job with different num_beams") as refused:
         run(tmp_path / "a.json", tmp_path / "b.json", settings={"num_beams": 4})
     documented("Translating and scoring", refused.value)
     second = run(tmp_path / "a.json", tmp_path / "b.json")

@@ -80,20 +80,22 @@ def short_chunks(monkeypatch):
     monkeypatch.setattr(distillation, "CHUNK", 1)
 
 
-def test_an_interrupted_job_continues_where_it_was(tmp_path, short_chunks):
+def test_an_interrupted_job_continues_where_it_was(tmp_path, short_chunks, documented):
     output, log = tmp_path / "pairs.jsonl", tmp_path / "log"
     with pytest.raises(KeyboardInterrupt):
         run_job(output, log, failing=2)
     assert not output.exists()
-    with pytest.raises(GlossaError, match=r"is of a job with another beams"):
+    with pytest.raises(GlossaError, match=r"is of a job with different beams") as refused:
         run_job(output, log, {"beams": 2})
+    documented("Translating and scoring", refused.value)
     counts = run_job(output, log)
     assert (counts.texts, counts.pairs, counts.dropped) == (4, 4, {"empty": 4})
     assert log.read_text() == "0 1 2 2 3 "
     assert [row["source"] for row in written(output)] == ["a", "c", "e", "g"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log", "pairs.jsonl"]
-    with pytest.raises(GlossaError, match=r"pairs\.jsonl exists"):
+    with pytest.raises(GlossaError, match=r"pairs\.jsonl exists") as refused:
         run_job(output, log)
+    documented("Translating and scoring", refused.value)
 
 
 def test_a_job_keeps_others_out_and_makes_what_was_damaged_again(tmp_path, short_chunks):
@@ -129,7 +131,7 @@ def interrupted(argv, monkeypatch):
         distill.main(argv)
 
 
-def test_other_pairs_and_other_teachers_are_refused(tiny_run, tmp_path, monkeypatch):
+def test_other_pairs_and_other_teachers_are_refused(tiny_run, tmp_path, monkeypatch, documented):
     data, teacher = tmp_path / "pairs.tsv", tmp_path / "teacher"
     shutil.copytree(tiny_run, teacher, ignore=shutil.ignore_patterns("checkpoint-*"))
     rows = ["a k.\tx y\n", "b l.\tz\n"]
@@ -138,20 +140,21 @@ def test_other_pairs_and_other_teachers_are_refused(tiny_run, tmp_path, monkeypa
     argv = [str(teacher), "--data_path", str(data), "--output", str(output), "--with_original", "--num_beams", "1"]
     interrupted(argv, monkeypatch)
     data.write_text("".join(reversed(rows)))
-    with pytest.raises(GlossaError, match=r"parts is of a job with another data\. Give the same"):
+    with pytest.raises(GlossaError, match=r"parts is of a job with different data\. Give the same") as refused:
         distill.main(argv)
+    documented("Translating and scoring", refused.value)
     data.write_text("".join(rows))
     weights = teacher / "model.safetensors"
     before = weights.read_bytes()
     weights.write_bytes(before[:-1] + bytes([before[-1] ^ 1]))
-    with pytest.raises(GlossaError, match=r"is of a job with another model .*teacher\."):
+    with pytest.raises(GlossaError, match=r"is of a job with different model .*teacher\."):
         distill.main(argv)
     weights.write_bytes(before)
     distill.main(argv)
     assert [row["source"] for row in written(output)[:2]] == ["a k.", "b l."]
 
 
-def test_the_record_of_a_run_decides_what_is_held_out(tmp_path, tiny_run):
+def test_the_record_of_a_run_decides_what_is_held_out(tmp_path, tiny_run, documented):
     run = tmp_path / "run"
     shutil.copytree(tiny_run, run, ignore=shutil.ignore_patterns("checkpoint-*"))
     recipe = RunFolder(run).recipe
@@ -166,8 +169,9 @@ def test_the_record_of_a_run_decides_what_is_held_out(tmp_path, tiny_run):
             distill.main(argv)
     report = RunFolder(run).data_report
     (run / "data_report.json").write_text(json.dumps({**report, "fingerprints": None}))
-    with pytest.raises(GlossaError, match="has no record of which pairs were held out"):
+    with pytest.raises(GlossaError, match="has no record of which pairs were held out") as refused:
         distill.main(argv)
+    documented("Translating and scoring", refused.value)
     (run / "data_report.json").write_text(json.dumps(report))
     data.write_text("".join(lines), encoding="utf-8")
     distill.main(argv)
@@ -239,7 +243,7 @@ def test_exported_teachers(tiny_run, tmp_path, monkeypatch):
         assert row[side] in texts
 
 
-def test_exported_teachers_of_a_run(tiny_run, tmp_path, capsys):
+def test_exported_teachers_of_a_run(tiny_run, tmp_path, capsys, documented):
     export_ctranslate2(load_model(tiny_run), load_tokenizer(tiny_run), tmp_path / "engine")
     given = [str(tmp_path / "engine"), "--engine", "ctranslate2", "--data_path", str(tiny_run), "--with_original"]
     distill.main([*given, "--output", str(tmp_path / "engine.jsonl")])
@@ -255,8 +259,9 @@ def test_exported_teachers_of_a_run(tiny_run, tmp_path, capsys):
     )
     files = " ".join(str(RunFolder(tiny_run).held_out_file(split)) for split in ("validation", "test"))
     assert first.endswith(f" {held_out} --exclude {files}") and second.endswith(f" {held_out} --exclude {files}")
-    with pytest.raises(GlossaError, match="are for files of --data_path"):
+    with pytest.raises(GlossaError, match="are for files of --data_path") as refused:
         distill.main([*given, "--source_column", "en", "--output", str(tmp_path / "other.jsonl")])
+    documented("Translating and scoring", refused.value)
 
 
 def test_a_teacher_of_the_opposite_direction_makes_sources(tiny_run, tmp_path):
