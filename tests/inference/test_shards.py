@@ -87,7 +87,7 @@ def test_another_source_is_refused(tmp_path, two_lines):
     with pytest.raises(GlossaError, match="Line 1"):
         ShardJob(source, output, {}).run(partial(load, failing=1), ONE)
     source.write_text("a\nb\n")
-    with pytest.raises(GlossaError, match=r"another content of .*in\.txt"):
+    with pytest.raises(GlossaError, match=r"different content of .*in\.txt"):
         ShardJob(source, output, {})
 
 
@@ -97,7 +97,7 @@ def test_the_same_content_at_another_time_is_the_same_source(tmp_path, two_lines
     with pytest.raises(GlossaError, match="Line 3"):
         ShardJob(source, output, {}).run(partial(load, failing=3), ONE)
     source.write_text("a\nx\nc\n")  # of the same size
-    with pytest.raises(GlossaError, match=r"another content of .*in\.txt"):
+    with pytest.raises(GlossaError, match=r"different content of .*in\.txt"):
         ShardJob(source, output, {})
     source.write_text("a\nb\nc\n")
     os.utime(source, (1, 1))
