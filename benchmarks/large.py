@@ -2,9 +2,9 @@
 
 The stages of `glossa prepare` are measured in this process with generated pairs and all filters but
 `filter_alignment`: CPU-seconds a million rows, of the stages, which all cores share, and of what one process does
-between them. The seconds that a stage takes to open the files of others are measured too: they grow with the number of
-blocks times the number of parts. All else grows with the rows (docs/scaling.md). Everything that is not measured is an
-option.
+between them, without the vocabulary, which is learned on a sample of the pairs. The seconds that a stage takes to open
+the files of others are measured too: they grow with the number of blocks times the number of parts. All else grows
+with the rows (docs/scaling.md). Everything that is not measured is an option.
 """
 
 import argparse
@@ -97,12 +97,21 @@ def run(arguments: argparse.Namespace) -> None:
 
 def measure(rows: int) -> tuple[dict[str, float], float, float, int]:
     """CPU-seconds of each stage and of the rest, seconds to open a file of a block, and bytes on the disk."""
-    from glossa.data.arguments import DataArguments
     from glossa.data.intake import sources
     from glossa.data.preparing.blocks import load_array
     from glossa.data.preparing.prepare import prepare
+    from glossa.plan.arguments import parse_settings
+    from glossa.training.building import learn_vocabulary
 
-    place, started = Timed(), time.process_time()
+    place, learning = Timed(), 0.0
+
+    def learn(*given: Any) -> Any:
+        nonlocal learning
+        started = time.process_time()
+        found = learn_vocabulary(settings, *given)
+        learning = time.process_time() - started
+        return found
+
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         generate(folder / "pairs.tsv", rows)
@@ -110,17 +119,18 @@ def measure(rows: int) -> tuple[dict[str, float], float, float, int]:
         (folder / "corpus").mkdir()
         for number in range(4):  # large corpora are kept in several files
             table.shard(4, number, contiguous=True).to_parquet(folder / "corpus" / f"{number}.parquet")
-        settings = {"data_path": [str(folder / "corpus")], "validation_size": 200, "test_size": 200}
-        settings |= {"source_column": "en", "target_column": "fr"}
+        named = {"data_path": folder / "corpus", "validation_size": 200, "test_size": 200} | FILTERS
+        named |= {"source_column": "en", "target_column": "fr"}
+        settings = parse_settings([word for name, value in named.items() for word in (f"--{name}", str(value))])
         started = time.process_time()
         with patch.object(sources, "PART", 1):  # files are read one by one, as large ones are
-            prepare(DataArguments(**settings, **FILTERS), folder / "out", place, folder / "parts")
-        alone = time.process_time() - started - sum(place.seconds)
+            prepare(settings.data, folder / "out", place, folder / "parts", learn=learn)
+        alone = time.process_time() - started - sum(place.seconds) - learning
         size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
         stem = next((folder / "parts" / "cleaning").glob("*.arrow")).with_suffix("")
         started = time.process_time()
         for _ in range(1000):
             load_array(stem, "key")
         opening = (time.process_time() - started) / 1000
-    names = ("reading", "cleaning and filters", "duplicates", "what remains", "writing")
+    names = ("reading", "cleaning and filters", "duplicates", "what remains", "writing", "encoding")
     return dict(zip(names, place.seconds, strict=True)), alone, opening, size

@@ -23,6 +23,6 @@ def test_hours_and_price_by_hand(monkeypatch, capsys):
 @pytest.mark.slow
 def test_stages_are_measured():
     stages, alone, opening, size = large.measure(2_000)
-    assert list(stages) == ["reading", "cleaning and filters", "duplicates", "what remains", "writing"]
+    assert list(stages) == ["reading", "cleaning and filters", "duplicates", "what remains", "writing", "encoding"]
     assert max(stages, key=stages.get) == "cleaning and filters"
     assert alone > 0 and 0 < opening < 0.1 and size > 2_000 * 20
