@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> None:
         if name == "defective":
             add_defects()
         output_dir = ["--output_dir", str(folder / name)]
-        train(parse_settings([str(RECIPE), *arguments.settings, *settings, *output_dir]))
+        train(parse_settings([str(RECIPE), "--bf16", "false", *arguments.settings, *settings, *output_dir]))
         scores[name] = RunFolder(folder / name).metrics
     print("| system | parameters | steps | minutes | test BLEU | chrF++ |\n| --- | --- | --- | --- | --- | --- |")
     for name, metrics in scores.items():

@@ -89,7 +89,7 @@ def train(settings: Sequence[str], phases: Sequence[Phase], seconds: float) -> l
     with tempfile.TemporaryDirectory() as folder:
         log, steps = Path(folder, "log"), Path(folder, "steps")
         steps.touch()
-        endless = ["--num_train_epochs", "100000", "--output_dir", f"{folder}/run"]
+        endless = ["--bf16", "false", "--num_train_epochs", "100000", "--output_dir", f"{folder}/run"]
         command = [sys.executable, "-m", "benchmarks.load", steps, "quickstart", *settings, *NO_EVALUATION, *endless]
         environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
         with log.open("w") as file:

@@ -92,7 +92,7 @@ def train_on(path: Path, arguments: argparse.Namespace, name: str, filters: dict
     for split, file in (("validation", "val"), ("test", "test_2016_flickr")):
         settings += [f"--{split}_path", *(str(folder / f"{file}.{side}.gz") for side in ("en", "de"))]
     settings += [text for setting, value in filters.items() for text in (f"--{setting}", str(value))]
-    settings += ["--trust_data", "true", "--report_to", "none", "--resume_from_checkpoint", "true"]
+    settings += ["--trust_data", "true", "--report_to", "none", "--bf16", "false", "--resume_from_checkpoint", "true"]
     train(parse_settings([*settings, "--output_dir", str(output), *arguments.settings]))
     finished = RunFolder(output)
     scores = [decoding["scores"]["single"]["bleu"]["score"] for decoding in finished.metrics["test"].values()]

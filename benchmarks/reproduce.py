@@ -135,7 +135,8 @@ def train_model(arguments: argparse.Namespace, name: str, seed: int) -> Path:
     if start := changes.get("init_from"):
         changes = changes | {"init_from": str(train_model(arguments, start, seed))}
     output = arguments.output_dir / arguments.table / f"{name}-{seed}"
-    settings = [recipe, *row_data(arguments, name, output, seed)]
+    # Every row says its precision, which the machine would choose otherwise.
+    settings = [recipe, *row_data(arguments, name, output, seed), "--bf16", "false"]
     settings += [word for setting, value in changes.items() for word in (f"--{setting}", value)]
     settings += ["--seed", str(seed), "--output_dir", str(output), "--resume_from_checkpoint", "true"]
     if arguments.cpu_threads:

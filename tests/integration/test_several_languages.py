@@ -43,7 +43,8 @@ SMALL = {
     "decoder_layers": 1, "encoder_ffn_dim": 64, "decoder_ffn_dim": 64, "batch_tokens": 400, "dropout": 0,
     "gradient_accumulation_steps": 1, "max_steps": 150, "warmup_steps": 20, "learning_rate": 0.01,
     "eval_strategy": "steps", "eval_steps": 150, "save_strategy": "steps", "save_steps": 150, "report_to": "none",
-    "disable_tqdm": True, "cpu_threads": 1, "num_beams": 2, "max_new_tokens": 8, "validation_size": 6, "test_size": 6,
+    "disable_tqdm": True, "cpu_threads": 1, "bf16": False, "num_beams": 2, "max_new_tokens": 8,
+    "validation_size": 6, "test_size": 6,
 }  # fmt: skip
 
 

@@ -24,7 +24,8 @@ SMALL = {
     "vocab_size": 280, "d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 32,
     "decoder_ffn_dim": 32, "batch_tokens": 100, "gradient_accumulation_steps": 1, "warmup_steps": 1, "num_beams": 1,
     "max_new_tokens": 5, "eval_strategy": "no", "save_strategy": "steps", "save_steps": 1, "logging_steps": 1,
-    "load_best_model_at_end": False, "report_to": "none", "disable_tqdm": True, "cpu_threads": 1, "max_steps": 2,
+    "load_best_model_at_end": False, "report_to": "none", "disable_tqdm": True, "cpu_threads": 1, "bf16": False,
+    "max_steps": 2,
 }  # fmt: skip
 
 

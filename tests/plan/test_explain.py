@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+import torch
 import yaml
 
 from glossa.cli.train import main, take_explain
@@ -33,6 +34,11 @@ def no_threads(monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
 
 
+@pytest.fixture(autouse=True)
+def plain_cpu(monkeypatch):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"cpu_name": "EPYC"})
+
+
 @pytest.mark.parametrize("name", [name for name in catalog.recipes() if name != "quickstart-adapter"])
 def test_a_recipe_decides_all_that_it_names(name, monkeypatch):
     monkeypatch.setattr(explain, "prepare_pairs", lambda *_: pytest.fail("pairs are read, though nothing is chosen"))
@@ -42,7 +48,7 @@ def test_a_recipe_decides_all_that_it_names(name, monkeypatch):
     assert {key for key, origin in plan.origins.items() if origin == Origin("recipe", name)} == named
     assert unknown.keys() <= {"cpu_threads", "cpu_processes"} and plan.recipe() == settings.recipe()
     again = yaml.safe_load(explain.explain(settings, "yaml"))
-    assert again.keys() == named - unknown.keys()
+    assert again.keys() == (named - unknown.keys()) | {"bf16"}  # which follows from the CPU
 
 
 DATA = ("dataset", "dataset_config", "source_language", "target_language", "sources")

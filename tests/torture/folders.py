@@ -35,7 +35,7 @@ SETTINGS = {
     "decoder_layers": 1, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "batch_tokens": 100, "warmup_steps": 4,
     "gradient_accumulation_steps": 1, "num_train_epochs": 2, "save_strategy": "steps", "save_steps": 2,
     "eval_strategy": "steps", "eval_steps": 2, "logging_steps": 1, "num_beams": 1, "max_new_tokens": 8,
-    "report_to": "none", "disable_tqdm": True, "cpu_threads": 1, "use_cpu": True, "eval_samples": 0,
+    "report_to": "none", "disable_tqdm": True, "cpu_threads": 1, "bf16": False, "use_cpu": True, "eval_samples": 0,
     "learning_rate": 1e-3, "dropout": 0.1,
 }  # fmt: skip
 STRANGE = [

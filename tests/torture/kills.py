@@ -28,8 +28,8 @@ SETTINGS = {
     "decoder_layers": 2, "encoder_ffn_dim": 64, "decoder_ffn_dim": 64, "batch_tokens": 60, "warmup_steps": 4,
     "max_steps": 24, "save_strategy": "steps", "save_steps": 4, "eval_strategy": "steps", "eval_steps": 4,
     "logging_steps": 5, "num_beams": 2, "max_new_tokens": 4, "max_validation_samples": 4, "max_test_samples": 4,
-    "report_to": "none", "disable_tqdm": True, "cpu_threads": 1, "resume_from_checkpoint": "true", "use_cpu": True,
-    "dropout": 0.2, "save_total_limit": 6,
+    "report_to": "none", "disable_tqdm": True, "cpu_threads": 1, "bf16": False, "resume_from_checkpoint": "true",
+    "use_cpu": True, "dropout": 0.2, "save_total_limit": 6,
 }  # fmt: skip
 SETUPS = {
     "default": ({}, 1),

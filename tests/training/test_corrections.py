@@ -130,7 +130,18 @@ def test_corrections_are_learned_and_the_new_model_is_compared(tmp_path, tiny_ru
     sources = [source for source in (f"{a} {b}." for a in "abc" for b in "klmno") if source not in test][:6]
     file = write(tmp_path / "c.jsonl", *(correction(source, "a a!") for source in sources))
     new = tmp_path / "new"
-    options = ["--max_new_tokens", "12", "--cpu_threads", "1", "--cpu_processes", "1", "--save_strategy", "no"]
+    options = [
+        "--max_new_tokens",
+        "12",
+        "--cpu_threads",
+        "1",
+        "--cpu_processes",
+        "1",
+        "--save_strategy",
+        "no",
+        "--bf16",
+        "false",
+    ]
     options += ["--eval_strategy", "no", "--load_best_model_at_end", "false", "--trust_data", "true"]
     command.main(["--init_from", str(tiny_run), "--corrections", str(file), "--output_dir", str(new), *options])
     printed = capsys.readouterr().out

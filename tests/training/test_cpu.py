@@ -1,4 +1,4 @@
-"""The thread trial, the warning about slow steps, and the message about bfloat16."""
+"""The trials of threads and precision, the warning about slow steps, and the warning about bfloat16."""
 
 import logging
 from types import MethodType, SimpleNamespace
@@ -133,44 +133,41 @@ def test_slow_steps_are_reported_after_a_minute(caplog, durations, warnings):
 
 
 @pytest.mark.parametrize(
-    ("capabilities", "bf16", "level", "line"),
+    ("bf16", "float32", "expected"),
+    [(1, 2, True), (2, 1, False), (1, 1, False), (0.94, 1, True), (0.96, 1, False)],  # a twentieth less, at least
+)
+def test_bf16_must_be_clearly_faster(monkeypatch, threads, bf16, float32, expected):
+    used, steps = [], {True: lambda: None, False: lambda: None}
+
+    def timed(step, count):
+        used.append(count)
+        return bf16 if step is steps[True] else float32
+
+    monkeypatch.setattr(cpu, "_timed", timed)
+    found, times = cpu.choose_bf16(steps, 3)
+    assert found == expected and set(used) == {3}
+    assert times == f"a step takes {1000 * bf16:.0f} ms in bf16, {1000 * float32:.0f} ms in float32"
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "warnings"),
     [
-        (
-            {"cpu_name": "Xeon", "amx_bf16": True, "avx512_bf16": True},
-            False,
-            "INFO",
-            "Xeon has AMX: bf16 is fast here (--bf16 true).",
-        ),
-        (
-            {"cpu_name": "EPYC", "avx512_bf16": True, "amx_bf16": False},
-            True,
-            "INFO",
-            "EPYC has AVX512-BF16 but no AMX: bf16 is faster here, most of all for wide models.",
-        ),
-        (
-            {"architecture": "aarch64", "bf16": True},
-            False,
-            "INFO",
-            "aarch64 has ARM's bf16 instructions: bf16 may be faster here (--bf16 true).",
-        ),
+        ({"cpu_name": "Xeon", "amx_bf16": True}, []),
+        ({"architecture": "aarch64", "bf16": True}, []),
         (
             {"cpu_name": "EPYC", "avx512_bf16": False, "avx2": True},
-            False,
-            "INFO",
-            "EPYC has no bf16 instructions: float32 is faster here.",
+            ["EPYC has no bf16 instructions: bf16 is emulated, many times slower. Set --bf16 false."],
         ),
         (
             {"architecture": "aarch64", "bf16": False},
-            True,
-            "WARNING",
-            "aarch64 has no bf16 instructions: bf16 is emulated, many times slower. Set --bf16 false.",
+            ["aarch64 has no bf16 instructions: bf16 is emulated, many times slower. Set --bf16 false."],
         ),
     ],
 )
-def test_bf16_message_by_cpu(caplog, capabilities, bf16, level, line):
-    with caplog.at_level(logging.INFO):
-        cpu.report_bf16(capabilities, bf16)
-    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [(level, line)]
+def test_emulation_is_warned_of(caplog, capabilities, warnings):
+    with caplog.at_level(logging.WARNING):
+        cpu.warn_of_emulation(capabilities)
+    assert [record.getMessage() for record in caplog.records] == warnings
 
 
 @pytest.mark.parametrize("own", [True, False])

@@ -30,12 +30,12 @@ class Origin:
     Args:
         kind: "recipe" or "flag" if somebody named it; "resumed" if it comes from the run that is continued, "start"
             if it comes from the model in `init_from`, "prepared" if it is that of prepared token ids, "chosen" if it
-            follows from the data, "trial" if it was measured, "environment" if a variable of the environment asks for
-            it.
+            follows from the data, "device" if it follows from the device, "trial" if it was measured, "environment"
+            if a variable of the environment asks for it.
         reason: The recipe, the run, the variable, or what the value follows from.
     """
 
-    kind: Literal["recipe", "flag", "resumed", "start", "prepared", "chosen", "trial", "environment"]
+    kind: Literal["recipe", "flag", "resumed", "start", "prepared", "chosen", "device", "trial", "environment"]
     reason: str = ""
 
 

@@ -29,6 +29,11 @@ def has_bf16(capabilities: Mapping) -> bool:
     return any(capabilities.get(name) for name in ("amx_bf16", "amx_tile", "avx512_bf16", "bf16", "sve_bf16"))
 
 
+def name_of_cpu(capabilities: Mapping) -> str:
+    """The name of a CPU with these `torch.cpu.get_capabilities()`, for messages."""
+    return capabilities.get("cpu_name") or capabilities.get("architecture") or "CPU"
+
+
 def trial_step(model: nn.Module, batch: dict[str, torch.Tensor], bf16: bool) -> Callable[[], None]:
     """Forward and backward pass of `model` on `batch`, which leave no gradients behind."""
     device = next(model.parameters()).device.type

@@ -12,6 +12,7 @@ from ..data.streaming.streams import Stream, is_stream
 from . import catalog
 from .arguments import Settings
 from .groups import GROUPS, GlossaTrainingArguments
+from .precision import is_open, settle_precision
 from .sizing import adopt_choices, choosable, choose_for_pairs
 from .start import MODEL, VOCABULARY, adopt_start, adopt_vocabulary
 
@@ -69,7 +70,7 @@ class Row(NamedTuple):
 def decide(settings: Settings) -> tuple[Settings, dict[str, str]]:
     """The settings as far as they are known on this machine, and what decides about the others, by name."""
     unknown: dict[str, str] = {}
-    settings = adopt_choices(adopt_vocabulary(settings))
+    settings = settle_precision(adopt_choices(adopt_vocabulary(settings)))
     start = settings.translator.init_from
     if start is not None and not Path(start).is_dir():
         unknown |= dict.fromkeys((*MODEL, *sorted(VOCABULARY)), f"by {start}, which is not on this machine")
@@ -87,6 +88,8 @@ def decide(settings: Settings) -> tuple[Settings, dict[str, str]]:
         unknown["cpu_threads"] = "by a trial at the start"
         if training.cpu_processes is None:
             unknown["cpu_processes"] = "by cores and memory at the start"
+    if is_open(settings):
+        unknown["bf16"] = "by a trial at the start"
     passes = settings.origins.get("num_train_epochs")
     if training.hours is not None and "num_train_epochs" not in unknown and (not passes or passes.kind != "resumed"):
         unknown["num_train_epochs"] = f"at most {training.num_train_epochs:g}, by a trial at the start"

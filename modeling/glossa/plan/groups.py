@@ -131,6 +131,11 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
         "Train a head of the last but one decoder layer to align words (Garg et al. 2019); the words of the training "
         "pairs are aligned by Eflomal (sil-thot) first.",
     )
+    bf16: bool = _setting(
+        False,
+        "Compute in bfloat16, with weights in float32. Default: on an NVIDIA GPU that computes in it; on a CPU with "
+        "instructions for it if a short trial at the start shows that it is faster; or as the resumed run.",
+    )
     cpu_threads: int | None = _setting(
         None,
         "Threads for training on the CPU. Default: OMP_NUM_THREADS if it is set; or the number of the resumed run; or "

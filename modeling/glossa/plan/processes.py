@@ -50,7 +50,7 @@ def choose_processes(given: Mapping[str, Any]) -> int:
         return wanted if COPIES else 1
     if given.get("cpu_threads") or environment_threads():
         return 1
-    if before := _resumed_recipe(given):
+    if before := resumed_recipe(given):
         return before.get("cpu_processes") or 1
     other = given.get("objective", "translation") != "translation" or given.get("streaming") or given.get("init_from")
     if other or not COPIES:
@@ -59,7 +59,7 @@ def choose_processes(given: Mapping[str, Any]) -> int:
     return max((count for count in range(1, batches + 1) if batches % count == 0 and count <= most), default=1)
 
 
-def _resumed_recipe(given: Mapping[str, Any]) -> dict[str, Any]:
+def resumed_recipe(given: Mapping[str, Any]) -> dict[str, Any]:
     """The recipe of the run that is continued; empty for a new run."""
     wanted = given.get("resume_from_checkpoint")
     if str(wanted or "no").lower() in ("false", "no"):

@@ -1,23 +1,27 @@
-"""Training on a CPU: how many threads, what bfloat16 is worth, and a warning if other programs slow it down."""
+"""Training on a CPU: how many threads, whether in bfloat16, and a warning if other programs slow it down."""
 
 import logging
 import statistics
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TypeVar
 
 import psutil
 import torch
 from transformers import TrainerCallback
 
-from ..plan.devices import available_cores, has_bf16
+from ..plan.devices import available_cores, has_bf16, name_of_cpu
 
+Choice = TypeVar("Choice", int, bool)
 logger = logging.getLogger(__name__)
 
-TRIAL_SECONDS = 1.0  # for each number of threads
+TRIAL_SECONDS = 1.0  # for each choice
 ROUNDS = 3  # at least, in turn, so that a burst of load hits all alike
 LONGEST_TRIAL = 15.0  # seconds, for a model whose steps are slow
-CLEARLY_SLOWER = 3.0  # times as slow as the best number of threads: not tried again
+CLEARLY_SLOWER = 3.0  # times as slow as the best choice: not tried again
+WORTH = 0.95  # bf16 rounds more, so it must take at most this share of the time of float32
 SLOWDOWN, SLOW_SECONDS = 3.0, 60.0  # a warning when steps take this many times as long, for this long
 CHECK_SECONDS, QUIET_SECONDS = 5.0, 600.0  # at least between two checks, and between two warnings
 
@@ -36,25 +40,42 @@ def choose_threads(step: Callable[[], None], cores: int | None = None) -> int:
     counts = sorted({min(2**power, cores) for power in range(cores.bit_length() + 1)})
     if len(counts) == 1:
         return counts[0]
-    seconds: dict[int, list[float]] = {count: [] for count in counts}
-    used = torch.get_num_threads()
-    try:
-        for count in counts:  # a first call allocates memory and builds kernels
-            _timed(step, count)
-        while open_counts := [count for count, found in seconds.items() if not _settled(found, seconds)]:
-            for count in open_counts:
-                seconds[count].append(_timed(step, count))
-    finally:
-        torch.set_num_threads(used)
-    medians = {count: statistics.median(found) for count, found in seconds.items()}
+    medians = _medians({count: partial(_timed, step, count) for count in counts})
     fastest = min(medians, key=medians.__getitem__)
     trial = ", ".join(f"{count}: {1000 * median:.0f} ms" for count, median in medians.items())
     logger.info("CPU threads: %d (a step with %s; --cpu_threads overrides)", fastest, trial)
     return fastest
 
 
-def _settled(found: list[float], seconds: dict[int, list[float]]) -> bool:
-    """Whether a number of threads is measured well enough, or clearly slower than another."""
+def choose_bf16(steps: Mapping[bool, Callable[[], None]], threads: int) -> tuple[bool, str]:
+    """Whether a step is faster in bf16, and the times of both.
+
+    Args:
+        steps: The same step in float32 (False) and in bf16 (True).
+        threads: The number of threads for both.
+    """
+    medians = _medians({bf16: partial(_timed, step, threads) for bf16, step in steps.items()})
+    times = f"a step takes {1000 * medians[True]:.0f} ms in bf16, {1000 * medians[False]:.0f} ms in float32"
+    return medians[True] <= WORTH * medians[False], times
+
+
+def _medians(timed: Mapping[Choice, Callable[[], float]]) -> dict[Choice, float]:
+    """The median time of each choice; `timed` runs and times it once. The number of threads is as before."""
+    seconds: dict[Choice, list[float]] = {choice: [] for choice in timed}
+    used = torch.get_num_threads()
+    try:
+        for run in timed.values():  # a first call allocates memory and builds kernels
+            run()
+        while unsettled := [choice for choice, found in seconds.items() if not _settled(found, seconds)]:
+            for choice in unsettled:
+                seconds[choice].append(timed[choice]())
+    finally:
+        torch.set_num_threads(used)
+    return {choice: statistics.median(found) for choice, found in seconds.items()}
+
+
+def _settled(found: list[float], seconds: Mapping[Choice, list[float]]) -> bool:
+    """Whether a choice is measured well enough, or clearly slower than another."""
     if not found:
         return False
     best = min(min(times) for times in seconds.values() if times)
@@ -70,27 +91,13 @@ def _timed(step: Callable[[], None], threads: int) -> float:
     return time.perf_counter() - started
 
 
-def report_bf16(capabilities: Mapping, bf16: bool) -> None:
-    """Log what bfloat16 is worth on a CPU with these `torch.cpu.get_capabilities()`; a warning if it is very slow.
-
-    Args:
-        capabilities: By name.
-        bf16: Whether training uses it.
-    """
-    name = capabilities.get("cpu_name") or capabilities.get("architecture") or "CPU"
+def warn_of_emulation(capabilities: Mapping) -> None:
+    """Log a warning for a run in bf16 if a CPU with these `torch.cpu.get_capabilities()` only emulates it."""
     if not has_bf16(capabilities):
-        if bf16:
-            logger.warning("%s has no bf16 instructions: bf16 is emulated, many times slower. Set --bf16 false.", name)
-        else:
-            logger.info("%s has no bf16 instructions: float32 is faster here.", name)
-        return
-    if capabilities.get("amx_bf16") or capabilities.get("amx_tile"):
-        line = f"{name} has AMX: bf16 is fast here"
-    elif capabilities.get("avx512_bf16"):
-        line = f"{name} has AVX512-BF16 but no AMX: bf16 is faster here, most of all for wide models"
-    else:
-        line = f"{name} has ARM's bf16 instructions: bf16 may be faster here"
-    logger.info("%s%s.", line, "" if bf16 else " (--bf16 true)")
+        logger.warning(
+            "%s has no bf16 instructions: bf16 is emulated, many times slower. Set --bf16 false.",
+            name_of_cpu(capabilities),
+        )
 
 
 class StepWatch(TrainerCallback):

@@ -44,6 +44,7 @@ from ..inference.plausibility import improbable_score
 from ..inference.translator import Translator
 from ..plan.arguments import Settings
 from ..plan.devices import is_sharded, uses_deepspeed
+from ..plan.precision import settle_precision
 from ..plan.preflight import check_before_data
 from ..plan.resume import (
     check_checkpoint,
@@ -69,7 +70,7 @@ from .progress import duration
 from .restore import RestoreCallbacks, restore_callbacks
 from .streaming import StreamTrainer
 from .trainer import GlossaTrainer
-from .trial import try_out
+from .trial import choose_precision, try_out
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +81,7 @@ def train(settings: Settings) -> Path:
     Raises `GlossaError` before training starts if settings or data are invalid.
     """
     run = RunFolder(settings.training.output_dir)
-    settings = adopt_start(adopt_choices(adopt_vocabulary(settings)))
+    settings = settle_precision(adopt_start(adopt_choices(adopt_vocabulary(settings))))
     if is_finished(settings):
         check_settings(run, settings)
         logger.info("%s is finished; there is nothing to resume.", run.path)
@@ -129,6 +130,7 @@ def _train(run: RunFolder, settings: Settings) -> None:
             linked = settings.training.alignment_head
             tokenized = tokenize_pairs(data, tokenizer, settings.data, data_report, linked)
     with train_part(model, settings.translator.objective):
+        settings = choose_precision(settings, model, tokenized["train"], collator)
         trainer = build_trainer(settings, model, tokenizer, data, tokenized, collator, stream)
         if isinstance(trainer, StreamTrainer) and checkpoint is not None:
             trainer.load_place(checkpoint)

@@ -1,23 +1,53 @@
-"""Values that need a trial on this machine: the number of CPU threads, and how many passes fit into the hours."""
+"""Values that need a trial on this machine: precision and threads on a CPU, how many passes fit into the hours."""
 
 import logging
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 from accelerate.utils import broadcast_object_list
+from datasets import Dataset
+from transformers import PreTrainedModel
 
+from ..data.encoding.encoding import IDS, LENGTHS, by_length
 from ..plan.arguments import Origin, Settings
 from ..plan.devices import available_cores, trial_step
+from ..plan.precision import is_open, with_bf16
 from ..plan.sizing import LESS_DROPOUT, OVERHEAD, SHORT
 from ..run_folder import RunFolder, count_processes
-from .cpu import choose_threads, report_bf16
+from .cpu import choose_bf16, choose_threads, warn_of_emulation
 from .trainer import GlossaTrainer
 
 logger = logging.getLogger(__name__)
 
 TRIAL_BATCHES = 8  # of the first epoch, evenly spaced
+
+
+def choose_precision(settings: Settings, model: PreTrainedModel, rows: Dataset, collator: Callable) -> Settings:
+    """The settings with `bf16`; if it is still open, by a trial of a few steps on rows of medium length.
+
+    All processes must call this. They try at the same time, as they will train, and the first one decides.
+    """
+    arguments = settings.training
+    if is_open(settings):
+        columns = [name for name in IDS if name in rows.column_names]
+        middle = by_length(rows)[rows.num_rows // 2 :]
+        longest = max(rows[middle[0]][name] for name in LENGTHS if name in rows.column_names)
+        chosen = middle[: max(arguments.batch_tokens // longest, 1)]
+        with torch.random.fork_rng(devices=[]):
+            batch = collator(list(rows.select(chosen).select_columns(columns)))
+            steps = {bf16: trial_step(model.train(), batch, bf16) for bf16 in (False, True)}
+            choice = [choose_bf16(steps, arguments.cpu_threads or 1)]
+        broadcast_object_list(choice)
+        settings = with_bf16(settings, choice[0][0], Origin("trial", choice[0][1]))
+    bf16, origin = settings.training.bf16, settings.origins.get("bf16")
+    if origin is not None and origin.kind not in ("recipe", "flag"):
+        logger.info("Precision: %s (%s; --bf16 overrides)", "bf16" if bf16 else "float32", origin.reason)
+    if bf16 and arguments.device.type == "cpu":
+        warn_of_emulation(torch.cpu.get_capabilities())
+    return settings
 
 
 def try_out(settings: Settings, trainer: GlossaTrainer, checkpoint: Path | None) -> Settings:
@@ -34,7 +64,6 @@ def try_out(settings: Settings, trainer: GlossaTrainer, checkpoint: Path | None)
 def choose_cpu_threads(settings: Settings, trainer: GlossaTrainer, checkpoint: Path | None) -> Settings:
     """The settings with a number of threads: as in the resumed run, one per core of this process, or the fastest."""
     arguments = settings.training
-    report_bf16(torch.cpu.get_capabilities(), arguments.bf16)
     if arguments.cpu_threads is not None:
         return settings
     before = RunFolder(checkpoint.parent).recipe if checkpoint is not None else {}

@@ -1,0 +1,60 @@
+"""The precision of a run: bf16 where the device is faster with it, if nobody has named one."""
+
+import os
+
+import torch
+from accelerate.utils import broadcast_object_list
+
+from .arguments import Origin, Settings
+from .devices import has_bf16, name_of_cpu, uses_deepspeed
+from .processes import resumed_recipe
+
+LAUNCHER = "ACCELERATE_MIXED_PRECISION"  # a launch file of Accelerate sets it, to "no" by default
+
+
+def settle_precision(settings: Settings) -> Settings:
+    """The settings with `bf16`, if it is known before a trial.
+
+    A run that is continued keeps its precision. A new one has that of the launch file; bf16 on GPUs that compute in
+    it; and float32 on other devices, except for a CPU with instructions for bf16, which needs a trial. All processes
+    must call this; the first one decides.
+    """
+    if not is_open(settings):
+        return settings
+    before = resumed_recipe(vars(settings.training))
+    choice = [
+        (before["bf16"], Origin("resumed", "the precision so far")) if "bf16" in before else _by_device(settings)
+    ]
+    broadcast_object_list(choice)
+    return settings if choice[0] is None else with_bf16(settings, *choice[0])
+
+
+def is_open(settings: Settings) -> bool:
+    """Whether nothing has decided about the precision: no setting, launch file, DeepSpeed or [`settle_precision`]."""
+    if not settings.origins.keys().isdisjoint(("bf16", "fp16")) or uses_deepspeed(settings.training):
+        return False
+    return os.environ.get(LAUNCHER, "no") in ("no", "bf16")
+
+
+def with_bf16(settings: Settings, bf16: bool, origin: Origin) -> Settings:
+    """The settings with `bf16` and what the Trainer derives from it."""
+    settings = settings.with_values({"bf16": bf16}, origin)
+    settings.training.mixed_precision = "bf16" if bf16 else "no"
+    return settings
+
+
+def _by_device(settings: Settings) -> tuple[bool, Origin] | None:
+    """Whether the launch file or the device asks for bf16; None for a CPU that has instructions for it."""
+    if os.environ.get(LAUNCHER) == "bf16":
+        return True, Origin("environment", LAUNCHER)
+    device = settings.training.device.type
+    if device == "cuda":
+        native = torch.cuda.is_bf16_supported(including_emulation=False)
+        computes = "computes" if native else "does not compute"
+        return native, Origin("device", f"{torch.cuda.get_device_name()} {computes} in bf16")
+    if device != "cpu":
+        return False, Origin("device", f"on {device}, bf16 is not tried")
+    capabilities = torch.cpu.get_capabilities()
+    if has_bf16(capabilities):
+        return None
+    return False, Origin("device", f"{name_of_cpu(capabilities)} has no bf16 instructions")
