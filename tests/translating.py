@@ -22,6 +22,8 @@ class Function:
         self.function = function
         self.asked = []
 
+    context_sentences = 0
+
     def segments(self, text):
         return segment_text(text)
 

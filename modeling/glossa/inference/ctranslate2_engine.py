@@ -96,6 +96,7 @@ class CTranslate2Engine(Engine):
         self.add_stops = config.get("add_stops", False)
         self.mask_items = config.get("mask_items", False)
         self.inline_terms = config.get("inline_terms", False)
+        self.context_sentences = config.get("context_sentences", 0)
 
     def translate(self, sources: list[list[int]], search: Search) -> list[Translation]:
         if search.num_return_sequences == 1:

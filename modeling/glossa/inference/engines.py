@@ -81,6 +81,7 @@ class Engine(ABC):
         add_stops: Whether it must have a period at the end of a sentence.
         mask_items: Whether it reads a mark instead of addresses, places for values and emoji.
         inline_terms: Whether it reads the terms of a glossary with their targets.
+        context_sentences: Sentences of a text that it reads before the one that it translates.
         abbreviations: Abbreviations that it learned from its training data, without their period.
         improbable_score: Log-probability per token below which it finds its own translations improbable; or None.
         confidence: Weights of the features that say whether a translation needs correction ([`confidence`]); or None.
@@ -97,6 +98,7 @@ class Engine(ABC):
     add_stops: bool = False
     mask_items: bool = False
     inline_terms: bool = False
+    context_sentences: int = 0
     improbable_score: float | None = None
     confidence: Mapping[str, float] | None = None
     word_confidence: Mapping[str, float] | None = None
@@ -135,6 +137,7 @@ class GenerateEngine(Engine):
         self.add_stops = getattr(model.config, "add_stops", False)
         self.mask_items = getattr(model.config, "mask_items", False)
         self.inline_terms = getattr(model.config, "inline_terms", False)
+        self.context_sentences = getattr(model.config, "context_sentences", 0)
         self.improbable_score = getattr(model.config, "improbable_score", None)
         self.confidence = getattr(model.config, "confidence", None)
         self.word_confidence = getattr(model.config, "word_confidence", None)

@@ -13,15 +13,18 @@ def knows_sentinels(tokenizer: Any) -> bool:
     return vocabulary is not None and vocabulary.token_to_id(SENTINELS[-1]) is not None
 
 
-def asked_texts(texts: Sequence[Sequence[Segment]], prefixes: Sequence[str]) -> list[tuple[str, str]]:
+def asked_texts(
+    texts: Sequence[Sequence[Segment]], prefixes: Sequence[str], context: int, contexts: Sequence[Sequence[str]]
+) -> list[tuple[str, str]]:
     """The sentences of all texts as the model reads them, each with the beginning of its translation.
 
-    A translation begins with the one of its first sentence.
+    A translation begins with the one of its first sentence. `context` is the number of sentences that the model reads
+    before each, and `contexts` are the sentences before each text.
     """
     return [
         (read, "" if place else prefix)
-        for segments, prefix in zip(texts, prefixes, strict=True)
-        for place, read in enumerate(model_texts(segments))
+        for segments, prefix, before in zip(texts, prefixes, contexts, strict=True)
+        for place, read in enumerate(model_texts(segments, context, before))
     ]
 
 

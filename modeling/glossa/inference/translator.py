@@ -5,7 +5,6 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from math import prod
 from typing import TYPE_CHECKING, Literal
 
 from tqdm.auto import tqdm
@@ -13,17 +12,18 @@ from tqdm.auto import tqdm
 from ..batches_glossa import LOWEST_SCORE, check_beams, encode_texts, fits, translate_in_batches
 from ..data.encoding.batching import TokenBatchSampler
 from ..errors import GlossaError
-from ..segments_glossa import Segment, joined_parts, mask_numbers, put_back, segment_text
+from ..segments_glossa import Segment, mask_numbers, put_back, segment_text, split_context
 from ..sentences_glossa import clean_text
 from . import fidelity
 from .confidence import FEWEST, UNCERTAIN, confidence, features
 from .engines import Engine, GenerateEngine, Search, Translation
 from .held import held_texts
+from .joining import joined
 from .plausibility import find_problem
 from .sentinels import asked_texts, knows_sentinels, put_other_marks
 from .sharing import is_first, merged, own_batches
 from .tags import tag_problem, take_tag
-from .words import word_scores, words_of
+from .words import word_scores
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -85,6 +85,7 @@ class Translator:
     ):
         self.engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer)
         self.tokenizer = tokenizer
+        self.context_sentences = self.engine.context_sentences
         self.confident, self.min_confidence = confident or min_confidence > 0, min_confidence
         if self.confident and self.engine.confidence is None:
             raise GlossaError(
@@ -113,7 +114,8 @@ class Translator:
     ) -> list[list[Translation]]:
         """The translations of each text, best first. A blank text has blank translations.
 
-        With a model of several target languages, a text may begin with the tag of one, such as `<2fr>`.
+        With a model of several target languages, a text may begin with the tag of one, such as `<2fr>`. With one that
+        reads the sentences before, these may stand before a text ([`in_context`]).
         `prefixes` are the beginnings of the translations, "" for none; they need `terms`.
         Raises [`Untranslatable`] if a text cannot be translated and `on_error` is "stop".
         """
@@ -147,14 +149,17 @@ class Translator:
 
     def _translate(self, texts: list[str], prefixes: Sequence[str], progress: bool) -> list[list[Translation]]:
         """As [`Translator.translate`], all texts into one language."""
+        contexts = [split_context(text)[0] for text in texts]
+        texts = [split_context(text)[1] for text in texts]
         prepared = [self._prepare(text) for text in texts]
         for row, (_, failure) in enumerate(prepared):
             if failure and self.on_error == "stop":
                 raise Untranslatable(failure, row)
         parts = [segments for segments, _ in prepared]
-        found = self._translate_distinct(asked_texts(parts, prefixes), progress)
+        read = partial(asked_texts, parts, prefixes, self.context_sentences, contexts)
+        found = self._translate_distinct(read(), progress)
         if self.find and (wrong := put_other_marks(parts, found, self.engine)):
-            asked = asked_texts(parts, prefixes)
+            asked = read()
             for row, again in zip(wrong, self._translate_distinct([asked[row] for row in wrong]), strict=True):
                 found[row] = again
         translated = iter(found)
@@ -165,7 +170,7 @@ class Translator:
             pieces = [
                 [Translation(part.text, score)] * copies if part.copied else next(translated) for part in segments
             ]
-            results.append(_join(pieces, segments, self.confident))
+            results.append(joined(pieces, segments, self.confident))
             results[-1] += [Translation("", score)] * (self.search.num_return_sequences - len(results[-1]))
             if failure:
                 failed = Translation(text if self.on_error == "copy" else "", 0.0, failure, failed=True)
@@ -217,9 +222,12 @@ class Translator:
         return segments, ""
 
     def _translate_pieces(self, asked: list[tuple[str, str]], progress: bool) -> list[list[Translation]]:
-        """The translations of sentences, each with the beginning of its translation."""
-        pieces = [text for text, _ in asked]
-        found = self._ranked(pieces, self.search, progress)
+        """The translations of sentences, each with the beginning of its translation.
+
+        A second search reads a sentence without those before it.
+        """
+        pieces = [split_context(text)[1] for text, _ in asked]
+        found = self._ranked([text for text, _ in asked], self.search, progress)
         for text, translations in zip(pieces, found, strict=True):
             self._check(text, translations)
         if self.engine.mask_items:
@@ -285,7 +293,8 @@ class Translator:
         self, pieces: list[str], found: list[list[Translation]], reranker: "Reranker"
     ) -> list[list[Translation]]:
         """`found` with each list sorted by both models; blank translations, which fill up a list, stay last."""
-        sources = [piece for piece, translations in zip(pieces, found, strict=True) for _ in translations]
+        own = (split_context(piece)[1] for piece in pieces)
+        sources = [piece for piece, translations in zip(own, found, strict=True) for _ in translations]
         targets = [translation.text for translations in found for translation in translations]
         second = iter(reranker.log_probabilities(sources, targets, self.batch_tokens, self.shared))
         ranked = []
@@ -362,33 +371,6 @@ class Translator:
                 yield from zip(texts, self.translate(texts, prefixes=[prefix] * len(texts)), strict=True)
                 raise GlossaError(f"Line {before + error.index + 1}: {error}") from error
             before += len(texts)
-
-
-def _join(pieces: list[list[Translation]], segments: list[Segment], confident: bool = False) -> list[Translation]:
-    """Join the translations of a text's segments by rank: the best of each, then the second best, and so on.
-
-    The confidence is the product of those of the segments; copied ones are right.
-    """
-    joined = []
-    for ranked in zip(*pieces, strict=True):
-        parts = joined_parts(segments, [found.text for found in ranked])
-        joined.append(
-            Translation(
-                "".join(text + space for text, space in parts),
-                None if ranked[0].score is None else sum(found.score or 0.0 for found in ranked),
-                next((found.problem for found in ranked if found.problem), ""),
-                tokens=sum(found.tokens for found in ranked),
-                confidence=_product(ranked) if confident else None,
-                terms=tuple(term for found in ranked for term in found.terms),
-                parts=tuple((segment.text, text) for segment, (text, _) in zip(segments, parts, strict=True)),
-                words=words_of(ranked, [text for text, _ in parts]),
-            )
-        )
-    return joined
-
-
-def _product(parts: Iterable[Translation]) -> float:
-    return prod(1.0 if part.confidence is None else part.confidence for part in parts)
 
 
 class Untranslatable(GlossaError):

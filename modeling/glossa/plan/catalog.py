@@ -26,7 +26,7 @@ RECIPES = shipped("configuration")
 # Fields of GlossaConfig that other settings, the tokenizer or the data determine.
 DERIVED = {"vocab_size", "decoder_vocab_size", "label_smoothing", "use_cache", "is_encoder_decoder"}
 DERIVED |= {"split_sentences", "length_ratio", "trained_length", "abbreviations", "improbable_score", "confidence"}
-DERIVED |= {"lower_capitals", "add_stops", "mask_items", "inline_terms", "alignment_layer"}
+DERIVED |= {"lower_capitals", "add_stops", "mask_items", "inline_terms", "context_sentences", "alignment_layer"}
 DERIVED |= {"source_language", "target_language", "word_confidence"}
 GROUPS = {
     "data": ("data/arguments.py", "DataArguments"),

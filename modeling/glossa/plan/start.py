@@ -1,7 +1,6 @@
 """What a run takes from others: a saved tokenizer for a new model, or a trained model to start from."""
 
 import logging
-from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from ..data.arguments import TokenizerArguments
+from ..data.arguments import DataArguments, TokenizerArguments
 from ..data.augmentation.shares import PLACEHOLDERS, TERMS
 from ..data.augmentation.terms import TERM_MARKS
 from ..data.encoding.corruption import special_tokens
@@ -20,7 +19,7 @@ from ..errors import GlossaError
 from ..inference.languages import Languages
 from ..inference.loading import load_config, load_model, load_tokenizer
 from ..run_folder import RunFolder
-from ..segments_glossa import SENTINELS
+from ..segments_glossa import BEFORE, SENTINELS
 from ..tokenization_glossa import language_token
 from .arguments import Origin, Settings
 from .groups import ModelArguments
@@ -30,7 +29,12 @@ logger = logging.getLogger(__name__)
 DROPOUT = ("dropout", "attention_dropout", "activation_dropout")  # may change if a run starts from a trained model
 MODEL = [field.name for field in fields(ModelArguments)]
 FAMILIES = ("marian", "bart", "pegasus", "t5")  # of transformers, besides Glossa
-TOKENS = {PLACEHOLDERS: SENTINELS, TERMS: TERM_MARKS}  # that the vocabulary has for kinds of augmentation
+# That the vocabulary has for what settings write into texts: by the setting.
+TOKENS = {
+    "placeholder_augmentation": (PLACEHOLDERS, SENTINELS),
+    "term_augmentation": (TERMS, TERM_MARKS),
+    "context": ("sentences before", BEFORE),
+}
 VOCABULARY = {field.name for field in fields(TokenizerArguments)} - {"tokenizer"}
 
 
@@ -123,23 +127,22 @@ def load_start(settings: Settings) -> PreTrainedModel:
 
 
 def with_tokens(tokenizer: PreTrainedTokenizerBase, settings: Settings) -> PreTrainedTokenizerBase:
-    """As [`with_languages`]; it also raises `GlossaError` if the tokenizer lacks tokens that augmentation needs."""
-    for kind, tokens in TOKENS.items():
-        share = settings.data.shares.get(kind)
-        if share and any(token not in tokenizer.get_vocab() for token in tokens):
-            setting = f"{kind.removesuffix('s')}_augmentation"
+    """As [`with_languages`]; also raises `GlossaError` if the tokenizer lacks tokens that the data settings need."""
+    for setting, (kind, tokens) in TOKENS.items():
+        value = getattr(settings.data, setting)
+        if value and any(token not in tokenizer.get_vocab() for token in tokens):
             name = "init_from" if settings.translator.init_from else "tokenizer"
             place = settings.translator.init_from or settings.tokenizer.tokenizer
             raise GlossaError(
-                f"{setting} is {share:g}, but {name} is {place}, whose vocabulary has no tokens for {kind}. Leave one "
+                f"{setting} is {value:g}, but {name} is {place}, whose vocabulary has no tokens for {kind}. Leave one "
                 f"of the two out, or give a model that was trained with {setting}."
             )
     return with_languages(tokenizer, settings)
 
 
-def tokens_of_shares(shares: Mapping[str, float]) -> list[str]:
-    """The tokens that augmentation with these shares writes into texts."""
-    return [token for kind, tokens in TOKENS.items() if shares.get(kind) for token in tokens]
+def private_tokens(data: DataArguments) -> list[str]:
+    """The tokens that these settings write into texts."""
+    return [token for setting, (_, tokens) in TOKENS.items() if getattr(data, setting) for token in tokens]
 
 
 def with_languages(tokenizer: PreTrainedTokenizerBase, settings: Settings) -> PreTrainedTokenizerBase:

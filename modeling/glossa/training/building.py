@@ -45,8 +45,8 @@ from ..plan.start import (
     adopt_start,
     load_start,
     prepared_tokenizer,
+    private_tokens,
     reused_tokenizer,
-    tokens_of_shares,
     with_tokens,
 )
 from .streaming import StreamTrainer
@@ -78,7 +78,7 @@ def build_tokenizer(settings: Settings, data: DatasetDict) -> PreTrainedTokenize
         several = target_languages(settings.data) if settings.translator.objective == "translation" else []
         positions = max(settings.model.max_source_positions, settings.model.max_target_positions)
         options = settings.tokenizer
-        kept = tokens_of_shares(settings.data.shares)
+        kept = private_tokens(settings.data)
         if options.target_vocab_size is None:
             special = special_tokens(settings.translator.objective, settings.data.max_length)
             texts = chain(*columns)

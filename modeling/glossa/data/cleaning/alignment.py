@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy
 import regex
-from datasets import Dataset
+from datasets import Dataset, Features, Value
 
 from ...errors import GlossaError
+from ..caching import cached_map
 
 FEWEST = 1000  # pairs to learn from
 LINKS = 4_000_000  # of words in the pairs to learn from, at most, which bounds time and memory
@@ -169,3 +170,23 @@ def _links(given: Side, explained: Side) -> Links:
     starts = numpy.cumsum(given.counts) - given.counts
     within = numpy.arange(len(word)) - numpy.repeat(numpy.cumsum(counts) - counts, counts)
     return Links(word, given.ids[starts[pairs][word] + within], explained.ids[word])
+
+
+def aligned_rows(pairs: Dataset, title: str) -> numpy.ndarray:
+    """Whether the words of each pair explain each other better than chance."""
+    learned: list[Alignment] = []  # unless the result is in the cache
+
+    def judge(columns: dict, rows: list[int]) -> dict:
+        if not learned:
+            learned.append(Alignment(pairs))
+        return {"aligned": learned[0].scores(columns["source"], columns["target"], rows) >= 0}
+
+    found = cached_map(
+        pairs,
+        judge,
+        with_indices=True,
+        remove_columns=pairs.column_names,
+        features=Features({"aligned": Value("bool")}),
+        desc=f"aligning {title}",
+    )
+    return found.data.column("aligned").to_numpy()

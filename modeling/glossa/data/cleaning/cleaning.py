@@ -20,8 +20,9 @@ from ..caching import cached_map
 from ..intake import readers
 from ..intake.columns import CONTINUED, HEADER, OTHER_LANGUAGE, OTHER_VARIANT, UNTRANSLATED, set_aside
 from ..preparing.manifest import prepared_folder
-from . import alignment, filters, plausibility, splitting
-from .alignment import Alignment
+from . import filters, plausibility, splitting
+from .alignment import aligned_rows
+from .context import sentences_before, with_context
 from .excluded import excluded_sides
 from .places import examples_of, files_of, places_of
 from .report import EXAMPLES, DataReport
@@ -91,16 +92,18 @@ def clean_sources(
     evaluation pair of any source. With `split_sentences`, training rows are first split into pairs of sentences.
     Raises `GlossaError` if no pair of a source is left, with `strict` at the first malformed row, and without
     `trust_data` if the data are implausible; `sides=False` says that source and target are the same text. Sources with
-    a `language` keep it in a column of this name, and only pairs of the same language count as repeated.
+    a `language` keep it in a column of this name, and only pairs of the same language count as repeated. With
+    `context`, they have the sentences before them in a column of this name.
     """
     report, cleaned, held_out = DataReport(), {}, evaluation_sides(sources)
+    contexts = any(source.settings.context for source in sources)
     for split in dict.fromkeys(split for source in sources for split in source.splits):
         seen: dict[str, _Seen] = defaultdict(_Seen)  # by language
         parts = []
         for source in (source for source in sources if split in source.splits):
             title = f"{source.name}, {split}" if len(sources) > 1 else split
             known = None if repeated else seen[source.language]
-            part = _clean_split(split, source, title, report, known, held_out, sides)
+            part = _clean_split(split, source, title, report, known, held_out, sides, contexts)
             parts.append(_with_language(part, source.language) if source.language else part)
         cleaned[split] = concatenate_datasets(parts) if len(parts) > 1 else parts[0]
     return DatasetDict(cleaned), report
@@ -136,6 +139,7 @@ def _clean_split(
     seen: _Seen | None,
     held_out: frozenset[int],
     sides: bool,
+    contexts: bool,
 ) -> Dataset:
     rows, arguments = source.splits[split], source.settings
     counts = {"read": len(rows)}
@@ -181,6 +185,8 @@ def _clean_split(
     if split != "train":
         files = [name or source.name for name in files_of(rows, kept)]
         pairs = pairs.add_column("file", files, feature=Value("string"))
+    if contexts:
+        pairs = with_context(pairs, sentences_before(rows, checked, kept, outcome == KEPT, arguments.context))
     plausibility.check_malformed(split, counts, examples, arguments)
     if sides and len(kept):
         sample = plausibility.sample(len(kept))
@@ -198,7 +204,7 @@ def _among_themselves(
             new = kept[seen.first(kind, checked.data.column(kind).to_numpy()[kept])]
             dropped[reason], kept = numpy.setdiff1d(kept, new, assume_unique=True), new
     if alignment_title:
-        aligned = _aligned(checked.select_columns(["source", "target"]).select(kept), alignment_title)
+        aligned = aligned_rows(checked.select_columns(["source", "target"]).select(kept), alignment_title)
         dropped["filter_alignment"], kept = kept[~aligned], kept[aligned]
     return kept
 
@@ -240,27 +246,6 @@ def reasons(arguments: DataArguments, rules: dict[str, Any], found: dict[str, in
     names += [name for name in ("exclude", "overlap") if rules[name]]
     chosen = (name for name in filters.NAMES if name in rules["chosen"])
     return names + [name for name in chosen if getattr(arguments, name) or name in found]
-
-
-def _aligned(pairs: Dataset, title: str) -> numpy.ndarray:
-    """Whether the words of each pair explain each other better than chance."""
-    learned: list[Alignment] = []  # unless the result is in the cache
-
-    def judge(columns: dict, rows: list[int]) -> dict:
-        if not learned:
-            learned.append(Alignment(pairs))
-        return {"aligned": learned[0].scores(columns["source"], columns["target"], rows) >= 0}
-
-    found = cached_map(
-        pairs,
-        judge,
-        code=[alignment],
-        with_indices=True,
-        remove_columns=pairs.column_names,
-        features=Features({"aligned": Value("bool")}),
-        desc=f"aligning {title}",
-    )
-    return found.data.column("aligned").to_numpy()
 
 
 def rules_of(arguments: DataArguments, training: bool, held_out: frozenset[int] = frozenset()) -> dict[str, Any]:
