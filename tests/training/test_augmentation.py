@@ -198,42 +198,6 @@ def test_terms_need_all_pairs_and_one_vocabulary(tmp_path, tiny_settings, terms,
         train(parse_settings(tiny_settings(tmp_path / "run", **terms | changes)))
 
 
-@pytest.fixture
-def dictionary(terms, tmp_path):
-    """Settings of a run with a dictionary, of which some words are those of pairs."""
-    file = tmp_path / "dictionary.tsv"
-    file.write_text("kkk\tlll\nzzz\tyyy\txx\n" + "".join(f"{3 * a}\t{3 * a}\txx\n" for a in "abcdefghij"))
-    return terms | {"term_augmentation": 0, "dictionary": file}
-
-
-def test_a_resumed_run_with_a_dictionary_is_exact(tmp_path, tiny_settings, dictionary, capsys):
-    whole = train(parse_settings(tiny_settings(tmp_path / "whole", max_steps=30, **dictionary)))
-    printed = capsys.readouterr().out
-    assert re.search(r"\n +dictionary +\d+: [\w, .]+ -> [\w, !]+\n", printed)
-    part = tmp_path / "part"
-    train(parse_settings(tiny_settings(part, max_steps=15, **dictionary)))
-    file = dictionary["dictionary"]
-    file.write_text(file.read_text() + "new\tnew\n")
-    again = tiny_settings(part, max_steps=30, resume_from_checkpoint="true", **dictionary)
-    with pytest.raises(GlossaError, match="The dictionary data are not those"):
-        train(parse_settings(again))
-    file.write_text(file.read_text().removesuffix("new\tnew\n"))
-    train(parse_settings(again))
-    assert equal(whole, part)
-
-
-def test_a_dictionary_needs_all_pairs_and_one_target_language(tmp_path, tiny_settings, dictionary):
-    words = tiny_settings(tmp_path / "run", **dictionary)
-    message = "dictionary is .*, but streaming is true, and the words that training lacks are counted in all pairs"
-    with pytest.raises(GlossaError, match=message):
-        train(parse_settings([*words, "--streaming", "true"]))
-    place = words.index("--data_path")
-    sources = [{"name": code, "data_path": words[place + 1], "target_language": code} for code in ("fr", "de")]
-    words[place - 1 : place + 2] = ["sources", "--sources", json.dumps(sources)]
-    with pytest.raises(GlossaError, match="the target languages of the sources are fr, de, and a dictionary has one"):
-        train(parse_settings(words))
-
-
 def test_a_missing_library_of_terms_is_named_before_the_data_is_read(tmp_path, tiny_settings, terms, monkeypatch):
     monkeypatch.setitem(sys.modules, "simplemma", None)
     monkeypatch.setattr("glossa.training.run.prepare_pairs", lambda *_: pytest.fail("too late"))
@@ -245,6 +209,6 @@ def test_pretraining_is_refused(tmp_path, tiny_settings):
     with pytest.raises(GlossaError, match=r"augmentation is set, but objective is masked_lm: it changes pairs"):
         parse_settings(tiny_settings(tmp_path / "run", objective="masked_lm", augmentation="standard"))
     assert STANDARD.keys() > SHARES.keys()
-    for name in ("placeholder_augmentation", "term_augmentation", "dictionary"):
+    for name in ("placeholder_augmentation", "term_augmentation"):
         with pytest.raises(GlossaError, match=rf"{name} is set, but objective is masked_lm"):
             parse_settings(tiny_settings(tmp_path / "run", objective="masked_lm", **{name: 0.1}))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from ..errors import GlossaError
-from .augmentation.shares import DICTIONARY, OF_DICTIONARY, PLACEHOLDERS, TERMS, check_sum, settled_shares
+from .augmentation.shares import PLACEHOLDERS, TERMS, check_sum, settled_shares
 from .languages import settled_code
 from .mixture import check_sources, unmixed
 from .preparing.manifest import adopt_prepared
@@ -185,11 +185,6 @@ class DataArguments:
         "Share of the training pairs in each epoch whose sources get the targets of some words, found by word "
         "alignment; the model then reads the terms of a glossary in this way, and inflects them.",
     )
-    dictionary: str | None = _setting(
-        None,
-        "A table of words or phrases, their translations and perhaps kinds (see docs/data.md). A share of 0.2 of the "
-        "training pairs in each epoch has entries that fewer than ten training sentences have. Default: none.",
-    )
     keep_out: list[str] = field(
         default_factory=list,
         metadata={
@@ -256,7 +251,6 @@ class DataArguments:
         """Which share of the training pairs is changed in each way in an epoch."""
         given: Any = self.augmentation or {}
         own = {PLACEHOLDERS: self.placeholder_augmentation, TERMS: self.term_augmentation}
-        own |= {DICTIONARY: OF_DICTIONARY if self.dictionary else 0.0}
         return given | {kind: share for kind, share in own.items() if share}
 
     def _check_sources(self) -> None:

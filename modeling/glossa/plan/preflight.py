@@ -14,7 +14,6 @@ from transformers.training_args import OptimizerNames
 from ..data.alignments import require_thot
 from ..data.augmentation.terms import lemmatizer
 from ..data.encoding.vocabulary import target_vocabulary
-from ..data.intake.dictionaries import read_dictionary
 from ..data.mixture import target_languages
 from ..data.streaming.streams import is_stream
 from ..errors import GlossaError
@@ -52,7 +51,6 @@ def check_before_data(settings: Settings) -> None:
     _check_positions(settings)
     _check_alignment(settings)
     _check_terms(settings)
-    _check_dictionary(settings)
     model = _outline(settings)
     _check_optimizer(training, model)
     if training.push_to_hub:
@@ -199,22 +197,6 @@ def _check_terms(settings: Settings) -> None:
     require_thot()
     for language in target_languages(settings.data) or [settings.data.target_language]:
         lemmatizer(language)
-
-
-def _check_dictionary(settings: Settings) -> None:
-    """Raise `GlossaError` if `dictionary` is set and cannot be read, or its entries not be put into sentences."""
-    path = settings.data.dictionary
-    if not path:
-        return
-    problem = ""
-    if is_stream(settings.data):
-        problem = "streaming is true, and the words that training lacks are counted in all pairs at once"
-    elif languages := target_languages(settings.data):
-        problem = f"the target languages of the sources are {', '.join(languages)}, and a dictionary has one"
-    if problem:
-        raise GlossaError(f"dictionary is {path}, but {problem}. Leave one of the two out.")
-    read_dictionary(path)
-    require_thot()
 
 
 def _check_reporters(training: GlossaTrainingArguments) -> None:

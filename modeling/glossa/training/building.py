@@ -25,15 +25,12 @@ from transformers import (
 from ..batches_glossa import position_limits
 from ..data.arguments import DataArguments
 from ..data.augmentation.augmentation import Augmentation
-from ..data.augmentation.dictionary import RARE, Dictionary
 from ..data.augmentation.pair import Pair
 from ..data.cleaning.report import DataReport
-from ..data.cleaning.splitting import normalize_side
 from ..data.encoding.augmented import CHUNK, AugmentedRows
 from ..data.encoding.corruption import special_tokens
 from ..data.encoding.encoding import IDS, LENGTHS, by_length
 from ..data.encoding.vocabulary import has_marks, target_vocabulary, train_tokenizer, train_tokenizer_pair
-from ..data.intake.dictionaries import read_dictionary
 from ..data.mixture import sources_of, target_languages
 from ..data.pairs import by_language, group_references, prepare_pairs
 from ..data.streaming.streams import Stream
@@ -58,7 +55,7 @@ from .trainer import GlossaTrainer
 logger = logging.getLogger(__name__)
 
 SAMPLE = 1000  # rows that show the script
-VOCABULARY = ("lower_case", "items", "dictionary")  # kinds of augmentation that the vocabulary is learned on too
+VOCABULARY = ("lower_case", "items")  # kinds of augmentation that the vocabulary is learned on too
 
 
 def build_tokenizer(settings: Settings, data: DatasetDict) -> PreTrainedTokenizerBase:
@@ -72,7 +69,7 @@ def build_tokenizer(settings: Settings, data: DatasetDict) -> PreTrainedTokenize
     if PartialState().is_main_process:
         names = [name for name in ("source", "target", "text") if name in data["train"].column_names]
         columns: list[Iterator[list[str]]] = [_texts(data["train"], name) for name in names]
-        augmentation = augmentation_of(settings, data)
+        augmentation = augmentation_of(settings)
         if augmentation is not None:
             changed = [_changed_texts(data["train"], augmentation, name) for name in names]
             columns = [chain(*both) for both in zip(columns, changed, strict=True)]
@@ -119,31 +116,14 @@ def learn_vocabulary(
     return load_tokenizer(str(folder)), values | {"augmentation": settings.data.shares}
 
 
-def augmentation_of(settings: Settings, pairs: DatasetDict) -> Augmentation | None:
+def augmentation_of(settings: Settings) -> Augmentation | None:
     """What the settings change in the training pairs."""
     shares = settings.data.shares
     if not shares:
         return None
     tags = [source.tag for source in sources_of(settings.data)]
     data = settings.data
-    dictionary = dictionary_of(data.dictionary, pairs) if data.dictionary else None
-    return Augmentation(
-        shares, settings.training.order_seed, data.source_language, tags, data.target_language, dictionary
-    )
-
-
-def dictionary_of(path: str, pairs: DatasetDict) -> Dictionary:
-    """What a dictionary adds to the training pairs, without held-out sentences; logs how many entries that are."""
-    entries = read_dictionary(path)
-    texts = [pairs[name][side][:] for name in pairs if name != "train" for side in ("source", "target")]
-    held_out = set(map(normalize_side, chain(*texts)))
-    found = Dictionary(entries, pairs["train"]["source"][:], lambda text: normalize_side(text) in held_out)
-    logger.info(
-        "%s: %s entries; %s have a word that fewer than %d training sentences have, and are learned; %s more are "
-        "held-out sentences.",
-        path, f"{len(entries):,}", f"{len(found.learned):,}", RARE, f"{found.held_out:,}",
-    )  # fmt: skip
-    return found
+    return Augmentation(shares, settings.training.order_seed, data.source_language, tags, data.target_language)
 
 
 def _changed_texts(rows: Dataset, augmentation: Augmentation, side: str) -> Iterator[list[str]]:
@@ -222,7 +202,7 @@ def build_trainer(
         else:
             validation = tokenized["validation"].select(by_length(tokenized["validation"]))
     patience = arguments.early_stopping_patience
-    rows, augmentation = tokenized["train"], augmentation_of(settings, data)
+    rows, augmentation = tokenized["train"], augmentation_of(settings)
     augmented = None
     if augmentation is not None:
         augmented = AugmentedRows(rows, tokenizer, augmentation, settings.data)

@@ -30,7 +30,6 @@ from ..data.cleaning.statistics import (
 )
 from ..data.encoding.encoding import tokenize_pairs
 from ..data.encoding.links import LinkCollator
-from ..data.intake.dictionaries import read_dictionary
 from ..data.mixture import common_source
 from ..data.pairs import by_language, prepare_pairs
 from ..data.streaming.streams import Stream, is_stream
@@ -43,7 +42,6 @@ from ..inference.languages import Languages
 from ..inference.loading import load_tokenizer
 from ..inference.plausibility import improbable_score
 from ..inference.translator import Translator
-from ..jobs.records import stamp
 from ..plan.arguments import Settings
 from ..plan.devices import is_sharded, uses_deepspeed
 from ..plan.preflight import check_before_data
@@ -110,8 +108,6 @@ def _train(run: RunFolder, settings: Settings) -> None:
     data_report.fingerprints = fingerprints(data)
     if stream is not None:
         data_report.fingerprints["train"] += stream.fingerprint()
-    if settings.data.dictionary:
-        data_report.fingerprints["dictionary"] = stamp([repr(read_dictionary(settings.data.dictionary)).encode()])
     if checkpoint is not None:
         check_data(checkpoint, data_report.fingerprints)
     settings, tokenizer = _vocabulary(settings, data, data_report, checkpoint)

@@ -7,13 +7,12 @@ from random import Random
 
 from ..alignments import Links, find_words
 from .case import lower_case
-from .dictionary import Dictionary
 from .endings import changed_ending
 from .items import with_item
 from .joining import Words, joined, ordinary_words
 from .pair import Pair
 from .placeholders import with_sentinels
-from .shares import DICTIONARY, PLACEHOLDERS, TERMS
+from .shares import PLACEHOLDERS, TERMS
 from .terms import Lemma, lemmatizer, with_terms
 from .typing_errors import typing_errors
 from .typography import changed_typography
@@ -39,13 +38,11 @@ class Augmentation:
         language: str = "en",
         tags: Sequence[str] = (),
         target: str = "fr",
-        dictionary: Dictionary | None = None,
     ):
         self.kinds, self.bounds = list(shares), list(accumulate(shares.values()))
         self.seed = seed
         self.tags = tuple(filter(None, tags))
         self.target = target
-        self.dictionary = dictionary
         self._lemmas: dict[str, Lemma] = {}
         self.changes: dict[str, Callable[[Pair, Random], Pair | None]] = {
             "lower_case": lower_case,
@@ -92,8 +89,6 @@ class Augmentation:
                 lemma = self._lemma(groups[index] if groups else self.target)
                 own = _links_after(tag, links[index]) if links else []
                 changed = with_terms(plain, generator, own, lemma)
-            elif kind == DICTIONARY and self.dictionary:
-                changed = self.dictionary.change(plain, generator, _links_after(tag, links[index]) if links else [])
             else:
                 changed = self.changes[kind](plain, generator)
             if changed is not None:

@@ -19,8 +19,6 @@ STANDARD = {
 KINDS = tuple(STANDARD)
 # These have settings of their own, since they need a vocabulary with tokens for them.
 PLACEHOLDERS, TERMS = "placeholders", "terms"
-DICTIONARY = "dictionary"
-OF_DICTIONARY = 0.2  # if there is one
 
 
 def settled_shares(given: Any) -> dict[str, float] | None:

@@ -13,7 +13,7 @@ from ...errors import GlossaError
 from ...jobs.records import stamp
 from ...tokenization_glossa import language_token
 from ..arguments import DataArguments
-from ..augmentation.shares import DICTIONARY, TERMS
+from ..augmentation.shares import TERMS
 from ..caching import cached_map
 from ..cleaning.report import DataReport
 from ..mixture import sources_of
@@ -53,7 +53,7 @@ def tokenize_pairs(
 
     Token ids of a prepared folder are kept if `tokenizer` made them and no links are needed.
     """
-    terms = bool({TERMS, DICTIONARY} & set(arguments.shares))
+    terms = TERMS in arguments.shares
     pairs = DatasetDict(pairs)
     if set(TOKENIZED) <= set(pairs["train"].features) and (linked or terms or not _are_known(arguments, tokenizer)):
         pairs["train"] = pairs["train"].remove_columns(list(TOKENIZED))
