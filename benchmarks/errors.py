@@ -2,8 +2,9 @@
 
 SCORES.json is what `glossa score RUN --output SCORES.json` writes; its last way of decoding counts. Prints chrF,
 which unlike chrF++ counts no words; then BLEU and chrF++ by the length of the source and by how often its rarest word
-occurs among the training sources, the translations that cannot be right, and the worst ones. For French also: the
-sentences that address somebody as tu or as vous, and pronouns with a verb or participle that does not agree.
+occurs among the training sources, in five groups and in two; the numbers and names of the sources that the
+translations keep; the translations that cannot be right, and the worst ones. For French also: the sentences that
+address somebody as tu or as vous, and pronouns with a verb or participle that does not agree.
 """
 
 import argparse
@@ -24,6 +25,8 @@ from .timing import table
 
 LENGTHS = (4, 6, 8, 12, 20)  # most words of a source in each group but the last
 FREQUENCIES = (0, 9, 99, 999)  # most occurrences in training of a source's rarest word, in each group but the last
+FEW = (9,)  # the same, with two groups
+COPIED = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+")
 # Words that show how a French sentence addresses somebody.
 ADDRESS = {
     "tu": re.compile(r"\b(tu|te|toi|ton|ta|tes|t['’]\w+)\b", re.IGNORECASE),
@@ -59,11 +62,10 @@ def run(arguments: argparse.Namespace) -> None:
     chrf = CHRF().corpus_score([row[2] for row in rows], [[row[1][0] for row in rows]])
     print(f"{len(rows):,} sources, {name}, against the first reference, chrF {chrf.score:.2f}\n")
     print(by_group("words in the source", rows, lambda source: len(words(source)), LENGTHS, bleu))
-    print(
-        by_group(
-            "training sentences with the rarest word", rows, lambda source: rarest(source, counts), FREQUENCIES, bleu
-        )
-    )
+    for limits in (FREQUENCIES, FEW):
+        title = "training sentences with the rarest word"
+        print(by_group(title, rows, lambda source: rarest(source, counts), limits, bleu))
+    print(by_copy(rows))
     print(f"cannot be right: {result['implausible'] or 'none'}\n")
     if settings.target_language == "fr":
         print(by_address(rows))
@@ -105,6 +107,25 @@ def by_group(title: str, rows: Rows, measure: Callable[[str], int], limits: Sequ
             }
         )
     return f"{table(lines)}\n"
+
+
+def by_copy(rows: Rows) -> str:
+    """A table of the numbers and names that sources share with their first reference, and how many translations keep.
+
+    Names are words with a capital after the first word.
+    """
+    kept: dict[str, list[bool]] = {"numbers": [], "names": []}
+    for source, references, translation in rows:
+        for place, word in enumerate(COPIED.findall(source)):
+            kind = "numbers" if word[0].isdigit() else "names" if place and word[0].isupper() else None
+            if kind and word in COPIED.findall(references[0]):
+                kept[kind].append(word in COPIED.findall(translation))
+    lines = [
+        {"shared with the reference": kind, "times": f"{len(found):,}", "kept": f"{sum(found) / len(found):.1%}"}
+        for kind, found in kept.items()
+        if found
+    ]
+    return f"{table(lines)}\n" if lines else ""
 
 
 def address(texts: Sequence[str]) -> str:

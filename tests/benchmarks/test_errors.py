@@ -38,6 +38,16 @@ def test_the_rarest_word_decides():
     assert errors.rarest("?!", counts) > max(errors.FREQUENCIES)
 
 
+def test_numbers_and_names_are_kept_if_the_reference_has_them():
+    rows = [
+        ("Paul has 12 dogs, Ann 7.", ["Paul a 12 chiens, Ann 7."], "Il a 12 chiens, Anne 8."),
+        ("We saw Rome at 9:30.", ["Nous étions à Rome à 9 h 30."], "Nous étions à Rome."),
+    ]
+    # 12, not 7; 9:30 is not in the reference. Rome, not Ann; Paul is the first word.
+    assert cells(errors.by_copy(rows))[2:] == [["numbers", "2", "50.0%"], ["names", "2", "50.0%"]]
+    assert errors.by_copy([("no", ["non"], "non")]) == ""
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
