@@ -95,8 +95,8 @@ def check_same(saved: dict[str, Any], wanted: dict[str, Any], place: str, remedy
     changed = [name for name in {**wanted, **saved} if saved.get(name) != wanted.get(name)]
     if changed:
         raise GlossaError(
-            f"{place} is of a job with different {', '.join(changed)}. Give the same settings and files to continue it, "
-            f"or {remedy}."
+            f"{place} is of a job with different {', '.join(changed)}. Give the same settings and files to continue "
+            f"it, or {remedy}."
         )
 
 
