@@ -6,7 +6,6 @@ import time
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,9 +17,9 @@ from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 from ..configuration_glossa import GlossaConfig
 from ..data.cleaning.report import DataReport
 from ..modeling_glossa import GlossaForConditionalGeneration
-from ..run_folder import RunFolder
 from .arguments import Origin, Settings
 from .devices import is_sharded, trial_step, uses_deepspeed
+from .processes import resumed_recipe
 
 logger = logging.getLogger(__name__)
 
@@ -213,12 +212,7 @@ def seconds_per_token(settings: Settings, size: Size) -> float:
 
 def adopt_choices(settings: Settings) -> Settings:
     """The settings with the values that a resumed run chose at its start, from its recipe."""
-    wanted = str(settings.training.resume_from_checkpoint)
-    if wanted.lower() in ("none", "false", "no"):
-        return settings
-    given = Path(wanted).is_dir() and wanted.lower() not in ("true", "yes", "last")
-    run = Path(wanted).parent if given else Path(settings.training.output_dir)
-    recipe = RunFolder(run).recipe
+    recipe = resumed_recipe(vars(settings.training))
     if not recipe:
         return settings
     names, hours = choosable(settings), settings.training.hours
@@ -229,7 +223,7 @@ def adopt_choices(settings: Settings) -> Settings:
                 "hours is %g, but it counts from the start of a run. The resumed run keeps its %g passes.",
                 hours, recipe["num_train_epochs"],
             )  # fmt: skip
-    origin = Origin("resumed", str(run))
+    origin = Origin("resumed", str(settings.training.output_dir))
     return settings.with_values({name: recipe.get(name) for name in names}, origin)
 
 
