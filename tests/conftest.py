@@ -140,7 +140,9 @@ def tiny_run(tmp_path_factory, tiny_settings, drawing):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("glossa.plots.draw_curves", drawing)
-        return train(parse_settings(tiny_settings(tmp_path_factory.mktemp("runs") / "tiny", num_beams=2)))
+        return train(
+            parse_settings(tiny_settings(tmp_path_factory.mktemp("runs") / "tiny", num_beams=2, max_new_tokens=12))
+        )
 
 
 @pytest.fixture(scope="session")
@@ -151,4 +153,5 @@ def learned_run(tiny_settings, tmp_path_factory):
 
     settings = {"num_train_epochs": 30, "learning_rate": 0.01, "d_model": 32, "encoder_ffn_dim": 64, "num_beams": 2}
     settings |= {"decoder_ffn_dim": 64, "eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": "no"}
+    settings |= {"max_new_tokens": 12}
     return train(parse_settings(tiny_settings(tmp_path_factory.mktemp("runs") / "learned", **settings)))
