@@ -6,17 +6,17 @@ from importlib import import_module
 
 # The name of each benchmark, its module in this folder, and what it measures.
 BENCHMARKS = {
-    "train": ("training", "training speed and share of the machine's peak, beside MarianMT and torch.nn.Transformer"),
+    "train": ("training", "training speed and share of the peak, compared with MarianMT and torch.nn.Transformer"),
     "memory": ("memory", "peak memory of training, each contender in its own process"),
-    "decode": ("decoding", "translation speed beside MarianMT, a loop without a cache, and the exported engine"),
+    "decode": ("decoding", "translation speed, also of MarianMT, a loop without a cache, and the exported engine"),
     "pipeline": ("pipeline", "speed from raw text to batches, first and cached, and the time to the first step"),
     "growth": ("growth", "time and memory against sentence length, vocabulary, batch size and corpus size"),
-    "load": ("load", "training speed beside busy programs, by number of threads and as a run chooses it"),
-    "engine": ("engine", "CTranslate2 beside transformers on a run's test sentences: equality, BLEU, seconds, size"),
+    "load": ("load", "training speed next to busy programs, by number of threads and as a run chooses it"),
+    "engine": ("engine", "CTranslate2 and transformers on a run's test sentences: equality, BLEU, seconds, size"),
     "serving": ("serving", "throughput and latency of `glossa serve` with many clients, and of its engine alone"),
     "start": ("start", "seconds and CPU-seconds of `glossa translate` from a cold start, by engine"),
     "shards": ("shards", "files of many lines with several processes and killed jobs: time, and equal output"),
-    "sentences": ("sentences", "paragraphs in eight languages split right, beside sentencex and pysbd"),
+    "sentences": ("sentences", "paragraphs in eight languages split right, compared with sentencex and pysbd"),
     "alignment": (
         "alignment",
         "alignment error rates on hand-aligned sentences: FastAlign, and attention of runs",
@@ -33,7 +33,7 @@ BENCHMARKS = {
     "reproduce": ("reproduce", "the tables of docs/results.md, from recipes; finished runs are not repeated"),
     "errors": ("errors", "where a run's translations go wrong: by length, rare words, tu and vous, and the worst"),
     "seeds": ("seeds", "runs of several seeds: each alone, their ensemble, and the average of their weights"),
-    "race": ("race", "time to a given BLEU on Multi30k, beside MarianMT under Seq2SeqTrainer, and JoeyNMT"),
+    "race": ("race", "time to a given BLEU on Multi30k, compared with MarianMT under Seq2SeqTrainer, and JoeyNMT"),
     "pieces": ("pieces", "how vocabularies write a language: pieces a character, and pieces that are no characters"),
     "preparation": ("preparation", "CPU time and memory of reading, cleaning, filtering and splitting pairs"),
     "prepare": ("prepare", "glossa prepare by processes, on Ray, and killed: time, memory, and equal files"),

@@ -349,7 +349,7 @@ class GlossaConfig(PreTrainedConfig):
             if self.num_shared_experts:
                 raise ValueError(
                     f"num_shared_experts is {self.num_shared_experts} and num_local_experts None; shared experts "
-                    "stand beside others. Set num_local_experts too, or num_shared_experts to 0."
+                    "are added to others. Set num_local_experts too, or num_shared_experts to 0."
                 )
             return
         if self.num_local_experts < 2:

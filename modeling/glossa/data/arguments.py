@@ -102,9 +102,7 @@ class DataArguments:
         "from 1 a number of pairs, 0 for no split. Default: one pair in a hundred, but at least 500 (or one in "
         "ten, if these are fewer) and at most 2,000.",
     )
-    test_size: float | None = _setting(
-        None, "Size of the test split, if the data has none; the values are those of validation_size."
-    )
+    test_size: float | None = _setting(None, "Size of the test split, as for validation_size, if the data has none.")
     split_seed: int = _setting(1, "Seed of the random choices of held-out pairs.")
     strict: bool = _setting(False, "Stop at the first malformed row instead of counting and dropping it.")
     trust_data: list[str] = field(

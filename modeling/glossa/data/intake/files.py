@@ -91,7 +91,7 @@ def _text_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     if len(texts) != 1:
         raise GlossaError(
             f"{path} holds {len(texts)} text files among {[item.filename for item in members[:10]]}; exactly "
-            "one .txt or .tsv beside _about.txt is allowed. Unpack the archive and give the file you mean."
+            "one .txt or .tsv apart from _about.txt is allowed. Unpack the archive and give the file you mean."
         )
     return texts[0]
 
