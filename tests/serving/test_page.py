@@ -152,13 +152,17 @@ def until(page, condition):
 
 def test_sentences_are_shown_as_they_finish(page, service, monkeypatch):
     """The first of twenty is there while the queue holds back the second; leaving cancels the rest."""
-    calls, go, free = [], threading.Event(), 1
+    calls, given_up, go, free = [], [], threading.Event(), 1
     translate_now = service.queue.translate
 
     async def translate(translator, texts, deadline):
         calls.append(texts)
-        while len(calls) > free and not go.is_set():
-            await asyncio.sleep(0.01)
+        try:
+            while len(calls) > free and not go.is_set():
+                await asyncio.sleep(0.01)
+        except asyncio.CancelledError:
+            given_up.append(len(texts))
+            raise
         return await translate_now(translator, texts, deadline)
 
     monkeypatch.setattr(service.queue, "translate", translate)
@@ -179,10 +183,11 @@ def test_sentences_are_shown_as_they_finish(page, service, monkeypatch):
     playwright.expect(page.locator("#output [data-sentence]")).to_have_count(1)
     until(page, lambda: len(calls) == 7)
     page.fill("#text", SECOND)
+    until(page, lambda: given_up == [2])  # the second group waited
     go.set()
     playwright.expect(page.locator("#output [data-sentence]")).to_have_count(1)
     page.wait_for_timeout(1000)
-    assert [len(texts) for texts in calls[5:]] == [1, 2]  # the second group waited, and was given up
+    assert [len(texts) for texts in calls[5:]] == [1, 2]
 
 
 def test_only_new_lines_are_sent(page):
