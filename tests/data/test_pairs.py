@@ -1,5 +1,6 @@
 """Data settings to clean, split pairs."""
 
+import zipfile
 from pathlib import Path
 
 import numpy
@@ -126,10 +127,15 @@ def test_one_pair_is_too_few(tmp_path):
 
 
 @pytest.mark.skipif(not ANKI.exists(), reason=f"the real Anki archive is not at {ANKI}")
-def test_real_anki_splits_share_no_sentence():
-    arguments = DataArguments(dataset="anki", data_path=[str(ANKI)], validation_size=2000, test_size=2000)
+def test_real_anki_splits_share_no_sentence(tmp_path):
+    with zipfile.ZipFile(ANKI) as archive:
+        lines = archive.read("fra.txt").decode().splitlines(keepends=True)[60_000:100_000]
+    (tmp_path / "anki.txt").write_text("".join(lines), encoding="utf-8")
+    arguments = DataArguments(
+        dataset="anki", data_path=[str(tmp_path / "anki.txt")], validation_size=2000, test_size=2000
+    )
     splits, report = prepare_pairs(arguments)
-    assert report.sizes == {"train": 161_589, "validation": 2000, "test": 2000}
+    assert report.sizes == {"train": 36_000, "validation": 2000, "test": 2000}
     assert sum(report.splits["train"][reason] for reason in ("malformed", "empty", "duplicates")) == 0
     train, validation, test = (sides(splits[name]) for name in ("train", "validation", "test"))
     for side in ("source", "target"):
