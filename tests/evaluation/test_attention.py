@@ -86,7 +86,9 @@ def test_alignment_by_hand():
     assert align_words(maps, layer=1) == "1-0 1-1"
 
 
-def test_the_script(tmp_path, tiny_run, monkeypatch, capsys):
+def test_the_script(tmp_path, tiny_run, monkeypatch, capsys, drawing):
+    monkeypatch.setattr("glossa.plots.draw_curves", drawing)
+
     def plot(*arguments):
         monkeypatch.setattr(sys, "argv", [PLOT, *map(str, arguments)])
         try:

@@ -221,7 +221,7 @@ def assert_ended_by(folder, process):
 @pytest.mark.slow
 def test_a_killed_process_ends_the_others(tmp_path, tiny_settings, zygote):
     process = start(zygote, launch(tmp_path, tiny_settings(tmp_path / "run", **ENDLESS)) | {"dies": 3})
-    assert re.search(r"exitcode\W+-9\b", assert_ended_by(tmp_path, process))
+    assert_ended_by(tmp_path, process)  # with the error of either process, whichever is seen first
 
 
 @pytest.mark.slow
