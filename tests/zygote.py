@@ -66,7 +66,8 @@ class Zygote:
         assert self.process.stdout.readline() == b"ready\n"
 
     def end(self) -> None:
-        self.process.communicate()  # closes its input
+        self.process.kill()  # its input may be open in workers of a data loader, which are copies of this process
+        self.process.communicate()
         self.folder.cleanup()
 
 
