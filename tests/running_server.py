@@ -38,3 +38,8 @@ def running(build):
         if server is not None:
             server.should_exit = True
         thread.join(60)
+
+
+def until(condition):
+    """Wait for something that happens in the server, for ten seconds at most."""
+    assert any(condition() or time.sleep(0.1) for _ in range(100))

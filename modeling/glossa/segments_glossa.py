@@ -188,7 +188,7 @@ def model_texts(segments: Sequence[Segment], context: int = 0, before: Sequence[
     [`join_segments`] gives the mark back.
 
     Args:
-        segments: Those of one text.
+        segments: The segments of one text.
         context: The model reads each sentence after so many before it, as far as there are some.
         before: The sentences before the text.
     """

@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from running_server import running
+from running_server import running, until
 
 pytestmark = pytest.mark.slow
 playwright = pytest.importorskip("playwright.sync_api", reason="the browser test needs playwright")
@@ -141,15 +141,6 @@ def answer(route, *sentences):
     route.fulfill(body="".join(f"{json.dumps(line)}\n" for line in lines))
 
 
-def until(page, condition):
-    """Wait for something that happens in the server, for ten seconds at most."""
-    for _ in range(100):
-        if condition():
-            return
-        page.wait_for_timeout(100)
-    raise AssertionError
-
-
 def test_sentences_are_shown_as_they_finish(page, service, monkeypatch):
     """The first of twenty is there while the queue holds back the second; leaving cancels the rest."""
     calls, given_up, go, free = [], [], threading.Event(), 1
@@ -168,7 +159,7 @@ def test_sentences_are_shown_as_they_finish(page, service, monkeypatch):
     monkeypatch.setattr(service.queue, "translate", translate)
     page.fill("#text", "\n".join(f"{first} {second}." for first in "abcd" for second in "klmno"))
     playwright.expect(page.locator("#output [data-sentence]")).to_have_count(1)
-    until(page, lambda: len(calls) == 2)
+    until(lambda: len(calls) == 2)
     assert page.locator("#status").inner_text() == "Translating …"
     page.evaluate("first = document.querySelector('#output [data-sentence]')")
     go.set()
@@ -181,9 +172,9 @@ def test_sentences_are_shown_as_they_finish(page, service, monkeypatch):
     free = 6
     page.fill("#text", "\n".join(f"{first} {second}." for first in "efgh" for second in "klmno"))
     playwright.expect(page.locator("#output [data-sentence]")).to_have_count(1)
-    until(page, lambda: len(calls) == 7)
+    until(lambda: len(calls) == 7)
     page.fill("#text", SECOND)
-    until(page, lambda: given_up == [2])  # the second group waited
+    until(lambda: given_up == [2])  # the second group waited
     go.set()
     playwright.expect(page.locator("#output [data-sentence]")).to_have_count(1)
     page.wait_for_timeout(1000)

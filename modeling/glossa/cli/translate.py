@@ -128,8 +128,8 @@ def main(argv: list[str]) -> None:
         )
     if (arguments.confidence or arguments.min_confidence) and (len(arguments.models) > 1 or arguments.rerank):
         raise GlossaError(
-            "A confidence is that of one model in its own translations. Leave out --confidence and --min_confidence, "
-            "or give one model without --rerank."
+            "A confidence is what one model has learned about its own translations. Leave out --confidence and "
+            "--min_confidence, or give one model without --rerank."
         )
     if arguments.report_all and not arguments.report:
         raise GlossaError("--report_all needs a file for the lines and their scores: give --report too.")

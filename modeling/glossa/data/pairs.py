@@ -36,7 +36,7 @@ def prepare_pairs(arguments: DataArguments, stream: Stream | None = None) -> tup
     Predefined splits are kept, and training pairs that share a side with them are dropped. Missing splits are held out
     of the training pairs of all sources by connected components, unless their size is 0. `max_validation_samples` and
     `max_test_samples` draw pairs with `split_seed`. The training rows of a source are repeated or drawn by its weight,
-    and begin with its tag. Those of a prepared folder also have their token ids and lengths. With `context`, pairs
+    and begin with its tag. Prepared pairs also have their token ids and lengths. With `context`, pairs
     have the sentences before them in a column of this name, training pairs without held-out ones. With `streaming`,
     "train" is a sample of the `stream`. Raises `GlossaError` if the settings or the data are invalid.
     """

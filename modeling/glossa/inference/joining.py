@@ -11,7 +11,7 @@ from .words import words_of
 def joined(pieces: list[list[Translation]], segments: list[Segment], confident: bool = False) -> list[Translation]:
     """Join the translations of a text's segments by rank: the best of each, then the second best, and so on.
 
-    The confidence is the product of those of the segments; copied ones are right.
+    The confidence is the product of the segments' confidences; copied segments count as right.
     """
     whole = []
     for ranked in zip(*pieces, strict=True):

@@ -18,7 +18,7 @@ def asked_texts(
 ) -> list[tuple[str, str]]:
     """The sentences of all texts as the model reads them, each with the beginning of its translation.
 
-    A translation begins with the one of its first sentence. `context` is the number of sentences that the model reads
+    The first sentence of a text has the text's prefix. `context` is the number of sentences that the model reads
     before each, and `contexts` are the sentences before each text.
     """
     return [

@@ -15,9 +15,9 @@ LAUNCHER = "ACCELERATE_MIXED_PRECISION"  # a launch file of Accelerate sets it, 
 def settle_precision(settings: Settings) -> Settings:
     """The settings with `bf16`, if it is known before a trial.
 
-    A run that is continued keeps its precision. A new one has that of the launch file; bf16 on GPUs that compute in
-    it; and float32 on other devices, except for a CPU with instructions for bf16, which needs a trial. All processes
-    must call this; the first one decides.
+    A resumed run keeps its precision. A new run takes the one in its launch file, if that is bf16. Otherwise it uses
+    bf16 on GPUs that compute in it, and float32 on other devices, except for a CPU with bf16 instructions, which needs
+    a trial. All processes must call this; the first one decides.
     """
     if not is_open(settings):
         return settings

@@ -4,7 +4,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import ftfy
 import numpy
@@ -155,11 +155,7 @@ def _clean_split(
     outcome = checked.data.column("outcome").to_numpy()
     examples = examples_of(rows, numpy.flatnonzero(outcome == MALFORMED)[:EXAMPLES])
     if arguments.strict and examples:
-        first = examples[0]
-        raise GlossaError(
-            f"{first['file']}, line {first['line']}: {first['reason']}: {first['excerpt']!r}. Correct the row, or set "
-            "strict to false to drop such rows."
-        )
+        _refuse(examples[0])
     outcomes = counted(outcome)
     if not outcomes.get("kept"):
         others = numpy.flatnonzero(numpy.isin(outcome, [OUTCOMES.index(ASIDE[kind]) for kind in UNITS]))[:1]
@@ -193,6 +189,13 @@ def _clean_split(
         clear = plausibility.check_sides(pairs.select(sample), places_of(rows, kept[sample]), arguments)
         report.languages |= {split: clear} if clear else {}
     return pairs
+
+
+def _refuse(row: dict) -> NoReturn:
+    raise GlossaError(
+        f"{row['file']}, line {row['line']}: {row['reason']}: {row['excerpt']!r}. Correct the row, or set strict to "
+        "false to drop such rows."
+    )
 
 
 def _among_themselves(

@@ -73,13 +73,15 @@ def tokenize_pairs(
         }
     )
     tokenized["train"] = _within_limits(tokenized["train"], arguments, report)
-    return DatasetDict({name: _as_read(rows) for name, rows in tokenized.items()})
+    return DatasetDict({name: _as_read(name, rows) for name, rows in tokenized.items()})
 
 
-def _as_read(rows: Dataset) -> Dataset:
-    """The rows with the length of what is read as the length of the source."""
+def _as_read(name: str, rows: Dataset) -> Dataset:
+    """The rows with the length of what is read as the length of the source; logs how many are read after others."""
     if READ_LENGTH not in rows.column_names:
         return rows
+    later = sum(read > own for read, own in zip(rows[READ_LENGTH][:], rows["source_length"][:], strict=True))
+    logger.info("%s: %s of %s sources are read after sentences before them", name, f"{later:,}", f"{len(rows):,}")
     return rows.remove_columns("source_length").rename_column(READ_LENGTH, "source_length")
 
 
