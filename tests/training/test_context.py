@@ -3,9 +3,13 @@
 import json
 
 import pytest
+from datasets import Dataset, DatasetDict
 
 from glossa import GlossaForConditionalGeneration, TranslationPipeline
 from glossa.cli.prepare import main as prepare
+from glossa.data.arguments import DataArguments
+from glossa.data.cleaning.report import DataReport
+from glossa.data.encoding.encoding import tokenize_pairs
 from glossa.documents.marks import Part, take_off
 from glossa.documents.segment import Texts
 from glossa.errors import GlossaError
@@ -58,6 +62,16 @@ def test_a_run_reads_the_sentence_before(run):
     assert model.config.context_sentences == 1 and RunFolder(run).recipe["context"] == 1
     pipeline = TranslationPipeline(model, translator.tokenizer)
     assert [one["translation_text"] for one in pipeline(["he k a. it b l.", "she k a. it b l.", "it b l."])] == found
+
+
+def test_sources_that_are_read_after_others_are_counted(run, caplog):
+    caplog.set_level("INFO", "glossa")
+    sources = {"source": ["a k."] * 4, "target": ["k a!"] * 4, "context": ["", "b l.", "c m.", "d n. " * 50]}
+    arguments = DataArguments(data_path=["pairs.tsv"], context=1, max_length=20)  # the last context is too long
+    tokenizer = build_translator([str(run)]).tokenizer
+    pairs, report = DatasetDict(train=Dataset.from_dict(sources)), DataReport(splits={"train": {}})
+    tokenize_pairs(pairs, tokenizer, arguments, report)
+    assert "train: 2 of 4 sources are read after sentences before them" in caplog.messages
 
 
 def test_documents_and_the_page_read_it_too(run):
