@@ -9,6 +9,7 @@ from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 
 from glossa.errors import GlossaError
 from glossa.plan.arguments import parse_settings
+from glossa.plan.preflight import check_before_data
 from glossa.training import run as training_run
 from glossa.training.run import train
 
@@ -103,6 +104,15 @@ def test_free_space(refused, monkeypatch):
     # 25 million parameters: 0.28 GiB with Adam's two moments, six times; 0.09 GiB for the finished model.
     large = {"d_model": 512, "vocab_size": 32000, "encoder_ffn_dim": 2048, "decoder_ffn_dim": 2048}
     assert "lower save_total_limit" in refused(**large, save_total_limit=20)
+
+
+def test_a_folder_in_the_place_of_a_file(tmp_path, tiny_settings, documented):
+    (tmp_path / "run/checkpoint-1").mkdir(parents=True)
+    (tmp_path / "run/tokenizer.json").mkdir()
+    (tmp_path / "run/tokenizer_config.json").touch()
+    with pytest.raises(GlossaError, match="run/tokenizer.json is a folder") as error:
+        check_before_data(parse_settings(tiny_settings(tmp_path / "run")))
+    documented("Training", error.value)
 
 
 def test_greedy_decoding_with_a_length_penalty_can_be_saved(tmp_path, tiny_settings):

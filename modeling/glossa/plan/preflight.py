@@ -35,6 +35,8 @@ GIB = 2**30
 UNORDERED = ("anki", "embedded")  # data sets of single sentences
 # Settings that change or average weights directly, and would see only one process's part of them.
 UNSHARDED = ("lora_rank", "muon_learning_rate", "average_checkpoints")
+# Endings of the files in a run's folder.
+FILES = {".json", ".md", ".png", ".py", ".safetensors", ".yaml"}
 
 
 def check_before_data(settings: Settings) -> None:
@@ -58,6 +60,7 @@ def check_before_data(settings: Settings) -> None:
     _check_optimizer(training, model)
     if training.push_to_hub:
         check_account(training.hub_model_id or Path(training.output_dir).name, training.hub_token)
+    _check_places(Path(training.output_dir))
     _check_disk(training, sum(parameter.numel() for parameter in model.parameters()))
 
 
@@ -257,6 +260,13 @@ def _check_optimizer(training: GlossaTrainingArguments, model: GlossaForConditio
             f"lr_scheduler_type is {SchedulerType(training.lr_scheduler_type).value} with lr_scheduler_kwargs "
             f"{training.lr_scheduler_kwargs}: {_first_line(error)}"
         ) from error
+
+
+def _check_places(run: Path) -> None:
+    """Raise `GlossaError` for a folder in a place where a file of the run is written, at the end of training."""
+    for path in sorted(run.glob("*")):
+        if path.is_dir() and path.suffix in FILES:
+            raise GlossaError(f"{path} is a folder, but the run writes a file of this name. Rename or remove it.")
 
 
 def _check_disk(training: GlossaTrainingArguments, parameters: int) -> None:
