@@ -9,7 +9,8 @@ import subprocess
 import sys
 import sysconfig
 import zipfile
-from importlib.metadata import PathDistribution, distribution
+from collections import Counter
+from importlib.metadata import PathDistribution, distribution, distributions
 from pathlib import Path
 
 from filelock import FileLock
@@ -61,27 +62,36 @@ def required(installed, extra=""):
     return [one for one in wanted if one.marker is None or one.marker.evaluate({"extra": extra})]
 
 
-def link(installed, venv):
-    """Put a distribution into an environment: links to its files, and commands that run there."""
+def link(wanted, venv):
+    """Put distributions into an environment: links to their files, and commands that run there.
+
+    A folder that is one distribution's alone is one link.
+    """
     here, there = (Path(sysconfig.get_path("purelib", vars={"base": str(base)})) for base in (sys.prefix, venv))
-    for file in installed.files:
-        target = there / file
-        if target.exists() or not (here / file).exists():  # byte code of another Python
+    commands = Path(sys.executable).parent
+    files = {installed: [file.parts for file in installed.files or ()] for installed in distributions()}
+    owners = Counter(top for parts in files.values() for top in {part[0] for part in parts})
+    names = {installed.name for installed in wanted}
+    for installed in files:
+        if installed.name not in names:
             continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if (here / file).parent.resolve() == Path(sys.executable).parent:
-            target.write_bytes((here / file).read_bytes().replace(sys.prefix.encode(), str(venv).encode()))
-            target.chmod(0o755)
-        else:
-            target.symlink_to(here / file)
+        for parts in dict.fromkeys(part[:1] if owners[part[0]] == 1 else part for part in files[installed]):
+            source, target = here.joinpath(*parts), there.joinpath(*parts)
+            if target.exists() or not source.exists():  # byte code of another Python
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_file() and source.parent.resolve() == commands:
+                target.write_bytes(source.read_bytes().replace(sys.prefix.encode(), str(venv).encode()))
+                target.chmod(0o755)
+            else:
+                target.symlink_to(source)
 
 
 def _environment(folder, requirements):
     """An environment with `requirements`; its Python."""
     venv = folder / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
-    for installed in closure(["pip", *map(str, requirements)]):
-        link(installed, venv)
+    link(closure(["pip", *map(str, requirements)]), venv)
     return venv / "bin/python"
 
 

@@ -1,8 +1,9 @@
 """Commands in processes that are forked from one that has imported the libraries, which is most of a short command.
 
-`Zygote` makes a folder for `PATH` with a `glossa` and a `python` that ask for such a process. It has their arguments,
-folder, environment and streams, and its status is theirs; it imports Glossa itself, as usual. Programs that are not
-ours start as usual, and so do commands with other settings that libraries read when they are imported.
+`Zygote` makes a folder for `PATH` with commands that ask for such a process. It has their arguments, folder,
+environment and streams, and its status is theirs; it imports Glossa itself, as usual. So do the commands that it
+starts. Programs that are not ours start as usual, and so do commands with other settings that libraries read when they
+are imported.
 
 A killed command goes on. Tests of signals, threads and what a start imports need commands that start as usual.
 """
@@ -17,23 +18,35 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
+from multiprocessing import util
 from pathlib import Path
 
-TESTS = str(Path(__file__).parent)
+MODULES = ("benchmarks", "torture", "glossa_command")
+PROGRAMS = (str(Path(__file__).parent), "scripts/", "program.py")
 LIBRARIES = (
     "torch", "transformers", "accelerate", "datasets", "evaluate", "ftfy", "langcodes.language_distance",
     "matplotlib.pyplot", "peft", "sacrebleu.metrics",
     "transformers.models.auto.modeling_auto", "transformers.models.auto.tokenization_auto", "transformers.pipelines",
     "transformers.masking_utils", "transformers.trainer_seq2seq",
 )  # fmt: skip
+# What programs import that do not have Glossa.
+BARE = (
+    "torch",
+    "transformers",
+    *(name for name in LIBRARIES if name.startswith(("transformers.mod", "transformers.p"))),
+)
+COMMANDS = ("glossa", "accelerate", "python")
 READ_BY_IMPORTS = ("HF_", "TRANSFORMERS_", "TORCH", "OMP_", "GOMP_", "PYTHONHASHSEED", "PYTHONUTF8", "CUDA", "MPL")
 # What `glossa` sets before it imports the libraries, if its messages go to a file.
 QUIET = {"HF_DATASETS_DISABLE_PROGRESS_BARS": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "GOMP_SPINCOUNT": "2000"}
 CLIENT = """#!{binaries}/python -IS
 import json, os, socket, sys
 name, *words = os.path.basename(sys.argv[0]), *sys.argv[1:]
-ours = name == "glossa" or words[:2] in (["-m", "benchmarks"], ["-m", "torture"]) or words[0].startswith({tests!r})
+module = words[1] if words[0] == "-m" else ""
+ours = name != "python" or module.startswith({modules}) or words[0].startswith({programs})
 if not ours or {{name: os.environ[name] for name in os.environ if name.startswith({prefixes})}} != {imported}:
     os.execv("{binaries}/" + name, ["{binaries}/" + name, *words])
 with socket.socket(socket.AF_UNIX) as connection:
@@ -46,21 +59,21 @@ with socket.socket(socket.AF_UNIX) as connection:
 
 
 class Zygote:
-    """The process, for commands in `binaries` with the variables of `environment`.
+    """The process, for commands in `binaries` with the variables of `environment`, which imports `libraries`.
 
     It runs until `end`, or until the process that has made it is gone.
     """
 
-    def __init__(self, binaries: Path, environment: dict[str, str]):
+    def __init__(self, binaries: Path, environment: dict[str, str], libraries: Sequence[str] = LIBRARIES):
         self.environment = {name: value for name, value in environment.items() if name != "PYTHONPATH"}
         self.folder = tempfile.TemporaryDirectory()  # a short path, as addresses of sockets must be
         self.path, address = Path(self.folder.name), f"{self.folder.name}/socket"
         imported = {name: value for name, value in environment.items() if name.startswith(READ_BY_IMPORTS)}
-        texts = {"binaries": binaries, "address": address, "tests": TESTS}
-        for name in ("glossa", "python"):
+        texts = {"binaries": binaries, "address": address, "modules": MODULES, "programs": PROGRAMS}
+        for name in COMMANDS:
             (self.path / name).write_text(CLIENT.format(**texts, prefixes=READ_BY_IMPORTS, imported=imported))
             (self.path / name).chmod(0o755)
-        command = [binaries / "python", __file__, address]
+        command = [binaries / "python", __file__, address, *libraries]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         self.process = subprocess.Popen(command, env=QUIET | self.environment, **pipes)
         assert self.process.stdout.readline() == b"ready\n"
@@ -103,29 +116,48 @@ def forked(server: socket.socket) -> list[str]:
     return [command, *words]
 
 
+def spawn(path: bytes, words: list[str], streams: Sequence[int], usual=util.spawnv_passfds) -> int:
+    """Start a process for `multiprocessing` as usual, but fork its server, which has the libraries then."""
+    if "multiprocessing.forkserver" not in words[-1]:
+        return usual(path, words, streams)
+    if pid := os.fork():
+        return pid
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2 and int(name) not in streams:
+            with suppress(OSError):  # the stream that listed them
+                os.close(int(name))
+    exec(words[-1], {})
+    os._exit(0)
+
+
 def main() -> None:
     del sys.path[0]  # the tests
-    for name in LIBRARIES:
+    address, *libraries = sys.argv[1:]
+    for name in libraries:
         import_module(name)
     threads = [(task / "comm").read_text().strip() for task in Path("/proc/self/task").iterdir()]
     # The only one that knows what to do when its process is copied is Arrow's.
     assert [name for name in threads if name != "jemalloc_bg_thd"] == ["python"], threads
     gc.freeze()  # what is imported stays as it is, in memory that all share
     with socket.socket(socket.AF_UNIX) as server:
-        server.bind(sys.argv[1])
+        server.bind(address)
         server.listen()
         print("ready", flush=True)
         name, *words = forked(server)
     sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
-    if name == "glossa":
+    # What it starts is forked too.
+    sys.executable = str(Path(address).with_name("python"))
+    util.spawnv_passfds = spawn
+    if name != "python":
         sys.argv = [name, *words]
-        runpy.run_path(str(Path(sys.executable).with_name(name)), run_name="__main__")
+        runpy.run_path(f"{sys.prefix}/bin/{name}", run_name="__main__")
     elif words[0] == "-m":
         sys.argv = words[1:]
         sys.path.insert(0, os.getcwd())
         runpy.run_module(words[1], run_name="__main__", alter_sys=True)
     else:
         sys.argv = words
+        sys.path.insert(0, str(Path(words[0]).parent.absolute()))
         runpy.run_path(words[0], run_name="__main__")
 
 

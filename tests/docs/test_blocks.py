@@ -1,9 +1,9 @@
 """Every command and program of the documentation runs as it stands, each in a process of its own.
 
 Commands run with the built wheel in a fresh environment, programs that do not import Glossa in one without it, and
-commands of scripts and benchmarks in a copy of the repository. In the README, the first of each command, such as
-`glossa train`, starts as a reader starts it. Most of the others are forked from a process that has imported the
-libraries: see `zygote`. A marker before a block names smaller settings: see `blocks`.
+commands of scripts and benchmarks in a copy of the repository. In the README, programs and the first of each command,
+such as `glossa train`, start as a reader starts them. Most of the others are forked from a process that has imported
+the libraries: see `zygote`. A marker before a block names smaller settings: see `blocks`.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from environments import once, with_wheel, without_glossa
 from hub_server import Hub
-from zygote import Zygote
+from zygote import BARE, Zygote
 
 sys.path.append(str(Path(__file__).parent))  # of the two modules below
 
@@ -47,7 +47,8 @@ def prepared(tmp_path_factory):
             hub.add(name, files, kind="datasets")
 
         def space_in(folder):
-            return Workspace(folder, with_wheel(tmp_path_factory), without_glossa(tmp_path_factory), hub)
+            own, bare = with_wheel(tmp_path_factory), without_glossa(tmp_path_factory)
+            return Workspace(folder, [own], [bare], hub, folder / "data")
 
         def build(folder):
             space = space_in(folder)
@@ -62,11 +63,14 @@ def prepared(tmp_path_factory):
 @pytest.fixture(scope="module")
 def page_space(prepared, tmp_path_factory):
     """The workspace of one page after the other, since the variables of a zygote's commands name its folder."""
-    own = Workspace(tmp_path_factory.mktemp("page"), prepared.binaries, prepared.bare, prepared.hub)
-    zygote = Zygote(own.binaries, own.variables(own.binaries))
-    own.quick = zygote.path
+    own = copy(prepared)
+    own.place(tmp_path_factory.mktemp("page"))
+    full = Zygote(*own.binaries, own.variables(own.binaries))
+    bare = Zygote(*own.bare, own.variables(own.bare), BARE)
+    own.binaries, own.bare = [full.path, *own.binaries], [bare.path, *own.bare]
     yield own
-    zygote.end()
+    full.end()
+    bare.end()
 
 
 @pytest.fixture
@@ -92,19 +96,21 @@ def make_room(space, command, made):
 
 
 def run_block(space, block, made, started):
+    reads_first = block.page == "README.md"
     if block.language in SHELL:
         assert block.commands, f"{block} holds no command"
         for command in block.commands:
             make_room(space, command, made)
             name = tuple(command.split()[:2])
-            as_usual = block.page == "README.md" and name not in started
+            as_usual = name not in started and (reads_first or name[0] == "accelerate")
             started.add(name)
-            space.run(command, space.binaries if as_usual else None)
+            space.run(command, space.binaries[-1:] if as_usual else space.binaries)
     else:
         program = f"{block.value('before')}\n{block.replaced}"
         imports_glossa = re.search(r"^(from|import) glossa", program, re.M)
         binaries = space.binaries if imports_glossa else space.bare
-        space.python(program, binaries, block.value("arguments"), block.value("stdin") or None)
+        used = binaries[-1:] if reads_first else binaries
+        space.python(program, used, block.value("arguments"), block.value("stdin") or None)
 
 
 @pytest.mark.slow

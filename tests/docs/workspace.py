@@ -136,16 +136,26 @@ class Workspace:
     """Two folders: `work`, empty but for the reader's files, and `clone`, a copy of the repository.
 
     Commands of scripts and benchmarks run in the copy, all others in `work`; runs are the same folder in both.
-    `quick` is a folder of commands that start faster than those in `binaries`, such as a zygote's.
+
+    Args:
+        folder: Of both folders.
+        binaries: Folders of commands, first those that start faster than the usual ones, such as a zygote's.
+        bare: The same, of an environment without Glossa.
+        hub: The Hub that the commands use.
+        data: The folder in which data sets that commands have read are kept for all pages.
     """
 
-    def __init__(self, folder: Path, binaries: Path, bare: Path, hub, quick: Path | None = None):
-        self.folder, self.binaries, self.bare, self.hub, self.quick = folder, binaries, bare, hub, quick
-        self.work, self.clone = folder / "work", folder / "clone"
+    def __init__(self, folder: Path, binaries: list[Path], bare: list[Path], hub, data: Path):
+        self.binaries, self.bare, self.hub, self.data = binaries, bare, hub, data
         self.exported: dict[str, str] = {}
+        self.place(folder)
 
-    def variables(self, *binaries):
-        kept = self.hub.environment(self.folder / "home", "hf_user")
+    def place(self, folder: Path):
+        """Have the two folders in `folder`."""
+        self.folder, self.work, self.clone = folder, folder / "work", folder / "clone"
+
+    def variables(self, binaries):
+        kept = self.hub.environment(self.folder / "home", "hf_user") | {"HF_DATASETS_CACHE": str(self.data)}
         kept = {name: value for name, value in kept.items() if not name.startswith(("PYTEST_", "PYTHON"))}
         path = os.pathsep.join([*map(str, binaries), kept["PATH"]])
         return kept | {"PATH": path, "OMP_NUM_THREADS": "1"} | self.exported
@@ -167,7 +177,7 @@ class Workspace:
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", command],
             cwd=cwd,
-            env=self.variables(*([binaries] if binaries else filter(None, [self.quick, self.binaries]))),
+            env=self.variables(binaries or self.binaries),
             **({"input": stdin} if stdin is not None else {"stdin": subprocess.DEVNULL}),
             capture_output=True,
             text=True,
@@ -182,7 +192,7 @@ class Workspace:
         """A server that `command` starts; the line with its address."""
         process = subprocess.Popen(
             ["bash", "-c", f"exec {command}"], cwd=self.work,
-            env=self.variables(self.binaries) | {"PYTHONUNBUFFERED": "1"},
+            env=self.variables(self.binaries[-1:]) | {"PYTHONUNBUFFERED": "1"},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
         try:
