@@ -3,6 +3,7 @@
 import gc
 import os
 import sys
+from multiprocessing.context import BaseContext
 from pathlib import Path
 
 # Before torch is imported. For models this small, several threads are slower, also in the processes that tests start.
@@ -60,6 +61,19 @@ def engines(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(constants, "HF_HOME", str(tmp_path_factory.mktemp("cache")))
         yield Path(constants.HF_HOME, "glossa", "engines")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def fork_server():
+    """The server of `multiprocessing`, which the first test that needs it starts, has what the later ones import."""
+    give = BaseContext.set_forkserver_preload
+
+    def give_more(context, modules):
+        give(context, sorted({*modules, "glossa.training.run"}))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BaseContext, "set_forkserver_preload", give_more)
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")

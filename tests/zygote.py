@@ -126,8 +126,10 @@ def spawn(path: bytes, words: list[str], streams: Sequence[int], usual=util.spaw
         if int(name) > 2 and int(name) not in streams:
             with suppress(OSError):  # the stream that listed them
                 os.close(int(name))
-    exec(words[-1], {})
-    os._exit(0)
+    try:
+        exec(words[-1], {})
+    finally:  # never back to the command whose copy this is
+        os._exit(0)
 
 
 def main() -> None:

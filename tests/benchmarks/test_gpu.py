@@ -174,8 +174,8 @@ def test_quality_is_that_of_anki_where_it_is_there(tmp_path):
 def test_every_part_finds_something_in_a_rehearsal(tmp_path, monkeypatch, zygote):
     part_command = command.part_command
     monkeypatch.setattr(command, "part_command", lambda *given: [zygote.path / "python", *part_command(*given)[1:]])
-    # The slowest of tests/gpu, which this suite runs on its own too.
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-k 'not (resumed or lora)'")
+    # A part of tests/gpu, which this suite runs on its own too.
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-k test_computation")
     data = write_wide_corpus(tmp_path / "corpus")
     main(["gpu", "--device", "cpu", "--data", str(data), "--output", str(tmp_path), "--minutes", "30"])
     parts = json.loads((tmp_path / "results.json").read_text())["parts"]
@@ -185,7 +185,7 @@ def test_every_part_finds_something_in_a_rehearsal(tmp_path, monkeypatch, zygote
     tables = {name: {title: len(rows) for title, rows in part["tables"].items()} for name, part in parts.items()}
     assert tables["first"]["searches, float32"] == 6
     assert [row["exact"] for row in parts["first"]["tables"]["weights after the last step"]] == [True, True]
-    assert tables["tests"]["tests"] > 25
+    assert tables["tests"]["tests"] > 15
     assert {row["result"] for row in parts["tests"]["tables"]["tests"]} <= {"passed", "skipped"}
     assert tables["training"]["training, float32"] == 5 and "left out for lack of time" not in tables["training"]
     assert tables["decoding"]["decoding, float32"] >= 7 and len(tables["quality"]) == 1

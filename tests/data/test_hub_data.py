@@ -4,11 +4,13 @@ import io
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pyarrow
 import pyarrow.parquet
 import pytest
 from hub_server import Hub
+from zygote import Zygote
 
 PAIRS = [("Guten Tag.", "Good day."), ("Wo ist er?", "Where is he?"), ("Ja.", "Yes."), ("Nein.", "No.")] + [
     (f"Satz {number} ist lang.", f"Sentence {number} is long.") for number in range(40)
@@ -46,6 +48,14 @@ def hub():
         yield server
 
 
+@pytest.fixture(scope="module")
+def client(hub, tmp_path_factory):
+    """A zygote of programs that use this Hub, without a token."""
+    process = Zygote(Path(sys.executable).parent, hub.environment(tmp_path_factory.mktemp("home")))
+    yield process
+    process.end()
+
+
 PREPARE = """
 import json, sys
 import glossa_command  # as the command does, so that no model is imported
@@ -60,11 +70,13 @@ run(main)
 """
 
 
-def prepare(hub, tmp_path, token=None, program=PREPARE, **settings):
+def prepare(client, tmp_path, changes=None, program=PREPARE, **settings):
+    """The rows by split, or the last line of the error. `changes` are of the program's environment."""
     settings = {"source_language": "de", "target_language": "en"} | settings
+    (tmp_path / "program.py").write_text(program)
     process = subprocess.run(
-        [sys.executable, "-c", program, json.dumps(settings)], cwd=tmp_path, stdin=subprocess.DEVNULL,
-        env=hub.environment(tmp_path / "home", token), capture_output=True, text=True, timeout=300, check=False,
+        [client.path / "python", "program.py", json.dumps(settings)], cwd=tmp_path, stdin=subprocess.DEVNULL,
+        env=client.environment | (changes or {}), capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     if process.returncode:
         assert "Traceback" not in process.stderr, process.stderr
@@ -73,8 +85,8 @@ def prepare(hub, tmp_path, token=None, program=PREPARE, **settings):
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-def test_wmt_with_its_own_splits(hub, tmp_path, streaming):
-    rows = prepare(hub, tmp_path, dataset="wmt/wmt14", dataset_config="de-en", streaming=streaming)
+def test_wmt_with_its_own_splits(client, tmp_path, streaming):
+    rows = prepare(client, tmp_path, dataset="wmt/wmt14", dataset_config="de-en", streaming=streaming)
     assert rows == {
         "train": [list(pair) for pair in PAIRS[4:]],
         "validation": [list(pair) for pair in PAIRS[:2]],
@@ -82,18 +94,18 @@ def test_wmt_with_its_own_splits(hub, tmp_path, streaming):
     }
 
 
-def test_opus_books_in_several_files_is_split_and_reversed(hub, tmp_path):
+def test_opus_books_in_several_files_is_split_and_reversed(client, tmp_path):
     settings = {"dataset": "Helsinki-NLP/opus_books", "dataset_config": "de-en", "validation_size": 5, "test_size": 4}
-    rows = prepare(hub, tmp_path, **settings, source_language="en", target_language="de")
+    rows = prepare(client, tmp_path, **settings, source_language="en", target_language="de")
     assert {name: len(part) for name, part in rows.items()} == {"train": 35, "validation": 5, "test": 4}
     assert sorted(tuple(pair) for part in rows.values() for pair in part) == sorted((en, de) for de, en in PAIRS)
 
 
 @pytest.mark.slow
-def test_a_stream_with_a_limit_does_not_download_all_files(hub, tmp_path):
+def test_a_stream_with_a_limit_does_not_download_all_files(hub, client, tmp_path):
     hub.requests.clear()
     settings = {"dataset": "Helsinki-NLP/opus_books", "dataset_config": "de-en", "validation_size": 0, "test_size": 0}
-    rows = prepare(hub, tmp_path, **settings, streaming=True, max_train_samples=6)
+    rows = prepare(client, tmp_path, **settings, streaming=True, max_train_samples=6)
     assert rows == {"train": [list(pair) for pair in PAIRS[0::4][:6]]}
     fetched = {request for request in hub.requests if request.startswith("GET") and request.endswith(".parquet")}
     files = {request.rsplit("/", 1)[1][:11] for request in fetched}
@@ -123,9 +135,9 @@ run(main)
 
 
 @pytest.mark.slow
-def test_a_stream_is_read_where_it_is(hub, tmp_path):
+def test_a_stream_is_read_where_it_is(client, tmp_path):
     settings = {"dataset": "wmt/wmt14", "dataset_config": "de-en", "streaming": True}
-    rows = prepare(hub, tmp_path, program=STREAM, **settings)
+    rows = prepare(client, tmp_path, {"HF_HOME": str(tmp_path / "home")}, STREAM, **settings)
     assert {tuple(row) for row in rows} <= set(PAIRS[4:])
     assert len(rows) > 20
     assert not list((tmp_path / "home").rglob("*.parquet"))
@@ -141,12 +153,13 @@ def test_a_stream_is_read_where_it_is(hub, tmp_path):
         ({"dataset": "wmt/wmt14", "dataset_config": "de-en", "source_language": "fi"}, "fi"),
     ],
 )
-def test_a_missing_data_set_is_an_error_of_one_line(hub, tmp_path, settings, message):
-    error = prepare(hub, tmp_path, **settings)
+def test_a_missing_data_set_is_an_error_of_one_line(client, tmp_path, settings, message):
+    error = prepare(client, tmp_path, **settings)
     assert isinstance(error, str) and message in error
 
 
 @pytest.mark.slow
-def test_a_private_data_set_loads_with_the_token(hub, tmp_path):
-    rows = prepare(hub, tmp_path, token="hf_token", dataset="someone/secret", validation_size=0, test_size=0)
+def test_a_private_data_set_loads_with_the_token(client, tmp_path):
+    settings = {"dataset": "someone/secret", "validation_size": 0, "test_size": 0}
+    rows = prepare(client, tmp_path, {"HF_TOKEN": "hf_token", "HF_HOME": str(tmp_path / "home")}, **settings)
     assert rows == {"train": [["a", "b"]]}

@@ -24,7 +24,7 @@ COMMAND = re.compile(r"^(glossa|accelerate|python|torchrun|pip|make|pytest|docke
 SIZES = ("d_model 16, encoder_layers 1, decoder_layers 1, encoder_attention_heads 2, decoder_attention_heads 2, "
          "num_key_value_heads 2, encoder_ffn_dim 32, decoder_ffn_dim 32")  # fmt: skip
 LENGTHS = ("max_steps 4, eval_strategy steps, eval_steps 4, save_strategy steps, save_steps 4, logging_steps 2, "
-           "max_validation_samples 8, max_test_samples 8, max_new_tokens 8, cpu_threads 1, "
+           "max_validation_samples 8, max_test_samples 8, max_new_tokens 8, num_beams 1, cpu_threads 1, "
            "vocab_size 320")  # fmt: skip
 SMALL = [word for pair in f"{SIZES}, {LENGTHS}".split(", ") for word in f"--{pair}".split()]
 

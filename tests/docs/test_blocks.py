@@ -1,9 +1,9 @@
 """Every command and program of the documentation runs as it stands, each in a process of its own.
 
 Commands run with the built wheel in a fresh environment, programs that do not import Glossa in one without it, and
-commands of scripts and benchmarks in a copy of the repository. In the README, programs and the first of each command,
-such as `glossa train`, start as a reader starts them. Most of the others are forked from a process that has imported
-the libraries: see `zygote`. A marker before a block names smaller settings: see `blocks`.
+commands of scripts and benchmarks in a copy of the repository. In the README, programs and the first of the commands
+in `STARTED` start as a reader starts them. Most of the others are forked from a process that has imported the
+libraries: see `zygote`. A marker before a block names smaller settings: see `blocks`.
 """
 
 import contextlib
@@ -36,6 +36,7 @@ from workspace import Workspace, copy_repository, hub_data, train_runs, write_fi
 PAGES_WITH_BLOCKS = [page for page in PAGES if any(True for _ in blocks(page))]
 # What starts a machine or a program that is not here; the files that they start are checked in test_launch_files.py.
 ELSEWHERE = ("docker", "sky", "sbatch", "pip install deepspeed")
+STARTED = ("train", "score", "translate", "serve", "demo", "push")
 IN_FULL = ("make quickstart",)  # takes minutes; `small` in the README
 
 
@@ -102,7 +103,7 @@ def run_block(space, block, made, started):
         for command in block.commands:
             make_room(space, command, made)
             name = tuple(command.split()[:2])
-            as_usual = name not in started and (reads_first or name[0] == "accelerate")
+            as_usual = name not in started and ((reads_first and name[-1] in STARTED) or name[0] == "accelerate")
             started.add(name)
             space.run(command, space.binaries[-1:] if as_usual else space.binaries)
     else:

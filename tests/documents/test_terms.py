@@ -197,7 +197,7 @@ class TestCommand:
         assert plain.read_text().splitlines()[1] == second, "a line without terms stays as it was"
 
     def test_terms_that_are_not_used_are_reported(self, tiny_run, tmp_path, terms, capsys):
-        long = "vw " * 200
+        long = "vw " * 40
         (tmp_path / "terms.tsv").write_text(f"k\t{long}\n")  # more tokens than a translation may have
         (tmp_path / "a.txt").write_text("b p.\na k.\n")
         report = tmp_path / "report.jsonl"

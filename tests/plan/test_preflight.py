@@ -110,7 +110,7 @@ def test_a_folder_in_the_place_of_a_file(tmp_path, tiny_settings, documented):
     (tmp_path / "run/checkpoint-1").mkdir(parents=True)
     (tmp_path / "run/tokenizer.json").mkdir()
     (tmp_path / "run/tokenizer_config.json").touch()
-    with pytest.raises(GlossaError, match="run/tokenizer.json is a folder") as error:
+    with pytest.raises(GlossaError, match=r"run/tokenizer\.json is a folder") as error:
         check_before_data(parse_settings(tiny_settings(tmp_path / "run")))
     documented("Training", error.value)
 

@@ -31,12 +31,13 @@ SETTINGS = {
     "report_to": "none", "disable_tqdm": True, "cpu_threads": 1, "bf16": False, "resume_from_checkpoint": "true",
     "use_cpu": True, "dropout": 0.2, "save_total_limit": 6,
 }  # fmt: skip
+# The first three are in the test suite.
 SETUPS = {
-    "default": ({}, 1),
-    "bf16": ({"bf16": True}, 1),
     "averaged": ({"average_checkpoints": 3, "gradient_accumulation_steps": 3}, 1),
     "pretraining": ({"objective": "span_corruption"}, 1),
     "two processes": ({}, 2),
+    "default": ({}, 1),
+    "bf16": ({"bf16": True}, 1),
 }
 IN_WRITING = 5  # every fifth kill comes while a checkpoint is being written
 PATIENCE = 300.0  # seconds for a run, also on a busy machine

@@ -1,4 +1,4 @@
-"""A short run of the kills: one in each set-up."""
+"""A short run of the kills: one in each of three set-ups."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ TESTS = Path(__file__).parents[1]
 def test_killed_runs_end_with_equal_weights(zygote):
     # In a process of its own, since it forks, and torch cannot be set up again in a process that has trained.
     subprocess.run(
-        [zygote.path / "python", "-m", "torture", "kills", "--count", "5"],
+        [zygote.path / "python", "-m", "torture", "kills", "--count", "3"],
         env=zygote.environment | {"PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])},
         check=True,
         timeout=900,

@@ -114,6 +114,9 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
     eval_samples: int = _setting(3, "Validation sentences printed with their translations after each evaluation.")
     logging_steps: float = _setting(50, "Steps between log lines; a value below 1 is a fraction of all steps.")
     report_to: str = _setting("tensorboard", "Where to report curves: tensorboard, trackio, wandb, none.")
+    ddp_find_unused_parameters: bool | None = _setting(
+        False, "With several processes: search each step for weights without a gradient, which Glossa's models lack."
+    )
     seed: int = _setting(1, "Seed of weights, dropout and batch order.")
     lora_rank: int = _setting(
         0,
