@@ -100,7 +100,7 @@ def _gather(stacks: list[torch.Tensor], processes: int) -> list[torch.Tensor]:
     own = torch.cat([stack.flatten() for stack in stacks])
     every = own.new_empty(processes * own.numel())
     # As bytes, since not every backend has all types.
-    distributed.all_gather_into_tensor(every.view(torch.uint8), own.view(torch.uint8))
+    distributed.all_gather(list(every.view(torch.uint8).chunk(processes)), own.view(torch.uint8))
     parts = every.view(processes, -1).split([stack.numel() for stack in stacks], dim=1)
     return [part.reshape(-1, *stack.shape[1:]) for part, stack in zip(parts, stacks, strict=True)]
 
