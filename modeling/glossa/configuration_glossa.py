@@ -126,6 +126,9 @@ class GlossaConfig(PreTrainedConfig):
         mask_items (`bool`, defaults to `False`): Addresses, places for values and emoji inside of sentences are
             translated as a mark, which the model has learned to copy, and put back. Training sets it if `augmentation`
             has items.
+        keeps_placeholders (`bool`, defaults to `False`): Placeholders and addresses inside of sentences are translated
+            as tokens of their own, which the model has learned to keep. Training sets it with
+            `placeholder_augmentation`.
         inline_terms (`bool`, defaults to `False`): In sources, the terms of a glossary are followed by their targets,
             which the model has learned to use. Training sets it with `term_augmentation`.
         context_sentences (`int`, defaults to 0): Sentences of a text that it reads before the one that it translates.
@@ -209,6 +212,7 @@ class GlossaConfig(PreTrainedConfig):
     lower_capitals: bool = True
     add_stops: bool = False
     mask_items: bool = False
+    keeps_placeholders: bool = False
     inline_terms: bool = False
     context_sentences: int = 0
     alignment_layer: int | None = None

@@ -13,7 +13,6 @@ from glossa.documents.segment import MOVED, Texts
 from glossa.inference.engines import Engine, Translation
 from glossa.inference.held import held_texts
 from glossa.inference.loading import load_tokenizer
-from glossa.inference.sentinels import knows_sentinels
 from glossa.inference.translator import Translator
 from glossa.segments_glossa import MARK, SENTINELS, join_segments, model_texts, segment_text
 
@@ -36,7 +35,6 @@ def tokenizer_of(model: str, sides: int = 1, kept: str = SENTINELS):
 def test_sentinels_are_tokens_wherever_they_stand_and_come_back(model, sides, tmp_path):
     tokenizer_of(model, sides).save_pretrained(tmp_path)
     tokenizer = load_tokenizer(str(tmp_path))
-    assert knows_sentinels(tokenizer) and not knows_sentinels(tokenizer_of(model, sides, kept=""))
     glued = [] if model in ("wordpiece", "word") else [f"the {ONE}{TWO}file"]  # they write spaces between words
     for text in (f"Open {TWO}, then close it ({ONE}).", f"{THREE} sleeps", "The old man sleeps.", *glued):
         ids = tokenizer(text_target=text)["input_ids"]
@@ -71,16 +69,12 @@ def test_what_is_held_is_read_as_sentinels(text, read):
 
 
 class Characters:
-    """A tokenizer whose ids are characters; with sentinels, if `known`."""
+    """A tokenizer whose ids are characters."""
 
     model_max_length = 1000
 
-    def __init__(self, known: bool = True):
-        self.backend_tokenizer = self
-        self.known, self.normalizer = known, None
-
-    def token_to_id(self, token):
-        return ord(token) if self.known else None
+    def __init__(self):
+        self.backend_tokenizer, self.normalizer = self, None
 
     def __call__(self, texts=None, text_target=None, verbose=True):
         given = texts if text_target is None else text_target
@@ -90,12 +84,12 @@ class Characters:
 
 
 class Rule(Engine):
-    """Translates by a function, and keeps what it was asked."""
+    """Translates by a function, keeps what it was asked, and has learned sentinels if `learned`."""
 
     num_beams, lower_capitals, mask_items = 1, True, True
 
-    def __init__(self, function):
-        self.function, self.asked = function, []
+    def __init__(self, function, learned=True):
+        self.function, self.asked, self.keeps_placeholders = function, [], learned
 
     def translate(self, sources, search):
         texts = ["".join(map(chr, ids)) for ids in sources]
@@ -130,8 +124,8 @@ def test_a_translation_without_exactly_its_sentinels_is_made_as_by_other_models(
     texts = ["Put {a} here, v1.2", "Nothing is held"]
     assert Translator(engine, Characters()).best(texts) == texts
     assert sorted(engine.asked) == sorted([f"Put {ONE} here, {TWO}", "Nothing is held", f"Put {MARK} here, v1.2"])
-    other = Rule(str)
-    Translator(other, Characters(known=False)).best(texts)
+    other = Rule(str, learned=False)
+    Translator(other, Characters()).best(texts)
     assert set(other.asked) == {f"Put {MARK} here, v1.2", "Nothing is held"}
 
 

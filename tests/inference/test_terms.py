@@ -1,6 +1,7 @@
 """Terms, beginnings and forbidden words in translations of the Python API."""
 
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -250,10 +251,10 @@ def test_a_model_that_has_learned_it_reads_terms_with_their_targets():
 
 @pytest.fixture(scope="module")
 def with_sentinels():
-    """A model and a tokenizer that has all sentinels."""
+    """A model that keeps sentinels, and its tokenizer."""
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=words(40), **special())
     tokenizer.add_tokens(list(SENTINELS))
-    return build(vocab_size=50), tokenizer
+    return build(vocab_size=50, keeps_placeholders=True), tokenizer
 
 
 @pytest.mark.parametrize("before", ["w12", f"w12 {SENTINELS[0]} {SENTINELS[0]} {SENTINELS[1]}", SENTINELS[::-1]])
@@ -292,9 +293,9 @@ def test_translations_of_lines_keep_their_placeholders_by_the_second_search(with
 def test_a_model_that_knows_sentinels_gets_the_search_unless_it_is_exported_alone(with_sentinels, tmp_path):
     model, tokenizer = with_sentinels
     generates = GenerateEngine(model, tokenizer)
-    assert keeps_sentinels(str(tmp_path), generates, tokenizer)
-    plain = PreTrainedTokenizerFast(tokenizer_object=words(40), **special())
-    assert not keeps_sentinels(str(tmp_path), generates, plain)
-    assert keeps_sentinels(str(tmp_path), None, tokenizer), "an export next to its run"
+    assert keeps_sentinels(str(tmp_path), generates)
+    assert not keeps_sentinels(str(tmp_path), GenerateEngine(build(vocab_size=50), tokenizer)), "only its tokenizer"
+    exported = SimpleNamespace(keeps_placeholders=True)
+    assert keeps_sentinels(str(tmp_path), exported), "an export next to its run"
     (tmp_path / "model.bin").touch()
-    assert not keeps_sentinels(str(tmp_path), None, tokenizer)
+    assert not keeps_sentinels(str(tmp_path), exported)

@@ -156,6 +156,11 @@ def test_the_vocabulary_of_a_run_has_sentinels_if_the_setting_asks_for_them(tmp_
                 train(parse_settings([*words, f"--{name}", str(plain), f"--{more}_augmentation", "0.1"]))
     again = train(parse_settings([*tiny_settings(tmp_path / "again", max_steps=1, **QUIET), "--init_from", str(own)]))
     assert load_tokenizer(str(again)).get_vocab() == load_tokenizer(str(own)).get_vocab()
+    words = tiny_settings(tmp_path / "other", max_steps=1, **QUIET | {"placeholder_augmentation": 0})
+    del words[words.index("--vocab_size") : words.index("--vocab_size") + 2]
+    other = train(parse_settings([*words, "--tokenizer", str(own)]))
+    learned = [json.loads((run / "config.json").read_text())["keeps_placeholders"] for run in (own, again, other)]
+    assert learned == [True, True, False], "it has the tokens, but was not trained with them"
 
 
 @pytest.fixture

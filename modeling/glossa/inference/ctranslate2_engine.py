@@ -95,6 +95,7 @@ class CTranslate2Engine(Engine):
         self.lower_capitals = config.get("lower_capitals", True)
         self.add_stops = config.get("add_stops", False)
         self.mask_items = config.get("mask_items", False)
+        self.keeps_placeholders = config.get("keeps_placeholders", False)
         self.inline_terms = config.get("inline_terms", False)
         self.context_sentences = config.get("context_sentences", 0)
 

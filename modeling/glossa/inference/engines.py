@@ -80,6 +80,7 @@ class Engine(ABC):
         lower_capitals: Whether it must have sentences in capitals in lower case.
         add_stops: Whether it must have a period at the end of a sentence.
         mask_items: Whether it reads a mark instead of addresses, places for values and emoji.
+        keeps_placeholders: Whether it has learned to keep the tokens that placeholders and addresses become.
         inline_terms: Whether it reads the terms of a glossary with their targets.
         context_sentences: Sentences of a text that it reads before the one that it translates.
         abbreviations: Abbreviations that it learned from its training data, without their period.
@@ -97,6 +98,7 @@ class Engine(ABC):
     lower_capitals: bool = False
     add_stops: bool = False
     mask_items: bool = False
+    keeps_placeholders: bool = False
     inline_terms: bool = False
     context_sentences: int = 0
     improbable_score: float | None = None
@@ -136,6 +138,7 @@ class GenerateEngine(Engine):
         self.lower_capitals = getattr(model.config, "lower_capitals", False)
         self.add_stops = getattr(model.config, "add_stops", False)
         self.mask_items = getattr(model.config, "mask_items", False)
+        self.keeps_placeholders = getattr(model.config, "keeps_placeholders", False)
         self.inline_terms = getattr(model.config, "inline_terms", False)
         self.context_sentences = getattr(model.config, "context_sentences", 0)
         self.improbable_score = getattr(model.config, "improbable_score", None)

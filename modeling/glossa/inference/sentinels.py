@@ -1,16 +1,9 @@
 """Placeholders as tokens of their own, for models that have learned to keep these."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from ..segments_glossa import SENTINELS, Segment, has_sentinels, masked, model_texts
+from ..segments_glossa import Segment, has_sentinels, masked, model_texts
 from .engines import Engine, Translation
-
-
-def knows_sentinels(tokenizer: Any) -> bool:
-    """Whether the vocabulary has the tokens, which training with `placeholder_augmentation` gives it."""
-    vocabulary = getattr(tokenizer, "backend_tokenizer", None)
-    return vocabulary is not None and vocabulary.token_to_id(SENTINELS[-1]) is not None
 
 
 def asked_texts(

@@ -20,7 +20,7 @@ from .engines import Engine, GenerateEngine, Search, Translation
 from .held import held_texts
 from .joining import joined
 from .plausibility import find_problem
-from .sentinels import asked_texts, knows_sentinels, put_other_marks
+from .sentinels import asked_texts, put_other_marks
 from .sharing import is_first, merged, own_batches
 from .tags import tag_problem, take_tag
 from .words import word_scores
@@ -101,7 +101,7 @@ class Translator:
         self.retry_implausible = retry_implausible
         self.shared = shared
         self.terms, self.words = terms, words
-        self.find = held_texts if knows_sentinels(tokenizer) else None
+        self.find = held_texts if self.engine.keeps_placeholders else None
         self.refused = ""  # why texts are not translated, if they ask for a language that the model does not have
         if not self.engine.sampled:
             try:

@@ -11,7 +11,6 @@ from .engines import Engine, GenerateEngine
 from .exported import ComparedEngine, load_exported
 from .languages import Languages
 from .loading import load_model, load_tokenizer
-from .sentinels import knows_sentinels
 from .terms import Glossary, Terms
 from .translator import Translator
 
@@ -59,7 +58,7 @@ def build_translator(
     loaded, tokenizer = load_engine(names, engine, language, by_line=True)
     reranker = load_reranker(names[0], rerank, language) if rerank else None
     terms = None
-    kept = keeps_sentinels(names[0], loaded, tokenizer)
+    kept = keeps_sentinels(names[0], loaded)
     if kept or glossary is not None or forbidden is not None:
         own = Languages.of_tokenizer(tokenizer)
         wanted = getattr(tokenizer, "tgt_lang", None) if own.tagged else None
@@ -73,10 +72,10 @@ def build_translator(
     return Translator(loaded, tokenizer, reranker=reranker, terms=terms, **options)
 
 
-def keeps_sentinels(name: str, loaded: Engine, tokenizer: Any) -> bool:
-    """Whether a model knows `SENTINELS`, and can search translations that have each of them once."""
+def keeps_sentinels(name: str, loaded: Engine) -> bool:
+    """Whether a model has learned `SENTINELS`, and can search translations that have each of them once."""
     exported = not isinstance(loaded, GenerateEngine) and _is_exported(name)
-    return knows_sentinels(tokenizer) and not exported
+    return loaded.keeps_placeholders and not exported
 
 
 def _is_exported(name: str) -> bool:

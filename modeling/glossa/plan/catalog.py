@@ -26,8 +26,8 @@ RECIPES = shipped("configuration")
 # Fields of GlossaConfig that other settings, the tokenizer or the data determine.
 DERIVED = {"vocab_size", "decoder_vocab_size", "label_smoothing", "use_cache", "is_encoder_decoder"}
 DERIVED |= {"split_sentences", "length_ratio", "trained_length", "abbreviations", "improbable_score", "confidence"}
-DERIVED |= {"lower_capitals", "add_stops", "mask_items", "inline_terms", "context_sentences", "alignment_layer"}
-DERIVED |= {"source_language", "target_language", "word_confidence"}
+DERIVED |= {"lower_capitals", "add_stops", "mask_items", "keeps_placeholders", "inline_terms", "context_sentences"}
+DERIVED |= {"source_language", "target_language", "word_confidence", "alignment_layer"}
 GROUPS = {
     "data": ("data/arguments.py", "DataArguments"),
     "tokenizer": ("data/arguments.py", "TokenizerArguments"),

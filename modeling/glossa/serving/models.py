@@ -92,7 +92,7 @@ class Loaded:
         if wishes.glossary:
             glossary = Glossary(wishes.glossary, Pair(step.source, step.target))
             _ = self.searching  # before the answer begins, for a model that has none
-        kept = keeps_sentinels(self.name, self.engine, self.tokenizer)
+        kept = keeps_sentinels(self.name, self.engine)
         if kept or glossary is not None:
             language = step.target if tagged else None
             terms = Terms(lambda: self.searching, glossary, (), language, self.engine.inline_terms, kept)
