@@ -14,6 +14,7 @@ from glossa.serving.refusals import Refused
 
 class Engine:
     num_beams = 4
+    keeps_placeholders = False
 
 
 class Tokenizer:
