@@ -63,15 +63,15 @@ mutation: $(VENV)/.installed
 
 $(VENV)/.package: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(RUN)/pip install --quiet -c constraints.txt -e .
+	$(RUN)/pip install --quiet --no-compile -c constraints.txt -e .
 	touch $@
 
 $(VENV)/.installed: $(VENV)/.package
-	$(RUN)/pip install --quiet -c constraints.txt -e ".[dev]"
+	$(RUN)/pip install --quiet --no-compile -c constraints.txt -e ".[dev]"
 	touch $@
 
 $(VENV)/.docs: $(VENV)/.installed
-	$(RUN)/pip install --quiet -c constraints.txt -e ".[docs]"
+	$(RUN)/pip install --quiet --no-compile -c constraints.txt -e ".[docs]"
 	touch $@
 
 clean:

@@ -14,7 +14,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 import pytest
 import torch
 from small_models import ARCHITECTURES, TINY, UNEXPORTED
-from zygote import Zygote
+from zygote import EARLY, Zygote
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 
@@ -91,6 +91,14 @@ def drawing():
 def zygote():
     """Commands of this environment that start without importing the libraries once more."""
     process = Zygote(Path(sys.executable).parent, dict(os.environ))
+    yield process
+    process.end()
+
+
+@pytest.fixture(scope="session")
+def early():
+    """The same with less imported: processes import transformers and Glossa themselves, with settings of their own."""
+    process = Zygote(Path(sys.executable).parent, dict(os.environ), EARLY)
     yield process
     process.end()
 

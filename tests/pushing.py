@@ -1,7 +1,6 @@
 """Pushes to the local Hub of the tests, by the script or from this process."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 from huggingface_hub import HfApi
@@ -12,18 +11,19 @@ ROOT = Path(__file__).parents[1]
 NAME, TOKEN = "someone/tiny-en-fr", "hf_secretsecretsecret"
 
 
-def start(arguments, environment, tmp_path, python=sys.executable):
+def start(arguments, environment, tmp_path, python):
     return subprocess.run(
         [str(python), *map(str, arguments)], cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL,
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
 
 
-def run_script(hub, run, tmp_path, *arguments, token=TOKEN, name=NAME):
+def run_script(early, hub, run, tmp_path, *arguments, token=TOKEN, name=NAME):
     process = start(
         [ROOT / "scripts/push_to_hub.py", run, "--repo_id", name, *arguments],
         hub.environment(tmp_path / "home", token),
         tmp_path,
+        early.path / "python",
     )
     if token:
         assert token not in process.stdout + process.stderr

@@ -3,7 +3,7 @@
 `Zygote` makes a folder for `PATH` with commands that ask for such a process. It has their arguments, folder,
 environment and streams, and its status is theirs; it imports Glossa itself, as usual. So do the commands that it
 starts. Programs that are not ours start as usual, and so do commands with other settings that libraries read when they
-are imported.
+are imported. With `EARLY`, processes import transformers themselves too, with any settings of the Hub.
 
 A killed command goes on. Tests of signals, threads and what a start imports need commands that start as usual.
 """
@@ -24,8 +24,8 @@ from importlib import import_module
 from multiprocessing import util
 from pathlib import Path
 
-MODULES = ("benchmarks", "torture", "glossa_command")
-PROGRAMS = (str(Path(__file__).parent), "scripts/", "program.py")
+MODULES = ("benchmarks", "torture", "glossa_command", "torch.distributed.run")
+PROGRAMS = (str(Path(__file__).parent), str(Path(__file__).parents[1] / "scripts"), "scripts/", "program.py")
 LIBRARIES = (
     "torch", "transformers", "accelerate", "datasets", "evaluate", "ftfy", "langcodes.language_distance",
     "matplotlib.pyplot", "peft", "sacrebleu.metrics",
@@ -38,15 +38,21 @@ BARE = (
     "transformers",
     *(name for name in LIBRARIES if name.startswith(("transformers.mod", "transformers.p"))),
 )
+# What transformers imports first, and half of its time; none of it reads settings of the Hub.
+EARLY = (
+    "torch", "torch._dynamo", "torch.distributed.tensor", "torch.export", "pandas", "scipy.optimize",
+    "torchao.quantization",
+)  # fmt: skip
 COMMANDS = ("glossa", "accelerate", "python")
-READ_BY_IMPORTS = ("HF_", "TRANSFORMERS_", "TORCH", "OMP_", "GOMP_", "PYTHONHASHSEED", "PYTHONUTF8", "CUDA", "MPL")
+READ_BY_IMPORTS = ("TORCH", "OMP_", "GOMP_", "PYTHONHASHSEED", "PYTHONUTF8", "CUDA")
+READ_BY_LATER_IMPORTS = ("HF_", "TRANSFORMERS_", "MPL")
 # What `glossa` sets before it imports the libraries, if its messages go to a file.
 QUIET = {"HF_DATASETS_DISABLE_PROGRESS_BARS": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "GOMP_SPINCOUNT": "2000"}
 CLIENT = """#!{binaries}/python -IS
 import json, os, socket, sys
 name, *words = os.path.basename(sys.argv[0]), *sys.argv[1:]
 module = words[1] if words[0] == "-m" else ""
-ours = name != "python" or module.startswith({modules}) or words[0].startswith({programs})
+ours = name != "python" or module.startswith({modules}) or words[0].startswith({programs}) or words[:2] == ["-I", "-c"]
 if not ours or {{name: os.environ[name] for name in os.environ if name.startswith({prefixes})}} != {imported}:
     os.execv("{binaries}/" + name, ["{binaries}/" + name, *words])
 with socket.socket(socket.AF_UNIX) as connection:
@@ -68,10 +74,11 @@ class Zygote:
         self.environment = {name: value for name, value in environment.items() if name != "PYTHONPATH"}
         self.folder = tempfile.TemporaryDirectory()  # a short path, as addresses of sockets must be
         self.path, address = Path(self.folder.name), f"{self.folder.name}/socket"
-        imported = {name: value for name, value in environment.items() if name.startswith(READ_BY_IMPORTS)}
+        read = READ_BY_IMPORTS if libraries is EARLY else (*READ_BY_IMPORTS, *READ_BY_LATER_IMPORTS)
+        imported = {name: value for name, value in environment.items() if name.startswith(read)}
         texts = {"binaries": binaries, "address": address, "modules": MODULES, "programs": PROGRAMS}
         for name in COMMANDS:
-            (self.path / name).write_text(CLIENT.format(**texts, prefixes=READ_BY_IMPORTS, imported=imported))
+            (self.path / name).write_text(CLIENT.format(**texts, prefixes=read, imported=imported))
             (self.path / name).chmod(0o755)
         command = [binaries / "python", __file__, address, *libraries]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
@@ -146,13 +153,18 @@ def main() -> None:
         server.listen()
         print("ready", flush=True)
         name, *words = forked(server)
-    sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    isolated = words[:2] == ["-I", "-c"]
+    if not isolated:
+        sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     # What it starts is forked too.
     sys.executable = str(Path(address).with_name("python"))
     util.spawnv_passfds = spawn
     if name != "python":
         sys.argv = [name, *words]
         runpy.run_path(f"{sys.prefix}/bin/{name}", run_name="__main__")
+    elif isolated:
+        sys.argv = ["-c", *words[3:]]
+        exec(words[2], {"__name__": "__main__"})
     elif words[0] == "-m":
         sys.argv = words[1:]
         sys.path.insert(0, os.getcwd())

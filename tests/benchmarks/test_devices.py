@@ -1,5 +1,7 @@
 """Training with several processes: what is measured, and its table."""
 
+import sys
+
 import pytest
 
 from benchmarks import devices
@@ -22,7 +24,8 @@ def test_the_table_has_medians_and_ratios():
 
 
 @pytest.mark.slow
-def test_two_processes_train_alike_with_and_without_fsdp(tiny_pairs, capsys, monkeypatch):
+def test_two_processes_train_alike_with_and_without_fsdp(tiny_pairs, capsys, monkeypatch, early):
+    monkeypatch.setattr(sys, "executable", str(early.path / "python"))
     found = {}
     measured = devices.turn
 

@@ -37,7 +37,7 @@ PAGES_WITH_BLOCKS = [page for page in PAGES if any(True for _ in blocks(page))]
 # What starts a machine or a program that is not here; the files that they start are checked in test_launch_files.py.
 ELSEWHERE = ("docker", "sky", "sbatch", "pip install deepspeed")
 # Commands that a reader is likely to begin with.
-STARTED = ("train", "score", "translate", "serve", "demo", "push")
+STARTED = ("train", "translate", "serve", "push")
 IN_FULL = ("make quickstart",)  # takes minutes; `small` in the README
 
 

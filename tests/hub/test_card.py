@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -240,14 +239,14 @@ def test_measured_energy_is_reported(tiny_run, tmp_path):
     assert "Energy: 0.123 kWh (by a meter)." in build_card(run, NAME).text
 
 
-def test_snippets_run_as_printed(tiny_run, tmp_path):
+def test_snippets_run_as_printed(tiny_run, early, tmp_path):
     shutil.copytree(tiny_run, tmp_path / NAME, ignore=shutil.ignore_patterns("checkpoint-*"))
     card = build_card(tiny_run, NAME, publish_samples=True)
     snippets = re.findall(r"```python\n(.*?)```", card.text, flags=re.S)
     assert len(snippets) == 3
     environment = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
     process = subprocess.run(
-        [sys.executable, "-I", "-c", "import sys; sys.modules['glossa'] = None\n" + "\n".join(snippets)],
+        [early.path / "python", "-I", "-c", "import sys; sys.modules['glossa'] = None\n" + "\n".join(snippets)],
         cwd=tmp_path, env=environment | {"HF_HOME": str(tmp_path / "home")}, stdin=subprocess.DEVNULL,
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip

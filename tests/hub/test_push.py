@@ -49,7 +49,7 @@ print(json.dumps({
 """
 
 
-def assert_loads_without_glossa(hub, run, tmp_path, python=sys.executable):
+def assert_loads_without_glossa(hub, run, tmp_path, python):
     """The run that is pushed gives the same translations in a process without Glossa, by its name on the Hub."""
     sentences = ["a k.", "b l.", "e D."]
     environment = hub.environment(tmp_path / "elsewhere")
@@ -63,8 +63,8 @@ def assert_loads_without_glossa(hub, run, tmp_path, python=sys.executable):
     assert there["pipeline"] == Translator(model, tokenizer).best(sentences)
 
 
-def test_pushed_run_loads_by_name_without_glossa(hub, tiny_run, tmp_path):
-    process = run_script(hub, tiny_run, tmp_path, "--publish_samples")
+def test_pushed_run_loads_by_name_without_glossa(early, hub, tiny_run, tmp_path):
+    process = run_script(early, hub, tiny_run, tmp_path, "--publish_samples")
     assert process.returncode == 0, process.stderr
     files = hub.files(NAME)
     assert set(files) == FILES | {".gitattributes", RECORD}
@@ -74,7 +74,7 @@ def test_pushed_run_loads_by_name_without_glossa(hub, tiny_run, tmp_path):
         assert files[name] == (ROOT / "modeling/glossa" / name).read_bytes()
     assert files["metrics.json"] == (tiny_run / "metrics.json").read_bytes()
     assert str(tiny_run).encode() not in b"".join(files.values())  # no local path
-    assert_loads_without_glossa(hub, tiny_run, tmp_path)
+    assert_loads_without_glossa(hub, tiny_run, tmp_path, early.path / "python")
 
 
 @pytest.mark.slow
@@ -156,13 +156,13 @@ def test_card_rejected_by_the_hub_is_an_error(hub, folder):
         upload(hub, folder)
 
 
-def test_script_prints_one_error_line_without_token_or_network(hub, tiny_run, tmp_path):
-    process = run_script(hub, tiny_run, tmp_path, token=None)
+def test_script_prints_one_error_line_without_token_or_network(early, hub, tiny_run, tmp_path):
+    process = run_script(early, hub, tiny_run, tmp_path, token=None)
     assert process.returncode == 1 and not hub.requests
     assert process.stderr.splitlines()[-1].startswith("error: No token. Log in")
     with Hub() as gone:
         pass
-    process = run_script(gone, tiny_run, tmp_path)
+    process = run_script(early, gone, tiny_run, tmp_path)
     assert process.returncode == 1
     assert process.stderr.splitlines()[-1].startswith(f"error: The Hub ({gone.url}) does not answer")
 
@@ -187,8 +187,8 @@ def test_private_branch_and_pull_request(hub, folder):
     assert set(hub.files(NAME, "refs/pr/1")) == wanted
 
 
-def test_dry_run_prints_files_and_card_and_writes_nothing(hub, tiny_run, tmp_path):
-    process = run_script(hub, tiny_run, tmp_path, "--dry_run", "--publish_samples", token=None)
+def test_dry_run_prints_files_and_card_and_writes_nothing(early, hub, tiny_run, tmp_path):
+    process = run_script(early, hub, tiny_run, tmp_path, "--dry_run", "--publish_samples", token=None)
     assert process.returncode == 0, process.stderr
     assert not [request for request in hub.requests if not request.startswith("GET")]
     assert "The repository is new" in process.stdout
@@ -207,12 +207,12 @@ def test_folder_that_does_not_translate_is_refused(tiny_run, tmp_path):
         check(broken, tiny_run)
 
 
-def test_folder_without_weights_is_refused(hub, tmp_path):
+def test_folder_without_weights_is_refused(early, hub, tmp_path):
     (tmp_path / "run").mkdir()
-    process = run_script(hub, tmp_path / "run", tmp_path)
+    process = run_script(early, hub, tmp_path / "run", tmp_path)
     assert process.returncode == 1 and "holds no weights" in process.stderr
     assert hub.requests == ["GET /api/whoami-v2"]
-    process = run_script(hub, tmp_path / "nothing", tmp_path)
+    process = run_script(early, hub, tmp_path / "nothing", tmp_path)
     assert process.returncode == 1 and "Traceback" not in process.stderr
 
 

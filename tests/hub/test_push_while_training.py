@@ -1,7 +1,6 @@
 """`--push_to_hub` during training: Glossa's card and code with every checkpoint, and no pickles."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,11 +11,12 @@ NAME, TOKEN = "someone/tiny", "hf_secretsecretsecret"
 
 
 @pytest.fixture
-def train(tiny_settings, tmp_path):
+def train(tiny_settings, early, tmp_path):
     def run(hub, **settings):
         arguments = tiny_settings(tmp_path / "run", push_to_hub="true", hub_model_id=NAME, **settings)
         process = subprocess.run(
-            [sys.executable, str(SCRIPT), *arguments], cwd=tmp_path, env=hub.environment(tmp_path / "home", TOKEN),
+            [early.path / "python", str(SCRIPT), *arguments],
+            cwd=tmp_path, env=hub.environment(tmp_path / "home", TOKEN),
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
         )  # fmt: skip
         assert TOKEN not in process.stdout + process.stderr

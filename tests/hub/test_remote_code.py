@@ -61,12 +61,12 @@ print(json.dumps({
 """
 
 
-def test_read_only_folder_generates_the_same_ids_without_glossa(folder, tmp_path):
+def test_read_only_folder_generates_the_same_ids_without_glossa(folder, early, tmp_path):
     before = contents(folder)
     for path in (*folder.iterdir(), folder):
         path.chmod(0o555 if path.is_dir() else 0o444)
     try:
-        process = run_bare(LOAD, tmp_path, folder, json.dumps(SENTENCES))
+        process = run_bare(early, LOAD, tmp_path, folder, json.dumps(SENTENCES))
     finally:
         folder.chmod(0o755)
     assert process.returncode == 0, process.stderr
@@ -113,7 +113,7 @@ AutoConfig.from_pretrained(sys.argv[1], trust_remote_code=True)
 """
 
 
-def test_no_code_runs_without_trust_remote_code(folder, tmp_path):
+def test_no_code_runs_without_trust_remote_code(folder, early, tmp_path):
     copy, mark = tmp_path / "copy", tmp_path / "ran"
     copy.mkdir()
     for path in folder.iterdir():
@@ -121,12 +121,12 @@ def test_no_code_runs_without_trust_remote_code(folder, tmp_path):
     code = (copy / "configuration_glossa.py").read_text()
     (copy / "configuration_glossa.py").write_text(f"open({str(mark)!r}, 'a').write('x')\n{code}")
     untrusted, trusted = REFUSE.rsplit("AutoConfig", 1)[0], REFUSE
-    process = run_bare(untrusted, tmp_path, copy)
+    process = run_bare(early, untrusted, tmp_path, copy)
     for loader in ("AutoConfig", "AutoModelForSeq2SeqLM"):
         assert f"{loader} True" in process.stdout, process.stderr
     assert not mark.exists()
     # With trust the same code runs and leaves the mark.
-    process = run_bare(trusted, tmp_path, copy)
+    process = run_bare(early, trusted, tmp_path, copy)
     assert process.returncode == 0, process.stderr
     assert mark.exists()
 

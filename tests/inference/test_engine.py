@@ -258,9 +258,9 @@ def script(name, *arguments):
 
 
 @pytest.mark.slow
-def test_export_and_translate_on_the_command_line(tiny_run, tmp_path):
+def test_export_and_translate_on_the_command_line(tiny_run, tmp_path, early):
     def call(name, *arguments, text=None):
-        command = [sys.executable, str(SCRIPTS / name), *map(str, arguments)]
+        command = [early.path / "python", str(SCRIPTS / name), *map(str, arguments)]
         return subprocess.run(command, input=text, capture_output=True, text=True, timeout=300)
 
     done = call("export.py", tiny_run, "--to", "ctranslate2", "--output", tmp_path / "engine")

@@ -203,9 +203,9 @@ print(sorted({"torch", "transformers", "datasets", "accelerate"} & set(sys.modul
 """
 
 
-def translate(model, home, text, *options):
+def translate(model, home, text, *options, python=sys.executable):
     environment = os.environ | {"HF_HOME": str(home), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", PROGRAM, str(model), *map(str, options)]
+    command = [python, "-I", "-c", PROGRAM, str(model), *map(str, options)]
     done = subprocess.run(command, input=text, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done
@@ -227,11 +227,11 @@ def test_later_jobs_import_neither_torch_nor_transformers(model, tmp_path):
 
 
 @pytest.mark.slow
-def test_workers_translate_with_the_exported_model(model, tmp_path):
+def test_workers_translate_with_the_exported_model(model, tmp_path, early):
     source = tmp_path / "in"
     source.write_text("w4 w9 w7\nw20\nw5 w5 w30 w8\n" * 20)
     for name, options in {"auto": (), "torch": ("--engine", "torch"), "again": ()}.items():
         files = ("--input", source, "--output", tmp_path / name, "--workers", 2, "--num_beams", 2)
-        done = translate(model, tmp_path / "home", "", *files, *options)
+        done = translate(model, tmp_path / "home", "", *files, *options, python=early.path / "python")
         assert ("exported to CTranslate2, once" in done.stderr) is (name == "auto")
     assert (tmp_path / "auto").read_text() == (tmp_path / "torch").read_text() == (tmp_path / "again").read_text()

@@ -5,7 +5,6 @@ import json
 import logging
 import os
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -312,7 +311,7 @@ print(json.dumps([type(translate).__module__.split(".")[0], translate(texts)]))
 """
 
 
-def test_every_save_method_includes_the_pipeline(parts, alone, tmp_path):
+def test_every_save_method_includes_the_pipeline(parts, alone, early, tmp_path):
     model, tokenizer = parts
     first, again, third = (tmp_path / name for name in ("first", "again", "third"))
     model.save_pretrained(first)
@@ -321,7 +320,7 @@ def test_every_save_method_includes_the_pipeline(parts, alone, tmp_path):
         environment = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
         environment["HF_HOME"] = str(tmp_path / "home")
         process = subprocess.run(
-            [sys.executable, "-I", "-c", ELSEWHERE, folder, saved, third, json.dumps(TEXTS)],
+            [early.path / "python", "-I", "-c", ELSEWHERE, folder, saved, third, json.dumps(TEXTS)],
             cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
             check=False,
         )  # fmt: skip

@@ -57,7 +57,7 @@ def run(zygote, folder, *command):
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory, tiny_settings, tiny_pairs, zygote):
+def table(tmp_path_factory, tiny_settings, tiny_pairs, zygote, early):
     """What transformers makes of each object in each folder."""
     place = tmp_path_factory.mktemp("folders")
 
@@ -82,7 +82,7 @@ def table(tmp_path_factory, tiny_settings, tiny_pairs, zygote):
     train("several", "several.yaml", dataset="", data_path="")
     train("two", cpu_processes=2, gradient_accumulation_steps=2)
     folders = sorted(str(path.parent) for path in place.rglob("config.json") if path.parent.name != "adapter")
-    done = run_bare(LOAD, place, json.dumps(folders))
+    done = run_bare(early, LOAD, place, json.dumps(folders))
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout.splitlines()[-1])
     return {str(Path(folder).relative_to(place)): row for folder, row in rows.items()}

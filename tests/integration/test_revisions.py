@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 
 import torch
 
@@ -27,7 +26,7 @@ print(json.dumps({
 """
 
 
-def test_two_revisions_keep_their_own_code_in_one_process(tmp_path):
+def test_two_revisions_keep_their_own_code_in_one_process(early, tmp_path):
     torch.manual_seed(0)
     config = GlossaConfig(vocab_size=50, d_model=16, encoder_layers=1, decoder_layers=1, encoder_ffn_dim=24)
     model = GlossaForConditionalGeneration(config).eval()
@@ -43,7 +42,7 @@ def test_two_revisions_keep_their_own_code_in_one_process(tmp_path):
     environment = os.environ | {"HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "1"}
     environment.pop("HF_MODULES_CACHE", None)
     process = subprocess.run(
-        [sys.executable, "-I", "-c", LOAD, tmp_path / "revision-1", tmp_path / "revision-2"],
+        [early.path / "python", "-I", "-c", LOAD, tmp_path / "revision-1", tmp_path / "revision-2"],
         env=environment,
         capture_output=True,
         text=True,

@@ -5,7 +5,6 @@ import importlib.util
 import json
 import os
 import subprocess
-import sys
 from itertools import permutations
 from pathlib import Path
 
@@ -308,10 +307,10 @@ print(json.dumps([tokenizer.target_languages, model.config.target_language,
 
 
 @pytest.mark.slow
-def test_the_saved_folder_translates_without_glossa(run, parts, tmp_path):
+def test_the_saved_folder_translates_without_glossa(run, parts, early, tmp_path):
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "TRANSFORMERS_"))}
     environment |= {"HF_MODULES_CACHE": str(tmp_path / "modules"), "HF_HOME": str(tmp_path / "home")}
-    process = subprocess.run([sys.executable, "-I", "-c", REMOTE, str(run)], env=environment, check=True,
+    process = subprocess.run([early.path / "python", "-I", "-c", REMOTE, str(run)], env=environment, check=True,
                              capture_output=True, text=True, stdin=subprocess.DEVNULL)  # fmt: skip
     model, tokenizer = parts
     french, german = (Translator(model, tokenizer.into(code)).best(["cat dog"])[0] for code in ("fr", "de"))

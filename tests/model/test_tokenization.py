@@ -231,7 +231,7 @@ print(json.dumps({
 """
 
 
-def test_auto_classes_load_it_where_glossa_is_not_installed(tokenizer, tmp_path):
+def test_auto_classes_load_it_where_glossa_is_not_installed(tokenizer, early, tmp_path):
     torch.manual_seed(0)
     config = GlossaConfig(
         vocab_size=len(tokenizer), decoder_vocab_size=tokenizer.target_vocab_size, d_model=16, encoder_layers=1,
@@ -245,7 +245,7 @@ def test_auto_classes_load_it_where_glossa_is_not_installed(tokenizer, tmp_path)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "TRANSFORMERS_"))}
     environment |= {"HF_HOME": str(tmp_path / "home"), "HF_MODULES_CACHE": str(tmp_path / "modules")}
     process = subprocess.run(
-        [sys.executable, "-I", "-c", LOAD, str(folder), SOURCES[0], TARGETS[0]],
+        [early.path / "python", "-I", "-c", LOAD, str(folder), SOURCES[0], TARGETS[0]],
         env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert process.returncode == 0, process.stderr

@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-import sys
 
 import pytest
 
@@ -33,11 +32,11 @@ def test_lines():
 
 
 @pytest.mark.slow
-def test_run_prints_progress_lines_without_bars(tmp_path, tiny_settings):
+def test_run_prints_progress_lines_without_bars(tmp_path, tiny_settings, early):
     arguments = tiny_settings(tmp_path / "run", max_steps=7, eval_samples=0)
     where = arguments.index("--disable_tqdm")
     del arguments[where : where + 2]
-    command = [sys.executable, "-m", "glossa_command", "train", *arguments]
+    command = [early.path / "python", "-m", "glossa_command", "train", *arguments]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     steps = re.findall(r"^step (\d+)/7  epoch .*  loss .*  \d+ s left$", result.stdout, re.M)
     assert steps == ["3", "6"]

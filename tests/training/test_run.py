@@ -4,7 +4,6 @@ import itertools
 import json
 import math
 import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -309,10 +308,10 @@ def test_two_processes_evaluate_as_one(tmp_path, tiny_settings, zygote):
 
 
 @pytest.mark.slow
-def test_two_processes_train_together(tmp_path, tiny_settings):
+def test_two_processes_train_together(tmp_path, tiny_settings, early):
     """Each process takes every second batch, so an epoch has half as many steps; one process saves the run."""
     changes = {"eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False}
-    launcher = f"{sys.executable} -m torch.distributed.run --standalone --nproc_per_node 2"
+    launcher = f"{early.path}/python -m torch.distributed.run --standalone --nproc_per_node 2"
     script = Path(__file__).parents[2] / "scripts" / "train.py"
     arguments = tiny_settings(tmp_path / "together", ddp_backend="gloo", **changes)
     subprocess.run([*launcher.split(), str(script), *arguments], check=True, capture_output=True, timeout=300)
