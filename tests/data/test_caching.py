@@ -73,6 +73,24 @@ def test_generated_rows_are_cached_by_settings(tmp_path, monkeypatch):
     assert runs == [2, 3]
 
 
+def test_rows_whose_reading_fails_leave_no_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path)
+    last = ["three"]
+
+    def generate():
+        yield from ({"x": str(number)} for number in range(2500))
+        yield {"x": last[0]}
+        if last == ["three"]:
+            raise ValueError("line 3")
+
+    features = Features({"x": Value("string")})
+    with pytest.raises(ValueError, match="line 3"):
+        cached_rows(generate, {}, features, "same")
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    last[0] = "four"
+    assert cached_rows(generate, {}, features, "same")["x"][2499:] == ["2499", "four"]
+
+
 @pytest.mark.parametrize("changed", ["python", "glossa", "pyarrow", "ftfy", "tokenizers", "translate-toolkit"])
 def test_results_of_other_versions_are_not_used(monkeypatch, changed):
     now = caching._fingerprint(caching.cached_map, (), ())

@@ -82,6 +82,11 @@ def small(monkeypatch):
     monkeypatch.setattr(writing, "PAIRS", 300)
 
 
+def test_a_small_corpus_has_several_files():
+    sizes = {0: 0, 1: 1, 25_000: 1, 25_001: 2, 400_000: 16, 8_000_000: 16, 8_000_001: 17}
+    assert {pairs: len(writing.files_of(0, pairs)) for pairs in sizes} == sizes
+
+
 @pytest.mark.parametrize(
     "settings",
     [{}, CLEANING, {"validation_size": 0.05, "test_size": 0, "split_seed": 7}, {"max_test_samples": 9}],
@@ -200,7 +205,7 @@ def test_files_are_read_in_parts(tmp_path, small, monkeypatch):
         if not counts:
             counts.extend([len(items), len(list((tmp_path / "parts2").glob("raw/*")))])
         yield from here(load, items)
-        counts.append(len(list((tmp_path / "parts2").glob("raw/generator/*/*/*.arrow"))))
+        counts.append(len(list((tmp_path / "parts2").glob("raw/tables/*.arrow"))))
 
     prepare(arguments, tmp_path / "apart", counted, tmp_path / "parts2")
     assert counts[:3] == [3, 0, 3] and set(counts[3:]) == {3}  # later stages find what the first one has read

@@ -167,12 +167,7 @@ def raw_row(source: str, target: str, line: int, problem: str, file: str) -> dic
 
 def generated_rows(generate, arguments: dict, settings: tuple) -> Dataset:
     """The raw rows that `generate(**arguments)` yields, cached; `settings` stand for their content."""
-    try:
-        return cached_rows(generate, arguments, FEATURES, settings, _READING)
-    except DatasetGenerationError as error:
-        if isinstance(error.__cause__, GlossaError):
-            raise error.__cause__ from None
-        raise
+    return cached_rows(generate, arguments, FEATURES, settings, _READING)
 
 
 def load_builder(arguments: DataArguments) -> DatasetBuilder:

@@ -15,7 +15,10 @@ from ..pairs import with_file_names
 from .blocks import load_array, read_pairs
 from .duplicates import Cleaned
 
-PAIRS = 500_000  # of a file, about
+PAIRS = 500_000  # of a file, about, at most
+# A smaller corpus is spread over this many files, which processes encode and streams read at the same time, ...
+SPREAD = 16
+LEAST = 25_000  # ... unless they would have fewer pairs than this
 GROUP = 10_000  # pairs of a row group
 
 
@@ -48,7 +51,7 @@ class Order:
 
 def files_of(source: int, pairs: int) -> list[File]:
     """The files of a source with so many pairs to write; none for no pairs."""
-    count = -(-pairs // PAIRS)
+    count = max(-(-pairs // PAIRS), min(-(-pairs // LEAST), SPREAD))
     bounds = [number * 2**64 // count for number in range(count + 1)] if count else []
     return [
         File(f"train-{source:02d}-{number:05d}-of-{count:05d}", source, low, high)
