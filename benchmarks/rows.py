@@ -43,6 +43,7 @@ SMALL = {  # the size and the schedule of multi30k-en-de
 }
 QUICK = BF16 | LESS_DROPOUT | SIX_PASSES
 AUGMENTED = {"augmentation": "standard"}
+LONGER = LESS_DROPOUT | SIX_PASSES | {"warmup_steps": "400"}  # the recipe quickstart until 27 November 2026
 FEW_LINES = QUICK | {"num_train_epochs": "20", "vocab_size": "4000", "warmup_steps": "0.1"}
 # Tables of rows: a name, the recipe and the settings that differ from it; init_from is another row of the table.
 TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
@@ -76,10 +77,13 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
     },
     # The optimizer on the corpus in the package.
     "quickstart": {
-        "adamw-6": ("quickstart", ADAMW),
-        "muon-6": ("quickstart", {}),
-        "adamw-3": ("quickstart", ADAMW | {"num_train_epochs": "3"}),
-        "muon-3": ("quickstart", {"num_train_epochs": "3"}),
+        "adamw-6": ("quickstart", LONGER | ADAMW),
+        "muon-6": ("quickstart", LONGER),
+        "adamw-3": ("quickstart", LONGER | ADAMW | THREE_PASSES),
+        "muon-3": ("quickstart", LONGER | THREE_PASSES),
+        "recipe": ("quickstart", {}),
+        "dropout-0.05": ("quickstart", {"dropout": "0.05"}),
+        "dropout-0.1": ("quickstart", LESS_DROPOUT),
     },
     # Latent attention and experts at the parameters or at the operations of the recipe, in six passes, Muon at 0.01.
     "architectures": {
@@ -148,8 +152,8 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "multi30k-augmented": ("multi30k-en-de", QUICK | AUGMENTED),
         "anki": ("anki-en-fr", QUICK | SMALL | ONE_PASS),
         "anki-augmented": ("anki-en-fr", QUICK | SMALL | ONE_PASS | AUGMENTED),
-        "quickstart": ("quickstart", BF16 | THREE_PASSES),
-        "quickstart-augmented": ("quickstart", BF16 | THREE_PASSES | AUGMENTED),
+        "quickstart": ("quickstart", BF16 | LONGER | THREE_PASSES),
+        "quickstart-augmented": ("quickstart", BF16 | LONGER | THREE_PASSES | AUGMENTED),
     },
     # Short trainings into and from other languages, on text as it is.
     "languages": {
