@@ -42,6 +42,9 @@ SENTINELS = "".join(map(chr, range(0x10FF01, 0x10FF0A)))
 BEFORE = "\U0010ff0d"
 ITEM = re.compile(rf"{ADDRESS.pattern}|{PLACEHOLDER.pattern}|{EMOJI}|{MARK}")
 _NUMBER = re.compile(rf"\d+(?:[.,:]\d+)*|{MARK}")
+# A part that stands for a word, or a character of one in a script whose words take no endings without a hyphen there:
+# Latin, Greek and Cyrillic. Korean ones do.
+_WORD = f"[0-9A-Za-z\u00c0-\u024f\u0370-\u052f\u1e00-\u1fff{SENTINELS}]"
 _END = re.compile(r"[\s\u00a0\u202f]*[.!?…。！？।]*$")
 _CLAUSE_MARKS = dict(
     zip(",;:，；：、،؛", "，；：,;:,,;", strict=True)
@@ -263,8 +266,23 @@ def _with_items(text: str, segment: Segment) -> str:
     if not segment.numbered:
         return put_back(text, segment.items)
     given = dict(zip(SENTINELS, segment.items, strict=False))
-    whole = text.translate({ord(sentinel): given.get(sentinel, "") for sentinel in SENTINELS})
+    apart = _apart(text, _masked(segment))
+    whole = apart.translate({ord(sentinel): given.get(sentinel, "") for sentinel in SENTINELS})
     return _ended_by(whole, [item for sentinel, item in given.items() if sentinel not in text])
+
+
+def _apart(text: str, source: str) -> str:
+    """`text` with a space between each sentinel and a word at it, unless a word stands at it in `source` too.
+
+    Without one, an address would be another one: `seehttps://example.org`.
+    """
+    for sentinel in filter(source.__contains__, SENTINELS):
+        for pattern, spaced in (
+            (f"(?<={_WORD}){sentinel}", f" {sentinel}"),
+            (f"{sentinel}(?={_WORD})", f"{sentinel} "),
+        ):
+            text = text if re.search(pattern, source) else re.sub(pattern, spaced, text)
+    return text
 
 
 def _has_more(segments: Sequence[Segment], index: int) -> bool:

@@ -168,7 +168,8 @@ def test_what_programs_print_can_be_run(space):
     assert space.run(f"{tried} 2>/dev/null").count("\n") == 1
     again = space.run(recipe.replace("--max_steps 4", "--max_steps 6") + " --resume_from_checkpoint true")
     assert "step 6/6" in again and "step 2/6" not in again
-    short = "--trust_data true --cpu_threads 1 --num_beams 1 --max_new_tokens 8 --max_validation_samples 8 --max_test_samples 8"
+    short = "--trust_data true --cpu_threads 1 --num_beams 1 --max_new_tokens 8 "
+    short += "--max_validation_samples 8 --max_test_samples 8"
     chosen = space.run(f"glossa train my-recipe.yaml {short} --hours 0.001 --output_dir runs/chosen")
     flags = re.search(r"Chosen for .*?: (--.+)", chosen)[1]
     space.run(f"glossa train my-recipe.yaml {short} {flags} --max_steps 1 --output_dir runs/flags")

@@ -104,6 +104,24 @@ def test_placeholders_are_sentinels_and_come_back_in_another_order():
     assert best == "now /tmp/x to {a} or report.pdf Copy"
 
 
+@pytest.mark.parametrize(
+    ("source", "translation", "whole"),
+    [
+        ("See {a} now.", f"Voir{ONE}maintenant.", "Voir {a} maintenant."),
+        ("{a} is new.", f"Voici{ONE}.", "Voici {a}."),
+        ("Give {a} and {b}.", f"Donnez {ONE}{TWO}.", "Donnez {a} {b}."),
+        ("Give {a}{b}.", f"Donnez {ONE}{TWO}.", "Donnez {a}{b}."),
+        ("The file-{a} and v{b}x.", f"Le fichier{ONE} et v{TWO}x.", "Le fichier {a} et v{b}x."),
+        ("See {a}.", f"見て{ONE}を。", "見て{a}を。"),
+        ("See {a}.", f"{ONE}을 보세요.", "{a}을 보세요."),
+        ("See ({a}).", f"Voir ({ONE}).", "Voir ({a})."),
+    ],
+)
+def test_a_placeholder_stands_at_a_word_only_if_it_does_in_the_source(source, translation, whole):
+    (segment,) = segment_text(source, mask=True, find=held_texts)
+    assert join_segments([segment], [translation]) == whole
+
+
 def test_capitals_of_a_sentence_do_not_reach_placeholders():
     engine = Rule(str.lower)
     assert Translator(engine, Characters()).best(["SAVE {Name} AS report.pdf"]) == ["SAVE {Name} AS report.pdf"]
