@@ -82,8 +82,7 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "adamw-3": ("quickstart", LONGER | ADAMW | THREE_PASSES),
         "muon-3": ("quickstart", LONGER | THREE_PASSES),
         "recipe": ("quickstart", {}),
-        "dropout-0.05": ("quickstart", {"dropout": "0.05"}),
-        "dropout-0.1": ("quickstart", LESS_DROPOUT),
+        "no-dropout-3": ("quickstart", THREE_PASSES | {"dropout": "0"}),
     },
     # Latent attention and experts at the parameters or at the operations of the recipe, in six passes, Muon at 0.01.
     "architectures": {
