@@ -49,7 +49,6 @@ BENCHMARKS = {
     "queue": ("trainings", "the trainings that a table still lacks, as many side by side as cores and memory allow"),
     "corrections": ("corrections", "what a run learns from corrections of one kind, tu to vous, and what it forgets"),
     "terms": ("terms", "what a glossary does to a run's translations: terms used, BLEU, terms that do not fit, time"),
-    "context": ("context", "what the sentence before is worth: fine-tuning with it, with another one, and without"),
     "pretraining": ("pretraining", "what pretraining on texts is worth where pairs are few"),
 }
 

@@ -22,8 +22,6 @@ class Function:
         self.function = function
         self.asked = []
 
-    context_sentences = 0
-
     def segments(self, text):
         return segment_text(text)
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 
-from .segments_glossa import in_context, split_context
 from .sentences_glossa import clean_text
 
 SPARE_TARGET_TOKENS = 50
@@ -24,16 +23,11 @@ def fits(tokenizer, limit: int, text: str) -> bool:
 def encode_texts(tokenizer, texts: Sequence[str]) -> list[list[int]]:
     """Token ids of each text after the cleaning used in training; empty for a blank text.
 
-    Of sentences before a text ([`in_context`]), the first ones are left out if the tokenizer's `model_max_length` asks
-    for it. Raises [`TextTooLong`] if a text has more tokens than the tokenizer's `model_max_length`.
+    Raises [`TextTooLong`] if a text has more tokens than the tokenizer's `model_max_length`.
     """
     cleaned = [clean_text(text) for text in texts]
     encoded = tokenizer(cleaned)["input_ids"] if cleaned else []
     for index, ids in enumerate(encoded):
-        before, own = split_context(cleaned[index])
-        while len(ids) > tokenizer.model_max_length and before:
-            before = before[1:]
-            ids = encoded[index] = tokenizer(in_context(before, own))["input_ids"]
         if len(ids) > tokenizer.model_max_length:
             raise TextTooLong(index, len(ids), tokenizer.model_max_length)
     return [ids if text else [] for text, ids in zip(cleaned, encoded, strict=True)]

@@ -131,8 +131,6 @@ class GlossaConfig(PreTrainedConfig):
             `placeholder_augmentation`.
         inline_terms (`bool`, defaults to `False`): In sources, the terms of a glossary are followed by their targets,
             which the model has learned to use. Training sets it with `term_augmentation`.
-        context_sentences (`int`, defaults to 0): Sentences of a text that it reads before the one that it translates.
-            Training sets it to `context`.
         alignment_layer (`int`, *optional*): Decoder layer, from 0, whose first cross-attention head was trained to
             align words (Garg et al. 2019): what it attends to where a token is predicted is what the token translates.
             Training sets it with `alignment_head`.
@@ -214,7 +212,6 @@ class GlossaConfig(PreTrainedConfig):
     mask_items: bool = False
     keeps_placeholders: bool = False
     inline_terms: bool = False
-    context_sentences: int = 0
     alignment_layer: int | None = None
     source_language: str | None = None
     target_language: str | list[str] | None = None

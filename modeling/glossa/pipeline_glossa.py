@@ -123,7 +123,7 @@ class TranslationPipeline(Pipeline):
         stops = getattr(config, "add_stops", False)
         segments = segment_text(text, split, partial(fits, tokenizer, limit), learned, lower, mask, stops)
         try:
-            pieces = encode_texts(tokenizer, model_texts(segments, getattr(config, "context_sentences", 0)))
+            pieces = encode_texts(tokenizer, model_texts(segments))
             return {"pieces": pieces, "segments": segments}
         except TextTooLong as error:
             raise ValueError(f"{error} Split it into sentences, or give split_sentences=True.") from error

@@ -38,7 +38,6 @@ ADAPTER = "adapter"  # a folder in PEFT's format
 CHECKSUMS = "checksums.json"  # of the other files of a checkpoint
 LOCK = ".lock"
 SIDES = ("source", "target")
-OPTIONAL = ("file", "context")  # columns that held-out pairs may have
 NAMES = {dict: "mapping", list: "list"}
 RESTORE = "Restore it from a copy, or give another folder."
 STREAM = "stream_{}.json"  # in a checkpoint, for each process: its place in the stream of training rows
@@ -129,7 +128,7 @@ class RunFolder:
     def held_out_file(self, split: str) -> Path:
         """Where the `validation` or `test` pairs are kept: JSON Lines of `source`, `target`, `language` and `file`.
 
-        The last two only if there are several. With `context`, also the sentences before each pair.
+        The last two only if there are several.
         """
         return self.path / HELD_OUT / f"{split}.jsonl"
 
@@ -150,7 +149,7 @@ class RunFolder:
         if not own:
             into = "" if language is None else f" into {language}"
             raise GlossaError(f"{self.path} keeps no {split} pairs{into}. Give pairs with --data_path.")
-        names = [*SIDES, *(name for name in OPTIONAL if all(isinstance(row.get(name), str) for row in own))]
+        names = [*SIDES, *(["file"] if all(isinstance(row.get("file"), str) for row in own) else [])]
         return Dataset.from_list([{name: row[name] for name in names} for row in own])
 
     # -- during training --------------------------------------------------------------------------------------------

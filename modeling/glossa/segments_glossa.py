@@ -38,8 +38,6 @@ MARK = "\ufffc"
 # What a model that has these tokens reads instead, a different one for each part of a sentence that must survive.
 # Nobody uses these characters, whose meaning is private.
 SENTINELS = "".join(map(chr, range(0x10FF01, 0x10FF0A)))
-# Between a sentence and the one before it, for a model that reads both. The next one after the marks of terms.
-BEFORE = "\U0010ff0d"
 ITEM = re.compile(rf"{ADDRESS.pattern}|{PLACEHOLDER.pattern}|{EMOJI}|{MARK}")
 _NUMBER = re.compile(rf"\d+(?:[.,:]\d+)*|{MARK}")
 # A part that stands for a word, or a character of one in a script whose words take no endings without a hyphen there:
@@ -184,36 +182,17 @@ def _without_marks(text: str, space: str) -> list[Segment]:
     return parts
 
 
-def model_texts(segments: Sequence[Segment], context: int = 0, before: Sequence[str] = ()) -> list[str]:
+def model_texts(segments: Sequence[Segment]) -> list[str]:
     """The texts of those `segments` that are translated, as the model reads them.
 
     A part of a sentence that ends at the mark of a clause has a period instead: models are trained on sentences.
     [`join_segments`] gives the mark back.
-
-    Args:
-        segments: The segments of one text.
-        context: The model reads each sentence after so many before it, as far as there are some.
-        before: The sentences before the text.
     """
-    texts = [
+    return [
         _as_read(segment, cut=_has_more(segments, index))
         for index, segment in enumerate(segments)
         if not segment.copied
     ]
-    known = [*before, *texts]
-    first = len(before)
-    return [in_context(known[max(place - context, 0) : place], known[place]) for place in range(first, len(known))]
-
-
-def in_context(before: Sequence[str], text: str) -> str:
-    """`text` after the sentences `before` it. With a space after `BEFORE`, its first word has its usual tokens."""
-    return f"{BEFORE} ".join([*before, text])
-
-
-def split_context(text: str) -> tuple[list[str], str]:
-    """The sentences before a text of [`in_context`], and the text."""
-    *before, own = text.split(f"{BEFORE} ")
-    return before, own
 
 
 def _as_read(segment: Segment, cut: bool = False) -> str:

@@ -73,7 +73,7 @@ ROTARY = {
 LATENT = {"num_key_value_heads": None, "kv_lora_rank": 8}
 UNUSUAL |= {"lower_capitals": False, "add_stops": True, "mask_items": True, "inline_terms": True,
             "keeps_placeholders": True}  # fmt: skip
-UNUSUAL |= {"alignment_layer": 0, "context_sentences": 1}
+UNUSUAL |= {"alignment_layer": 0}
 UNUSUAL |= {"confidence": {"score": 0.5, "intercept": -1.0}, "word_confidence": {"mean": 0.5, "intercept": -1.0}}
 LEARNED = {"position_embedding_type": "learned"}
 SMALL = {"vocab_size": 100, "decoder_vocab_size": 60, "d_model": 8, "share_encoder_decoder_embeddings": False}

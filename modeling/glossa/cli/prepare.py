@@ -130,11 +130,6 @@ def show(arguments: argparse.Namespace, settings: list[str]) -> None:
     parsed = parse_settings(settings)
     if parsed.translator.objective != "translation":
         raise GlossaError(f"objective is {parsed.translator.objective}; glossa prepare is for pairs. Leave it out.")
-    if parsed.data.context:
-        raise GlossaError(
-            f"context is {parsed.data.context}, but glossa prepare shuffles the pairs. Leave it out, or train on the "
-            "files themselves."
-        )
     data = parsed.data
     folder = (arguments.parts or Path(f"{output}.parts")).absolute()
     folder.mkdir(parents=True, exist_ok=True)

@@ -183,11 +183,6 @@ class DataArguments:
         "Share of the training pairs in each epoch whose sources get the targets of some words, found by word "
         "alignment; the model then reads the terms of a glossary in this way, and inflects them.",
     )
-    context: int = _setting(
-        0,
-        "Number of sentences that the model reads before the one that it translates, such as 1; the rows of each file "
-        "must be the sentences of a document, in order.",
-    )
     keep_out: list[str] = field(
         default_factory=list,
         metadata={

@@ -20,7 +20,7 @@ FILTERS = {
 SETTINGS = {
     "dataset": str, "dataset_config": str, "data_path": list, "source_column": str, "target_column": str,
     "validation_path": list, "test_path": list, "max_train_samples": int, "source_language": str,
-    "target_language": str, "context": int,
+    "target_language": str,
 } | FILTERS  # fmt: skip
 KINDS: dict[str, type] = {"name": str, "weight": float, "tag": str} | SETTINGS
 TRUE, FALSE = ("true", "yes", "1"), ("false", "no", "0")

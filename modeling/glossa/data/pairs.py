@@ -14,7 +14,6 @@ from .arguments import CHECKS, DataArguments
 from .caching import cached_map
 from .cleaning import filters
 from .cleaning.cleaning import Loaded, clean, clean_sources
-from .cleaning.context import CONTEXT, without_held_out
 from .cleaning.report import DataReport
 from .cleaning.splitting import check_overlap, held_out_sides, hold_out, repeated, sample_rows, side_keys
 from .intake.paths import distinct_names
@@ -36,9 +35,8 @@ def prepare_pairs(arguments: DataArguments, stream: Stream | None = None) -> tup
     Predefined splits are kept, and training pairs that share a side with them are dropped. Missing splits are held out
     of the training pairs of all sources by connected components, unless their size is 0. `max_validation_samples` and
     `max_test_samples` draw pairs with `split_seed`. The training rows of a source are repeated or drawn by its weight,
-    and begin with its tag. Prepared pairs also have their token ids and lengths. With `context`, pairs
-    have the sentences before them in a column of this name, training pairs without held-out ones. With `streaming`,
-    "train" is a sample of the `stream`. Raises `GlossaError` if the settings or the data are invalid.
+    and begin with its tag. Prepared pairs also have their token ids and lengths. With `streaming`, "train" is a sample
+    of the `stream`. Raises `GlossaError` if the settings or the data are invalid.
     """
     sources = sources_of(arguments)
     for source in sources:
@@ -62,8 +60,6 @@ def prepare_pairs(arguments: DataArguments, stream: Stream | None = None) -> tup
         if name in dataset:
             limit = getattr(arguments, f"max_{name}_samples")
             dataset[name] = with_file_names(sample_rows(dataset[name], limit, arguments.split_seed))
-    if CONTEXT in dataset["train"].column_names:
-        dataset["train"] = without_held_out(dataset["train"], dataset)
     keys = side_keys(dataset["train"])  # before tags are added
     dataset["train"] = _mixed(dataset["train"], chosen, sources, arguments, report)
     dataset = DatasetDict({name: dataset[name] for name in SPLITS if name in dataset})

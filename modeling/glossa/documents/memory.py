@@ -56,7 +56,6 @@ class Kept:
 
     def __init__(self, translator: TextTranslator, path: Path):
         self.translator, self.path = translator, path
-        self.context_sentences = translator.context_sentences
         self.known: dict[str, Translation] = dict(self._read())
         self.found = len(self.known)
 

@@ -22,8 +22,6 @@ MOVED = "uncertain in placeholders"  # the problem of a text with one at its end
 class TextTranslator(Protocol):
     """What [`glossa.inference.translator.Translator`] does for documents."""
 
-    context_sentences: int
-
     def segments(self, text: str) -> list[Segment]: ...
 
     def translate(self, texts: list[str]) -> list[list[Translation]]: ...
@@ -112,7 +110,7 @@ class Texts:
             if whole.spans is not None:
                 return _Plan(text, [Segment(text.text, "")], [whole])
         segments = _restored(text.text, self.translator.segments(_shadow(text.text, held)), held)
-        models = iter(model_texts(segments, self.translator.context_sentences))
+        models = iter(model_texts(segments))
         jobs, position = [], 0
         for segment in segments:
             start, end = position, position + len(segment.text)

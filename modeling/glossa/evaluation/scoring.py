@@ -7,7 +7,6 @@ from copy import copy
 
 from datasets import Dataset
 
-from ..data.cleaning.context import CONTEXT, after
 from ..data.encoding.vocabulary import target_vocabulary
 from ..data.pairs import each_line, group_references
 from ..errors import GlossaError
@@ -96,22 +95,19 @@ def score_translator(
 ) -> dict:
     """Translate each distinct source of `pairs` once and score it against its references.
 
-    With a column `context`, every pair counts, and is translated after the sentences in it. With `files`, the file of
-    each pair, every pair counts too, and the result lists the remaining ones as `files`.
+    With `files`, the file of each pair, every pair counts, and the result lists the remaining ones as `files`.
 
     Returns `scores` (the output of [`TranslationMetric`]), `sources` and `translations` in order, `references` (a
     list for each source), `num_beams`, the translation time in `seconds`, as `length` the characters of the
     translations divided by the characters of the first references, and as `implausible` the share of translations of
     each kind that [`find_problem`] knows.
     """
-    contexts = pairs[CONTEXT][:] if CONTEXT in pairs.column_names else None
-    grouped = group_references(pairs) if files is None and contexts is None else each_line(pairs)
+    grouped = group_references(pairs) if files is None else each_line(pairs)
     sources, references = [source for source, _ in grouped], [targets for _, targets in grouped]
     started = time.perf_counter()
     translator = copy(translator)
     translator.on_error = "blank"
-    read = sources if contexts is None else list(map(after, contexts, sources))
-    found = [translations[0] for translations in translator.translate(read, progress=True)]
+    found = [translations[0] for translations in translator.translate(sources, progress=True)]
     seconds = time.perf_counter() - started
     translated = [row for row, translation in enumerate(found) if not translation.failed]
     if len(translated) < len(found):

@@ -82,7 +82,6 @@ class Engine(ABC):
         mask_items: Whether it reads a mark instead of addresses, places for values and emoji.
         keeps_placeholders: Whether it has learned to keep the tokens that placeholders and addresses become.
         inline_terms: Whether it reads the terms of a glossary with their targets.
-        context_sentences: Sentences of a text that it reads before the one that it translates.
         abbreviations: Abbreviations that it learned from its training data, without their period.
         improbable_score: Log-probability per token below which it finds its own translations improbable; or None.
         confidence: Weights of the features that say whether a translation needs correction ([`confidence`]); or None.
@@ -100,7 +99,6 @@ class Engine(ABC):
     mask_items: bool = False
     keeps_placeholders: bool = False
     inline_terms: bool = False
-    context_sentences: int = 0
     improbable_score: float | None = None
     confidence: Mapping[str, float] | None = None
     word_confidence: Mapping[str, float] | None = None
@@ -140,7 +138,6 @@ class GenerateEngine(Engine):
         self.mask_items = getattr(model.config, "mask_items", False)
         self.keeps_placeholders = getattr(model.config, "keeps_placeholders", False)
         self.inline_terms = getattr(model.config, "inline_terms", False)
-        self.context_sentences = getattr(model.config, "context_sentences", 0)
         self.improbable_score = getattr(model.config, "improbable_score", None)
         self.confidence = getattr(model.config, "confidence", None)
         self.word_confidence = getattr(model.config, "word_confidence", None)

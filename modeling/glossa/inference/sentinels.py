@@ -6,18 +6,15 @@ from ..segments_glossa import Segment, has_sentinels, masked, model_texts
 from .engines import Engine, Translation
 
 
-def asked_texts(
-    texts: Sequence[Sequence[Segment]], prefixes: Sequence[str], context: int, contexts: Sequence[Sequence[str]]
-) -> list[tuple[str, str]]:
+def asked_texts(texts: Sequence[Sequence[Segment]], prefixes: Sequence[str]) -> list[tuple[str, str]]:
     """The sentences of all texts as the model reads them, each with the beginning of its translation.
 
-    The first sentence of a text has the text's prefix. `context` is the number of sentences that the model reads
-    before each, and `contexts` are the sentences before each text.
+    The first sentence of a text has the text's prefix.
     """
     return [
         (read, "" if place else prefix)
-        for segments, prefix, before in zip(texts, prefixes, contexts, strict=True)
-        for place, read in enumerate(model_texts(segments, context, before))
+        for segments, prefix in zip(texts, prefixes, strict=True)
+        for place, read in enumerate(model_texts(segments))
     ]
 
 

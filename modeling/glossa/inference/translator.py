@@ -12,7 +12,7 @@ from tqdm.auto import tqdm
 from ..batches_glossa import LOWEST_SCORE, check_beams, encode_texts, fits, translate_in_batches
 from ..data.encoding.batching import TokenBatchSampler
 from ..errors import GlossaError
-from ..segments_glossa import Segment, mask_numbers, put_back, segment_text, split_context
+from ..segments_glossa import Segment, mask_numbers, put_back, segment_text
 from ..sentences_glossa import clean_text
 from . import fidelity
 from .confidence import FEWEST, UNCERTAIN, confidence, features
@@ -85,7 +85,6 @@ class Translator:
     ):
         self.engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer)
         self.tokenizer = tokenizer
-        self.context_sentences = self.engine.context_sentences
         self.confident, self.min_confidence = confident or min_confidence > 0, min_confidence
         if self.confident and self.engine.confidence is None:
             raise GlossaError(
@@ -114,8 +113,7 @@ class Translator:
     ) -> list[list[Translation]]:
         """The translations of each text, best first. A blank text has blank translations.
 
-        With a model of several target languages, a text may begin with the tag of one, such as `<2fr>`. With one that
-        reads the sentences before, these may stand before a text ([`in_context`]).
+        With a model of several target languages, a text may begin with the tag of one, such as `<2fr>`.
         `prefixes` are the beginnings of the translations, "" for none; they need `terms`.
         Raises [`Untranslatable`] if a text cannot be translated and `on_error` is "stop".
         """
@@ -149,17 +147,14 @@ class Translator:
 
     def _translate(self, texts: list[str], prefixes: Sequence[str], progress: bool) -> list[list[Translation]]:
         """As [`Translator.translate`], all texts into one language."""
-        contexts = [split_context(text)[0] for text in texts]
-        texts = [split_context(text)[1] for text in texts]
         prepared = [self._prepare(text) for text in texts]
         for row, (_, failure) in enumerate(prepared):
             if failure and self.on_error == "stop":
                 raise Untranslatable(failure, row)
         parts = [segments for segments, _ in prepared]
-        read = partial(asked_texts, parts, prefixes, self.context_sentences, contexts)
-        found = self._translate_distinct(read(), progress)
+        found = self._translate_distinct(asked_texts(parts, prefixes), progress)
         if self.find and (wrong := put_other_marks(parts, found, self.engine)):
-            asked = read()
+            asked = asked_texts(parts, prefixes)
             for row, again in zip(wrong, self._translate_distinct([asked[row] for row in wrong]), strict=True):
                 found[row] = again
         translated = iter(found)
@@ -222,12 +217,9 @@ class Translator:
         return segments, ""
 
     def _translate_pieces(self, asked: list[tuple[str, str]], progress: bool) -> list[list[Translation]]:
-        """The translations of sentences, each with the beginning of its translation.
-
-        A second search reads a sentence without those before it.
-        """
-        pieces = [split_context(text)[1] for text, _ in asked]
-        found = self._ranked([text for text, _ in asked], self.search, progress)
+        """The translations of sentences, each with the beginning of its translation."""
+        pieces = [text for text, _ in asked]
+        found = self._ranked(pieces, self.search, progress)
         for text, translations in zip(pieces, found, strict=True):
             self._check(text, translations)
         if self.engine.mask_items:
@@ -293,8 +285,7 @@ class Translator:
         self, pieces: list[str], found: list[list[Translation]], reranker: "Reranker"
     ) -> list[list[Translation]]:
         """`found` with each list sorted by both models; blank translations, which fill up a list, stay last."""
-        own = (split_context(piece)[1] for piece in pieces)
-        sources = [piece for piece, translations in zip(own, found, strict=True) for _ in translations]
+        sources = [piece for piece, translations in zip(pieces, found, strict=True) for _ in translations]
         targets = [translation.text for translations in found for translation in translations]
         second = iter(reranker.log_probabilities(sources, targets, self.batch_tokens, self.shared))
         ranked = []

@@ -14,8 +14,7 @@ from transformers.training_args import OptimizerNames
 from ..data.alignments import require_thot
 from ..data.augmentation.terms import lemmatizer
 from ..data.encoding.vocabulary import target_vocabulary
-from ..data.mixture import sources_of, target_languages
-from ..data.preparing.manifest import tokens_of
+from ..data.mixture import target_languages
 from ..data.streaming.streams import is_stream
 from ..errors import GlossaError
 from ..evaluation.metrics import bleu_tokenizer
@@ -32,7 +31,6 @@ logger = logging.getLogger(__name__)
 
 METRICS = ("bleu", "chrf", "loss", "token_accuracy")  # of an evaluation
 GIB = 2**30
-UNORDERED = ("anki", "embedded")  # data sets of single sentences
 # Settings that change or average weights directly, and would see only one process's part of them.
 UNSHARDED = ("lora_rank", "muon_learning_rate", "average_checkpoints")
 # Endings of the files in a run's folder.
@@ -55,7 +53,6 @@ def check_before_data(settings: Settings) -> None:
     _check_positions(settings)
     _check_alignment(settings)
     _check_terms(settings)
-    _check_context(settings)
     model = _outline(settings)
     _check_optimizer(training, model)
     if training.push_to_hub:
@@ -164,7 +161,7 @@ def _check_positions(settings: Settings) -> None:
     """Raise `GlossaError` if training texts may be longer than a table of positions."""
     model, longest = settings.model, settings.data.max_length
     table = min(model.max_source_positions, model.max_target_positions)
-    if model.position_embedding_type == "learned" and longest * (1 + settings.data.context) > table:
+    if model.position_embedding_type == "learned" and longest > table:
         raise GlossaError(
             f"max_length is {longest}, but the learned positions of the model hold {table} tokens. Set max_length to "
             f"{table} or less, or raise max_source_positions and max_target_positions."
@@ -203,37 +200,6 @@ def _check_terms(settings: Settings) -> None:
     require_thot()
     for language in target_languages(settings.data) or [settings.data.target_language]:
         lemmatizer(language)
-
-
-def _check_context(settings: Settings) -> None:
-    """Raise `GlossaError` if `context` is set and rows are in no order, or change in a way that does not know it."""
-    data = settings.data
-    sources = [source for source in sources_of(data) if source.settings.context]
-    if more := [source.name for source in sources if source.settings.context > data.context]:
-        raise GlossaError(
-            f"sources: {more[0]} has more context than the recipe ({data.context}). Raise context there."
-        )
-    if not data.context:
-        return
-    problem = ""
-    if settings.translator.objective != "translation":
-        problem = f"objective is {settings.translator.objective}, which reads texts as they are"
-    elif is_stream(data):
-        problem = "streaming is true, and the rows of a stream are shuffled"
-    elif tokens_of(sources_of(data)) is not None:
-        problem = "the pairs are prepared, and their order is lost"
-    elif data.shares:
-        problem = "augmentation changes the pairs, and knows no sentences before them"
-    elif settings.training.alignment_head:
-        problem = "alignment_head is true, and words are aligned without the sentences before"
-    if problem:
-        raise GlossaError(f"context is {data.context}, but {problem}. Leave one of the two out.")
-    for source in sources:
-        if source.settings.dataset in UNORDERED and not source.settings.data_path:
-            raise GlossaError(
-                f"context is {source.settings.context}, but the sentences of {source.settings.dataset} are of no "
-                "document. Leave it out, or, if it is one of several sources, give this one context: 0."
-            )
 
 
 def _check_reporters(training: GlossaTrainingArguments) -> None:

@@ -19,7 +19,7 @@ from ..errors import GlossaError
 from ..inference.languages import Languages
 from ..inference.loading import load_config, load_model, load_tokenizer
 from ..run_folder import RunFolder
-from ..segments_glossa import BEFORE, SENTINELS
+from ..segments_glossa import SENTINELS
 from ..tokenization_glossa import language_token
 from .arguments import Origin, Settings
 from .groups import ModelArguments
@@ -33,7 +33,6 @@ FAMILIES = ("marian", "bart", "pegasus", "t5")  # of transformers, besides Gloss
 TOKENS = {
     "placeholder_augmentation": (PLACEHOLDERS, SENTINELS),
     "term_augmentation": (TERMS, TERM_MARKS),
-    "context": ("sentences before", BEFORE),
 }
 VOCABULARY = {field.name for field in fields(TokenizerArguments)} - {"tokenizer"}
 

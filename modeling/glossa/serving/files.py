@@ -37,10 +37,6 @@ class Queued:
     loop: asyncio.AbstractEventLoop
     deadline: float
 
-    @property
-    def context_sentences(self) -> int:
-        return self.translator.context_sentences
-
     def segments(self, text: str) -> list[Segment]:
         return self.translator.segments(text)
 

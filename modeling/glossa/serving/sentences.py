@@ -34,19 +34,17 @@ class Plan:
     Attributes:
         number: Its number.
         segments: Its sentences, and what is copied between them.
-        context: The model reads each sentence after so many before it.
         asked: The segments as the model reads them; None for those that are copied.
         found: Their translations so far.
     """
 
     number: int
     segments: list[Segment]
-    context: int = 0
     asked: list[str | None] = field(init=False)
     found: list[str] = field(default_factory=list)
 
     def __post_init__(self):
-        read = iter(model_texts(self.segments, self.context))
+        read = iter(model_texts(self.segments))
         self.asked = [None if segment.copied else next(read) for segment in self.segments]
 
     def add(self, translation: Translation | None) -> Sentence:
@@ -65,7 +63,7 @@ class Plan:
 
 def plans_of(texts: Sequence[str], translator: Translator) -> list[Plan]:
     """The sentences of each text, as `translator` will have them."""
-    return [Plan(number, translator.segments(text), translator.context_sentences) for number, text in enumerate(texts)]
+    return [Plan(number, translator.segments(text)) for number, text in enumerate(texts)]
 
 
 def groups(plans: Sequence[Plan]) -> Iterator[list[tuple[Plan, str | None]]]:

@@ -125,11 +125,6 @@ def prepare(start: str, file: str, output_dir: str) -> tuple[Selection, Path]:
             f"--init_from {start} is not the folder of a run that keeps its recipe and held-out pairs, which show "
             "whether a corrected model is worse. Write a recipe with two sources instead."
         )
-    if run.recipe.get("context"):
-        raise GlossaError(
-            f"--init_from {start} reads the sentence before, which corrections do not have. Write a recipe with two "
-            "sources instead, and give the corrections context: 0."
-        )
     if spoken.tagged:
         raise GlossaError(f"--init_from {start} has several target languages; --corrections is for models of one.")
     if RunFolder(output_dir).holds_work():

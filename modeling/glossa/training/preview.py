@@ -6,14 +6,14 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from ..data.augmentation.terms import TERM_MARKS
 from ..data.encoding.augmented import AugmentedRows
 from ..data.encoding.vocabulary import readable_tokens, target_vocabulary
-from ..segments_glossa import BEFORE, SENTINELS
+from ..segments_glossa import SENTINELS
 
 EXAMPLE = 60  # characters of each side
 PAIRS = 2
 TOKENS = 30  # of each side
 # What fonts lack.
 NAMES = {ord(sentinel): f"<ph{number}>" for number, sentinel in enumerate(SENTINELS, 1)}
-NAMES |= dict(zip(map(ord, TERM_MARKS), ("<term>", "<is>", "</term>"), strict=True)) | {ord(BEFORE): "<before>"}
+NAMES |= dict(zip(map(ord, TERM_MARKS), ("<term>", "<is>", "</term>"), strict=True))
 
 
 def preview(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, batch: dict[str, torch.Tensor]) -> str:

@@ -118,7 +118,6 @@ def _train(run: RunFolder, settings: Settings) -> None:
         for kind, name in (("items", "mask_items"), (PLACEHOLDERS, "keeps_placeholders"), (TERMS, "inline_terms")):
             known = bool(settings.data.shares.get(kind)) or getattr(model.config, name, False)
             setattr(model.config, name, known)
-        model.config.context_sentences = settings.data.context
         target = settings.data.target_language
         Languages(common_source(settings.data), (target,) if target else ()).write(model, tokenizer)
     collator: Callable

@@ -22,7 +22,6 @@ from ..intake.columns import CONTINUED, HEADER, OTHER_LANGUAGE, OTHER_VARIANT, U
 from ..preparing.manifest import prepared_folder
 from . import filters, plausibility, splitting
 from .alignment import aligned_rows
-from .context import sentences_before, with_context
 from .excluded import excluded_sides
 from .places import examples_of, files_of, places_of
 from .report import EXAMPLES, DataReport
@@ -92,18 +91,16 @@ def clean_sources(
     evaluation pair of any source. With `split_sentences`, training rows are first split into pairs of sentences.
     Raises `GlossaError` if no pair of a source is left, with `strict` at the first malformed row, and without
     `trust_data` if the data are implausible; `sides=False` says that source and target are the same text. Sources with
-    a `language` keep it in a column of this name, and only pairs of the same language count as repeated. With
-    `context`, they have the sentences before them in a column of this name.
+    a `language` keep it in a column of this name, and only pairs of the same language count as repeated.
     """
     report, cleaned, held_out = DataReport(), {}, evaluation_sides(sources)
-    contexts = any(source.settings.context for source in sources)
     for split in dict.fromkeys(split for source in sources for split in source.splits):
         seen: dict[str, _Seen] = defaultdict(_Seen)  # by language
         parts = []
         for source in (source for source in sources if split in source.splits):
             title = f"{source.name}, {split}" if len(sources) > 1 else split
             known = None if repeated else seen[source.language]
-            part = _clean_split(split, source, title, report, known, held_out, sides, contexts)
+            part = _clean_split(split, source, title, report, known, held_out, sides)
             parts.append(_with_language(part, source.language) if source.language else part)
         cleaned[split] = concatenate_datasets(parts) if len(parts) > 1 else parts[0]
     return DatasetDict(cleaned), report
@@ -139,7 +136,6 @@ def _clean_split(
     seen: _Seen | None,
     held_out: frozenset[int],
     sides: bool,
-    contexts: bool,
 ) -> Dataset:
     rows, arguments = source.splits[split], source.settings
     counts = {"read": len(rows)}
@@ -181,8 +177,6 @@ def _clean_split(
     if split != "train":
         files = [name or source.name for name in files_of(rows, kept)]
         pairs = pairs.add_column("file", files, feature=Value("string"))
-    if contexts:
-        pairs = with_context(pairs, sentences_before(rows, checked, kept, outcome == KEPT, arguments.context))
     plausibility.check_malformed(split, counts, examples, arguments)
     if sides and len(kept):
         sample = plausibility.sample(len(kept))

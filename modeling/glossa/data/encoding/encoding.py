@@ -15,7 +15,6 @@ from ...tokenization_glossa import language_token
 from ..arguments import DataArguments
 from ..augmentation.shares import TERMS
 from ..caching import cached_map
-from ..cleaning.context import CONTEXT, after
 from ..cleaning.report import DataReport
 from ..mixture import sources_of
 from ..preparing.manifest import tokens_of
@@ -28,7 +27,6 @@ logger = logging.getLogger(__name__)
 AT_ONCE = 1 << 20  # characters that the tokenizer gets in one call, which needs some 250 bytes for each
 IDS = ["input_ids", "labels"]
 LENGTHS = ["source_length", "target_length"]
-READ_LENGTH = "read_length"  # a column for a while: tokens of a source and the sentences before it
 TEXTS = ["source", "target", "language", WORD_LINKS]  # what pairs are changed by
 TOKENIZED = Features(
     {
@@ -53,9 +51,6 @@ def tokenize_pairs(
     text if it is changed in each epoch, and the links of their words if these decide how. If `linked`, they have the
     `links` of their tokens. Evaluation keeps every pair: dropping the hard ones would inflate the scores.
 
-    Pairs with sentences before them get these in their `input_ids`, if there is room in (1 + `context`) times
-    `max_length` tokens; that does not count for the limits.
-
     Token ids of a prepared folder are kept if `tokenizer` made them and no links are needed.
     """
     terms = TERMS in arguments.shares
@@ -64,25 +59,15 @@ def tokenize_pairs(
         pairs["train"] = pairs["train"].remove_columns(list(TOKENIZED))
     if linked or terms:
         pairs["train"] = with_word_links(pairs["train"])
-    longest = min((1 + arguments.context) * arguments.max_length, tokenizer.model_max_length)
     kept = {"train": [name for name in TEXTS if terms or name != WORD_LINKS] if arguments.shares else []}
     tokenized = DatasetDict(
         {
-            name: _tokenize(name, rows, tokenizer, kept.get(name, []), linked and name == "train", longest)
+            name: _tokenize(name, rows, tokenizer, kept.get(name, []), linked and name == "train")
             for name, rows in pairs.items()
         }
     )
     tokenized["train"] = _within_limits(tokenized["train"], arguments, report)
-    return DatasetDict({name: _as_read(name, rows) for name, rows in tokenized.items()})
-
-
-def _as_read(name: str, rows: Dataset) -> Dataset:
-    """The rows with the length of what is read as the length of the source; logs how many are read after others."""
-    if READ_LENGTH not in rows.column_names:
-        return rows
-    later = sum(read > own for read, own in zip(rows[READ_LENGTH][:], rows["source_length"][:], strict=True))
-    logger.info("%s: %s of %s sources are read after sentences before them", name, f"{later:,}", f"{len(rows):,}")
-    return rows.remove_columns("source_length").rename_column(READ_LENGTH, "source_length")
+    return tokenized
 
 
 def _are_known(arguments: DataArguments, tokenizer: PreTrainedTokenizerBase) -> bool:
@@ -111,12 +96,7 @@ def _tag(tokenizer: PreTrainedTokenizerBase) -> str | None:
 
 
 def _tokenize(
-    name: str,
-    rows: Dataset,
-    tokenizer: PreTrainedTokenizerBase,
-    keep: Sequence[str],
-    linked: bool,
-    longest: int,
+    name: str, rows: Dataset, tokenizer: PreTrainedTokenizerBase, keep: Sequence[str], linked: bool
 ) -> Dataset:
     if set(TOKENIZED) <= set(rows.features):
         return rows.select_columns([*TOKENIZED, *(column for column in keep if column in rows.features)])
@@ -129,9 +109,6 @@ def _tokenize(
             "source_length": [len(ids) for ids in sources],
             "target_length": [len(ids) for ids in targets],
         }
-        if CONTEXT in batch:
-            encoded["input_ids"] = read = _in_context(tokenizer, batch, sources, longest)
-            encoded[READ_LENGTH] = [len(ids) for ids in read]
         if linked:
             encoder: Any = tokenizer.into(batch["language"][0]) if "language" in batch else tokenizer  # type: ignore[attr-defined]
             encoded["links"] = token_links(encoder, batch["source"], batch["target"], batch[WORD_LINKS])
@@ -140,23 +117,15 @@ def _tokenize(
     vocabularies = tokenizer.backend_tokenizer.to_str(), target_vocabulary(tokenizer).to_str()
     kept = {column: feature for column, feature in rows.features.items() if column in keep}
     own = TOKENIZED | ({"links": List(Value("int32"))} if linked else {})
-    own |= {READ_LENGTH: Value("int32")} if CONTEXT in rows.column_names else {}
     return cached_map(
         rows,
         encode,
-        (*vocabularies, _tag(tokenizer), *kept, longest),
+        (*vocabularies, _tag(tokenizer), *kept),
         code=[links],
         remove_columns=[column for column in rows.column_names if column not in kept],
         features=Features(kept | own),
         desc=f"tokenizing {name}",
     )
-
-
-def _in_context(tokenizer: PreTrainedTokenizerBase, batch: dict, sources: list, longest: int) -> list:
-    """The ids of the sources of a batch after the sentences before them; as in `sources` if these are too long."""
-    texts = list(map(after, batch[CONTEXT], batch["source"]))
-    found, _ = encode_rows(tokenizer, texts, batch["target"], batch.get("language"))
-    return [read if len(read) <= longest else own for read, own in zip(found, sources, strict=True)]
 
 
 def encode_rows(
