@@ -60,7 +60,7 @@ def cached_rows(
 ) -> Dataset:
     """The rows that `generate(**arguments)` yields, cached. `settings` stand for their content: files, version.
 
-    `Dataset.from_generator` encodes row by row, which takes ten times as long as reading them.
+    `Dataset.from_generator` encodes row by row, which takes several times as long as reading them.
     """
     tables = _tables_of(generate(**arguments), features.arrow_schema)
     return _kept(tables, features, _fingerprint(generate, settings, code))
