@@ -40,8 +40,7 @@ MARK = "\ufffc"
 SENTINELS = "".join(map(chr, range(0x10FF01, 0x10FF0A)))
 ITEM = re.compile(rf"{ADDRESS.pattern}|{PLACEHOLDER.pattern}|{EMOJI}|{MARK}")
 _NUMBER = re.compile(rf"\d+(?:[.,:]\d+)*|{MARK}")
-# A part that stands for a word, or a character of one in a script whose words take no endings without a hyphen there:
-# Latin, Greek and Cyrillic. Korean ones do.
+# A sentinel, or a digit or letter of Latin, Greek or Cyrillic. In other scripts, as in Korean, endings may follow it.
 _WORD = f"[0-9A-Za-z\u00c0-\u024f\u0370-\u052f\u1e00-\u1fff{SENTINELS}]"
 _END = re.compile(r"[\s\u00a0\u202f]*[.!?…。！？।]*$")
 _CLAUSE_MARKS = dict(
@@ -251,9 +250,9 @@ def _with_items(text: str, segment: Segment) -> str:
 
 
 def _apart(text: str, source: str) -> str:
-    """`text` with a space between each sentinel and a word at it, unless a word stands at it in `source` too.
+    """`text` with a space between a sentinel and the word next to it, unless `source` has none there either.
 
-    Without one, an address would be another one: `seehttps://example.org`.
+    Without the space, an address would change: `seehttps://example.org`.
     """
     for sentinel in filter(source.__contains__, SENTINELS):
         for pattern, spaced in (

@@ -16,9 +16,8 @@ from .blocks import load_array, read_pairs
 from .duplicates import Cleaned
 
 PAIRS = 500_000  # of a file, about, at most
-# A smaller corpus is spread over this many files, which processes encode and streams read at the same time, ...
-SPREAD = 16
-LEAST = 25_000  # ... unless they would have fewer pairs than this
+SPREAD = 16  # files of a smaller corpus, so that several processes can encode and read it
+LEAST = 25_000  # pairs of these files, about; a corpus of fewer has one file
 GROUP = 10_000  # pairs of a row group
 
 
