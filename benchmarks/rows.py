@@ -149,8 +149,8 @@ TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
     "robustness": {
         "multi30k": ("multi30k-en-de", QUICK),
         "multi30k-augmented": ("multi30k-en-de", QUICK | AUGMENTED),
-        "anki": ("anki-en-fr", QUICK | SMALL | ONE_PASS),
-        "anki-augmented": ("anki-en-fr", QUICK | SMALL | ONE_PASS | AUGMENTED),
+        "anki": ("anki-en-fr", LESS_DROPOUT | SMALL | ONE_PASS),
+        "anki-augmented": ("anki-en-fr", LESS_DROPOUT | SMALL | ONE_PASS | AUGMENTED),
         "quickstart": ("quickstart", BF16 | LONGER | THREE_PASSES),
         "quickstart-augmented": ("quickstart", BF16 | LONGER | THREE_PASSES | AUGMENTED),
     },
