@@ -5,6 +5,7 @@ import os
 import signal
 from functools import partial
 
+import psutil
 import pytest
 
 from glossa.errors import GlossaError
@@ -94,3 +95,20 @@ def test_errors_of_processes(tmp_path):
         GlossaError, match=r"A process was killed, perhaps for lack of memory\. What is finished stays"
     ):
         Stage("killed", tmp_path, load_killed, {"one": 1}).run(partial(in_processes, processes=1))
+
+
+def load_encoding():
+    return threads_of_encoding
+
+
+def threads_of_encoding(texts):
+    from tokenizers import Tokenizer, models
+
+    before = psutil.Process().num_threads()
+    Tokenizer(models.WordLevel({"a": 0, "?": 1}, unk_token="?")).encode_batch(texts)
+    return psutil.Process().num_threads() - before
+
+
+@pytest.mark.skipif(os.cpu_count() == 1, reason="one core has one thread anyway")
+def test_a_process_tokenizes_with_one_thread():
+    assert list(in_processes(load_encoding, [["a"] * 1000], processes=1)) == [1]

@@ -51,6 +51,8 @@ def main(argv: list[str]) -> None:
     parser.add_argument("--rejects", action="store_true", help=meaning)
     add_back_translation(parser)
     arguments, settings = parser.parse_known_args(argv)
+    # The vocabulary is learned in this process, by as many threads as other stages have processes.
+    os.environ.setdefault("RAYON_NUM_THREADS", str(arguments.processes))
     try:
         check(settings)
         show(arguments, settings)

@@ -151,5 +151,6 @@ def _call(key: str, load: Callable[[], Callable[[Any], Any]], item: Any, folder:
     if _loaded is None or _loaded[0] != key:
         if os.path.isdir(folder):
             os.chdir(folder)  # relative paths are those of the command
+        os.environ["RAYON_NUM_THREADS"] = "1"  # as in `glossa.jobs.pool`
         _loaded = key, load()
     return _loaded[1](item)

@@ -69,6 +69,7 @@ def _start(load: Callable[[], Callable[[Any], Any]]) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
+    os.environ["RAYON_NUM_THREADS"] = "1"  # of tokenizers, which reads it when it first encodes a batch
     global _function
     _function = load()
 
