@@ -45,6 +45,7 @@ FINAL = (
     "average_checkpoints", "average_by", "load_best_model_at_end", "num_beams", "length_penalty",
     "max_new_tokens",
 )  # fmt: skip
+LENGTH = ("num_train_epochs", "max_steps")
 # Settings that say where the data of a source are.
 PLACES = ("name", "dataset", "dataset_config", "data_path", "source_column", "target_column", "exclude")
 
@@ -106,9 +107,10 @@ def _last_usable(run: RunFolder) -> Path | None:
 def is_finished(settings: Settings) -> bool:
     """Whether `resume_from_checkpoint: true` has nothing left to do: the run is complete and matches `settings`."""
     run = RunFolder(settings.training.output_dir)
-    wanted = str(settings.training.resume_from_checkpoint).lower()
-    asked = all(run.recipe.get(name) == value for name, value in settings.recipe().items() if name in FINAL)
-    return wanted in ("true", "yes", "last") and run.is_complete() and _same_length(run, settings) and asked
+    if str(settings.training.resume_from_checkpoint).lower() not in ("true", "yes", "last") or not run.is_complete():
+        return False
+    saved = run.recipe
+    return all(saved.get(name) == value for name, value in settings.recipe().items() if name in FINAL + LENGTH)
 
 
 def final_state(checkpoint: Path, settings: Settings) -> TrainerState | None:
@@ -120,7 +122,8 @@ def final_state(checkpoint: Path, settings: Settings) -> TrainerState | None:
 
 
 def _same_length(run: RunFolder, settings: Settings) -> bool:
-    return all(run.recipe.get(name) == settings.recipe().get(name) for name in ("num_train_epochs", "max_steps"))
+    saved, own = run.recipe, settings.recipe()
+    return all(saved.get(name) == own.get(name) for name in LENGTH)
 
 
 def check_checkpoint(checkpoint: Path, settings: Settings) -> None:
