@@ -2,10 +2,12 @@
 
 `Zygote` makes a folder for `PATH` with commands that ask for such a process. It has their arguments, folder,
 environment and streams, and its status is theirs; it imports Glossa itself, as usual. So do the commands that it
-starts. Programs that are not ours start as usual, and so do commands with other settings that libraries read when they
-are imported. With `EARLY`, processes import transformers themselves too, with any settings of the Hub.
+starts. It gets the command's signals, and is killed if the command is. Programs that are not ours start as usual, and
+so do commands with other settings that libraries read when they are imported. With `EARLY`, processes import
+transformers themselves too, with any settings of the Hub.
 
-A killed command goes on. Tests of signals, threads and what a start imports need commands that start as usual.
+The process is not a child of the command, nor in its group. Tests of that, of threads and of what a start imports need
+commands that start as usual.
 """
 
 import gc
@@ -21,11 +23,12 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from importlib.util import find_spec
 from multiprocessing import util
 from pathlib import Path
 
-MODULES = ("benchmarks", "torture", "glossa_command", "torch.distributed.run")
-PROGRAMS = (str(Path(__file__).parent), str(Path(__file__).parents[1] / "scripts"), "scripts/", "program.py")
+MODULES = ("benchmarks", "torture", "glossa_command", "torch.distributed.run", "accelerate.commands.launch")
+PROGRAMS = (str(Path(__file__).parent), str(Path(__file__).parents[1] / "scripts"), "scripts/")
 LIBRARIES = (
     "torch", "transformers", "accelerate", "datasets", "evaluate", "ftfy", "langcodes.language_distance",
     "matplotlib.pyplot", "peft", "sacrebleu.metrics",
@@ -38,7 +41,7 @@ BARE = (
     "transformers",
     *(name for name in LIBRARIES if name.startswith(("transformers.mod", "transformers.p"))),
 )
-# What transformers imports first, and half of its time; none of it reads settings of the Hub.
+# What transformers imports first, and half of its time, if it is installed; none of it reads settings of the Hub.
 EARLY = (
     "torch", "torch._dynamo", "torch.distributed.tensor", "torch.export", "pandas", "scipy.optimize",
     "torchao.quantization",
@@ -46,37 +49,58 @@ EARLY = (
 COMMANDS = ("glossa", "accelerate", "python")
 READ_BY_IMPORTS = ("TORCH", "OMP_", "GOMP_", "PYTHONHASHSEED", "PYTHONUTF8", "CUDA")
 READ_BY_LATER_IMPORTS = ("HF_", "TRANSFORMERS_", "MPL")
+READ_LATER = ("TORCHELASTIC_", "TORCH_NCCL_", "TORCH_DISABLE_SHARE_")  # by a launcher, and by what it starts
 # What `glossa` sets before it imports the libraries, if its messages go to a file.
 QUIET = {"HF_DATASETS_DISABLE_PROGRESS_BARS": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "GOMP_SPINCOUNT": "2000"}
-CLIENT = """#!{binaries}/python -IS
-import json, os, socket, sys
+CLIENT = """#!{python} -IS
+import json, os, signal, socket, sys
 name, *words = os.path.basename(sys.argv[0]), *sys.argv[1:]
+unbuffered = words[:1] == ["-u"]
+words = words[unbuffered:]
 module = words[1] if words[0] == "-m" else ""
 ours = name != "python" or module.startswith({modules}) or words[0].startswith({programs}) or words[:2] == ["-I", "-c"]
-if not ours or {{name: os.environ[name] for name in os.environ if name.startswith({prefixes})}} != {imported}:
-    os.execv("{binaries}/" + name, ["{binaries}/" + name, *words])
+ours = ours or words[0].endswith("program.py")
+read = {{name for name in os.environ if name.startswith({prefixes}) and not name.startswith({later})}}
+if not ours or {{name: os.environ[name] for name in read}} != {imported}:
+    os.execv("{others}/" + name, ["{others}/" + name, *sys.argv[1:]])
+if unbuffered:
+    os.environ["PYTHONUNBUFFERED"] = "1"
 with socket.socket(socket.AF_UNIX) as connection:
     connection.connect({address!r})
     socket.send_fds(connection, [b"-"], [0, 1, 2])
-    connection.sendall(json.dumps([name, words, os.getcwd(), dict(os.environ)]).encode())
-    connection.shutdown(socket.SHUT_WR)
-    sys.exit(int(connection.recv(9) or b"1"))
+    connection.sendall(json.dumps([name, words, os.getcwd(), dict(os.environ)]).encode() + b"\\n")
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _: connection.sendall(bytes([number])))
+    status = int(connection.recv(9) or b"1")
+if status < 0:
+    signal.signal(-status, signal.SIG_DFL) if -status != signal.SIGKILL else None
+    os.kill(os.getpid(), -status)
+sys.exit(status)
 """
 
 
 class Zygote:
     """The process, for commands in `binaries` with the variables of `environment`, which imports `libraries`.
 
-    It runs until `end`, or until the process that has made it is gone.
+    Other commands start in `others`, if it is given. The process runs until `end`, or until the one that has made it
+    is gone.
     """
 
-    def __init__(self, binaries: Path, environment: dict[str, str], libraries: Sequence[str] = LIBRARIES):
+    def __init__(
+        self,
+        binaries: Path,
+        environment: dict[str, str],
+        libraries: Sequence[str] = LIBRARIES,
+        others: Path | None = None,
+    ):
         self.environment = {name: value for name, value in environment.items() if name != "PYTHONPATH"}
         self.folder = tempfile.TemporaryDirectory()  # a short path, as addresses of sockets must be
         self.path, address = Path(self.folder.name), f"{self.folder.name}/socket"
         read = READ_BY_IMPORTS if libraries is EARLY else (*READ_BY_IMPORTS, *READ_BY_LATER_IMPORTS)
-        imported = {name: value for name, value in environment.items() if name.startswith(read)}
-        texts = {"binaries": binaries, "address": address, "modules": MODULES, "programs": PROGRAMS}
+        names = [name for name in environment if name.startswith(read) and not name.startswith(READ_LATER)]
+        imported = {name: environment[name] for name in names}
+        texts = {"python": binaries / "python", "others": others or binaries, "address": address}
+        texts |= {"modules": MODULES, "programs": PROGRAMS, "later": READ_LATER}
         for name in COMMANDS:
             (self.path / name).write_text(CLIENT.format(**texts, prefixes=read, imported=imported))
             (self.path / name).chmod(0o755)
@@ -104,17 +128,21 @@ def forked(server: socket.socket) -> list[str]:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _, streams, _, _ = socket.recv_fds(connection, 1, 3)
     with connection.makefile("rb") as request:
-        command, words, folder, environment = json.load(request)
+        command, words, folder, environment = json.loads(request.readline())
     if pid := os.fork():
-        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        connection.sendall(str(status if status >= 0 else 128 - status).encode())
+        ended = os.pidfd_open(pid)
+        while ended not in select.select([connection, ended], [], [])[0]:
+            os.kill(pid, ord(connection.recv(1) or bytes([signal.SIGKILL])))
+        with suppress(OSError):  # the command was killed
+            connection.sendall(str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])).encode())
         os._exit(0)
     connection.close()
     for number, (name, stream) in enumerate(zip(("stdin", "stdout", "stderr"), streams, strict=True)):
         os.dup2(stream, number)
         os.close(stream)
         mode, errors = "w" if number else "r", getattr(sys, name).errors
-        opened = open(number, mode, 1 if name == "stderr" else -1, "utf-8", errors, closefd=False)  # noqa: SIM115
+        by_lines = name == "stderr" or (number and environment.get("PYTHONUNBUFFERED"))
+        opened = open(number, mode, 1 if by_lines else -1, "utf-8", errors, closefd=False)  # noqa: SIM115
         setattr(sys, name, opened)
         setattr(sys, f"__{name}__", opened)
     os.chdir(folder)
@@ -143,7 +171,8 @@ def main() -> None:
     del sys.path[0]  # the tests
     address, *libraries = sys.argv[1:]
     for name in libraries:
-        import_module(name)
+        if name not in EARLY or find_spec(name.split(".")[0]):
+            import_module(name)
     threads = [(task / "comm").read_text().strip() for task in Path("/proc/self/task").iterdir()]
     # The only one that knows what to do when its process is copied is Arrow's.
     assert [name for name in threads if name != "jemalloc_bg_thd"] == ["python"], threads

@@ -3,6 +3,7 @@
 import gzip
 import json
 import math
+import sys
 import time
 from itertools import product
 from pathlib import Path
@@ -272,7 +273,8 @@ def test_decode_with_the_same_weights_gives_the_same_translations(tokenizer, tmp
 
 
 @pytest.mark.slow
-def test_pipeline_prints_both_passes_and_the_first_step(folder, capsys):
+def test_pipeline_prints_both_passes_and_the_first_step(folder, capsys, monkeypatch, zygote):
+    monkeypatch.setattr(sys, "executable", str(zygote.path / "python"))
     main(["pipeline", "--rounds", "1", "--steps", "1", "--threads", "1", *folder])
     printed = capsys.readouterr().out
     rows = {line.split(" | ")[0]: line.split(" | ")[1] for line in printed.splitlines() if line.startswith("| ")}

@@ -24,8 +24,8 @@ def test_the_table_has_medians_and_ratios():
 
 
 @pytest.mark.slow
-def test_two_processes_train_alike_with_and_without_fsdp(tiny_pairs, capsys, monkeypatch, early):
-    monkeypatch.setattr(sys, "executable", str(early.path / "python"))
+def test_two_processes_train_alike_with_and_without_fsdp(tiny_pairs, capsys, monkeypatch, zygote):
+    monkeypatch.setattr(sys, "executable", str(zygote.path / "python"))
     found = {}
     measured = devices.turn
 

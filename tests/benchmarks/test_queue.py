@@ -112,7 +112,7 @@ main(sys.argv[1:])
 
 
 @pytest.mark.slow
-def test_two_trainings_side_by_side(tmp_path, monkeypatch, tiny_pairs, tiny_settings, capsys):
+def test_two_trainings_side_by_side(tmp_path, monkeypatch, tiny_pairs, tiny_settings, capsys, zygote):
     """One of them exceeds its limit, and is resumed by the next call."""
     recipe = tmp_path / "tiny.yaml"
     given = tiny_settings("unused", num_beams=2, eval_strategy="no", load_best_model_at_end=False)
@@ -120,7 +120,8 @@ def test_two_trainings_side_by_side(tmp_path, monkeypatch, tiny_pairs, tiny_sett
     recipe.write_text("".join(f"{name[2:]}: {value}\n" for name, value in pairs if name != "--data_path"))
     rows = {"short": "4", "long": "1000000"}
     program = TINY.replace("{recipe!r}", repr(str(recipe))).replace("{rows!r}", repr(rows))
-    program = program.replace("{pairs!r}", repr(str(tiny_pairs)))
+    (tmp_path / "program.py").write_text(program.replace("{pairs!r}", repr(str(tiny_pairs))))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     monkeypatch.setattr(
         "benchmarks.reproduce.TABLES", {"tiny": {name: (str(recipe), {"max_steps": n}) for name, n in rows.items()}}
     )
@@ -129,7 +130,7 @@ def test_two_trainings_side_by_side(tmp_path, monkeypatch, tiny_pairs, tiny_sett
     def tiny_command(arguments, training):
         words = whole(arguments, training)
         assert words[1:3] == ["-m", "benchmarks"]
-        return [sys.executable, "-c", program, *words[3:]]
+        return [str(zygote.path / "python"), str(tmp_path / "program.py"), *words[3:]]
 
     monkeypatch.setattr(trainings, "command", tiny_command)
     run, log = tmp_path / "queue/runs/tiny/long-1", tmp_path / "queue/logs/tiny-long-1.log"

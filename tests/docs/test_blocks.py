@@ -1,9 +1,9 @@
 """Every command and program of the documentation runs as it stands, each in a process of its own.
 
 Commands run with the built wheel in a fresh environment, programs that do not import Glossa in one without it, and
-commands of scripts and benchmarks in a copy of the repository. In the README, programs and the first of the commands
-in `STARTED` start as a reader starts them. Most of the others are forked from a process that has imported the
-libraries: see `zygote`. A marker before a block names smaller settings: see `blocks`.
+commands of scripts and benchmarks in a copy of the repository. In the README, the first of each of the commands in
+`STARTED` starts as a reader starts it, and programs import transformers themselves. Most of the others are forked from
+a process that has imported the libraries: see `zygote`. A marker before a block names smaller settings: see `blocks`.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from environments import once, with_wheel, without_glossa
 from hub_server import Hub
-from zygote import BARE, Zygote
+from zygote import BARE, EARLY, LIBRARIES, Zygote
 
 sys.path.append(str(Path(__file__).parent))  # of the two modules below
 
@@ -37,7 +37,7 @@ PAGES_WITH_BLOCKS = [page for page in PAGES if any(True for _ in blocks(page))]
 # What starts a machine or a program that is not here; the files that they start are checked in test_launch_files.py.
 ELSEWHERE = ("docker", "sky", "sbatch", "pip install deepspeed")
 # Commands that a reader is likely to begin with.
-STARTED = ("train", "translate", "serve", "push")
+STARTED = ("train", "translate", "serve")
 IN_FULL = ("make quickstart",)  # takes minutes; `small` in the README
 
 
@@ -67,12 +67,16 @@ def page_space(prepared, tmp_path_factory):
     """The workspace of one page after the other, since the variables of a zygote's commands name its folder."""
     own = copy(prepared)
     own.place(tmp_path_factory.mktemp("page"))
-    full = Zygote(*own.binaries, own.variables(own.binaries))
-    bare = Zygote(*own.bare, own.variables(own.bare), BARE)
-    own.binaries, own.bare = [full.path, *own.binaries], [bare.path, *own.bare]
+    ended = []
+    for name, libraries in (("binaries", LIBRARIES), ("bare", BARE)):
+        (usual,) = getattr(own, name)
+        first = Zygote(usual, own.variables([usual]), EARLY)
+        second = Zygote(usual, own.variables([usual]), libraries, first.path)
+        setattr(own, name, [second.path, first.path, usual])
+        ended += [first, second]
     yield own
-    full.end()
-    bare.end()
+    for process in ended:
+        process.end()
 
 
 @pytest.fixture
@@ -104,14 +108,14 @@ def run_block(space, block, made, started):
         for command in block.commands:
             make_room(space, command, made)
             name = tuple(command.split()[:2])
-            as_usual = name not in started and ((reads_first and name[-1] in STARTED) or name[0] == "accelerate")
+            as_usual = reads_first and name[-1] in STARTED and name not in started
             started.add(name)
             space.run(command, space.binaries[-1:] if as_usual else space.binaries)
     else:
         program = f"{block.value('before')}\n{block.replaced}"
         imports_glossa = re.search(r"^(from|import) glossa", program, re.M)
         binaries = space.binaries if imports_glossa else space.bare
-        used = binaries[-1:] if reads_first else binaries
+        used = binaries[1:] if reads_first else binaries
         space.python(program, used, block.value("arguments"), block.value("stdin") or None)
 
 
