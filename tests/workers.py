@@ -78,13 +78,13 @@ def _launch(folder, arguments, processes=2, environment=None, restarts=0, dies=0
         elastic_launch(config, _work)(folder, arguments, environment or {}, dies)
 
 
-def torchrun(folder, arguments, dies, *options):
+def torchrun(zygote, folder, arguments, dies, *options):
     """Train in a process that `torchrun` starts; the Popen of `torchrun`."""
-    command = [sys.executable, "-m", "torch.distributed.run", *options, "--nproc_per_node", "1", __file__]
+    command = [zygote.path / "python", "-m", "torch.distributed.run", *options, "--nproc_per_node", "1", __file__]
     settings = {"folder": str(folder), "arguments": arguments, "environment": {}, "dies": dies}
     return subprocess.Popen(
         [*command, json.dumps(settings)],
-        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
+        env=zygote.environment | {"PYTHONPATH": os.pathsep.join(sys.path)},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
 

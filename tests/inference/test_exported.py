@@ -211,7 +211,7 @@ def translate(model, home, text, *options, python=sys.executable):
     return done
 
 
-def test_later_jobs_import_neither_torch_nor_transformers(model, tmp_path):
+def test_later_jobs_import_neither_torch_nor_transformers(model, tmp_path, early):
     """And take a few tenths of a CPU-second, most of them Python's own start."""
     text = "w4 w9 w7\n\nw5 w5. w30 w8\n"
     first = translate(model, tmp_path / "home", text, "--num_beams", 2)
@@ -222,7 +222,9 @@ def test_later_jobs_import_neither_torch_nor_transformers(model, tmp_path):
     assert later.stdout == first.stdout and later.stdout.count("\n") == 3
     assert later.stderr.splitlines()[-1] == "[]" and "exported" not in later.stderr
     assert cpu_seconds < 3  # 5.2 with torch and transformers
-    exact = translate(model, tmp_path / "home", text, "--num_beams", 2, "--engine", "torch")
+    exact = translate(
+        model, tmp_path / "home", text, "--num_beams", 2, "--engine", "torch", python=early.path / "python"
+    )
     assert "torch" in exact.stderr and exact.stdout == later.stdout
 
 

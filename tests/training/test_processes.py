@@ -225,7 +225,7 @@ def test_a_killed_process_ends_the_others(tmp_path, tiny_settings, zygote):
 
 
 @pytest.mark.slow
-def test_a_killed_process_ends_those_of_other_machines(tmp_path, tiny_settings):
+def test_a_killed_process_ends_those_of_other_machines(tmp_path, tiny_settings, zygote):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -234,7 +234,7 @@ def test_a_killed_process_ends_those_of_other_machines(tmp_path, tiny_settings):
         for rank in (0, 1)
     ]
     arguments = tiny_settings(tmp_path / "run", **ENDLESS)
-    first, second = (torchrun(tmp_path, arguments, 3, *options) for options in machines)
+    first, second = (torchrun(zygote, tmp_path, arguments, 3, *options) for options in machines)
     assert "Signal 9 (SIGKILL) received by PID" in assert_ended_by(tmp_path, second)
     assert re.search("Connection (closed|reset) by peer", assert_ended_by(tmp_path, first))
 
