@@ -276,7 +276,7 @@ def test_small_model_learns_to_reverse(tmp_path):
         parse_settings(
             f"--dataset files --data_path {path} --output_dir {tmp_path / 'run'} --vocab_size 268 --d_model 64 "
             "--encoder_layers 2 --decoder_layers 2 --encoder_ffn_dim 128 --decoder_ffn_dim 128 --batch_tokens 400 "
-            "--num_train_epochs 25 --learning_rate 3e-3 --warmup_steps 100 --lr_scheduler_type cosine "
+            "--num_train_epochs 12 --learning_rate 3e-3 --warmup_steps 100 --lr_scheduler_type cosine "
             "--validation_size 50 --test_size 100 --eval_strategy no --save_strategy no --num_beams 1 "
             "--load_best_model_at_end no --dropout 0 --report_to none".split()
         )
