@@ -88,9 +88,9 @@ def drawing():
 
 
 @pytest.fixture(scope="session")
-def zygote():
+def zygote(early):
     """Commands of this environment that start without importing the libraries once more."""
-    process = Zygote(Path(sys.executable).parent, dict(os.environ))
+    process = Zygote(Path(sys.executable).parent, dict(os.environ), others=early.path)
     yield process
     process.end()
 

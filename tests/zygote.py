@@ -61,7 +61,7 @@ module = words[1] if words[0] == "-m" else ""
 ours = name != "python" or module.startswith({modules}) or words[0].startswith({programs}) or words[:2] == ["-I", "-c"]
 ours = ours or words[0].endswith("program.py")
 read = {{name for name in os.environ if name.startswith({prefixes}) and not name.startswith({later})}}
-if not ours or {{name: os.environ[name] for name in read}} != {imported}:
+if not ours or {{(name, os.environ[name]) for name in read}} - {quiet} != {imported}:
     os.execv("{others}/" + name, ["{others}/" + name, *sys.argv[1:]])
 if unbuffered:
     os.environ["PYTHONUNBUFFERED"] = "1"
@@ -82,8 +82,8 @@ sys.exit(status)
 class Zygote:
     """The process, for commands in `binaries` with the variables of `environment`, which imports `libraries`.
 
-    Other commands start in `others`, if it is given. The process runs until `end`, or until the one that has made it
-    is gone.
+    If `others` is given, the folder of another zygote's commands, it is forked from that one, and other commands start
+    there. The process runs until `end`, or until the one that has made it is gone.
     """
 
     def __init__(
@@ -98,13 +98,14 @@ class Zygote:
         self.path, address = Path(self.folder.name), f"{self.folder.name}/socket"
         read = READ_BY_IMPORTS if libraries is EARLY else (*READ_BY_IMPORTS, *READ_BY_LATER_IMPORTS)
         names = [name for name in environment if name.startswith(read) and not name.startswith(READ_LATER)]
-        imported = {name: environment[name] for name in names}
+        imported = {(name, environment[name]) for name in names} - set(QUIET.items())
         texts = {"python": binaries / "python", "others": others or binaries, "address": address}
         texts |= {"modules": MODULES, "programs": PROGRAMS, "later": READ_LATER}
+        texts |= {"quiet": set(QUIET.items())}
         for name in COMMANDS:
             (self.path / name).write_text(CLIENT.format(**texts, prefixes=read, imported=imported))
             (self.path / name).chmod(0o755)
-        command = [binaries / "python", __file__, address, *libraries]
+        command = [(others or binaries) / "python", __file__, address, *libraries]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         self.process = subprocess.Popen(command, env=QUIET | self.environment, **pipes)
         assert self.process.stdout.readline() == b"ready\n"

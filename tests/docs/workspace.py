@@ -166,7 +166,7 @@ class Workspace:
             self.exported |= dict(pair.split("=", 1) for pair in command.split()[1:])
             return ""
         if command.startswith(("glossa demo", "glossa serve")) and "--new_key" not in command:
-            with self.server(command) as line:
+            with self.server(command, binaries) as line:
                 return line
         in_clone = ("accelerate", "python -m benchmarks", "python scripts", "torchrun", "pip", "python -m venv")
         cwd = self.clone if command.startswith(in_clone) else self.work
@@ -188,11 +188,11 @@ class Workspace:
         return done.stdout + done.stderr
 
     @contextlib.contextmanager
-    def server(self, command):
+    def server(self, command, binaries=None):
         """A server that `command` starts; the line with its address."""
         process = subprocess.Popen(
             ["bash", "-c", f"exec {command}"], cwd=self.work,
-            env=self.variables(self.binaries[-1:]) | {"PYTHONUNBUFFERED": "1"},
+            env=self.variables(binaries or self.binaries) | {"PYTHONUNBUFFERED": "1"},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
         try:

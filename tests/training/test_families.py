@@ -63,7 +63,7 @@ def test_a_random_model_is_trained_evaluated_and_scored(family, tiny_settings, p
     start = saved(family, pairs.read_text().split("\n"), tmp_path / "start")
     given = tiny_settings(
         tmp_path / "run", data_path=pairs, init_from=start, max_steps=4, eval_steps=2, save_steps=2, trust_data=True,
-        validation_size=60, label_smoothing_factor=0.1, max_new_tokens=100, num_beams=1,
+        validation_size=20, label_smoothing_factor=0.1, max_new_tokens=100, num_beams=1,
     )  # fmt: skip
     for name in ("--vocab_size", *(f"--{name}" for name in SIZES)):
         if name in given:
