@@ -72,3 +72,17 @@ def test_no_text_installs_the_package_of_another_project():
     assert not foreign.search("pip install glossa-mt")
     found = [name for name in names if Path(name) != HERE.relative_to(ROOT) and foreign.search(read(name))]
     assert not found
+
+
+def test_extras_that_are_named_exist():
+    listed = subprocess.run(
+        ["git", "ls-files", "*.md", "*.py", "*.yaml"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    named = {
+        extra: name
+        for name in listed.stdout.split()
+        for extras in re.findall(r"glossa-mt\[([\w,]+)\]", read(name))
+        for extra in extras.split(",")
+    }
+    assert len(named) > 5
+    assert {extra: name for extra, name in named.items() if extra not in PROJECT["optional-dependencies"]} == {}

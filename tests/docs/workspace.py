@@ -174,10 +174,13 @@ class Workspace:
             for path in self.work.iterdir():
                 if not (self.clone / path.name).exists():
                     (self.clone / path.name).symlink_to(path)
+        variables = self.variables(binaries or self.binaries)
+        if command.startswith("pip install") and not command.endswith(" ."):
+            variables["PIP_NO_DEPS"] = "1"  # they are there, in versions that were compared
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", command],
             cwd=cwd,
-            env=self.variables(binaries or self.binaries),
+            env=variables,
             **({"input": stdin} if stdin is not None else {"stdin": subprocess.DEVNULL}),
             capture_output=True,
             text=True,
