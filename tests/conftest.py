@@ -89,7 +89,10 @@ def drawing():
 
 @pytest.fixture(autouse=True, scope="session")
 def resampling():
-    """Scores of runs have intervals of 20 resamples instead of 1,000, which take a tenth of a second each."""
+    """Scores of runs have intervals of 20 resamples instead of 1,000, which take a tenth of a second each.
+
+    Its value computes them with as many as it is asked for.
+    """
     from glossa.evaluation import translation_metric
 
     score = translation_metric.score
@@ -99,7 +102,7 @@ def resampling():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(translation_metric, "score", score_roughly)
-        yield
+        yield score
 
 
 @pytest.fixture(scope="session")

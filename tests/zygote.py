@@ -1,9 +1,9 @@
 """Commands in processes that are forked from one that has imported the libraries, which is most of a short command.
 
 `Zygote` makes a folder for `PATH` with commands that ask for such a process. It has their arguments, folder,
-environment and streams, and its status is theirs; it imports Glossa itself, as usual. So do the commands that it
-starts. It gets the command's signals, and is killed if the command is. Programs that are not ours start as usual, and
-so do commands with other settings that libraries read when they are imported. With `EARLY`, processes import
+environment, streams and cores, and its status is theirs; it imports Glossa itself, as usual. So do the commands that
+it starts. It gets the command's signals, and is killed if the command is. Programs that are not ours start as usual,
+and so do commands with other settings that libraries read when they are imported. With `EARLY`, processes import
 transformers themselves too, with any settings of the Hub.
 
 The process is not a child of the command, nor in its group. Tests of that, of threads and of what a start imports need
@@ -68,7 +68,8 @@ if unbuffered:
 with socket.socket(socket.AF_UNIX) as connection:
     connection.connect({address!r})
     socket.send_fds(connection, [b"-"], [0, 1, 2])
-    connection.sendall(json.dumps([name, words, os.getcwd(), dict(os.environ)]).encode() + b"\\n")
+    request = [name, words, os.getcwd(), dict(os.environ), list(os.sched_getaffinity(0))]
+    connection.sendall(json.dumps(request).encode() + b"\\n")
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: connection.sendall(bytes([number])))
     status = int(connection.recv(9) or b"1")
@@ -112,7 +113,9 @@ class Zygote:
 
     def end(self) -> None:
         self.process.kill()  # its input may be open in workers of a data loader, which are copies of this process
-        self.process.communicate()
+        self.process.wait()  # and its output in those that it has forked
+        for stream in (self.process.stdin, self.process.stdout):
+            stream.close()
         self.folder.cleanup()
 
 
@@ -129,7 +132,7 @@ def forked(server: socket.socket) -> list[str]:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _, streams, _, _ = socket.recv_fds(connection, 1, 3)
     with connection.makefile("rb") as request:
-        command, words, folder, environment = json.loads(request.readline())
+        command, words, folder, environment, cores = json.loads(request.readline())
     if pid := os.fork():
         ended = os.pidfd_open(pid)
         while ended not in select.select([connection, ended], [], [])[0]:
@@ -146,6 +149,7 @@ def forked(server: socket.socket) -> list[str]:
         opened = open(number, mode, 1 if by_lines else -1, "utf-8", errors, closefd=False)  # noqa: SIM115
         setattr(sys, name, opened)
         setattr(sys, f"__{name}__", opened)
+    os.sched_setaffinity(0, cores)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)

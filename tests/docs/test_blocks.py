@@ -73,7 +73,7 @@ def page_space(prepared, tmp_path_factory):
         first = Zygote(usual, own.variables([usual]), EARLY)
         second = Zygote(usual, own.variables([usual]), libraries, first.path)
         setattr(own, name, [second.path, first.path, usual])
-        ended += [first, second]
+        ended += [second, first]
     yield own
     for process in ended:
         process.end()

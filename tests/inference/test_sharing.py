@@ -32,7 +32,8 @@ def test_results_are_merged_in_place(monkeypatch):
     [["--num_beams", "1", "2", "--rerank", "RUN", "--n_bootstrap", "50"], ["--force"]],
     ids=["translate", "force"],
 )
-def test_two_processes_give_the_scores_of_one(tiny_run, tmp_path, capsys, options, zygote):
+def test_two_processes_give_the_scores_of_one(tiny_run, tmp_path, capsys, options, zygote, monkeypatch, resampling):
+    monkeypatch.setattr("glossa.evaluation.translation_metric.score", resampling)
     report = tmp_path / "report.json"
     options = [str(tiny_run) if option == "RUN" else option for option in options]
     command = [str(tiny_run), "--split", "validation", *options]
