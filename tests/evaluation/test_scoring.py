@@ -1,9 +1,12 @@
 """Scores of a translator on pairs, also against normalized references."""
 
+from types import SimpleNamespace
+
 import pytest
 import sacrebleu
 from datasets import Dataset
 
+from glossa.cli import score
 from glossa.cli.score import common, load_files
 from glossa.data.arguments import TokenizerArguments
 from glossa.data.encoding.vocabulary import train_tokenizer
@@ -113,3 +116,10 @@ def test_models_are_compared_on_the_sources_that_both_can_translate(caplog):
     assert caplog.messages == ["The models are compared on the 2 sources that both can translate."]
     with pytest.raises(GlossaError, match="No source is short enough for both models"):
         common(result("a"), result("b"))
+
+
+def test_a_launch_leaves_ray_out(tiny_run, monkeypatch, documented):
+    monkeypatch.setattr("accelerate.PartialState", lambda **_: SimpleNamespace(num_processes=2))
+    with pytest.raises(GlossaError, match="Start glossa score without a launcher") as refused:
+        score.main([str(tiny_run), "--ray", "auto"])
+    documented("Translating and scoring", refused.value)

@@ -1,17 +1,19 @@
 """Jobs on a Ray cluster of two nodes on this machine, of which one is lost."""
 
+import json
 import os
 import time
 from functools import partial
 
 import pytest
 
+from glossa.cli import score
 from glossa.cli.translate import main
 from glossa.data.arguments import DataArguments
 from glossa.data.preparing import blocks, duplicates, writing
 from glossa.data.preparing.prepare import prepare
 from glossa.errors import GlossaError
-from glossa.inference import shards
+from glossa.inference import shards, translators
 from glossa.jobs import cluster
 from glossa.jobs.cluster import on_ray
 from glossa.jobs.pool import in_this_process
@@ -105,6 +107,23 @@ def test_a_file_is_translated_as_on_this_machine(tiny_run, tmp_path, nodes, monk
         main([str(tiny_run), "--input", str(source), "--output", str(output), "--num_beams", "2", *place])
         found.append(output.read_bytes())
     assert found[0] == found[1] and found[0].count(b"\n") == 30
+
+
+@pytest.mark.slow
+def test_scores_are_those_of_this_machine(tiny_run, tmp_path, nodes, monkeypatch, capsys):
+    called = []
+    translated_at = translators.translated_at
+    monkeypatch.setattr(
+        translators, "translated_at", lambda *given: called.append(len(given[2])) or translated_at(*given)
+    )
+    found = []
+    for place in ([], ["--ray", nodes.address]):
+        output = tmp_path / f"{len(place)}.json"
+        score.main([str(tiny_run), "--num_beams", "1", "2", "--batch_tokens", "32", "--output", str(output), *place])
+        results = json.loads(output.read_text())["results"]
+        found.append({name: (one["translations"], one["scores"]) for name, one in results.items()})
+    assert found[0] == found[1]
+    assert len(called) >= 2 and min(called) > 1  # greedy and with beams, several batches
 
 
 @pytest.mark.slow

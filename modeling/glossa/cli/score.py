@@ -15,12 +15,14 @@ Several models translate together: each token is chosen by the mean of their log
 translate; it prints the perplexity of the references.
 
 Started by `accelerate launch` or `torchrun`, all processes share the work; the scores are the same as with one
-process.
+process. With `--ray ADDRESS`, the machines of a Ray cluster do.
 """
 
 import argparse
+import contextlib
 import json
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,9 +31,12 @@ from ..inference.engines import ENGINES
 from ..inference.languages import Languages
 from ..inference.loading import check_name, load_tokenizer
 from . import finite, new_parser, whole
+from .places import add_ray
 
 if TYPE_CHECKING:
     from datasets import Dataset
+
+    from ..jobs.stage import Place
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +51,7 @@ SEARCH = (
     "comet",
     "n_bootstrap",
     "engine",
+    "ray",
 )  # not for --force
 OF_SCORES = ("baseline", "length_penalty", "rerank", "metrics", "comet", "n_bootstrap", "force")  # not --robustness
 METRICS = ("bleu", "chrf", "ter", "rouge", "cer", "wer")
@@ -82,6 +88,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--robustness", action="store_true", help=meaning)
     meaning = "print the perplexity of the references instead of translating; --output has each log-probability"
     parser.add_argument("--force", action="store_true", help=meaning)
+    add_ray(parser)
     parser.add_argument("--output", help="write scores and translations to this JSON file")
     return parser.parse_args(argv)
 
@@ -137,6 +144,8 @@ def main(argv: list[str]) -> None:
     check_packages(arguments.metrics)
     tokenize = bleu_tokenizer(languages["target_language"] or "", choice)
     state = PartialState(cpu=not torch.accelerator.is_available())  # without `cpu`, processes on CPUs do not meet
+    if arguments.ray is not None and state.num_processes > 1:
+        raise GlossaError("--ray shares the work itself. Start glossa score without a launcher, or leave --ray out.")
     with state.main_process_first():
         if arguments.data_path:
             columns = {name: getattr(arguments, name) or recipe.get(name) for name in COLUMNS}
@@ -144,10 +153,13 @@ def main(argv: list[str]) -> None:
         else:
             pairs = RunFolder(first).load_held_out(arguments.split, languages["target_language"] if several else None)
             files = files_of(pairs)
-    if arguments.robustness:
-        report = score_robustness(arguments, pairs, tokenize, languages["source_language"])
-    else:
-        report = force_references(arguments, pairs) if arguments.force else score(arguments, pairs, tokenize, files)
+    with cluster(arguments, pairs) as place:
+        if arguments.robustness:
+            report = score_robustness(arguments, pairs, tokenize, languages["source_language"], place)
+        elif arguments.force:
+            report = force_references(arguments, pairs)
+        else:
+            report = score(arguments, pairs, tokenize, files, place)
     if state.is_main_process:
         if arguments.robustness:
             show_robustness(report, arguments)
@@ -157,6 +169,24 @@ def main(argv: list[str]) -> None:
             text = json.dumps(report, indent=2, ensure_ascii=False)
             Path(arguments.output).write_text(f"{text}\n", encoding="utf-8")
     state.destroy_process_group()
+
+
+@contextlib.contextmanager
+def cluster(arguments: argparse.Namespace, pairs: "Dataset") -> Iterator["Place | None"]:
+    """The cluster of `--ray`, where processes translate; None without it."""
+    if arguments.ray is None:
+        yield None
+        return
+    from ..inference.translators import settle_engine
+    from ..jobs.cluster import on_ray
+
+    groups = [arguments.models, [arguments.baseline]] if arguments.baseline else [arguments.models]
+    if (arguments.engine or "auto") == "auto":  # exported, and compared once, before many processes do
+        engines = {settle_engine(names, "auto", arguments.target_language, pairs["source"][:100]) for names in groups}
+        arguments.engine = "auto" if engines == {"auto"} else "torch"
+    local = [Path(name) for names in groups for name in names if Path(name).exists()]
+    with on_ray(arguments.ray, None, local) as place:
+        yield place
 
 
 def refuse_for_held_out(arguments: argparse.Namespace, languages: dict[str, str | None]) -> None:
@@ -192,7 +222,13 @@ def load_files(paths: list[str], settings: dict) -> tuple["Dataset", list[str]]:
     return concatenate_datasets(parts), files
 
 
-def score(arguments: argparse.Namespace, pairs: "Dataset", tokenize: str, files: list[str] | None = None) -> dict:
+def score(
+    arguments: argparse.Namespace,
+    pairs: "Dataset",
+    tokenize: str,
+    files: list[str] | None = None,
+    place: "Place | None" = None,
+) -> dict:
     """The results of the models, and of the baseline with its comparison."""
     from ..evaluation.further_metrics import choose_scores
     from ..evaluation.metrics import paired_bootstrap
@@ -201,6 +237,7 @@ def score(arguments: argparse.Namespace, pairs: "Dataset", tokenize: str, files:
 
     options = (arguments.target_language, arguments.num_beams, arguments.length_penalty)
     common_options: dict = {"batch_tokens": arguments.batch_tokens, "engine": arguments.engine or "auto"}
+    common_options["place"] = place
     translators = ways_to_search(arguments.models, *options, arguments.rerank, **common_options)
     results = score_translators(translators, pairs, tokenize, arguments.n_bootstrap, files)
     report: dict = {"model": " ".join(arguments.models), "rerank": arguments.rerank}
@@ -217,7 +254,9 @@ def score(arguments: argparse.Namespace, pairs: "Dataset", tokenize: str, files:
     return report
 
 
-def score_robustness(arguments: argparse.Namespace, pairs: "Dataset", tokenize: str, language: str | None) -> dict:
+def score_robustness(
+    arguments: argparse.Namespace, pairs: "Dataset", tokenize: str, language: str | None, place: "Place | None" = None
+) -> dict:
     """The rows of [`measure_robustness`], with one number of beams."""
     from ..evaluation.robustness import measure_robustness
     from ..evaluation.scoring import decoding_name
@@ -226,7 +265,7 @@ def score_robustness(arguments: argparse.Namespace, pairs: "Dataset", tokenize: 
     beams = (arguments.num_beams or [1])[:1]
     (translator,) = ways_to_search(
         arguments.models, arguments.target_language, beams,
-        batch_tokens=arguments.batch_tokens, engine=arguments.engine or "auto",
+        batch_tokens=arguments.batch_tokens, engine=arguments.engine or "auto", place=place,
     )  # fmt: skip
     rows = measure_robustness(translator, pairs, tokenize, language or "en")
     return {

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 
 ENGINES = ("auto", "torch", "ctranslate2")  # as commands name them
+Batch = list[list[int]]  # the token ids of some sources
 
 
 @dataclass(frozen=True)

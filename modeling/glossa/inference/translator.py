@@ -1,6 +1,7 @@
 """Translate lines of text with a trained model, in batches of similar length; output keeps the input order."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -16,7 +17,7 @@ from ..segments_glossa import Segment, mask_numbers, put_back, segment_text
 from ..sentences_glossa import clean_text
 from . import fidelity
 from .confidence import FEWEST, UNCERTAIN, confidence, features
-from .engines import Engine, GenerateEngine, Search, Translation
+from .engines import Batch, Engine, GenerateEngine, Search, Translation
 from .held import held_texts
 from .joining import joined
 from .plausibility import find_problem
@@ -62,6 +63,8 @@ class Translator:
             translations.
         terms: Terms that translations must have, words that they must not have, and the search for both.
         words: Compute the probability that each word of the best translations is right.
+        elsewhere: Translates the batches of a search, if there are several, in place of this process. It is called
+            with the batches, the search and whether to show progress, as [`translated_at`].
     """
 
     def __init__(
@@ -82,6 +85,7 @@ class Translator:
         shared: bool = False,
         terms: "Terms | None" = None,
         words: bool = False,
+        elsewhere: Callable[[list[Batch], Search, bool], list[list[Translation]]] | None = None,
     ):
         self.engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer)
         self.tokenizer = tokenizer
@@ -99,7 +103,7 @@ class Translator:
         self.on_error = on_error
         self.retry_implausible = retry_implausible
         self.shared = shared
-        self.terms, self.words = terms, words
+        self.terms, self.words, self.elsewhere = terms, words, elsewhere
         self.find = held_texts if self.engine.keeps_placeholders else None
         self.refused = ""  # why texts are not translated, if they ask for a language that the model does not have
         if not self.engine.sampled:
@@ -320,22 +324,26 @@ class Translator:
 
     def _search(self, pieces: list[str], search: Search, progress: bool) -> list[list[Translation]]:
         shown = progress and (not self.shared or is_first())
-
-        def batches(lengths: list[int]) -> Iterable[list[int]]:
-            rows = max(search.num_beams, search.num_return_sequences)  # of the model, for each source
-            sampler = TokenBatchSampler(lengths, lengths, max(self.batch_tokens // rows, 1))
-            chosen = own_batches(sampler) if self.shared else sampler
-            return tqdm(chosen, desc="translating", unit="batch", disable=None if shown else True)
-
         blank = [Translation("", 0.0)] * search.num_return_sequences
         if terms := self._own_terms():
             pieces = [terms.as_read(piece, self.tokenizer) for piece in pieces]
-        found = translate_in_batches(
-            encode_texts(self.tokenizer, pieces),
-            batches,
-            lambda sources: self.engine.translate(sources, search),
-            blank,
-        )
+        encoded = encode_texts(self.tokenizer, pieces)
+        done: deque[list[Translation]] = deque()  # of the batches in order
+
+        def batches(lengths: list[int]) -> Iterable[list[int]]:
+            beams = max(search.num_beams, search.num_return_sequences)
+            sampler = TokenBatchSampler(lengths, lengths, max(self.batch_tokens // beams, 1))
+            chosen = own_batches(sampler) if self.shared else list(sampler)
+            if self.elsewhere is not None and len(chosen) > 1:
+                wanted = [ids for ids in encoded if ids]
+                done.extend(self.elsewhere([[wanted[row] for row in rows] for rows in chosen], search, shown))
+                return chosen
+            return tqdm(chosen, desc="translating", unit="batch", disable=None if shown else True)
+
+        def translate(sources: Batch) -> list[Translation]:
+            return done.popleft() if done else self.engine.translate(sources, search)
+
+        found = translate_in_batches(encoded, batches, translate, blank)
         if self.shared:
             found = merged(found, blank)
         return [[replace(translation) for translation in translations] for translations in found]

@@ -1,13 +1,15 @@
 """Translators from the names of models, as the commands are given them."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tqdm.auto import tqdm
+
 from ..errors import GlossaError
-from .engines import Engine, GenerateEngine
+from .engines import Batch, Engine, GenerateEngine, Search, Translation
 from .exported import ComparedEngine, load_exported
 from .languages import Languages
 from .loading import load_model, load_tokenizer
@@ -15,6 +17,7 @@ from .terms import Glossary, Terms
 from .translator import Translator
 
 if TYPE_CHECKING:
+    from ..jobs.stage import Place
     from .constrained import ConstrainedEngine
     from .forced import Reranker
 
@@ -167,14 +170,19 @@ def ways_to_search(
     rerank: str | None = None,
     batch_tokens: int = 4096,
     engine: str = "torch",
+    place: "Place | None" = None,
 ) -> list[Translator]:
     """A translator for each number of beams, and with beams for each length penalty; all processes share their work.
+
+    With a `place`, the processes of that place translate, and each of them loads the models by their names.
 
     Without `beams`, greedy and the model's own number. `rerank` reranks as many translations as there are beams.
     Raises `GlossaError` as [`build_translator`], and for settings of beams with none.
     """
     language = Languages.of(names[0]).asked(language)
-    loaded, tokenizer = load_engine(names, engine_for(engine, length_penalties or []), language)
+    load = partial(load_engine, names, engine_for(engine, length_penalties or []), language)
+    loaded, tokenizer = load()
+    elsewhere = partial(translated_at, place, load) if place else None
     beams = beams or sorted({1, loaded.num_beams})
     for name, given in (("length_penalty", length_penalties), ("rerank", rerank)):
         if given and max(beams) == 1:
@@ -191,7 +199,27 @@ def ways_to_search(
             ways.append(
                 Translator(
                     loaded, tokenizer, beam, count, batch_tokens,
-                    length_penalty=penalty, reranker=second, shared=True,
+                    length_penalty=penalty, reranker=second, shared=place is None, elsewhere=elsewhere,
                 )
             )  # fmt: skip
     return ways
+
+
+def translated_at(
+    place: "Place", load: Callable[[], tuple[Engine, Any]], batches: list[Batch], search: Search, progress: bool
+) -> list[list[Translation]]:
+    """The translations of each batch, in order, by processes of `place`, each of which loads the engine once."""
+    answers = place(partial(_numbered, load, search), list(enumerate(batches)))
+    shown = tqdm(answers, desc="translating", unit="batch", total=len(batches), disable=None if progress else True)
+    found = dict(shown)
+    return [found[number] for number in range(len(batches))]
+
+
+def _numbered(load: Callable[[], tuple[Engine, Any]], search: Search) -> Callable[[tuple[int, Batch]], tuple]:
+    engine, _ = load()
+    return partial(_translate_numbered, engine, search)
+
+
+def _translate_numbered(engine: Engine, search: Search, given: tuple[int, Batch]) -> tuple[int, list[Translation]]:
+    number, sources = given
+    return number, engine.translate(sources, search)

@@ -30,10 +30,10 @@ AHEAD = 2  # tasks that wait for each core, so that none is without work
 
 
 @contextmanager
-def on_ray(address: str, folder: Path, needed: Sequence[Path] = ()) -> Iterator[Place]:
+def on_ray(address: str, folder: Path | None, needed: Sequence[Path] = ()) -> Iterator[Place]:
     """The place for the stages of a job whose files are in `folder`, on the cluster at `address`.
 
-    `needed` are files and folders that the job reads on all machines.
+    Work that writes no files has no folder. `needed` are files and folders that the job reads on all machines.
 
     "auto" is the cluster of this machine, "local" one that is started on this machine for the job alone, and
     HOST:PORT or ray://HOST:PORT another one. Raises `GlossaError` if Ray is missing, the cluster does not answer, or
@@ -78,20 +78,23 @@ def _check_answer(address: str) -> None:
         ) from error
 
 
-def _check_nodes(folder: Path, needed: Sequence[Path]) -> None:
+def _check_nodes(folder: Path | None, needed: Sequence[Path]) -> None:
     """Raise `GlossaError` if a machine has another version of Glossa or does not see a path."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    folder.mkdir(parents=True, exist_ok=True)
-    token = folder / f"{uuid.uuid4().hex}.seen"  # a folder of the same name may be another one there
-    token.touch()
-    paths = [str(path.absolute()) for path in (token, *needed)]
+    paths = {str(path.absolute()): path for path in needed}
+    token = None
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        token = folder / f"{uuid.uuid4().hex}.seen"  # a folder of the same name may be another one there
+        token.touch()
+        paths = {str(token.absolute()): folder} | paths
     try:
         probe = ray.remote(num_cpus=0, max_retries=0)(_probe)
         nodes = {node["NodeID"]: node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]}
         answers = [
-            probe.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)).remote(paths)
+            probe.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)).remote(list(paths))
             for node in nodes
         ]
         for name, answer in zip(nodes.values(), answers, strict=True):
@@ -104,13 +107,14 @@ def _check_nodes(folder: Path, needed: Sequence[Path]) -> None:
                 raise GlossaError(
                     f"{name} has Glossa {version}, this machine has {__version__}. Install the same version on all."
                 )
-            for path, there in zip((folder, *needed), seen, strict=True):
+            for path, there in zip(paths.values(), seen, strict=True):
                 if not there:
                     raise GlossaError(
                         f"{name} does not see {path.absolute()}. Put it into a folder that all machines share."
                     )
     finally:
-        token.unlink()
+        if token is not None:
+            token.unlink()
 
 
 def _probe(paths: list[str]) -> tuple[str, list[bool]]:
