@@ -1,11 +1,10 @@
 """What a glossary does to the translations of a run: `python -m benchmarks terms RUN ...`
 
 The glossary comes from the validation and test pairs of the run, by IBM model 1 in both directions: a word of the
-source and the one or two words that translate it most often. The test sentences are translated without it, with the
-second search for what is missing ("constrained"), and by a model that was trained with `term_augmentation` also with
-the terms in the source ("inline") and with both, in turns. A term is used if the translation has one of its targets,
-perhaps inflected. It does not fit a sentence whose reference has none of them; it is forced there if the translation
-has one with the glossary only.
+source and the one or two words that translate it most often. The test sentences are translated without it and with
+the second search for what is missing, in turns. A term is used if the translation has one of its targets, perhaps
+inflected. It does not fit a sentence whose reference has none of them; it is forced there if the translation has one
+with the glossary only.
 """
 
 import argparse
@@ -23,7 +22,6 @@ from glossa.documents.formats import Languages
 from glossa.documents.terms import Glossary, Stem, stemmer
 from glossa.evaluation.metrics import bleu_metric, bleu_tokenizer
 from glossa.inference.constrained import ConstrainedEngine
-from glossa.inference.engines import Translation
 from glossa.inference.languages import Languages as ModelLanguages
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.terms import Terms, count, summary
@@ -66,13 +64,6 @@ def _pairs(name: str, split: str) -> list[tuple[str, str]]:
     ]
 
 
-class _Inline(Terms):
-    """Terms in the source alone, without the second search for those that are missing."""
-
-    def translate_again(self, *_: object, **__: object) -> dict[int, list[Translation]]:
-        return {}
-
-
 class Translated(NamedTuple):
     """The translations of the test sentences, and the seconds that they took."""
 
@@ -83,13 +74,10 @@ class Translated(NamedTuple):
 def measure(
     name: str, glossary: Glossary, pairs: list[tuple[str, str]], beams: int, rounds: int
 ) -> list[dict[str, str]]:
-    """A row without the glossary, and one for each way of using it that the model knows."""
+    """A row without the glossary and one with it."""
     model, tokenizer = load_model(name, "auto"), load_tokenizer(name)
     constrained = ConstrainedEngine(model, tokenizer)
-    ways = {"no glossary": None, "constrained": Terms(lambda: constrained, glossary)}
-    if getattr(model.config, "inline_terms", False):
-        ways["inline"] = _Inline(lambda: constrained, glossary, inline=True)
-        ways["inline, then constrained"] = Terms(lambda: constrained, glossary, inline=True)
+    ways = {"no glossary": None, "second search": Terms(lambda: constrained, glossary)}
     sources = [source for source, _ in pairs]
     found: dict[str, list[Translated]] = {way: [] for way in ways}
     for _ in range(rounds):

@@ -129,8 +129,6 @@ class GlossaConfig(PreTrainedConfig):
         keeps_placeholders (`bool`, defaults to `False`): Placeholders and addresses inside of sentences are translated
             as tokens of their own, which the model has learned to keep. Training sets it with
             `placeholder_augmentation`.
-        inline_terms (`bool`, defaults to `False`): In sources, the terms of a glossary are followed by their targets,
-            which the model has learned to use. Training sets it with `term_augmentation`.
         alignment_layer (`int`, *optional*): Decoder layer, from 0, whose first cross-attention head was trained to
             align words (Garg et al. 2019): what it attends to where a token is predicted is what the token translates.
             Training sets it with `alignment_head`.
@@ -211,7 +209,6 @@ class GlossaConfig(PreTrainedConfig):
     add_stops: bool = False
     mask_items: bool = False
     keeps_placeholders: bool = False
-    inline_terms: bool = False
     alignment_layer: int | None = None
     source_language: str | None = None
     target_language: str | list[str] | None = None

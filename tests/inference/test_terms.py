@@ -8,7 +8,6 @@ import torch
 from small_models import build, special, words
 from transformers import PreTrainedTokenizerFast
 
-from glossa.data.augmentation.terms import TERM_MARKS
 from glossa.errors import GlossaError
 from glossa.inference.constrained import ConstrainedEngine
 from glossa.inference.constraints import Constraints, TermTokens, Vocabulary, tokens_of
@@ -197,56 +196,6 @@ def test_an_exported_folder_has_no_search_for_terms(tmp_path):
     (tmp_path / "model.bin").touch()
     with pytest.raises(GlossaError, match=r"is an exported model, and CTranslate2 has no search for terms"):
         constrained_engine([str(tmp_path)], None, None)
-
-
-def test_a_model_that_has_learned_it_reads_terms_with_their_targets():
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words(40), **special())
-    tokenizer.add_tokens(list(TERM_MARKS))
-    first, second = [], []
-
-    class Reader(Engine):
-        """Writes the target w30 if it reads it, and no other."""
-
-        num_beams, split_sentences, inline_terms = 3, False, True
-
-        def translate(self, sources, search):
-            texts = tokenizer.batch_decode(sources, skip_special_tokens=True)
-            first.extend(texts)
-            return [Translation("w30" if "w30" in text.split() else "w12") for text in texts]
-
-    class Searching:
-        ends, vocabulary = [1], Vocabulary([f" w{number}" for number in range(40)])
-
-        def translate(self, sources, constraints, *_):
-            second.extend(tokenizer.batch_decode(sources, skip_special_tokens=True))
-            return [[Translation("w30 w31")] for _ in constraints]
-
-    class Places(Words):
-        def find(self, text):
-            return [term._replace(start=text.index(term.source)) for term in super().find(text)]
-
-    engine, searching = Reader(), Searching()
-    searching.tokenizer = tokenizer
-    terms = Terms(lambda: searching, Places(w5=("w30", "w35"), w6=("w31",)), inline=engine.inline_terms)
-    texts = ["w5 w7", "w5 w6", "w8"]
-    found = [each[0] for each in Translator(engine, tokenizer, terms=terms).translate(texts)]
-    assert sorted(text.translate(dict(zip(map(ord, TERM_MARKS), "<|>", strict=True))).split() for text in first) == [
-        ["<", "w5", "|", "w30", ">", "<", "w6", "|", "w31", ">"],
-        ["<", "w5", "|", "w30", ">", "w7"],
-        ["w8"],
-    ]
-    assert second == [text for text in first if "w6" in text]
-    assert [each.terms for each in found] == [
-        (("w5", "w30 / w35", "used"),),
-        (("w5", "w30 / w35", "used"), ("w6", "w31", "searched")),
-        (),
-    ]
-    tokenizer.model_max_length = 8
-    assert terms.as_read(texts[0], tokenizer) != texts[0] and terms.as_read(texts[1], tokenizer) == texts[1], (
-        "too long"
-    )
-    terms.inline = False
-    assert terms.as_read(texts[0], tokenizer) == texts[0]
 
 
 @pytest.fixture(scope="module")

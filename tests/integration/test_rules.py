@@ -99,11 +99,7 @@ def test_augmentation_imports_no_other_room_of_the_data():
     for path in (PACKAGE / "data" / "augmentation").glob("*.py"):
         for dots, module in imports(path):
             own = not dots or (dots == 1 and (path.parent / f"{module}.py").is_file())
-            known = (
-                module in TRAVELING | {"errors"}
-                if dots == 3
-                else (dots, module) in ((2, "alignments"), (2, "languages"))
-            )
+            known = module in TRAVELING | {"errors"} if dots == 3 else (dots, module) == (2, "languages")
             assert own or known, f"{path} imports {module}"
 
 

@@ -1,8 +1,6 @@
 """Runs with augmentation: exact resume, several processes and workers, the vocabulary, and what is shown."""
 
 import json
-import re
-import sys
 
 import pyarrow
 import pyarrow.parquet
@@ -11,7 +9,6 @@ from safetensors.torch import load_file
 from small_models import UNSCORED
 
 from glossa.data.augmentation.shares import STANDARD
-from glossa.data.augmentation.terms import TERM_MARKS
 from glossa.data.pairs import prepare_pairs
 from glossa.errors import GlossaError
 from glossa.inference.loading import load_tokenizer
@@ -146,14 +143,12 @@ def test_the_vocabulary_of_a_run_has_sentinels_if_the_setting_asks_for_them(tmp_
     known = [set(SENTINELS) <= load_tokenizer(str(run)).get_vocab().keys() for run in (plain, own)]
     assert known == [False, True]
     for name in ("init_from", "tokenizer"):
-        words = tiny_settings(tmp_path / name, max_steps=1, **QUIET | {"placeholder_augmentation": 0})
+        words = tiny_settings(tmp_path / name, max_steps=1, **QUIET)
         if name == "tokenizer":
             place = words.index("--vocab_size")
             del words[place : place + 2]
-        for more in ("placeholder", "term"):
-            message = f"{more}_augmentation is 0.1, but {name} is .*, whose vocabulary has no tokens for {more}s"
-            with pytest.raises(GlossaError, match=message):
-                train(parse_settings([*words, f"--{name}", str(plain), f"--{more}_augmentation", "0.1"]))
+        with pytest.raises(GlossaError, match=f"placeholder_augmentation is 0.1, but {name} is .* no tokens for"):
+            train(parse_settings([*words, f"--{name}", str(plain)]))
     again = train(parse_settings([*tiny_settings(tmp_path / "again", max_steps=1, **QUIET), "--init_from", str(own)]))
     assert load_tokenizer(str(again)).get_vocab() == load_tokenizer(str(own)).get_vocab()
     words = tiny_settings(tmp_path / "other", max_steps=1, **QUIET | {"placeholder_augmentation": 0})
@@ -163,57 +158,9 @@ def test_the_vocabulary_of_a_run_has_sentinels_if_the_setting_asks_for_them(tmp_
     assert learned == [True, True, False], "it has the tokens, but was not trained with them"
 
 
-@pytest.fixture
-def terms(tmp_path):
-    """Settings of a run with terms, and pairs whose words are long enough for them."""
-    file = tmp_path / "words.tsv"
-    file.write_text("".join(f"{3 * a} {3 * b}.\t{3 * b} {3 * a}!\n" for a in "abcdefghij" for b in "klmnopqrst"))
-    return QUIET | {"augmentation": "null", "placeholder_augmentation": 0, "term_augmentation": 0.5, "data_path": file}
-
-
-def test_a_resumed_run_with_terms_is_exact_and_its_model_says_that_it_reads_them(
-    tmp_path, tiny_settings, terms, capsys
-):
-    whole = train(parse_settings(tiny_settings(tmp_path / "whole", max_steps=30, **terms)))
-    shown = capsys.readouterr().out.split("Augmented in a pass: ")[1].split("\n")
-    assert re.fullmatch(r" +terms +\d\d: .*<term> (\w)\1\1<is> (\w)\2\2</term>.* -> .*", shown[1])
-    part = tmp_path / "part"
-    middle = whole / "checkpoint-20"
-    train(parse_settings(tiny_settings(part, max_steps=30, resume_from_checkpoint=middle, **terms)))
-    assert equal(whole, part)
-    assert json.loads((whole / "config.json").read_text())["inline_terms"]
-    assert set(TERM_MARKS) <= load_tokenizer(str(whole)).get_vocab().keys()
-    again = terms | {"term_augmentation": 0, "init_from": whole}
-    further = train(parse_settings(tiny_settings(tmp_path / "further", max_steps=1, **again)))
-    assert json.loads((further / "config.json").read_text())["inline_terms"], "what it has learned before"
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"streaming": True}, "streaming is true, and words are aligned in all pairs at once"),
-        (
-            {"target_vocab_size": 280, "share_encoder_decoder_embeddings": False},
-            "target_vocab_size is 280, and sources with target words need one vocabulary for both",
-        ),
-    ],
-)
-def test_terms_need_all_pairs_and_one_vocabulary(tmp_path, tiny_settings, terms, changes, message):
-    with pytest.raises(GlossaError, match=rf"term_augmentation is 0.5, but {message}. Leave one of the two out"):
-        train(parse_settings(tiny_settings(tmp_path / "run", **terms | changes)))
-
-
-def test_a_missing_library_of_terms_is_named_before_the_data_is_read(tmp_path, tiny_settings, terms, monkeypatch):
-    monkeypatch.setitem(sys.modules, "simplemma", None)
-    monkeypatch.setattr("glossa.training.run.prepare_pairs", lambda *_: pytest.fail("too late"))
-    with pytest.raises(GlossaError, match=r"package simplemma, which term_augmentation needs, is missing"):
-        train(parse_settings(tiny_settings(tmp_path / "run", **terms)))
-
-
 def test_pretraining_is_refused(tmp_path, tiny_settings):
     with pytest.raises(GlossaError, match=r"augmentation is set, but objective is masked_lm: it changes pairs"):
         parse_settings(tiny_settings(tmp_path / "run", objective="masked_lm", augmentation="standard"))
     assert STANDARD.keys() > SHARES.keys()
-    for name in ("placeholder_augmentation", "term_augmentation"):
-        with pytest.raises(GlossaError, match=rf"{name} is set, but objective is masked_lm"):
-            parse_settings(tiny_settings(tmp_path / "run", objective="masked_lm", **{name: 0.1}))
+    with pytest.raises(GlossaError, match=r"placeholder_augmentation is set, but objective is masked_lm"):
+        parse_settings(tiny_settings(tmp_path / "run", objective="masked_lm", placeholder_augmentation=0.1))

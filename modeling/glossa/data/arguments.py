@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from ..errors import GlossaError
-from .augmentation.shares import PLACEHOLDERS, TERMS, check_sum, settled_shares
+from .augmentation.shares import PLACEHOLDERS, check_sum, settled_shares
 from .languages import settled_code
 from .mixture import check_sources, unmixed
 from .preparing.manifest import adopt_prepared
@@ -178,11 +178,6 @@ class DataArguments:
         "Share of the training pairs in each epoch whose numbers and names become tokens that the model "
         "learns to keep; it then translates placeholders and addresses as such tokens.",
     )
-    term_augmentation: float = _setting(
-        0.0,
-        "Share of the training pairs in each epoch whose sources get the targets of some words, found by word "
-        "alignment; the model then reads the terms of a glossary in this way, and inflects them.",
-    )
     keep_out: list[str] = field(
         default_factory=list,
         metadata={
@@ -248,8 +243,7 @@ class DataArguments:
     def shares(self) -> dict[str, float]:
         """Which share of the training pairs is changed in each way in an epoch."""
         given: Any = self.augmentation or {}
-        own = {PLACEHOLDERS: self.placeholder_augmentation, TERMS: self.term_augmentation}
-        return given | {kind: share for kind, share in own.items() if share}
+        return given | ({PLACEHOLDERS: self.placeholder_augmentation} if self.placeholder_augmentation else {})
 
     def _check_sources(self) -> None:
         if self.sources:

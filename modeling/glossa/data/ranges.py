@@ -34,7 +34,7 @@ _NAMES = {
         "rotary_base norm_eps init_std num_train_epochs muon_learning_rate learning_rate_factor "
         "logging_steps eval_steps save_steps hours"
     ),
-    "[0, 1]": "max_punctuation placeholder_augmentation term_augmentation",
+    "[0, 1]": "max_punctuation placeholder_augmentation",
     "[0, 1)": ("dropout attention_dropout activation_dropout adam_beta1 adam_beta2 label_smoothing_factor"),
     "[-1, inf)": "max_steps local_rank",
     "[0, 4294967295]": "split_seed seed data_seed",  # what NumPy takes

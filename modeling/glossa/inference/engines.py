@@ -82,7 +82,6 @@ class Engine(ABC):
         add_stops: Whether it must have a period at the end of a sentence.
         mask_items: Whether it reads a mark instead of addresses, places for values and emoji.
         keeps_placeholders: Whether it has learned to keep the tokens that placeholders and addresses become.
-        inline_terms: Whether it reads the terms of a glossary with their targets.
         abbreviations: Abbreviations that it learned from its training data, without their period.
         improbable_score: Log-probability per token below which it finds its own translations improbable; or None.
         confidence: Weights of the features that say whether a translation needs correction ([`confidence`]); or None.
@@ -99,7 +98,6 @@ class Engine(ABC):
     add_stops: bool = False
     mask_items: bool = False
     keeps_placeholders: bool = False
-    inline_terms: bool = False
     improbable_score: float | None = None
     confidence: Mapping[str, float] | None = None
     word_confidence: Mapping[str, float] | None = None
@@ -138,7 +136,6 @@ class GenerateEngine(Engine):
         self.add_stops = getattr(model.config, "add_stops", False)
         self.mask_items = getattr(model.config, "mask_items", False)
         self.keeps_placeholders = getattr(model.config, "keeps_placeholders", False)
-        self.inline_terms = getattr(model.config, "inline_terms", False)
         self.improbable_score = getattr(model.config, "improbable_score", None)
         self.confidence = getattr(model.config, "confidence", None)
         self.word_confidence = getattr(model.config, "word_confidence", None)

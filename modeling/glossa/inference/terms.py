@@ -2,10 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ..batches_glossa import encode_texts, fits
-from ..data.augmentation.terms import InlineTerm, with_targets
+from ..batches_glossa import encode_texts
 from ..segments_glossa import SENTINELS
 from .constraints import Constraints, Forbidden, TermTokens, tokens_of
 from .engines import Search, Translation
@@ -24,13 +23,11 @@ class Term(NamedTuple):
         source: The words of the text.
         targets: Of these, one must be in the translation.
         first: The same if it is the beginning of the translation.
-        start: Its first character in the text.
     """
 
     source: str
     targets: tuple[str, ...]
     first: tuple[str, ...]
-    start: int = 0
 
 
 class Glossary(Protocol):
@@ -52,7 +49,6 @@ class Terms:
         glossary: Finds terms, if there are any.
         forbidden: Words that no translation may have.
         language: The target language of all this, for a model of several.
-        inline: Whether the model has learned to read terms with their targets (`term_augmentation`).
         sentinels: Whether it knows `SENTINELS`; a translation must have each of its source once, and no others.
     """
 
@@ -62,22 +58,14 @@ class Terms:
         glossary: Glossary | None = None,
         forbidden: Sequence[str] = (),
         language: str | None = None,
-        inline: bool = False,
         sentinels: bool = False,
     ):
         self.load, self.glossary, self.language = load, glossary, language
-        self.inline, self.sentinels = inline, sentinels
+        self.sentinels = sentinels
         self.forbidden = tuple(forbidden)
         self._pattern = Forbidden.pattern_of(self.forbidden) if self.forbidden else None
         self._engine: ConstrainedEngine | None = None
         self._excluded: Forbidden | None = None
-
-    def as_read(self, text: str, tokenizer: Any) -> str:
-        """A sentence as the model reads it: with the first target of each term, if it has learned this and it fits."""
-        found = self._terms(text) if self.inline else []
-        terms = [InlineTerm(term.start, term.start + len(term.source), term.targets[0]) for term in found]
-        longer = with_targets(text, terms)
-        return longer if terms and fits(tokenizer, tokenizer.model_max_length, longer) else text
 
     def translate_again(
         self,
@@ -135,7 +123,7 @@ class Terms:
         tokenizer = self._engine.tokenizer
         if getattr(tokenizer, "target_languages", None):
             tokenizer = tokenizer.into(language)
-        sources = encode_texts(tokenizer, [self.as_read(text, tokenizer) for text, *_ in asked])
+        sources = encode_texts(tokenizer, [text for text, *_ in asked])
         constraints = [self._constraints(self._engine, *rest) for _, *rest in asked]  # type: ignore[arg-type]
         return self._engine.translate(sources, constraints, search, batch_tokens)
 

@@ -236,19 +236,14 @@ class Translator:
                 self._check(pieces[index], translations)
                 if not translations[0].problem:
                     found[index] = translations
-        if terms := self._own_terms():
-            self._use_terms(terms, pieces, [prefix for _, prefix in asked], found)
+        if self.terms is not None and self.terms.language in (None, getattr(self.tokenizer, "tgt_lang", None)):
+            self._use_terms(self.terms, pieces, [prefix for _, prefix in asked], found)
         if self.words:
             best = [translations[0] for translations in found]
             scores = word_scores(self.engine, self.tokenizer, pieces, [one.text for one in best])
             for translation, own in zip(best, scores, strict=True):
                 translation.words = own
         return found
-
-    def _own_terms(self) -> "Terms | None":
-        """The terms, if they are of the language that is translated into."""
-        own = self.terms is not None and self.terms.language in (None, getattr(self.tokenizer, "tgt_lang", None))
-        return self.terms if own else None
 
     def _use_terms(
         self, terms: "Terms", pieces: list[str], prefixes: list[str], found: list[list[Translation]]
@@ -325,8 +320,6 @@ class Translator:
     def _search(self, pieces: list[str], search: Search, progress: bool) -> list[list[Translation]]:
         shown = progress and (not self.shared or is_first())
         blank = [Translation("", 0.0)] * search.num_return_sequences
-        if terms := self._own_terms():
-            pieces = [terms.as_read(piece, self.tokenizer) for piece in pieces]
         encoded = encode_texts(self.tokenizer, pieces)
         done: deque[list[Translation]] = deque()  # of the batches in order
 

@@ -71,7 +71,7 @@ def build_translator(
                 "--target_language."
             )
         load = partial(constrained_engine, names, loaded, language)
-        terms = Terms(load, glossary, forbidden or (), wanted, loaded.inline_terms, kept)
+        terms = Terms(load, glossary, forbidden or (), wanted, kept)
     return Translator(loaded, tokenizer, reranker=reranker, terms=terms, **options)
 
 

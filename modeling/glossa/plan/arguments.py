@@ -101,8 +101,7 @@ class Settings:
                 f"{self.translator.objective}, which sees every text once. Leave it out."
             )
         if self.data.shares:
-            named = ("augmentation", "placeholder_augmentation", "term_augmentation")
-            name = next(name for name in named if getattr(self.data, name))
+            name = "augmentation" if self.data.augmentation else "placeholder_augmentation"
             raise GlossaError(
                 f"{name} is set, but objective is {self.translator.objective}: it changes pairs. Leave it out."
             )

@@ -26,7 +26,7 @@ RECIPES = shipped("configuration")
 # Fields of GlossaConfig that other settings, the tokenizer or the data determine.
 DERIVED = {"vocab_size", "decoder_vocab_size", "label_smoothing", "use_cache", "is_encoder_decoder"}
 DERIVED |= {"split_sentences", "length_ratio", "trained_length", "abbreviations", "improbable_score", "confidence"}
-DERIVED |= {"lower_capitals", "add_stops", "mask_items", "keeps_placeholders", "inline_terms"}
+DERIVED |= {"lower_capitals", "add_stops", "mask_items", "keeps_placeholders"}
 DERIVED |= {"source_language", "target_language", "word_confidence", "alignment_layer"}
 GROUPS = {
     "data": ("data/arguments.py", "DataArguments"),

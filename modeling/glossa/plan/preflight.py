@@ -12,7 +12,6 @@ from transformers.integrations import get_reporting_integration_callbacks
 from transformers.training_args import OptimizerNames
 
 from ..data.alignments import require_thot
-from ..data.augmentation.terms import lemmatizer
 from ..data.encoding.vocabulary import target_vocabulary
 from ..data.mixture import target_languages
 from ..data.streaming.streams import is_stream
@@ -52,7 +51,6 @@ def check_before_data(settings: Settings) -> None:
         _check_languages(settings.translator.init_from, settings)
     _check_positions(settings)
     _check_alignment(settings)
-    _check_terms(settings)
     model = _outline(settings)
     _check_optimizer(training, model)
     if training.push_to_hub:
@@ -183,23 +181,6 @@ def _check_alignment(settings: Settings) -> None:
     if problem:
         raise GlossaError(f"alignment_head is true, but {problem}. Leave one of the two out.")
     require_thot()
-
-
-def _check_terms(settings: Settings) -> None:
-    """Raise `GlossaError` if `term_augmentation` is set and words cannot be aligned, or their targets not be read."""
-    share = settings.data.term_augmentation
-    if not share:
-        return
-    problem = ""
-    if is_stream(settings.data):
-        problem = "streaming is true, and words are aligned in all pairs at once"
-    elif size := settings.tokenizer.target_vocab_size:
-        problem = f"target_vocab_size is {size}, and sources with target words need one vocabulary for both"
-    if problem:
-        raise GlossaError(f"term_augmentation is {share:g}, but {problem}. Leave one of the two out.")
-    require_thot()
-    for language in target_languages(settings.data) or [settings.data.target_language]:
-        lemmatizer(language)
 
 
 def _check_reporters(training: GlossaTrainingArguments) -> None:

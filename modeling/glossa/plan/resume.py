@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 FIXED = (
     "objective", "source_language", "target_language", "split_seed", "validation_size", "test_size",
     "max_train_samples", "streaming", "max_length", "max_length_ratio", "split_sentences", "keep_out", "sources",
-    "augmentation", "placeholder_augmentation", "term_augmentation",
+    "augmentation", "placeholder_augmentation",
     "sampling_temperature", *FILTERS,
     "batch_tokens", "learning_rate", "muon_learning_rate", "learning_rate_factor",
     "lr_scheduler_type", "lr_scheduler_kwargs", "warmup_steps", "weight_decay", "adam_beta1", "adam_beta2",
@@ -154,7 +154,6 @@ def check_settings(run: RunFolder, settings: Settings) -> dict[str, Any]:
     off = {name: False for name, kind in FILTERS.items() if kind is bool} | {
         "alignment_head": False,
         "placeholder_augmentation": 0.0,
-        "term_augmentation": 0.0,
     }
     differences = [
         f"{name} was {saved.get(name)!r} and is {current.get(name)!r}"

@@ -9,8 +9,6 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ..data.arguments import DataArguments, TokenizerArguments
-from ..data.augmentation.shares import PLACEHOLDERS, TERMS
-from ..data.augmentation.terms import TERM_MARKS
 from ..data.encoding.corruption import special_tokens
 from ..data.encoding.vocabulary import target_vocabulary
 from ..data.mixture import sources_of, target_languages
@@ -29,11 +27,6 @@ logger = logging.getLogger(__name__)
 DROPOUT = ("dropout", "attention_dropout", "activation_dropout")  # may change if a run starts from a trained model
 MODEL = [field.name for field in fields(ModelArguments)]
 FAMILIES = ("marian", "bart", "pegasus", "t5")  # of transformers, besides Glossa
-# That the vocabulary has for what settings write into texts: by the setting.
-TOKENS = {
-    "placeholder_augmentation": (PLACEHOLDERS, SENTINELS),
-    "term_augmentation": (TERMS, TERM_MARKS),
-}
 VOCABULARY = {field.name for field in fields(TokenizerArguments)} - {"tokenizer"}
 
 
@@ -127,21 +120,20 @@ def load_start(settings: Settings) -> PreTrainedModel:
 
 def with_tokens(tokenizer: PreTrainedTokenizerBase, settings: Settings) -> PreTrainedTokenizerBase:
     """As [`with_languages`]; also raises `GlossaError` if the tokenizer lacks tokens that the data settings need."""
-    for setting, (kind, tokens) in TOKENS.items():
-        value = getattr(settings.data, setting)
-        if value and any(token not in tokenizer.get_vocab() for token in tokens):
-            name = "init_from" if settings.translator.init_from else "tokenizer"
-            place = settings.translator.init_from or settings.tokenizer.tokenizer
-            raise GlossaError(
-                f"{setting} is {value:g}, but {name} is {place}, whose vocabulary has no tokens for {kind}. Leave one "
-                f"of the two out, or give a model that was trained with {setting}."
-            )
+    share = settings.data.placeholder_augmentation
+    if any(token not in tokenizer.get_vocab() for token in private_tokens(settings.data)):
+        name = "init_from" if settings.translator.init_from else "tokenizer"
+        place = settings.translator.init_from or settings.tokenizer.tokenizer
+        raise GlossaError(
+            f"placeholder_augmentation is {share:g}, but {name} is {place}, whose vocabulary has no tokens for "
+            "placeholders. Leave one of the two out, or give a model that was trained with placeholder_augmentation."
+        )
     return with_languages(tokenizer, settings)
 
 
 def private_tokens(data: DataArguments) -> list[str]:
     """The tokens that these settings write into texts."""
-    return [token for setting, (_, tokens) in TOKENS.items() if getattr(data, setting) for token in tokens]
+    return list(SENTINELS) if data.placeholder_augmentation else []
 
 
 def with_languages(tokenizer: PreTrainedTokenizerBase, settings: Settings) -> PreTrainedTokenizerBase:

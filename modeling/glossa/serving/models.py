@@ -95,7 +95,7 @@ class Loaded:
         kept = keeps_sentinels(self.name, self.engine)
         if kept or glossary is not None:
             language = step.target if tagged else None
-            terms = Terms(lambda: self.searching, glossary, (), language, self.engine.inline_terms, kept)
+            terms = Terms(lambda: self.searching, glossary, (), language, kept)
         return Translator(
             self.engine,
             tokenizer,

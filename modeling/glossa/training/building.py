@@ -122,8 +122,7 @@ def augmentation_of(settings: Settings) -> Augmentation | None:
     if not shares:
         return None
     tags = [source.tag for source in sources_of(settings.data)]
-    data = settings.data
-    return Augmentation(shares, settings.training.order_seed, data.source_language, tags, data.target_language)
+    return Augmentation(shares, settings.training.order_seed, settings.data.source_language, tags)
 
 
 def _changed_texts(rows: Dataset, augmentation: Augmentation, side: str) -> Iterator[list[str]]:

@@ -3,7 +3,6 @@
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from ..data.augmentation.terms import TERM_MARKS
 from ..data.encoding.augmented import AugmentedRows
 from ..data.encoding.vocabulary import readable_tokens, target_vocabulary
 from ..segments_glossa import SENTINELS
@@ -11,9 +10,7 @@ from ..segments_glossa import SENTINELS
 EXAMPLE = 60  # characters of each side
 PAIRS = 2
 TOKENS = 30  # of each side
-# What fonts lack.
-NAMES = {ord(sentinel): f"<ph{number}>" for number, sentinel in enumerate(SENTINELS, 1)}
-NAMES |= dict(zip(map(ord, TERM_MARKS), ("<term>", "<is>", "</term>"), strict=True))
+NAMES = {ord(sentinel): f"<ph{number}>" for number, sentinel in enumerate(SENTINELS, 1)}  # which fonts lack
 
 
 def preview(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, batch: dict[str, torch.Tensor]) -> str:

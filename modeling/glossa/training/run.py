@@ -18,7 +18,7 @@ from transformers import (
 )
 from transformers.trainer_callback import TrainerState
 
-from ..data.augmentation.shares import PLACEHOLDERS, TERMS
+from ..data.augmentation.shares import PLACEHOLDERS
 from ..data.cleaning.report import DataReport
 from ..data.cleaning.statistics import (
     abbreviations,
@@ -115,7 +115,7 @@ def _train(run: RunFolder, settings: Settings) -> None:
     model = build_model(settings, tokenizer)
     if not pretrains:
         describe_data(model.config, data["train"], tokenizer, settings.data.max_length)
-        for kind, name in (("items", "mask_items"), (PLACEHOLDERS, "keeps_placeholders"), (TERMS, "inline_terms")):
+        for kind, name in (("items", "mask_items"), (PLACEHOLDERS, "keeps_placeholders")):
             known = bool(settings.data.shares.get(kind)) or getattr(model.config, name, False)
             setattr(model.config, name, known)
         target = settings.data.target_language

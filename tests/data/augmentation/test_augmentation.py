@@ -15,7 +15,7 @@ from glossa.data.augmentation.items import make_item, only_shared, put, with_ite
 from glossa.data.augmentation.joining import as_clauses, as_sentences, joined, ordinary_words
 from glossa.data.augmentation.pair import Pair
 from glossa.data.augmentation.placeholders import shared_spans, with_sentinels
-from glossa.data.augmentation.shares import KINDS, PLACEHOLDERS, STANDARD, TERMS
+from glossa.data.augmentation.shares import KINDS, PLACEHOLDERS, STANDARD
 from glossa.data.augmentation.typing_errors import NEIGHBORS, mistyped, typing_errors
 from glossa.errors import GlossaError
 from glossa.segments_glossa import MARK, SENTINELS
@@ -287,13 +287,11 @@ def test_shared_spans_become_the_same_sentinels_and_a_pair_without_any_gets_some
     assert with_sentinels(Pair("a b c d", "x"), Random(2)).target[0] in f"x{SENTINELS}"  # nothing between words
 
 
-def test_placeholders_and_terms_have_settings_of_their_own():
+def test_placeholders_have_a_setting_of_their_own():
     assert DataArguments().shares == {}
-    arguments = DataArguments(augmentation={"items": 0.5}, placeholder_augmentation=0.2, term_augmentation=0.1)
-    assert arguments.shares == {"items": 0.5, PLACEHOLDERS: 0.2, TERMS: 0.1}
-    assert arguments.augmentation == {"items": 0.5}
+    arguments = DataArguments(augmentation={"items": 0.5}, placeholder_augmentation=0.2)
+    assert arguments.shares == {"items": 0.5, PLACEHOLDERS: 0.2} and arguments.augmentation == {"items": 0.5}
     with pytest.raises(GlossaError, match=r"the shares add up to 1\.1"):
         DataArguments(augmentation={"items": 0.5}, placeholder_augmentation=0.6)
-    for name in ("placeholder_augmentation", "term_augmentation"):
-        with pytest.raises(GlossaError, match=f"{name} is 2; it must be at least 0 and at most 1"):
-            DataArguments(**{name: 2})
+    with pytest.raises(GlossaError, match="placeholder_augmentation is 2"):
+        DataArguments(placeholder_augmentation=2)

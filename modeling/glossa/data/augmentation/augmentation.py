@@ -5,15 +5,13 @@ from functools import partial
 from itertools import accumulate
 from random import Random
 
-from ..alignments import Links, find_words
 from .case import lower_case
 from .endings import changed_ending
 from .items import with_item
 from .joining import Words, joined, ordinary_words
 from .pair import Pair
 from .placeholders import with_sentinels
-from .shares import PLACEHOLDERS, TERMS
-from .terms import Lemma, lemmatizer, with_terms
+from .shares import PLACEHOLDERS
 from .typing_errors import typing_errors
 from .typography import changed_typography
 
@@ -28,22 +26,12 @@ class Augmentation:
         seed: Together with epoch and row number, the seed of a pair.
         language: Of the sources, for the layout of the keyboard.
         tags: The tags that sources may begin with; they stay as they are.
-        target: The language of the targets, for their dictionary forms.
     """
 
-    def __init__(
-        self,
-        shares: Mapping[str, float],
-        seed: int,
-        language: str = "en",
-        tags: Sequence[str] = (),
-        target: str = "fr",
-    ):
+    def __init__(self, shares: Mapping[str, float], seed: int, language: str = "en", tags: Sequence[str] = ()):
         self.kinds, self.bounds = list(shares), list(accumulate(shares.values()))
         self.seed = seed
         self.tags = tuple(filter(None, tags))
-        self.target = target
-        self._lemmas: dict[str, Lemma] = {}
         self.changes: dict[str, Callable[[Pair, Random], Pair | None]] = {
             "lower_case": lower_case,
             "endings": changed_ending,
@@ -54,12 +42,7 @@ class Augmentation:
         }
 
     def apply(
-        self,
-        pairs: Sequence[Pair],
-        epoch: int,
-        first: int = 0,
-        groups: Sequence[str] = (),
-        links: Sequence[Sequence[int]] = (),
+        self, pairs: Sequence[Pair], epoch: int, first: int = 0, groups: Sequence[str] = ()
     ) -> dict[int, tuple[str, Pair]]:
         """The changed pairs among `pairs` by index, each with its kind.
 
@@ -68,7 +51,6 @@ class Augmentation:
             epoch: The number of the epoch.
             first: The row number of the first of them.
             groups: The target language of each, if there are several; pairs of one language are joined.
-            links: The linked words of each, source and target in turn; without them no pair gets terms.
         """
         neighbors: dict[tuple[str, str], list[Pair]] = {}
         words: Words | None = None
@@ -85,20 +67,11 @@ class Augmentation:
                 if words is None:
                     neighbors, words = self._neighbors(pairs, groups), ordinary_words(pairs)
                 changed = joined(plain, neighbors[tag, groups[index] if groups else ""], generator, words)
-            elif kind == TERMS:
-                lemma = self._lemma(groups[index] if groups else self.target)
-                own = _links_after(tag, links[index]) if links else []
-                changed = with_terms(plain, generator, own, lemma)
             else:
                 changed = self.changes[kind](plain, generator)
             if changed is not None:
                 found[index] = (kind, changed._replace(source=tag + changed.source))
         return found
-
-    def _lemma(self, language: str) -> Lemma:
-        if language not in self._lemmas:
-            self._lemmas[language] = lemmatizer(language)
-        return self._lemmas[language]
 
     def _untagged(self, pair: Pair) -> tuple[str, Pair]:
         tag = next((tag for tag in self.tags if pair.source.startswith(tag)), "")
@@ -111,11 +84,3 @@ class Augmentation:
             tag, plain = self._untagged(pair)
             found.setdefault((tag, group), []).append(plain)
         return found
-
-
-def _links_after(tag: str, flat: Sequence[int]) -> Links:
-    """The links, source and target in turn, of the words after a tag."""
-    skipped = len(find_words(tag))
-    return [
-        (source - skipped, target) for source, target in zip(flat[::2], flat[1::2], strict=True) if source >= skipped
-    ]

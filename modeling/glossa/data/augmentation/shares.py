@@ -17,8 +17,7 @@ STANDARD = {
     "joined": 0.04,
 }
 KINDS = tuple(STANDARD)
-# These have settings of their own, since they need a vocabulary with tokens for them.
-PLACEHOLDERS, TERMS = "placeholders", "terms"
+PLACEHOLDERS = "placeholders"  # has a setting of its own, since it needs a vocabulary with tokens for it
 
 
 def settled_shares(given: Any) -> dict[str, float] | None:

@@ -13,7 +13,6 @@ from ..arguments import DataArguments
 from ..augmentation.augmentation import Augmentation
 from ..augmentation.pair import Pair
 from .encoding import IDS, TEXTS, beyond_limits, encode_rows, lengths_of
-from .links import WORD_LINKS
 
 CHUNK = 1000  # rows that are text at a time, and that are joined with each other
 
@@ -65,11 +64,11 @@ class AugmentedRows:
         self.source_lengths, self.target_lengths = lengths
         self.seconds = time.perf_counter() - started
 
-    def _change(self, texts: dict[str, list], first: int) -> Iterator[tuple[int, dict[str, numpy.ndarray]]]:
+    def _change(self, texts: dict[str, list[str]], first: int) -> Iterator[tuple[int, dict[str, numpy.ndarray]]]:
         """The changed rows among neighbors, by number, and their token ids."""
         pairs = list(map(Pair, texts["source"], texts["target"]))
         languages = texts.get("language", [])
-        found = self.augmentation.apply(pairs, self.epoch or 0, first, languages, texts.get(WORD_LINKS, []))
+        found = self.augmentation.apply(pairs, self.epoch or 0, first, languages)
         for index, sides in encode_changed(self.tokenizer, found, languages, self.arguments).items():
             kind, pair = found[index]
             self.counts[kind] += 1

@@ -13,7 +13,6 @@ from ...errors import GlossaError
 from ...jobs.records import stamp
 from ...tokenization_glossa import language_token
 from ..arguments import DataArguments
-from ..augmentation.shares import TERMS
 from ..caching import cached_map
 from ..cleaning.report import DataReport
 from ..mixture import sources_of
@@ -27,7 +26,7 @@ logger = logging.getLogger(__name__)
 AT_ONCE = 1 << 20  # characters that the tokenizer gets in one call, which needs some 250 bytes for each
 IDS = ["input_ids", "labels"]
 LENGTHS = ["source_length", "target_length"]
-TEXTS = ["source", "target", "language", WORD_LINKS]  # what pairs are changed by
+TEXTS = ["source", "target", "language"]  # what pairs are changed by
 TOKENIZED = Features(
     {
         "input_ids": List(Value("int32")),
@@ -48,18 +47,17 @@ def tokenize_pairs(
     """`input_ids` and `labels` (with special tokens) of every pair, and their lengths in tokens.
 
     Training pairs that exceed `max_length` or `max_length_ratio` are dropped and counted in `report`; they keep their
-    text if it is changed in each epoch, and the links of their words if these decide how. If `linked`, they have the
-    `links` of their tokens. Evaluation keeps every pair: dropping the hard ones would inflate the scores.
+    text if it is changed in each epoch. If `linked`, they have the `links` of their tokens. Evaluation keeps every
+    pair: dropping the hard ones would inflate the scores.
 
     Token ids of a prepared folder are kept if `tokenizer` made them and no links are needed.
     """
-    terms = TERMS in arguments.shares
     pairs = DatasetDict(pairs)
-    if set(TOKENIZED) <= set(pairs["train"].features) and (linked or terms or not _are_known(arguments, tokenizer)):
+    if set(TOKENIZED) <= set(pairs["train"].features) and (linked or not _are_known(arguments, tokenizer)):
         pairs["train"] = pairs["train"].remove_columns(list(TOKENIZED))
-    if linked or terms:
+    if linked:
         pairs["train"] = with_word_links(pairs["train"])
-    kept = {"train": [name for name in TEXTS if terms or name != WORD_LINKS] if arguments.shares else []}
+    kept = {"train": TEXTS if arguments.shares else []}
     tokenized = DatasetDict(
         {
             name: _tokenize(name, rows, tokenizer, kept.get(name, []), linked and name == "train")

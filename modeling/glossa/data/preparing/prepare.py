@@ -299,7 +299,6 @@ def _encode(job: Job, written: Path, learn: Learn) -> Path:
         trust_data=CHECKS,
         augmentation=job.arguments.augmentation,
         placeholder_augmentation=job.arguments.placeholder_augmentation,
-        term_augmentation=job.arguments.term_augmentation,
     )
     saved = job.folder / TOKENIZER
     shutil.rmtree(saved, ignore_errors=True)
