@@ -35,9 +35,9 @@ def link_words(sources: Sequence[str], targets: Sequence[str], model: str = MODE
     """The links between the words ([`find_words`]) of each pair, learned from all of them.
 
     The model, Eflomal (Östling and Tiedemann 2016) or FastAlign (Dyer et al. 2013), aligns in both directions, and the
-    two alignments are made one by grow-diag-final-and (Koehn et al. 2003). The same pairs give the same links. A pair
-    with a blank side, or with more words than the library takes (1,024), has none. Raises `GlossaError` if the package
-    sil-thot is missing.
+    two alignments are made one by grow-diag-final-and (Koehn et al. 2003). The same pairs give the same links on
+    processors of one kind. A pair with a blank side, or with more words than the library takes (1,024), has none.
+    Raises `GlossaError` if the package sil-thot is missing.
     """
     thot = require_thot()
     sides = [[_folded(text) for text in texts] for texts in (sources, targets)]
