@@ -143,12 +143,13 @@ def test_the_vocabulary_of_a_run_has_sentinels_if_the_setting_asks_for_them(tmp_
     known = [set(SENTINELS) <= load_tokenizer(str(run)).get_vocab().keys() for run in (plain, own)]
     assert known == [False, True]
     for name in ("init_from", "tokenizer"):
-        words = tiny_settings(tmp_path / name, max_steps=1, **QUIET)
+        words = tiny_settings(tmp_path / name, max_steps=1, **QUIET | {"placeholder_augmentation": 0})
         if name == "tokenizer":
             place = words.index("--vocab_size")
             del words[place : place + 2]
-        with pytest.raises(GlossaError, match=f"placeholder_augmentation is 0.1, but {name} is .* no tokens for"):
-            train(parse_settings([*words, f"--{name}", str(plain)]))
+        message = f"placeholder_augmentation is 0.1, but {name} is .*, whose vocabulary has no tokens for placeholders"
+        with pytest.raises(GlossaError, match=message):
+            train(parse_settings([*words, f"--{name}", str(plain), "--placeholder_augmentation", "0.1"]))
     again = train(parse_settings([*tiny_settings(tmp_path / "again", max_steps=1, **QUIET), "--init_from", str(own)]))
     assert load_tokenizer(str(again)).get_vocab() == load_tokenizer(str(own)).get_vocab()
     words = tiny_settings(tmp_path / "other", max_steps=1, **QUIET | {"placeholder_augmentation": 0})

@@ -15,7 +15,7 @@ Several models translate together: each token is chosen by the mean of their log
 translate; it prints the perplexity of the references.
 
 Started by `accelerate launch` or `torchrun`, all processes share the work; the scores are the same as with one
-process. With `--ray ADDRESS`, the machines of a Ray cluster do.
+process. With `--ray ADDRESS`, a Ray cluster translates; the scores are the same then, too.
 """
 
 import argparse

@@ -293,5 +293,5 @@ def test_placeholders_have_a_setting_of_their_own():
     assert arguments.shares == {"items": 0.5, PLACEHOLDERS: 0.2} and arguments.augmentation == {"items": 0.5}
     with pytest.raises(GlossaError, match=r"the shares add up to 1\.1"):
         DataArguments(augmentation={"items": 0.5}, placeholder_augmentation=0.6)
-    with pytest.raises(GlossaError, match="placeholder_augmentation is 2"):
+    with pytest.raises(GlossaError, match="placeholder_augmentation is 2; it must be at least 0 and at most 1"):
         DataArguments(placeholder_augmentation=2)
