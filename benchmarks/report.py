@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import datasets
@@ -32,8 +33,8 @@ def add_corpus_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--language", default="fr", help="to translate into, from English (default: fr)")
 
 
-def add_contenders_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--contenders", nargs="+", choices=NAMES, default=list(NAMES), help="default: all")
+def add_contenders_argument(parser: argparse.ArgumentParser, names: Sequence[str] = NAMES) -> None:
+    parser.add_argument("--contenders", nargs="+", choices=names, default=list(names), help="default: all")
 
 
 def shared_options(arguments: argparse.Namespace) -> dict:

@@ -1,20 +1,25 @@
 """How fast Glossa trains compared with other implementations of the same size, in turns, on the same pairs.
 
 For each contender: real target tokens a second, padding, share of the machine's peak, and memory. The contenders are
-transformers' MarianMT under the stock Seq2SeqTrainer, torch.nn.Transformer, and Glossa without its Trainer.
+transformers' MarianMT under the stock Seq2SeqTrainer, torch.nn.Transformer, and Glossa: in the processes that `glossa
+train` starts, in one process with as many threads, and there without its Trainer.
 
 A figure is the median of the rounds; a ratio is the median of the ratios within each round, with minimum and maximum.
 """
 
 import argparse
+import os
+from collections.abc import Sequence
 from functools import partial
 
 import torch
+from torch.distributed.elastic.utils.distributed import get_free_port
 
 from glossa.errors import GlossaError
 from glossa.jobs.pool import process_context
+from glossa.plan.groups import GlossaTrainingArguments
 
-from .contenders import Work, build_contender, count_trained
+from .contenders import NAMES, Work, build_contender, count_trained
 from .memory import measure_memory
 from .profile import MATRICES, profile_rows, time_by_kind
 from .report import (
@@ -28,12 +33,13 @@ from .report import (
 from .timing import alternate, format_ratio, matmul_peak, ratios, spread, table
 
 PEAK = "matrix multiplication"
+SHARED = "Glossa, as glossa train"  # in several processes, which share the batches of a step
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common_arguments(parser)
     add_corpus_arguments(parser)
-    add_contenders_argument(parser)
+    add_contenders_argument(parser, (SHARED, *NAMES))
     parser.add_argument("--profile", action="store_true", help="where Glossa's time goes, instead of a comparison")
     parser.add_argument(
         "--memory_rounds", type=int, default=1, help="for the memory column; 0 leaves it out (default: 1)"
@@ -83,7 +89,7 @@ def measure_training(names: list[str], rounds: int, steps: int, options: dict) -
     turns: dict = {name: partial(contender.train, steps) for name, contender in contenders.items()}
     turns[PEAK] = lambda: matmul_peak(torch.bfloat16 if options["bf16"] else torch.float32)
     try:
-        parameters = {name: contender.receive() for name, contender in contenders.items()}
+        parameters = {name: contender.parameters() for name, contender in contenders.items()}
         measured = alternate(turns, rounds)
     finally:
         for contender in contenders.values():
@@ -99,7 +105,7 @@ def measure_training(names: list[str], rounds: int, steps: int, options: dict) -
 
 
 class _ContenderProcess:
-    """A contender in its own process, idle between its turns.
+    """A contender in its own process, or in several that train together, idle between its turns.
 
     In a single process each contender would add its own threads, and OpenMP slows down for all of them once there are
     more threads than cores.
@@ -108,39 +114,73 @@ class _ContenderProcess:
     def __init__(self, name: str, options: dict):
         self.name = name
         context = process_context("glossa.training.run")
-        self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, name, options), daemon=True)
-        self.process.start()
-        theirs.close()
+        count = shared_processes(options["threads"]) if name == SHARED else 1
+        own = options | {"name": NAMES[0] if name == SHARED else name, "threads": options["threads"] // count}
+        port = get_free_port()
+        self.connections, self.processes = [], []
+        for rank in range(count):
+            connection, theirs = context.Pipe()
+            self.connections.append(connection)
+            self.processes.append(context.Process(target=_serve, args=(theirs, own, rank, count, port), daemon=True))
+            self.processes[-1].start()
+            theirs.close()
 
     def train(self, steps: int) -> Work:
-        self.connection.send(steps)
-        return self.receive()
+        for connection in self.connections:
+            connection.send(steps)
+        return together(self._receive())
 
-    def receive(self):
-        """What the process sends; an error is raised here."""
+    def parameters(self) -> int:
+        """How many are trained; each process sends this when it is ready."""
+        return self._receive()[0]
+
+    def _receive(self) -> list:
+        """What the processes send; an error is raised here."""
         try:
-            received = self.connection.recv()
+            received = [connection.recv() for connection in self.connections]
         except EOFError as error:
             raise GlossaError(f"The process of {self.name} ended early; the system may have ended it.") from error
-        if isinstance(received, Exception):
-            raise received
+        for one in received:
+            if isinstance(one, Exception):
+                raise one
         return received
 
     def close(self) -> None:
-        self.connection.close()
-        self.process.join()
+        for connection in self.connections:
+            connection.close()
+        for process in self.processes:
+            process.join()
 
 
-def _serve(connection, name: str, options: dict) -> None:
+def shared_processes(threads: int) -> int:
+    """The processes that `glossa train` starts for as many cores: they share the batches of a step evenly."""
+    batches = GlossaTrainingArguments.gradient_accumulation_steps
+    return max(count for count in range(1, batches + 1) if batches % count == 0 and count <= threads)
+
+
+def together(works: Sequence[Work]) -> Work:
+    """The work of processes that trained at the same time."""
+    sums = {name: sum(getattr(work, name) for work in works) for name in ("target_tokens", "tokens", "padded_tokens")}
+    flops = sum(work.flops for work in works)
+    return Work(seconds=max(work.seconds for work in works), steps=works[0].steps, flops=flops, **sums)
+
+
+def _serve(connection, options: dict, rank: int, processes: int, port: int) -> None:
     """Send the number of parameters; then, for each number of steps that arrives, train and send the work done."""
     try:
-        contender = build_contender(name, **options)
+        if processes > 1:
+            place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": processes, "LOCAL_WORLD_SIZE": processes}
+            os.environ.update({name: str(value) for name, value in place.items()})
+            os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+            torch.distributed.init_process_group("gloo")
+        contender = build_contender(**options)
         connection.send(count_trained(contender.model))
         while True:
             connection.send(contender.train(connection.recv()))
     except EOFError:
         contender.close()
+        if processes > 1:
+            torch.distributed.destroy_process_group()
     except Exception as error:
         connection.send(error)
 
@@ -159,7 +199,7 @@ def _summary(works: list[Work], peaks: list[float], first: list[float]) -> dict:
 
 def training_rows(result: dict) -> list[dict[str, str]]:
     """What [`measure_training`] returned, a row for each contender; with its memory, if that was measured."""
-    first = next(iter(result["contenders"]))
+    first = next(iter(result["contenders"])).partition(",")[0]
     rows = []
     for name, found in result["contenders"].items():
         row = {

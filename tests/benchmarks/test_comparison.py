@@ -18,13 +18,14 @@ from wide_corpus import write_wide_corpus
 
 from benchmarks import sizes
 from benchmarks.__main__ import main
-from benchmarks.contenders import NAMES, Contender, ContenderBuilder, equal_budget
+from benchmarks.contenders import NAMES, Contender, ContenderBuilder, Work, equal_budget
 from benchmarks.corpus import data_arguments
 from benchmarks.decoding import prefix_greedy
 from benchmarks.pipeline import prepare_batches
 from benchmarks.profile import MATRICES, OUTSIDE, profile_rows, time_by_kind
 from benchmarks.sizes import forward_flops, marian_config
 from benchmarks.timing import alternate, matmul_peak, ratios, spread, table
+from benchmarks.training import SHARED, shared_processes, together
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.configuration_glossa import PUBLISHED_2017
 from glossa.data.encoding.batching import TokenBatchSampler
@@ -224,6 +225,25 @@ def test_train_prints_a_row_for_each_contender(tmp_path, capsys):
     assert set(found) == set(contenders)
     assert found["Glossa"]["padding"] < found["MarianMT, Seq2SeqTrainer"]["padding"]
     assert found["Glossa"]["share"]["median"] > 0
+
+
+@pytest.mark.slow
+def test_processes_that_share_a_step_train_on_the_batches_of_one(tmp_path, capsys):
+    command = ["train", "--rounds", "2", "--steps", "1", "--threads", "2", "--memory_rounds", "0"]
+    command += ["--data", str(write_wide_corpus(tmp_path / "corpus")), "--contenders", SHARED, NAMES[0]]
+    main([*command, "--output", str(tmp_path / "report.json")])
+    assert f"\n| {SHARED} | " in capsys.readouterr().out
+    found = json.loads((tmp_path / "report.json").read_text())["results"]["contenders"]
+    shared, alone = found[SHARED], found[NAMES[0]]
+    for count in ("target_tokens", "flops"):
+        assert [work[count] for work in shared["rounds"]] == [work[count] for work in alone["rounds"]]
+    assert shared["parameters"] == alone["parameters"]
+
+
+def test_work_of_processes_counts_together():
+    first, second = Work(2.0, 3, 10, 20, 30, 40), Work(2.5, 3, 1, 2, 3, 4)
+    assert together([first, second]) == Work(2.5, 3, 11, 22, 33, 44)
+    assert [shared_processes(threads) for threads in (1, 2, 3, 8)] == [1, 2, 2, 2]  # a step has two batches
 
 
 @pytest.mark.slow

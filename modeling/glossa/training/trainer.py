@@ -60,6 +60,8 @@ class GlossaTrainer(Seq2SeqTrainer):
         self.augmented = augmented
         self.adapters = Adapters(model, args.lora_rank) if args.lora_rank else None
         super().__init__(model, args, **kwargs)
+        if self.accelerator.ddp_handler is not None:  # processes need not copy their gradients to send them
+            self.accelerator.ddp_handler.gradient_as_bucket_view = True
         if is_sharded(args) and not self.is_fsdp_enabled:
             raise GlossaError(
                 f"FSDP is set for {args.world_size} {args.device.type} processes; Accelerate uses it on several GPUs "
