@@ -27,7 +27,6 @@ from glossa.configuration_glossa import GlossaConfig
 from glossa.data.encoding.batching import TokenBatchSampler
 from glossa.modeling_glossa import GlossaForConditionalGeneration
 from glossa.plan.groups import GlossaTrainingArguments
-from glossa.training.cpu import keep_memory
 from glossa.training.trainer import GlossaTrainer
 
 from .corpus import load_corpus
@@ -294,7 +293,6 @@ class ContenderBuilder:
         return BareLoop(self._glossa_model(), self.config, loader, self.bf16, self.batches_a_step, self.device)
 
     def _glossa(self) -> TrainerLoop:
-        keep_memory()  # as a run does
         model = self._glossa_model()
         processes = torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1
         arguments = GlossaTrainingArguments(

@@ -1,8 +1,6 @@
 """The trials of threads and precision, the warning about slow steps, and the warning about bfloat16."""
 
 import logging
-import platform
-import resource
 from types import MethodType, SimpleNamespace
 
 import pytest
@@ -189,14 +187,3 @@ def test_only_autocast_is_removed(tiny_config, tiny_settings, tmp_path, own):
         assert (
             model.eval()(input_ids=torch.tensor([[5, 1]]), labels=torch.tensor([[6, 1]])).logits.dtype == torch.float32
         )
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has the setting")
-def test_freed_memory_is_kept_for_the_next_step():
-    size = 2**26  # bytes; glibc alone returns any block of more than 2**25 at once
-    cpu.keep_memory()
-    bytearray(size)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    bytearray(size)
-    faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-    assert faults < size / resource.getpagesize() / 10

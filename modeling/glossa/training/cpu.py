@@ -1,9 +1,7 @@
 """Training on a CPU: how many threads, whether in bfloat16, and a warning if other programs slow it down."""
 
-import ctypes
 import logging
 import statistics
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -19,8 +17,6 @@ from ..plan.devices import available_cores, has_bf16, name_of_cpu
 Choice = TypeVar("Choice", int, bool)
 logger = logging.getLogger(__name__)
 
-LARGEST_FREE_END, LARGEST_IN_HEAP = -1, -3  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of malloc.h
-KEPT_BYTES = 2**30  # larger than what a step allocates at once
 TRIAL_SECONDS = 1.0  # for each choice
 ROUNDS = 3  # at least, in turn, so that a burst of load hits all alike
 LONGEST_TRIAL = 15.0  # seconds, for a model whose steps are slow
@@ -28,17 +24,6 @@ CLEARLY_SLOWER = 3.0  # times as slow as the best choice: not tried again
 WORTH = 0.95  # bf16 rounds more, so it must take at most this share of the time of float32
 SLOWDOWN, SLOW_SECONDS = 3.0, 60.0  # a warning when steps take this many times as long, for this long
 CHECK_SECONDS, QUIET_SECONDS = 5.0, 600.0  # at least between two checks, and between two warnings
-
-
-def keep_memory() -> None:
-    """Let this process keep freed memory for its next step, on Linux with glibc; other systems are left as they are.
-
-    By default glibc returns large blocks to the system, and each step gets them again page by page, filled with zeros.
-    """
-    library = ctypes.CDLL(None) if sys.platform == "linux" else None
-    if hasattr(library, "mallopt"):
-        library.mallopt(LARGEST_IN_HEAP, KEPT_BYTES)
-        library.mallopt(LARGEST_FREE_END, KEPT_BYTES)
 
 
 def choose_threads(step: Callable[[], None], cores: int | None = None) -> int:

@@ -61,7 +61,6 @@ from ..run_folder import RunFolder
 from .advice import advise, count_tokens, judge_length, judge_translations, judge_vocabulary
 from .averaging import average_into, choose_checkpoints
 from .building import build_model, build_trainer, new_vocabulary
-from .cpu import keep_memory
 from .fsdp import whole_model
 from .judging import Judged, judge, measure_confidence
 from .monitoring import TrainingTime
@@ -88,8 +87,6 @@ def train(settings: Settings) -> Path:
         logger.info("%s is finished; there is nothing to resume.", run.path)
         return run.path
     check_before_data(settings)
-    if settings.training.device.type == "cpu":
-        keep_memory()
     with run.lock() if settings.training.should_save else nullcontext():
         _train(run, settings)
     return run.path
