@@ -39,7 +39,7 @@ def machine(monkeypatch):
         (6, 64, 6, 6),
         (4, 64, 1, 1),
         (4, 64, 7, 1),
-        (4, 5, 4, 2),  # memory for two
+        (4, 5, 4, 2),  # memory for two, not for four
         (4, 1, 4, 1),
     ],
 )
@@ -47,6 +47,19 @@ def test_as_many_as_cores_batches_and_memory_allow(machine, cores, memory, batch
     machine(cores, memory)
     given = {} if batches is None else {"gradient_accumulation_steps": batches}
     assert choose_processes(given) == expected
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        ({"d_model": 128, "encoder_layers": 2, "decoder_layers": 2, "batch_tokens": 750}, 4),  # a GiB each
+        ({"d_model": 512, "encoder_layers": 6, "decoder_layers": 6, "encoder_ffn_dim": 2048}, 1),  # more than three
+        ({"d_model": 512, "encoder_layers": 6, "decoder_layers": 6, "batch_tokens": 574}, 2),  # about two
+    ],
+)
+def test_memory_is_for_the_model_and_its_batches(machine, size, expected):
+    machine(4, 5)
+    assert choose_processes(size | {"gradient_accumulation_steps": 4}) == expected
 
 
 @pytest.mark.parametrize(

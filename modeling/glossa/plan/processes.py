@@ -4,20 +4,25 @@ import logging
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import psutil
 import torch
 
+from ..data.arguments import TokenizerArguments
 from ..errors import GlossaError
 from ..run_folder import RunFolder
 from .devices import available_cores, environment_threads
-from .groups import GlossaTrainingArguments
+from .groups import GlossaTrainingArguments, ModelArguments
 
 logger = logging.getLogger(__name__)
 
-PROCESS_BYTES = 2 * 2**30  # free memory for each; a base model with 2,048 tokens a batch takes less
+# The memory of a process, by measurements of models of 128 to 512 columns with batches of 574 to 2,048 tokens.
+OWN_BYTES = 2**30  # libraries, texts, and some to spare
+WEIGHT_BYTES = 22  # a weight, its gradient, its momentum, and what the optimizer computes for it
+ACTIVATIONS = 40  # numbers that wait for the backward pass, for each element of a layer's output
 COPIES = sys.platform == "linux"  # other systems cannot copy a process that has loaded these libraries
 
 
@@ -55,8 +60,21 @@ def choose_processes(given: Mapping[str, Any]) -> int:
     other = given.get("objective", "translation") != "translation" or given.get("streaming") or given.get("init_from")
     if other or not COPIES:
         return 1
-    most = min(available_cores(), psutil.virtual_memory().available // PROCESS_BYTES)
+    most = min(available_cores(), psutil.virtual_memory().available // process_bytes(given))
     return max((count for count in range(1, batches + 1) if batches % count == 0 and count <= most), default=1)
+
+
+def process_bytes(given: Mapping[str, Any]) -> int:
+    """About the memory of a process that trains, in bytes, for the sizes of model and batches in `given`."""
+    groups = (TokenizerArguments, ModelArguments, GlossaTrainingArguments)
+    size: dict[str, Any] = {field.name: field.default for group in groups for field in fields(group)}
+    size |= {name: value for name, value in given.items() if value is not None}
+    width, layers = size["d_model"], size["encoder_layers"] + size["decoder_layers"]
+    inner = sum(size[f"{side}_layers"] * size[f"{side}_ffn_dim"] for side in ("encoder", "decoder"))
+    attention = 4 * size["encoder_layers"] + 8 * size["decoder_layers"]  # matrices of width x width
+    weights = width * (size["vocab_size"] + attention * width + 3 * inner)
+    activations = 4 * ACTIVATIONS * width * layers * size["batch_tokens"]
+    return OWN_BYTES + WEIGHT_BYTES * weights + activations
 
 
 def resumed_recipe(given: Mapping[str, Any]) -> dict[str, Any]:
