@@ -19,7 +19,7 @@ from .groups import GlossaTrainingArguments, ModelArguments
 
 logger = logging.getLogger(__name__)
 
-# The memory of a process, by measurements of models of 128 to 512 columns with batches of 574 to 2,048 tokens.
+# The memory of a process, from measurements of models with widths of 128 to 512 and batches of 574 to 2,048 tokens.
 OWN_BYTES = 2**30  # libraries, texts, and some to spare
 WEIGHT_BYTES = 22  # a weight, its gradient, its momentum, and what the optimizer computes for it
 ACTIVATIONS = 40  # numbers that wait for the backward pass, for each element of a layer's output
