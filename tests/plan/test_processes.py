@@ -57,9 +57,10 @@ def test_as_many_as_cores_batches_and_memory_allow(machine, cores, memory, batch
         ({"d_model": 512, "encoder_layers": 6, "decoder_layers": 6, "batch_tokens": 574}, 2),  # about two
     ],
 )
-def test_memory_is_for_the_model_and_its_batches(machine, size, expected):
+def test_memory_is_for_the_model_and_its_batches(machine, caplog, size, expected):
     machine(4, 5)
     assert choose_processes(size | {"gradient_accumulation_steps": 4}) == expected
+    assert (f"Memory for {expected} of 4 processes" in caplog.text) == (expected < 4)
 
 
 @pytest.mark.parametrize(

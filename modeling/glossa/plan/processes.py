@@ -60,7 +60,19 @@ def choose_processes(given: Mapping[str, Any]) -> int:
     other = given.get("objective", "translation") != "translation" or given.get("streaming") or given.get("init_from")
     if other or not COPIES:
         return 1
-    most = min(available_cores(), psutil.virtual_memory().available // process_bytes(given))
+    wanted = _largest_share(batches, available_cores())
+    free, each = psutil.virtual_memory().available, process_bytes(given)
+    chosen = _largest_share(batches, min(wanted, free // each))
+    if chosen < wanted:
+        logger.warning(
+            "Memory for %d of %d processes: each takes about %.1f GiB, and %.1f GiB are free. A lower batch_tokens "
+            "takes less; --cpu_processes %d starts them all.", chosen, wanted, each / 2**30, free / 2**30, wanted,
+        )  # fmt: skip
+    return chosen
+
+
+def _largest_share(batches: int, most: int) -> int:
+    """The largest number up to `most` that divides `batches`, and at least 1."""
     return max((count for count in range(1, batches + 1) if batches % count == 0 and count <= most), default=1)
 
 
