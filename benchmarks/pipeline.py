@@ -1,8 +1,6 @@
 """How fast raw text becomes batches, first and from the cache, and how soon training takes its first step."""
 
 import argparse
-import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,12 +18,12 @@ from glossa.data.arguments import DataArguments
 from glossa.data.encoding.batching import TokenBatchSampler
 from glossa.data.encoding.encoding import tokenize_pairs
 from glossa.data.pairs import prepare_pairs
-from glossa.errors import GlossaError
 from glossa.plan.groups import GlossaTrainingArguments
 
 from .contenders import ContenderBuilder
 from .corpus import data_arguments, load_corpus, vocabulary
 from .report import add_common_arguments, add_corpus_arguments, finish, prepare
+from .start import first_step
 from .timing import alternate, ratios, spread, table
 
 SCRIPT = Path(__file__).parents[1] / "scripts/train.py"
@@ -130,26 +128,8 @@ def measure_start(script: Path, folder: str | None, language: str, rounds: int) 
     seconds = []
     for _ in range(rounds + 1):
         with tempfile.TemporaryDirectory() as run:
-            seconds.append(_seconds_to_first_step([sys.executable, str(script), *options, "--output_dir", run]))
+            seconds.append(first_step([sys.executable, str(script), *options, "--output_dir", run])[0])
     return spread(seconds[1:])  # the first one filled the cache
-
-
-def _seconds_to_first_step(command: list[str]) -> float:
-    """Seconds until the command prints its first loss; it is stopped then."""
-    started = time.perf_counter()
-    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
-    ) as process:
-        output = []
-        try:
-            for line in process.stdout:
-                if "step 1/" in line:
-                    return time.perf_counter() - started
-                output.append(line)
-        finally:
-            process.terminate()
-    raise GlossaError(f"scripts/train.py ended before its first step: {''.join(output)[-500:]}")
 
 
 def pipeline_rows(results: dict) -> list[dict[str, str]]:

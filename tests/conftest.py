@@ -93,15 +93,15 @@ def resampling():
 
     Its value computes them with as many as it is asked for.
     """
-    from glossa.evaluation import translation_metric
+    from glossa.evaluation import scoring
 
-    score = translation_metric.score
+    score = scoring.score_both
 
     def score_roughly(predictions, references, n_bootstrap=0, tokenize="13a"):
         return score(predictions, references, min(n_bootstrap, 20), tokenize)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(translation_metric, "score", score_roughly)
+        patch.setattr(scoring, "score_both", score_roughly)
         yield score
 
 

@@ -119,7 +119,7 @@ def test_models_are_compared_on_the_sources_that_both_can_translate(caplog):
 
 
 def test_a_launch_leaves_ray_out(tiny_run, monkeypatch, documented):
-    monkeypatch.setattr("accelerate.PartialState", lambda **_: SimpleNamespace(num_processes=2))
+    monkeypatch.setattr("glossa.inference.sharing.processes", lambda: SimpleNamespace(num_processes=2))
     with pytest.raises(GlossaError, match="Start glossa score without a launcher") as refused:
         score.main([str(tiny_run), "--ray", "auto"])
     documented("Translating and scoring", refused.value)

@@ -198,14 +198,18 @@ PROGRAM = """
 import sys
 import glossa_command
 from glossa.cli import main
-main("translate")
+main()
 print(sorted({"torch", "transformers", "datasets", "accelerate"} & set(sys.modules)), file=sys.stderr)
 """
 
 
 def translate(model, home, text, *options, python=sys.executable):
+    return run(home, "translate", model, *options, text=text, python=python)
+
+
+def run(home, *arguments, text="", python=sys.executable):
     environment = os.environ | {"HF_HOME": str(home), "OMP_NUM_THREADS": "1"}
-    command = [python, "-I", "-c", PROGRAM, str(model), *map(str, options)]
+    command = [python, "-I", "-c", PROGRAM, *map(str, arguments)]
     done = subprocess.run(command, input=text, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done
@@ -226,6 +230,23 @@ def test_later_jobs_import_neither_torch_nor_transformers(model, tmp_path, early
         model, tmp_path / "home", text, "--num_beams", 2, "--engine", "torch", python=early.path / "python"
     )
     assert "torch" in exact.stderr and exact.stdout == later.stdout
+
+
+def test_later_scores_and_new_pairs_need_datasets_only(model, tmp_path, early):
+    change(model, source_language="de", target_language="fr")
+    home, texts = tmp_path / "home", tmp_path / "texts"
+    texts.write_text("w4 w9 w7\nw30 w8\n")
+    languages = ("--source_language", "de", "--target_language", "fr")
+    jobs = {
+        "score": ("score", model, "--data_path", texts, texts, *languages, "--n_bootstrap", 0),
+        "distill": ("distill", model, "--text", texts, *languages, "--output", tmp_path / "pairs.jsonl"),
+    }
+    first = run(home, *jobs["score"], python=early.path / "python")
+    assert "exported to CTranslate2, once" in first.stderr
+    for name, arguments in jobs.items():
+        later = run(home, *arguments)
+        assert later.stderr.splitlines()[-1] == "['datasets']", name
+    assert run(home, *jobs["score"]).stdout == first.stdout
 
 
 @pytest.mark.slow

@@ -15,15 +15,30 @@ def test_every_batch_has_one_process(monkeypatch):
     parts = []
     for rank in range(3):
         state = SimpleNamespace(process_index=rank, num_processes=3)
-        monkeypatch.setattr("accelerate.PartialState", lambda state=state: state)
+        monkeypatch.setattr(sharing, "processes", lambda state=state: state)
         parts.append(sharing.own_batches(batches))
     assert parts == [[[0, 3], [5]], [[1]], [[2, 4]]]
 
 
 def test_results_are_merged_in_place(monkeypatch):
     others = [["", "b", ""], ["", "", ""], ["a", "", ""]]
+    monkeypatch.setattr(sharing, "processes", lambda: SimpleNamespace(num_processes=3))
     monkeypatch.setattr("accelerate.utils.gather_object", lambda own: [*own, *others[1:]])
     assert sharing.merged(others[0], "") == ["a", "b", ""]
+
+
+def test_a_process_without_a_launcher_works_alone(monkeypatch):
+    for name in sharing.LAUNCHED:
+        monkeypatch.delenv(name, raising=False)
+    assert sharing.is_first() and sharing.own_batches([[1], [0, 2]]) == [[1], [0, 2]]
+    assert sharing.merged(["", "b"], "") == ["", "b"]
+
+
+@pytest.mark.parametrize("name", sharing.LAUNCHED)
+def test_a_launched_process_asks_accelerate(monkeypatch, name):
+    monkeypatch.setenv(name, "1")
+    monkeypatch.setattr("accelerate.PartialState", lambda cpu: SimpleNamespace(process_index=1, num_processes=2))
+    assert not sharing.is_first() and sharing.own_batches([[1], [0, 2]]) == [[0, 2]]
 
 
 @pytest.mark.slow
@@ -33,7 +48,7 @@ def test_results_are_merged_in_place(monkeypatch):
     ids=["translate", "force"],
 )
 def test_two_processes_give_the_scores_of_one(tiny_run, tmp_path, capsys, options, zygote, monkeypatch, resampling):
-    monkeypatch.setattr("glossa.evaluation.translation_metric.score", resampling)
+    monkeypatch.setattr("glossa.evaluation.scoring.score_both", resampling)
     report = tmp_path / "report.json"
     options = [str(tiny_run) if option == "RUN" else option for option in options]
     command = [str(tiny_run), "--split", "validation", *options]

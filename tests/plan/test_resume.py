@@ -10,9 +10,10 @@ from datasets import Dataset, DatasetDict
 from safetensors.torch import load_file
 from small_models import UNSCORED
 
+from glossa.data.pairs import fingerprints
 from glossa.errors import GlossaError
 from glossa.plan.arguments import parse_settings
-from glossa.plan.resume import _check_step, _fixed_part, fingerprints
+from glossa.plan.resume import _check_step, _fixed_part
 from glossa.run_folder import RunFolder, find_damage, without_secrets
 from glossa.training import run as training_run
 from glossa.training.run import train

@@ -49,7 +49,7 @@ def lines(folder):
 @pytest.mark.slow
 def test_one_process_two_and_four_train_alike(tmp_path, tiny_settings, fork, monkeypatch, resampling):
     """The same batches, steps, weights, scores and settings; also with Muon, whose work they share."""
-    monkeypatch.setattr("glossa.evaluation.translation_metric.score", resampling)
+    monkeypatch.setattr("glossa.evaluation.scoring.score_both", resampling)
     changes = {"dropout": 0.0, "max_steps": 50, "eval_steps": 25, "save_steps": 25, "logging_steps": 5}
     changes |= {"muon_learning_rate": 0.02, "gradient_accumulation_steps": 4, "bf16": "false"}
     one, two, four, part = (tmp_path / name for name in ("one", "two", "four", "part"))

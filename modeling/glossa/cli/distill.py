@@ -145,7 +145,6 @@ def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
     from ..data.languages import settled_code
     from ..data.pairs import load_pairs, prepare_pairs
     from ..data.streaming.streams import is_stream
-    from ..data.texts import prepare_texts
     from ..run_folder import RunFolder
 
     run = find_run(arguments)
@@ -157,6 +156,8 @@ def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
         raise GlossaError(f"The languages of {first} are unknown. Give --source_language and --target_language.")
     common: dict = {"dataset": "files", "source_language": source, "target_language": target, "trust_data": CHECKS}
     if arguments.text:
+        from ..data.texts import prepare_texts
+
         data = {"data_path": arguments.text, "text_column": arguments.text_column}
         texts, _ = prepare_texts(DataArguments(**common, **data, validation_size=0, test_size=0))
         # Which side a text is depends on the teachers.
@@ -189,7 +190,7 @@ def check_record(run: "RunFolder", prepared: "DatasetDict") -> None:
 
     With other data, other pairs are held out, and pairs of its test set would be translated.
     """
-    from ..plan.resume import fingerprints
+    from ..data.pairs import fingerprints
 
     saved = run.data_report.get("fingerprints")
     if saved is None:

@@ -116,12 +116,10 @@ def main(argv: list[str]) -> None:
     arguments.metrics = arguments.metrics or METRICS[:3]
     arguments.n_bootstrap = RESAMPLES if arguments.n_bootstrap is None else arguments.n_bootstrap
 
-    import torch
-    from accelerate import PartialState
-
     from ..evaluation.further_metrics import check_packages
     from ..evaluation.metrics import bleu_tokenizer
     from ..evaluation.scoring import files_of
+    from ..inference.sharing import processes
     from ..run_folder import RunFolder
 
     first = arguments.models[0]
@@ -143,7 +141,7 @@ def main(argv: list[str]) -> None:
     choice = arguments.bleu_tokenizer or recipe.get("bleu_tokenizer", "auto")
     check_packages(arguments.metrics)
     tokenize = bleu_tokenizer(languages["target_language"] or "", choice)
-    state = PartialState(cpu=not torch.accelerator.is_available())  # without `cpu`, processes on CPUs do not meet
+    state = processes()
     if arguments.ray is not None and state.num_processes > 1:
         raise GlossaError("--ray shares the work itself. Start glossa score without a launcher, or leave --ray out.")
     with state.main_process_first():

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy
 import xxhash
 from datasets import Dataset, DatasetDict, Features, List, Value, concatenate_datasets
-from transformers import PreTrainedTokenizerBase
 
 from ..errors import GlossaError
 from .arguments import DataArguments
@@ -17,8 +17,6 @@ from .cleaning.cleaning import clean
 from .cleaning.filters import OF_PAIRS
 from .cleaning.report import DataReport
 from .cleaning.splitting import check_overlap, sample_rows, split_by_component
-from .encoding import corruption
-from .encoding.corruption import PretrainingCollator
 from .encoding.encoding import parts
 from .intake.downloads import local_paths
 from .intake.files import MAX_LINE
@@ -27,6 +25,11 @@ from .intake.readers import Columns
 from .intake.sources import load_source, read_files
 from .pairs import prepare_pairs
 from .streaming.streams import is_stream
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from .encoding.corruption import PretrainingCollator
 
 _TOKENIZED = Features(
     {"input_ids": List(Value("int32")), "source_length": Value("int32"), "target_length": Value("int32")}
@@ -122,13 +125,15 @@ def _sides(pairs: Dataset) -> Dataset:
 
 
 def tokenize_texts(
-    texts: DatasetDict, tokenizer: PreTrainedTokenizerBase, collator: PretrainingCollator, max_length: int
+    texts: DatasetDict, tokenizer: "PreTrainedTokenizerBase", collator: "PretrainingCollator", max_length: int
 ) -> DatasetDict:
     """`input_ids` of every text, without special tokens, and the lengths it will have after corruption by `collator`.
 
     A text of more than `max_length` tokens (special tokens included) becomes several rows of similar length.
     Validation texts are corrupted here and get `labels`, so that every evaluation sees the same corruption.
     """
+    from .encoding import corruption
+
     longest = max(max_length - max(len(tokenizer("")["input_ids"]), 1), 1)
 
     def encode(batch: dict, held_out: bool) -> dict:

@@ -10,6 +10,7 @@ from sacrebleu.significance import PairedTest
 from ..data.languages import language_code
 from ..errors import GlossaError
 
+METRICS = ("bleu", "chrf", "ter")
 # By code of the target language: words of Chinese, Japanese and Korean, characters if words are not separated.
 BLEU_TOKENIZERS = {"zh": "zh", "yue": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
 BLEU_TOKENIZERS |= dict.fromkeys(("th", "lo", "km", "my", "bo", "dz"), "char")
@@ -43,22 +44,54 @@ def bleu_metric(tokenize: str) -> BLEU:
 
 
 def score(
-    predictions: list[str], references: list[list[str]], n_bootstrap: int = 0, tokenize: str = "13a"
+    predictions: list[str],
+    references: list[list[str]],
+    n_bootstrap: int = 0,
+    tokenize: str = "13a",
+    metrics: Sequence[str] = METRICS,
 ) -> dict[str, dict]:
-    """`{"bleu": {...}, "chrf": {...}, "ter": {...}}` as in [`TranslationMetric`]."""
+    """The scores of texts against all of their references, by name of the metric.
+
+    A score has `score` (0 to 100; TER is an error rate and may exceed 100) and sacreBLEU's `signature`; with
+    `n_bootstrap` resamples also `low` and `high`, the bounds of the 95% confidence interval.
+
+    Args:
+        predictions: A text for each source.
+        references: One or more texts for each source.
+        n_bootstrap: Resamples for the intervals; 0 for none.
+        tokenize: The name of BLEU's tokenizer, see [`bleu_tokenizer`].
+        metrics: `bleu` (cased), `chrf` (chrF++) and `ter`, or some of them; the default is all.
+    """
     streams = _streams(references)
+    chosen = {name: metric for name, metric in _metrics(tokenize).items() if name in metrics}
     if not n_bootstrap:
-        return {name: _score(metric, predictions, streams) for name, metric in _metrics(tokenize).items()}
+        return {name: _score(metric, predictions, streams) for name, metric in chosen.items()}
     # `corpus_score` resamples too, but fails if a resample scores exactly 0.
     signatures, results = PairedTest(
-        [("system", predictions)], _metrics(tokenize), references=streams, test_type="bs", n_samples=n_bootstrap
+        [("system", predictions)], chosen, references=streams, test_type="bs", n_samples=n_bootstrap
     )()
     intervals = {}
     for name, key in _NAMES.items():
+        if key not in chosen:
+            continue
         result = results[name][0]
         intervals[key] = {"score": result.score, "signature": str(signatures[name])}
         intervals[key] |= {"low": float(result.mean - result.ci), "high": float(result.mean + result.ci)}
     return intervals
+
+
+def score_both(
+    predictions: list[str],
+    references: list[list[str]],
+    n_bootstrap: int = 0,
+    tokenize: str = "13a",
+    metrics: Sequence[str] = METRICS,
+) -> dict[str, dict[str, dict]]:
+    """What [`score`] gives against the first reference of each source, as `single`, and against all, as `multi`."""
+    options = (n_bootstrap, tokenize, metrics)
+    single = score(predictions, [refs[:1] for refs in references], *options)
+    several = any(len(refs) > 1 for refs in references)
+    return {"single": single, "multi": score(predictions, references, *options) if several else single}
 
 
 def paired_bootstrap(

@@ -13,6 +13,7 @@ from ..errors import GlossaError
 from ..inference.plausibility import rates
 from ..inference.translator import Translator
 from .further_metrics import FURTHER
+from .metrics import score_both
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +53,7 @@ def score_translators(
             results[f"{name}, {NORMALIZED}"] = results[name] | {
                 "translations": translations,
                 "references": references,
-                "scores": _score(translations, references, tokenize, n_bootstrap),
+                "scores": score_both(translations, references, n_bootstrap, tokenize),
             }
     return results
 
@@ -67,7 +68,7 @@ def _of_file(result: dict, file: str, tokenize: str, n_bootstrap: int) -> dict:
     """The part of a result of [`score_translator`] that belongs to one file."""
     rows = [row for row, own in enumerate(result["files"]) if own == file]
     texts = {name: [result[name][row] for row in rows] for name in ("sources", "references", "translations")}
-    scores = _score(texts["translations"], texts["references"], tokenize, n_bootstrap)
+    scores = score_both(texts["translations"], texts["references"], n_bootstrap, tokenize)
     return {"file": file, "num_beams": result["num_beams"], "scores": scores} | texts
 
 
@@ -76,14 +77,6 @@ def _normalizer(translator: Translator) -> Callable[[str], str] | None:
     normalizer = target_vocabulary(translator.tokenizer).normalizer if backend else None
     changes = normalizer is not None and normalizer.normalize_str(CASED) != CASED
     return normalizer.normalize_str if changes else None
-
-
-def _score(translations: list[str], references: list[list[str]], tokenize: str, n_bootstrap: int) -> dict:
-    from .translation_metric import TranslationMetric
-
-    return TranslationMetric().compute(
-        predictions=translations, references=references, n_bootstrap=n_bootstrap, tokenize=tokenize
-    )
 
 
 def score_translator(
@@ -97,7 +90,7 @@ def score_translator(
 
     With `files`, the file of each pair, every pair counts, and the result lists the remaining ones as `files`.
 
-    Returns `scores` (the output of [`TranslationMetric`]), `sources` and `translations` in order, `references` (a
+    Returns `scores` (see [`score_both`]), `sources` and `translations` in order, `references` (a
     list for each source), `num_beams`, the translation time in `seconds`, as `length` the characters of the
     translations divided by the characters of the first references, and as `implausible` the share of translations of
     each kind that [`find_problem`] knows.
@@ -120,7 +113,7 @@ def score_translator(
     translations = [translation.text for translation in found]
     return {
         "num_beams": translator.search.num_beams,
-        "scores": _score(translations, references, tokenize, n_bootstrap),
+        "scores": score_both(translations, references, n_bootstrap, tokenize),
         "seconds": round(seconds, 2),
         "length": round(sum(map(len, translations)) / max(sum(len(targets[0]) for targets in references), 1), 4),
         "implausible": rates((translation.problem for translation in found), len(found)),

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -9,7 +10,6 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-import torch
 from sacrebleu.metrics import CHRF
 
 from ..errors import GlossaError
@@ -195,8 +195,10 @@ def _write(load: Callable[[int], Teacher], closest: bool, tag: str, chunk: Chunk
     if chunk.teacher is None:
         pairs: Iterable[dict] = ({"source": s, "target": t, "origin": "original"} for s, t in chunk.rows)
     else:
-        torch.manual_seed(chunk.seed)
-        pairs = new_pairs(load(chunk.teacher), chunk.rows, counts, closest, tag)
+        teacher = load(chunk.teacher)
+        if "torch" in sys.modules:  # an exported teacher needs none, and does not sample
+            sys.modules["torch"].manual_seed(chunk.seed)
+        pairs = new_pairs(teacher, chunk.rows, counts, closest, tag)
     with open(stem.with_suffix(".jsonl"), "wb") as file:
         file.writelines(json.dumps(pair, ensure_ascii=False).encode() + b"\n" for pair in pairs)
     return asdict(counts)

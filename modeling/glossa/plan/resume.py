@@ -4,11 +4,8 @@ import logging
 from pathlib import Path
 from typing import Any
 
-import xxhash
-from datasets import DatasetDict
 from transformers.trainer_callback import TrainerState
 
-from ..data.encoding.encoding import TOKENIZED
 from ..data.mixture import FILTERS
 from ..data.streaming.streams import is_stream
 from ..errors import GlossaError
@@ -219,20 +216,6 @@ def _fixed_part(name: str, value: Any) -> Any:
     if name == "sources" and value:
         return [{key: without_secrets(own) for key, own in entry.items() if key not in PLACES} for entry in value]
     return value
-
-
-def fingerprints(data: DatasetDict) -> dict[str, str]:
-    """A hash of the texts of each split, in their order, whatever their files are called."""
-    found = {}
-    for split, rows in data.items():
-        digest = xxhash.xxh3_128()
-        for batch in rows.iter(10_000):
-            for name, texts in batch.items():
-                if name in ("file", *TOKENIZED):
-                    continue
-                digest.update("\0".join(texts).encode())
-        found[split] = digest.hexdigest()
-    return found
 
 
 def check_data(checkpoint: Path, current: dict[str, str]) -> None:

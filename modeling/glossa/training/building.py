@@ -13,7 +13,6 @@ import numpy as np
 from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
 from datasets import Dataset, DatasetDict
-from sacrebleu.metrics import CHRF
 from transformers import (
     EarlyStoppingCallback,
     EvalPrediction,
@@ -35,7 +34,7 @@ from ..data.mixture import sources_of, target_languages
 from ..data.pairs import by_language, group_references, prepare_pairs
 from ..data.streaming.streams import Stream
 from ..errors import GlossaError
-from ..evaluation.metrics import bleu_metric, bleu_tokenizer
+from ..evaluation.metrics import bleu_tokenizer
 from ..evaluation.samples import print_samples, spread
 from ..inference.loading import load_tokenizer
 from ..modeling_glossa import GlossaForConditionalGeneration
@@ -271,10 +270,11 @@ def _metrics(
     for number, row in enumerate(shown):
         rows.setdefault(row["language"], []).append(number)
     choice = settings.translator.bleu_tokenizer
-    bleus = {name: bleu_metric(bleu_tokenizer(name or settings.data.target_language, choice)) for name in rows}
-    chrf = CHRF(word_order=2)
+    tokenizers = {name: bleu_tokenizer(name or settings.data.target_language, choice) for name in rows}
 
     def compute(prediction: EvalPrediction) -> dict[str, float]:
+        from ..evaluation.translation_metric import TranslationMetric
+
         ids = np.asarray(prediction.predictions)
         ids[ids == -100] = tokenizer.pad_token_id
         texts = tokenizer.batch_decode(ids, skip_special_tokens=True)
@@ -286,8 +286,13 @@ def _metrics(
             )
         found = {}
         for language, own in rows.items():
-            sides = [texts[row] for row in own], [[shown[row]["reference"] for row in own]]
-            found[language] = (bleus[language].corpus_score(*sides).score, chrf.corpus_score(*sides).score)
+            scores = TranslationMetric(keep_in_memory=True).compute(
+                predictions=[texts[row] for row in own],
+                references=[[shown[row]["reference"]] for row in own],
+                tokenize=tokenizers[language],
+                metrics=("bleu", "chrf"),
+            )
+            found[language] = [scores["single"][name]["score"] for name in ("bleu", "chrf")]
         bleu, mean_chrf = np.mean(list(found.values()), axis=0).tolist()
         each = {f"bleu_{language}": scores[0] for language, scores in found.items() if len(found) > 1}
         return {"bleu": bleu, "chrf": mean_chrf} | each

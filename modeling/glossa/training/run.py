@@ -31,7 +31,7 @@ from ..data.cleaning.statistics import (
 from ..data.encoding.encoding import tokenize_pairs
 from ..data.encoding.links import LinkCollator
 from ..data.mixture import common_source
-from ..data.pairs import by_language, prepare_pairs
+from ..data.pairs import by_language, fingerprints, prepare_pairs
 from ..data.streaming.streams import Stream, is_stream
 from ..data.texts import prepare_texts, tokenize_texts
 from ..evaluation.metrics import bleu_tokenizer
@@ -51,7 +51,6 @@ from ..plan.resume import (
     check_data,
     check_settings,
     final_state,
-    fingerprints,
     is_finished,
     starting_point,
 )

@@ -3,15 +3,13 @@
 import json
 import logging
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 from datasets import Dataset, DatasetDict, Features, List, Value
-from transformers import PreTrainedTokenizerBase
 
 from ...errors import GlossaError
 from ...jobs.records import stamp
-from ...tokenization_glossa import language_token
 from ..arguments import DataArguments
 from ..caching import cached_map
 from ..cleaning.report import DataReport
@@ -20,6 +18,9 @@ from ..preparing.manifest import tokens_of
 from . import links
 from .links import WORD_LINKS, token_links, with_word_links
 from .vocabulary import target_vocabulary
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +40,7 @@ TOKENIZED = Features(
 
 def tokenize_pairs(
     pairs: DatasetDict,
-    tokenizer: PreTrainedTokenizerBase,
+    tokenizer: "PreTrainedTokenizerBase",
     arguments: DataArguments,
     report: DataReport,
     linked: bool = False,
@@ -68,7 +69,7 @@ def tokenize_pairs(
     return tokenized
 
 
-def _are_known(arguments: DataArguments, tokenizer: PreTrainedTokenizerBase) -> bool:
+def _are_known(arguments: DataArguments, tokenizer: "PreTrainedTokenizerBase") -> bool:
     """Whether this tokenizer made the token ids of the prepared folder; logs if another one did."""
     sources = sources_of(arguments)
     known = tokens_of(sources)
@@ -78,7 +79,7 @@ def _are_known(arguments: DataArguments, tokenizer: PreTrainedTokenizerBase) -> 
     return False
 
 
-def stamp_of(tokenizer: PreTrainedTokenizerBase, several: bool) -> str:
+def stamp_of(tokenizer: "PreTrainedTokenizerBase", several: bool) -> str:
     """A hash of what the token ids of a text depend on; `several` if the pairs have several target languages."""
     vocabularies = [
         json.loads(vocabulary.to_str()) | {"padding": None, "truncation": None}  # which the last call has set
@@ -88,13 +89,13 @@ def stamp_of(tokenizer: PreTrainedTokenizerBase, several: bool) -> str:
     return stamp([json.dumps((vocabularies, tag, tokenizer.split_special_tokens)).encode()])
 
 
-def _tag(tokenizer: PreTrainedTokenizerBase) -> str | None:
+def _tag(tokenizer: "PreTrainedTokenizerBase") -> str | None:
     """The target language whose token each source begins with."""
     return getattr(tokenizer, "target_languages", None) and tokenizer.tgt_lang  # type: ignore[attr-defined]
 
 
 def _tokenize(
-    name: str, rows: Dataset, tokenizer: PreTrainedTokenizerBase, keep: Sequence[str], linked: bool
+    name: str, rows: Dataset, tokenizer: "PreTrainedTokenizerBase", keep: Sequence[str], linked: bool
 ) -> Dataset:
     if set(TOKENIZED) <= set(rows.features):
         return rows.select_columns([*TOKENIZED, *(column for column in keep if column in rows.features)])
@@ -127,12 +128,14 @@ def _tokenize(
 
 
 def encode_rows(
-    tokenizer: PreTrainedTokenizerBase,
+    tokenizer: "PreTrainedTokenizerBase",
     sources: Sequence[str],
     targets: Sequence[str],
     languages: Sequence[str] | None = None,
 ) -> tuple[list, list]:
     """The ids of sources and targets, with special tokens. `languages`: of the targets, if there are several."""
+    from ...tokenization_glossa import language_token
+
     encoder: Any = tokenizer.into(languages[0]) if languages else tokenizer  # type: ignore[attr-defined]
     ids = encode_pairs(encoder, sources, targets)
     for own, language in zip(ids[0], languages or (), strict=bool(languages)):

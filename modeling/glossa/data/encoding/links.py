@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
-import torch
 from datasets import Dataset, Features, List, Value
 
 from .. import alignments
@@ -77,6 +76,8 @@ class LinkCollator:
         self.collate = collate
 
     def __call__(self, rows: list[dict]) -> Any:
+        import torch
+
         batch = self.collate([{name: value for name, value in row.items() if name != "links"} for row in rows])
         if any("links" in row for row in rows):
             counts = torch.zeros(*batch["labels"].shape, batch["input_ids"].shape[1])  # [B, T, S]

@@ -4,14 +4,18 @@ import copy
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 from unicodedata import category
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
-from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from ...errors import GlossaError
-from ...tokenization_glossa import GlossaTokenizer, language_token
 from ..arguments import TokenizerArguments
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
+
+    from ...tokenization_glossa import GlossaTokenizer
 
 PAD, EOS, START, UNKNOWN = "<pad>", "</s>", "<s>", "<unk>"
 MARKS = 0.05  # for each letter
@@ -46,7 +50,7 @@ def train_tokenizer(
     exact: bool = True,
     marks: bool = False,
     kept: Sequence[str] = (),
-) -> PreTrainedTokenizerFast:
+) -> "PreTrainedTokenizerFast":
     """One vocabulary for both languages, learned from `texts` (both sides of the training split only).
 
     The default is byte-level BPE (Radford et al. 2019, section 2.2), which has no unknown tokens. A space is added
@@ -68,6 +72,10 @@ def train_tokenizer(
     Raises:
         GlossaError: if `texts` do not have that many tokens; the message says how many they have.
     """
+    from transformers import PreTrainedTokenizerFast
+
+    from ...tokenization_glossa import GlossaTokenizer, language_token
+
     options = options or TokenizerArguments()
     extra = [*extra_special_tokens, *map(language_token, target_languages)]
     tokenizer = _train(texts, vocab_size, options, extra, "vocab_size", exact, marks, kept)
@@ -86,11 +94,13 @@ def train_tokenizer_pair(
     target_languages: Sequence[str] = (),
     marks: bool = False,
     kept: Sequence[str] = (),
-) -> GlossaTokenizer:
+) -> "GlossaTokenizer":
     """Like `train_tokenizer`, with one vocabulary per side of `options.vocab_size` and `options.target_vocab_size`.
 
     A target ends with `</s>`; the model itself adds `<s>` as the decoder's first input.
     """
+    from ...tokenization_glossa import GlossaTokenizer, language_token
+
     extra = list(map(language_token, target_languages))
     source = _train(sources, options.vocab_size, options, extra, "vocab_size", marks=marks, kept=kept)
     size = options.target_vocab_size or options.vocab_size
@@ -112,7 +122,7 @@ def has_marks(texts: Iterable[str]) -> bool:
     return counts["M"] > MARKS * counts["L"]
 
 
-def target_vocabulary(tokenizer: PreTrainedTokenizerBase) -> Tokenizer:
+def target_vocabulary(tokenizer: "PreTrainedTokenizerBase") -> Tokenizer:
     """The target tokenizer if vocabularies are separate, else the shared one."""
     return getattr(tokenizer, "target_tokenizer", tokenizer.backend_tokenizer)
 

@@ -2,24 +2,26 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow
 import pyarrow.parquet
 from datasets import Dataset, Features, Value
 from pyarrow.parquet import ParquetFile
-from transformers import PreTrainedTokenizerBase
 
 from ..caching import cached_tables
 from ..encoding.encoding import TOKENIZED, encode_rows, lengths_of
 from ..mixture import Source
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 FEATURES = Features({"source": Value("string"), "target": Value("string")} | TOKENIZED)
 SCHEMA = FEATURES.arrow_schema.remove_metadata()
 
 
 def encode_file(
-    tokenizer: PreTrainedTokenizerBase, folder: Path, item: tuple[str, str, str], stem: Path
+    tokenizer: "PreTrainedTokenizerBase", folder: Path, item: tuple[str, str, str], stem: Path
 ) -> dict[str, int]:
     """Write a Parquet file of prepared pairs, again with their token ids and lengths.
 

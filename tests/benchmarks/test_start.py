@@ -1,0 +1,44 @@
+"""Times of commands from their cold start."""
+
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from benchmarks.start import cpu_seconds, first_step, start_row
+from glossa.errors import GlossaError
+
+BUSY = "import time\nwhile time.process_time() < 0.4: pass\n"
+LOSS = "print('step 1/9  loss 3.1')\n"
+
+
+def test_first_step_counts_running_and_ended_processes():
+    running = f"[sys.executable, '-c', {BUSY + LOSS + 'input()'!r}], stdin=-1, stdout=-1"
+    program = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {BUSY!r}])\n"
+    program += f"child = subprocess.Popen({running})\nchild.stdout.readline()\nprint('step 0/9')\n{LOSS}child.wait()"
+    seconds, cpu = first_step([sys.executable, "-c", program])
+    assert cpu > 0.7  # two children with 0.4 each; ticks of 10 ms are counted
+    assert seconds > 0
+
+
+def test_first_step_needs_a_step():
+    with pytest.raises(GlossaError, match=r"ended before its first step: no data\n$"):
+        first_step([sys.executable, "-c", "print('no data')"])
+
+
+def test_cpu_seconds_of_a_process_by_itself():
+    with subprocess.Popen([sys.executable, "-uc", BUSY + LOSS + "input()"], stdin=-1, stdout=-1) as process:
+        process.stdout.readline()
+        assert cpu_seconds(psutil.Process(process.pid)) > 0.3
+        process.kill()
+
+
+def test_rows_have_medians():
+    row = start_row("translate, 1 line", "generate", [(3.0, 2.0), (1.0, 4.0), (2.5, 9.0)])
+    assert row == {
+        "command": "translate, 1 line",
+        "engine": "generate",
+        "seconds": "2.5 [1.0, 3.0]",
+        "CPU-seconds": "4.0 [2.0, 9.0]",
+    }
