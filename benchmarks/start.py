@@ -41,13 +41,7 @@ def run(arguments: argparse.Namespace) -> None:
     rows, rounds = [], arguments.rounds
     with tempfile.TemporaryDirectory() as scratch:
         for name, command in commands(arguments, Path(scratch)).items():
-            turns: dict[str, Callable[[], Any]] = {
-                TORCH: partial(finish, command, scratch, "torch"),
-                FIRST: partial(first_and_later, command, scratch),
-            }
-            measured = alternate(turns, rounds, warm_up=rounds > 1)
-            measured[FIRST], measured[LATER] = zip(*measured[FIRST], strict=True)
-            rows += [start_row(name, way, measured[way]) for way in (TORCH, FIRST, LATER)]
+            rows += [start_row(name, way, found) for way, found in measure(command, scratch, rounds).items()]
     taken = [train() for _ in range(rounds + (rounds > 1))]
     rows.append(start_row("train quickstart, first step", "", taken[-rounds:]))
     here = machine()
@@ -71,6 +65,17 @@ def commands(arguments: argparse.Namespace, folder: Path) -> dict[str, list[str]
         write(file, pairs[side][:1])
     found["score, 1 pair"] = ["score", arguments.model, "--data_path", *map(str, files), *beams]
     return {name: [*GLOSSA, *words] for name, words in found.items()}
+
+
+def measure(command: list[str], folder: str, rounds: int) -> dict[str, list[Times]]:
+    """The times of a command in each round, by engine. With several, a warm-up round reads all files before."""
+    turns: dict[str, Callable[[], Any]] = {
+        TORCH: partial(finish, command, folder, "torch"),
+        FIRST: partial(first_and_later, command, folder),
+    }
+    found = alternate(turns, rounds, warm_up=rounds > 1)
+    first, later = zip(*found[FIRST], strict=True)
+    return {TORCH: found[TORCH], FIRST: list(first), LATER: list(later)}
 
 
 def write(file: Path, lines: list[str]) -> None:

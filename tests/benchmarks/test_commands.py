@@ -9,10 +9,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from benchmarks import load, start
+from benchmarks import load
 from benchmarks.__main__ import BENCHMARKS, choose, main
 from benchmarks.load import busy_neighbors
-from glossa.errors import GlossaError
 from glossa.plan.arguments import parse_settings
 
 ROOT = Path(__file__).parents[2]
@@ -99,36 +98,3 @@ def test_neighbors_live_as_long_as_the_measurement():
     with busy_neighbors(2):
         assert sum("os.getppid" in " ".join(child.cmdline()) for child in children()) == 2
     assert not any("os.getppid" in " ".join(child.cmdline()) for child in children())
-
-
-def test_starts_are_measured_with_medians(tmp_path, monkeypatch, capsys):
-    """The first job of each round has an empty cache, later ones the same."""
-    seen = []
-
-    def translate(model, source, cache, engine, num_beams):
-        seen.append((engine, cache.name, source.read_text().count("\n"), num_beams))
-        return float(len(seen)), 2.0 * len(seen)
-
-    monkeypatch.setattr(start, "translate", translate)
-    found = start.measure("model", ["a", "b"], 3, rounds=2)
-    assert [each[:2] for each in seen[:3]] == [("torch", "none"), ("auto", "new-0"), ("auto", "kept")]
-    assert sorted(name for engine, name, *_ in seen if engine == "auto") == ["kept"] * 3 + ["new-0", "new-1", "new-2"]
-    assert {each[2:] for each in seen} == {(2, 3)}
-    assert found[start.TORCH] == [(4.0, 8.0), (9.0, 18.0)]  # the second round begins with another one
-    row = start.start_row(1000, start.LATER, [(0.5, 0.25), (1.5, 0.35), (0.7, 0.31)])
-    assert row == {
-        "sentences": "1,000",
-        "engine": "auto, later job",
-        "seconds": "0.7 [0.5, 1.5]",
-        "CPU-seconds": "0.3 [0.2, 0.3]",
-    }
-
-
-@pytest.mark.slow
-def test_a_cold_start_is_a_process_of_its_own(tiny_run, tmp_path):
-    source = tmp_path / "in.txt"
-    source.write_text("a k.\n")
-    first, later = (start.translate(str(tiny_run), source, tmp_path / "cache", "auto", 2) for _ in range(2))
-    assert 0 < later[1] < first[1] and later[0] > 0.1
-    with pytest.raises(GlossaError, match="failed: error: "):
-        start.translate(str(tmp_path / "no"), source, tmp_path / "cache", "auto", 2)

@@ -6,7 +6,8 @@ import sys
 import psutil
 import pytest
 
-from benchmarks.start import cpu_seconds, first_step, start_row
+from benchmarks import start
+from benchmarks.start import GLOSSA, cpu_seconds, finish, first_step, start_row
 from glossa.errors import GlossaError
 
 BUSY = "import time\nwhile time.process_time() < 0.4: pass\n"
@@ -42,3 +43,33 @@ def test_rows_have_medians():
         "seconds": "2.5 [1.0, 3.0]",
         "CPU-seconds": "4.0 [2.0, 9.0]",
     }
+
+
+def test_each_round_has_an_empty_cache_and_a_later_job_with_it(tmp_path, monkeypatch):
+    seen = []
+
+    def finish(command, cache, engine):
+        seen.append((command, engine, cache))
+        return float(len(seen)), 2.0 * len(seen)
+
+    monkeypatch.setattr(start, "finish", finish)
+    found = start.measure(["glossa"], str(tmp_path), rounds=2)
+    assert [engine for _, engine, _ in seen] == ["torch", "auto", "auto"] * 2 + ["auto", "auto", "torch"]
+    caches = [cache for _, engine, cache in seen if engine == "auto"]
+    assert caches[::2] == caches[1::2] and len(set(caches)) == 3
+    assert found == {
+        start.TORCH: [(4.0, 8.0), (9.0, 18.0)],  # the second round begins with another one
+        start.FIRST: [(5.0, 10.0), (7.0, 14.0)],
+        start.LATER: [(6.0, 12.0), (8.0, 16.0)],
+    }
+
+
+@pytest.mark.slow
+def test_a_cold_start_is_a_process_of_its_own(tiny_run, tmp_path):
+    source = tmp_path / "in.txt"
+    source.write_text("a k.\n")
+    command = [*GLOSSA, "translate", str(tiny_run), "--input", str(source), "--num_beams", "2"]
+    first, later = (finish(command, str(tmp_path / "cache"), "auto") for _ in range(2))
+    assert 0 < later[1] < first[1] and later[0] > 0.1
+    with pytest.raises(GlossaError, match="failed: error: "):
+        finish([*command[:-2], "--num_beams", "0"], str(tmp_path / "cache"), "auto")
