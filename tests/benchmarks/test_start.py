@@ -72,4 +72,4 @@ def test_a_cold_start_is_a_process_of_its_own(tiny_run, tmp_path):
     first, later = (finish(command, str(tmp_path / "cache"), "auto") for _ in range(2))
     assert 0 < later[1] < first[1] and later[0] > 0.1
     with pytest.raises(GlossaError, match="failed: error: "):
-        finish([*command[:-2], "--num_beams", "0"], str(tmp_path / "cache"), "auto")
+        finish([*GLOSSA, "translate", str(tmp_path / "no")], str(tmp_path / "cache"), "auto")
