@@ -1,5 +1,9 @@
 """Models of other families of transformers are trained further: random ones, with classes of transformers itself."""
 
+import json
+import subprocess
+from pathlib import Path
+
 import pytest
 import torch
 from transformers import (
@@ -20,6 +24,7 @@ from glossa.plan.start import FAMILIES
 from glossa.run_folder import RunFolder
 from glossa.training.run import train
 
+FORKING = Path(__file__).parents[1] / "forking.py"
 POSITIONS = 64  # fewer than a translation may have: twice the tokens of its source and fifty
 SIZES = {f"{side}_{name}": size for side in ("encoder", "decoder")
          for name, size in {"layers": 1, "attention_heads": 2, "ffn_dim": 32}.items()}  # fmt: skip
@@ -58,20 +63,46 @@ def test_every_family_is_tested():
     assert set(CLASSES) == set(FAMILIES)
 
 
+@pytest.fixture
+def settings(tiny_settings, pairs, tmp_path):
+    """The arguments of a short training from a random model of a family, which is in `start`."""
+
+    def from_start(family):
+        start = saved(family, pairs.read_text().split("\n"), tmp_path / "start")
+        given = tiny_settings(
+            tmp_path / "run", data_path=pairs, init_from=start, max_steps=4, eval_steps=2, save_steps=2,
+            trust_data=True, validation_size=20, label_smoothing_factor=0.1, max_new_tokens=100, num_beams=1,
+        )  # fmt: skip
+        for name in ("--vocab_size", *(f"--{name}" for name in SIZES)):
+            if name in given:
+                given = given[: given.index(name)] + given[given.index(name) + 2 :]
+        return given
+
+    return from_start
+
+
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_random_model_is_trained_evaluated_and_scored(family, tiny_settings, pairs, tmp_path):
-    start = saved(family, pairs.read_text().split("\n"), tmp_path / "start")
-    given = tiny_settings(
-        tmp_path / "run", data_path=pairs, init_from=start, max_steps=4, eval_steps=2, save_steps=2, trust_data=True,
-        validation_size=20, label_smoothing_factor=0.1, max_new_tokens=100, num_beams=1,
-    )  # fmt: skip
-    for name in ("--vocab_size", *(f"--{name}" for name in SIZES)):
-        if name in given:
-            given = given[: given.index(name)] + given[given.index(name) + 2 :]
-    run = RunFolder(train(parse_settings(given)))
+def test_a_random_model_is_trained_evaluated_and_scored(family, settings, tmp_path):
+    run = RunFolder(train(parse_settings(settings(family))))
     losses = [entry["eval_loss"] for entry in run.history if "eval_loss" in entry]
     assert len(losses) == 2 and losses[1] < losses[0]
     assert set(run.metrics["test"]) == {"greedy"}
-    before, after = load_model(str(start)).state_dict(), load_model(str(run.path)).state_dict()
+    before, after = load_model(str(tmp_path / "start")).state_dict(), load_model(str(run.path)).state_dict()
     matrices = [name for name in before if name.endswith("fc1.weight") or name.endswith("wi.weight")]
     assert len(matrices) == 2 and not any(before[name].equal(after[name]) for name in matrices)
+
+
+@pytest.mark.slow
+def test_two_processes_train_a_model_with_weights_that_get_no_gradient(settings, tmp_path, zygote):
+    """The positions of Pegasus are weights that its forward pass reads without gradients."""
+    command = [
+        zygote.path / "python",
+        FORKING,
+        json.dumps([[[*settings("pegasus"), "--gradient_accumulation_steps", "2"], 2]]),
+    ]
+    done = subprocess.run(command, env=zygote.environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    run = RunFolder(tmp_path / "run")
+    assert set(run.metrics["test"]) == {"greedy"}
+    losses = [entry["eval_loss"] for entry in run.history if "eval_loss" in entry]
+    assert len(losses) == 2 and losses[1] < losses[0]
