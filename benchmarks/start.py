@@ -33,7 +33,7 @@ Times = tuple[float, float]  # seconds and CPU-seconds
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="RUN", help="folder of a run, with its held-out test pairs")
     parser.add_argument("--sentences", type=int, nargs="+", default=[1, 1000], help="to translate (default: 1 1000)")
-    parser.add_argument("--num_beams", type=int, help="default: those of each command")
+    parser.add_argument("--num_beams", type=int, help="default: each command's own")
     parser.add_argument("--rounds", type=int, default=3, help="default: 3")
 
 
@@ -126,7 +126,7 @@ def first_step(command: list[str]) -> Times:
 def cpu_seconds(process: psutil.Process) -> float:
     """Of a process and of all that it has started, ended ones included."""
     running = [process, *process.children(recursive=True)]
-    return sum(sum(one.cpu_times()[:4]) for one in running)  # its own and those of its ended children
+    return sum(sum(one.cpu_times()[:4]) for one in running)  # user and system time, also of children that have ended
 
 
 def start_row(command: str, way: str, found: list[Times]) -> dict[str, str]:

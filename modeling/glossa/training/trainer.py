@@ -71,7 +71,7 @@ class GlossaTrainer(Seq2SeqTrainer):
         self.label_smoother = None
         if model.config.model_type != "glossa":  # others neither smooth nor count the tokens of a step
             self.compute_loss_func = LabelSmoother(args.label_smoothing_factor)
-            if self.accelerator.ddp_handler is not None:  # Pegasus has weights for positions that get no gradients
+            if self.accelerator.ddp_handler is not None:  # Marian's and Pegasus's positions get none
                 self.accelerator.ddp_handler.find_unused_parameters = True
         if self.args.disable_tqdm:
             self.remove_callback(PrinterCallback)
