@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from glossa.data.alignments import Links, find_words, link_words
-from glossa.documents.alignment import AttentionAligner, Pair, align_by_form, strong_links
+from glossa.data.encoding.word_links import Links, find_words, link_words
 from glossa.errors import GlossaError
 from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.texts.alignment import AttentionAligner, Pair, align_by_form, strong_links
 
 from .timing import table
 

@@ -21,11 +21,11 @@ from glossa.inference.confidence import (
     confidence,
     features,
     learn,
+    tokens_by_word,
     word_features,
 )
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
-from glossa.inference.words import tokens_by_word
 from glossa.run_folder import RunFolder
 
 from .timing import table

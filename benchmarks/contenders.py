@@ -26,7 +26,7 @@ from transformers import (
 from glossa.configuration_glossa import GlossaConfig
 from glossa.data.encoding.batching import TokenBatchSampler
 from glossa.modeling_glossa import GlossaForConditionalGeneration
-from glossa.plan.groups import GlossaTrainingArguments
+from glossa.plan.settings import GlossaTrainingArguments
 from glossa.training.trainer import GlossaTrainer
 
 from .corpus import load_corpus

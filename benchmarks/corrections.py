@@ -15,7 +15,7 @@ from glossa.cli.train import main as train
 from glossa.data.arguments import DataArguments
 from glossa.data.pairs import load_pairs
 from glossa.errors import GlossaError
-from glossa.inference.translators import build_translator
+from glossa.inference.build import build_translator
 from glossa.run_folder import RunFolder
 
 from .errors import address

@@ -23,7 +23,7 @@ from transformers import MarianMTModel, PreTrainedTokenizerBase
 
 from glossa.errors import GlossaError
 from glossa.export.families import export_model
-from glossa.inference.engines import Engine, GenerateEngine, Search, Translation
+from glossa.inference.engines.engine import Engine, GenerateEngine, Search, Translation
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
 from glossa.modeling_glossa import GlossaForConditionalGeneration

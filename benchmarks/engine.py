@@ -19,8 +19,8 @@ import torch
 from glossa.data.pairs import group_references
 from glossa.evaluation.metrics import score
 from glossa.export.ctranslate2_model import export_ctranslate2
-from glossa.inference.ctranslate2_engine import CTranslate2Engine, load_engine
-from glossa.inference.engines import Engine, Search, Translation
+from glossa.inference.engines.ctranslate2 import CTranslate2Engine, load_engine
+from glossa.inference.engines.engine import Engine, Search, Translation
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
 from glossa.jobs.pool import process_context

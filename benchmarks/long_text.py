@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from glossa.data.cleaning.statistics import QUANTILE, trained_length
 from glossa.data.pairs import group_references
 from glossa.evaluation.metrics import score
-from glossa.inference.engines import GenerateEngine
+from glossa.inference.engines.engine import GenerateEngine
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
 from glossa.run_folder import RunFolder

@@ -18,7 +18,7 @@ from glossa.data.arguments import DataArguments
 from glossa.data.encoding.batching import TokenBatchSampler
 from glossa.data.encoding.encoding import tokenize_pairs
 from glossa.data.pairs import prepare_pairs
-from glossa.plan.groups import GlossaTrainingArguments
+from glossa.plan.settings import GlossaTrainingArguments
 
 from .contenders import ContenderBuilder
 from .corpus import data_arguments, load_corpus, vocabulary

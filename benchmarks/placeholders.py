@@ -9,14 +9,13 @@ import random
 from pathlib import Path
 
 from glossa.documents.job import LazyAligner
-from glossa.documents.marks import take_off
-from glossa.documents.placeholders import locate
-from glossa.documents.places import Part
-from glossa.documents.segment import MOVED, Result, Texts
 from glossa.evaluation.metrics import bleu_metric, bleu_tokenizer
-from glossa.inference.held import find_held
+from glossa.inference.build import build_translator
 from glossa.inference.languages import Languages
-from glossa.inference.translators import build_translator
+from glossa.inference.sentinels import find_held
+from glossa.inference.texts.marks import Part, take_off
+from glossa.inference.texts.placeholders import locate
+from glossa.inference.texts.segment import MOVED, Result, Texts
 from glossa.run_folder import RunFolder
 
 from .timing import table

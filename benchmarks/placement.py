@@ -9,13 +9,12 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from glossa.data.alignments import find_words
-from glossa.documents.alignment import Aligner, AttentionAligner, Pair, align_by_form
-from glossa.documents.marks import take_off
-from glossa.documents.markup import put_back
-from glossa.documents.places import Part
+from glossa.data.encoding.word_links import find_words
 from glossa.inference.languages import Languages
 from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.texts.alignment import Aligner, AttentionAligner, Pair, align_by_form
+from glossa.inference.texts.marks import Part, take_off
+from glossa.inference.texts.markup import put_back
 
 from .timing import table
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from glossa.evaluation.metrics import bleu_tokenizer
 from glossa.evaluation.scoring import score_table, score_translators
-from glossa.inference.engines import GenerateEngine
-from glossa.inference.ensemble import load_models
+from glossa.inference.engines.engine import GenerateEngine
+from glossa.inference.engines.ensemble import load_models
 from glossa.inference.languages import Languages
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator

@@ -21,7 +21,7 @@ import numpy
 import psutil
 
 from glossa.errors import GlossaError
-from glossa.inference.translators import build_translator
+from glossa.inference.build import build_translator
 from glossa.run_folder import RunFolder
 
 from .timing import machine, table

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from glossa.data.embedded.corpus import embedded_corpus
 from glossa.errors import GlossaError
-from glossa.inference.engines import ENGINES
+from glossa.inference.engines.engine import ENGINES
 
 from .timing import machine, table
 

@@ -18,13 +18,13 @@ import numpy
 from sacrebleu.metrics import BLEU
 
 from glossa.data.cleaning.alignment import Lexicon, Side
-from glossa.documents.formats import Languages
-from glossa.documents.terms import Glossary, Stem, stemmer
+from glossa.documents.formats.opening import Languages
+from glossa.documents.glossary import Glossary, Stem, stemmer
 from glossa.evaluation.metrics import bleu_metric, bleu_tokenizer
-from glossa.inference.constrained import ConstrainedEngine
 from glossa.inference.languages import Languages as ModelLanguages
 from glossa.inference.loading import load_model, load_tokenizer
-from glossa.inference.terms import Terms, count, summary
+from glossa.inference.search.constrained import ConstrainedEngine
+from glossa.inference.search.terms import Terms, count, summary
 from glossa.inference.translator import Translator
 from glossa.run_folder import RunFolder
 

@@ -17,7 +17,7 @@ from torch.distributed.elastic.utils.distributed import get_free_port
 
 from glossa.errors import GlossaError
 from glossa.jobs.pool import process_context
-from glossa.plan.groups import GlossaTrainingArguments
+from glossa.plan.settings import GlossaTrainingArguments
 
 from .contenders import NAMES, Work, build_contender, count_trained
 from .memory import measure_memory

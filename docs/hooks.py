@@ -28,7 +28,7 @@ def on_files(files, config):
 def settings_pages() -> dict[str, str]:
     """Every setting of a run: the most common ones, and a page for each group, read from the dataclasses."""
     from glossa.cli.train import COMMON
-    from glossa.plan.groups import GROUPS
+    from glossa.plan.settings import GROUPS
 
     pages, common = {}, {}
     for group in GROUPS:

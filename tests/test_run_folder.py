@@ -8,7 +8,7 @@ from datasets import Dataset, DatasetDict
 
 from glossa.data.arguments import DataArguments
 from glossa.data.intake.downloads import local_paths
-from glossa.data.intake.paths import masked
+from glossa.data.paths import masked
 from glossa.errors import GlossaError
 from glossa.run_folder import RunFolder, checkpoint_step, find_damage, table_cell, write_checksums
 

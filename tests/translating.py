@@ -4,12 +4,12 @@ import codecs
 from collections.abc import Callable
 from pathlib import Path
 
-from glossa.documents.alignment import align_by_form
-from glossa.documents.formats import Languages, format_of, open_document
-from glossa.documents.marks import take_off
+from glossa.documents.formats.opening import Languages, format_of, open_document
 from glossa.documents.places import Edit, compose
-from glossa.documents.segment import Texts
-from glossa.inference.engines import Translation
+from glossa.inference.engines.engine import Translation
+from glossa.inference.texts.alignment import align_by_form
+from glossa.inference.texts.marks import take_off
+from glossa.inference.texts.segment import Texts
 from glossa.segments_glossa import segment_text
 
 KNOWN = Languages("en", "fr")

@@ -23,6 +23,7 @@ __all__ = ["GlossaConfig", "GlossaForConditionalGeneration", "GlossaModel", "Glo
 def __getattr__(name: str):
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
     from . import registration
 
     return getattr(registration, name)

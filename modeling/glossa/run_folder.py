@@ -17,7 +17,7 @@ from datasets import Dataset, DatasetDict
 from filelock import FileLock, Timeout
 from safetensors import SafetensorError, safe_open
 
-from .data.intake.paths import masked
+from .data.paths import masked
 from .errors import GlossaError
 from .jobs.whole_files import write_whole
 

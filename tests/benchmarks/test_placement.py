@@ -7,8 +7,8 @@ import numpy
 import pytest
 
 from benchmarks.placement import Case, count_right, read_cases
-from glossa.documents.alignment import AttentionAligner, align_by_form
 from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.texts.alignment import AttentionAligner, align_by_form
 
 MODELS = Path(__file__).parents[3] / "shared" / "models"
 

@@ -3,8 +3,8 @@
 from itertools import product
 
 from benchmarks.terms import _row, learn_terms
-from glossa.documents.formats import Languages
-from glossa.documents.terms import Glossary
+from glossa.documents.formats.opening import Languages
+from glossa.documents.glossary import Glossary
 from glossa.evaluation.metrics import bleu_metric
 
 PAIR = Languages("en", "de")

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from glossa.cli.train import COMMON
-from glossa.plan.groups import GROUPS
+from glossa.plan.settings import GROUPS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]

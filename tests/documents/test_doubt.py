@@ -10,10 +10,10 @@ from documents.packed import members
 from lxml import etree
 from translating import KNOWN, Function
 
-from glossa.documents.alignment import align_by_form
 from glossa.documents.job import DocumentJob
 from glossa.inference.confidence import UNCERTAIN
-from glossa.inference.engines import Translation
+from glossa.inference.engines.engine import Translation
+from glossa.inference.texts.alignment import align_by_form
 
 SPACE = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 PO = """msgid ""

@@ -7,11 +7,11 @@ import pytest
 from translating import KNOWN, Function
 
 from glossa.cli.translate import main
-from glossa.documents.alignment import align_by_form
-from glossa.documents.formats import Languages
+from glossa.documents.formats.opening import Languages
 from glossa.documents.job import DocumentJob
 from glossa.errors import GlossaError
-from glossa.inference.engines import Translation
+from glossa.inference.engines.engine import Translation
+from glossa.inference.texts.alignment import align_by_form
 
 FILES = Path(__file__).parent / "files"
 

@@ -6,11 +6,10 @@ import pytest
 import torch
 
 from glossa.cli.translate import main
-from glossa.documents.alignment import AttentionAligner
-from glossa.documents.lines import link_rows
 from glossa.inference.confidence import confidence, features
-from glossa.inference.engines import Translation
+from glossa.inference.engines.engine import Translation
 from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.texts.alignment import AttentionAligner, link_rows
 
 WEIGHTS = {"token_score": 2.0, "pieces": -0.25, "length": -1.0, "intercept": 3.0}
 LINES = ["a k.", "b l.", "", "42", "c m."]

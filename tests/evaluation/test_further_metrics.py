@@ -114,7 +114,7 @@ def test_the_table_has_the_metrics_in_the_order_of_the_choice(jiwer):
 def test_a_missing_package_is_named_before_anything_is_loaded(tiny_run, monkeypatch, documented):
     for module, metric in (("jiwer", "wer"), ("rouge_score", "rouge")):
         monkeypatch.setitem(sys.modules, module, None)
-        monkeypatch.setattr("glossa.inference.translators.load_engine", lambda *_: pytest.fail("a model was loaded"))
+        monkeypatch.setattr("glossa.inference.build.load_engine", lambda *_: pytest.fail("a model was loaded"))
         with pytest.raises(GlossaError, match=f"The package {module} is missing") as error:
             score_command.main([str(tiny_run), "--metrics", "bleu", metric])
         documented("Translating and scoring", error.value)

@@ -12,7 +12,7 @@ from glossa.errors import GlossaError
 from glossa.evaluation import robustness
 from glossa.evaluation.robustness import CHANGES, measure_robustness, robustness_cells
 from glossa.hub.card import build_card
-from glossa.inference.engines import Engine, Translation
+from glossa.inference.engines.engine import Engine, Translation
 from glossa.inference.translator import Translator
 from glossa.run_folder import RunFolder
 

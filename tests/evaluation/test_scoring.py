@@ -12,7 +12,7 @@ from glossa.data.arguments import TokenizerArguments
 from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
 from glossa.evaluation.scoring import score_table, score_translators
-from glossa.inference.engines import Engine, Translation
+from glossa.inference.engines.engine import Engine, Translation
 from glossa.inference.translator import Translator
 
 PAIRS = Dataset.from_dict(

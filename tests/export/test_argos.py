@@ -16,7 +16,7 @@ from glossa.data.embedded.corpus import embedded_corpus
 from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
 from glossa.export.argos import export_argos, sentencepiece_model
-from glossa.inference.ctranslate2_engine import load_engine
+from glossa.inference.engines.ctranslate2 import load_engine
 from glossa.inference.languages import Languages
 from glossa.inference.translator import Translator
 from glossa.plan.arguments import parse_settings

@@ -9,7 +9,7 @@ import pytest
 from glossa.cli.translate import main
 from glossa.errors import GlossaError
 from glossa.inference.confidence import FEATURES, UNCERTAIN, confidence, features, learn
-from glossa.inference.engines import Engine, Translation
+from glossa.inference.engines.engine import Engine, Translation
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
 

@@ -7,12 +7,11 @@ from tokenizers import Tokenizer
 
 from glossa.data.arguments import TokenizerArguments
 from glossa.data.encoding.vocabulary import train_tokenizer, train_tokenizer_pair
-from glossa.documents.marks import take_off
-from glossa.documents.places import Part
-from glossa.documents.segment import MOVED, Texts
-from glossa.inference.engines import Engine, Translation
-from glossa.inference.held import held_texts
+from glossa.inference.engines.engine import Engine, Translation
 from glossa.inference.loading import load_tokenizer
+from glossa.inference.sentinels import held_texts
+from glossa.inference.texts.marks import Part, take_off
+from glossa.inference.texts.segment import MOVED, Texts
 from glossa.inference.translator import Translator
 from glossa.segments_glossa import MARK, SENTINELS, join_segments, model_texts, segment_text
 

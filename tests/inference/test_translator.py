@@ -8,7 +8,7 @@ import torch
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
-from glossa.inference.engines import Engine, GenerateEngine, Translation
+from glossa.inference.engines.engine import Engine, GenerateEngine, Translation
 from glossa.inference.translator import Translator
 from glossa.pipeline_glossa import LOWEST_SCORE, TranslationPipeline, search_distinct
 from glossa.segments_glossa import MARK

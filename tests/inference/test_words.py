@@ -6,13 +6,12 @@ import pytest
 import torch
 
 from glossa.export.ctranslate2_model import export_ctranslate2
-from glossa.inference.confidence import word_features
-from glossa.inference.ctranslate2_engine import load_engine
-from glossa.inference.engines import Engine, GenerateEngine, Translation
-from glossa.inference.forced import force
+from glossa.inference.confidence import word_features, word_scores, words_of
+from glossa.inference.engines.ctranslate2 import load_engine
+from glossa.inference.engines.engine import Engine, GenerateEngine, Translation
+from glossa.inference.engines.forced import force
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
-from glossa.inference.words import word_scores, words_of
 
 SOURCES, TARGETS = ["a k.", "b l. c m.", "d"], ["k a!", "", "zig Zoë 9"]
 

@@ -12,7 +12,7 @@ import pytest
 
 from glossa.cli.translate import Problems, find_problems
 from glossa.errors import GlossaError
-from glossa.inference.engines import Translation
+from glossa.inference.engines.engine import Translation
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.plausibility import find_problem
 from glossa.inference.translator import Translator

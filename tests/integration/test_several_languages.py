@@ -18,11 +18,11 @@ from glossa import GlossaConfig, TranslationPipeline
 from glossa.cli import distill, score, translate
 from glossa.errors import GlossaError
 from glossa.hub.card import build_card
-from glossa.inference.distillation import load_teacher
+from glossa.inference.build import load_reranker
+from glossa.inference.corpora.distillation import load_teacher
 from glossa.inference.languages import Languages
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
-from glossa.inference.translators import load_reranker
 from glossa.pipeline_glossa import check_task
 from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
@@ -245,7 +245,7 @@ def test_a_server_has_all_directions(run, parts):
 def test_ctranslate2_translates_the_same(parts, tmp_path):
     pytest.importorskip("ctranslate2")
     from glossa.export.ctranslate2_model import export_ctranslate2
-    from glossa.inference.ctranslate2_engine import load_engine
+    from glossa.inference.engines.ctranslate2 import load_engine
 
     model, tokenizer = parts
     export_ctranslate2(model, tokenizer, tmp_path / "engine")

@@ -13,7 +13,8 @@ from glossa.data.arguments import DataArguments
 from glossa.data.preparing import blocks, duplicates, writing
 from glossa.data.preparing.prepare import prepare
 from glossa.errors import GlossaError
-from glossa.inference import shards, translators
+from glossa.inference import build
+from glossa.inference.corpora import shards
 from glossa.jobs import cluster
 from glossa.jobs.cluster import on_ray
 from glossa.jobs.pool import in_this_process
@@ -112,10 +113,8 @@ def test_a_file_is_translated_as_on_this_machine(tiny_run, tmp_path, nodes, monk
 @pytest.mark.slow
 def test_scores_are_those_of_this_machine(tiny_run, tmp_path, nodes, monkeypatch, capsys):
     called = []
-    translated_at = translators.translated_at
-    monkeypatch.setattr(
-        translators, "translated_at", lambda *given: called.append(len(given[2])) or translated_at(*given)
-    )
+    translated_at = build.translated_at
+    monkeypatch.setattr(build, "translated_at", lambda *given: called.append(len(given[2])) or translated_at(*given))
     found = []
     for place in ([], ["--ray", nodes.address]):
         output = tmp_path / f"{len(place)}.json"

@@ -7,11 +7,11 @@ import re
 import pytest
 
 from glossa.cli.train import main as command
-from glossa.data.ranges import RANGES, range_problem
+from glossa.data.arguments import RANGES, range_problem
 from glossa.errors import GlossaError
 from glossa.plan import catalog
 from glossa.plan.arguments import Settings, parse_settings
-from glossa.plan.groups import GROUPS
+from glossa.plan.settings import GROUPS
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.__name__)

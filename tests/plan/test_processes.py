@@ -8,8 +8,8 @@ import torch
 
 from glossa.errors import GlossaError
 from glossa.plan import processes
-from glossa.plan.groups import GlossaTrainingArguments
 from glossa.plan.processes import choose_processes
+from glossa.plan.settings import GlossaTrainingArguments
 
 GIB = 2**30
 
@@ -116,10 +116,10 @@ def test_processes_must_divide_the_batches_of_a_step(machine, documented):
     [(1, None, 4), (1, 2, 4), (2, 2, 2), (4, 4, 1), (2, None, 4), (2, 4, 4)],  # last: started by a launcher
 )
 def test_batches_of_each_process(tmp_path, monkeypatch, processes, cpu_processes, expected):
-    monkeypatch.setattr("glossa.plan.groups.GlossaTrainingArguments.world_size", processes)
+    monkeypatch.setattr("glossa.plan.settings.GlossaTrainingArguments.world_size", processes)
     training = GlossaTrainingArguments(str(tmp_path), gradient_accumulation_steps=4, cpu_processes=cpu_processes)
     assert training.accumulated == expected
-    monkeypatch.setattr("glossa.plan.groups.GlossaTrainingArguments.device", torch.device("cuda"))
+    monkeypatch.setattr("glossa.plan.settings.GlossaTrainingArguments.device", torch.device("cuda"))
     assert training.accumulated == 4
 
 

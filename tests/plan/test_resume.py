@@ -84,7 +84,7 @@ def test_a_step_keeps_its_number_of_batches(resume, tmp_path, documented, proces
 
 
 def test_the_advice_where_the_batches_cannot_be_divided(resume, tmp_path, monkeypatch, documented):
-    monkeypatch.setattr("glossa.plan.groups.GlossaTrainingArguments.world_size", 2)
+    monkeypatch.setattr("glossa.plan.settings.GlossaTrainingArguments.world_size", 2)
     settings = parse_settings(
         ["--gradient_accumulation_steps", "1", "--output_dir", str(tmp_path / "run"), "--report_to", "none"]
     )

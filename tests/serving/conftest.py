@@ -36,7 +36,7 @@ def url(service):
 @pytest.fixture(scope="module")
 def expected(learned_run):
     """The translations of the model, from the function that `glossa translate` uses."""
-    from glossa.inference.translators import build_translator
+    from glossa.inference.build import build_translator
 
     return build_translator([str(learned_run)], "auto", on_error="blank")
 

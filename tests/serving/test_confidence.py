@@ -3,7 +3,7 @@
 import pytest
 import requests
 
-from glossa.inference.translators import build_translator
+from glossa.inference.build import build_translator
 
 TEXTS = ["a k.", "b l. c m.", "42"]
 

@@ -5,15 +5,15 @@ import json
 import pytest
 import requests
 
-from glossa.documents.formats import Languages
-from glossa.documents.terms import Glossary, terms_of_lines
+from glossa.documents.formats.opening import Languages
+from glossa.documents.glossary import Glossary, terms_of_lines
 from glossa.errors import GlossaError
 from glossa.export.ctranslate2_model import export_ctranslate2
-from glossa.inference.constrained import ConstrainedEngine
+from glossa.inference.build import build_translator
 from glossa.inference.loading import load_model, load_tokenizer
-from glossa.inference.translators import build_translator
-from glossa.serving.limits import MAX_GLOSSARY, MAX_TERMS
+from glossa.inference.search.constrained import ConstrainedEngine
 from glossa.serving.models import Models
+from glossa.serving.refusals import MAX_GLOSSARY, MAX_TERMS
 from glossa.serving.service import Service
 
 TERMS = "a => q\n\nb\tr\tnote"

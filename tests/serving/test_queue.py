@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from glossa.inference.engines import Translation
+from glossa.inference.engines.engine import Translation
 from glossa.serving import queue as module
 from glossa.serving.queue import Queue
 from glossa.serving.refusals import Refused

@@ -8,7 +8,7 @@ import time
 import pytest
 import requests
 
-from glossa.inference.engines import Translation
+from glossa.inference.engines.engine import Translation
 from glossa.segments_glossa import join_segments, model_texts, segment_text
 from glossa.serving.refusals import Refused, too_many
 from glossa.serving.sentences import MOST, Plan, groups

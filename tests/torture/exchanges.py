@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from glossa.inference import distillation, shards
-from glossa.inference.distillation import Chunk, Job, chunks_of
-from glossa.inference.shards import Done, ShardJob
-from glossa.inference.stamps import stamp_models
+from glossa.inference.corpora import distillation, shards
+from glossa.inference.corpora.distillation import Chunk, Job, chunks_of
+from glossa.inference.corpora.shards import Done, ShardJob
+from glossa.inference.engines.stamps import stamp_models
 from glossa.jobs.pool import in_this_process
 from glossa.jobs.records import stamp_file
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from translating import KNOWN, same, translated
 
-from glossa.documents.formats import PACKED, format_of, open_document
+from glossa.documents.formats.opening import PACKED, format_of, open_document
 from glossa.errors import GlossaError
 
 

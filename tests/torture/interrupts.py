@@ -22,14 +22,14 @@ import glossa_command
 import psutil
 import torch
 
-from glossa.inference import shards
+from glossa.inference.corpora import shards
 from glossa.plan.arguments import parse_settings
 from glossa.training.run import train
 
 from .kills import SETTINGS
 
 LINES = 150
-PRELOADED = ["glossa", "glossa.cli.translate", "glossa.inference.translator", "glossa.inference.ensemble"]
+PRELOADED = ["glossa", "glossa.cli.translate", "glossa.inference.translator", "glossa.inference.engines.ensemble"]
 OUTSIDE = 99  # the status of a process that was interrupted before the command or after it
 WITH_WORKERS = 5  # every fifth start
 

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from translating import Function, rot13
 
-from glossa.documents.marks import take_off
-from glossa.documents.places import Part
-from glossa.documents.segment import MOVED, Texts
-from glossa.inference.held import find_held
+from glossa.inference.sentinels import find_held
+from glossa.inference.texts.marks import Part, take_off
+from glossa.inference.texts.segment import MOVED, Texts
 from torture.tags import FAULTS, sentences
 
 HELD = (

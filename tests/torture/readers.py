@@ -13,8 +13,8 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 
-from glossa.data.intake.paths import ending
 from glossa.data.intake.readers import Columns, read_rows
+from glossa.data.paths import ending
 from glossa.errors import GlossaError
 
 WORDS = [

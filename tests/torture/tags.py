@@ -6,9 +6,8 @@ from pathlib import Path
 
 from translating import Function
 
-from glossa.documents.marks import take_off
-from glossa.documents.places import Part
-from glossa.documents.segment import Texts
+from glossa.inference.texts.marks import Part, take_off
+from glossa.inference.texts.segment import Texts
 
 FAULTS = 5  # that are shown
 

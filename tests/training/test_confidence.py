@@ -6,7 +6,7 @@ import pytest
 
 from glossa.evaluation.calibration import sentence_chrf
 from glossa.inference.confidence import FEATURES, INTERCEPT, WORD_FEATURES, confidence, features, learn
-from glossa.inference.engines import GenerateEngine
+from glossa.inference.engines.engine import GenerateEngine
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
 from glossa.plan.arguments import parse_settings

@@ -7,7 +7,7 @@ import yaml
 
 from glossa.cli import train as command
 from glossa.errors import GlossaError
-from glossa.inference.translators import build_translator
+from glossa.inference.build import build_translator
 from glossa.run_folder import RunFolder
 from glossa.training import corrections
 from glossa.training.corrections import compare, recipe_of, select

@@ -6,7 +6,7 @@ import numpy
 import pytest
 import torch
 
-from glossa.inference.engines import GenerateEngine
+from glossa.inference.engines.engine import GenerateEngine
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
 from glossa.plan.arguments import parse_settings

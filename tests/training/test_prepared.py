@@ -11,8 +11,8 @@ from small_models import UNSCORED
 from glossa.data.encoding import encoding
 from glossa.data.encoding.encoding import tokenize_pairs
 from glossa.data.pairs import prepare_pairs
+from glossa.data.prepared import MANIFEST
 from glossa.data.preparing import writing
-from glossa.data.preparing.manifest import MANIFEST
 from glossa.data.preparing.prepare import prepare
 from glossa.data.streaming import streams, windows
 from glossa.data.streaming.streams import Stream

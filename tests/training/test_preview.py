@@ -7,7 +7,7 @@ from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.data.arguments import TokenizerArguments
 from glossa.data.encoding.vocabulary import train_tokenizer, train_tokenizer_pair
 from glossa.plan.arguments import parse_settings
-from glossa.training.preview import preview
+from glossa.training.progress import preview
 from glossa.training.run import train
 
 SIZES = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32}

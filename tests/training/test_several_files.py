@@ -8,8 +8,8 @@ import sacrebleu
 
 from glossa.cli import score
 from glossa.data.arguments import DataArguments
-from glossa.data.intake.paths import distinct_names
 from glossa.data.pairs import prepare_pairs
+from glossa.data.paths import distinct_names
 from glossa.hub.card import build_card
 from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder

@@ -14,7 +14,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from ..data.alignments import MODELS, between_spaces, find_words, link_words, pharaoh
+from ..data.encoding.word_links import MODELS, between_spaces, find_words, link_words, pharaoh
 from ..errors import GlossaError
 from ..jobs.whole_files import write_whole
 from . import new_parser

@@ -19,9 +19,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..data.intake.paths import file_groups, is_remote, is_table
+from ..data.paths import file_groups, is_remote, is_table
 from ..errors import GlossaError
-from ..inference.engines import ENGINES
+from ..inference.engines.engine import ENGINES
 from ..inference.languages import Languages
 from ..inference.loading import check_name
 from . import new_parser, whole
@@ -78,8 +78,8 @@ def make_pairs(arguments: argparse.Namespace) -> tuple[str, str]:
         check_name(name)
     check(arguments)
 
-    from ..inference.distillation import Job, chunks_of
-    from ..inference.stamps import stamp_models
+    from ..inference.corpora.distillation import Job, chunks_of
+    from ..inference.engines.stamps import stamp_models
     from ..jobs.records import refuse_existing, stamp_texts
 
     refuse_existing(Path(arguments.output))
@@ -212,7 +212,7 @@ def check_record(run: "RunFolder", prepared: "DatasetDict") -> None:
 
 def groups_of(arguments: argparse.Namespace, languages: tuple[str, str]) -> list[list[str]]:
     """The models of each teacher. Raises `GlossaError` if one has other languages than the pairs."""
-    from ..inference.distillation import is_reverse
+    from ..inference.corpora.distillation import is_reverse
 
     groups = [arguments.teachers] if arguments.ensemble else [[name] for name in arguments.teachers]
     if len({is_reverse(group, languages) for group in groups}) > 1 and arguments.text:
@@ -224,9 +224,9 @@ def settle_engines(
     arguments: argparse.Namespace, groups: list[list[str]], languages: tuple[str, str], rows: Rows
 ) -> None:
     """Export the teachers that processes will load, once, and compare their first translations."""
-    from ..inference.distillation import is_reverse
-    from ..inference.exported import COMPARED
-    from ..inference.translators import settle_engine
+    from ..inference.build import settle_engine
+    from ..inference.corpora.distillation import is_reverse
+    from ..inference.engines.exported import COMPARED
 
     for group in groups if arguments.engine == "auto" and not arguments.sample else ():
         side = is_reverse(group, languages)
@@ -235,7 +235,7 @@ def settle_engines(
 
 def writer(arguments: argparse.Namespace, groups: list[list[str]], languages: tuple[str, str]) -> "Work":
     """The function that writes the pairs of a chunk, for one process of a job."""
-    from ..inference.distillation import chunk_writer, load_teacher
+    from ..inference.corpora.distillation import chunk_writer, load_teacher
 
     names = ("engine", "num_beams", "num_return_sequences", "sample", "batch_tokens")
     options = {name: getattr(arguments, name) for name in names}

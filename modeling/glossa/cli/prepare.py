@@ -70,8 +70,8 @@ def add_back_translation(parser: argparse.ArgumentParser) -> None:
 
 def with_back_translations(arguments: argparse.Namespace, data: "DataArguments", folder: Path) -> "DataArguments":
     """The data settings with one more source: the pairs that the teacher makes, which are kept in `folder`."""
-    from ..data.intake.paths import is_remote
-    from ..inference.stamps import stamp_models
+    from ..data.paths import is_remote
+    from ..inference.engines.stamps import stamp_models
     from ..jobs.records import stamp, stamp_file
     from . import distill
 
@@ -104,7 +104,7 @@ def with_back_translations(arguments: argparse.Namespace, data: "DataArguments",
 
 
 def _files(path: str) -> list[Path]:
-    from ..data.intake.paths import file_groups, is_remote
+    from ..data.paths import file_groups, is_remote
 
     return [Path(path)] if is_remote(path) else [file for group in file_groups([path]) for file in group]
 

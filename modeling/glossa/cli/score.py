@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import GlossaError
-from ..inference.engines import ENGINES
+from ..inference.engines.engine import ENGINES
 from ..inference.languages import Languages
 from ..inference.loading import check_name, load_tokenizer
 from . import finite, new_parser, whole
@@ -175,7 +175,7 @@ def cluster(arguments: argparse.Namespace, pairs: "Dataset") -> Iterator["Place 
     if arguments.ray is None:
         yield None
         return
-    from ..inference.translators import settle_engine
+    from ..inference.build import settle_engine
     from ..jobs.cluster import on_ray
 
     groups = [arguments.models, [arguments.baseline]] if arguments.baseline else [arguments.models]
@@ -208,8 +208,8 @@ def load_files(paths: list[str], settings: dict) -> tuple["Dataset", list[str]]:
     from datasets import concatenate_datasets
 
     from ..data.arguments import DataArguments
-    from ..data.intake.paths import distinct_names, file_groups, is_remote
     from ..data.pairs import load_pairs
+    from ..data.paths import distinct_names, file_groups, is_remote
 
     # Downloads have no file yet.
     groups = [paths] if any(map(is_remote, paths)) else [list(map(str, group)) for group in file_groups(paths)]
@@ -231,7 +231,7 @@ def score(
     from ..evaluation.further_metrics import choose_scores
     from ..evaluation.metrics import paired_bootstrap
     from ..evaluation.scoring import score_translators
-    from ..inference.translators import ways_to_search
+    from ..inference.build import ways_to_search
 
     options = (arguments.target_language, arguments.num_beams, arguments.length_penalty)
     common_options: dict = {"batch_tokens": arguments.batch_tokens, "engine": arguments.engine or "auto"}
@@ -258,7 +258,7 @@ def score_robustness(
     """The rows of [`measure_robustness`], with one number of beams."""
     from ..evaluation.robustness import measure_robustness
     from ..evaluation.scoring import decoding_name
-    from ..inference.translators import ways_to_search
+    from ..inference.build import ways_to_search
 
     beams = (arguments.num_beams or [1])[:1]
     (translator,) = ways_to_search(
@@ -337,8 +337,8 @@ def add_comet(results: dict) -> None:
 
 def force_references(arguments: argparse.Namespace, pairs: "Dataset") -> dict:
     """The log-probability of the target of each of `pairs`, and the perplexity of all."""
-    from ..inference.ensemble import load_models
-    from ..inference.forced import force, perplexity
+    from ..inference.engines.ensemble import load_models
+    from ..inference.engines.forced import force, perplexity
 
     model, tokenizer = load_models(
         arguments.models, "auto", Languages.of(arguments.models[0]).asked(arguments.target_language)

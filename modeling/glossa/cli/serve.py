@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 from ..errors import GlossaError
-from ..inference.engines import ENGINES
+from ..inference.engines.engine import ENGINES
 from . import new_parser, whole
 
 logger = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ def run(serving, service, arguments: argparse.Namespace) -> None:
         log_level="warning",
         access_log=False,  # its lines would hold the texts of query strings
         server_header=False,
-        timeout_graceful_shutdown=serving.limits.MAX_SECONDS,
+        timeout_graceful_shutdown=serving.refusals.MAX_SECONDS,
     )
 
 
@@ -84,7 +84,7 @@ def import_serving():
     """The modules of the server. Raises `GlossaError` without the packages that it needs."""
     try:
         from .. import serving
-        from ..serving import app, corrections, keys, limits, models, service  # noqa: F401
+        from ..serving import app, corrections, keys, models, refusals, service  # noqa: F401
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] not in ("fastapi", "starlette", "uvicorn", "prometheus_client"):
             raise

@@ -23,8 +23,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from ..data.arguments import DataArguments, TokenizerArguments
-from ..data.intake.paths import file_groups, is_remote
 from ..data.mixture import sources_of
+from ..data.paths import file_groups, is_remote
 from ..errors import GlossaError
 from ..inference.loading import check_name
 from ..plan import catalog

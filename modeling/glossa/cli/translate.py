@@ -44,26 +44,26 @@ from itertools import combinations, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from ..data.alignments import pharaoh
-from ..documents.formats import FORMATS, format_of
+from ..data.encoding.word_links import pharaoh
+from ..documents.formats.opening import FORMATS, format_of
 from ..errors import GlossaError
-from ..inference.engines import ENGINES
-from ..inference.inputs import START, check_input
+from ..inference.engines.engine import ENGINES
 from ..inference.loading import check_name
 from ..inference.review import Problems, find_problems
-from ..inference.terms import count
+from ..inference.search.terms import count
 from . import INTERRUPTED, finite, new_parser, share, whole
+from .inputs import START, check_input
 from .places import add_ray, place_of
 
 if TYPE_CHECKING:
-    from ..inference.engines import Translation
-    from ..inference.shards import Translate
+    from ..inference.corpora.shards import Translate
+    from ..inference.engines.engine import Translation
     from ..inference.translator import Translator
 
 logger = logging.getLogger(__name__)
 
 # For processes that translate with CTranslate2; the first keeps `glossa` from importing torch.
-WITHOUT_TORCH = ("glossa_command", "glossa.inference.ctranslate2_engine")
+WITHOUT_TORCH = ("glossa_command", "glossa.inference.engines.ctranslate2")
 CHUNK = 4096  # lines that are read and translated together, unless they are typed
 UNDECODABLE = "surrogateescape"  # bytes that are not UTF-8 come out as they came in
 
@@ -163,7 +163,7 @@ def is_document(arguments: argparse.Namespace) -> bool:
 
 def translate_documents(arguments: argparse.Namespace) -> None:
     """Translate a document, or those in a folder."""
-    from ..documents.command import run
+    from .documents import run
 
     with open_report(arguments.report) if arguments.report else contextlib.nullcontext() as report:
         run(arguments, partial(build, arguments), report)
@@ -236,10 +236,10 @@ def translate_lines(arguments: argparse.Namespace) -> None:
 
 def translate_file(arguments: argparse.Namespace) -> None:
     """Translate a file in shards, in several processes."""
-    from ..documents.command import glossary_of, settings_of
-    from ..inference.exported import COMPARED
-    from ..inference.shards import ShardJob
-    from ..inference.translators import engine_for, settle_engine
+    from ..inference.build import engine_for, settle_engine
+    from ..inference.corpora.shards import ShardJob
+    from ..inference.engines.exported import COMPARED
+    from .documents import glossary_of, settings_of
 
     if not arguments.input or not arguments.output:
         raise GlossaError(f"{'--ray' if arguments.ray else '--workers'} needs files: give --input and --output.")
@@ -272,8 +272,8 @@ def translate_file(arguments: argparse.Namespace) -> None:
 
 
 def build(arguments: argparse.Namespace) -> "Translator":
-    from ..documents.command import glossary_of
-    from ..inference.translators import build_translator
+    from ..inference.build import build_translator
+    from .documents import glossary_of
 
     return build_translator(
         arguments.models,
@@ -298,7 +298,7 @@ def build(arguments: argparse.Namespace) -> "Translator":
 
 def shard_translator(arguments: argparse.Namespace) -> "Translate":
     """The function that translates a shard, for one process of a [`ShardJob`]."""
-    from ..inference.shards import Done
+    from ..inference.corpora.shards import Done
 
     translator = build(arguments)
 
@@ -324,7 +324,7 @@ def linked(
     if not arguments.alignments:
         return stream
     from ..documents.job import LazyAligner
-    from ..documents.lines import with_links
+    from ..inference.texts.alignment import with_links
 
     return with_links(stream, LazyAligner(arguments.models, arguments.target_language), chunk)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import GlossaError
-from .intake.paths import OPUS, PACKED
 from .languages import same_language
+from .paths import OPUS, PACKED
 
 # Settings of the recipe that a source may override, in addition to its name, weight and tag, by their kind.
 FILTERS = {

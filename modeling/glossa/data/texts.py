@@ -20,10 +20,10 @@ from .cleaning.splitting import check_overlap, sample_rows, split_by_component
 from .encoding.encoding import parts
 from .intake.downloads import local_paths
 from .intake.files import MAX_LINE
-from .intake.paths import file_groups, is_table
 from .intake.readers import Columns
 from .intake.sources import load_source, read_files
 from .pairs import prepare_pairs
+from .paths import file_groups, is_table
 from .streaming.streams import is_stream
 
 if TYPE_CHECKING:

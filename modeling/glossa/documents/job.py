@@ -13,21 +13,21 @@ import numpy
 from tqdm.auto import tqdm
 
 from ..errors import GlossaError
-from ..inference.engines import Translation
+from ..inference.engines.engine import Translation
+from ..inference.engines.stamps import stamp_models
 from ..inference.review import Problems, find_problems
-from ..inference.stamps import stamp_models
-from ..inference.terms import count
+from ..inference.search.terms import count
+from ..inference.texts.alignment import Aligner, AttentionAligner, Pair, align_by_form
+from ..inference.texts.marks import take_off
+from ..inference.texts.segment import MOVED, Result, Texts
 from ..jobs.records import check_same, locked, read_record
 from ..jobs.whole_files import write_whole
-from .alignment import Aligner, AttentionAligner, Pair, align_by_form
-from .formats import UNKNOWN, Languages, format_of, open_document
-from .marks import take_off
+from .formats.opening import UNKNOWN, Languages, format_of, open_document
 from .memory import Kept, read_memory
 from .places import Document, Edit, compose, line_of
-from .segment import MOVED, Result, Texts
 
 if TYPE_CHECKING:
-    from .segment import TextTranslator
+    from ..inference.texts.segment import TextTranslator
 
 logger = logging.getLogger(__name__)
 
@@ -204,7 +204,7 @@ class LazyAligner:
                 "the run to link them by the attention of the model.", self.names[0],
             )  # fmt: skip
             return align_by_form
-        from ..inference.ensemble import load_models
+        from ..inference.engines.ensemble import load_models
 
         model, tokenizer = load_models(self.names[:1], "auto", self.language)
         return AttentionAligner(model, tokenizer)

@@ -9,12 +9,12 @@ from typing import Any
 from ..data.intake.columns import Columns
 from ..data.intake.readers import read_rows
 from ..errors import GlossaError
-from ..inference.engines import Translation
+from ..inference.engines.engine import Translation
+from ..inference.texts.segment import TextTranslator
 from ..jobs.whole_files import synchronize
 from ..segments_glossa import Segment
 from ..sentences_glossa import clean_text
-from .formats import Languages
-from .segment import TextTranslator
+from .formats.opening import Languages
 
 READ = (".tmx", ".xliff", ".xlf", ".po", ".tsv", ".csv", ".jsonl")
 CHUNK = 2048  # texts that are translated before they are kept

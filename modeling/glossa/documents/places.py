@@ -3,31 +3,10 @@
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import NamedTuple
 
+from ..inference.texts.marks import Part, Piece
 
-class Part(NamedTuple):
-    """A piece of the source at a place.
-
-    Attributes:
-        kind: "text"; "open" or "close" for one of two tags around a text; "alone" for what stands for itself, such as
-            an image, code or a placeholder; "break" for what divides a text and keeps its order, such as the time of
-            a subtitle.
-        start: Its first character in the document.
-        end: The one after its last.
-        text: What it says: of a text the words, of what stands alone the words that a model should see, or "".
-        name: What "open" and "close" have in common.
-    """
-
-    kind: str
-    start: int
-    end: int
-    text: str = ""
-    name: str = ""
-
-
-Piece = str | Part  # of a translated place: text, or something of the source
 Written = str | tuple[int, int]  # what is written: a string, or the characters from one to another of the document
 
 
@@ -148,8 +127,3 @@ def character_offsets(text: str) -> Callable[[int], int]:
 def line_of(text: str, position: int) -> int:
     """The number of a line, from 1."""
     return text.count("\n", 0, position) + 1
-
-
-def is_in_order(places: Sequence[Place]) -> bool:
-    """Whether places follow each other or are inside each other."""
-    return all(first.start <= second.start for first, second in pairwise(places))

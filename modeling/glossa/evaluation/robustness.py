@@ -10,12 +10,11 @@ from string import ascii_lowercase
 from datasets import Dataset
 from sacrebleu.metrics import CHRF
 
-from ..data.augmentation.case import lower_case, title_case, upper_case
-from ..data.augmentation.endings import without_ending
 from ..data.augmentation.items import put
 from ..data.augmentation.joining import as_clauses, as_sentences, ordinary_words
 from ..data.augmentation.pair import Pair
 from ..data.augmentation.typing_errors import mistyped
+from ..data.augmentation.typography import lower_case, title_case, upper_case, without_ending
 from ..data.pairs import group_references
 from ..errors import GlossaError
 from ..inference.translator import Translator

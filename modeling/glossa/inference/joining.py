@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from math import prod
 
 from ..segments_glossa import Segment, joined_parts
-from .engines import Translation
-from .words import words_of
+from .confidence import words_of
+from .engines.engine import Translation
 
 
 def joined(pieces: list[list[Translation]], segments: list[Segment], confident: bool = False) -> list[Translation]:

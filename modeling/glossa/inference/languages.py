@@ -1,6 +1,7 @@
 """The languages of a model: which ones it says, and the one that it is asked to translate into."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -134,3 +135,28 @@ class Languages:
                 continue
             setattr(tokenizer, name, code)
             tokenizer.init_kwargs[name] = code  # a plain fast tokenizer saves only what it was made with
+
+
+_TAG = re.compile(r"\s*<2([A-Za-z]{2,3}(?:[-_][A-Za-z0-9]+)*)>\s*")
+
+
+def take_tag(text: str) -> tuple[str | None, str]:
+    """The language in the tag that `text` begins with, or None, and the text without the tag."""
+    found = _TAG.match(text)
+    return (found[1], text[found.end() :]) if found else (None, text)
+
+
+def tag_problem(language: str | None, chosen: str | None, allowed: Sequence[str]) -> str:
+    """Why a text with the tag of `language`, or without one, cannot be translated, or "".
+
+    `chosen` is the language of texts without a tag, `allowed` are those of the model.
+    """
+    into = f"the model translates into {', '.join(allowed)}"
+    if language is not None and language not in allowed:
+        return f"it has the tag <2{language}>, but {into}. Give one of these."
+    if language is None and chosen is None:
+        return (
+            f"no target language is given, and {into}. Give --target_language, or begin the line with a tag such as "
+            f"<2{allowed[0]}>."
+        )
+    return ""

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy
 
-from . import fidelity
+from ..data.han_numbers import take_han_numbers
+from ..segments_glossa import ADDRESS, PLACEHOLDER
 
 COPIED_LETTERS = 25  # names and numbers, which are rightly copied, are shorter
 CHECKED_LENGTH = 20  # characters of a source whose translation's length is checked
@@ -18,7 +19,8 @@ REPETITIONS = 4  # of the same characters in a row
 IMPROBABLE = -1.25
 RARE = 0.01  # of a model's own validation translations are less probable than its limit
 FEWEST = 100  # translations that a limit is learned from
-KINDS = ("empty", "copied", "repetitive", "too short", "too long", "improbable", *fidelity.KINDS)
+DIFFERENCES = ("different in numbers", "different in addresses", "different in placeholders")
+KINDS = ("empty", "copied", "repetitive", "too short", "too long", "improbable", *DIFFERENCES)
 
 _REPEATED = re.compile(rf"(.{{2,40}}?)\1{{{REPETITIONS - 1}}}")
 
@@ -60,7 +62,7 @@ def find_problem(
         return "too long"
     if token_score is not None and token_score < (IMPROBABLE if improbable_score is None else improbable_score):
         return "improbable"
-    return fidelity.find_difference(source, translation)
+    return find_difference(source, translation)
 
 
 def improbable_score(token_scores: Sequence[float]) -> float | None:
@@ -80,3 +82,32 @@ def rates(problems: Iterable[str], total: int) -> dict[str, float]:
     """The share of each kind of problem, "" excluded, among `total` translations."""
     counts = Counter(filter(None, problems))
     return {kind: round(counts[kind] / total, 6) for kind in KINDS if counts[kind]}
+
+
+# Digits with marks between thousands, which differ by language; India has them also between hundreds. Decimals are
+# numbers of their own, as in dates.
+_NUMBER = re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}(?!\d)|\d{1,3}(?:[.,٬'’\u00a0\u202f ]\d{3}(?!\d))+|\d+")
+SPELLED = 20  # numbers up to this one are often written as words in one of the languages
+HOURS = 12  # 5 p.m. is 17 h elsewhere
+INVENTED = 100  # numbers of the translation alone from this one on; smaller ones may be words in the source
+
+
+def find_difference(source: str, translation: str) -> str:
+    """One of `DIFFERENCES` if numbers, addresses or placeholders of `source` and `translation` differ, or ""."""
+    sides = [ADDRESS.findall(side) for side in (source, translation)]
+    if Counter(sides[0]) != Counter(sides[1]):
+        return DIFFERENCES[1]
+    sides = [PLACEHOLDER.findall(side) for side in (source, translation)]
+    if Counter(sides[0]) != Counter(sides[1]):
+        return DIFFERENCES[2]
+    (first, in_first), (second, in_second) = (_numbers(PLACEHOLDER.sub(" ", side)) for side in (source, translation))
+    missing = [n for n in (first - second) if n > SPELLED and n - HOURS not in second and n not in in_second]
+    hours = {number + HOURS for number in first}
+    invented = [n for n in (second - first) if n >= INVENTED and n not in hours and n not in in_first]
+    return DIFFERENCES[0] if missing or invented else ""
+
+
+def _numbers(text: str) -> tuple[Counter[int], set[int]]:
+    """The numbers in `text`, each as an integer made of its digits, and those that Chinese characters may be."""
+    text, possible = take_han_numbers(text)
+    return Counter(int(re.sub(r"\D", "", found)[:300]) for found in _NUMBER.findall(text)), possible

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TextIO
 
 from ..errors import GlossaError
-from .terms import MISSING, summary
+from .search.terms import MISSING, summary
 
 if TYPE_CHECKING:
     from .translator import Translation

@@ -15,24 +15,21 @@ from ..data.encoding.batching import TokenBatchSampler
 from ..errors import GlossaError
 from ..segments_glossa import Segment, mask_numbers, put_back, segment_text
 from ..sentences_glossa import clean_text
-from . import fidelity
-from .confidence import FEWEST, UNCERTAIN, confidence, features
-from .engines import Batch, Engine, GenerateEngine, Search, Translation
-from .held import held_texts
+from .confidence import FEWEST, UNCERTAIN, confidence, features, word_scores
+from .engines.engine import Batch, Engine, GenerateEngine, Search, Translation
 from .joining import joined
-from .plausibility import find_problem
-from .sentinels import asked_texts, put_other_marks
+from .languages import tag_problem, take_tag
+from .plausibility import DIFFERENCES, find_problem
+from .sentinels import asked_texts, held_texts, put_other_marks
 from .sharing import is_first, merged, own_batches
-from .tags import tag_problem, take_tag
-from .words import word_scores
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from .forced import Reranker
-    from .terms import Terms
+    from .engines.forced import Reranker
+    from .search.terms import Terms
 
-DIFFERENT_NUMBERS = fidelity.KINDS[0]
+DIFFERENT_NUMBERS = DIFFERENCES[0]
 OnError = Literal["stop", "blank", "copy"]
 
 

@@ -12,13 +12,12 @@ from huggingface_hub.errors import StrictDataclassError
 from transformers import HfArgumentParser, SchedulerType
 
 from ..configuration_glossa import GlossaConfig
-from ..data.arguments import CHECKS, DataArguments, TokenizerArguments
+from ..data.arguments import CHECKS, DataArguments, TokenizerArguments, check_ranges
 from ..data.mixture import sources_of
-from ..data.ranges import check_ranges
 from ..errors import GlossaError
 from . import catalog
 from .devices import environment_threads
-from .groups import GROUPS, GlossaTrainingArguments, TranslatorArguments
+from .settings import GROUPS, GlossaTrainingArguments, TranslatorArguments
 
 logger = logging.getLogger(__name__)
 

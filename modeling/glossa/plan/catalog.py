@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from ..data.ranges import RANGES, range_problem
+from ..data.arguments import RANGES, range_problem
 from ..errors import GlossaError
 from ..shipped import shipped
 
@@ -32,8 +32,8 @@ GROUPS = {
     "data": ("data/arguments.py", "DataArguments"),
     "tokenizer": ("data/arguments.py", "TokenizerArguments"),
     "model": ("configuration_glossa.py", "GlossaConfig"),
-    "translator": ("plan/groups.py", "TranslatorArguments"),
-    "training": ("plan/groups.py", "GlossaTrainingArguments"),
+    "translator": ("plan/settings.py", "TranslatorArguments"),
+    "training": ("plan/settings.py", "GlossaTrainingArguments"),
 }
 # The files that define the base classes of GlossaTrainingArguments.
 BASES = {

@@ -5,14 +5,14 @@ from dataclasses import fields
 from pathlib import Path
 from typing import NamedTuple
 
-from ..data.intake.paths import is_remote
 from ..data.mixture import sources_of
 from ..data.pairs import prepare_pairs
+from ..data.paths import is_remote
 from ..data.streaming.streams import Stream, is_stream
 from . import catalog
 from .arguments import Settings
-from .groups import GROUPS, GlossaTrainingArguments
 from .precision import is_open, settle_precision
+from .settings import GROUPS, GlossaTrainingArguments
 from .sizing import adopt_choices, choosable, choose_for_pairs
 from .start import MODEL, VOCABULARY, adopt_start, adopt_vocabulary
 

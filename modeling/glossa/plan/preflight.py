@@ -11,8 +11,8 @@ from transformers import SchedulerType, Trainer, get_scheduler
 from transformers.integrations import get_reporting_integration_callbacks
 from transformers.training_args import OptimizerNames
 
-from ..data.alignments import require_thot
 from ..data.encoding.vocabulary import target_vocabulary
+from ..data.encoding.word_links import require_thot
 from ..data.mixture import target_languages
 from ..data.streaming.streams import is_stream
 from ..errors import GlossaError
@@ -23,7 +23,7 @@ from ..inference.loading import load_config, load_tokenizer
 from ..modeling_glossa import GlossaForConditionalGeneration
 from .arguments import Settings
 from .devices import is_sharded, uses_deepspeed
-from .groups import GlossaTrainingArguments
+from .settings import GlossaTrainingArguments
 from .start import check_family, reused_tokenizer, with_languages
 
 logger = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from ..data.arguments import TokenizerArguments
 from ..errors import GlossaError
 from ..run_folder import RunFolder
 from .devices import available_cores, environment_threads
-from .groups import GlossaTrainingArguments, ModelArguments
+from .settings import GlossaTrainingArguments, ModelArguments
 
 logger = logging.getLogger(__name__)
 

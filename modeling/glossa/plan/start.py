@@ -12,7 +12,7 @@ from ..data.arguments import DataArguments, TokenizerArguments
 from ..data.encoding.corruption import special_tokens
 from ..data.encoding.vocabulary import target_vocabulary
 from ..data.mixture import sources_of, target_languages
-from ..data.preparing.manifest import tokens_of
+from ..data.prepared import tokens_of
 from ..errors import GlossaError
 from ..inference.languages import Languages
 from ..inference.loading import load_config, load_model, load_tokenizer
@@ -20,7 +20,7 @@ from ..run_folder import RunFolder
 from ..segments_glossa import SENTINELS
 from ..tokenization_glossa import language_token
 from .arguments import Origin, Settings
-from .groups import ModelArguments
+from .settings import ModelArguments
 
 logger = logging.getLogger(__name__)
 

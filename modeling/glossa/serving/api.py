@@ -12,11 +12,10 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, JSONResponse, Response, StreamingResponse
 
 from ..data.languages import language_name
-from ..inference.engines import Translation
+from ..inference.engines.engine import Translation
 from .files import Files
-from .limits import MAX_CHARACTERS, MAX_SECONDS, MAX_WITH_GLOSSARY, handler
 from .models import Wishes
-from .refusals import Refused
+from .refusals import MAX_CHARACTERS, MAX_SECONDS, MAX_WITH_GLOSSARY, Refused, handler
 from .requests import (
     alternatives,
     choice,

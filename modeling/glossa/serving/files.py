@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..documents.formats import ENDINGS, Languages, format_of, open_document
+from ..documents.formats.opening import ENDINGS, Languages, format_of, open_document
 from ..documents.job import LazyAligner, Work
-from ..documents.segment import Texts
 from ..errors import GlossaError
-from ..inference.engines import Translation
+from ..inference.engines.engine import Translation
 from ..inference.review import Problems
+from ..inference.texts.segment import Texts
 from ..inference.translator import Translator
 from ..segments_glossa import Segment
 from .models import PLAIN, Step, Wishes
@@ -21,7 +21,7 @@ from .queue import BATCH, Queue
 from .refusals import Refused, too_many
 
 if TYPE_CHECKING:
-    from ..documents.alignment import Aligner
+    from ..inference.texts.alignment import Aligner
 
 AT_ONCE = 2  # documents; more are refused
 MAX_SECONDS = 600  # of a document

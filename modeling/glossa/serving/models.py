@@ -8,18 +8,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..data.languages import settled_code
-from ..documents.formats import Languages as Pair
-from ..documents.terms import Glossary
+from ..documents.formats.opening import Languages as Pair
+from ..documents.glossary import Glossary
 from ..errors import GlossaError
-from ..inference.engines import Engine
+from ..inference.build import constrained_engine, keeps_sentinels, load_engine
+from ..inference.engines.engine import Engine
 from ..inference.languages import Languages
-from ..inference.terms import Terms
+from ..inference.search.terms import Terms
 from ..inference.translator import Translator
-from ..inference.translators import constrained_engine, keeps_sentinels, load_engine
 from .refusals import Refused
 
 if TYPE_CHECKING:
-    from ..inference.constrained import ConstrainedEngine
+    from ..inference.search.constrained import ConstrainedEngine
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..inference.engines import Translation
+from ..inference.engines.engine import Translation
 from ..inference.translator import Translator
 from .refusals import Refused, too_many
 

@@ -1,7 +1,10 @@
 """Requests that are not answered."""
 
+import importlib.util
 from collections.abc import Mapping
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
+
+from ..shipped import shipped
 
 
 class Refused(Exception):
@@ -21,3 +24,28 @@ class Refused(Exception):
 
 def too_many(why: str) -> Refused:
     return Refused(f"The server is busy: {why} Send the request again later.", 429, {"Retry-After": "1"})
+
+
+MAX_BODY = 1 << 20  # bytes; a character may take twelve in JSON
+MAX_FILE = 10 << 20  # bytes
+MAX_TERMS = 200  # lines of a glossary
+MAX_GLOSSARY = 10_000  # characters of it
+# Of texts that are translated at once with a glossary: a sentence that lacks many terms takes seconds.
+MAX_WITH_GLOSSARY = 2_000
+MAX_REQUESTS = 256  # at the same time
+
+
+def _handler() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("glossa_handler", shipped("model_card") / "handler.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+handler = _handler()
+BadRequest = handler.BadRequest
+MAX_SECONDS: int = handler.MAX_SECONDS
+MAX_CHARACTERS: int = handler.MAX_CHARACTERS
+MAX_TEXTS: int = handler.MAX_TEXTS
+MAX_TRANSLATIONS: int = handler.NUMBERS["num_return_sequences"][2]

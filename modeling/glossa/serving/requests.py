@@ -8,10 +8,9 @@ from typing import Any, TypeVar
 from starlette.datastructures import UploadFile
 from starlette.requests import ClientDisconnect, Request
 
-from ..documents.terms import terms_of_lines
+from ..documents.glossary import terms_of_lines
 from ..errors import GlossaError
-from .limits import MAX_BODY, MAX_FILE, MAX_GLOSSARY, MAX_TERMS, MAX_TRANSLATIONS, handler
-from .refusals import Refused
+from .refusals import MAX_BODY, MAX_FILE, MAX_GLOSSARY, MAX_TERMS, MAX_TRANSLATIONS, Refused, handler
 
 T = TypeVar("T")
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")

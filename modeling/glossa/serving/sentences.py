@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..inference.engines import Translation
+from ..inference.engines.engine import Translation
 from ..inference.translator import Translator
 from ..segments_glossa import Segment, joined_parts, model_texts
 

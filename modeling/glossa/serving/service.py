@@ -7,18 +7,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..inference.engines import Translation
-from ..inference.terms import MISSING
+from ..inference.engines.engine import Translation
+from ..inference.search.terms import MISSING
 from ..segments_glossa import Segment
 from .corrections import Corrections
 from .detection import Detector
 from .files import Files
 from .keys import Keys
-from .limits import MAX_REQUESTS, MAX_SECONDS
 from .measures import Measures
 from .models import PLAIN, Models, Step, Wishes
 from .queue import Queue
-from .refusals import Refused, too_many
+from .refusals import MAX_REQUESTS, MAX_SECONDS, Refused, too_many
 from .sentences import Plan, Sentence, groups, plans_of
 
 if TYPE_CHECKING:

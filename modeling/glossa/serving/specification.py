@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .limits import MAX_CHARACTERS, MAX_GLOSSARY, MAX_TERMS, MAX_TEXTS, MAX_TRANSLATIONS
+from .refusals import MAX_CHARACTERS, MAX_GLOSSARY, MAX_TERMS, MAX_TEXTS, MAX_TRANSLATIONS
 
 _TEXT = {"type": "string", "maxLength": MAX_CHARACTERS}
 _TEXTS = {"oneOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": MAX_TEXTS}]}

@@ -40,14 +40,7 @@ from ..inference.loading import load_tokenizer
 from ..modeling_glossa import GlossaForConditionalGeneration
 from ..plan.arguments import Settings
 from ..plan.sizing import choosable, choose_for_pairs, settle_vocabulary
-from ..plan.start import (
-    adopt_start,
-    load_start,
-    prepared_tokenizer,
-    private_tokens,
-    reused_tokenizer,
-    with_tokens,
-)
+from ..plan.start import adopt_start, load_start, prepared_tokenizer, private_tokens, reused_tokenizer, with_tokens
 from .streaming import StreamTrainer
 from .trainer import GlossaTrainer
 

@@ -19,8 +19,8 @@ from ..data.mixture import SETTINGS
 from ..errors import GlossaError
 from ..evaluation.metrics import bleu_tokenizer, paired_bootstrap
 from ..evaluation.scoring import comparison_table, decoding_name
+from ..inference.build import build_translator
 from ..inference.languages import Languages
-from ..inference.translators import build_translator
 from ..jobs.whole_files import write_whole
 from ..run_folder import RunFolder
 

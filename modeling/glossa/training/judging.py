@@ -8,9 +8,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ..evaluation.calibration import calibration_error, reliability, right_words, sentence_chrf
 from ..evaluation.scoring import NORMALIZED
-from ..inference.confidence import NEEDS_NONE, confidence, features, word_features
-from ..inference.forced import force, token_scores
-from ..inference.words import tokens_by_word
+from ..inference.confidence import NEEDS_NONE, confidence, features, tokens_by_word, word_features
+from ..inference.engines.forced import force, token_scores
 from ..sentences_glossa import clean_text
 
 WORDS_OF = 500  # translations whose words are judged, which is a thousand words and more

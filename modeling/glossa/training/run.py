@@ -46,27 +46,18 @@ from ..plan.arguments import Settings
 from ..plan.devices import is_sharded, uses_deepspeed
 from ..plan.precision import settle_precision
 from ..plan.preflight import check_before_data
-from ..plan.resume import (
-    check_checkpoint,
-    check_data,
-    check_settings,
-    final_state,
-    is_finished,
-    starting_point,
-)
+from ..plan.resume import check_checkpoint, check_data, check_settings, final_state, is_finished, starting_point
 from ..plan.sizing import adopt_choices, choosable, show_choices
 from ..plan.start import adopt_start, adopt_vocabulary, with_languages
 from ..run_folder import RunFolder
 from .advice import advise, count_tokens, judge_length, judge_translations, judge_vocabulary
 from .averaging import average_into, choose_checkpoints
 from .building import build_model, build_trainer, new_vocabulary
-from .fsdp import whole_model
 from .judging import Judged, judge, measure_confidence
 from .monitoring import TrainingTime
 from .pretraining import pretraining_collator, train_part, validation_loss
-from .preview import augmentation_preview, preview
-from .progress import duration
-from .restore import RestoreCallbacks, restore_callbacks
+from .progress import augmentation_preview, duration, preview
+from .restore import RestoreCallbacks, restore_callbacks, whole_model
 from .streaming import StreamTrainer
 from .trainer import GlossaTrainer
 from .trial import choose_precision, try_out

@@ -26,13 +26,12 @@ from .adapters import Adapters
 from .averaging import average_into
 from .cpu import StepWatch
 from .energy import EnergyMeter
-from .fsdp import embeddings_in_root
 from .interrupts import SaveOnSignal
 from .monitoring import FirstStep, Speedometer, draw_fit_batches, mean_loss, measure_fit
 from .muon import put_beside
 from .pieces import TOKENS, joined, loss_sums, pieces
 from .progress import ProgressBar, ProgressLines
-from .restore import EpochOrder, WriteChecksums
+from .restore import EpochOrder, WriteChecksums, embeddings_in_root
 
 logger = logging.getLogger(__name__)
 

@@ -9,14 +9,13 @@ import pytest
 from glossa.data.arguments import DataArguments
 from glossa.data.augmentation import typography
 from glossa.data.augmentation.augmentation import Augmentation
-from glossa.data.augmentation.case import lower_case, title_case, upper_case
-from glossa.data.augmentation.endings import changed_ending, without_ending
 from glossa.data.augmentation.items import make_item, only_shared, put, with_item
 from glossa.data.augmentation.joining import as_clauses, as_sentences, joined, ordinary_words
 from glossa.data.augmentation.pair import Pair
 from glossa.data.augmentation.placeholders import shared_spans, with_sentinels
 from glossa.data.augmentation.shares import KINDS, PLACEHOLDERS, STANDARD
 from glossa.data.augmentation.typing_errors import NEIGHBORS, mistyped, typing_errors
+from glossa.data.augmentation.typography import changed_ending, lower_case, title_case, upper_case, without_ending
 from glossa.errors import GlossaError
 from glossa.segments_glossa import MARK, SENTINELS
 

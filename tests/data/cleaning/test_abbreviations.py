@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from glossa.data.cleaning.abbreviations import _score, learn_abbreviations
+from glossa.data.cleaning.statistics import _score, learn_abbreviations
 
 
 def test_the_score_is_that_of_the_paper():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from glossa.data.cleaning.writing import warn_of_mixed_writing
+from glossa.data.cleaning.plausibility import warn_of_mixed_writing
 
 SIMPLIFIED, TRADITIONAL, EITHER = "汤姆学习汉语。", "湯姆學習漢語。", "你好。"
 

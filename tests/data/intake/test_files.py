@@ -10,7 +10,7 @@ import pyarrow
 import pytest
 
 from glossa.data.intake.files import MAX_LINE, OPENERS, lines
-from glossa.data.intake.paths import PACKED, ending, is_table
+from glossa.data.paths import PACKED, ending, is_table
 from glossa.errors import GlossaError
 
 

@@ -5,15 +5,13 @@ from functools import partial
 from itertools import accumulate
 from random import Random
 
-from .case import lower_case
-from .endings import changed_ending
 from .items import with_item
 from .joining import Words, joined, ordinary_words
 from .pair import Pair
 from .placeholders import with_sentinels
 from .shares import PLACEHOLDERS
 from .typing_errors import typing_errors
-from .typography import changed_typography
+from .typography import changed_ending, changed_typography, lower_case
 
 
 class Augmentation:

@@ -57,3 +57,49 @@ def _without_space(text: str, instead: str, generator: Random) -> str:
         return text
     place = generator.choice(spaces)
     return text[:place] + instead + text[place + 1 :]
+
+
+def upper_case(pair: Pair, generator: Random) -> Pair | None:
+    """Both sides in upper case; None if that does not change the source."""
+    return _if_changed(pair, Pair(pair.source.upper(), pair.target.upper()))
+
+
+def title_case(pair: Pair, generator: Random) -> Pair | None:
+    """Both sides with a capital at the start of every word; None if that does not change the source."""
+    return _if_changed(pair, Pair(capitalized(pair.source), capitalized(pair.target)))
+
+
+def lower_case(pair: Pair, generator: Random) -> Pair | None:
+    """The source in lower case; None if it is already."""
+    return _if_changed(pair, Pair(pair.source.lower(), pair.target))
+
+
+def capitalized(text: str) -> str:
+    """`text` with a capital at the start of every word. `str.title` would also write "Don'T"."""
+    return " ".join(word[:1].upper() + word[1:] for word in text.split(" "))
+
+
+def _if_changed(pair: Pair, changed: Pair) -> Pair | None:
+    return changed if changed.source != pair.source else None
+
+
+# One mark with the no-break space that French has before it.
+_FINAL = re.compile(r"(?<=[^\s.!?。！？।…])([ \u00a0\u202f]?[.!?。！？।…])$")
+MISSING = 0.8  # of the endings; the others are repeated
+
+
+def changed_ending(pair: Pair, generator: Random) -> Pair | None:
+    """Both sides without their last mark, or with two or three of it; None if one of the two has none."""
+    marks = [_FINAL.search(side) for side in pair]
+    if None in marks:
+        return None
+    if generator.random() < MISSING:
+        return without_ending(pair)
+    more = generator.choice((1, 2))
+    return Pair(*(side + mark[0][-1] * more for side, mark in zip(pair, marks, strict=True) if mark))
+
+
+def without_ending(pair: Pair) -> Pair | None:
+    """Both sides without their last mark; None if one of the two has none."""
+    shorter = Pair(*(_FINAL.sub("", side) for side in pair))
+    return shorter if shorter.source != pair.source and shorter.target != pair.target else None

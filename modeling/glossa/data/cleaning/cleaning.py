@@ -19,13 +19,11 @@ from ..arguments import DataArguments
 from ..caching import cached_map
 from ..intake import readers
 from ..intake.columns import CONTINUED, HEADER, OTHER_LANGUAGE, OTHER_VARIANT, UNTRANSLATED, set_aside
-from ..preparing.manifest import prepared_folder
+from ..prepared import prepared_folder
 from . import filters, plausibility, splitting
 from .alignment import aligned_rows
-from .excluded import excluded_sides
-from .places import examples_of, files_of, places_of
-from .report import EXAMPLES, DataReport
-from .splitting import held_out_sides, normalize_side, without_digits
+from .report import EXAMPLES, DataReport, examples_of, files_of, places_of
+from .splitting import excluded_sides, held_out_sides, normalize_side, without_digits
 
 logger = logging.getLogger(__name__)
 

@@ -1,5 +1,10 @@
 """What the training pairs say about the text that a model can translate."""
 
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable
+
 import numpy
 from datasets import Dataset
 from transformers import PreTrainedTokenizerBase
@@ -7,7 +12,6 @@ from transformers import PreTrainedTokenizerBase
 from ...abbreviations_glossa import END_MARKS
 from ...segments_glossa import capitals_of
 from ...sentences_glossa import split_text
-from .abbreviations import learn_abbreviations
 
 SAMPLE = 10_000  # pairs that are looked at, in the order of the data
 TEXTS = 200_000  # sources in which abbreviations are looked for
@@ -70,3 +74,38 @@ def _sample(pairs: Dataset, size: int = SAMPLE) -> list[tuple[str, str]]:
     # Spread over the data, since files are often sorted by length.
     rows = pairs.select(range(0, len(pairs), -(-len(pairs) // size)))[:size]  # far faster than row by row
     return list(zip(rows["source"], rows["target"], strict=True))
+
+
+LEAST = 0.3  # of the score, as in section 3 of the paper
+_EDGES = "()[]{}'\"“”‘’„‚«»‹›¿¡,;:!?…–—-"
+
+
+def learn_abbreviations(texts: Iterable[str]) -> list[str]:
+    """The abbreviations in `texts`, sorted, in lower case and without their period.
+
+    A word's log-likelihood ratio says whether its period belongs to it; long words and words that also occur without a
+    period count less, words with periods inside count more (section 3.1 of the paper). The last word of a text is left
+    out: its period ends the sentence. Single letters and words with digits are left to the rules.
+    """
+    with_period, without = Counter[str](), Counter[str]()
+    for text in texts:
+        for token in text.split()[:-1]:
+            word = token.strip(_EDGES).casefold()
+            counts = with_period if word.endswith(".") and not word.endswith("..") else without
+            counts[word.rstrip(".")] += 1
+    share = sum(with_period.values()) / max(sum(with_period.values()) + sum(without.values()), 1)
+    return sorted(
+        word
+        for word, count in with_period.items()
+        if re.fullmatch(r"[^\W\d_]{2,}|[^\W\d_]+(?:[.-][^\W\d_]+)+", word)
+        and _score(word, count, without[word], share) >= LEAST
+    )
+
+
+def _score(word: str, periods: int, without: int, share: float) -> float:
+    """The score of a word that was seen `periods` times with a period and `without` times without one."""
+    by_chance = periods * math.log(share) + without * math.log(max(1 - share, 1e-12))
+    as_abbreviation = periods * math.log(0.99) + without * math.log(0.01)
+    inner = word.count(".")
+    letters = len(word) - inner
+    return 2 * (as_abbreviation - by_chance) * math.exp(-letters) * (inner + 1) * letters**-without

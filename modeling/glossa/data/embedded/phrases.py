@@ -11,19 +11,7 @@ from functools import cache
 from typing import TypeVar
 
 from . import lexicon
-from .grammar import (
-    BESIDE,
-    NEGATIVE,
-    PLURAL,
-    PRONOUNS,
-    SINGULAR,
-    Core,
-    NounPhrase,
-    Pair,
-    Subject,
-    agree,
-    join,
-)
+from .grammar import BESIDE, NEGATIVE, PLURAL, PRONOUNS, SINGULAR, Core, NounPhrase, Pair, Subject, agree, join
 from .lexicon import BE, COME, GO, HAVE, KNOW, LIVE, RETURN, Adjective, Noun, Verb
 
 BY_KIND: dict[str, list[Noun]] = defaultdict(list)

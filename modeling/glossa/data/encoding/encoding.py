@@ -14,7 +14,7 @@ from ..arguments import DataArguments
 from ..caching import cached_map
 from ..cleaning.report import DataReport
 from ..mixture import sources_of
-from ..preparing.manifest import tokens_of
+from ..prepared import tokens_of
 from . import links
 from .links import WORD_LINKS, token_links, with_word_links
 from .vocabulary import target_vocabulary

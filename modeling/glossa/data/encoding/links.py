@@ -6,9 +6,9 @@ from typing import Any
 import numpy
 from datasets import Dataset, Features, List, Value
 
-from .. import alignments
-from ..alignments import Links, Words, find_words, link_words
 from ..caching import cached_map
+from . import word_links
+from .word_links import Links, Words, find_words, link_words
 
 WORD_LINKS = "word_links"  # a column: numbers of linked words, source and target in turn
 
@@ -21,7 +21,7 @@ def with_word_links(rows: Dataset) -> Dataset:
 
     features = Features(rows.features | {WORD_LINKS: List(Value("int32"))})
     options: dict[str, Any] = {"batch_size": len(rows), "features": features, "desc": "aligning words"}
-    return cached_map(rows, link, code=[alignments], **options)
+    return cached_map(rows, link, code=[word_links], **options)
 
 
 def token_links(encoder: Any, sources: Sequence[str], targets: Sequence[str], links: Sequence[list[int]]) -> list:

@@ -21,7 +21,7 @@ from huggingface_hub.utils import hf_raise_for_status, http_backoff, http_stream
 from ...errors import GlossaError, http_errors
 from ...jobs.whole_files import write_whole
 from ..arguments import DataArguments
-from .paths import MASK, OPUS, is_remote, masked
+from ..paths import MASK, OPUS, is_remote, masked
 
 logger = logging.getLogger(__name__)
 

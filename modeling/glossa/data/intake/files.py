@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow
 
 from ...errors import GlossaError
-from .paths import PACKED, ending
+from ..paths import PACKED, ending
 
 MAX_LINE = 1 << 20  # bytes; the longest sentences of real corpora have some thousands
 MEMBERS = (".csv", ".jsonl", ".json", ".tmx", ".xlf", ".xliff", ".po")  # of a .zip without text files

@@ -15,11 +15,11 @@ from itertools import chain, islice, zip_longest
 from pathlib import Path
 
 from ...errors import GlossaError
+from ..paths import PACKED, ending
 from .columns import CONTINUED, HEADER, Columns, Row, is_header, keyed_pair
 from .files import NOT_UTF8, aligned_members, lines, member_ending, wrong_encoding
 from .formats import Record, excel_records, is_json_array, read_json_array, read_po, read_xml
 from .parquet import read_parquet
-from .paths import PACKED, ending
 
 logger = logging.getLogger(__name__)
 

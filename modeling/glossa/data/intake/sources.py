@@ -23,13 +23,13 @@ from datasets import (
 from datasets.exceptions import DatasetGenerationError, DatasetsError
 
 from ...errors import GlossaError, http_errors
-from .. import languages
+from .. import languages, paths
 from ..arguments import DataArguments
 from ..caching import cached_map, cached_rows
-from . import anki, columns, files, formats, parquet, paths, readers, segments
+from ..paths import file_groups
+from . import anki, columns, files, formats, parquet, readers, segments
 from .columns import Columns, pair_of
 from .downloads import local_paths
-from .paths import file_groups
 from .readers import read_rows
 
 logger = logging.getLogger(__name__)

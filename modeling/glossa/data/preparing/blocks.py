@@ -22,8 +22,7 @@ from datasets import Dataset
 
 from ..caching import fingerprint_of
 from ..cleaning.cleaning import CODE, KEPT, OUTCOMES, check_rows, counted, split_batch, stamp_of
-from ..cleaning.places import examples_of, files_of
-from ..cleaning.report import EXAMPLES
+from ..cleaning.report import EXAMPLES, examples_of, files_of
 from ..cleaning.splitting import hash_sides
 
 ROWS = 50_000  # raw rows of a block

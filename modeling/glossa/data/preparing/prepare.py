@@ -30,17 +30,17 @@ from ..cleaning.drawing import draw
 from ..cleaning.report import DataReport
 from ..cleaning.splitting import check_drawn, hash_sides, sample_rows, wanted_sizes
 from ..encoding.encoding import stamp_of
+from ..encoding.prepared_ids import encode_file
 from ..intake.columns import Columns
 from ..intake.sources import Groups, read_part, stamps_of, training_parts
 from ..mixture import Source, sources_of
+from ..prepared import MANIFEST, TOKENIZER, Entry, add_tokens, write_manifest
 from .blocks import Block, Cleaning, blocks_of, clean_block, load_array
 from .corpus import Corpus
 from .counting import count_pairs, count_rows
 from .duplicates import Cleaned, find_repeated, parts_of
-from .manifest import MANIFEST, TOKENIZER, Entry, add_tokens, write_manifest
 from .rejects import Dropped, write_rejects
 from .remaining import Remaining, distinct_rows, find_remaining, sentences_of
-from .tokens import encode_file
 from .writing import File, Order, files_of, write_evaluation, write_file
 
 logger = logging.getLogger(__name__)

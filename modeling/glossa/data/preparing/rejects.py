@@ -9,7 +9,7 @@ import pyarrow
 import pyarrow.parquet
 
 from ..cleaning.cleaning import KEPT, MALFORMED, OUTCOMES
-from ..cleaning.places import files_of
+from ..cleaning.report import files_of
 from .blocks import Block, Cleaning, load_array, read_pairs, rows_of
 from .remaining import REASONS
 

@@ -20,8 +20,7 @@ import numpy
 
 from ..cleaning.alignment import Alignment
 from ..cleaning.drawing import Sentences, places_of
-from ..cleaning.places import EXCERPT
-from ..cleaning.report import EXAMPLES
+from ..cleaning.report import EXAMPLES, EXCERPT
 from .blocks import load_array, read_pairs
 from .duplicates import Cleaned, dropped_in
 

@@ -23,16 +23,16 @@ from ...errors import GlossaError, http_errors
 from ..arguments import DataArguments
 from ..caching import cached_tables
 from ..cleaning.splitting import repeated
+from ..encoding import prepared_ids
+from ..encoding.prepared_ids import FEATURES, read_groups
 from ..intake.columns import Row
 from ..intake.downloads import local_paths
 from ..intake.files import DAMAGE
 from ..intake.parquet import opened, parquet_rows
-from ..intake.paths import file_groups
 from ..intake.sources import columns_of, generated_rows, load_builder, load_held_out, load_source, raw_row
 from ..mixture import Source, sources_of, weights
-from ..preparing import tokens
-from ..preparing.manifest import tokens_of
-from ..preparing.tokens import FEATURES, read_groups
+from ..paths import file_groups
+from ..prepared import tokens_of
 
 BLOCK_ROWS = 5_000  # at least; neighboring row groups are one request to a server
 WINDOW_ROWS = 20_000  # at least; their tokens are in memory, and a run that continues reads one window again
@@ -105,7 +105,7 @@ class Stream:
         if self.tokens is None:
             rows = generated_rows(_block_rows, {"blocks": chosen, "settings": settings}, state)
         else:
-            rows = cached_tables(_block_tables, {"blocks": chosen}, FEATURES, state, [tokens])
+            rows = cached_tables(_block_tables, {"blocks": chosen}, FEATURES, state, [prepared_ids])
         kept = numpy.sort(generator.choice(len(rows), wanted, replace=False))
         # One training row of a dataset is read in addition to the other splits, because its columns are checked.
         own = load_held_out(settings) if settings.data_path else load_source(replace(settings, max_train_samples=1))

@@ -21,7 +21,7 @@ from ...errors import GlossaError
 from ..augmentation.augmentation import Augmentation
 from ..augmentation.pair import Pair
 from ..cleaning.cleaning import KEPT, MALFORMED, OUTCOMES, check_rows, rules_of
-from ..cleaning.places import EXCERPT
+from ..cleaning.report import EXCERPT
 from ..encoding.augmented import encode_changed
 from ..encoding.batching import TokenBatchSampler
 from ..encoding.encoding import IDS, LENGTHS, TOKENIZED, beyond_limits, encode_rows, lengths_of, stamp_of

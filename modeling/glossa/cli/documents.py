@@ -1,0 +1,77 @@
+"""Documents as `glossa translate` is given them: what its options mean for them."""
+
+from argparse import Namespace
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from ..documents.formats.opening import Languages
+from ..documents.job import DocumentJob, LazyAligner
+from ..errors import GlossaError
+from ..jobs.records import stamp_file
+
+if TYPE_CHECKING:
+    from ..documents.glossary import Glossary
+    from ..inference.translator import Translator
+
+# Options of lines that documents do not have, and what to do.
+LINES_ONLY = {
+    "scores": "Give --report, whose rows have the scores.",
+    "alignments": "Leave it out.",
+    "confidence": "Give --min_confidence, which reports and marks the texts below it.",
+    "workers": "Leave it out: a document is translated in this process, and an interrupted job continues.",
+    "ray": "Leave it out: a document is translated in this process, and an interrupted job continues.",
+}
+# Options that do not decide the translations.
+ELSEWHERE = ("input", "output", "report", "report_all", "format", "memory", "models", "workers", "ray", "on_error")
+
+
+def run(arguments: Namespace, build: Callable[[], "Translator"], report: TextIO | None) -> None:
+    """Translate the documents that `arguments` of `glossa translate` name, with the translator of `build`."""
+    if not arguments.output:
+        raise GlossaError(f"{arguments.input} is a document, which is written whole: give --output.")
+    for name, advice in LINES_ONLY.items():
+        if getattr(arguments, name):
+            raise GlossaError(f"--{name} is for lines of text. {advice}")
+    if arguments.num_return_sequences > 1 and not arguments.rerank:
+        raise GlossaError("--num_return_sequences is for lines of text: a document has one translation of each text.")
+    if arguments.prefix:
+        raise GlossaError("--prefix is for lines of text, and a document has many texts. Leave it out.")
+    arguments.on_error = "stop" if arguments.on_error == "stop" else "copy"  # nothing of a document is lost
+    models = [*arguments.models, *([arguments.rerank] if arguments.rerank else [])]
+    job = DocumentJob(
+        Path(arguments.input),
+        Path(arguments.output),
+        arguments.format,
+        languages_of(arguments),
+        Path(arguments.memory) if arguments.memory else None,
+        settings_of(arguments, ELSEWHERE),
+        models,
+    )
+    job.files()  # before a model is loaded
+    job.run(build(), LazyAligner(arguments.models, arguments.target_language), report, arguments.report_all)
+
+
+def settings_of(arguments: Namespace, elsewhere: Collection[str]) -> dict[str, Any]:
+    """What decides the translations: the arguments that are not `elsewhere`, and the content of the glossary."""
+    settings = {name: value for name, value in vars(arguments).items() if name not in elsewhere}
+    return settings | ({"glossary": stamp_file(Path(arguments.glossary))} if arguments.glossary else {})
+
+
+def glossary_of(arguments: Namespace) -> "Glossary | None":
+    """The glossary that `arguments` of `glossa translate` name, if any."""
+    if not arguments.glossary:
+        return None
+    from ..documents.glossary import read_glossary
+
+    return read_glossary(Path(arguments.glossary), languages_of(arguments), arguments.forbid)
+
+
+def languages_of(arguments: Namespace) -> Languages:
+    """The languages that `arguments` of `glossa translate` translate from and into, if known."""
+    from ..data.languages import settled_code
+    from ..inference.languages import Languages as Model
+
+    known = Model.of(arguments.models[0])
+    wanted = settled_code(arguments.target_language) if arguments.target_language else None
+    return Languages(known.source, wanted or known.target)

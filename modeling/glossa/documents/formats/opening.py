@@ -1,0 +1,153 @@
+"""The formats of documents: what their names end with, and how their bytes are texts and become bytes again."""
+
+import codecs
+import importlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from ...data.intake.files import wide_encoding, wrong_encoding
+from ...errors import GlossaError
+from ..places import Document
+
+# The ends of names of each format. Its module in this folder has the same name, unless `MODULES` says another one.
+ENDINGS = {
+    "html": ".html .htm",
+    "markdown": ".md .markdown",
+    "srt": ".srt",
+    "vtt": ".vtt",
+    "po": ".po .pot",
+    "json": ".json .arb",
+    "yaml": ".yaml .yml",
+    "properties": ".properties",
+    "xliff": ".xliff .xlf",
+    "tmx": ".tmx",
+    "docx": ".docx",
+    "odt": ".odt",
+    "epub": ".epub",
+    "paragraphs": "",
+}
+MODULES = {
+    **dict.fromkeys(("srt", "vtt"), "subtitles"),
+    **dict.fromkeys(("xliff", "tmx"), "xliff_tmx"),
+    **dict.fromkeys(("docx", "odt", "epub"), "packages"),
+    "paragraphs": "plain",
+}
+FORMATS = (*ENDINGS, "lines")
+PACKED = ("docx", "odt", "epub")
+_BY_ENDING = {ending: name for name, endings in ENDINGS.items() for ending in endings.split()}
+# Where a document says its encoding.
+_DECLARED = {
+    "html": re.compile(rb"<meta[^>]*?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.I),
+    "xliff": re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([\w.:-]+)"),
+    "tmx": re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([\w.:-]+)"),
+    "po": re.compile(rb"Content-Type:[^\n]*?charset=([\w.:-]+)", re.I),
+}
+
+
+class Opened(NamedTuple):
+    """A file that is open for translation.
+
+    Attributes:
+        documents: Its texts; a packed file has several.
+        pack: The bytes of the file with these texts in the place of its own.
+    """
+
+    documents: list[Document]
+    pack: Callable[[list[str]], bytes]
+
+
+@dataclass(frozen=True)
+class Languages:
+    """Codes of the languages that a document is translated from and into, if known."""
+
+    source: str | None = None
+    target: str | None = None
+
+
+UNKNOWN = Languages()
+
+
+def format_of(name: str, given: str | None = None) -> str | None:
+    """The format of a file, by `given` or by its name; None if it is a text of lines, or of no format known here."""
+    chosen = given or _BY_ENDING.get(Path(name).suffix.lower())
+    return None if chosen == "lines" else chosen
+
+
+def open_document(path: Path, kind: str, languages: Languages = UNKNOWN) -> Opened:
+    """The texts of a file. Raises `GlossaError` with the line if it is broken."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise GlossaError(f"{path}: {error.strerror}.") from error
+    module = importlib.import_module(f".{MODULES.get(kind, kind)}", __package__)
+    if kind in PACKED:
+        return module.open_package(content, path, kind)
+    encoding = _encoding(content, path, kind)
+    text = _decoded(content, path, kind, encoding)
+    asked = (kind, languages) if MODULES.get(kind) == "xliff_tmx" else ()
+    return Opened([module.read(text, str(path), *asked)], lambda texts: _encoded(texts[0], path, kind, encoding))
+
+
+def _encoding(content: bytes, path: Path, kind: str) -> str:
+    if guess := wide_encoding(content):
+        raise wrong_encoding(path, 1, "this looks like UTF-16", guess)
+    if content.startswith(codecs.BOM_UTF8) or kind not in _DECLARED:
+        if kind == "properties":
+            return "ascii" if content.isascii() else "utf-8" if _is_utf8(content) else "latin-1"
+        return "utf-8"
+    found = _DECLARED[kind].search(content, 0, 4096)
+    name = found[1].decode("ascii") if found else "utf-8"
+    if name == "CHARSET":  # a template that nobody has filled in
+        return "utf-8"
+    try:
+        return "utf-8" if codecs.lookup(name).name == "ascii" else codecs.lookup(name).name
+    except LookupError as error:
+        raise GlossaError(
+            f"{path} says that its encoding is {name}, which is not known. Convert it to UTF-8: iconv -f ... -t UTF-8."
+        ) from error
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _decoded(content: bytes, path: Path, kind: str, encoding: str) -> str:
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        if encoding == "utf-8":
+            byte = f"byte 0x{content[error.start]:02x} is not UTF-8"
+            raise wrong_encoding(path, line, byte, "WINDOWS-1252") from error
+        raise GlossaError(
+            f"{path}, line {line}: byte 0x{content[error.start]:02x} is not {encoding}, the encoding that the file "
+            "says it has. Correct what it says, or convert it."
+        ) from error
+
+
+def _encoded(text: str, path: Path, kind: str, encoding: str) -> bytes:
+    if kind == "properties":
+        return b"".join(_property(character, encoding) for character in text)
+    try:
+        return text.encode(encoding, "xmlcharrefreplace" if kind in ("html", "xliff", "tmx") else "strict")
+    except UnicodeEncodeError as error:
+        raise GlossaError(
+            f"{path} says that its encoding is {encoding}, which has no {text[error.start]!r} of the translation. "
+            "Convert the file to UTF-8, and let it say so."
+        ) from error
+
+
+def _property(character: str, encoding: str) -> bytes:
+    """A character of a properties file, as an escape if the encoding lacks it."""
+    try:
+        return character.encode(encoding)
+    except UnicodeEncodeError:
+        units = character.encode("utf-16-be")
+        return b"".join(b"\\u%04x" % int.from_bytes(units[i : i + 2], "big") for i in range(0, len(units), 2))

@@ -1,0 +1,48 @@
+"""Java properties: the values, in the escapes of the format."""
+
+import re
+from collections.abc import Callable
+
+from ..places import Document, Place
+from .strings import string_places
+from .xml_tokens import cut
+
+_ENTRY = re.compile(
+    r"^[ \t\f]*(?![#!])((?:[^\s\\:=]|\\.)+)[ \t\f]*(?:[:=][ \t\f]*)?((?:[^\\\r\n]|\\(?:\r\n|.|\n))*)", re.M
+)
+_LINE = re.compile(r"(?:[^\\\r\n]|\\(?:\r\n|.|\n))+")
+_ESCAPE = r"\\(?:\r?\n[ \t\f]*|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)"
+_NAMED = {"\\n": "\n", "\\t": "\t", "\\r": "\r", "\\f": "\f"}
+
+
+def read(text: str, name: str) -> Document:
+    """The values of a file."""
+    places: list[Place] = []
+    for line in _LINE.finditer(text):
+        found = _ENTRY.match(text, line.start(), line.end())
+        if found is None or not found[2]:
+            continue
+        quoted = "''" in found[2] and re.search(r"\{\d", found[2]) is not None  # of java.text.MessageFormat
+        pattern = re.compile(f"{_ESCAPE}|''" if quoted else _ESCAPE)
+        parts = cut(text, found.start(2), found.end(2), pattern, _decode, collapse=False)
+        places += string_places(parts, text, _escape_for(quoted))
+    return Document(text, places)
+
+
+def _decode(escape: str) -> str:
+    if escape == "''":
+        return "'"
+    if escape[1] in "\r\n":  # the value goes on in the next line
+        return ""
+    if escape[1] == "u" and len(escape) >= 6:
+        units = b"".join(int(code, 16).to_bytes(2, "big") for code in re.findall(r"\\u(.{4})", escape))
+        return units.decode("utf-16-be", "replace")
+    return _NAMED.get(escape, escape[1:])
+
+
+def _escape_for(quoted: bool) -> Callable[[str], str]:
+    def escape(text: str) -> str:
+        text = text.replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
+        return text.replace("'", "''") if quoted else text
+
+    return escape

@@ -1,0 +1,159 @@
+"""Texts between the tags of HTML and XML: which tags stand inside a sentence, and which end it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ...inference.texts.marks import Part
+from ..places import Place, spelled
+from .icu import with_messages
+from .xml_tokens import Token, attribute_range, attributes, escape_xml, text_parts, trimmed
+
+UNWANTED = ("no", "notranslate")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the tags of a format mean.
+
+    Attributes:
+        inline: Elements inside sentences.
+        held: Elements inside sentences whose content is not translated, but is a word of the sentence.
+        opaque: Elements whose content is no text of the sentence in which they may stand.
+        breaks: Elements between words.
+        skipped: Elements whose content is not translated.
+        only: Elements outside of which nothing is translated; all is if there are none.
+        attributes: Attributes that are translated, and the elements that have them; "*" is any.
+        metadata: Values of `name` or `property` with which the `content` of `meta` is translated.
+    """
+
+    inline: frozenset[str] = frozenset()
+    held: frozenset[str] = frozenset()
+    opaque: frozenset[str] = frozenset()
+    breaks: frozenset[str] = frozenset()
+    skipped: frozenset[str] = frozenset()
+    only: frozenset[str] = frozenset()
+    attributes: dict[str, frozenset[str]] = field(default_factory=dict)
+    metadata: frozenset[str] = frozenset()
+
+
+def find_places(text: str, tokens: Sequence[Token], rules: Rules) -> list[Place]:
+    """The texts of a document, and those of attributes inside them."""
+    places: list[Place] = []
+    run: list[Part] = []
+    depth, index = 0, 0  # of elements in `only`
+
+    def flush() -> None:
+        places.extend(places_of(run, text))
+        run.clear()
+
+    while index < len(tokens):
+        token = tokens[index]
+        last = index
+        depth += (token.name in rules.only) * {"open": 1, "close": -1}.get(token.kind, 0)
+        active = depth > 0 or not rules.only
+        if token.kind in ("open", "empty") and active:
+            places.extend(_attribute_places(text, token, rules))
+        if token.kind == "open" and active and _kept(text, token, rules):
+            last = _matching(tokens, index)
+            inside = tokens[index + 1 : last]
+            places += _places_inside(text, token, inside, rules)
+            if token.name in rules.inline or token.name in rules.held or token.name in rules.opaque:
+                words = "" if token.name in rules.opaque else _words(text, inside)
+                run.append(Part("alone", token.start, tokens[last].end, words))
+            else:
+                flush()
+        elif token.name in rules.breaks:
+            run.append(Part("break", token.start, token.end))
+        elif token.kind == "text" and active:
+            run += text_parts(text, token.start, token.end)
+        elif token.kind == "other" or token.name in rules.inline or token.name in rules.opaque:
+            kind = token.kind if token.kind in ("open", "close") else "alone"
+            run.append(Part(kind, token.start, token.end, "", token.name))
+        else:
+            flush()
+        index = last + 1
+    flush()
+    return sorted(places, key=lambda place: place.start)
+
+
+def _places_inside(text: str, token: Token, inside: Sequence[Token], rules: Rules) -> Iterator[Place]:
+    """The places in an element whose content is no part of the text around it."""
+    if token.name in rules.opaque and rules.only:
+        yield from find_places(text, inside, rules)
+    elif token.name not in rules.skipped and token.name not in rules.opaque:
+        for other in inside:
+            if other.kind in ("open", "empty"):
+                yield from _attribute_places(text, other, rules)
+
+
+def _kept(text: str, token: Token, rules: Rules) -> bool:
+    """Whether the content of an element is left alone."""
+    if token.name in rules.held or token.name in rules.opaque or token.name in rules.skipped:
+        return True
+    given = attributes(text, token)
+    return given.get("translate") in UNWANTED or any(name in UNWANTED for name in given.get("class", "").split())
+
+
+def _matching(tokens: Sequence[Token], index: int) -> int:
+    """The position of the tag that closes the one at `index`; its own if there is none."""
+    depth = 0
+    for position in range(index, len(tokens)):
+        if tokens[position].name == tokens[index].name:
+            depth += {"open": 1, "close": -1}.get(tokens[position].kind, 0)
+            if not depth:
+                return position
+    return index
+
+
+def _words(text: str, tokens: Sequence[Token]) -> str:
+    parts = [part for token in tokens if token.kind == "text" for part in text_parts(text, token.start, token.end)]
+    return "".join(part.text for part in parts).strip()
+
+
+def places_of(run: Sequence[Part], text: str, escape: Callable[[str], str] = escape_xml) -> Iterator[Place]:
+    """The places in a run of parts; it ends at tags that are closed or opened elsewhere."""
+    for parts in _closed_runs(run):
+        if any(map(str.isalpha, "".join(part.text for part in parts if part.kind == "text"))) and (
+            kept := trimmed(parts)
+        ):
+            yield from with_messages(Place(kept, spelled(kept, text, escape)), text)
+
+
+def _closed_runs(run: Sequence[Part]) -> Iterator[list[Part]]:
+    matched: set[int] = set()
+    stack: list[int] = []
+    for index, part in enumerate(run):
+        if part.kind == "open":
+            stack.append(index)
+        elif part.kind == "close" and stack and run[stack[-1]].name == part.name:
+            matched |= {stack.pop(), index}
+        elif part.kind == "close":
+            stack = []
+    current: list[Part] = []
+    for index, part in enumerate(run):
+        if part.kind in ("open", "close") and index not in matched:
+            yield current
+            current = []
+        else:
+            current.append(part)
+    yield current
+
+
+def _attribute_places(text: str, token: Token, rules: Rules) -> Iterator[Place]:
+    names = [name for name, elements in rules.attributes.items() if "*" in elements or token.name in elements]
+    if not names and token.name != "meta":
+        return
+    given = attributes(text, token)
+    if token.name == "meta" and {given.get("name", "").lower(), given.get("property", "").lower()} & rules.metadata:
+        names = [*names, "content"]
+    if token.name == "input" and given.get("type", "").lower() in ("submit", "button", "reset"):
+        names = [*names, "value"]
+    for name in names:
+        if given.get(name, "").strip() and (found := attribute_range(text, token, name)):
+            yield from places_of(text_parts(text, *found), text, _escape_in(text[found[0] - 1]))
+
+
+def _escape_in(quote: str) -> Callable[[str], str]:
+    """How text is written between these quotes."""
+    written = "&quot;" if quote == '"' else "&#39;"
+    return lambda text: text.replace("&", "&amp;").replace("<", "&lt;").replace(quote, written)

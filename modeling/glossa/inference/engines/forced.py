@@ -1,0 +1,116 @@
+"""Forced decoding: how probable a model finds given translations."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from transformers import DataCollatorForSeq2Seq, PreTrainedModel, PreTrainedTokenizerBase
+
+from ...batches_glossa import position_limits
+from ...data.encoding.batching import TokenBatchSampler
+from ...modeling_glossa import shift_tokens_right
+from ...sentences_glossa import clean_text
+from ..sharing import merged, own_batches
+
+
+@dataclass(frozen=True)
+class ForcedScore:
+    """A given translation under a model.
+
+    Attributes:
+        log_probability: Natural logarithm, summed over its tokens and the end of sentence; minus infinity if source
+            or translation have more tokens than the model has positions.
+        tokens: Their number; then 0.
+    """
+
+    log_probability: float
+    tokens: int
+
+
+@torch.no_grad()
+def force(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    sources: list[str],
+    targets: list[str],
+    batch_tokens: int = 4096,
+    shared: bool = False,
+) -> list[ForcedScore]:
+    """The score of each target as the translation of its source, by `model` in evaluation mode.
+
+    Args:
+        model: Any sequence-to-sequence model, or an ensemble.
+        tokenizer: Its tokenizer.
+        sources: Texts.
+        targets: Their translations; a blank one costs its end of sentence.
+        batch_tokens: Most tokens of a batch on either side, padding included.
+        shared: The processes of a launch share the batches; all of them call this and get all scores.
+    """
+    if not sources:  # which a tokenizer does not take
+        return []
+    inputs = tokenizer([clean_text(source) for source in sources])["input_ids"]
+    labels = tokenizer(text_target=[clean_text(target) for target in targets])["input_ids"]
+    blank = ForcedScore(-math.inf, 0)
+    scores = [blank] * len(sources)
+    longest = [limit or math.inf for limit in position_limits(model.config)]
+    lengths = [(len(source), len(target)) for source, target in zip(inputs, labels, strict=True)]
+    fitting = [row for row, (source, target) in enumerate(lengths) if source <= longest[0] and target <= longest[1]]
+    if not fitting:
+        return scores
+    first, second = ([lengths[row][side] for row in fitting] for side in (0, 1))
+    batches = TokenBatchSampler(first, second, batch_tokens)
+    for batch_rows in own_batches(batches) if shared else batches:
+        rows = [fitting[row] for row in batch_rows]
+        found = _log_probabilities(model, tokenizer, [inputs[row] for row in rows], [labels[row] for row in rows])
+        for row, total in zip(rows, found.sum(1, dtype=torch.float64).tolist(), strict=True):
+            scores[row] = ForcedScore(total, len(labels[row]))
+    return merged(scores, blank) if shared else scores
+
+
+def _log_probabilities(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, inputs: list[list[int]], labels: list[list[int]]
+) -> torch.Tensor:
+    """The log-probability of each token of `labels`, 0 after their ends: [B, T]."""
+    rows = [{"input_ids": source, "labels": target} for source, target in zip(inputs, labels, strict=True)]
+    batch = DataCollatorForSeq2Seq(tokenizer)(rows).to(model.device)
+    expected = batch.pop("labels")  # [B, T]
+    starts = shift_tokens_right(expected, model.config.pad_token_id, model.config.decoder_start_token_id)
+    logits = model(**batch, decoder_input_ids=starts).logits
+    costs = torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), expected.flatten(), reduction="none")
+    return -costs.view(expected.shape)
+
+
+@torch.no_grad()
+def token_scores(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, inputs: list[list[int]], labels: list[list[int]]
+) -> list[list[float]]:
+    """The log-probability of each token of translations `labels` of a batch `inputs`, both token ids."""
+    found = _log_probabilities(model, tokenizer, inputs, labels).tolist()
+    return [row[: len(target)] for row, target in zip(found, labels, strict=True)]
+
+
+def perplexity(scores: list[ForcedScore]) -> float:
+    """The perplexity per token of all translations together."""
+    return math.exp(-sum(score.log_probability for score in scores) / max(sum(score.tokens for score in scores), 1))
+
+
+class Reranker:
+    """A second opinion on translations.
+
+    Args:
+        model: Any sequence-to-sequence model.
+        tokenizer: Its tokenizer.
+        reverse: Whether it translates in the opposite direction: it then says how probable the source is given the
+            translation (Li et al. 2016, section 4.2).
+    """
+
+    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, reverse: bool = False):
+        self.model, self.tokenizer, self.reverse = model, tokenizer, reverse
+
+    def log_probabilities(
+        self, sources: list[str], targets: list[str], batch_tokens: int = 4096, shared: bool = False
+    ) -> list[float]:
+        """The log-probability of each pair, in nats. The last two arguments are as in [`force`]."""
+        given, scored = (targets, sources) if self.reverse else (sources, targets)
+        scores = force(self.model, self.tokenizer, given, scored, batch_tokens, shared)
+        return [score.log_probability for score in scores]

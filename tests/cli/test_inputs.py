@@ -1,0 +1,141 @@
+"""Inputs of `translate` that are no lines of UTF-8 text."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from glossa.cli.inputs import KINDS, check_input, name_document
+from glossa.cli.translate import main
+from glossa.errors import GlossaError
+from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.translator import Translator
+from glossa.pipeline_glossa import TranslationPipeline, fits
+
+GIVEN = Path(__file__).parents[3] / "shared" / "cases"
+STILL = 40  # equal sizes of a file, a twentieth of a second apart
+TRANSLATE = [sys.executable, "-m", "glossa_command", "translate"]
+
+
+@pytest.mark.parametrize(
+    ("start", "kind"),
+    [
+        (b'<?xml version="1.0"?>\n<xliff version="2.0">', "XLIFF"),
+        (b'<?xml version="1.0"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n<tmx version="1.4">', "TMX"),
+        (b"\xef\xbb\xbf<!DOCTYPE HTML><html>", "HTML"),
+        (b"WEBVTT\n\n00:01.000 --> 00:02.000\nHi", "subtitle"),
+        (b"1\r\n00:00:01,000 --> 00:00:02,000\r\nHi", "subtitle"),
+        (b'{"a": "Hi"}\n', "JSON"),
+        (b'# Comment\n\nmsgid ""\nmsgstr ""\n', "PO"),
+        (b"PK\x03\x04\x14\x00", "packed"),
+        (b"%PDF-1.7\n", "PDF or book"),
+        (b"1\nHi there.\n", ""),
+        (b"{name} is here.\n", ""),
+        (b"[1] See the notes.\n", ""),
+        (b"<b>Hi</b> there.\n", ""),
+        (b"# Hi\n", ""),
+        (b"", ""),
+    ],
+)
+def test_documents_are_known_by_their_start(start, kind):
+    assert name_document("", start) == kind
+    assert name_document("a.txt", start) == kind
+
+
+@pytest.mark.parametrize("ending", KINDS)
+def test_documents_are_known_by_their_name(ending):
+    assert name_document(f"a{ending.upper()}", b"Hi.\n") == KINDS[ending]
+    with pytest.raises(GlossaError, match=rf"x/a{ending} is a .* file, whose structure would be lost.*--format lines"):
+        check_input(f"x/a{ending}", b"Hi.\n", lines=False)
+    assert check_input(f"x/a{ending}", b"Hi.\n", lines=True) == KINDS[ending]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf16_is_refused(tmp_path, encoding):
+    (tmp_path / "in.txt").write_text("We see.\nI see.\n", encoding=encoding)
+    name = {"utf-16": "UTF-16", "utf-16-le": "UTF-16LE", "utf-16-be": "UTF-16BE"}[encoding]
+    files = ["--input", str(tmp_path / "in.txt"), "--output", str(tmp_path / "out.txt")]
+    with pytest.raises(GlossaError, match=rf"in\.txt, line 1: wrong encoding.*iconv -f {name} -t UTF-8 in\.txt"):
+        main(["some/model", *files, "--format", "lines"])
+    assert not (tmp_path / "out.txt").exists()
+
+
+@pytest.mark.skipif(not GIVEN.is_dir(), reason="../shared/cases is not here")
+@pytest.mark.parametrize("path", ["utf16.txt", "utf16le.txt"])
+def test_given_utf16_files_are_refused(path):
+    with pytest.raises(GlossaError, match="this looks like UTF-16"):
+        main(["some/model", "--input", str(GIVEN / "translate-inputs" / path)])
+
+
+def test_a_document_is_refused_before_the_output_is_made(tmp_path):
+    (tmp_path / "app.pdf").write_text("%PDF-1.7")
+    (tmp_path / "app.txt").write_text("<html>Hi</html>")
+    for name, match in (
+        ("app.pdf", "is a PDF or book file"),
+        ("app.txt", "is a HTML file.* Give --format html to keep"),
+    ):
+        files = ["--input", str(tmp_path / name), "--output", str(tmp_path / "out")]
+        for workers in ([], ["--workers", "1"]):
+            with pytest.raises(GlossaError, match=match):
+                main(["some/model", *files, *workers])
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_normalization_expands_is_counted_when_it_is_expanded(tiny_run, tmp_path):
+    from tokenizers.normalizers import NFKC
+
+    model, tokenizer = load_model(str(tiny_run)), load_tokenizer(str(tiny_run))
+    tokenizer.backend_tokenizer.normalizer = NFKC()
+    tokenizer.model_max_length = 64
+    text = "\ufdfa" * 15  # one character of three bytes, which stands for 18
+    assert len(tokenizer(text, verbose=False)["input_ids"]) > 64 > len(text.encode()) + 3
+    assert not fits(tokenizer, 64, text)
+    (found,) = Translator(model, tokenizer, on_error="blank", split_sentences=False).translate([text])
+    assert found[0].failed and "tokens; the model takes 64" in found[0].problem
+    (found,) = Translator(model, tokenizer, split_sentences=True, num_beams=1).translate([text])
+    assert not found[0].failed, "it is cut"
+    assert TranslationPipeline(model, tokenizer)(text, split_sentences=True, num_beams=1)
+
+
+@pytest.mark.slow
+class TestProcesses:
+    def run(self, tiny_run, text, **environment):
+        options = {"input": text, "capture_output": True, "env": os.environ | environment, "timeout": 120}
+        return subprocess.run([*TRANSLATE, str(tiny_run), "--num_beams", "1"], **options)
+
+    def test_text_is_utf8_in_any_console(self, tiny_run):
+        """What has no letters is copied, so its bytes come back; a letter that is read wrongly is another source."""
+        lines = ["é", "❤ 42 — 7 €", "..."]
+        expected = Translator(load_model(str(tiny_run)), load_tokenizer(str(tiny_run)), num_beams=1).best(lines)
+        assert expected[1:] == lines[1:]
+        for encoding in ("ascii", "cp1252"):
+            done = self.run(tiny_run, "\n".join(lines).encode(), PYTHONIOENCODING=encoding, PYTHONUTF8="0")
+            assert done.returncode == 0, done.stderr
+            assert done.stdout == "".join(f"{text}\n" for text in expected).encode()
+
+    def test_documents_on_standard_input_are_a_warning(self, tiny_run):
+        done = self.run(tiny_run, b"WEBVTT\n")
+        assert done.returncode == 0 and b"Standard input looks like a subtitle file" in done.stderr
+        done = self.run(tiny_run, "We see.\n".encode("utf-16"))
+        assert done.returncode == 1 and b"Standard input looks like UTF-16" in done.stderr
+
+    def test_ctrl_c_keeps_what_is_translated(self, tiny_run, tmp_path):
+        output = tmp_path / "out.txt"
+        command = [*TRANSLATE, str(tiny_run), "--num_beams", "1", "--scores", "--output", str(output)]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stdin.write(b"a k.\n" * 4096 + b"b m.\n")  # one chunk is translated, the next one is being read
+        process.stdin.flush()
+        latest = time.monotonic() + 120
+        sizes = [0] * STILL
+        while not sizes[-1] or sizes[-1] != sizes[-STILL]:  # until the file has stopped growing: the chunk is written
+            sizes.append(output.stat().st_size if output.exists() else 0)
+            time.sleep(0.05)
+            assert process.poll() is None and time.monotonic() < latest
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+        assert process.stderr.read().endswith(b"Interrupted.\n")
+        assert output.read_bytes().count(b"\n") == 4096

@@ -1,0 +1,72 @@
+"""Placeholders: which they are, where they are found again, and how they are put back."""
+
+import pytest
+from translating import Function
+
+from glossa.inference.sentinels import find_held
+from glossa.inference.texts.marks import Part, take_off
+from glossa.inference.texts.placeholders import locate, without
+from glossa.inference.texts.segment import MOVED, Texts
+
+
+def held(text):
+    return [text[start:end] for start, end in find_held(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Hello %s, %1$d of %(count)d: %.2f%%", ["%s", "%1$d", "%(count)d", "%.2f"]),
+        ("{name} has {0} {{a.b}} ${PATH} #{x} <%= y %>", ["{name}", "{0}", "{{a.b}}", "${PATH}", "#{x}", "<%= y %>"]),
+        ("See https://a.example/b?c=1. Or me@a.example!", ["https://a.example/b?c=1", "me@a.example"]),
+        ("Open /etc/hosts, ./a.sh, C:\\a\\b.txt or c/a.md.", ["/etc/hosts", "./a.sh", "C:\\a\\b.txt", "c/a.md"]),
+        ("Version v2.3.1 or 1.2.3, 5 km, 3.5 GB, 20 °C, 50%", ["v2.3.1", "1.2.3", "5 km", "3.5 GB", "20 °C", "50%"]),
+        ("Use --verbose 🙂 <br/> &nbsp; now", ["--verbose", "🙂", "<br/>", "&nbsp;"]),
+        ("Three dogs, 3 dogs, at 5 p.m. and/or 1/2; e.g. this. 7 %(n)d", ["%(n)d"]),
+    ],
+)  # fmt: skip
+def test_what_must_survive(text, expected):
+    assert held(text) == expected
+
+
+def test_equal_ones_are_found_in_their_order():
+    source = "no `no` no"
+    own = [span for span in [(4, 6)]]
+    assert locate(source, find_held("{a} {b} {a}"), "x") is None
+    assert locate("{a} {b} {a}", find_held("{a} {b} {a}"), "{b} {a} {a}") == [(4, 7), (0, 3), (8, 11)]
+    assert locate(source, [type(find_held("{a}")[0])(*span) for span in own], "no x no no") == [(5, 7)]
+    assert locate("5 km", find_held("5 km"), "15 km") is None, "it is another number"
+
+
+def test_a_sentence_without_them():
+    assert without("Save {a} and {b}, {c} now.", find_held("Save {a} and {b}, {c} now."))[::2] == (
+        "Save and now.",
+        [5, 9],
+    )
+    assert without("Good morning, {name}!", find_held("Good morning, {name}!")).text == "Good morning!"
+    assert without("{name}, come!", find_held("{name}, come!")).text == "come!"
+
+
+@pytest.mark.parametrize(
+    ("source", "engine", "expected", "problem"),
+    [
+        ("Good morning, %s!", {"Good morning!": "Bonjour !"}, "Bonjour, %s !", ""),
+        ("{name}, come here.", {"come here.": "viens ici."}, "{name}, viens ici.", ""),
+        ("Open {file} now.", {"Open now.": "Jetzt öffnen."}, "Jetzt {file} öffnen.", ""),
+        ("Open {a}, {b} or {c} now.", {"Open or now.": "Ouvrir."}, "Ouvrir {a}, {b} {c}.", MOVED),
+        ("{a} {b}", {}, "{a} {b}", ""),
+        ("Go to {a}.", {"Go to.": ""}, "Go to {a}.", "empty"),
+    ],
+)
+def test_they_are_put_back(source, engine, expected, problem):
+    texts = Texts(Function(lambda text: engine.get(text, "Etwas ganz anderes.")))
+    (found,) = texts.translate([take_off([Part("text", 0, len(source), source)])])
+    assert found.text == expected and found.sentences[0].problem == problem
+
+
+def test_sentences_do_not_end_inside_of_them():
+    asked = Function(str.upper)
+    source = "Run a. B now. Then stop."
+    parts = [Part("text", 0, 4, "Run "), Part("alone", 4, 8, "a. B"), Part("text", 8, 24, source[8:])]
+    Texts(asked).translate([take_off(parts)])
+    assert asked.asked[:2] == ["Run a. B now.", "Then stop."]
