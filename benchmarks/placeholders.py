@@ -13,7 +13,7 @@ from glossa.evaluation.metrics import bleu_metric, bleu_tokenizer
 from glossa.inference.build import build_translator
 from glossa.inference.languages import Languages
 from glossa.inference.sentinels import find_held
-from glossa.inference.texts.marks import Part, take_off
+from glossa.inference.texts.tags import Part, take_tags
 from glossa.inference.texts.placeholders import locate
 from glossa.inference.texts.segment import MOVED, Result, Texts
 from glossa.run_folder import RunFolder
@@ -78,7 +78,7 @@ def is_exact(text: str, translation: str) -> bool:
 
 
 def _marked(text: str):
-    return take_off([Part("text", 0, len(text), text)])
+    return take_tags([Part("text", 0, len(text), text)])
 
 
 def _reported(result: Result) -> bool:

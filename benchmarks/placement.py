@@ -13,8 +13,8 @@ from glossa.data.encoding.word_links import find_words
 from glossa.inference.languages import Languages
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.texts.alignment import Aligner, AttentionAligner, Pair, align_by_form
-from glossa.inference.texts.marks import Part, take_off
-from glossa.inference.texts.markup import put_back
+from glossa.inference.texts.tags import Part, take_tags
+from glossa.inference.texts.tag_placement import put_back
 
 from .timing import table
 
@@ -63,7 +63,7 @@ def read_cases() -> dict[tuple[str, str], list[Case]]:
 
 def count_right(aligner: Aligner, cases: list[Case]) -> int:
     """How many sentences get all their tags at a right place."""
-    marked = [take_off(list(parts_of(case.source))) for case in cases]
+    marked = [take_tags(list(parts_of(case.source))) for case in cases]
     targets = [_TAG.sub("", case.targets[0]) for case in cases]
     pairs = [
         Pair(source.text, find_words(source.text), target, find_words(target))

@@ -8,7 +8,7 @@ from glossa.documents.formats.opening import Languages, format_of, open_document
 from glossa.documents.places import Edit, compose
 from glossa.inference.engines.engine import Translation
 from glossa.inference.texts.alignment import align_by_form
-from glossa.inference.texts.marks import take_off
+from glossa.inference.texts.tags import take_tags
 from glossa.inference.texts.segment import Texts
 from glossa.segments_glossa import segment_text
 
@@ -45,7 +45,7 @@ def translated(path: Path, function=same, kind=None, languages=KNOWN, kept=True,
     texts = Texts(Function(function), aligner)
     done = []
     for document in opened.documents:
-        marked = [take_off(place.parts) for place in document.places]
+        marked = [take_tags(place.parts) for place in document.places]
         edits = list(document.edits)
         for place, source, result in zip(document.places, marked, texts.translate(marked), strict=True):
             if not kept or not place.keep or result.text != source.text:

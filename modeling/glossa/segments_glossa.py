@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 from .abbreviations_glossa import END_MARKS, MONTHS
 from .sentences_glossa import clean_text, split_text
+from .spans_glossa import ADDRESS, EMOJI, ITEM, MARK, PLACEHOLDER, SENTINELS, WIDE, Hidden, Span
 
-_EMOJI = "\u203c\u2049\u2139\u231a-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff"
-EMOJI = rf"[{_EMOJI}][{_EMOJI}\u200d\ufe0f\u20e3]*"
 # A bullet, or a number or letter with a period or parenthesis, at the start of a sentence.
 _LIST_MARK = re.compile(
     r"(?:[-–—−*•·▪▫◦‣⁃●○■□◆◇★☆✓✔✗✘→➤►>+]|#{1,6}|[([]?(?:\d{1,3}(?:\.\d{1,3})*|[^\W\d_]|[ivxIVX]{2,5})[)\]]"
@@ -17,28 +16,9 @@ _LIST_MARK = re.compile(
 )
 _LEADING = re.compile(rf"{EMOJI}\s*")
 _TRAILING = re.compile(rf"\s*{EMOJI}$")
-# Characters of scripts that write no spaces between sentences: Han, kana and their marks.
-_WIDE = "\u2e80-\u9fff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff"
-NO_SPACES = re.compile(f"[{_WIDE}]")
-# An address, or a place for a value: {name}, {{name}}, %d, %(name)s, <tag>, &amp;
-ADDRESS = re.compile(
-    rf"(?:https?://|www\.)[^\s<>\"'«»“”{_WIDE}]*[^\s<>\"'«»“”{_WIDE}.,;:!?)\]]"
-    # The start of a word, and 64 characters (RFC 5321): the time is linear in the length of the text.
-    rf"|(?<![^\W{_WIDE}])(?<![.+-])(?:[^\W{_WIDE}]|[.+-]){{1,64}}@(?:[^\W{_WIDE}]|-)+(?:\.(?:[^\W{_WIDE}]|-)+)+"
-)
-PLACEHOLDER = re.compile(
-    r"\{\{[^{}\n]{1,60}\}\}|\$?\{[^{}\n]{0,60}\}|%\([^()\n]{1,60}\)[a-z]"
-    rf"|%(?:\d\$)?[sdfiu@](?![^\W\d_{_WIDE}])"
-    r"|</?[a-zA-Z][^<>\n]{0,200}>|&(?:#\d+|[a-z]+);"
-)
+NO_SPACES = re.compile(f"[{WIDE}]")
 
 UPPER_WORDS, TITLE_WORDS = 2, 3  # fewer are names and abbreviations
-# What a model reads instead of an address, a place for a value or an emoji: the object replacement character.
-MARK = "\ufffc"
-# What a model that has these tokens reads instead, a different one for each part of a sentence that must survive.
-# Nobody uses these characters, whose meaning is private.
-SENTINELS = "".join(map(chr, range(0x10FF01, 0x10FF0A)))
-ITEM = re.compile(rf"{ADDRESS.pattern}|{PLACEHOLDER.pattern}|{EMOJI}|{MARK}")
 _NUMBER = re.compile(rf"\d+(?:[.,:]\d+)*|{MARK}")
 # A sentinel, or a digit or letter of Latin, Greek or Cyrillic. In other scripts, as in Korean, endings may follow it.
 _WORD = f"[0-9A-Za-z\u00c0-\u024f\u0370-\u052f\u1e00-\u1fff{SENTINELS}]"
@@ -57,9 +37,10 @@ class Segment(NamedTuple):
         space: The white space after it.
         copied: Whether it is copied instead of translated: a list marker, an address, or text without letters.
         capitals: "upper" or "title" if it is translated in lower case, and its translation gets these capitals.
-        items: Addresses, places for values and emoji that the model reads as `MARK`, or what it reads as sentinels.
+        items: Addresses, placeholders and emoji that the model reads as `MARK`.
         stop: The period that the model reads at its end, and that its translation loses again; or "".
-        numbered: Whether the model reads the first one of `SENTINELS` instead of the first item, and so on.
+        numbered: Whether the model reads the first one of `SENTINELS` instead of the first span, and so on.
+        spans: The parts of `text` that its translation must have as they are.
     """
 
     text: str
@@ -69,6 +50,7 @@ class Segment(NamedTuple):
     items: tuple[str, ...] = ()
     stop: str = ""
     numbered: bool = False
+    spans: tuple[Span, ...] = ()
 
 
 def segment_text(
@@ -79,7 +61,8 @@ def segment_text(
     lower: bool = False,
     mask: bool = False,
     stops: bool = False,
-    find: Callable[[str], Sequence[str]] | None = None,
+    spans: Sequence[Span] = (),
+    numbered: bool = False,
 ) -> list[Segment]:
     """The segments of `text`, at least one.
 
@@ -90,37 +73,43 @@ def segment_text(
         abbreviations: Abbreviations that the model has learned.
         lower: Whether sentences in upper case and headlines are translated in lower case. Of capitals, a model of
             ordinary text has seen names and abbreviations only.
-        mask: Whether the model has learned to copy `MARK`, and reads it instead of addresses, places for values and
-            emoji inside of a sentence.
+        mask: Whether the model has learned to copy `MARK`, and reads it instead of addresses, placeholders and emoji
+            inside of a sentence.
         stops: Whether sentences without a mark at their end are translated with a period.
-        find: For a model that reads `SENTINELS`, what it reads as such, from left to right. What has more of it than
-            there are sentinels is masked as for other models.
+        spans: Parts of `text`, from left to right, in which it is not split.
+        numbered: Whether the model has learned to copy `SENTINELS`, and reads them instead of the spans. A segment
+            with more spans than there are sentinels is masked as for other models.
     """
+    hidden = Hidden(text, spans)
 
-    def described(part: Segment) -> Segment:
-        return masked(part, mask, lower, find)
+    def described(segment: Segment) -> Segment:
+        return as_model_reads(segment, mask, lower, numbered)
 
-    whole = None if fits is None else lambda text: fits(_as_read(described(Segment(text, ""))))
-    pieces, between = split_text(text, whole, abbreviations) if split else ([text], [""])
-    parts = [part for piece, space in zip(pieces, between, strict=True) for part in _without_marks(piece, space)]
+    def whole(piece: str) -> bool:
+        shown, own = hidden.measured(piece)
+        return fits is None or fits(model_text(described(Segment(shown, "", spans=own))))
+
+    pieces, between = split_text(hidden.text, whole, abbreviations) if split else ([hidden.text], [""])
+    shown = [hidden.next(piece) for piece in pieces]
+    parts = [part for own, space in zip(shown, between, strict=True) for part in _without_marks(*own, space)]
     parts = [part if part.copied else described(part) for part in parts]
     if not stops:
         return parts
     # What follows in the same line belongs to a sentence that was cut.
-    return [
-        part if part.copied or _has_more(parts, index) else part._replace(stop=_missing_stop(part.text))
-        for index, part in enumerate(parts)
-    ]
+    return [part if part.copied or has_more(parts, index) else with_stop(part) for index, part in enumerate(parts)]
 
 
-def masked(segment: Segment, mask: bool, lower: bool, find: Callable[[str], Sequence[str]] | None = None) -> Segment:
+def as_model_reads(segment: Segment, mask: bool, lower: bool, numbered: bool = False) -> Segment:
     """`segment` with what the model does not read of it; see [`segment_text`]."""
-    items = tuple(find(segment.text)) if find else ()
-    numbered = 0 < len(items) <= len(SENTINELS)
-    if not numbered:
-        items = tuple(ITEM.findall(segment.text)) if mask else ()
+    numbered = numbered and 0 < len(segment.spans) <= len(SENTINELS)
+    items = tuple(ITEM.findall(segment.text)) if mask and not numbered else ()
     segment = segment._replace(items=items, numbered=numbered)
     return segment._replace(capitals=capitals_of(_masked(segment)) if lower else "")
+
+
+def with_stop(segment: Segment) -> Segment:
+    """`segment` with the period that it lacks at its end, for models that read sentences with one only."""
+    return segment._replace(stop=_missing_stop(segment.text))
 
 
 def _missing_stop(text: str) -> str:
@@ -157,16 +146,22 @@ def is_copied(text: str) -> bool:
     return bool(clean_text(text)) and not any(map(str.isalpha, rest))
 
 
-def _without_marks(text: str, space: str) -> list[Segment]:
+def _without_marks(text: str, spans: Sequence[Span], space: str) -> list[Segment]:
     """A sentence without the copied parts before and after it."""
-    parts, start, end = [], 0, len(text)
-    if not text or is_copied(text):
-        return [Segment(text, space, bool(text))]
+    start, end = 0, len(text)
+    if not text or _has_no_words(text, spans):
+        return [Segment(text, space, bool(text), spans=tuple(spans))]
+
+    def part(first: int, last: int, space: str, copied: bool) -> Segment:
+        own = tuple(Span(a - first, b - first) for a, b in spans if first <= a and b <= last)
+        return Segment(text[first:last], space, copied, spans=own)
+
+    parts: list[Segment] = []
     for pattern in (_LIST_MARK, _LEADING):
         mark = pattern.match(text, start)
         if mark is not None and re.split(r"\W", text[mark.end() :], maxsplit=1)[0] not in MONTHS:
             body = mark[0].rstrip()
-            parts.append(Segment(body, mark[0][len(body) :], True))
+            parts.append(part(start, start + len(body), mark[0][len(body) :], True))
             start = mark.end()
     mark = _TRAILING.search(text, max(start, end - 40))
     if mark is not None:
@@ -175,10 +170,20 @@ def _without_marks(text: str, space: str) -> list[Segment]:
         return [*parts[:-1], parts[-1]._replace(space=parts[-1].space + space)]
     gap = mark[0][: len(mark[0]) - len(mark[0].lstrip())] if mark is not None else space
     if start < end:
-        parts.append(Segment(text[start:end], gap, is_copied(text[start:end])))
+        rest = part(start, end, gap, False)
+        parts.append(rest._replace(copied=_has_no_words(rest.text, rest.spans)))
     if mark is not None:
-        parts.append(Segment(mark[0].lstrip(), space, True))
+        parts.append(part(end + len(gap), len(text), space, True))
     return parts
+
+
+def _has_no_words(text: str, spans: Sequence[Span]) -> bool:
+    """Whether nothing is left to translate outside of the spans of a text."""
+    rest, position = "", 0
+    for start, end in spans:
+        rest, position = f"{rest}{text[position:start]} ", end
+    rest += text[position:]
+    return is_copied(rest) or not rest.strip()
 
 
 def model_texts(segments: Sequence[Segment]) -> list[str]:
@@ -188,13 +193,14 @@ def model_texts(segments: Sequence[Segment]) -> list[str]:
     [`join_segments`] gives the mark back.
     """
     return [
-        _as_read(segment, cut=_has_more(segments, index))
+        model_text(segment, cut=has_more(segments, index))
         for index, segment in enumerate(segments)
         if not segment.copied
     ]
 
 
-def _as_read(segment: Segment, cut: bool = False) -> str:
+def model_text(segment: Segment, cut: bool = False) -> str:
+    """What the model reads of a segment; `cut` says that the sentence goes on after it."""
     text = _masked(segment)
     text = (_closed(text) if cut else text) + segment.stop
     return text.lower() if segment.capitals else text
@@ -203,11 +209,10 @@ def _as_read(segment: Segment, cut: bool = False) -> str:
 def _masked(segment: Segment) -> str:
     if not segment.numbered:
         return ITEM.sub(MARK, segment.text) if segment.items else segment.text
-    done, rest = "", segment.text
-    for item, sentinel in zip(segment.items, SENTINELS, strict=False):
-        before, _, rest = rest.partition(item)
-        done += before + sentinel
-    return done + rest
+    done, position = "", 0
+    for (start, end), sentinel in zip(segment.spans, SENTINELS, strict=False):
+        done, position = done + segment.text[position:start] + sentinel, end
+    return done + segment.text[position:]
 
 
 def mask_numbers(text: str) -> tuple[str, tuple[str, ...]]:
@@ -237,13 +242,14 @@ def _ended_by(whole: str, rest: Sequence[str]) -> str:
 def has_sentinels(segment: Segment, translation: str) -> bool:
     """Whether `translation` has each of the sentinels of a numbered segment once, and no others."""
     found = sorted(filter(SENTINELS.__contains__, translation))
-    return found == list(SENTINELS[: len(segment.items)])
+    return found == list(SENTINELS[: len(segment.spans)])
 
 
 def _with_items(text: str, segment: Segment) -> str:
     if not segment.numbered:
         return put_back(text, segment.items)
-    given = dict(zip(SENTINELS, segment.items, strict=False))
+    texts = [segment.text[start:end] for start, end in segment.spans]
+    given = dict(zip(SENTINELS, texts, strict=False))
     apart = _apart(text, _masked(segment))
     whole = apart.translate({ord(sentinel): given.get(sentinel, "") for sentinel in SENTINELS})
     return _ended_by(whole, [item for sentinel, item in given.items() if sentinel not in text])
@@ -263,7 +269,7 @@ def _apart(text: str, source: str) -> str:
     return text
 
 
-def _has_more(segments: Sequence[Segment], index: int) -> bool:
+def has_more(segments: Sequence[Segment], index: int) -> bool:
     """Whether text that is translated follows in the same line."""
     more = index + 1 < len(segments) and not segments[index + 1].copied
     return more and not set(segments[index].space) - set(" \u00a0\u202f")
@@ -288,17 +294,23 @@ def join_segments(segments: Sequence[Segment], texts: Sequence[str]) -> str:
     The source's space is kept, with these exceptions: if the source has no space between two sentences, a target
     that is not Chinese or Japanese gets one, and if it has one, a Chinese or Japanese target does without.
     """
-    return "".join(text + space for text, space in joined_parts(segments, texts))
+    written = [as_written(segment, text) for segment, text in zip(segments, texts, strict=True)]
+    return "".join(text + space for text, space in spaced_parts(segments, written))
 
 
-def joined_parts(segments: Sequence[Segment], texts: Sequence[str]) -> list[tuple[str, str]]:
+def as_written(segment: Segment, text: str) -> str:
+    """A translation by the model as it stands in a text: with spans, capitals, and without the period of `stop`."""
+    text = _with_items(_capitalized(text, segment.capitals), segment)
+    if segment.stop and text[-1:] in (".", "。") and text[-2:-1] not in ("", "."):
+        text = text[:-1]
+    return text
+
+
+def spaced_parts(segments: Sequence[Segment], texts: Sequence[str]) -> list[tuple[str, str]]:
     """What [`join_segments`] joins: the text of each segment and the white space after it."""
     joined = []
     for index, (segment, text) in enumerate(zip(segments, texts, strict=True)):
         following = texts[index + 1] if index + 1 < len(texts) else ""
-        text = _with_items(_capitalized(text, segment.capitals), segment)
-        if segment.stop and text[-1:] in (".", "。") and text[-2:-1] not in ("", "."):
-            text = text[:-1]
         space = segment.space
         if text and following and not segment.copied and not segments[index + 1].copied:
             solid = NO_SPACES.match(text[-1]) and NO_SPACES.match(following)
@@ -325,21 +337,20 @@ def _continued(source: str, text: str) -> str:
 
 
 __all__ = [
-    "ADDRESS",
-    "ITEM",
-    "MARK",
     "NO_SPACES",
-    "PLACEHOLDER",
-    "SENTINELS",
     "Segment",
+    "as_model_reads",
+    "as_written",
     "capitals_of",
+    "has_more",
     "has_sentinels",
     "is_copied",
     "join_segments",
-    "joined_parts",
     "mask_numbers",
-    "masked",
+    "model_text",
     "model_texts",
     "put_back",
     "segment_text",
+    "spaced_parts",
+    "with_stop",
 ]

@@ -17,20 +17,20 @@ from .abbreviations_glossa import (
     TITLES,
 )
 from .clauses_glossa import cut_text
+from .spans_glossa import EMOJI_CHARACTERS
 
 _WHITE_SPACE = re.compile(r"[ \t\n\r\f\v]+")
 # White space, control characters, soft hyphens and characters without a width: alone they are no text.
 _INVISIBLE = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f]+")
 _CLOSERS = r")\]}'\"“”’»›）］｝】》〉」』"
 _OPENERS = r"(\[{'\"“‘„‚«‹¿¡（［｛【《〈「『*_#•–—-"
-_EMOJI = "\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff\u200d\ufe0f"
 # Where a sentence may end: at a newline, at . ! ? … if white space and a letter or digit follow, or at an end mark of
 # a script without capital letters. Closing quotes belong to it. A quoted question or exclamation does not end a
 # Chinese or Japanese sentence. A Greek question mark is a semicolon, an Armenian full stop often a colon. Possessive
 # quantifiers and the lookbehind keep the time linear in the text's length.
 _END = re.compile(
     rf"""(?:(?<![.!?…‼⁇⁈⁉])(?P<mark>[.!?…‼⁇⁈⁉‽]++)|(?<=[\u0370-\u03ff\u1f00-\u1fff]);|(?<=[\u0561-\u0587]):)"""
-    rf"""(?P<close>[{_CLOSERS}]*+(?:\s*+[»])?(?:\[\d{{1,3}}\])*+)(?=\s++[{_OPENERS}{_EMOJI}]*+\s*+[^\W_])|[\n\u2028\u2029]"""
+    rf"""(?P<close>[{_CLOSERS}]*+(?:\s*+[»])?(?:\[\d{{1,3}}\])*+)(?=\s++[{_OPENERS}{EMOJI_CHARACTERS}]*+\s*+[^\W_])|[\n\u2028\u2029]"""
     rf"""|(?:(?!(?<=\d)．\d|។ល។)[{END_MARKS}]|፡፡|[།-༑]++(?=\s|$))(?:[{END_MARKS}]|[།-༑])*+"""
     rf"""(?:(?<![！？])[{_CLOSERS}]*+(?!と)|(?![」』”])|[」』”]++(?=[\s「『“]))"""
 )
@@ -43,7 +43,7 @@ _ADDRESS = re.compile(r"://|^www\.|@|\.(?:com|org|net|edu|gov|info|html?|py|js|t
 _OPENING = f"{_OPENERS}/".replace("\\", "")
 _LOOK_BACK = 60  # characters before an end mark that are looked at
 # Scripts whose letters are syllables or words, so that one letter is no abbreviation.
-_WHOLE_WORDS = ("CJK", "HANGUL", "HIRAGANA", "KATAKANA", "ETHIOPIC", "YI")
+_WHOLE_WORDS = ("CJK", "HANGUL", "HIRAGANA", "KATAKANA", "ETHIOPIC", "YI", "CUNEIFORM")  # the last one for `Hidden`
 
 
 def clean_text(text: str) -> str:

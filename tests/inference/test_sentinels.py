@@ -10,7 +10,7 @@ from glossa.data.encoding.vocabulary import train_tokenizer, train_tokenizer_pai
 from glossa.inference.engines.engine import Engine, Translation
 from glossa.inference.loading import load_tokenizer
 from glossa.inference.sentinels import held_texts
-from glossa.inference.texts.marks import Part, take_off
+from glossa.inference.texts.tags import Part, take_tags
 from glossa.inference.texts.segment import MOVED, Texts
 from glossa.inference.translator import Translator
 from glossa.segments_glossa import MARK, SENTINELS, join_segments, model_texts, segment_text
@@ -148,7 +148,7 @@ def test_a_translation_without_exactly_its_sentinels_is_made_as_by_other_models(
 
 def in_a_document(function, text):
     engine = Rule(function)
-    (result,) = Texts(Translator(engine, Characters())).translate([take_off([Part("text", 0, len(text), text)])])
+    (result,) = Texts(Translator(engine, Characters())).translate([take_tags([Part("text", 0, len(text), text)])])
     return engine.asked, result.text, [sentence.problem for sentence in result.sentences]
 
 

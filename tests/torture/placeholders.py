@@ -8,7 +8,7 @@ from pathlib import Path
 from translating import Function, rot13
 
 from glossa.inference.sentinels import find_held
-from glossa.inference.texts.marks import Part, take_off
+from glossa.inference.texts.tags import Part, take_tags
 from glossa.inference.texts.segment import MOVED, Texts
 from torture.tags import FAULTS, sentences
 
@@ -26,7 +26,7 @@ def torture(count: int, seed: int) -> dict:
         chance = random.Random(f"{seed} {number}")
         source, held = _with_placeholders(chance, chance.choice(lines))
         engine = chance.choice((_keeps, _loses, _loses, _changes, _repeats, _shortens))
-        marked = take_off([Part("text", 0, len(source), source)])
+        marked = take_tags([Part("text", 0, len(source), source)])
         result = Texts(Function(engine)).translate([marked])[0]
         reported = any(sentence.problem == MOVED for sentence in result.sentences)
         wanted = Counter(held)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from translating import Function
 
-from glossa.inference.texts.marks import Part, take_off
+from glossa.inference.texts.tags import Part, take_tags
 from glossa.inference.texts.segment import Texts
 
 FAULTS = 5  # that are shown
@@ -24,7 +24,7 @@ def torture(count: int, seed: int) -> dict:
         figures["tags"] += sum(part.kind in ("open", "alone") for part in parts)
         garble = chance.choice(ENGINES)
         try:
-            result = Texts(Function(lambda text, c=chance, g=garble: g(c, text))).translate([take_off(parts)])[0]
+            result = Texts(Function(lambda text, c=chance, g=garble: g(c, text))).translate([take_tags(parts)])[0]
         except Exception as error:
             figures["uncaught"] += 1
             faults.append(f"seed {seed}, text {number}: {type(error).__name__}: {error}: {source}")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ..documents.formats.opening import Languages
-from ..documents.job import DocumentJob, LazyAligner
+from ..documents.job import DocumentJob
 from ..errors import GlossaError
 from ..jobs.records import stamp_file
 
@@ -49,7 +49,7 @@ def run(arguments: Namespace, build: Callable[[], "Translator"], report: TextIO 
         models,
     )
     job.files()  # before a model is loaded
-    job.run(build(), LazyAligner(arguments.models, arguments.target_language), report, arguments.report_all)
+    job.run(build(), report, arguments.report_all)
 
 
 def settings_of(arguments: Namespace, elsewhere: Collection[str]) -> dict[str, Any]:

@@ -223,7 +223,7 @@ def translate_lines(arguments: argparse.Namespace) -> None:
         # On a terminal that shows neither lines nor translations, a bar shows how far it is.
         shown = sys.stderr.isatty() and not typed and not target.isatty()
         chunk = 1 if typed else CHUNK
-        stream = linked(translator.stream(read_lines(source), chunk, prefix=arguments.prefix), arguments, chunk)
+        stream = translator.stream(read_lines(source), chunk, prefix=arguments.prefix)
         progress = tqdm(stream, unit=" lines", disable=not shown)
         problems = Problems(report, arguments.report_all)
         for number, (text, translations) in enumerate(progress, 1):
@@ -273,6 +273,8 @@ def translate_file(arguments: argparse.Namespace) -> None:
 
 def build(arguments: argparse.Namespace) -> "Translator":
     from ..inference.build import build_translator
+    from ..inference.engines.engine import Search
+    from ..inference.options import Checks, Execution
     from .documents import glossary_of
 
     return build_translator(
@@ -282,17 +284,22 @@ def build(arguments: argparse.Namespace) -> "Translator":
         arguments.rerank,
         glossary_of(arguments),
         arguments.forbid if arguments.forbid or arguments.prefix else None,
-        num_beams=arguments.num_beams,
-        num_return_sequences=arguments.num_return_sequences,
-        batch_tokens=arguments.batch_tokens,
-        scores=arguments.scores or arguments.report is not None,
-        length_penalty=arguments.length_penalty,
+        search=Search(
+            arguments.num_beams,
+            arguments.num_return_sequences,
+            scores=arguments.scores or arguments.report is not None,
+            length_penalty=arguments.length_penalty,
+        ),
+        checks=Checks(
+            arguments.on_error,
+            arguments.retry_implausible,
+            confident=arguments.confidence,
+            min_confidence=arguments.min_confidence,
+            words=arguments.confidence and arguments.report is not None,
+            links=arguments.alignments,
+        ),
+        execution=Execution(arguments.batch_tokens),
         split_sentences=False if arguments.no_split_sentences else None,
-        on_error=arguments.on_error,
-        retry_implausible=arguments.retry_implausible,
-        confident=arguments.confidence,
-        min_confidence=arguments.min_confidence,
-        words=arguments.confidence and arguments.report is not None,
     )
 
 
@@ -305,7 +312,7 @@ def shard_translator(arguments: argparse.Namespace) -> "Translate":
     def translate(lines: list[bytes], first: int, path: Path) -> Done:
         done = Done()
         with open_file(str(path), "w") as target:
-            stream = linked(translator.stream(read_lines(lines), CHUNK, first, arguments.prefix), arguments)
+            stream = translator.stream(read_lines(lines), CHUNK, first, arguments.prefix)
             for number, (text, translations) in enumerate(stream, first):
                 write(target, translations, arguments)
                 done.lines += 1
@@ -315,18 +322,6 @@ def shard_translator(arguments: argparse.Namespace) -> "Translate":
         return done
 
     return translate
-
-
-def linked(
-    stream: Iterator[tuple[str, list["Translation"]]], arguments: argparse.Namespace, chunk: int = CHUNK
-) -> Iterator[tuple[str, list["Translation"]]]:
-    """The lines of `stream` and their translations, which have the links of their words if they are asked for."""
-    if not arguments.alignments:
-        return stream
-    from ..documents.job import LazyAligner
-    from ..inference.texts.alignment import with_links
-
-    return with_links(stream, LazyAligner(arguments.models, arguments.target_language), chunk)
 
 
 def write(

@@ -14,8 +14,8 @@ from ..data.languages import language_code, language_name
 from ..errors import GlossaError
 from ..export import require
 from ..inference.search.terms import Term
-from ..inference.sentinels import find_held
 from ..sentences_glossa import clean_text
+from ..spans_glossa import find_spans
 from .formats.opening import Languages
 from .formats.xml_tokens import check_xml
 
@@ -166,11 +166,11 @@ class Glossary:
 
     def find(self, text: str) -> list[Term]:
         """The terms in a text, each once, from left to right."""
-        held = find_held(text)
+        spans = find_spans(text)
         starts_upper = next(filter(str.isalpha, text), "").isupper()
         found: dict[str, Term] = {}
         for entry, start, end in self.sources.find(text):
-            if any(start < last and first < end for first, last in held):
+            if any(start < last and first < end for first, last in spans):
                 continue
             written, targets = text[start:end], self.targets[entry.text]
             if len(written) > 1 and written.isupper() and entry.text != written:

@@ -1,15 +1,13 @@
 """Translate documents: `glossa translate MODEL --input report.html --output report.fr.html`, or folders of them."""
 
 import json
-import logging
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-import numpy
 from tqdm.auto import tqdm
 
 from ..errors import GlossaError
@@ -17,19 +15,16 @@ from ..inference.engines.engine import Translation
 from ..inference.engines.stamps import stamp_models
 from ..inference.review import Problems, find_problems
 from ..inference.search.terms import count
-from ..inference.texts.alignment import Aligner, AttentionAligner, Pair, align_by_form
-from ..inference.texts.marks import take_off
-from ..inference.texts.segment import MOVED, Result, Texts
+from ..inference.texts.tags import Tagged, take_tags
+from ..inference.texts.text import Sentence, Text
 from ..jobs.records import check_same, locked, read_record
 from ..jobs.whole_files import write_whole
 from .formats.opening import UNKNOWN, Languages, format_of, open_document
-from .memory import Kept, read_memory
+from .memory import Kept, Translate, read_memory, remember
 from .places import Document, Edit, compose, line_of
 
 if TYPE_CHECKING:
-    from ..inference.texts.segment import TextTranslator
-
-logger = logging.getLogger(__name__)
+    from ..inference.translator import Translator
 
 CHUNK = 500  # texts of a document that are translated together
 
@@ -73,9 +68,7 @@ class DocumentJob:
             print(f"{others:,} files in {self.source} are of no known format, and are left out.", file=sys.stderr)
         return found
 
-    def run(
-        self, translator: "TextTranslator", aligner: Aligner, report: TextIO | None = None, every: bool = False
-    ) -> None:
+    def run(self, translator: "Translator", report: TextIO | None = None, every: bool = False) -> None:
         """Translate all files into the folder `OUTPUT.parts`, whose content becomes the output when all are done.
 
         An interrupted job continues. Raises `GlossaError` if a file is broken or the output is there, and if texts
@@ -86,17 +79,16 @@ class DocumentJob:
         memory = read_memory(self.memory, self.languages) if self.memory else {}
         state = self.target.with_name(f"{self.target.name}.parts")
         self.target.parent.mkdir(parents=True, exist_ok=True)
-        work = Work(Problems(report, every), several=len(files) > 1)
         with locked(self.target):
             self._check_state(state)
-            kept = Kept(translator, state / "segments.jsonl")
+            kept = Kept(translator.translate_segments, state / "segments.jsonl")
             if kept.found:
                 print(f"Continuing: {kept.found:,} sentences are already translated.", file=sys.stderr)
-            texts = Texts(kept, aligner, memory)
+            work = Work(translator, kept.translate, Problems(report, every), memory, several=len(files) > 1)
             total = sum(len(document.places) for each in opened for document in each.documents)
             with tqdm(total=total, unit=" texts", disable=not sys.stderr.isatty()) as progress:
                 for (path, name, _), each in zip(files, opened, strict=True):
-                    done = [work.translate(document, texts, path, progress.update) for document in each.documents]
+                    done = [work.translate(document, path, progress.update) for document in each.documents]
                     new = state / "output" / name
                     new.parent.mkdir(parents=True, exist_ok=True)
                     new.write_bytes(each.pack(done))
@@ -119,42 +111,64 @@ class DocumentJob:
 
 @dataclass
 class Work:
-    """Counts of translated texts and sentences, and of sentences from a memory."""
+    """Translates documents, and counts their texts and sentences.
 
+    Attributes:
+        translator: Cuts texts into sentences, and joins their translations.
+        translate_sentences: Translates these: [`Translator.translate_segments`], or what keeps or queues them first.
+        problems: What is reported.
+        memory: Translations of texts and sentences that are used as they are.
+        several: Whether there are several files, whose names the report has.
+    """
+
+    translator: "Translator"
+    translate_sentences: Translate
     problems: Problems
+    memory: Mapping[str, str] = field(default_factory=dict)
     several: bool = False
     texts: int = 0
     sentences: int = 0
     remembered: int = 0
 
-    def translate(self, document: Document, texts: Texts, path: Path, done: Callable[[int], object]) -> str:
+    def translate(self, document: Document, path: Path, done: Callable[[int], object]) -> str:
         """The text of a document with its places translated."""
         edits = list(document.edits)
         for start in range(0, len(document.places), CHUNK):
             places = document.places[start : start + CHUNK]
-            marked = [take_off(place.parts) for place in places]
-            for place, source, result in zip(places, marked, texts.translate(marked), strict=True):
-                problem = ""
-                if result.text != source.text or not place.keep:
-                    doubtful = any(sentence.doubtful for sentence in result.sentences)
-                    written = place.write(result.pieces, doubtful)
+            texts = self.translate_tagged([take_tags(place.parts) for place in places])
+            for place, text, pieces in zip(places, texts, self.translator.join_tagged(texts), strict=True):
+                best, problem = _whole(text), ""
+                if best.text != text.source or not place.keep:
+                    doubtful = any(map(is_doubtful, text.sentences))
+                    written = place.write(pieces, doubtful)
                     if doubtful:
                         spans = {edit[:2] for edit in place.doubt}
                         edits = [edit for edit in edits if edit[:2] not in spans] + place.doubt
                     edits.append(Edit(place.start, place.end, written))
                     problem = place.check(written) if place.check else ""
-                self._count(result, line_of(document.text, place.start), path, source.text, problem)
+                best.problem = best.problem or problem
+                self._count(text, best, line_of(document.text, place.start), path)
             done(len(places))
         return compose(document.text, edits)
 
-    def _count(self, result: Result, line: int, path: Path, source: str, problem: str) -> None:
+    def translate_tagged(self, tagged: Sequence[Tagged]) -> list[Text]:
+        """Texts whose sentences are translated, by the memory if it has them; none is lost."""
+        texts = self.translator.plan(tagged)
+        remember(texts, self.memory)
+        sentences = [sentence for text in texts for sentence in text.sentences]
+        self.translate_sentences(sentences)
+        for sentence in sentences:
+            if not sentence.best.text.strip() and sentence.source.strip():
+                sentence.keep_source(sentence.best.problem or "empty", failed=False)
+        return texts
+
+    def _count(self, text: Text, best: Translation, line: int, path: Path) -> None:
         self.texts += 1
-        self.sentences += sum(not sentence.copied for sentence in result.sentences)
-        self.remembered += sum(sentence.remembered for sentence in result.sentences)
-        found = _whole(result, problem)
-        rows = find_problems(line, source, found, self.problems.every)
+        self.sentences += sum(not sentence.segment.copied for sentence in text.sentences)
+        self.remembered += sum(sentence.remembered for sentence in text.sentences)
+        rows = find_problems(line, text.source, best, self.problems.every)
         rows = [{"file": str(path), **row} for row in rows] if self.several else rows
-        self.problems.add(1, rows, count([found]))
+        self.problems.add(1, rows, count([best]))
 
     def summary(self, files: int, memory: bool) -> str:
         """One line for the user."""
@@ -163,48 +177,15 @@ class Work:
         return f"{self.texts:,} texts{several}: {self.sentences:,} sentences{known}."
 
 
-def _whole(result: Result, problem: str) -> Translation:
-    """The translation of a text; `problem` is one of its place. Placeholders count more than other problems."""
-    found_problems = [sentence.problem for sentence in result.sentences if sentence.problem]
-    problem = MOVED if MOVED in found_problems else next(iter(found_problems), problem)
-    failed = any(sentence.failed for sentence in result.sentences)
-    scores = [sentence.score for sentence in result.sentences if sentence.score is not None]
-    terms = tuple(term for sentence in result.sentences for term in sentence.terms)
-    return Translation(
-        result.text,
-        sum(score for score, _ in scores) if scores else None,
-        problem,
-        failed,
-        sum(tokens for _, tokens in scores),
-        terms=terms,
-    )
+def is_doubtful(sentence: Sentence) -> bool:
+    """Whether a confidence is known and something is wrong with a translation, for which people should look at it."""
+    return sentence.best.confidence is not None and bool(sentence.best.problem)
 
 
-class LazyAligner:
-    """The attention of a model that is loaded when words are to be linked; without weights, what words look like.
-
-    Args:
-        names: Folders or Hub names of the models that translate; the first one aligns.
-        language: The target language, for a model of several.
-    """
-
-    def __init__(self, names: Sequence[str], language: str | None = None):
-        self.names, self.language = list(names), language
-        self.aligner: Aligner | None = None
-
-    def __call__(self, pairs: Sequence[Pair]) -> list[numpy.ndarray]:
-        if self.aligner is None:
-            self.aligner = self._load()
-        return self.aligner(pairs)
-
-    def _load(self) -> Aligner:
-        if (Path(self.names[0]) / "model.bin").is_file():
-            logger.warning(
-                "%s has no weights for transformers, so words are linked by what they look like. Give the folder of "
-                "the run to link them by the attention of the model.", self.names[0],
-            )  # fmt: skip
-            return align_by_form
-        from ..inference.engines.ensemble import load_models
-
-        model, tokenizer = load_models(self.names[:1], "auto", self.language)
-        return AttentionAligner(model, tokenizer)
+def _whole(text: Text) -> Translation:
+    """The best translation of a text, with the scores of the sentences that were translated."""
+    (whole,) = text.joined(1, scores=True, confident=False)
+    if all(sentence.best.score is None or not sentence.best.tokens for sentence in text.sentences):
+        whole.score = None
+    whole.failed = any(sentence.best.failed for sentence in text.sentences)
+    return whole

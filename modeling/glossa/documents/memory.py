@@ -1,7 +1,7 @@
 """Translations that are there already: of a memory that the user gives, and of a job that was interrupted."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,14 +10,17 @@ from ..data.intake.columns import Columns
 from ..data.intake.readers import read_rows
 from ..errors import GlossaError
 from ..inference.engines.engine import Translation
-from ..inference.texts.segment import TextTranslator
+from ..inference.texts.text import Sentence, Text
+from ..inference.translator import spans_of
 from ..jobs.whole_files import synchronize
-from ..segments_glossa import Segment
 from ..sentences_glossa import clean_text
+from ..spans_glossa import Span
 from .formats.opening import Languages
 
 READ = (".tmx", ".xliff", ".xlf", ".po", ".tsv", ".csv", ".jsonl")
-CHUNK = 2048  # texts that are translated before they are kept
+CHUNK = 2048  # sentences that are translated before they are kept
+
+Translate = Callable[[Sequence[Sentence]], object]  # [`Translator.translate_segments`], perhaps in a queue
 
 
 def read_memory(path: Path, languages: Languages) -> dict[str, str]:
@@ -46,20 +49,30 @@ def read_memory(path: Path, languages: Languages) -> dict[str, str]:
     return found
 
 
+def remember(texts: Sequence[Text], memory: Mapping[str, str]) -> None:
+    """Give texts and sentences the translations that a memory has of them, if these have all their spans."""
+    for text in texts:
+        if text.source in memory and text.remember(memory[text.source], spans_of(text.tagged)):
+            continue
+        for sentence in text.sentences:
+            if not sentence.translations and sentence.source in memory:
+                sentence.remember(memory[sentence.source])
+
+
 class Kept:
-    """A translator that writes down what it translates, and does not translate it again after an interruption.
+    """Writes down the translations of sentences, and does not translate them again after an interruption.
 
     Args:
-        translator: Translates.
+        translate: Translates sentences.
         path: Where the translations are written, one line of JSON each.
     """
 
-    def __init__(self, translator: TextTranslator, path: Path):
-        self.translator, self.path = translator, path
-        self.known: dict[str, Translation] = dict(self._read())
+    def __init__(self, translate: Translate, path: Path):
+        self.translate_new, self.path = translate, path
+        self.known: dict[tuple[str, str], dict[str, Any]] = dict(self._read())
         self.found = len(self.known)
 
-    def _read(self) -> Iterator[tuple[str, Translation]]:
+    def _read(self) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
         if not self.path.exists():
             return
         with open(self.path, "rb") as file:
@@ -67,23 +80,35 @@ class Kept:
                 if not line.endswith(b"\n"):
                     break  # the process was killed while it wrote this one
                 row: dict[str, Any] = json.loads(line)
-                yield row.pop("source"), Translation(**row)
+                yield (row.pop("source"), row.pop("asked")), row
         with open(self.path, "r+b") as file:
             file.truncate(sum(len(line) for line in file if line.endswith(b"\n")))
 
-    def segments(self, text: str) -> list[Segment]:
-        return self.translator.segments(text)
-
-    def translate(self, texts: Sequence[str]) -> list[list[Translation]]:
-        """The best translation of each text."""
-        new = [text for text in dict.fromkeys(texts) if text not in self.known]
-        for start in range(0, len(new), CHUNK):
-            chunk = new[start : start + CHUNK]
+    def translate(self, sentences: Sequence[Sentence]) -> None:
+        """Translate sentences, equal ones once."""
+        new: dict[tuple[str, str], Sentence] = {}
+        waiting = [(_key(sentence), sentence) for sentence in sentences if not sentence.translations]
+        for key, sentence in waiting:
+            if key not in self.known:
+                new.setdefault(key, sentence)
+        keys = list(new)
+        for start in range(0, len(keys), CHUNK):
+            chunk = keys[start : start + CHUNK]
+            self.translate_new([new[key] for key in chunk])
             rows = []
-            for text, (best, *_) in zip(chunk, self.translator.translate(chunk), strict=True):
-                self.known[text] = best
-                rows.append(json.dumps({"source": text, **asdict(best)}) + "\n")
+            for key in chunk:
+                best, places = new[key].best, new[key].places[0]
+                self.known[key] = {"translation": asdict(best), "places": list(places)}
+                rows.append(json.dumps({"source": key[0], "asked": key[1], **self.known[key]}) + "\n")
             with open(self.path, "a", encoding="utf-8") as file:
                 file.write("".join(rows))
                 synchronize(file)
-        return [[self.known[text]] for text in texts]
+        for key, sentence in waiting:
+            if not sentence.translations:
+                known = self.known[key]
+                sentence.translations = [Translation(**known["translation"])]
+                sentence.places = [[Span(*place) for place in known["places"]]]
+
+
+def _key(sentence: Sentence) -> tuple[str, str]:
+    return sentence.source, sentence.asked

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..inference.texts.marks import Part, Piece
+from ..inference.texts.tags import Part, Piece
 
 Written = str | tuple[int, int]  # what is written: a string, or the characters from one to another of the document
 

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import dataclass
 from random import Random
 from string import ascii_lowercase
@@ -62,8 +61,7 @@ def measure_robustness(
     Raises:
         GlossaError: if BLEU of the untouched pairs is 0.
     """
-    translator = copy(translator)
-    translator.on_error = "blank"
+    translator = translator.with_checks(on_error="blank")
     originals = [Pair(source, targets[0]) for source, targets in group_references(pairs)]
     untouched = [
         pair._replace(target=text) for pair, text in zip(originals, _best(translator, originals), strict=True)

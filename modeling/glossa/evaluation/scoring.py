@@ -3,7 +3,6 @@
 import logging
 import time
 from collections.abc import Callable
-from copy import copy
 
 from datasets import Dataset
 
@@ -40,7 +39,7 @@ def score_translators(
     """
     results: dict[str, dict] = {}
     for translator in translators:
-        name = decoding_name(translator.search.num_beams, translator.search.length_penalty)
+        name = decoding_name(translator.search.beams, translator.search.length_penalty)
         result = score_translator(translator, pairs, tokenize, n_bootstrap, files)
         if len(places := dict.fromkeys(result.get("files", ()))) > 1:
             results |= {f"{file}, {name}": _of_file(result, file, tokenize, n_bootstrap) for file in places}
@@ -98,8 +97,7 @@ def score_translator(
     grouped = group_references(pairs) if files is None else each_line(pairs)
     sources, references = [source for source, _ in grouped], [targets for _, targets in grouped]
     started = time.perf_counter()
-    translator = copy(translator)
-    translator.on_error = "blank"
+    translator = translator.with_checks(on_error="blank")
     found = [translations[0] for translations in translator.translate(sources, progress=True)]
     seconds = time.perf_counter() - started
     translated = [row for row, translation in enumerate(found) if not translation.failed]
@@ -112,7 +110,7 @@ def score_translator(
         raise GlossaError("Every source has more tokens than the model takes; there is nothing to score.")
     translations = [translation.text for translation in found]
     return {
-        "num_beams": translator.search.num_beams,
+        "num_beams": translator.search.beams,
         "scores": score_both(translations, references, n_bootstrap, tokenize),
         "seconds": round(seconds, 2),
         "length": round(sum(map(len, translations)) / max(sum(len(targets[0]) for targets in references), 1), 4),

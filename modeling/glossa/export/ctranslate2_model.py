@@ -151,9 +151,11 @@ def _encoder_spec(config: GlossaConfig):
 
 
 def _decoder_spec(config: GlossaConfig):
-    # What `return_attention` gives: the mean of the first heads of a layer; the trained head is the first one.
-    aligned = {} if config.alignment_layer is None else {"alignment_layer": config.alignment_layer}
+    # What `return_attention` gives: the mean of the first heads of a layer. The trained head is the first one; without
+    # it, the last layer aligns words best.
     heads = config.decoder_attention_heads
+    trained = config.alignment_layer
+    aligned = {"alignment_heads": heads} if trained is None else {"alignment_layer": trained, "alignment_heads": 1}
     return _build(specs.TransformerDecoderSpec, config, config.decoder_layers, heads, **aligned)
 
 

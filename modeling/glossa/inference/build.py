@@ -13,6 +13,7 @@ from .engines.engine import Batch, Engine, GenerateEngine, Search, Translation
 from .engines.exported import ComparedEngine, load_exported
 from .languages import Languages
 from .loading import load_model, load_tokenizer
+from .options import Checks, Execution
 from .search.terms import Glossary, Terms
 from .translator import Translator
 
@@ -39,7 +40,10 @@ def build_translator(
     rerank: str | None = None,
     glossary: "Glossary | None" = None,
     forbidden: Sequence[str] | None = None,
-    **options: Any,
+    search: Search = Search(),  # noqa: B008  # frozen
+    checks: Checks = Checks(),  # noqa: B008
+    execution: Execution = Execution(),  # noqa: B008
+    split_sentences: bool | None = None,
 ) -> Translator:
     """A translator with the model `names`, or an ensemble of several, into `language`.
 
@@ -52,12 +56,12 @@ def build_translator(
         rerank: A model that reranks the translations.
         glossary: Terms that translations must have.
         forbidden: Words that they must not have. With an empty list, or a glossary, they may have given beginnings.
-        options: Further arguments of [`Translator`].
+        search: As of [`Translator`], and so are the others.
 
     Raises:
         GlossaError: if a model does not load, does not translate into `language`, or does not fit the others.
     """
-    engine = engine_for(engine, [options.get("length_penalty")])
+    engine = engine_for(engine, [search.length_penalty])
     loaded, tokenizer = load_engine(names, engine, language, by_line=True)
     reranker = load_reranker(names[0], rerank, language) if rerank else None
     terms = None
@@ -72,7 +76,16 @@ def build_translator(
             )
         load = partial(constrained_engine, names, loaded, language)
         terms = Terms(load, glossary, forbidden or (), wanted, kept)
-    return Translator(loaded, tokenizer, reranker=reranker, terms=terms, **options)
+    return Translator(
+        loaded,
+        tokenizer,
+        search,
+        checks,
+        execution,
+        split_sentences=split_sentences,
+        reranker=reranker,
+        terms=terms,
+    )
 
 
 def keeps_sentinels(name: str, loaded: Engine) -> bool:
@@ -134,7 +147,7 @@ def settle_engine(names: list[str], engine: str, language: str | None, lines: It
         loaded, tokenizer = found
         Languages.choose(tokenizer, names[0], language, by_line=True)
         if isinstance(loaded, ComparedEngine):
-            Translator(loaded, tokenizer, on_error="blank").best(list(lines))
+            Translator(loaded, tokenizer, checks=Checks(on_error="blank")).best(list(lines))
             loaded.report()
         return engine
     Languages.choose(load_tokenizer(names[0]), names[0], language, by_line=True)
@@ -182,7 +195,8 @@ def ways_to_search(
     language = Languages.of(names[0]).asked(language)
     load = partial(load_engine, names, engine_for(engine, length_penalties or []), language)
     loaded, tokenizer = load()
-    elsewhere = partial(translated_at, place, load) if place else None
+    run_batches = partial(translated_at, place, load) if place else None
+    execution = Execution(batch_tokens, shared=place is None, run_batches=run_batches)
     beams = beams or sorted({1, loaded.num_beams})
     for name, given in (("length_penalty", length_penalties), ("rerank", rerank)):
         if given and max(beams) == 1:
@@ -196,12 +210,8 @@ def ways_to_search(
         for penalty in penalties if beam > 1 else [None]:
             second = reranker if beam > 1 else None
             count = beam if second else 1
-            ways.append(
-                Translator(
-                    loaded, tokenizer, beam, count, batch_tokens,
-                    length_penalty=penalty, reranker=second, shared=place is None, elsewhere=elsewhere,
-                )
-            )  # fmt: skip
+            search = Search(beam, count, length_penalty=penalty)
+            ways.append(Translator(loaded, tokenizer, search, execution=execution, reranker=second))
     return ways
 
 

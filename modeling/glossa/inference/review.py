@@ -12,7 +12,7 @@ from ..errors import GlossaError
 from .search.terms import MISSING, summary
 
 if TYPE_CHECKING:
-    from .translator import Translation
+    from .engines.engine import Translation
 
 SHOWN = 5  # lines of each problem
 

@@ -21,6 +21,7 @@ from ..evaluation.metrics import bleu_tokenizer, paired_bootstrap
 from ..evaluation.scoring import comparison_table, decoding_name
 from ..inference.build import build_translator
 from ..inference.languages import Languages
+from ..inference.options import Checks
 from ..jobs.whole_files import write_whole
 from ..run_folder import RunFolder
 
@@ -166,7 +167,7 @@ def compare(start: str, new: str | Path, corrections: list[dict[str, str]]) -> b
     split = "test" if run.held_out_file("test").is_file() else "validation"
     pairs: Dataset = run.load_held_out(split)
     sources = list(pairs["source"])
-    both = [build_translator([str(name)], "auto", on_error="blank") for name in (start, new)]
+    both = [build_translator([str(name)], "auto", checks=Checks(on_error="blank")) for name in (start, new)]
     learned = [translator.best([row["source"] for row in corrections]) for translator in both]
     held_out = [translator.best(sources) for translator in both]
     wanted = [row["correction"] for row in corrections]
@@ -179,6 +180,6 @@ def compare(start: str, new: str | Path, corrections: list[dict[str, str]]) -> b
     recipe = run.recipe
     tokenize = bleu_tokenizer(recipe.get("target_language") or "", recipe.get("bleu_tokenizer", "auto"))
     tests = paired_bootstrap(held_out[0], held_out[1], [[text] for text in pairs["target"]], tokenize=tokenize)
-    print(comparison_table({decoding_name(both[1].search.num_beams): tests}))
+    print(comparison_table({decoding_name(both[1].search.beams): tests}))
     bleu = tests["bleu"]
     return not (bleu["system"] < bleu["baseline"] and bleu["p_value"] < WORSE)

@@ -38,8 +38,10 @@ from ..evaluation.metrics import bleu_tokenizer
 from ..evaluation.samples import choose_samples
 from ..evaluation.scoring import files_of, score_table, score_translators
 from ..inference.confidence import WORD_FEATURES, WORD_SHARE, learn
+from ..inference.engines.engine import Search
 from ..inference.languages import Languages
 from ..inference.loading import load_tokenizer
+from ..inference.options import Execution
 from ..inference.plausibility import improbable_score
 from ..inference.translator import Translator
 from ..plan.arguments import Settings
@@ -332,7 +334,7 @@ def _score_split(
     for language, rows in by_language(pairs):
         tokenize = bleu_tokenizer(language or settings.data.target_language, settings.translator.bleu_tokenizer)
         own = tokenizer.into(language) if language else tokenizer
-        translators = [Translator(model, own, num_beams=count, shared=shared) for count in beams]
+        translators = [Translator(model, own, Search(count), execution=Execution(shared=shared)) for count in beams]
         results = score_translators(translators, rows, tokenize, files=files_of(rows))
         if split == "validation" or model.config.confidence:
             judged += judge(model, own, results, words=split == "validation", shared=shared)

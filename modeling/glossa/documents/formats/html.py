@@ -41,7 +41,7 @@ RULES = Rules(
             "wbr",
         ]
     ),
-    held=frozenset(["code", "kbd", "samp", "var"]),
+    alone=frozenset(["code", "kbd", "samp", "var"]),
     opaque=frozenset(
         ["script", "style", "svg", "math", "template", "iframe", "object", "canvas", "audio", "video", "noscript"]
     ),

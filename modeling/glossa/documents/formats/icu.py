@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from ...inference.texts.marks import Part
+from ...inference.texts.tags import Part
 from ..places import Place
 
 _BEGINS = re.compile(r"\{\s*[\w.]+\s*,\s*(?:plural|selectordinal|select)\s*,")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...export import require
-from ...inference.texts.marks import Part, Piece
+from ...inference.texts.tags import Part, Piece
 from ..places import Document, Place, Written, character_offsets, spelled
 from .html import RULES
 from .plain import fill, line_end
@@ -155,7 +155,7 @@ class _Reader:
     def _literal(self, node: Any, start: int, end: int, run: list[Part], references: dict) -> None:
         run.append(Part("alone", start, end))
 
-    def _held(self, node: Any, start: int, end: int, run: list[Part], references: dict) -> None:
+    def _code(self, node: Any, start: int, end: int, run: list[Part], references: dict) -> None:
         words = self.text[start:end].strip("`$<>")
         run.append(Part("alone", start, end, " ".join(words.split()) or "x"))
 
@@ -218,10 +218,10 @@ class _Reader:
 _HANDLERS: dict[str, Callable] = {
     **dict.fromkeys(EMPHASIS, _Reader._emphasis),
     **dict.fromkeys(LINKS, _Reader._link),
-    "code_span": _Reader._held,
-    "latex_block": _Reader._held,
-    "uri_autolink": _Reader._held,
-    "email_autolink": _Reader._held,
+    "code_span": _Reader._code,
+    "latex_block": _Reader._code,
+    "uri_autolink": _Reader._code,
+    "email_autolink": _Reader._code,
     "image": _Reader._image,
     "html_tag": _Reader._html,
     "entity_reference": _Reader._escaped,

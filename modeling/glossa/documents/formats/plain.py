@@ -2,7 +2,7 @@
 
 import re
 
-from ...inference.texts.marks import Part, Piece
+from ...inference.texts.tags import Part, Piece
 from ..places import Document, Place, Written
 
 _ENDED = re.compile(r"[.!?…:;。！？][\"'”»’)\]*_`]*$")

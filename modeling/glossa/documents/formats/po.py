@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...inference.texts.marks import Part
+from ...inference.texts.tags import Part
 from ..places import Document, Edit, Place
 from .strings import string_places
 from .xml_tokens import cut

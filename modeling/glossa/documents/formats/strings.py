@@ -3,8 +3,8 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from ...inference.sentinels import find_held
-from ...inference.texts.marks import Part
+from ...inference.texts.tags import Part
+from ...spans_glossa import find_spans
 from ..places import Place, Written, spelled
 from .icu import with_messages
 from .xml_tokens import trimmed
@@ -57,7 +57,7 @@ def _between(parts: Sequence[Part], first: int, last: int) -> Iterator[Part]:
 def is_text(text: str) -> bool:
     """Whether a string says something to people, rather than being a name, an address or a value."""
     rest = text
-    for start, end in reversed(find_held(text)):
+    for start, end in reversed(find_spans(text)):
         rest = rest[:start] + " " + rest[end:]
     return any(map(str.isalpha, rest)) and not _NAME.fullmatch(text.strip())
 

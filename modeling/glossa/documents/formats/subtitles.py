@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import combinations, pairwise
 
 from ...errors import GlossaError
-from ...inference.texts.marks import Part, Piece, tag_pairs
+from ...inference.texts.tags import Part, Piece, tag_pairs
 from ..places import Document, Place, Written, spelled
 from .strings import copied
 from .xml_tokens import escape_xml, text_parts, trimmed

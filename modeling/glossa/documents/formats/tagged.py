@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ...inference.texts.marks import Part
+from ...inference.texts.tags import Part
 from ..places import Place, spelled
 from .icu import with_messages
 from .xml_tokens import Token, attribute_range, attributes, escape_xml, text_parts, trimmed
@@ -17,7 +17,7 @@ class Rules:
 
     Attributes:
         inline: Elements inside sentences.
-        held: Elements inside sentences whose content is not translated, but is a word of the sentence.
+        alone: Elements inside sentences whose content is not translated, but is a word of the sentence.
         opaque: Elements whose content is no text of the sentence in which they may stand.
         breaks: Elements between words.
         skipped: Elements whose content is not translated.
@@ -27,7 +27,7 @@ class Rules:
     """
 
     inline: frozenset[str] = frozenset()
-    held: frozenset[str] = frozenset()
+    alone: frozenset[str] = frozenset()
     opaque: frozenset[str] = frozenset()
     breaks: frozenset[str] = frozenset()
     skipped: frozenset[str] = frozenset()
@@ -57,7 +57,7 @@ def find_places(text: str, tokens: Sequence[Token], rules: Rules) -> list[Place]
             last = _matching(tokens, index)
             inside = tokens[index + 1 : last]
             places += _places_inside(text, token, inside, rules)
-            if token.name in rules.inline or token.name in rules.held or token.name in rules.opaque:
+            if token.name in rules.inline or token.name in rules.alone or token.name in rules.opaque:
                 words = "" if token.name in rules.opaque else _words(text, inside)
                 run.append(Part("alone", token.start, tokens[last].end, words))
             else:
@@ -88,7 +88,7 @@ def _places_inside(text: str, token: Token, inside: Sequence[Token], rules: Rule
 
 def _kept(text: str, token: Token, rules: Rules) -> bool:
     """Whether the content of an element is left alone."""
-    if token.name in rules.held or token.name in rules.opaque or token.name in rules.skipped:
+    if token.name in rules.alone or token.name in rules.opaque or token.name in rules.skipped:
         return True
     given = attributes(text, token)
     return given.get("translate") in UNWANTED or any(name in UNWANTED for name in given.get("class", "").split())

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ...errors import GlossaError
-from ...inference.texts.marks import Part, Piece
+from ...inference.texts.tags import Part, Piece
 from ..places import Document, Edit, Place, Written
 from .xml_tokens import Token, attributes, escape_xml, matching_tags, text_parts, trimmed, xml_tokens
 

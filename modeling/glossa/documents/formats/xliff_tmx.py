@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...data.intake.segments import CODES
 from ...errors import GlossaError
-from ...inference.texts.marks import Part
+from ...inference.texts.tags import Part
 from ..places import Document, Edit, Place, Written, spelled
 from .xml_tokens import Token, attributes, escape_xml, matching_tags, text_parts, trimmed, xml_tokens
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from xml.parsers import expat
 
 from ...errors import GlossaError
-from ...inference.texts.marks import Part
+from ...inference.texts.tags import Part
 
 
 class Token(NamedTuple):

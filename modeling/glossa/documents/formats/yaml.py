@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from ...errors import GlossaError
-from ...inference.texts.marks import Part, Piece
+from ...inference.texts.tags import Part, Piece
 from ..places import Document, Place, Written, spelled
 from .plain import fill
 from .strings import copied, is_text, marked_parts, string_places

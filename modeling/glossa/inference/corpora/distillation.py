@@ -16,7 +16,9 @@ from ...errors import GlossaError
 from ...jobs.records import begin, locked, refuse_existing
 from ...jobs.stage import Place, Stage, Work
 from ..build import load_engine
+from ..engines.engine import Search
 from ..languages import Languages
+from ..options import Checks, Execution
 from ..translator import Translator
 
 CHUNK = 2000  # rows that are translated together; it decides which share a batch, and what an interruption loses
@@ -76,7 +78,12 @@ def load_teacher(
     loaded, tokenizer = load_engine(names, engine, languages[0 if reverse else 1], **options)
     beams = 1 if sample else max(num_beams or loaded.num_beams, num_return_sequences)
     translator = Translator(
-        loaded, tokenizer, beams, num_return_sequences, batch_tokens, split_sentences=False, on_error="blank"
+        loaded,
+        tokenizer,
+        Search(beams, num_return_sequences),
+        Checks(on_error="blank"),
+        Execution(batch_tokens),
+        split_sentences=False,
     )
     return Teacher(" + ".join(names), translator, reverse)
 

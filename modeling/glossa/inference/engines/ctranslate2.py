@@ -12,6 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy
+
 from ...batches_glossa import LOWEST_SCORE, max_target_length, search_distinct
 from ...errors import GlossaError
 from ...export import require
@@ -105,7 +107,7 @@ class CTranslate2Engine(Engine):
                 sources, replace(search, num_beams=beams, num_return_sequences=beams)
             ),
             sources,
-            search.num_beams,
+            search.beams,
             search.num_return_sequences,
             attrgetter("text"),
             Translation("", LOWEST_SCORE),
@@ -118,6 +120,24 @@ class CTranslate2Engine(Engine):
             max_input_length=0,
         )
         return [result.log_probs for result in found]
+
+    def attention(self, sources: list[list[int]], targets: list[list[int]]) -> list[numpy.ndarray]:
+        tokens = [self.tokenizer.convert_ids_to_tokens(ids) for ids in sources]
+        # The end comes by itself, and its attention with it.
+        prefixes = [[self.target.id_to_token(token) for token in ids[:-1]] for ids in targets]
+        found = self.translator.translate_batch(
+            tokens,
+            target_prefix=prefixes,
+            beam_size=1,
+            max_batch_size=self.sentences_per_worker(len(tokens)),
+            max_decoding_length=max(map(len, prefixes), default=0) + 1,
+            max_input_length=0,
+            return_attention=True,
+            return_end_token=True,
+        )
+        return [
+            numpy.asarray(result.attention[0])[: len(ids)] for result, ids in zip(found, targets, strict=True)
+        ]  # [T, S]
 
     def _translate(self, sources: list[list[int]], search: Search) -> list[Translation]:
         limits = [max_target_length(len(ids), self.longest) for ids in sources]
@@ -148,12 +168,12 @@ class CTranslate2Engine(Engine):
 
     def _length_penalty(self, search: Search) -> float:
         penalty = self.decoding.get("length_penalty") if search.length_penalty is None else search.length_penalty
-        return 0 if search.num_beams == 1 else 1 if penalty is None else penalty
+        return 0 if search.beams == 1 else 1 if penalty is None else penalty
 
     def _settings(self, search: Search) -> dict:
         ends = self.decoding["eos_token_id"]
         return {
-            "beam_size": search.num_beams,
+            "beam_size": search.beams,
             "num_hypotheses": search.num_return_sequences,
             "patience": 1 if self.decoding.get("early_stopping") else PATIENCE,
             "length_penalty": self._length_penalty(search),

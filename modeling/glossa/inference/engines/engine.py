@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy
+
 from ...errors import GlossaError
 
 if TYPE_CHECKING:
@@ -20,18 +22,24 @@ class Search:
     """How translations are searched.
 
     Attributes:
-        num_beams: Beams; 1 is greedy.
+        num_beams: Beams; 1 is greedy. None is the model's own number.
         num_return_sequences: Translations of each source, best first.
         scores: Whether each translation gets its log-probability.
         length_penalty: With beams, scores are divided by the length to this power; None is the model's default.
         no_repeat_ngram_size: Sequences of this many tokens do not occur twice; 0 allows all.
     """
 
-    num_beams: int = 1
+    num_beams: int | None = None
     num_return_sequences: int = 1
     scores: bool = False
     length_penalty: float | None = None
     no_repeat_ngram_size: int = 0
+
+    @property
+    def beams(self) -> int:
+        """The number of beams, of a search that has one."""
+        assert self.num_beams is not None
+        return self.num_beams
 
 
 @dataclass
@@ -111,6 +119,13 @@ class Engine(ABC):
         """The log-probability of each token of a batch of given translations, which have their ends."""
         raise NotImplementedError
 
+    def attention(self, sources: list[list[int]], targets: list[list[int]]) -> list[numpy.ndarray]:
+        """The cross-attention [T, S] of given translations: the mean of the heads of the last decoder layer.
+
+        Of a model whose head was trained to align words, it is that head. Empty for an engine without attention.
+        """
+        return []
+
 
 class GenerateEngine(Engine):
     """A sequence-to-sequence model of transformers that translates with `generate`, which takes `options`."""
@@ -142,11 +157,11 @@ class GenerateEngine(Engine):
 
     def translate(self, sources: list[list[int]], search: Search) -> list[Translation]:
         options: dict = {"no_repeat_ngram_size": search.no_repeat_ngram_size} if search.no_repeat_ngram_size else {}
-        if search.length_penalty is not None and search.num_beams > 1:
+        if search.length_penalty is not None and search.beams > 1:
             options["length_penalty"] = search.length_penalty
         found = self.pipeline.translate_batch(
             sources,
-            num_beams=search.num_beams,
+            num_beams=search.beams,
             num_return_sequences=search.num_return_sequences,
             return_scores=search.scores,
             **self.options | options,
@@ -157,3 +172,8 @@ class GenerateEngine(Engine):
         from .forced import token_scores
 
         return token_scores(self.pipeline.model, self.pipeline.tokenizer, sources, targets)  # type: ignore[arg-type]
+
+    def attention(self, sources: list[list[int]], targets: list[list[int]]) -> list[numpy.ndarray]:
+        from .forced import cross_attention
+
+        return cross_attention(self.pipeline.model, self.pipeline.tokenizer, sources, targets)  # type: ignore[arg-type]

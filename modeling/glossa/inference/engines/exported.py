@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy
 from huggingface_hub import constants
 
 from ...errors import GlossaError
@@ -22,7 +23,7 @@ from .stamps import stamp_models
 
 logger = logging.getLogger(__name__)
 
-FORM = 1  # of the exported folders; another one whenever the export writes something else for the same model
+FORM = 2  # of the exported folders; another one whenever the export writes something else for the same model
 COMPARED = 100  # sentences
 WEIGHTS = "model.bin"
 
@@ -132,6 +133,9 @@ class ComparedEngine(Engine):
 
     def token_scores(self, sources: list[list[int]], targets: list[list[int]]) -> list[list[float]]:
         return self.engine.token_scores(sources, targets)
+
+    def attention(self, sources: list[list[int]], targets: list[list[int]]) -> list[numpy.ndarray]:
+        return self.engine.attention(sources, targets)
 
     def report(self) -> None:
         """Log how many translations differ, if any."""

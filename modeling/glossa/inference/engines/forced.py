@@ -1,8 +1,10 @@
 """Forced decoding: how probable a model finds given translations."""
 
 import math
+import threading
 from dataclasses import dataclass
 
+import numpy
 import torch
 from transformers import DataCollatorForSeq2Seq, PreTrainedModel, PreTrainedTokenizerBase
 
@@ -11,6 +13,9 @@ from ...data.encoding.batching import TokenBatchSampler
 from ...modeling_glossa import shift_tokens_right
 from ...sentences_glossa import clean_text
 from ..sharing import merged, own_batches
+
+ALIGNED_TOKENS = 4096  # most tokens of a batch on either side, padding included
+_EAGER = threading.Lock()  # one thread at a time changes how a model computes attention
 
 
 @dataclass(frozen=True)
@@ -87,6 +92,34 @@ def token_scores(
     """The log-probability of each token of translations `labels` of a batch `inputs`, both token ids."""
     found = _log_probabilities(model, tokenizer, inputs, labels).tolist()
     return [row[: len(target)] for row, target in zip(found, labels, strict=True)]
+
+
+@torch.inference_mode()
+def cross_attention(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, inputs: list[list[int]], labels: list[list[int]]
+) -> list[numpy.ndarray]:
+    """The cross-attention [T, S] of translations `labels` of `inputs`, both token ids; see [`Engine.attention`].
+
+    Of an ensemble, it is the first member's.
+    """
+    model = getattr(model, "members", [model])[0]
+    found: list[numpy.ndarray] = [numpy.zeros((0, 0))] * len(inputs)
+    lengths = list(map(len, inputs)), list(map(len, labels))
+    trained = getattr(model.config, "alignment_layer", None)
+    with _EAGER:
+        before = model.config._attn_implementation
+        model.eval().set_attn_implementation("eager")  # fused attention does not return weights
+        try:
+            for rows in TokenBatchSampler(*lengths, ALIGNED_TOKENS) if inputs else ():
+                batch = [{"input_ids": inputs[row], "labels": labels[row]} for row in rows]
+                given = DataCollatorForSeq2Seq(tokenizer, model=model)(batch).to(model.device)
+                layers = model(**given, output_attentions=True).cross_attentions
+                weights = layers[-1].mean(1) if trained is None else layers[trained][:, 0]  # [B, T, S]
+                for row, own in zip(rows, weights.float().cpu().numpy(), strict=True):
+                    found[row] = own[: lengths[1][row], : lengths[0][row]]
+        finally:
+            model.set_attn_implementation(before)
+    return found
 
 
 def perplexity(scores: list[ForcedScore]) -> float:

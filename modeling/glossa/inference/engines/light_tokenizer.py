@@ -54,25 +54,36 @@ class LightTokenizer:
         return view
 
     def __call__(
-        self, text: str | list[str] | None = None, text_target: str | None = None, verbose: bool = True
+        self, text: str | list[str] | None = None, text_target: str | None = None, verbose: bool = True, **_: bool
     ) -> dict[str, list]:
-        """The `input_ids` of a text or of several, or of a target text. `verbose` is for transformers only."""
-        if text_target is not None:
-            return {"input_ids": self.target_tokenizer.encode(text_target).ids}
-        if isinstance(text, str):
-            return {"input_ids": self._tagged(self.backend_tokenizer.encode(text).ids)}
-        return {"input_ids": [self._tagged(found.ids) for found in self.backend_tokenizer.encode_batch(text or [])]}
+        """The `input_ids` of a text or of several, or of a target text.
 
-    def _tagged(self, ids: list[int]) -> list[int]:
-        """With the token of the wanted language first, for a model of several."""
+        Of one text also `offset_mapping`, the characters of each token, and `special_tokens_mask`. Other arguments
+        are for transformers only.
+        """
+        if isinstance(text, list):
+            encoded = self.backend_tokenizer.encode_batch(text)
+            return {"input_ids": [[*self._tag(), *found.ids] for found in encoded]}
+        if text_target is None:
+            tag, found = self._tag(), self.backend_tokenizer.encode(text)
+        else:
+            tag, found = [], self.target_tokenizer.encode(text_target)
+        return {
+            "input_ids": [*tag, *found.ids],
+            "offset_mapping": [*((0, 0) for _ in tag), *found.offsets],
+            "special_tokens_mask": [*(1 for _ in tag), *found.special_tokens_mask],
+        }
+
+    def _tag(self) -> list[int]:
+        """The token of the wanted language, of a model of several."""
         if not self.target_languages:
-            return ids
+            return []
         if self.tgt_lang not in self.target_languages:
             raise GlossaError(
                 f"The target language is {self.tgt_lang}; give one of {', '.join(self.target_languages)}."
             )
         tag: Any = self.backend_tokenizer.token_to_id(f"<2{self.tgt_lang}>")
-        return [tag, *ids]
+        return [tag]
 
     def convert_ids_to_tokens(self, ids: list[int]) -> list[str | None]:
         """The tokens of the source vocabulary."""

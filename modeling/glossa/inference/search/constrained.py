@@ -278,7 +278,7 @@ class ConstrainedEngine:
         None if none meets the constraints that exclude tokens. The other arguments are as of [`Translator`].
         """
         found: list[list[Translation]] = [[] for _ in sources]
-        beams = [_beams_for(each, search.num_beams) for each in constraints]
+        beams = [_beams_for(each, search.beams) for each in constraints]
         for count in sorted(set(beams)):
             rows = [row for row, own in enumerate(beams) if own == count]
             lengths = [len(sources[row]) for row in rows]
@@ -298,7 +298,7 @@ class ConstrainedEngine:
         model, given = self.model.eval(), self.model.generation_config
         penalty = given.length_penalty if search.length_penalty is None else search.length_penalty
         settings = Settings(
-            beams, max(search.num_beams, search.num_return_sequences),
+            beams, max(search.beams, search.num_return_sequences),
             given.decoder_start_token_id if given.decoder_start_token_id is not None else given.bos_token_id,
             self.ends, given.pad_token_id or self.ends[0],
             1.0 if penalty is None else penalty, given.early_stopping or False,

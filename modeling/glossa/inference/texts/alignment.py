@@ -1,18 +1,15 @@
-"""Word alignments of sentences and their translations, which say where tags go."""
+"""Word alignments of sentences and their translations, which say where tags and spans go."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy
 
 from ...data.encoding.word_links import Links, Words, between_spaces, find_words
-from ..engines.engine import Translation
+from ...sentences_glossa import clean_text
+from ..engines.engine import Engine, Translation
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
-LAYERS = (-1, -2)  # of a model without a trained head
 SHARE = 0.3  # of a target word's weight that makes a link
 FORM = 0.1  # the weight of what words look like, relative to that of attention
 
@@ -85,53 +82,29 @@ def strong_links(weights: numpy.ndarray) -> Links:
 
 
 class AttentionAligner:
-    """Links from the cross-attention of a model that is forced to decode the translation.
+    """Links from the cross-attention of a model that is forced to decode the translation ([`Engine.attention`]).
+
+    Where a model has none, or cannot read a pair, what words look like decides.
 
     Args:
-        model: A sequence-to-sequence model of transformers.
+        engine: The model.
         tokenizer: Its tokenizer.
-        layers: The decoder layers whose mean attention counts. By default the head that was trained to align words, if
-            there is one, and otherwise the last two layers, whose attention puts tags best (docs/desk.md).
-        batch_tokens: Most tokens of a batch on either side, padding included.
     """
 
-    def __init__(
-        self,
-        model: "PreTrainedModel",
-        tokenizer: "PreTrainedTokenizerBase",
-        layers: Sequence[int] | None = None,
-        batch_tokens: int = 4096,
-    ):
-        self.model, self.tokenizer, self.layers, self.batch_tokens = model, tokenizer, layers, batch_tokens
+    def __init__(self, engine: Engine, tokenizer: Any):
+        self.engine, self.tokenizer = engine, tokenizer
 
     def __call__(self, pairs: Sequence[Pair]) -> list[numpy.ndarray]:
-        import torch
-
-        from ...data.encoding.batching import TokenBatchSampler
-
         found = align_by_form(pairs)
         encoded = {row: sides for row, pair in enumerate(pairs) if (sides := self._encode(pair)) is not None}
-        fitting = list(encoded)
-        lengths = [[len(encoded[row][side].ids) for row in fitting] for side in (0, 1)]
-        if not fitting:
-            return found
-        before = self.model.config._attn_implementation
-        self.model.eval().set_attn_implementation("eager")  # fused attention does not return weights
-        try:
-            with torch.inference_mode():
-                for batch in TokenBatchSampler(lengths[0], lengths[1], self.batch_tokens):
-                    rows = [fitting[index] for index in batch]
-                    attention = self._attention([encoded[row] for row in rows])  # [B, T, S]
-                    for row, weights in zip(rows, attention, strict=True):
-                        found[row] = combined(found[row], _of_words(weights, pairs[row], encoded[row]))
-        finally:
-            self.model.set_attn_implementation(before)
+        ids = [(source.ids, target.ids) for source, target in encoded.values()]
+        attention = self.engine.attention([source for source, _ in ids], [target for _, target in ids])
+        for (row, sides), weights in zip(encoded.items(), attention, strict=False):
+            found[row] = combined(found[row], _of_words(weights, pairs[row], sides))
         return found
 
     def _encode(self, pair: Pair) -> "tuple[Tokens, Tokens] | None":
         """Token ids with their characters, or None for what the model does not take, or not as it is written."""
-        from ...sentences_glossa import clean_text
-
         limit = self.tokenizer.model_max_length
         sides = []
         for side, text in (("text", pair.source), ("text_target", pair.target)):
@@ -141,18 +114,6 @@ class AttentionAligner:
             spans = zip(tokens["offset_mapping"], tokens["special_tokens_mask"], strict=True)
             sides.append(Tokens(tokens["input_ids"], [(0, 0) if special else span for span, special in spans]))
         return None if max(len(side.ids) for side in sides) > limit else (sides[0], sides[1])
-
-    def _attention(self, encoded: "list[tuple[Tokens, Tokens]]"):
-        from transformers import DataCollatorForSeq2Seq
-
-        rows = [{"input_ids": source.ids, "labels": target.ids} for source, target in encoded]
-        batch = DataCollatorForSeq2Seq(self.tokenizer, model=self.model)(rows).to(self.model.device)
-        found = self.model(**batch, output_attentions=True).cross_attentions
-        trained = getattr(self.model.config, "alignment_layer", None)
-        if self.layers is None and trained is not None:
-            return found[trained][:, 0].float().cpu().numpy()  # [B, T, S]
-        chosen = [found[max(layer, -len(found))].mean(1) for layer in self.layers or LAYERS]
-        return (sum(chosen) / len(chosen)).float().cpu().numpy()  # [B, T, S]
 
 
 class Tokens(NamedTuple):
@@ -185,16 +146,11 @@ def combined(form: numpy.ndarray, attention: numpy.ndarray) -> numpy.ndarray:
     return normalized(attention + FORM * normalized(form))
 
 
-Row = tuple[str, list[Translation]]
-
-
-def with_links(rows: Iterator[Row], aligner: Aligner, chunk: int) -> Iterator[Row]:
-    """The lines and translations of `rows`, `chunk` at a time; the translations get their links."""
-    while some := list(islice(rows, chunk)):
-        flat = [(source, translation) for source, translations in some for translation in translations]
-        for (_, translation), links in zip(flat, link_rows(flat, aligner), strict=True):
-            translation.links = links
-        yield from some
+def aligned(aligner: Aligner, pairs: Sequence[Pair]) -> list[numpy.ndarray]:
+    """Links of pairs; what equals its source is linked word by word."""
+    different = [pair for pair in pairs if pair.source != pair.target]
+    found = iter(aligner(different) if different else [])
+    return [numpy.eye(len(pair.source_words)) if pair.source == pair.target else next(found) for pair in pairs]
 
 
 def link_rows(rows: Sequence[tuple[str, Translation]], aligner: Aligner) -> list[Links]:

@@ -10,8 +10,8 @@ from glossa.data.encoding.word_links import find_words
 from glossa.documents.formats.icu import with_messages
 from glossa.documents.places import Edit, Place, compose
 from glossa.inference.texts.alignment import Pair, align_by_form, normalized
-from glossa.inference.texts.marks import Part, take_off
-from glossa.inference.texts.markup import harden
+from glossa.inference.texts.tags import Part, take_tags
+from glossa.inference.texts.tag_placement import harden
 from glossa.inference.texts.segment import Texts
 
 TAG = re.compile(r"</?(\w+)/?>")
@@ -42,8 +42,8 @@ def put(source, target, links=None):
             found[row, column] = 1
         return [found]
 
-    marked = take_off(list(parts_of(source)))
-    (result,) = Texts(Function(lambda text: target), align).translate([marked])
+    tagged = take_tags(list(parts_of(source)))
+    (result,) = Texts(Function(lambda text: target), align).translate([tagged])
     return "".join(piece if isinstance(piece, str) else source[piece.start : piece.end] for piece in result.pieces)
 
 
@@ -75,8 +75,8 @@ def test_tags_go_where_their_words_went(source, target, links, expected):
 
 def test_a_tag_over_two_sentences():
     source = "One <b>two. Three</b> four."
-    marked = take_off(list(parts_of(source)))
-    (result,) = Texts(Function(str.upper)).translate([marked])
+    tagged = take_tags(list(parts_of(source)))
+    (result,) = Texts(Function(str.upper)).translate([tagged])
     found = "".join(piece if isinstance(piece, str) else source[piece.start : piece.end] for piece in result.pieces)
     assert found == "ONE <b>TWO. THREE</b> FOUR."
 
@@ -89,7 +89,7 @@ def test_an_inline_word_stays_in_its_element():
 
 def test_white_space_on_both_sides_of_a_tag_is_one_space_for_the_model():
     asked = Function(str.upper)
-    Texts(asked).translate([take_off(list(parts_of("one <b> two </b> three <x/> four")))])
+    Texts(asked).translate([take_tags(list(parts_of("one <b> two </b> three <x/> four")))])
     assert asked.asked == ["one two three four"]
     assert put("one <b> two </b> three <x/> four", "ONE TWO THREE FOUR") == "ONE <b> TWO </b> THREE <x/> FOUR"
 

@@ -1,8 +1,10 @@
-"""Tags and other marks come off a text, and their places are kept."""
+"""The words of a text and its tags, apart."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from ...spans_glossa import Span
 
 
 class Part(NamedTuple):
@@ -61,48 +63,54 @@ class Element:
 
 
 @dataclass
-class Marked:
-    """A text without its marks.
+class Tagged:
+    """A text and its tags.
 
     Attributes:
         text: The words.
-        root: Its tags.
-        held: Parts that stand for themselves and have words: their characters in `text`, and where they come from.
+        root: The tags.
+        alone: Spans of `text` that are a part of the source each, such as an image with a name or code.
     """
 
     text: str
     root: Element
-    held: list[tuple[int, int, Part]] = field(default_factory=list)
+    alone: list[tuple[Span, Part]] = field(default_factory=list)
 
     @property
     def is_plain(self) -> bool:
+        """Whether it has no tags."""
         return not self.root.children
 
+    @classmethod
+    def plain(cls, text: str) -> "Tagged":
+        """A text without tags."""
+        return cls(text, Element(0, len(text)))
 
-def take_off(parts: Sequence[Part]) -> Marked:
+
+def take_tags(parts: Sequence[Part]) -> Tagged:
     """The text of parts and its tags. A tag that is not closed, or crosses another one, stands alone.
 
     Of white space on both sides of a tag, one side is in the text.
     """
     pairs = tag_pairs(parts)
-    marked = Marked("", Element(0, 0))
-    stack = [marked.root]
+    tagged = Tagged("", Element(0, 0))
+    stack = [tagged.root]
     glued = True  # the last part was text
     for index, part in enumerate(parts):
         if part.text and part.kind in ("text", "alone"):
             text = part.text
-            if part.kind == "text" and (not marked.text or (not glued and text[0] == " " == marked.text[-1])):
+            if part.kind == "text" and (not tagged.text or (not glued and text[0] == " " == tagged.text[-1])):
                 text = text.lstrip(" ")
-            at = len(marked.text)
-            marked.text += text
+            at = len(tagged.text)
+            tagged.text += text
             if part.kind == "alone":
-                marked.held.append((at, len(marked.text), part))
+                tagged.alone.append((Span(at, len(tagged.text)), part))
             glued = True
             continue
         if part.kind == "break":
-            marked.text = marked.text.rstrip(" ") + " " * bool(marked.text)
+            tagged.text = tagged.text.rstrip(" ") + " " * bool(tagged.text)
         glued = False
-        at, spaces = len(marked.text), _spaces(parts, index)
+        at, spaces = len(tagged.text), _spaces(parts, index)
         if part.kind == "open" and index in pairs:
             element = Element(at, at, part, opening=spaces)
             stack[-1].children.append(element)
@@ -110,17 +118,17 @@ def take_off(parts: Sequence[Part]) -> Marked:
         elif part.kind == "close" and index in pairs:
             element = stack.pop()
             element.end, element.close, element.closing = at, part, spaces
-            if not marked.text[element.start : at].strip():  # it has no words
+            if not tagged.text[element.start : at].strip():  # it has no words
                 stack[-1].children[-1] = _as_point(element)
         else:
             stack[-1].children.append(Point([part], at, spaces))
-    marked.text = marked.text.rstrip(" ")
-    _clamp(marked.root, len(marked.text))
-    return marked
+    tagged.text = tagged.text.rstrip(" ")
+    _clamp(tagged.root, len(tagged.text))
+    return tagged
 
 
 def _clamp(element: Element, length: int) -> None:
-    """Have no mark after the end of the text."""
+    """Have no tag after the end of the text."""
     element.end = length if element.open is None else min(element.end, length)
     for child in element.children:
         if isinstance(child, Element):

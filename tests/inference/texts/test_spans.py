@@ -4,7 +4,7 @@ import pytest
 from translating import Function
 
 from glossa.inference.sentinels import find_held
-from glossa.inference.texts.marks import Part, take_off
+from glossa.inference.texts.tags import Part, take_tags
 from glossa.inference.texts.placeholders import locate, without
 from glossa.inference.texts.segment import MOVED, Texts
 
@@ -60,7 +60,7 @@ def test_a_sentence_without_them():
 )
 def test_they_are_put_back(source, engine, expected, problem):
     texts = Texts(Function(lambda text: engine.get(text, "Etwas ganz anderes.")))
-    (found,) = texts.translate([take_off([Part("text", 0, len(source), source)])])
+    (found,) = texts.translate([take_tags([Part("text", 0, len(source), source)])])
     assert found.text == expected and found.sentences[0].problem == problem
 
 
@@ -68,5 +68,5 @@ def test_sentences_do_not_end_inside_of_them():
     asked = Function(str.upper)
     source = "Run a. B now. Then stop."
     parts = [Part("text", 0, 4, "Run "), Part("alone", 4, 8, "a. B"), Part("text", 8, 24, source[8:])]
-    Texts(asked).translate([take_off(parts)])
+    Texts(asked).translate([take_tags(parts)])
     assert asked.asked[:2] == ["Run a. B now.", "Then stop."]

@@ -9,34 +9,35 @@ from itertools import pairwise
 
 import numpy
 
+from ...spans_glossa import Span
 from .alignment import Words
-from .marks import Element, Marked, Piece, Point
+from .tags import Element, Piece, Point, Tagged
 
 LINKED = 0.05  # the least share of a target word's weight that makes a link
-HELD = 1000.0  # what a word that stands for itself weighs for the element in which it was
+ALONE = 1000.0  # what a word that stands for itself weighs for the element in which it was
 SIDES = 0.5  # of a link that only one of its two words finds best
 
 
-def put_back(
-    marked: Marked,
+def put_tags(
+    tagged: Tagged,
     source_words: Words,
     target: str,
     target_words: Words,
     links: numpy.ndarray,
-    held: Sequence[tuple[int, int]] = (),
+    spans: Sequence[Span] = (),
 ) -> list[Piece]:
     """The pieces of a translation with the tags of its source.
 
     Args:
-        marked: The source.
+        tagged: The source.
         source_words: Its words.
         target: The translation.
         target_words: Its words.
         links: Weights of their links, [source words, target words].
-        held: The characters of `target` where each of `marked.held` stands.
+        spans: The characters of `target` where each of `tagged.alone` stands.
     """
-    writer = _Writer(marked, source_words, target, target_words, harden(links), held)
-    writer.write(marked.root, 0, len(target_words), 0, len(target))
+    writer = _Writer(tagged, source_words, target, target_words, harden(links), spans)
+    writer.write(tagged.root, 0, len(target_words), 0, len(target))
     return writer.joined()
 
 
@@ -55,11 +56,11 @@ def harden(weights: numpy.ndarray) -> numpy.ndarray:
 class _Writer:
     """Writes the pieces of one translation."""
 
-    def __init__(self, marked: Marked, source_words: Words, target: str, target_words: Words, links, held):
-        self.marked, self.source_words = marked, source_words
+    def __init__(self, tagged: Tagged, source_words: Words, target: str, target_words: Words, links, spans):
+        self.tagged, self.source_words = tagged, source_words
         self.target, self.target_words, self.links = target, target_words, links
-        self.spans = [(first, last) for first, last in held]
-        self.held = sorted((*span, part) for span, (_, _, part) in zip(held, marked.held, strict=True))
+        self.spans = list(spans)
+        self.alone = sorted((*span, part) for span, (_, part) in zip(spans, tagged.alone, strict=True))
         self.pieces: list[Piece] = []
 
     def write(self, element: Element, low: int, high: int, start: int, end: int) -> None:
@@ -136,8 +137,8 @@ class _Writer:
             return 0.0
         before, after = self.target_words[gap - 1], self.target_words[gap]
         glued = before[1] == after[0]
-        marked = self.target[before[1] - 1] in ",;:.!?…，、。；：！？"
-        return 4.0 * glued + 0.5 * (not marked) + abs(off)
+        tagged = self.target[before[1] - 1] in ",;:.!?…，、。；：！？"
+        return 4.0 * glued + 0.5 * (not tagged) + abs(off)
 
     def _write_element(self, element: Element, bounds: tuple[int, int], position: int, end: int) -> int:
         first, last = self.target_words[bounds[0]][0], self.target_words[bounds[1] - 1][1]
@@ -176,7 +177,7 @@ class _Writer:
 
     def _write_text(self, start: int, end: int) -> None:
         position = start
-        for first, last, part in self.held:
+        for first, last, part in self.alone:
             if start <= first and last <= end and first >= position:
                 self.pieces += [self.target[position:first], part]
                 position = last
@@ -203,7 +204,7 @@ class _Writer:
         free = numpy.zeros(len(self.target_words), dtype=bool)
         free[low:high] = True
         gains = []
-        own = self._held_words(elements)
+        own = self._words_alone(elements)
         free[own.pop(None, [])] = False
         for index, element in enumerate(elements):
             rows = self._rows(element.start, element.end)
@@ -212,7 +213,7 @@ class _Writer:
             if not others:
                 gain = numpy.ones(len(self.target_words))
             for owner, words in own.items():
-                gain[words] += HELD if owner == index else -HELD
+                gain[words] += ALONE if owner == index else -ALONE
             gains.append((float(numpy.clip(gain[low:high], 0, None).sum()), index, gain, rows))
         for _, index, gain, rows in sorted(gains, key=lambda entry: -entry[0]):
             first, last = self._worded(_best_range(gain, free), elements[index], own.get(index, []))
@@ -222,21 +223,21 @@ class _Writer:
             free[first:last] = False
         return [(_snapped(first, chosen),) * 2 if first == last else (first, last) for first, last in chosen]
 
-    def _worded(self, found: tuple[int, int], element: Element, held: list[int]) -> tuple[int, int]:
-        """A range without marks at its ends that the element does not have there; empty if only marks are left."""
+    def _worded(self, found: tuple[int, int], element: Element, alone: list[int]) -> tuple[int, int]:
+        """A range without punctuation at its ends that the element does not have there; empty if no word is left."""
         first, last = found
-        source = self.marked.text[element.start : element.end].strip()
+        source = self.tagged.text[element.start : element.end].strip()
         if not any(map(str.isalnum, source)):
             return found
-        words = [word for word in range(first, last) if self._has_letters(word) or word in held]
+        words = [word for word in range(first, last) if self._has_letters(word) or word in alone]
         if not words:
             return 0, 0
         return words[0] if source[0].isalnum() else first, words[-1] + 1 if source[-1].isalnum() else last
 
-    def _held_words(self, elements: list[Element]) -> dict[int | None, list[int]]:
+    def _words_alone(self, elements: list[Element]) -> dict[int | None, list[int]]:
         """The target words that stand for themselves, by the number of the element that has them; None: of none."""
         found: dict[int | None, list[int]] = {}
-        for (start, end, _), span in zip(self.marked.held, self.spans, strict=True):
+        for ((start, end), _), span in zip(self.tagged.alone, self.spans, strict=True):
             inside = (number for number, each in enumerate(elements) if each.start <= start and end <= each.end)
             found.setdefault(next(inside, None), []).append(self.target_words.index(span))
         return found
@@ -271,7 +272,7 @@ class _Writer:
         rows = self._rows(parent.start, parent.end)
         before = [row for row in rows if self.source_words[row][1] <= point.at]
         after = [row for row in rows if self.source_words[row][0] >= point.at]
-        gap = self._aligned_gap(before, after, low, high, self.marked.text[point.at : point.at + 1].isalnum())
+        gap = self._aligned_gap(before, after, low, high, self.tagged.text[point.at : point.at + 1].isalnum())
         return _snapped(gap, ranges)
 
     def _aligned_gap(self, before: list[int], after: list[int], low: int, high: int, glued: bool) -> int:

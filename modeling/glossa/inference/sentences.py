@@ -1,0 +1,187 @@
+"""Translates sentences as a model reads them: batches, ranks, checks, second searches."""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tqdm.auto import tqdm
+
+from ..batches_glossa import LOWEST_SCORE, encode_texts, translate_in_batches
+from ..data.encoding.batching import TokenBatchSampler
+from ..segments_glossa import mask_numbers, put_back
+from ..sentences_glossa import clean_text
+from .confidence import UNCERTAIN, confidence, features, word_scores
+from .engines.engine import Batch, Engine, Search, Translation
+from .options import Checks, Execution
+from .plausibility import DIFFERENCES, find_problem
+from .sharing import is_first, merged, own_batches
+
+if TYPE_CHECKING:
+    from .engines.forced import Reranker
+    from .search.terms import Terms
+
+DIFFERENT_NUMBERS = DIFFERENCES[0]
+
+
+class SentenceTranslator:
+    """Translates sentences into one language; see [`Translator`] for the arguments."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        tokenizer: Any,
+        search: Search,
+        checks: Checks,
+        execution: Execution,
+        reranker: "Reranker | None" = None,
+        terms: "Terms | None" = None,
+    ):
+        self.engine, self.tokenizer = engine, tokenizer
+        self.search, self.checks, self.execution = search, checks, execution
+        self.reranker, self.terms = reranker, terms
+
+    def translate(self, asked: Sequence[tuple[str, str]], progress: bool = False) -> list[list[Translation]]:
+        """The translations of sentences, each with the beginning that its translations must have, or "".
+
+        Equal ones are translated once, but sampled separately.
+        """
+        keys = range(len(asked)) if self.engine.sampled else asked
+        distinct = dict(zip(keys, asked, strict=True))
+        found = dict(zip(distinct, self._translate(list(distinct.values()), progress), strict=True))
+        return [found[key] for key in keys]
+
+    def _translate(self, asked: list[tuple[str, str]], progress: bool) -> list[list[Translation]]:
+        sentences = [text for text, _ in asked]
+        found = self._ranked(sentences, self.search, progress)
+        for text, translations in zip(sentences, found, strict=True):
+            self._check(text, translations)
+        if self.engine.mask_items:
+            self._retry_numbers(sentences, found)
+        if self.checks.retry_implausible:
+            self._retry_implausible(sentences, found)
+        if self.terms is not None and self.terms.language in (None, getattr(self.tokenizer, "tgt_lang", None)):
+            self._use_terms(self.terms, sentences, [prefix for _, prefix in asked], found)
+        if self.checks.words:
+            best = [translations[0] for translations in found]
+            scores = word_scores(self.engine, self.tokenizer, sentences, [one.text for one in best])
+            for translation, own in zip(best, scores, strict=True):
+                translation.words = own
+        for translation in (each for translations in found for each in translations):
+            if self._is_uncertain(translation):
+                translation.problem = UNCERTAIN
+        return found
+
+    def _is_uncertain(self, translation: Translation) -> bool:
+        return (
+            self.checks.min_confidence > 0
+            and not translation.problem
+            and (translation.confidence or 0) < self.checks.min_confidence
+        )
+
+    def _retry_implausible(self, sentences: list[str], found: list[list[Translation]]) -> None:
+        wrong = [index for index, translations in enumerate(found) if translations[0].problem]
+        wider = replace(self.search, num_beams=2 * self.search.beams, no_repeat_ngram_size=3)
+        again = self._ranked([sentences[index] for index in wrong], wider)
+        for index, translations in zip(wrong, again, strict=True):
+            self._check(sentences[index], translations)
+            if not translations[0].problem:
+                found[index] = translations
+
+    def _retry_numbers(self, sentences: list[str], found: list[list[Translation]]) -> None:
+        """Translate sentences whose numbers were not copied once more, with marks instead of the numbers."""
+        wrong = [index for index, translations in enumerate(found) if translations[0].problem == DIFFERENT_NUMBERS]
+        masked = [mask_numbers(sentences[index]) for index in wrong]
+        again = self._ranked([text for text, _ in masked], self.search)
+        for index, (_, numbers), translations in zip(wrong, masked, again, strict=True):
+            for translation in translations:
+                translation.text = put_back(translation.text, numbers)
+            self._check(sentences[index], translations)
+            if not translations[0].problem:
+                found[index] = translations
+
+    def _use_terms(
+        self, terms: "Terms", sentences: list[str], prefixes: list[str], found: list[list[Translation]]
+    ) -> None:
+        """Replace translations that are not as asked, and write into all of them which terms they have."""
+        before = [translations[0].text for translations in found]
+        language = getattr(self.tokenizer, "tgt_lang", None)
+        again = terms.translate_again(sentences, prefixes, found, self.search, self.execution.batch_tokens, language)
+        for row, translations in again.items():
+            missing = self.search.num_return_sequences - len(translations)
+            translations += [Translation("", LOWEST_SCORE if self.search.scores else None) for _ in range(missing)]
+            if self.reranker is not None:
+                (translations,) = self._rerank([sentences[row]], [translations], self.reranker)
+            self._check(sentences[row], translations)
+            found[row] = translations
+        for text, prefix, translations, first in zip(sentences, prefixes, found, before, strict=True):
+            for translation in translations:
+                terms.describe(text, prefix, translation, first)
+
+    def _ranked(self, sentences: list[str], search: Search, progress: bool = False) -> list[list[Translation]]:
+        """The translations of each sentence, best first: by both models if there is a reranker."""
+        found = self._search(sentences, search, progress)
+        return found if self.reranker is None else self._rerank(sentences, found, self.reranker)
+
+    def _rerank(
+        self, sentences: list[str], found: list[list[Translation]], reranker: "Reranker"
+    ) -> list[list[Translation]]:
+        """`found` with each list sorted by both models; blank translations, which fill up a list, stay last."""
+        sources = [text for text, translations in zip(sentences, found, strict=True) for _ in translations]
+        targets = [translation.text for translations in found for translation in translations]
+        execution = self.execution
+        second = iter(reranker.log_probabilities(sources, targets, execution.batch_tokens, execution.shared))
+        ranked = []
+        for translations in found:
+            keys = [(bool(each.text), (each.score or 0.0) + next(second)) for each in translations]
+            order = sorted(range(len(translations)), key=keys.__getitem__, reverse=True)
+            ranked.append([translations[index] for index in order])
+        return ranked
+
+    def _check(self, source: str, translations: list[Translation]) -> None:
+        for translation in translations:
+            if self.search.scores and translation.text:
+                translation.tokens = len(self.tokenizer(text_target=translation.text)["input_ids"])
+            translation.problem = find_problem(
+                source,
+                translation.text,
+                self.engine.length_ratio,
+                translation.token_score,
+                self.engine.improbable_score,
+            )
+        if self.checks.needs_confidence:
+            pieces = len(self.tokenizer(clean_text(source))["input_ids"])
+            for translation in translations:
+                translation.confidence = self._confidence(source, translation, pieces)
+
+    def _confidence(self, source: str, translation: Translation, pieces: int) -> float:
+        token_score = translation.token_score
+        if not translation.text or token_score is None or self.engine.confidence is None:
+            return float(not clean_text(source))  # a blank translation is right for a blank source only
+        values = features(source, translation.text, token_score, pieces, self.engine.length_ratio)
+        return confidence(self.engine.confidence, values)
+
+    def _search(self, sentences: list[str], search: Search, progress: bool) -> list[list[Translation]]:
+        execution = self.execution
+        shown = progress and (not execution.shared or is_first())
+        blank = [Translation("", 0.0)] * search.num_return_sequences
+        encoded = encode_texts(self.tokenizer, sentences)
+        done: deque[list[Translation]] = deque()  # of the batches in order
+
+        def batches(lengths: list[int]) -> Iterable[list[int]]:
+            beams = max(search.beams, search.num_return_sequences)
+            sampler = TokenBatchSampler(lengths, lengths, max(execution.batch_tokens // beams, 1))
+            chosen = own_batches(sampler) if execution.shared else list(sampler)
+            if execution.run_batches is not None and len(chosen) > 1:
+                wanted = [ids for ids in encoded if ids]
+                done.extend(execution.run_batches([[wanted[row] for row in rows] for rows in chosen], search, shown))
+                return chosen
+            return tqdm(chosen, desc="translating", unit="batch", disable=None if shown else True)
+
+        def translate(sources: Batch) -> list[Translation]:
+            return done.popleft() if done else self.engine.translate(sources, search)
+
+        found = translate_in_batches(encoded, batches, translate, blank)
+        if execution.shared:
+            found = merged(found, blank)
+        return [[replace(translation) for translation in translations] for translations in found]

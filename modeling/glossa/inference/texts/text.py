@@ -1,0 +1,224 @@
+"""A text on its way through a translation: its sentences, what each became, and the whole joined again."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+import numpy
+
+from ...data.encoding.word_links import Words, find_words
+from ...segments_glossa import Segment, as_written, has_sentinels, model_text, spaced_parts
+from ...spans_glossa import Span
+from ..confidence import words_of
+from ..engines.engine import Translation
+from .alignment import Pair
+from .spans import MOVED, locate
+from .tag_placement import put_tags
+from .tags import Piece, Tagged
+
+
+@dataclass
+class Sentence:
+    """A part of a text that is translated or copied for itself.
+
+    Attributes:
+        segment: Its text, its spans, the white space after it, and what the model reads of it.
+        start: Its first character in the text.
+        cut: Whether the sentence goes on in the next part.
+        prefix: The beginning that its translations must have.
+        language: The target language, for a model of several.
+        translations: What it became, best first; empty until it is translated.
+        places: Of each translation, where each span of the segment is.
+        remembered: Whether its translation comes from a memory.
+    """
+
+    segment: Segment
+    start: int = 0
+    cut: bool = False
+    prefix: str = ""
+    language: str | None = None
+    translations: list[Translation] = field(default_factory=list)
+    places: list[Sequence[Span]] = field(default_factory=list)
+    remembered: bool = False
+
+    @property
+    def source(self) -> str:
+        return self.segment.text
+
+    @property
+    def asked(self) -> str:
+        """The sentence as the model reads it."""
+        return model_text(self.segment, self.cut)
+
+    @property
+    def best(self) -> Translation:
+        return self.translations[0]
+
+    @property
+    def lacks_sentinels(self) -> bool:
+        """Whether the model read sentinels, and one of its translations does not have exactly these."""
+        return self.segment.numbered and not all(
+            has_sentinels(self.segment, each.text) for each in self.translations if each.text or each is self.best
+        )
+
+    def write(self, translations: Iterable[Translation]) -> bool:
+        """Take the model's translations as they stand in a text; whether each has all spans."""
+        self.translations = [replace(each, text=as_written(self.segment, each.text)) for each in translations]
+        found = [self._locate(each.text) for each in self.translations]
+        self.places = [places or () for places in found]
+        return None not in found
+
+    def _locate(self, text: str) -> Sequence[Span] | None:
+        return locate(self.source, self.segment.spans, text) if text.strip() else ()
+
+    def remember(self, target: str) -> bool:
+        """Take `target` from a memory, if it has all spans."""
+        places = locate(self.source, self.segment.spans, target)
+        if places is not None:
+            self.translations, self.places, self.remembered = [Translation(target)], [places], True
+        return self.remembered
+
+    def keep_source(self, problem: str, failed: bool, text: str | None = None) -> None:
+        """Have the source, or `text`, as the translation, since there is no other."""
+        self.translations = [Translation(self.source if text is None else text, 0.0, problem, failed)]
+        self.places = [self.segment.spans]
+
+    def pair(self, rank: int = 0) -> Pair | None:
+        """The sentence and a translation as they are aligned; None if one has no words."""
+        places = sorted(self.places[rank])
+        target = self.translations[rank].text
+        found = Pair(self.source, find_words(self.source, self.segment.spans), target, find_words(target, places))
+        return found if found.source_words and found.target_words else None
+
+
+@dataclass
+class Text:
+    """A text that is translated.
+
+    Attributes:
+        tagged: Its words and tags.
+        sentences: Its sentences, and what is copied between them.
+    """
+
+    tagged: Tagged
+    sentences: list[Sentence]
+
+    @property
+    def source(self) -> str:
+        return self.tagged.text
+
+    @property
+    def segments(self) -> list[Segment]:
+        return [sentence.segment for sentence in self.sentences]
+
+    @property
+    def failure(self) -> str:
+        """Why it cannot be translated, or ""."""
+        return next((own.best.problem for own in self.sentences if own.translations and own.best.failed), "")
+
+    def remember(self, target: str, spans: Sequence[Span]) -> bool:
+        """Take `target` from a memory as the translation of all of it, if it has all spans."""
+        whole = Sentence(Segment(self.source, "", spans=tuple(spans)))
+        if whole.remember(target):
+            self.sentences = [whole]
+        return whole.remembered
+
+    def parts(self, rank: int = 0) -> list[tuple[str, str]]:
+        """The translation of each sentence, the best one or of another rank, and the white space after it."""
+        targets = [self._ranked(sentence, rank).text for sentence in self.sentences]
+        if all(target == sentence.source for target, sentence in zip(targets, self.sentences, strict=True)):
+            return [(segment.text, segment.space) for segment in self.segments]  # nothing is another language
+        return spaced_parts(self.segments, targets)
+
+    @staticmethod
+    def _ranked(sentence: Sentence, rank: int) -> Translation:
+        return sentence.best if sentence.segment.copied else sentence.translations[rank]
+
+    def part(self, place: int) -> tuple[str, str]:
+        """The white space before a sentence, and its translation, as soon as those before it are translated."""
+        first = max(place - 1, 0)
+        known = [sentence.best.text for sentence in self.sentences[first : place + 1]]
+        # What follows is not known yet, but decides whether a period stays: any text will do, in the same script.
+        known += known[-1:] if place + 1 < len(self.sentences) else []
+        parts = spaced_parts(self.segments[first : first + len(known)], known)
+        return parts[0][1] if place else "", parts[place - first][0]
+
+    def joined(self, count: int, scores: bool, confident: bool) -> list[Translation]:
+        """The translations of the whole: of the best of each sentence, of the second best, and so on.
+
+        The confidence is the product of the sentences' confidences; copied ones count as right. If the text is only
+        copied, the others of `count` are blank.
+        """
+        ranks = 1 if all(sentence.segment.copied for sentence in self.sentences) else count
+        found = [self._joined(rank, scores, confident) for rank in range(ranks)]
+        return found + [Translation("", 0.0 if scores else None)] * (count - ranks)
+
+    def _joined(self, rank: int, scores: bool, confident: bool) -> Translation:
+        own = [self._ranked(sentence, rank) for sentence in self.sentences]
+        parts = self.parts(rank)
+        shares = [1.0 if each.confidence is None else each.confidence for each in own]
+        return Translation(
+            "".join(text + space for text, space in parts),
+            sum(each.score or 0.0 for each in own) if scores else None,
+            most_important(each.problem for each in own),
+            tokens=sum(each.tokens for each in own),
+            confidence=prod(shares) if confident else None,
+            terms=tuple(term for each in own for term in each.terms),
+            parts=tuple((segment.text, text) for segment, (text, _) in zip(self.segments, parts, strict=True)),
+            words=words_of(own, [text for text, _ in parts]),
+        )
+
+    def settle(self) -> None:
+        """Have the best translations of the sentences as they stand in the whole."""
+        for sentence, (target, _) in zip(self.sentences, self.parts(), strict=True):
+            sentence.translations[0] = replace(sentence.best, text=target)
+
+    def pairs(self) -> list[Pair]:
+        """The sentences and their best translations, as they are aligned to find where tags go."""
+        if self.tagged.is_plain:
+            return []
+        self.settle()
+        return [pair for sentence in self.sentences if (pair := sentence.pair()) is not None]
+
+    def with_tags(self, links: Iterator[numpy.ndarray]) -> list[Piece]:
+        """The best translation with the tags of the source; `links` are the weights of [`Text.pairs`]."""
+        parts = self.parts()
+        whole = "".join(text + space for text, space in parts)
+        if self.tagged.is_plain and not self.tagged.alone:
+            return [whole]
+        source_words: list[tuple[int, int]] = []
+        target_words: list[tuple[int, int]] = []
+        blocks, places, start = [], {}, 0
+        for sentence, (target, space) in zip(self.sentences, parts, strict=True):
+            own = find_words(sentence.source, sentence.segment.spans)
+            theirs = find_words(target, sorted(sentence.places[0]))
+            block = numpy.zeros((len(own), len(theirs)))
+            if not self.tagged.is_plain and own and theirs:
+                block = next(links).copy()
+                _link_spans(block, sentence, own, theirs)
+            blocks.append((len(source_words), len(target_words), block))
+            source_words += [(first + sentence.start, last + sentence.start) for first, last in own]
+            target_words += [(first + start, last + start) for first, last in theirs]
+            for span, place in zip(sentence.segment.spans, sentence.places[0], strict=True):
+                places[span.start + sentence.start] = Span(place.start + start, place.end + start)
+            start += len(target) + len(space)
+        weights = numpy.zeros((len(source_words), len(target_words)))
+        for row, column, block in blocks:
+            weights[row : row + block.shape[0], column : column + block.shape[1]] = block
+        spans = [places[span.start] for span, _ in self.tagged.alone]
+        return put_tags(self.tagged, source_words, whole, target_words, weights, spans)
+
+
+def most_important(problems: Iterable[str]) -> str:
+    """The problem of a text, given those of its sentences: a span without a certain place, or the first one."""
+    found = [problem for problem in problems if problem]
+    return MOVED if MOVED in found else next(iter(found), "")
+
+
+def _link_spans(weights: numpy.ndarray, sentence: Sentence, own: Words, theirs: Words) -> None:
+    """Link each span with itself only."""
+    for span, place in zip(sentence.segment.spans, sentence.places[0], strict=True):
+        row, column = own.index((span.start, span.end)), theirs.index((place.start, place.end))
+        weights[row, :] = 0
+        weights[:, column] = 0
+        weights[row, column] = 1

@@ -1,0 +1,145 @@
+"""Spans: parts of a text that its translation must have as they are. It is saved with the model."""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+_EMOJI = "\u203c\u2049\u2139\u231a-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff"
+EMOJI_CHARACTERS = rf"{_EMOJI}\u200d\ufe0f\u20e3"
+EMOJI = rf"[{_EMOJI}][{EMOJI_CHARACTERS}]*"
+# Characters of scripts that write no spaces between sentences: Han, kana and their marks.
+WIDE = "\u2e80-\u9fff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff"
+ADDRESS = re.compile(
+    rf"(?:https?://|www\.)[^\s<>\"'«»“”{WIDE}]*[^\s<>\"'«»“”{WIDE}.,;:!?)\]]"
+    # The start of a word, and 64 characters (RFC 5321): the time is linear in the length of the text.
+    rf"|(?<![^\W{WIDE}])(?<![.+-])(?:[^\W{WIDE}]|[.+-]){{1,64}}@(?:[^\W{WIDE}]|-)+(?:\.(?:[^\W{WIDE}]|-)+)+"
+)
+# The placeholders that models were trained with: {name}, {{name}}, %d, %(name)s, <tag>, &amp;
+PLACEHOLDER = re.compile(
+    r"\{\{[^{}\n]{1,60}\}\}|\$?\{[^{}\n]{0,60}\}|%\([^()\n]{1,60}\)[a-z]"
+    rf"|%(?:\d\$)?[sdfiu@](?![^\W\d_{WIDE}])"
+    r"|</?[a-zA-Z][^<>\n]{0,200}>|&(?:#\d+|[a-z]+);"
+)
+# What a model reads instead of an address, a placeholder or an emoji: the object replacement character.
+MARK = "\ufffc"
+# What a model that has these tokens reads instead, a different one for each span of a sentence. Nobody uses these
+# characters, whose meaning is private.
+SENTINELS = "".join(map(chr, range(0x10FF01, 0x10FF0A)))
+# What a model reads as `MARK`; models were trained with it, so it stays as it is.
+ITEM = re.compile(rf"{ADDRESS.pattern}|{PLACEHOLDER.pattern}|{EMOJI}|{MARK}")
+
+_UNITS = (
+    r"(?:[kKMGTP]i?B(?:/s|it)?|[kMG]?bit/s|[kMG]?Hz|[munµpk]?[gmsLlWVAJ]|cm|dm|km|kg|mg|ml|cl|kW|MW|kWh|px|pt|em|rem"
+    r"|dpi|fps|ms|min|km/h|m/s|°[CF]?|%|‰)"
+)
+# The kinds of spans. Of those that begin at the same character, the first one wins.
+KINDS = {
+    "address": ADDRESS.pattern,
+    "placeholder": "|".join(
+        (
+            r"\{\{.{0,80}?\}\}|[$#]?\{[^{}\n]{0,80}\}|<%.{0,80}?%>",  # {{x}} ${x} {name}
+            r"%(?:\([^()\n]{1,60}\))[-+ #0]*\d*(?:\.\d+)?[a-zA-Z]",  # %(name)s
+            r"%(?:\d+\$)?[-+#0]*(?:\*|\d+)?(?:\.(?:\*|\d+))?(?:hh|h|ll|l|L|q|j|z|t)?[sdiufFeEgGxXoc@](?![^\W\d_])",
+            r"(?<!\w)%[A-Za-z_]\w*%(?!\w)",  # %NAME%
+            PLACEHOLDER.pattern,
+        )
+    ),
+    "path": "|".join(
+        (
+            r"(?<![\w/.])(?:~|\.{1,2})?/(?:[\w.@+-]+/)*[\w.@+-]*[\w@+-]",  # /etc/hosts ./a.sh ~/notes
+            r"(?<!\w)[A-Za-z]:\\(?:[\w .-]+\\)*[\w.-]*\w",  # C:\Users
+            r"(?<![\w/.])[\w-]+(?:/[\w.-]+)*\.(?:py|js|ts|json|ya?ml|toml|md|txt|html?|css|sh|exe|dll|zip|gz|tar|png"
+            r"|jpe?g|svg|pdf|docx?|xlsx?|csv|tsv|xml|cfg|ini|conf|log|c|h|cpp|rs|go|java|jar|php|sql)(?![\w-]|\.\w)",
+        )
+    ),
+    "option": r"(?<!\w)--?[A-Za-z][\w-]+(?:=\S*\w)?",  # --option
+    "version": r"(?<![\w.])v\d+(?:\.\d+)*(?:[-+.]?(?:alpha|beta|rc|dev|post)\.?\d*)?(?!\w)"
+    r"|(?<![\w.])\d+(?:\.\d+){2,}(?![\w.])",
+    "measure": rf"(?<![\w.,])\d+(?:[.,]\d+)*[ \u00a0\u202f]?{_UNITS}(?![\w(])",
+    "number": r"(?<![\w.])0x[0-9a-fA-F]+(?!\w)",
+    "emoji": EMOJI,
+    "sentinel": f"[{SENTINELS}]",  # which no text has of its own
+}
+_SPAN = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in KINDS.items()))
+
+
+class Span(NamedTuple):
+    """The characters of a text from `start` to `end`, which its translation must have as they are."""
+
+    start: int
+    end: int
+
+
+def find_spans(text: str) -> list[Span]:
+    """The spans of a text, from left to right."""
+    return [Span(*found.span()) for found in _SPAN.finditer(text) if found[0].strip()]
+
+
+class Hidden:
+    """A text with one letter for each of its spans, in which no sentence ends and which is not cut.
+
+    Args:
+        text: Any text.
+        spans: Its spans, from left to right, none inside of another one.
+
+    Attributes:
+        text: The text with the letters.
+    """
+
+    # Cuneiform: letters that no text to translate has. There are fewer than a long text may have spans.
+    LETTERS = "".join(map(chr, range(0x12000, 0x12380)))
+    _ANY = re.compile(f"[{LETTERS[0]}-{LETTERS[-1]}]")
+
+    def __init__(self, text: str, spans: Sequence[Span] = ()):
+        strange = () if text.isascii() else (Span(*found.span()) for found in self._ANY.finditer(text))
+        apart = [span for span in strange if not any(start <= span.start < end for start, end in spans)]
+        self.given = sorted([*((span, True) for span in spans), *((span, False) for span in apart)])
+        self.texts = [text[start:end] for (start, end), _ in self.given]
+        done, position = [], 0
+        for number, ((start, end), _) in enumerate(self.given):
+            done += [text[position:start], self.LETTERS[number % len(self.LETTERS)]]
+            position = end
+        self.text = "".join([*done, text[position:]])
+        self.shown = 0  # spans of the pieces so far
+
+    def measured(self, piece: str) -> tuple[str, tuple[Span, ...]]:
+        """Any piece of [`Hidden.text`] as it is in the text, and its spans.
+
+        In a text with more spans than there are letters, these may be other ones.
+        """
+        found = self._ANY.search(piece)
+        return self._show(piece, self.LETTERS.index(found[0]) if found else 0)
+
+    def next(self, piece: str) -> tuple[str, tuple[Span, ...]]:
+        """The next piece of [`Hidden.text`] as it is in the text, and its spans."""
+        first = self.shown
+        self.shown += len(self._ANY.findall(piece))
+        return self._show(piece, first)
+
+    def _show(self, piece: str, first: int) -> tuple[str, tuple[Span, ...]]:
+        if not self.given:
+            return piece, ()
+        parts = self._ANY.split(piece)
+        text, spans = parts[0], []
+        for number, part in enumerate(parts[1:], first):
+            start = len(text)
+            text += self.texts[number]
+            if self.given[number][1]:
+                spans.append(Span(start, len(text)))
+            text += part
+        return text, tuple(spans)
+
+
+__all__ = [
+    "ADDRESS",
+    "EMOJI",
+    "EMOJI_CHARACTERS",
+    "ITEM",
+    "MARK",
+    "PLACEHOLDER",
+    "SENTINELS",
+    "WIDE",
+    "Hidden",
+    "Span",
+    "find_spans",
+]
