@@ -24,7 +24,9 @@ from glossa.inference.confidence import (
     tokens_by_word,
     word_features,
 )
+from glossa.inference.engines.engine import Search
 from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.options import Execution
 from glossa.inference.translator import Translator
 from glossa.run_folder import RunFolder
 
@@ -60,7 +62,9 @@ def run(arguments: argparse.Namespace) -> None:
 def show(name: str, batch_tokens: int) -> None:
     """Print the measures of one run."""
     model, tokenizer = load_model(name, "auto"), load_tokenizer(name)
-    translator = Translator(model, tokenizer, scores=True, split_sentences=False, batch_tokens=batch_tokens)
+    translator = Translator(
+        model, tokenizer, Search(scores=True), execution=Execution(batch_tokens), split_sentences=False
+    )
     weights, origin = getattr(model.config, "confidence", None), "as the run has learned it"
     if weights is None:
         own = translations(translator, RunFolder(name).load_held_out("validation"))

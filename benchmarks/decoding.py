@@ -294,7 +294,7 @@ def measure_test_set(decoders: Decoders, sentences: list[str], rounds: int) -> d
 
     def batches(engine: Engine) -> Decoded:
         started = time.perf_counter()
-        texts = Translator(engine, decoders.tokenizer, num_beams=1).best(sentences)
+        texts = Translator(engine, decoders.tokenizer, Search(1)).best(sentences)
         return Decoded(time.perf_counter() - started, texts)
 
     def one_by_one() -> Decoded:

@@ -145,7 +145,7 @@ def measure_engine(
 
 
 def _translate(model: torch.nn.Module | Engine, tokenizer, sources: list[str], beams: int) -> tuple[list[str], float]:
-    translator = Translator(model, tokenizer, num_beams=beams)  # type: ignore[arg-type]
+    translator = Translator(model, tokenizer, Search(beams))  # type: ignore[arg-type]
     translator.best(sources[:WARM_UP])
     started = time.perf_counter()
     return translator.best(sources), time.perf_counter() - started

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from glossa.data.cleaning.statistics import QUANTILE, trained_length
 from glossa.data.pairs import group_references
 from glossa.evaluation.metrics import score
-from glossa.inference.engines.engine import GenerateEngine
+from glossa.inference.engines.engine import GenerateEngine, Search
 from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.options import Execution
 from glossa.inference.translator import Translator
 from glossa.run_folder import RunFolder
 
@@ -44,7 +45,7 @@ def run(arguments: argparse.Namespace) -> None:
         cells = {"": title, "lines": str(len(lines))}
         for name, limit in columns.items():
             engine.trained_length = limit
-            translator = Translator(engine, tokenizer, num_beams=1, batch_tokens=arguments.batch_tokens)
+            translator = Translator(engine, tokenizer, Search(1), execution=Execution(arguments.batch_tokens))
             found = translator.best([source for source, _ in lines])
             bleu = score(found, [[target] for _, target in lines])["bleu"]["score"]
             cells[name if limit is None else f"{name}: {limit} tokens"] = f"{bleu:.2f}"

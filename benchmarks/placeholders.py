@@ -11,11 +11,12 @@ from pathlib import Path
 from glossa.documents.job import LazyAligner
 from glossa.evaluation.metrics import bleu_metric, bleu_tokenizer
 from glossa.inference.build import build_translator
+from glossa.inference.engines.engine import Search
 from glossa.inference.languages import Languages
 from glossa.inference.sentinels import find_held
-from glossa.inference.texts.tags import Part, take_tags
 from glossa.inference.texts.placeholders import locate
 from glossa.inference.texts.segment import MOVED, Result, Texts
+from glossa.inference.texts.tags import Part, take_tags
 from glossa.run_folder import RunFolder
 
 from .timing import table
@@ -39,7 +40,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _row(name: str, count: int, beams: int, seed: int) -> dict[str, str]:
     held_out = RunFolder(name).load_held_out("test")
     sources, references = held_out["source"][:], held_out["target"][:]
-    translator = build_translator([name], "auto", num_beams=beams)
+    translator = build_translator([name], "auto", search=Search(beams))
     texts = with_placeholders([source for source in sources if not find_held(source)], count, seed)
     exact = sum(is_exact(text, best) for text, best in zip(texts, translator.best(texts), strict=True))
     documents = Texts(translator, LazyAligner([name]))

@@ -13,8 +13,8 @@ from glossa.data.encoding.word_links import find_words
 from glossa.inference.languages import Languages
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.texts.alignment import Aligner, AttentionAligner, Pair, align_by_form
-from glossa.inference.texts.tags import Part, take_tags
 from glossa.inference.texts.tag_placement import put_back
+from glossa.inference.texts.tags import Part, take_tags
 
 from .timing import table
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from glossa.evaluation.metrics import bleu_tokenizer
 from glossa.evaluation.scoring import score_table, score_translators
-from glossa.inference.engines.engine import GenerateEngine
+from glossa.inference.engines.engine import GenerateEngine, Search
 from glossa.inference.engines.ensemble import load_models
 from glossa.inference.languages import Languages
 from glossa.inference.loading import load_model, load_tokenizer
@@ -36,6 +36,6 @@ def run(arguments: argparse.Namespace) -> None:
     tokenize = bleu_tokenizer(str(Languages.of(runs[0]).target), first.recipe.get("bleu_tokenizer", "auto"))
     results = {}
     for name, model in models.items():
-        translator = Translator(GenerateEngine(model, tokenizer), tokenizer, arguments.num_beams)
+        translator = Translator(GenerateEngine(model, tokenizer), tokenizer, Search(arguments.num_beams))
         (results[name],) = score_translators([translator], pairs, tokenize).values()
     print(score_table(results))

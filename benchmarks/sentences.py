@@ -16,6 +16,7 @@ from pathlib import Path
 
 from glossa.data.pairs import group_references
 from glossa.evaluation.metrics import score
+from glossa.inference.engines.engine import Search
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
 from glossa.run_folder import RunFolder
@@ -59,7 +60,7 @@ def compare_translations(name: str, lines: int, num_beams: int | None) -> list[d
     for title, pairs in (("single sentences", whole), ("two sentences a line", double)):
         found = {}
         for split in (False, True):
-            translator = Translator(model, tokenizer, num_beams=num_beams, split_sentences=split)
+            translator = Translator(model, tokenizer, Search(num_beams), split_sentences=split)
             found[split] = translator.best([source for source, _ in pairs], progress=True)
         equal = sum(one == other for one, other in zip(found[False], found[True], strict=True))
         scores = [score(found[split], [[target] for _, target in pairs])["bleu"]["score"] for split in (False, True)]

@@ -22,6 +22,7 @@ import psutil
 
 from glossa.errors import GlossaError
 from glossa.inference.build import build_translator
+from glossa.inference.options import Checks
 from glossa.run_folder import RunFolder
 
 from .timing import machine, table
@@ -43,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     texts = list(dict.fromkeys(RunFolder(arguments.model).load_held_out("test")["source"]))
     texts = (texts * (arguments.sentences // len(texts) + 1))[: arguments.sentences]
-    translator = build_translator([arguments.model], "auto", on_error="copy")
+    translator = build_translator([arguments.model], "auto", checks=Checks("copy"))
     translator.best(texts[:100])  # the first sentences are compared with `generate` if the model is exported here
     started = time.perf_counter()
     expected = [found for start in range(0, len(texts), 64) for found in translator.best(texts[start : start + 64])]

@@ -18,6 +18,7 @@ from glossa.data.encoding.batching import TokenBatchSampler
 from glossa.data.encoding.encoding import tokenize_pairs
 from glossa.data.pairs import prepare_pairs
 from glossa.evaluation.metrics import score
+from glossa.inference.engines.engine import Search
 from glossa.inference.translator import Translator
 from glossa.plan.arguments import Settings, parse_settings
 from glossa.training.building import build_model, build_tokenizer
@@ -92,7 +93,7 @@ def measure_quality(argv: list[str], compositions: Iterable[str], seeds: Iterabl
                 trainer.train()
                 found["seconds"].append(time.perf_counter() - started)
             found["loss"].append(trainer.evaluate()["eval_loss"])
-            translator = Translator(trainer.model.eval(), tokenizer, num_beams=1)  # type: ignore[arg-type]
+            translator = Translator(trainer.model.eval(), tokenizer, Search(1))  # type: ignore[arg-type]
             texts = translator.best(pairs["validation"]["source"])
             references = [[target] for target in pairs["validation"]["target"]]
             found["bleu"].append(score(texts, references)["bleu"]["score"])

@@ -21,6 +21,7 @@ from glossa.data.cleaning.alignment import Lexicon, Side
 from glossa.documents.formats.opening import Languages
 from glossa.documents.glossary import Glossary, Stem, stemmer
 from glossa.evaluation.metrics import bleu_metric, bleu_tokenizer
+from glossa.inference.engines.engine import Search
 from glossa.inference.languages import Languages as ModelLanguages
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.search.constrained import ConstrainedEngine
@@ -83,7 +84,7 @@ def measure(
     for _ in range(rounds):
         for way, terms in ways.items():
             started = time.perf_counter()
-            results = Translator(model, tokenizer, num_beams=beams, terms=terms).translate(sources)
+            results = Translator(model, tokenizer, Search(beams), terms=terms).translate(sources)
             seconds = time.perf_counter() - started
             found[way].append(Translated([each[0].text for each in results], seconds))
             if terms is not None and len(found[way]) == 1:

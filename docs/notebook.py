@@ -23,6 +23,7 @@
 # %%
 from pathlib import Path
 
+from glossa.inference.engines.engine import Search
 from glossa.data.embedded.corpus import embedded_corpus
 
 corpus = embedded_corpus()
@@ -105,7 +106,7 @@ Image.open(run / "curves.png")
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
 
-translator = Translator(load_model(str(run)), load_tokenizer(str(run)), num_beams=4)
+translator = Translator(load_model(str(run)), load_tokenizer(str(run)), Search(4))
 sentences = [row["translation"]["en"] for row in corpus["test"].select(range(5))]
 for sentence, translation in zip(sentences, translator.best(sentences), strict=True):
     print(f"{sentence}\n  {translation}")

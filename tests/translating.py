@@ -6,28 +6,57 @@ from pathlib import Path
 
 from glossa.documents.formats.opening import Languages, format_of, open_document
 from glossa.documents.places import Edit, compose
-from glossa.inference.engines.engine import Translation
+from glossa.inference.engines.engine import Engine, Translation
+from glossa.inference.options import Checks
 from glossa.inference.texts.alignment import align_by_form
-from glossa.inference.texts.tags import take_tags
-from glossa.inference.texts.segment import Texts
-from glossa.segments_glossa import segment_text
+from glossa.inference.texts.tags import Tagged, take_tags
+from glossa.inference.texts.text import Text
+from glossa.inference.translator import Translator
 
 KNOWN = Languages("en", "fr")
 
 
-class Function:
-    """A translator that applies a function to each sentence."""
+class Characters:
+    """A tokenizer whose ids are characters."""
+
+    model_max_length = 100_000
+
+    def __call__(self, text=None, text_target=None, **_):
+        given = text if text_target is None else text_target
+        return {"input_ids": [*map(ord, given)] if isinstance(given, str) else [[*map(ord, each)] for each in given]}
+
+
+class Function(Engine):
+    """An engine that applies a function to each sentence, and keeps the sentences."""
+
+    num_beams = 1
 
     def __init__(self, function: Callable[[str], str]):
         self.function = function
-        self.asked = []
+        self.asked: list[str] = []
 
-    def segments(self, text):
-        return segment_text(text)
-
-    def translate(self, texts):
+    def translate(self, sources, search):
+        texts = ["".join(map(chr, ids)) for ids in sources]
         self.asked += texts
-        return [[Translation(self.function(text))] for text in texts]
+        return [Translation(self.function(text)) for text in texts]
+
+
+class Given(Translator):
+    """A translator with a function as its model, and another one that links words."""
+
+    def __init__(self, function: Callable[[str], str] | Engine, align=align_by_form):
+        engine = function if isinstance(function, Engine) else Function(function)
+        super().__init__(engine, Characters(), checks=Checks("copy"))
+        self.align = align
+
+    def aligner(self, translator=None):
+        return self.align
+
+    def translated(self, *texts: str | Tagged) -> list[Text]:
+        """The texts with their sentences translated."""
+        planned = self.plan(texts)
+        self.translate_segments([sentence for text in planned for sentence in text.sentences])
+        return planned
 
 
 def same(text):
@@ -42,13 +71,14 @@ def rot13(text):
 def translated(path: Path, function=same, kind=None, languages=KNOWN, kept=True, aligner=align_by_form):
     """The bytes of a document whose sentences are `function` of themselves; with `kept`, equal texts stay."""
     opened = open_document(path, kind or format_of(path.name), languages)
-    texts = Texts(Function(function), aligner)
+    translator = Given(function, aligner)
     done = []
     for document in opened.documents:
-        marked = [take_tags(place.parts) for place in document.places]
+        texts = translator.translated(*(take_tags(place.parts) for place in document.places))
         edits = list(document.edits)
-        for place, source, result in zip(document.places, marked, texts.translate(marked), strict=True):
-            if not kept or not place.keep or result.text != source.text:
-                edits.append(Edit(place.start, place.end, place.write(result.pieces)))
+        for place, text, pieces in zip(document.places, texts, translator.join_tagged(texts), strict=True):
+            whole = "".join(part + space for part, space in text.parts())
+            if not kept or not place.keep or whole != text.source:
+                edits.append(Edit(place.start, place.end, place.write(pieces)))
         done.append(compose(document.text, edits))
     return opened.pack(done)

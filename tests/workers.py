@@ -107,7 +107,7 @@ def _work(folder, arguments, environment, dies):
     shared, translate = [], Translator.translate
 
     def noted(self, texts, **options):
-        shared.append([len(texts), self.shared])
+        shared.append([len(texts), self.execution.shared])
         return translate(self, texts, **options)
 
     GlossaTrainer.training_step, Translator.translate = training_step, noted

@@ -23,14 +23,16 @@ _WHITE_SPACE = re.compile(r"[ \t\n\r\f\v]+")
 # White space, control characters, soft hyphens and characters without a width: alone they are no text.
 _INVISIBLE = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f]+")
 _CLOSERS = r")\]}'\"“”’»›）］｝】》〉」』"
-_OPENERS = r"(\[{'\"“‘„‚«‹¿¡（［｛【《〈「『*_#•–—-"
+_OPENERS = r"(\[{'\"“‘„‚«‹¿¡（［｛【《〈「『*_#•–—\-"
+_SIGNS = r"\u2014-\u2600"  # punctuation, signs of currencies, arrows, shapes
 # Where a sentence may end: at a newline, at . ! ? … if white space and a letter or digit follow, or at an end mark of
 # a script without capital letters. Closing quotes belong to it. A quoted question or exclamation does not end a
 # Chinese or Japanese sentence. A Greek question mark is a semicolon, an Armenian full stop often a colon. Possessive
 # quantifiers and the lookbehind keep the time linear in the text's length.
 _END = re.compile(
     rf"""(?:(?<![.!?…‼⁇⁈⁉])(?P<mark>[.!?…‼⁇⁈⁉‽]++)|(?<=[\u0370-\u03ff\u1f00-\u1fff]);|(?<=[\u0561-\u0587]):)"""
-    rf"""(?P<close>[{_CLOSERS}]*+(?:\s*+[»])?(?:\[\d{{1,3}}\])*+)(?=\s++[{_OPENERS}{EMOJI_CHARACTERS}]*+\s*+[^\W_])|[\n\u2028\u2029]"""
+    rf"""(?P<close>[{_CLOSERS}]*+(?:\s*+[»])?(?:\[\d{{1,3}}\])*+)(?=\s++[{_OPENERS}{_SIGNS}{EMOJI_CHARACTERS}]*+\s*+[^\W_])"""
+    r"""|[\n\u2028\u2029]"""
     rf"""|(?:(?!(?<=\d)．\d|។ល។)[{END_MARKS}]|፡፡|[།-༑]++(?=\s|$))(?:[{END_MARKS}]|[།-༑])*+"""
     rf"""(?:(?<![！？])[{_CLOSERS}]*+(?!と)|(?![」』”])|[」』”]++(?=[\s「『“]))"""
 )

@@ -12,7 +12,9 @@ import pytest
 from glossa.cli.inputs import KINDS, check_input, name_document
 from glossa.cli.translate import main
 from glossa.errors import GlossaError
+from glossa.inference.engines.engine import Search
 from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.options import Checks
 from glossa.inference.translator import Translator
 from glossa.pipeline_glossa import TranslationPipeline, fits
 
@@ -94,9 +96,9 @@ def test_what_normalization_expands_is_counted_when_it_is_expanded(tiny_run, tmp
     text = "\ufdfa" * 15  # one character of three bytes, which stands for 18
     assert len(tokenizer(text, verbose=False)["input_ids"]) > 64 > len(text.encode()) + 3
     assert not fits(tokenizer, 64, text)
-    (found,) = Translator(model, tokenizer, on_error="blank", split_sentences=False).translate([text])
+    (found,) = Translator(model, tokenizer, checks=Checks("blank"), split_sentences=False).translate([text])
     assert found[0].failed and "tokens; the model takes 64" in found[0].problem
-    (found,) = Translator(model, tokenizer, split_sentences=True, num_beams=1).translate([text])
+    (found,) = Translator(model, tokenizer, Search(1), split_sentences=True).translate([text])
     assert not found[0].failed, "it is cut"
     assert TranslationPipeline(model, tokenizer)(text, split_sentences=True, num_beams=1)
 
@@ -110,7 +112,7 @@ class TestProcesses:
     def test_text_is_utf8_in_any_console(self, tiny_run):
         """What has no letters is copied, so its bytes come back; a letter that is read wrongly is another source."""
         lines = ["é", "❤ 42 — 7 €", "..."]
-        expected = Translator(load_model(str(tiny_run)), load_tokenizer(str(tiny_run)), num_beams=1).best(lines)
+        expected = Translator(load_model(str(tiny_run)), load_tokenizer(str(tiny_run)), Search(1)).best(lines)
         assert expected[1:] == lines[1:]
         for encoding in ("ascii", "cp1252"):
             done = self.run(tiny_run, "\n".join(lines).encode(), PYTHONIOENCODING=encoding, PYTHONUTF8="0")

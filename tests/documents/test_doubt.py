@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 from documents.packed import members
 from lxml import etree
-from translating import KNOWN, Function
+from translating import KNOWN, Given
 
 from glossa.documents.job import DocumentJob
 from glossa.inference.confidence import UNCERTAIN
-from glossa.inference.engines.engine import Translation
-from glossa.inference.texts.alignment import align_by_form
 
 SPACE = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 PO = """msgid ""
@@ -47,27 +45,26 @@ XLIFF_2 = """<xliff version="2.0" srcLang="en" trgLang="fr"><file id="f">
 </file></xliff>"""
 
 
-class Doubting(Function):
+class Doubting(Given):
     """Translates to upper case, and is certain of what does not begin with "Doubtful"."""
 
     def __init__(self, measured=True):
         super().__init__(str.upper)
         self.measured = measured
 
-    def translate(self, texts):
-        found = []
-        for text in texts:
-            doubtful = text.startswith("Doubtful")
-            confidence = (0.1 if doubtful else 0.9) if self.measured else None
-            found.append([Translation(text.upper(), problem=UNCERTAIN if doubtful else "", confidence=confidence)])
-        return found
+    def translate_segments(self, sentences, progress=False):
+        super().translate_segments(sentences, progress)
+        for sentence in sentences:
+            doubtful = sentence.source.startswith("Doubtful")
+            sentence.best.problem = UNCERTAIN if doubtful else ""
+            sentence.best.confidence = (0.1 if doubtful else 0.9) if self.measured else None
 
 
 def translated(tmp_path, name, content, translator):
     (tmp_path / name).write_text(content)
     report = io.StringIO()
     job = DocumentJob(tmp_path / name, tmp_path / f"new.{name}", languages=KNOWN)
-    job.run(translator, align_by_form, report)
+    job.run(translator, report)
     return (tmp_path / f"new.{name}").read_text(), [json.loads(line) for line in report.getvalue().splitlines()]
 
 
@@ -85,7 +82,7 @@ def test_entries_of_a_catalog_become_fuzzy(tmp_path):
 
 def test_a_fuzzy_mark_ends_as_other_lines_do(tmp_path):
     (tmp_path / "a.po").write_bytes(b'msgid "Doubtful"\r\nmsgstr ""\r\n')
-    DocumentJob(tmp_path / "a.po", tmp_path / "b.po", languages=KNOWN).run(Doubting(), align_by_form)
+    DocumentJob(tmp_path / "a.po", tmp_path / "b.po", languages=KNOWN).run(Doubting())
     assert (tmp_path / "b.po").read_bytes() == b'#, fuzzy\r\nmsgid "Doubtful"\r\nmsgstr "DOUBTFUL"\r\n'
 
 
@@ -105,7 +102,7 @@ def test_units_get_another_state(tmp_path):
 def test_without_a_limit_nothing_is_marked(tmp_path, name, content):
     found, _ = translated(tmp_path, name, content, Doubting(measured=False))
     Path(tmp_path / f"new.{name}").unlink()
-    assert found == translated(tmp_path, name, content, Function(str.upper))[0]
+    assert found == translated(tmp_path, name, content, Given(str.upper))[0]
     assert "fuzzy" not in found and "needs-review" not in found
 
 
@@ -122,7 +119,7 @@ def word(tmp_path, name, others):
     with zipfile.ZipFile(tmp_path / name, "w") as archive:
         for member, text in given.items():
             archive.writestr(member, text)
-    DocumentJob(tmp_path / name, tmp_path / f"new.{name}", languages=KNOWN).run(Doubting(), align_by_form)
+    DocumentJob(tmp_path / name, tmp_path / f"new.{name}", languages=KNOWN).run(Doubting())
     return members(tmp_path / f"new.{name}")
 
 
@@ -161,6 +158,6 @@ def test_comments_join_those_of_the_document(tmp_path):
 
 
 def test_without_doubt_there_is_no_comment(tmp_path, monkeypatch):
-    monkeypatch.setattr(Doubting, "translate", lambda self, texts: [[Translation(text.upper())] for text in texts])
+    monkeypatch.setattr(Doubting, "translate_segments", Given.translate_segments)
     found = word(tmp_path, "a.docx", {})
     assert "word/comments.xml" not in found and "comment" not in found["word/document.xml"]

@@ -4,14 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-from translating import KNOWN, Function
+from translating import KNOWN, Function, Given
 
 from glossa.cli.translate import main
 from glossa.documents.formats.opening import Languages
 from glossa.documents.job import DocumentJob
 from glossa.errors import GlossaError
-from glossa.inference.engines.engine import Translation
-from glossa.inference.texts.alignment import align_by_form
 
 FILES = Path(__file__).parent / "files"
 
@@ -24,10 +22,10 @@ def upper(text):
     return text.upper()
 
 
-def run(source, target, function=upper, translator=None, report=None, **options):
-    translator = translator or Function(function)
-    DocumentJob(Path(source), Path(target), languages=KNOWN, **options).run(translator, align_by_form, report)
-    return translator
+def run(source, target, function=upper, engine=None, report=None, **options):
+    engine = engine or Function(function)
+    DocumentJob(Path(source), Path(target), languages=KNOWN, **options).run(Given(engine), report)
+    return engine
 
 
 def test_a_file(tmp_path, capsys):
@@ -67,13 +65,13 @@ def test_an_interrupted_job_continues(tmp_path, capsys, monkeypatch, documented)
     (tmp_path / "a.json").write_text(json.dumps([f"Text number {number} here." for number in range(20)]))
 
     class Stops(Function):
-        def translate(self, texts):
+        def translate(self, sources, search):
             if len(self.asked) >= 10:
                 raise Interrupted
-            return super().translate(texts)
+            return super().translate(sources, search)
 
     with pytest.raises(Interrupted):
-        run(tmp_path / "a.json", tmp_path / "b.json", translator=Stops(upper))
+        run(tmp_path / "a.json", tmp_path / "b.json", engine=Stops(upper))
     assert not (tmp_path / "b.json").exists()
     state = tmp_path / "b.json.parts" / "segments.jsonl"
     assert len(state.read_text().splitlines()) == 10
@@ -118,22 +116,20 @@ def test_memories_that_do_not_fit(tmp_path, documented):
     documented("Translating and scoring", refused.value)
     with pytest.raises(GlossaError, match="needs to know the languages") as refused:
         job = DocumentJob(tmp_path / "a.md", tmp_path / "b.md", languages=Languages(), memory=tmp_path / "m.tmx")
-        job.run(Function(upper), align_by_form)
+        job.run(Given(upper))
     documented("Translating and scoring", refused.value)
 
 
 def test_texts_that_cannot_be_translated_stay(tmp_path):
-    class Fails(Function):
-        def translate(self, texts):
-            return [[Translation("", problem="too long", failed=True)] for _ in texts]
-
+    translator = Given(upper)
+    translator.split_sentences, translator.tokenizer.model_max_length = False, 5
     (tmp_path / "a.html").write_text("<p>Hi <b>there</b>.</p>")
     report = tmp_path / "report.jsonl"
     with (
         open(report, "w") as file,
         pytest.raises(GlossaError, match=r"could not be translated; the others were\. Line 1"),
     ):
-        run(tmp_path / "a.html", tmp_path / "b.html", translator=Fails(upper), report=file)
+        DocumentJob(tmp_path / "a.html", tmp_path / "b.html", languages=KNOWN).run(translator, file)
     assert (tmp_path / "b.html").read_text() == "<p>Hi <b>there</b>.</p>"
     assert json.loads(report.read_text())["source"] == "Hi there."
 
@@ -146,8 +142,9 @@ def test_placeholders_without_a_certain_place_are_reported(tmp_path, capsys):
 
 
 def test_subtitles_that_are_too_wide_are_reported(tmp_path, capsys):
-    (tmp_path / "a.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nShort.\n")
-    run(tmp_path / "a.srt", tmp_path / "b.srt", lambda text: "Sehr lang, und noch viel länger. " * 4)
+    (tmp_path / "a.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nThis sentence fits into one line of it.\n")
+    long = "Dieser Satz passt in keiner Weise hinein, da er viel mehr Wörter hat, als zwei Zeilen fassen können."
+    run(tmp_path / "a.srt", tmp_path / "b.srt", lambda text: long)
     assert "1 of 1 translations look too wide for a subtitle: line 3" in capsys.readouterr().err
 
 

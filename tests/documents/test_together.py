@@ -7,7 +7,7 @@ import torch
 
 from glossa.cli.translate import main
 from glossa.inference.confidence import confidence, features
-from glossa.inference.engines.engine import Translation
+from glossa.inference.engines.engine import GenerateEngine, Translation
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.texts.alignment import AttentionAligner, link_rows
 
@@ -77,7 +77,8 @@ def test_each_is_that_of_the_translation_with_its_terms(run, translate, engine, 
         assert list(words) == texts[row].split() and all(0 <= share <= 1 for share in shares)
     assert not any("words" in report[row] for row in (2, 3))
     assert [found[row][1] for row in (2, 3)] == ["1.0000", "1.0000"]
-    aligner = AttentionAligner(load_model(str(run)), load_tokenizer(str(run)))
+    tokenizer = load_tokenizer(str(run))
+    aligner = AttentionAligner(GenerateEngine(load_model(str(run)), tokenizer), tokenizer)
     rows = [
         (source, Translation(text, parts=((source, text),) if text else ()))
         for source, text in zip(LINES, texts, strict=True)

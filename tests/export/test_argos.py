@@ -17,6 +17,7 @@ from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
 from glossa.export.argos import export_argos, sentencepiece_model
 from glossa.inference.engines.ctranslate2 import load_engine
+from glossa.inference.engines.engine import Search
 from glossa.inference.languages import Languages
 from glossa.inference.translator import Translator
 from glossa.plan.arguments import parse_settings
@@ -106,7 +107,7 @@ def test_argos_translate_gives_the_same_translations(tmp_path_factory, tmp_path,
     done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     main([str(run), "--to", "ctranslate2", "--output", str(tmp_path / "engine")])
-    translator = Translator(*load_engine(str(tmp_path / "engine")), num_beams=4, length_penalty=0.2)
+    translator = Translator(*load_engine(str(tmp_path / "engine")), Search(4, length_penalty=0.2))
     expected = translator.best(sources)
     assert len(sources) == 200 and len(set(expected)) > 100
     assert json.loads(done.stdout) == expected

@@ -18,6 +18,7 @@ from glossa.errors import GlossaError
 from glossa.export import onnx_model
 from glossa.export.ctranslate2_model import export_ctranslate2
 from glossa.export.onnx_model import export_onnx
+from glossa.inference.engines.engine import Search
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
 
@@ -118,7 +119,7 @@ def run_documented(name, folder, texts):
 def test_the_documented_onnx_program_translates_like_glossa(exported):
     model, tokenizer, folder = exported("multi-query")
     texts = [f"w{a} w{b} w9 w{a}"[: 3 * (1 + a % 4)].strip() for a in range(10, 18) for b in range(20, 24)]
-    expected = Translator(model, tokenizer, num_beams=1).best(texts)
+    expected = Translator(model, tokenizer, Search(1)).best(texts)
     assert len(set(expected)) > 8
     assert run_documented("onnx", folder, texts) == expected
 
@@ -128,6 +129,6 @@ def test_the_documented_ctranslate2_program_translates_like_glossa(tiny_run, tmp
     model, tokenizer = load_model(tiny_run), load_tokenizer(tiny_run)
     export_ctranslate2(model, tokenizer, tmp_path / "engine")
     texts = [f"{a} {b}." for a in "abcdefg" for b in "klmno"]
-    expected = Translator(model, tokenizer, num_beams=5).best(texts)
+    expected = Translator(model, tokenizer, Search(5)).best(texts)
     assert len(set(expected)) > 1
     assert run_documented("ctranslate2", tmp_path / "engine", texts) == expected

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from glossa.inference.engines.engine import Search
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
 
@@ -28,7 +29,7 @@ def answer(module, tiny_run):
 
 
 def test_widget_request_gets_widget_response(answer, tiny_run):
-    best = Translator(load_model(str(tiny_run)), load_tokenizer(str(tiny_run)), num_beams=3).best(["a k.", "b l."])
+    best = Translator(load_model(str(tiny_run)), load_tokenizer(str(tiny_run)), Search(3)).best(["a k.", "b l."])
     parameters = {"num_beams": 3, "src_lang": "en"}
     assert answer({"inputs": "a k.", "parameters": parameters}) == [{"translation_text": best[0]}]
     assert answer({"inputs": ["a k.", "b l."], "parameters": parameters}) == [{"translation_text": t} for t in best]

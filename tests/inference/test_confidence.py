@@ -11,6 +11,7 @@ from glossa.errors import GlossaError
 from glossa.inference.confidence import FEATURES, UNCERTAIN, confidence, features, learn
 from glossa.inference.engines.engine import Engine, Translation
 from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.options import Checks
 from glossa.inference.translator import Translator
 
 WEIGHTS = {"token_score": 2.0, "pieces": -0.25, "length": -1.0, "intercept": 3.0}
@@ -78,7 +79,7 @@ def one(tokenizer, text):
 
 def test_a_line_is_right_if_all_of_its_sentences_are(tiny_run):
     tokenizer = load_tokenizer(str(tiny_run))
-    translator = Translator(Known(tokenizer), tokenizer, confident=True)
+    translator = Translator(Known(tokenizer), tokenizer, checks=Checks(confident=True))
     lines = ["Le chat.", "Le chat. Il dort.", "42", ""]
     found = [translations[0].confidence for translations in translator.translate(lines)]
     each = [one(tokenizer, text) for text in ("Le chat.", "Il dort.")]
@@ -91,7 +92,7 @@ def test_translations_below_the_limit_are_uncertain(tiny_run):
     tokenizer = load_tokenizer(str(tiny_run))
     lines = ["Le chat.", "Le chat. Il dort."]
     limit = one(tokenizer, "Le chat.") - 1e-6
-    found = Translator(Known(tokenizer), tokenizer, min_confidence=limit).translate(lines)
+    found = Translator(Known(tokenizer), tokenizer, checks=Checks(min_confidence=limit)).translate(lines)
     assert [translations[0].problem for translations in found] == ["", UNCERTAIN]
 
 

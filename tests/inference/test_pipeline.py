@@ -18,6 +18,7 @@ from transformers.pipelines.pt_utils import KeyDataset
 import glossa
 from glossa import GlossaConfig, GlossaForConditionalGeneration, TranslationPipeline
 from glossa.data.encoding.vocabulary import train_tokenizer
+from glossa.inference.engines.engine import Search
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
 from glossa.pipeline_glossa import max_target_length
@@ -107,7 +108,7 @@ def test_generators_and_datasets_are_read_lazily(translate, alone):
 
 
 def test_n_best_and_scores_match_the_translator(parts, translate):
-    there = Translator(*parts, num_beams=4, num_return_sequences=3, scores=True).translate(TEXTS)
+    there = Translator(*parts, Search(4, 3, scores=True)).translate(TEXTS)
     here = translate(TEXTS, num_beams=4, num_return_sequences=3, return_scores=True)
     for found, wanted in zip(here, there, strict=True):
         assert [one["translation_text"] for one in found] == [one.text for one in wanted]

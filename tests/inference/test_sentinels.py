@@ -4,16 +4,17 @@ import re
 
 import pytest
 from tokenizers import Tokenizer
+from translating import Characters
 
 from glossa.data.arguments import TokenizerArguments
 from glossa.data.encoding.vocabulary import train_tokenizer, train_tokenizer_pair
 from glossa.inference.engines.engine import Engine, Translation
 from glossa.inference.loading import load_tokenizer
-from glossa.inference.sentinels import held_texts
+from glossa.inference.texts.spans import MOVED
 from glossa.inference.texts.tags import Part, take_tags
-from glossa.inference.texts.segment import MOVED, Texts
 from glossa.inference.translator import Translator
-from glossa.segments_glossa import MARK, SENTINELS, join_segments, model_texts, segment_text
+from glossa.segments_glossa import join_segments, model_texts, segment_text
+from glossa.spans_glossa import MARK, SENTINELS, find_spans
 
 ONE, TWO, THREE = SENTINELS[:3]
 TEXTS = ["Open the file, then close it (or not).", "The old man sleeps.", "Die alten Hunde schlafen nicht."] * 30
@@ -62,24 +63,9 @@ def test_the_size_of_the_vocabulary_includes_them_and_other_texts_have_the_same_
     ],
 )
 def test_what_is_held_is_read_as_sentinels(text, read):
-    segments = segment_text(text, find=held_texts)
+    segments = segment_text(text, spans=find_spans(text), numbered=True)
     assert model_texts(segments) == [read]
     assert join_segments(segments, [read]) == text
-
-
-class Characters:
-    """A tokenizer whose ids are characters."""
-
-    model_max_length = 1000
-
-    def __init__(self):
-        self.backend_tokenizer, self.normalizer = self, None
-
-    def __call__(self, texts=None, text_target=None, verbose=True):
-        given = texts if text_target is None else text_target
-        return {
-            "input_ids": list(map(ord, given)) if isinstance(given, str) else [[*map(ord, text)] for text in given]
-        }
 
 
 class Rule(Engine):
@@ -117,7 +103,7 @@ def test_placeholders_are_sentinels_and_come_back_in_another_order():
     ],
 )
 def test_a_placeholder_stands_at_a_word_only_if_it_does_in_the_source(source, translation, whole):
-    (segment,) = segment_text(source, mask=True, find=held_texts)
+    (segment,) = segment_text(source, mask=True, spans=find_spans(source), numbered=True)
     assert join_segments([segment], [translation]) == whole
 
 
@@ -148,8 +134,11 @@ def test_a_translation_without_exactly_its_sentinels_is_made_as_by_other_models(
 
 def in_a_document(function, text):
     engine = Rule(function)
-    (result,) = Texts(Translator(engine, Characters())).translate([take_tags([Part("text", 0, len(text), text)])])
-    return engine.asked, result.text, [sentence.problem for sentence in result.sentences]
+    translator = Translator(engine, Characters())
+    (planned,) = translator.plan([take_tags([Part("text", 0, len(text), text)])])
+    translator.translate_segments(planned.sentences)
+    (pieces,) = translator.join_tagged([planned])
+    return engine.asked, "".join(pieces), [sentence.best.problem for sentence in planned.sentences]
 
 
 def test_placeholders_of_documents_are_sentinels_too():
@@ -167,12 +156,3 @@ def test_what_a_document_loses_as_sentinel_and_as_text_is_put_back_and_reported(
     )
     assert asked == [f"Keep all of {ONE} as it was", "Keep all of /etc/hosts as it was", "Keep all of as it was"]
     assert done.count("/etc/hosts") == 1 and problems == [MOVED]
-
-
-def test_a_piece_that_already_has_sentinels_keeps_them():
-    """As the server asks for sentence after sentence of a text."""
-    translator = Translator(Rule(str), Characters())
-    segments = translator.segments("Send {a} to {b}")
-    (read,) = model_texts(segments)
-    assert translator.best([read]) == [read] == [f"Send {ONE} to {TWO}"]
-    assert join_segments(segments, [read.replace(TWO, "")]) == "Send {a} to {b} "  # at the end at least

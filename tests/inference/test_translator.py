@@ -8,11 +8,12 @@ import torch
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
-from glossa.inference.engines.engine import Engine, GenerateEngine, Translation
+from glossa.inference.engines.engine import Engine, GenerateEngine, Search, Translation
+from glossa.inference.options import Checks, Execution
 from glossa.inference.translator import Translator
 from glossa.pipeline_glossa import LOWEST_SCORE, TranslationPipeline, search_distinct
-from glossa.segments_glossa import MARK
 from glossa.sentences_glossa import clean_text, split_text
+from glossa.spans_glossa import MARK
 
 TEXT = [
     f"The {noun} {verb} a {other}."
@@ -47,18 +48,20 @@ SENTENCES = ["The dog eats a bird.", "cat", "", "The cat sees a mouse, and the d
 
 
 def test_one_translation_per_line_in_order(model, tokenizer):
-    together = Translator(model, tokenizer, num_beams=2).best(SENTENCES)
-    one_by_one = [Translator(model, tokenizer, num_beams=2).best([sentence])[0] for sentence in SENTENCES]
+    together = Translator(model, tokenizer, Search(2)).best(SENTENCES)
+    one_by_one = [Translator(model, tokenizer, Search(2)).best([sentence])[0] for sentence in SENTENCES]
     assert together == one_by_one
     assert len(set(together)) > 3, "translations must differ for the order to be tested"
 
 
 def test_batch_size_does_not_change_translations(model, tokenizer):
-    assert Translator(model, tokenizer, batch_tokens=1).best(SENTENCES) == Translator(model, tokenizer).best(SENTENCES)
+    assert Translator(model, tokenizer, execution=Execution(1)).best(SENTENCES) == Translator(model, tokenizer).best(
+        SENTENCES
+    )
 
 
 def test_blank_lines_have_blank_translations(model, tokenizer):
-    results = Translator(model, tokenizer, num_beams=3, num_return_sequences=3).translate(SENTENCES)
+    results = Translator(model, tokenizer, Search(3, 3)).translate(SENTENCES)
     assert [len(translations) for translations in results] == [3] * len(SENTENCES)
     assert [t.text for t in results[2] + results[4]] == [""] * 6
 
@@ -74,7 +77,7 @@ def test_text_of_invisible_characters_is_blank(model, tokenizer):
 
 def test_scores_are_log_probabilities_best_first(model, tokenizer):
     sentence = SENTENCES[0]
-    translator = Translator(model, tokenizer, num_beams=1, scores=True)
+    translator = Translator(model, tokenizer, Search(1, scores=True))
     translation = translator.translate([sentence])[0][0]
     source = tokenizer([sentence], return_tensors="pt")
     output = model.generate(**source, num_beams=1, max_new_tokens=2 * source.input_ids.shape[1] + 50)
@@ -83,7 +86,7 @@ def test_scores_are_log_probabilities_best_first(model, tokenizer):
     by_forward_pass = log_probabilities.gather(-1, output[:, 1:, None]).sum().item()
     assert translation.score == pytest.approx(by_forward_pass, abs=1e-3)
 
-    nbest = Translator(model, tokenizer, num_beams=4, num_return_sequences=4, scores=True).translate([sentence])[0]
+    nbest = Translator(model, tokenizer, Search(4, 4, scores=True)).translate([sentence])[0]
     assert all(translation.score < 0 for translation in nbest)
     assert len({translation.text for translation in nbest}) > 1
 
@@ -113,7 +116,7 @@ def test_long_input_is_read_in_chunks(model, tokenizer):
 
 def test_more_translations_than_beams_are_refused(model, tokenizer):
     with pytest.raises(GlossaError, match=r"num_return_sequences is 3 and num_beams 2"):
-        Translator(model, tokenizer, num_beams=2, num_return_sequences=3)
+        Translator(model, tokenizer, Search(2, 3))
 
 
 def test_every_sentence_of_a_line_is_translated(model, tokenizer):
@@ -125,9 +128,9 @@ def test_every_sentence_of_a_line_is_translated(model, tokenizer):
 
 def test_n_best_of_a_line_joins_ranks_and_adds_scores(model, tokenizer):
     one, two = "The cat sees a mouse.", "The dog eats a bird."
-    settings = {"num_beams": 3, "num_return_sequences": 2, "scores": True}
-    (found,) = Translator(model, tokenizer, split_sentences=True, **settings).translate([f"{one} {two}"])
-    first, second = Translator(model, tokenizer, **settings).translate([one, two])
+    search = Search(3, 2, scores=True)
+    (found,) = Translator(model, tokenizer, search, split_sentences=True).translate([f"{one} {two}"])
+    first, second = Translator(model, tokenizer, search).translate([one, two])
     assert [one.text for one in found] == [f"{a.text} {b.text}" for a, b in zip(first, second, strict=True)]
     assert [one.score for one in found] == pytest.approx(
         [a.score + b.score for a, b in zip(first, second, strict=True)]
@@ -185,7 +188,7 @@ def test_what_is_no_text_is_copied(model, tokenizer):
     found = TranslationPipeline(model, tokenizer)(texts, return_scores=True)
     assert [one["translation_text"] for one in found] == expected
     assert [found[0]["score"], found[3]["score"]] == [0, 0]
-    several = Translator(model, tokenizer, num_beams=2, num_return_sequences=2, scores=True).translate(["42"])
+    several = Translator(model, tokenizer, Search(2, 2, scores=True)).translate(["42"])
     assert [(one.text, one.score) for one in several[0]] == [("42", 0.0), ("", 0.0)]
 
 
@@ -195,7 +198,7 @@ NOT_UTF8 = b"The caf\xe9 is open.".decode("utf-8", "surrogateescape")
 @pytest.mark.parametrize(("on_error", "expected"), [("blank", ["", ""]), ("copy", [NOT_UTF8, "word " * 50])])
 def test_texts_that_cannot_be_translated_do_not_stop_the_others(model, tokenizer, on_error, expected):
     texts = ["cat", NOT_UTF8, "word " * 50, "dog"]
-    translator = Translator(model, tokenizer, on_error=on_error, split_sentences=False)
+    translator = Translator(model, tokenizer, checks=Checks(on_error), split_sentences=False)
     first, *failed, last = [found[0] for found in translator.translate(texts)]
     assert [first.text, last.text] == Translator(model, tokenizer).best(["cat", "dog"])
     assert [one.text for one in failed] == expected and all(one.failed for one in failed)
@@ -240,7 +243,9 @@ def test_implausible_translations_are_marked(tokenizer):
 
 def test_implausible_translations_are_searched_again(tokenizer):
     engine = Scripted(["Katze", "", LOOP], ["Eine Katze sieht eine Maus und einen Vogel.", LOOP])
-    found = Translator(engine, tokenizer, split_sentences=False, retry_implausible=True).translate(SOURCES)
+    found = Translator(engine, tokenizer, checks=Checks(retry_implausible=True), split_sentences=False).translate(
+        SOURCES
+    )
     assert [one.text for (one,) in found] == ["Eine Katze sieht eine Maus und einen Vogel.", "Katze", LOOP]
     assert [one.problem for (one,) in found] == ["", "", "repetitive"]
     assert engine.calls == [(3, 2, 0), (2, 4, 3)]
@@ -257,7 +262,7 @@ def test_equal_texts_are_translated_once_but_drawn_each_on_its_own(tokenizer, sa
 
 def test_every_translation_of_a_text_is_checked(tokenizer):
     engine = Scripted(["Der Hund frisst mit den anderen Hunden.", SOURCES[2], LOOP, ""])
-    translator = Translator(engine, tokenizer, 4, 4, split_sentences=False)
+    translator = Translator(engine, tokenizer, Search(4, 4), split_sentences=False)
     (found,) = translator.translate(SOURCES[2:])
     assert [one.problem for one in found] == ["", "copied", "repetitive", "empty"]
 
@@ -295,7 +300,7 @@ def test_n_best_lists_have_different_texts():
 
 
 def test_two_segmentations_of_one_text_are_one_translation(model, tokenizer):
-    translator = Translator(model, tokenizer, num_beams=8, num_return_sequences=8, scores=True)
+    translator = Translator(model, tokenizer, Search(8, 8, scores=True))
     for translations in translator.translate(["cat", "A", "The dog eats a bird."]):
         texts = [one.text for one in translations if one.score != LOWEST_SCORE]
         assert len(texts) == len(set(texts)) and len(translations) == 8

@@ -11,6 +11,7 @@ from glossa.inference.engines.ctranslate2 import load_engine
 from glossa.inference.engines.engine import Engine, GenerateEngine, Translation
 from glossa.inference.engines.forced import force
 from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.options import Checks
 from glossa.inference.translator import Translator
 
 SOURCES, TARGETS = ["a k.", "b l. c m.", "d"], ["k a!", "", "zig Zoë 9"]
@@ -94,7 +95,7 @@ class Halves(Engine):
 def test_a_translator_computes_them_if_asked(learned_run):
     tokenizer = load_tokenizer(str(learned_run))
     lines = ["1. a k. b l.", "", "42"]
-    found = Translator(Halves(tokenizer), tokenizer, words=True).translate(lines)
+    found = Translator(Halves(tokenizer), tokenizer, checks=Checks(words=True)).translate(lines)
     first, blank, number = (best.words for best, *_ in found)
     assert [word for word, _ in first] == found[0][0].text.split() and first[0] == ("1.", None)
     assert [share for _, share in first[1:]] == pytest.approx([0.5] * 4) and blank == number == ()

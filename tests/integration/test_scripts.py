@@ -12,7 +12,7 @@ import pytest
 
 from glossa.cli.translate import Problems, find_problems
 from glossa.errors import GlossaError
-from glossa.inference.engines.engine import Translation
+from glossa.inference.engines.engine import Search, Translation
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.plausibility import find_problem
 from glossa.inference.translator import Translator
@@ -145,7 +145,7 @@ class TestWithAModel:
         write(tmp_path / "in.txt", b"a k.\r\n\n  \nb l.\n")
         assert call("translate.py", tiny_run, "--input", "in.txt", "--output", "out.txt", "--num_beams", 1) is None
         lines = (tmp_path / "out.txt").read_text(encoding="utf-8").split("\n")
-        translator = Translator(load_model(tiny_run), load_tokenizer(tiny_run), num_beams=1)
+        translator = Translator(load_model(tiny_run), load_tokenizer(tiny_run), Search(1))
         assert lines == [translator.best(["a k."])[0], "", "", translator.best(["b l."])[0], ""]
 
     def test_n_best_with_scores(self, call, tiny_run, tmp_path, capsys):
@@ -165,7 +165,7 @@ class TestWithAModel:
         assert "2 of 4 lines could not be translated; the others were. Line 2: not UTF-8 (byte 0xe9" in message
         documented("Translating and scoring", message)
         blank = (tmp_path / "out.txt").read_bytes().split(b"\n")
-        translator = Translator(load_model(tiny_run), load_tokenizer(tiny_run), num_beams=1)
+        translator = Translator(load_model(tiny_run), load_tokenizer(tiny_run), Search(1))
         first, last = (text.encode() for text in translator.best(["a k.", "b l."]))
         assert blank == [first, b"", b"", last, b""]
         rows = [json.loads(line) for line in (tmp_path / "report.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -303,7 +303,7 @@ class TestWithAModel:
         assert call("translate.py", tiny_run, *options) is None
         model = load_model(tiny_run)
         model.generation_config.length_penalty = -5.0
-        translator = Translator(model, load_tokenizer(tiny_run), num_beams=3)
+        translator = Translator(model, load_tokenizer(tiny_run), Search(3))
         translations = translator.best(["a k.", "b l."])
         assert (tmp_path / "out.txt").read_text().splitlines() == translations
         model.generation_config.length_penalty = 1.0

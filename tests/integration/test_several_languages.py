@@ -22,6 +22,7 @@ from glossa.inference.build import load_reranker
 from glossa.inference.corpora.distillation import load_teacher
 from glossa.inference.languages import Languages
 from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.options import Checks
 from glossa.inference.translator import Translator
 from glossa.pipeline_glossa import check_task
 from glossa.plan.arguments import parse_settings
@@ -350,7 +351,7 @@ def test_a_line_without_a_known_tag_is_refused_after_the_translations_before_it(
         for text, _ in Translator(model, tokenizer).stream(lines):
             found.append(text)
     assert found == lines[: int(message[5]) - 1]
-    blanks = Translator(model, tokenizer, on_error="blank").translate(lines)
+    blanks = Translator(model, tokenizer, checks=Checks("blank")).translate(lines)
     assert [bool(row[0].text) for row in blanks] == [line[:4] in ("<2fr", "<2de") for line in lines]
 
 

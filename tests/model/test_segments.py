@@ -4,16 +4,8 @@ import time
 
 import pytest
 
-from glossa.segments_glossa import (
-    ITEM,
-    MARK,
-    Segment,
-    capitals_of,
-    is_copied,
-    join_segments,
-    model_texts,
-    segment_text,
-)
+from glossa.segments_glossa import Segment, capitals_of, is_copied, join_segments, model_texts, segment_text
+from glossa.spans_glossa import ITEM, MARK
 
 
 def upper(text):

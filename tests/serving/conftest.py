@@ -37,8 +37,9 @@ def url(service):
 def expected(learned_run):
     """The translations of the model, from the function that `glossa translate` uses."""
     from glossa.inference.build import build_translator
+    from glossa.inference.options import Checks
 
-    return build_translator([str(learned_run)], "auto", on_error="blank")
+    return build_translator([str(learned_run)], "auto", checks=Checks("blank"))
 
 
 @pytest.fixture(scope="session")

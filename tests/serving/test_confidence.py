@@ -4,6 +4,7 @@ import pytest
 import requests
 
 from glossa.inference.build import build_translator
+from glossa.inference.options import Checks
 
 TEXTS = ["a k.", "b l. c m.", "42"]
 
@@ -13,7 +14,7 @@ def ask(url, path="translate", **fields):
 
 
 def test_it_is_the_one_of_the_command(own_url, confident_run):
-    translator = build_translator([str(confident_run)], "auto", on_error="copy", confident=True)
+    translator = build_translator([str(confident_run)], "auto", checks=Checks("copy", confident=True))
     ours = [best.confidence for best, *_ in translator.translate(TEXTS)]
     found = ask(own_url, q=TEXTS, confidence=True).json()
     assert found["confidence"] == [round(one, 4) for one in ours]

@@ -6,8 +6,7 @@ import json
 import pytest
 import requests
 
-from glossa.serving.files import _parts
-from glossa.serving.queue import BATCH
+from glossa.serving.models import PLAIN
 
 
 def send(url, name, content, **fields):
@@ -73,18 +72,12 @@ def test_too_many_documents_are_refused(url, service, monkeypatch):
     assert answer.status_code == 429 and answer.headers["retry-after"] == "1"
 
 
-def test_a_document_leaves_room_for_other_requests():
-    half = "x" * (BATCH // 2)
-    assert _parts(["a", "b", half, "c"]) == [["a", "b"], [half], ["c"]]
-    assert _parts([]) == []
-
-
 def test_a_canceled_request_ends(service):
     """The queue forgets what nobody waits for."""
 
     async def run():
         step = service.step("en", "fr")
-        task = asyncio.create_task(service.files.translate_html(["<p>a k.</p>"], step))
+        task = asyncio.create_task(service.files.translate_html(["<p>a k.</p>"], step, PLAIN, service.deadline()))
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -11,6 +11,7 @@ from glossa.errors import GlossaError
 from glossa.export.ctranslate2_model import export_ctranslate2
 from glossa.inference.build import build_translator
 from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.options import Checks
 from glossa.inference.search.constrained import ConstrainedEngine
 from glossa.serving.models import Models
 from glossa.serving.refusals import MAX_GLOSSARY, MAX_TERMS
@@ -33,7 +34,7 @@ def send(url, name, content, **fields):
 def ours(confident_run):
     """What `glossa translate --glossary` gives."""
     glossary = Glossary([("a", "q"), ("b", "r")], Languages("en", "fr"))
-    translator = build_translator([str(confident_run)], "auto", glossary=glossary, confident=True)
+    translator = build_translator([str(confident_run)], "auto", checks=Checks(confident=True), glossary=glossary)
     return [best for best, *_ in translator.translate(TEXTS)]
 
 

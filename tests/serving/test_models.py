@@ -7,6 +7,7 @@ import weakref
 import pytest
 
 from glossa.errors import GlossaError
+from glossa.inference.engines.engine import Search
 from glossa.serving import models as module
 from glossa.serving.models import Models, Wishes
 from glossa.serving.refusals import Refused
@@ -33,7 +34,7 @@ def loads(monkeypatch):
         return Engine(), Tokenizer()
 
     monkeypatch.setattr(module, "load", load)
-    monkeypatch.setattr(module, "Translator", lambda engine, tokenizer, beams, count, **_: (engine, beams, count))
+    monkeypatch.setattr(module, "Translator", lambda engine, tokenizer, search, checks, **_: (engine, search))
     return names
 
 
@@ -83,8 +84,8 @@ def test_a_model_that_left_is_freed_when_its_last_translator_is(loads):
 
 def test_more_translations_than_beams_have_more_beams(loads):
     models = Models(["en-fr=a"])
-    assert translators(models, ("en", "fr"), count=1)[0][1:] == (4, 1)
-    assert translators(models, ("en", "fr"), count=6)[0][1:] == (6, 6)
+    assert translators(models, ("en", "fr"), count=1)[0][1] == Search(4, 1)
+    assert translators(models, ("en", "fr"), count=6)[0][1] == Search(6, 6)
     assert translators(models, ("en", "fr"), count=6)[0] is translators(models, ("en", "fr"), count=6)[0]
     assert loads == ["a"]
 

@@ -1,6 +1,5 @@
 """Sentences that are sent as they are translated."""
 
-import asyncio
 import json
 import threading
 import time
@@ -9,9 +8,10 @@ import pytest
 import requests
 
 from glossa.inference.engines.engine import Translation
+from glossa.inference.texts.tags import Tagged
+from glossa.inference.texts.text import Sentence, Text
+from glossa.inference.translator import Translator
 from glossa.segments_glossa import join_segments, model_texts, segment_text
-from glossa.serving.refusals import Refused, too_many
-from glossa.serving.sentences import MOST, Plan, groups
 
 LONG = "\n".join(f"{first} {second}." for first in "abcd" for second in "klmno")  # twenty sentences
 
@@ -43,15 +43,14 @@ def test_sentences_join_to_the_translation_of_the_text(text, engine, longest):
     segments = segment_text(text, fits=lambda part: len(part) <= longest, lower=True, mask=True, stops=True)
     whole = iter([engine(part) for part in model_texts(segments)])
     expected = join_segments(segments, [part.text if part.copied else next(whole) for part in segments])
-    plan = Plan(0, segments)
-    parts = [plan.add(None if asked is None else Translation(engine(asked))) for asked in plan.asked]
-    assert "".join(one.before + one.translation.text for one in parts) == expected
-
-
-def test_the_first_sentence_comes_alone():
-    plans = [Plan(0, segment_text(LONG)), Plan(1, segment_text("1. x k."))]
-    found = [[text for _, text in group] for group in groups(plans)]
-    assert [len(group) for group in found] == [1, 2, 4, MOST, 5 + 2] and found[-1][-2:] == [None, "x k."]
+    read = iter(model_texts(segments))
+    sentences = [Sentence(segment) for segment in segments]
+    whole = Text(Tagged.plain(text), sentences)
+    written = ""
+    for place, sentence in enumerate(sentences):  # those after it are not known yet
+        sentence.write([Translation(sentence.source if sentence.segment.copied else engine(next(read)))])
+        written += "".join(whole.part(place))
+    assert written == expected
 
 
 def test_the_answer_is_that_of_the_whole_text(own_url):
@@ -98,71 +97,70 @@ def test_what_is_refused_at_once_has_a_status(own_url, fields, words):
 
 
 class Gate:
-    """Holds the queue back after some calls, until it may go on, and counts the calls."""
+    """Holds the model back after some pieces, until it may go on, and keeps the sentences of each."""
 
-    def __init__(self, queue, free):
-        self.translate_now, self.free, self.calls, self.go = queue.translate, free, [], threading.Event()
-        self.canceled = threading.Event()
+    def __init__(self, service, free, monkeypatch):
+        self.free, self.pieces, self.go = free, [], threading.Event()
+        translate = Translator.translate_segments
 
-    async def translate(self, translator, texts, deadline):
-        self.calls.append(texts)
-        try:
-            while len(self.calls) > self.free and not self.go.is_set():
-                await asyncio.sleep(0.01)
-        except asyncio.CancelledError:
-            self.canceled.set()
-            raise
-        return await self.translate_now(translator, texts, deadline)
+        def held(translator, sentences, progress=False):
+            self.pieces.append([sentence.source for sentence in sentences])
+            assert len(self.pieces) <= self.free or self.go.wait(60)
+            translate(translator, sentences, progress)
+
+        monkeypatch.setattr(Translator, "translate_segments", held)
 
 
 def test_the_first_sentence_is_there_before_the_last_is_done(own_url, own_service, monkeypatch):
-    gate = Gate(own_service.queue, free=1)
-    monkeypatch.setattr(own_service.queue, "translate", gate.translate)
+    gate = Gate(own_service, 1, monkeypatch)
     found = ask(own_url, q=LONG).iter_lines()
     assert json.loads(next(found)) == {"sentences": 20}
     assert json.loads(next(found))["source"] == "a k." and not gate.go.is_set()
     gate.go.set()
     assert [json.loads(line)["source"] for line in found] == LONG.split("\n")[1:]
-    assert [len(texts) for texts in gate.calls] == [1, 2, 4, 8, 5]
+    assert [len(piece) for piece in gate.pieces][:3] == [1, 1, 2]
+    assert [text for piece in gate.pieces for text in piece] == LONG.split("\n")
 
 
 def test_who_leaves_is_translated_no_more(own_url, own_service, monkeypatch):
-    gate = Gate(own_service.queue, free=1)
-    monkeypatch.setattr(own_service.queue, "translate", gate.translate)
+    gate = Gate(own_service, 1, monkeypatch)
     answer = ask(own_url, q=LONG)
-    next(answer.iter_lines())
-    for _ in range(300):
-        if len(gate.calls) == 2:
-            break
-        time.sleep(0.1)
+    rows = answer.iter_lines()  # which would close the connection if nothing held it
+    next(rows)
+    wait_until(lambda: len(gate.pieces) == 2)
     answer.close()
-    assert gate.canceled.wait(30)
-    for _ in range(100):
-        if not own_service.running:
-            break
-        time.sleep(0.1)
-    assert [len(texts) for texts in gate.calls] == [1, 2] and own_service.running == 0
+    wait_until(lambda: own_service.queue.jobs[0].left)
+    assert len(own_service.queue.jobs) == 1, "its place is not free while a thread works for it"
+    gate.go.set()
+    wait_until(lambda: not own_service.queue.jobs)
+    assert len(gate.pieces) == 2
+
+
+def wait_until(condition):
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it does not happen")
 
 
 def test_a_later_refusal_is_the_last_line(own_url, own_service, monkeypatch):
-    calls = []
+    calls, translate = [], Translator.translate_segments
 
-    async def translate(translator, texts, deadline):
-        calls.append(texts)
+    def failing(translator, sentences, progress=False):
+        calls.append(sentences)
         if len(calls) > 1:
-            raise too_many("too much text waits for translation.")
-        return [[Translation(text)] for text in texts]
+            raise RuntimeError("a fault")
+        translate(translator, sentences, progress)
 
-    monkeypatch.setattr(own_service.queue, "translate", translate)
+    monkeypatch.setattr(Translator, "translate_segments", failing)
     head, first, last = lines(ask(own_url, q=LONG))
-    assert head == {"sentences": 20} and first["translatedText"] == "a k."
-    assert last.keys() == {"error"} and "busy" in last["error"] and own_service.running == 0
-    calls.append(1)
-    assert ask(own_url, q=LONG).status_code == 429
+    assert head == {"sentences": 20} and first["source"] == "a k."
+    assert last.keys() == {"error"} and "log of the server" in last["error"]
+    wait_until(lambda: not own_service.queue.jobs)
+    assert ask(own_url, q=LONG).status_code == 500
 
 
-def test_a_full_server_refuses(own_url, own_service, monkeypatch):
-    monkeypatch.setattr(own_service, "running", 256)
+def test_a_full_server_refuses(own_url, monkeypatch):
+    monkeypatch.setattr("glossa.serving.queue.MAX_REQUESTS", 0)
     assert ask(own_url, q="a k.").status_code == 429
-    with pytest.raises(Refused):
-        asyncio.run(anext(own_service.stream([Plan(0, segment_text("a k."))], "en", "fr")))

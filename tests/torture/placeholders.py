@@ -5,11 +5,10 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from translating import Function, rot13
+from translating import Given, rot13
 
-from glossa.inference.sentinels import find_held
-from glossa.inference.texts.tags import Part, take_tags
-from glossa.inference.texts.segment import MOVED, Texts
+from glossa.inference.texts.spans import MOVED
+from glossa.spans_glossa import find_spans
 from torture.tags import FAULTS, sentences
 
 HELD = (
@@ -19,16 +18,15 @@ HELD = (
 
 def torture(count: int, seed: int) -> dict:
     """Translate `count` sentences; see `python -m torture`."""
-    lines = [line for line in sentences() if line.isascii() and 4 < len(line.split()) < 40 and not find_held(line)]
+    lines = [line for line in sentences() if line.isascii() and 4 < len(line.split()) < 40 and not find_spans(line)]
     figures = {"sentences": 0, "placeholders": 0, "kept": 0, "put_back": 0, "reported": 0, "wrong_unreported": 0}
     faults = []
     for number in range(count):
         chance = random.Random(f"{seed} {number}")
         source, held = _with_placeholders(chance, chance.choice(lines))
         engine = chance.choice((_keeps, _loses, _loses, _changes, _repeats, _shortens))
-        marked = take_tags([Part("text", 0, len(source), source)])
-        result = Texts(Function(engine)).translate([marked])[0]
-        reported = any(sentence.problem == MOVED for sentence in result.sentences)
+        ((result,),) = Given(engine).translate([source])
+        reported = result.problem == MOVED
         wanted = Counter(held)
         found = Counter({text: result.text.count(text) for text in wanted})
         right = "".join(_keeps(source).split()) == "".join(result.text.split())
@@ -53,7 +51,7 @@ def _with_placeholders(chance: random.Random, text: str) -> tuple[str, list[str]
 def _parts(text: str, change) -> str:
     """`text` with its words rotated, and `change` of its placeholders."""
     done, position = "", 0
-    for start, end in find_held(text):
+    for start, end in find_spans(text):
         done += rot13(text[position:start]) + change(text[start:end])
         position = end
     return done + rot13(text[position:])

@@ -4,10 +4,9 @@ import random
 from collections import Counter
 from pathlib import Path
 
-from translating import Function
+from translating import Given
 
 from glossa.inference.texts.tags import Part, take_tags
-from glossa.inference.texts.segment import Texts
 
 FAULTS = 5  # that are shown
 
@@ -24,16 +23,17 @@ def torture(count: int, seed: int) -> dict:
         figures["tags"] += sum(part.kind in ("open", "alone") for part in parts)
         garble = chance.choice(ENGINES)
         try:
-            result = Texts(Function(lambda text, c=chance, g=garble: g(c, text))).translate([take_tags(parts)])[0]
+            translator = Given(lambda text, c=chance, g=garble: g(c, text))
+            texts = translator.translated(take_tags(parts))
+            (pieces,) = translator.join_tagged(texts)
+            whole = "".join(text + space for text, space in texts[0].parts())
         except Exception as error:
             figures["uncaught"] += 1
             faults.append(f"seed {seed}, text {number}: {type(error).__name__}: {error}: {source}")
             continue
-        if wrong := fault(parts, result):
+        if wrong := fault(parts, pieces, whole):
             figures[wrong] += 1
-            found = "".join(
-                piece if isinstance(piece, str) else source[piece.start : piece.end] for piece in result.pieces
-            )
+            found = "".join(piece if isinstance(piece, str) else source[piece.start : piece.end] for piece in pieces)
             faults.append(f"seed {seed}, text {number}: {wrong}: {source!r} became {found!r}")
     assert not faults, "\n".join([f"{len(faults)} faults: {figures}", *faults[:FAULTS]])
     return figures
@@ -103,15 +103,15 @@ def _other(chance: random.Random, text: str) -> str:
 ENGINES = (lambda chance, text: text, lambda chance, text: text.upper(), _reversed, _shuffled, _shortened, _other)
 
 
-def fault(parts: list[Part], result) -> str:
+def fault(parts: list[Part], pieces: list, whole: str) -> str:
     """What is wrong with a translation's tags, or ""."""
-    marks = [piece for piece in result.pieces if isinstance(piece, Part)]
+    marks = [piece for piece in pieces if isinstance(piece, Part)]
     if Counter(marks) != Counter(part for part in parts if part.kind != "text"):
         return "incomplete"
     if parents(marks) is None or parents(marks) != parents([part for part in parts if part.kind != "text"]):
         return "ill_formed"
-    words = "".join(piece if isinstance(piece, str) else piece.text for piece in result.pieces)
-    return "" if "".join(words.split()) == "".join(result.text.split()) else "changed"
+    words = "".join(piece if isinstance(piece, str) else piece.text for piece in pieces)
+    return "" if "".join(words.split()) == "".join(whole.split()) else "changed"
 
 
 def parents(marks: list[Part]) -> dict[Part, str] | None:

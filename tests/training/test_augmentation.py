@@ -14,7 +14,7 @@ from glossa.errors import GlossaError
 from glossa.inference.loading import load_tokenizer
 from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
-from glossa.segments_glossa import MARK, SENTINELS
+from glossa.spans_glossa import MARK, SENTINELS
 from glossa.training.building import build_tokenizer
 from glossa.training.run import train
 

@@ -6,8 +6,9 @@ import pytest
 
 from glossa.evaluation.calibration import sentence_chrf
 from glossa.inference.confidence import FEATURES, INTERCEPT, WORD_FEATURES, confidence, features, learn
-from glossa.inference.engines.engine import GenerateEngine
+from glossa.inference.engines.engine import GenerateEngine, Search
 from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.options import Checks
 from glossa.inference.translator import Translator
 from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
@@ -28,7 +29,7 @@ def test_the_saved_weights_are_those_of_its_own_translations(tmp_path, tiny_sett
     model, tokenizer = load_model(str(run)), load_tokenizer(str(run))
     assert GenerateEngine(model, tokenizer).confidence == saved
     pairs = RunFolder(run).load_held_out("validation")
-    translator = Translator(model, tokenizer, scores=True, confident=True, words=True)
+    translator = Translator(model, tokenizer, Search(scores=True), Checks(confident=True, words=True))
     rows, right, given = [], [], []
     words, right_ones = [], []
     translated = translator.translate(pairs["source"][:])

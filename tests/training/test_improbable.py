@@ -6,7 +6,7 @@ import numpy
 import pytest
 import torch
 
-from glossa.inference.engines.engine import GenerateEngine
+from glossa.inference.engines.engine import GenerateEngine, Search
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
 from glossa.plan.arguments import parse_settings
@@ -55,7 +55,7 @@ def test_the_rest_of_the_saved_config_is_as_it_was(run, tmp_path):
 def test_less_probable_translations_are_reported(run):
     model, tokenizer = load_model(str(run)), load_tokenizer(str(run))
     sources = RunFolder(run).load_held_out("validation")["source"][:]
-    translator = Translator(model, tokenizer, num_beams=1, scores=True, split_sentences=False)
+    translator = Translator(model, tokenizer, Search(1, scores=True), split_sentences=False)
     limits = {"none": -100.0, "all": -1e-9}
     counts = {}
     for name, translator.engine.improbable_score in limits.items():

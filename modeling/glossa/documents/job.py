@@ -3,7 +3,7 @@
 import json
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -15,7 +15,7 @@ from ..inference.engines.engine import Translation
 from ..inference.engines.stamps import stamp_models
 from ..inference.review import Problems, find_problems
 from ..inference.search.terms import count
-from ..inference.texts.tags import Tagged, take_tags
+from ..inference.texts.tags import take_tags
 from ..inference.texts.text import Sentence, Text
 from ..jobs.records import check_same, locked, read_record
 from ..jobs.whole_files import write_whole
@@ -131,11 +131,25 @@ class Work:
     remembered: int = 0
 
     def translate(self, document: Document, path: Path, done: Callable[[int], object]) -> str:
-        """The text of a document with its places translated."""
+        """The text of a document with its places translated; `done` is told how many more are."""
+        for found in self.steps(document, path):
+            if isinstance(found, str):
+                return found
+            self.translate_sentences([sentence for text in found for sentence in text.sentences])
+            done(len(found))
+        raise AssertionError("the last step is the text")
+
+    def steps(self, document: Document, path: Path) -> Iterator[list[Text] | str]:
+        """The texts of a document, some at a time, whose sentences are to be translated each time; last, its text."""
         edits = list(document.edits)
         for start in range(0, len(document.places), CHUNK):
             places = document.places[start : start + CHUNK]
-            texts = self.translate_tagged([take_tags(place.parts) for place in places])
+            texts = self.translator.plan([take_tags(place.parts) for place in places])
+            remember(texts, self.memory)
+            yield texts
+            for sentence in (sentence for text in texts for sentence in text.sentences):
+                if not sentence.best.text.strip() and sentence.source.strip():  # nothing of a document is lost
+                    sentence.keep_source(sentence.best.problem or "empty", failed=False)
             for place, text, pieces in zip(places, texts, self.translator.join_tagged(texts), strict=True):
                 best, problem = _whole(text), ""
                 if best.text != text.source or not place.keep:
@@ -148,19 +162,7 @@ class Work:
                     problem = place.check(written) if place.check else ""
                 best.problem = best.problem or problem
                 self._count(text, best, line_of(document.text, place.start), path)
-            done(len(places))
-        return compose(document.text, edits)
-
-    def translate_tagged(self, tagged: Sequence[Tagged]) -> list[Text]:
-        """Texts whose sentences are translated, by the memory if it has them; none is lost."""
-        texts = self.translator.plan(tagged)
-        remember(texts, self.memory)
-        sentences = [sentence for text in texts for sentence in text.sentences]
-        self.translate_sentences(sentences)
-        for sentence in sentences:
-            if not sentence.best.text.strip() and sentence.source.strip():
-                sentence.keep_source(sentence.best.problem or "empty", failed=False)
-        return texts
+        yield compose(document.text, edits)
 
     def _count(self, text: Text, best: Translation, line: int, path: Path) -> None:
         self.texts += 1

@@ -18,6 +18,8 @@ from .search.terms import Glossary, Terms
 from .translator import Translator
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
     from ..jobs.stage import Place
     from .engines.forced import Reranker
     from .search.constrained import ConstrainedEngine
@@ -99,11 +101,22 @@ def _is_exported(name: str) -> bool:
 
 
 def constrained_engine(names: list[str], loaded: Engine, language: str | None) -> "ConstrainedEngine":
-    """The models with the search for terms. Raises `GlossaError` for an exported folder, which has no such search."""
+    """The models with the search for terms. Raises as [`torch_model`]."""
     from .search.constrained import ConstrainedEngine
 
-    if isinstance(loaded, GenerateEngine):
-        return ConstrainedEngine(loaded.pipeline.model, loaded.pipeline.tokenizer)  # type: ignore[arg-type]
+    return ConstrainedEngine(*torch_model(names, loaded, language))
+
+
+def torch_model(
+    names: list[str], loaded: Engine, language: str | None
+) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
+    """The models in torch and their tokenizer: those of the engine, or loaded if it has none.
+
+    Raises `GlossaError` for an exported folder, which has no weights for torch.
+    """
+    own = loaded.exact if isinstance(loaded, ComparedEngine) else loaded
+    if isinstance(own, GenerateEngine):
+        return own.pipeline.model, own.pipeline.tokenizer  # type: ignore[return-value]
     if _is_exported(names[0]):
         raise GlossaError(
             f"{names[0]} is an exported model, and CTranslate2 has no search for terms, forbidden words and given "
@@ -111,7 +124,7 @@ def constrained_engine(names: list[str], loaded: Engine, language: str | None) -
         )
     from .engines.ensemble import load_models
 
-    return ConstrainedEngine(*load_models(names, "auto", language, by_line=True))
+    return load_models(names, "auto", language, by_line=True)
 
 
 def load_engine(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy
 
 from ..data.han_numbers import take_han_numbers
-from ..segments_glossa import ADDRESS, PLACEHOLDER
+from ..spans_glossa import ADDRESS, PLACEHOLDER
 
 COPIED_LETTERS = 25  # names and numbers, which are rightly copied, are shorter
 CHECKED_LENGTH = 20  # characters of a source whose translation's length is checked

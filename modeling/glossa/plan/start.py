@@ -17,7 +17,7 @@ from ..errors import GlossaError
 from ..inference.languages import Languages
 from ..inference.loading import load_config, load_model, load_tokenizer
 from ..run_folder import RunFolder
-from ..segments_glossa import SENTINELS
+from ..spans_glossa import SENTINELS
 from ..tokenization_glossa import language_token
 from .arguments import Origin, Settings
 from .settings import ModelArguments

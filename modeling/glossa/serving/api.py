@@ -4,35 +4,35 @@ LibreTranslate's clients work with it; docs/serving.md lists what differs.
 """
 
 import json
-import re
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from pydantic import BaseModel
 
 from ..data.languages import language_name
-from ..inference.engines.engine import Translation
+from .fields import (
+    JSON,
+    MULTIPART,
+    DetectFields,
+    ExplainFields,
+    FileFields,
+    InputsFields,
+    StreamFields,
+    SuggestFields,
+    TranslateFields,
+    checked,
+    described,
+)
 from .files import Files
 from .models import Wishes
+from .queue import in_thread
 from .refusals import MAX_CHARACTERS, MAX_SECONDS, MAX_WITH_GLOSSARY, Refused, handler
-from .requests import (
-    alternatives,
-    choice,
-    flag,
-    glossary,
-    one_text,
-    read_fields,
-    text_or_texts,
-    token_ids,
-    until_left,
-    uploaded,
-    word,
-)
-from .sentences import Sentence
-from .service import Answer, Service, missing_terms, rounded
-from .specification import body
+from .requests import read_fields, until_left
+from .service import Answer, Part, Service, missing_terms, rounded
 
+Fields = TypeVar("Fields", bound=BaseModel)
 routes = APIRouter()
 UNBUFFERED = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # also by a proxy
 
@@ -41,47 +41,30 @@ def service_of(request: Request) -> Service:
     return request.app.state.service
 
 
-async def allowed_fields(request: Request) -> dict[str, Any]:
-    """The fields of a request that may be made."""
-    fields = await read_fields(request)
-    service_of(request).allow(fields, request.headers.get("authorization"))
-    return fields
+async def allowed(request: Request, kind: type[Fields]) -> Fields:
+    """The fields of a request that may be made. Raises `Refused` for one that may not, or is not as it must be."""
+    given = await read_fields(request)
+    service_of(request).allow(given.get("api_key"), request.headers.get("authorization"))
+    return checked(kind, given)
 
 
-@routes.post("/translate", openapi_extra=body("translate"))
+@routes.post("/translate", openapi_extra=described(TranslateFields))
 async def translate(request: Request) -> JSONResponse:
     """Translate a text, or several."""
-    fields = await allowed_fields(request)
-    given = text_or_texts(fields)
-    wishes = Wishes(1 + alternatives(fields), flag(fields, "confidence"), glossary(fields))
-    source, target = word(fields, "source", "auto"), word(fields, "target")
-    texts = given if isinstance(given, list) else [given]
-    if wishes.glossary and (size := sum(map(len, texts))) > MAX_WITH_GLOSSARY:
+    fields = await allowed(request, TranslateFields)
+    wishes = Wishes(1 + fields.alternatives, fields.confidence, fields.terms)
+    if wishes.glossary and (size := sum(map(len, fields.texts))) > MAX_WITH_GLOSSARY:
         raise Refused(
             f"With a glossary, q may have {MAX_WITH_GLOSSARY:,} characters, and it has {size:,}. /translate_stream "
             "takes more."
         )
-    service = service_of(request)
-    if choice(fields, "format", ("text", "html")) == "html":
-        if wishes.confident:
-            raise Refused("confidence is for texts without tags: leave it out, or send format text.")
-        work = _translate_html(service, texts, source, target, wishes)
-    else:
-        work = service.translate(texts, source, target, wishes)
+    service, html = service_of(request), fields.format == "html"
+    if html and wishes.confident:
+        raise Refused("confidence is for texts without tags: leave it out, or send format text.")
+    work = (service.translate_html if html else service.translate)(fields.texts, fields.source, fields.target, wishes)
     answers = await until_left(request, work)
-    return JSONResponse(_reply(answers, isinstance(given, list), "alternatives" in fields, wishes))
-
-
-async def _translate_html(
-    service: Service, texts: list[str], source: str, target: str, wishes: Wishes
-) -> list[Answer]:
-    """The answers for texts with HTML tags, in one language, each with one translation."""
-    code = service.guessed(re.sub("<[^>]*>", " ", " ".join(texts)), source)
-    found = await service.files.translate_html(texts, service.step(code, target), wishes)
-    return [
-        Answer(code, 100.0 if source == "auto" else None, [Translation(text)], None, missing)
-        for text, missing in found
-    ]
+    with_alternatives = "alternatives" in fields.model_fields_set
+    return JSONResponse(_reply(answers, isinstance(fields.q, list), with_alternatives, wishes))
 
 
 def _reply(answers: list[Answer], several: bool, with_alternatives: bool, wishes: Wishes) -> dict[str, Any]:
@@ -106,38 +89,34 @@ def _reply(answers: list[Answer], several: bool, with_alternatives: bool, wishes
     return found
 
 
-@routes.post("/translate_stream", openapi_extra=body("translate_stream"))
+@routes.post("/translate_stream", openapi_extra=described(StreamFields))
 async def translate_stream(request: Request) -> StreamingResponse:
     """Translate a text, or several in one language, and send each sentence when it is translated.
 
     The answer is lines of JSON: first the number of `sentences`, then each of them.
     """
-    fields = await allowed_fields(request)
-    given = text_or_texts(fields)
-    texts = given if isinstance(given, list) else [given]
-    confident = flag(fields, "confidence")
-    wishes = Wishes(1, confident, glossary(fields), words=confident)
-    source, target = word(fields, "source", "auto"), word(fields, "target")
-    service = service_of(request)
+    fields = await allowed(request, StreamFields)
+    wishes = Wishes(1, fields.confidence, fields.terms, words=fields.confidence)
+    source, target, service = fields.source, fields.target, service_of(request)
     head: dict[str, Any] = {}
     if source == "auto":
-        source, share = service.detector.rank(" ".join(texts))[0]
+        source, share = (await service.detected(" ".join(fields.texts)))[0]
         head["detectedLanguage"] = {"confidence": share, "language": source}
     if source != target and len(steps := service.models.route(source, target)) > 1:
         head["pivot"] = steps[0].target
-    plans = await service.plan(texts, source, target)
-    parts = service.stream(plans, source, target, wishes)
+    texts = await until_left(request, service.plan(fields.texts, source, target, wishes))
+    parts = service.stream(texts, source, target, wishes)
     first = await until_left(request, anext(parts))  # what is refused until then has its status
-    head["sentences"] = sum(len(plan.segments) for plan in plans)
+    head["sentences"] = sum(len(text.sentences) for text in texts)
     return StreamingResponse(_lines(head, first, parts, wishes), media_type="application/x-ndjson", headers=UNBUFFERED)
 
 
 async def _lines(
-    head: dict[str, Any], first: list[Sentence], parts: AsyncIterator[list[Sentence]], wishes: Wishes
+    head: dict[str, Any], first: list[Part], parts: AsyncIterator[list[Part]], wishes: Wishes
 ) -> AsyncIterator[str]:
     """The lines of an answer; after an error, which is the last one, there are no more."""
 
-    def written(sentences: list[Sentence]) -> str:
+    def written(sentences: list[Part]) -> str:
         return "".join(json.dumps(_sentence(one, wishes)) + "\n" for one in sentences)
 
     yield json.dumps(head) + "\n" + written(first)
@@ -148,7 +127,7 @@ async def _lines(
         yield json.dumps({"error": str(error)}) + "\n"
 
 
-def _sentence(one: Sentence, wishes: Wishes) -> dict[str, Any]:
+def _sentence(one: Part, wishes: Wishes) -> dict[str, Any]:
     found: dict[str, Any] = {"text": one.text, "before": one.before, "source": one.source}
     found["translatedText"] = one.translation.text
     if wishes.confident:
@@ -159,18 +138,16 @@ def _sentence(one: Sentence, wishes: Wishes) -> dict[str, Any]:
     return found
 
 
-@routes.post("/", openapi_extra=body("inputs"))
+@routes.post("/", openapi_extra=described(InputsFields, (JSON,)))
 async def translate_as_on_the_hub(request: Request) -> JSONResponse:
     """Translate a text, or several, with the request of the Hub's translation task."""
-    fields = await allowed_fields(request)
+    fields = await allowed(request, InputsFields)
     try:
-        texts, settings = handler.check(
-            {name: value for name, value in fields.items() if name in ("inputs", "parameters", "options")}
-        )
+        texts, settings = handler.check(fields.model_dump(exclude={"api_key"}, exclude_unset=True))
     except handler.BadRequest as error:
         raise Refused(str(error)) from error
     service = service_of(request)
-    source, target = _direction(service, settings.get("tgt_lang"), fields.get("parameters"))
+    source, target = _direction(service, settings.get("tgt_lang"), fields.parameters)
     count = settings.get("num_return_sequences", 1)
     several = texts if isinstance(texts, list) else [texts]
     answers = await until_left(request, service.translate(several, source, target, Wishes(count)))
@@ -192,16 +169,18 @@ def _direction(service: Service, target: str | None, parameters: Any) -> tuple[s
     return source, target
 
 
-@routes.post("/translate_file", openapi_extra=body("file"))
+@routes.post("/translate_file", openapi_extra=described(FileFields, (MULTIPART,)))
 async def translate_file(request: Request) -> dict[str, Any]:
     """Translate a document; the answer says where its translation is."""
-    fields = await allowed_fields(request)
-    file = uploaded(fields)
-    content = await file.read()
-    service = service_of(request)
-    source = service.guessed(content.decode("utf-8", "ignore"), word(fields, "source", "auto"))
-    step, wishes = service.step(source, word(fields, "target")), Wishes(glossary=glossary(fields))
-    name, missing = await until_left(request, service.files.translate_file(content, str(file.filename), step, wishes))
+    fields = await allowed(request, FileFields)
+    content = await fields.file.read()
+    service, source = service_of(request), fields.source
+    if source == "auto":
+        source = (await service.detected(content.decode("utf-8", "ignore")))[0][0]
+    step, wishes = service.step(source, fields.target), Wishes(glossary=fields.terms)
+    name, missing = await until_left(
+        request, service.files.translate_file(content, str(fields.file.filename), step, wishes)
+    )
     answer = {"translatedFileUrl": str(request.url_for("download_file", name=name))}
     return answer | ({"missingTerms": missing} if wishes.glossary else {})
 
@@ -212,11 +191,11 @@ async def download_file(request: Request, name: str) -> FileResponse:
     return FileResponse(service_of(request).files.path(name), media_type="application/octet-stream", filename=name)
 
 
-@routes.post("/detect", openapi_extra=body("detect"))
+@routes.post("/detect", openapi_extra=described(DetectFields))
 async def detect(request: Request) -> list[dict[str, Any]]:
     """The languages that a text may be in, most probable first."""
-    fields = await allowed_fields(request)
-    ranked = service_of(request).detector.rank(one_text(fields))
+    fields = await allowed(request, DetectFields)
+    ranked = await service_of(request).detected(fields.q)
     return [{"confidence": share, "language": code} for code, share in ranked if share > 0]
 
 
@@ -227,22 +206,17 @@ async def languages(request: Request) -> list[dict[str, Any]]:
     return [{"code": code, "name": language_name(code), "targets": targets} for code, targets in known.items()]
 
 
-@routes.post("/suggest", openapi_extra=body("suggest"))
+@routes.post("/suggest", openapi_extra=described(SuggestFields))
 async def suggest(request: Request) -> dict[str, bool]:
     """Save a better translation of a text."""
-    fields = await allowed_fields(request)
+    fields = await allowed(request, SuggestFields)
     service = service_of(request)
     if service.corrections is None:
         raise Refused("This server does not take suggestions.", 403)
-    given = {
-        "source": one_text(fields),
-        "correction": one_text(fields, "s"),
-        "output": one_text(fields, "output") if "output" in fields else None,
-        "from": word(fields, "source"),
-        "to": word(fields, "target"),
-    }
-    step, *further = service.models.route(given["from"], given["to"])
-    service.corrections.add(given | {"model": " ".join(one.model for one in (step, *further))})
+    steps = service.models.route(fields.source, fields.target)
+    given = {"source": fields.q, "correction": fields.s, "output": fields.output}
+    given |= {"from": fields.source, "to": fields.target, "model": " ".join(step.model for step in steps)}
+    await in_thread(service.corrections.add, given)
     return {"success": True}
 
 
@@ -279,10 +253,10 @@ async def metrics(request: Request) -> Response:
     return Response(service_of(request).measures.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-@routes.post("/explain", openapi_extra=body("explain"))
+@routes.post("/explain", openapi_extra=described(ExplainFields))
 async def explain(request: Request) -> dict[str, Any]:
     """How a sentence is translated: choices, beams and attention; see docs/serving.md."""
-    fields = await allowed_fields(request)
+    fields = await allowed(request, ExplainFields)
     service = service_of(request)
-    step = service.step(word(fields, "source"), word(fields, "target"))
-    return await until_left(request, service.explainer.explain(step, one_text(fields), token_ids(fields, "prefix")))
+    step = service.step(fields.source, fields.target)
+    return await until_left(request, service.explain(step, fields.q, fields.prefix))

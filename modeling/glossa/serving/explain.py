@@ -1,6 +1,5 @@
 """What a model does with one sentence: its choices, its beams and its attention, as data for the page."""
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -8,8 +7,6 @@ import torch
 from ..data.encoding.vocabulary import readable_tokens, target_vocabulary
 from ..evaluation.attention import AttentionMaps, maps_of, word_numbers
 from ..inference.languages import Languages
-from ..inference.loading import load_model, load_tokenizer
-from .models import Step
 from .refusals import Refused
 
 if TYPE_CHECKING:
@@ -21,53 +18,36 @@ BEAMS = 4
 DIGITS = 4  # of probabilities and weights
 
 
-class Explainer:
-    """Explains translations. It computes with torch, which keeps attention weights; CTranslate2 does not.
+@torch.inference_mode()
+def explain(model: "PreTrainedModel", tokenizer: Any, target: str, sentence: str, prefix: list[int]) -> dict[str, Any]:
+    """How a model translates `sentence` into `target`, if its translation begins with the tokens `prefix`.
 
-    One model is in memory at a time, and one request is answered at a time.
+    Raises `Refused` if the sentence or the translation has more than `MOST` tokens, or `prefix` an unknown one.
     """
-
-    def __init__(self) -> None:
-        self.turn = asyncio.Lock()
-        self.name = ""
-
-    async def explain(self, step: Step, sentence: str, prefix: list[int]) -> dict[str, Any]:
-        """How the model of `step` translates `sentence`, if its translation begins with the tokens `prefix`.
-
-        Raises `Refused` if the sentence or the translation has more than `MOST` tokens, or `prefix` an unknown one.
-        """
-        async with self.turn:
-            return await asyncio.to_thread(self._explain, step, sentence, prefix)
-
-    @torch.inference_mode()
-    def _explain(self, step: Step, sentence: str, prefix: list[int]) -> dict[str, Any]:
-        if step.model != self.name:
-            self.model, self.tokenizer = load_model(step.model), load_tokenizer(step.model)
-            self.name = step.model
-        tagged = Languages.of_tokenizer(self.tokenizer).tagged
-        tokenizer: Any = self.tokenizer.into(step.target) if tagged else self.tokenizer
-        ids = tokenizer([sentence], return_tensors="pt")["input_ids"]
-        if ids.shape[1] > MOST:
-            raise Refused(f"The sentence has {ids.shape[1]} tokens; up to {MOST} are explained.")
-        vocabulary = target_vocabulary(tokenizer)
-        if any(vocabulary.id_to_token(one) is None for one in prefix):
-            raise Refused("prefix has a number that is no token of the model.")
-        found = translate_from(self.model, ids, prefix)
-        words = word_numbers(tokenizer, sentence), words_of(found, tokenizer)
-        maps = maps_of(self.model, tokenizer, ids, torch.tensor([found]), *words)
-        return {
-            "translation": vocabulary.decode(found),
-            "source": {"pieces": maps.source, "words": maps.source_words},
-            "target": {"pieces": maps.target, "words": maps.target_words},
-            "choices": [
-                [{"id": one, "piece": piece, "probability": share} for one, piece, share in row]
-                for row in choices(self.model, ids, found, tokenizer)
-            ],
-            "tokens": found,
-            "beams": beam_steps(self.model, ids, prefix, vocabulary),
-            "attention": {name: _rounded(getattr(maps, name)) for name in ("encoder", "decoder", "cross")},
-            "links": links(maps),
-        }
+    if Languages.of_tokenizer(tokenizer).tagged:
+        tokenizer = tokenizer.into(target)
+    ids = tokenizer([sentence], return_tensors="pt")["input_ids"]
+    if ids.shape[1] > MOST:
+        raise Refused(f"The sentence has {ids.shape[1]} tokens; up to {MOST} are explained.")
+    vocabulary = target_vocabulary(tokenizer)
+    if any(vocabulary.id_to_token(one) is None for one in prefix):
+        raise Refused("prefix has a number that is no token of the model.")
+    found = translate_from(model, ids, prefix)
+    words = word_numbers(tokenizer, sentence), words_of(found, tokenizer)
+    maps = maps_of(model, tokenizer, ids, torch.tensor([found]), *words)
+    return {
+        "translation": vocabulary.decode(found),
+        "source": {"pieces": maps.source, "words": maps.source_words},
+        "target": {"pieces": maps.target, "words": maps.target_words},
+        "choices": [
+            [{"id": one, "piece": piece, "probability": share} for one, piece, share in row]
+            for row in choices(model, ids, found, tokenizer)
+        ],
+        "tokens": found,
+        "beams": beam_steps(model, ids, prefix, vocabulary),
+        "attention": {name: _rounded(getattr(maps, name)) for name in ("encoder", "decoder", "cross")},
+        "links": links(maps),
+    }
 
 
 def translate_from(model: "PreTrainedModel", ids: torch.Tensor, prefix: list[int]) -> list[int]:

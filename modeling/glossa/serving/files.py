@@ -4,61 +4,19 @@ import asyncio
 import secrets
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from ..documents.formats.opening import ENDINGS, Languages, format_of, open_document
-from ..documents.job import LazyAligner, Work
+from ..documents.formats.opening import ENDINGS, Languages, Opened, format_of, open_document
+from ..documents.job import Work
 from ..errors import GlossaError
-from ..inference.engines.engine import Translation
 from ..inference.review import Problems
-from ..inference.texts.segment import Texts
-from ..inference.translator import Translator
-from ..segments_glossa import Segment
 from .models import PLAIN, Step, Wishes
-from .queue import BATCH, Queue
+from .queue import Queue, in_thread
 from .refusals import Refused, too_many
-
-if TYPE_CHECKING:
-    from ..inference.texts.alignment import Aligner
 
 AT_ONCE = 2  # documents; more are refused
 MAX_SECONDS = 600  # of a document
 KEPT = 100  # translated documents; the oldest is removed
-
-
-@dataclass
-class Queued:
-    """The translator of a document: its sentences wait in the queue with the texts of other requests."""
-
-    translator: Translator
-    queue: Queue
-    loop: asyncio.AbstractEventLoop
-    deadline: float
-
-    def segments(self, text: str) -> list[Segment]:
-        return self.translator.segments(text)
-
-    def translate(self, texts: list[str]) -> list[list[Translation]]:
-        found: list[list[Translation]] = []
-        for part in _parts(texts):
-            waiting = self.queue.translate(self.translator, part, self.deadline)
-            found += asyncio.run_coroutine_threadsafe(waiting, self.loop).result()
-        return found
-
-
-def _parts(texts: list[str]) -> list[list[str]]:
-    """The texts in parts that leave room for other requests in a batch."""
-    parts: list[list[str]] = []
-    size = BATCH
-    for text in texts:
-        if size + len(text) > BATCH // 2:
-            parts.append([])
-            size = 0
-        parts[-1].append(text)
-        size += len(text)
-    return parts
 
 
 class Files:
@@ -73,7 +31,6 @@ class Files:
     def __init__(self, folder: Path, queue: Queue, translator: Callable):
         self.folder, self.queue, self.translator = folder, queue, translator
         self.running = 0
-        self.aligners: dict[Step, Aligner] = {}
 
     @staticmethod
     def endings() -> list[str]:
@@ -93,8 +50,9 @@ class Files:
         if self.running >= AT_ONCE:
             raise too_many(f"{self.running} documents are being translated.")
         self.running += 1
+        deadline = asyncio.get_running_loop().time() + MAX_SECONDS
         try:
-            found, missing = await self._translate_content(content, ending, step, wishes)
+            found, missing = await self._translate_content(content, ending, step, wishes, deadline)
         finally:
             self.running -= 1
         for old in sorted(self.folder.iterdir(), key=lambda path: path.stat().st_mtime)[: 1 - KEPT]:
@@ -105,36 +63,48 @@ class Files:
         return new.name, missing
 
     async def translate_html(
-        self, texts: list[str], step: Step, wishes: Wishes = PLAIN
+        self, texts: list[str], step: Step, wishes: Wishes, deadline: float
     ) -> list[tuple[str, list[str]]]:
         """The translation of texts with HTML tags, which keep their places, and the terms that it lacks."""
-        found = [await self._translate_content(text.encode("utf-8"), ".html", step, wishes) for text in texts]
+        found = [
+            await self._translate_content(text.encode("utf-8"), ".html", step, wishes, deadline) for text in texts
+        ]
         return [(content.decode("utf-8"), missing) for content, missing in found]
 
     async def _translate_content(
-        self, content: bytes, ending: str, step: Step, wishes: Wishes
+        self, content: bytes, ending: str, step: Step, wishes: Wishes, deadline: float
     ) -> tuple[bytes, list[str]]:
-        loop = asyncio.get_running_loop()
-        translator = Queued(await self.translator(step, wishes), self.queue, loop, loop.time() + MAX_SECONDS)
-        return await asyncio.to_thread(self._run, content, ending, step, translator)
+        """A translated document, and missing terms. No thread is held while its sentences wait in the queue."""
+        translator = await self.translator(step, wishes)
+        work = Work(translator, translator.translate_segments, Problems(None))
+        path = Path(f"document{ending}")
+        done = []
+        try:
+            opened = await in_thread(self._open, content, path, step)
+            for document in opened.documents:
+                steps = work.steps(document, path)
+                while isinstance(found := await in_thread(next, steps), list):
+                    sentences = [sentence for text in found for sentence in text.sentences]
+                    await self.queue.translate(translator, sentences, deadline)
+                done.append(found)
+            packed = await in_thread(opened.pack, done)
+        except GlossaError as error:
+            raise Refused(str(error).replace(str(path), "The document")) from error
+        if work.problems.failures:
+            first = work.problems.failures[0]
+            raise Refused(f"Line {first['line']} cannot be translated: {first['problem']}")
+        missing = [term for row in work.problems.implausible for term in row.get("missing", ())]
+        return packed, list(dict.fromkeys(missing))
 
-    def _run(self, content: bytes, ending: str, step: Step, translator: Any) -> tuple[bytes, list[str]]:
+    def _open(self, content: bytes, path: Path, step: Step) -> Opened:
         with tempfile.TemporaryDirectory(dir=self.folder.parent) as folder:
-            source = Path(folder, f"document{ending}")
+            source = Path(folder, path)
             source.write_bytes(content)
-            texts = Texts(translator, self.aligners.setdefault(step, LazyAligner([step.model], step.target)))
-            work = Work(Problems(None))
+            kind = format_of(source.name) or "paragraphs"
             try:
-                kind = format_of(source.name) or "paragraphs"
-                opened = open_document(source, kind, Languages(step.source, step.target))
-                done = [work.translate(document, texts, source, lambda _: None) for document in opened.documents]
+                return open_document(source, kind, Languages(step.source, step.target))
             except GlossaError as error:
-                raise Refused(str(error).replace(str(source), "The document")) from error
-            if work.problems.failures:
-                first = work.problems.failures[0]
-                raise Refused(f"Line {first['line']} cannot be translated: {first['problem']}")
-            missing = [term for row in work.problems.implausible for term in row.get("missing", ())]
-            return opened.pack(done), list(dict.fromkeys(missing))
+                raise GlossaError(str(error).replace(str(source), str(path))) from error
 
     def path(self, name: str) -> Path:
         """The translated document of this name. Raises `Refused` if there is none."""

@@ -2,23 +2,27 @@
 
 import asyncio
 import logging
+import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..data.languages import settled_code
 from ..documents.formats.opening import Languages as Pair
 from ..documents.glossary import Glossary
 from ..errors import GlossaError
-from ..inference.build import constrained_engine, keeps_sentinels, load_engine
-from ..inference.engines.engine import Engine
+from ..inference.build import keeps_sentinels, load_engine, torch_model
+from ..inference.engines.engine import Engine, Search
 from ..inference.languages import Languages
+from ..inference.options import Checks
 from ..inference.search.terms import Terms
 from ..inference.translator import Translator
+from .queue import in_thread
 from .refusals import Refused
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
     from ..inference.search.constrained import ConstrainedEngine
 
 logger = logging.getLogger(__name__)
@@ -59,7 +63,7 @@ class Wishes:
 PLAIN = Wishes()
 
 
-@dataclass
+@dataclass(eq=False)
 class Loaded:
     """A model in memory.
 
@@ -74,6 +78,8 @@ class Loaded:
     engine: Engine
     tokenizer: Any
     translators: dict[tuple[str, Wishes], Translator] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    _in_torch: "tuple[PreTrainedModel, PreTrainedTokenizerBase] | None" = None
 
     def translator(self, step: Step, wishes: Wishes) -> Translator:
         """The translator of `step` that does what a request wants."""
@@ -86,31 +92,30 @@ class Loaded:
     def _make(self, step: Step, wishes: Wishes) -> Translator:
         tagged = Languages.of_tokenizer(self.tokenizer).tagged
         tokenizer = self.tokenizer.into(step.target) if tagged else self.tokenizer
-        beams = max(self.engine.num_beams, wishes.count)
         confident = wishes.confident and self.engine.confidence is not None
         glossary, terms = None, None
         if wishes.glossary:
             glossary = Glossary(wishes.glossary, Pair(step.source, step.target))
-            _ = self.searching  # before the answer begins, for a model that has none
+            self.searching()  # before the answer begins, for a model that has none
         kept = keeps_sentinels(self.name, self.engine)
         if kept or glossary is not None:
-            language = step.target if tagged else None
-            terms = Terms(lambda: self.searching, glossary, (), language, kept)
-        return Translator(
-            self.engine,
-            tokenizer,
-            beams,
-            wishes.count,
-            on_error="copy",
-            confident=confident,
-            terms=terms,
-            words=wishes.words and confident,
-        )
+            terms = Terms(self.searching, glossary, (), step.target if tagged else None, kept)
+        search = Search(max(self.engine.num_beams, wishes.count), wishes.count)
+        checks = Checks("copy", confident=confident, words=wishes.words and confident)
+        return Translator(self.engine, tokenizer, search, checks, terms=terms)
 
-    @cached_property
     def searching(self) -> "ConstrainedEngine":
         """The model with the search for terms. Raises `GlossaError` if it has none."""
-        return constrained_engine([self.name], self.engine, None)
+        from ..inference.search.constrained import ConstrainedEngine
+
+        return ConstrainedEngine(*self.in_torch())
+
+    def in_torch(self) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
+        """The model in torch and its tokenizer, for all that CTranslate2 does not do; loaded at the first use."""
+        with self.lock:
+            if self._in_torch is None:
+                self._in_torch = torch_model([self.name], self.engine, None)
+        return self._in_torch
 
 
 class Models:
@@ -169,22 +174,27 @@ class Models:
 
     async def translator(self, step: Step, wishes: Wishes = PLAIN) -> Translator:
         """A translator that does what a request wants; its model is loaded if it is not in memory."""
-        async with self.turn:
-            if step.model not in self.loaded:
-                await self._load(step.model)
-            self.loaded.move_to_end(step.model)
-            loaded = self.loaded[step.model]
-            if not wishes.glossary:
-                return loaded.translator(step, wishes)
-            try:  # the first one loads the model again, for its search
-                return await asyncio.to_thread(loaded.translator, step, wishes)
-            except GlossaError as error:
-                logger.error("%s", error)
-                raise Refused("Here this model takes no glossary; the log of the server says why.") from error
+        loaded = await self.load(step.model)
+        if not wishes.glossary:
+            return loaded.translator(step, wishes)
+        try:  # the first one loads the model in torch, for its search
+            return await in_thread(loaded.translator, step, wishes)
+        except GlossaError as error:
+            logger.error("%s", error)
+            raise Refused("Here this model takes no glossary; the log of the server says why.") from error
+
+    async def load(self, name: str) -> Loaded:
+        """A model, which is loaded if it is not in memory."""
+        if name not in self.loaded:
+            async with self.turn:
+                if name not in self.loaded:
+                    await self._load(name)
+        self.loaded.move_to_end(name)
+        return self.loaded[name]
 
     async def _load(self, name: str) -> None:
         try:
-            engine, tokenizer = await asyncio.to_thread(load, name, self.engine)
+            engine, tokenizer = await in_thread(load, name, self.engine)
         except GlossaError as error:
             logger.error("%s", error)
             raise Refused("The model does not load; the log of the server says why.", 500) from error

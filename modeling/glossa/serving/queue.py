@@ -1,91 +1,157 @@
-"""One queue for the texts of all requests: what waits together is translated together."""
+"""One queue for the sentences of all requests: pieces of work, of which each request gets one in turn."""
 
 import asyncio
 import contextlib
 import logging
 import threading
-from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
-from ..inference.engines.engine import Translation
+from ..inference.texts.text import Sentence
 from ..inference.translator import Translator
-from .refusals import Refused, too_many
+from .refusals import MAX_REQUESTS, MAX_SECONDS, Refused, too_many
 
+T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
-# While a batch is translated on all cores, another thread prepares the texts of the next one.
+# While a piece is translated on all cores, another thread prepares the next one.
 THREADS = 2
-BATCH = 10_000  # characters of texts that are translated together, unless one request has more
+# Characters times beams of a piece, unless a sentence has more: a fifth of a second with a model of nine million
+# parameters on one core. An engine that has begun a piece ends it, so others wait for so long.
+PIECE = 2_500
+SENTENCE = 20  # characters that any sentence counts as, in addition to its own
+TERMS = 10  # times as long as other searches take those for the terms of a glossary
 MOST = 200_000  # characters that may wait; then requests are refused until there is room
+
+
+async def in_thread(function: Callable[..., T], *given: Any) -> T:
+    """The result of a function in another thread. A caller that is canceled waits until the thread is free."""
+    work = asyncio.ensure_future(asyncio.to_thread(function, *given))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        await asyncio.wait([work])
+        raise
 
 
 @dataclass(eq=False)
 class Job:
-    """The texts of a request that wait for one translator.
+    """The sentences of a request that wait for one translator.
 
     Attributes:
         translator: Translates them.
-        texts: The texts.
-        answer: Called in the thread of the translation with the translations of each text, or with an exception.
+        sentences: The sentences, in their order.
+        give: Called in the thread of the translation with each piece when it is translated, or with an exception.
+        growing: Whether the first piece has one sentence, the next two, and so on, since somebody reads along.
+        turn: The job with the lowest number is next; each piece raises it by its cost.
+        begun: Sentences of the pieces so far.
+        running: Whether a piece is being translated.
         left: Whether nobody waits for the answer any more.
     """
 
     translator: Translator
-    texts: list[str]
-    answer: Callable[[Any], object]
+    sentences: Sequence[Sentence]
+    give: Callable[[Any], object]
+    growing: bool = False
+    turn: int = 0
+    begun: int = 0
+    running: bool = False
     left: bool = False
-    size: int = field(init=False)
+    weight: int = field(init=False)
 
     def __post_init__(self):
-        self.size = sum(map(len, self.texts))
+        terms = self.translator.terms
+        self.weight = self.translator.search.beams * (TERMS if terms is not None and terms.glossary else 1)
+
+    @property
+    def waiting(self) -> int:
+        """Characters of the sentences that no piece has had yet."""
+        return sum(len(sentence.source) for sentence in self.sentences[self.begun :])
+
+    def take(self, room: int, first: bool) -> list[Sentence]:
+        """The next piece, of at most `room`; the `first` of several jobs gets a sentence in any case."""
+        most = max(self.begun, 1) if self.growing else len(self.sentences)
+        piece: list[Sentence] = []
+        cost = 0
+        for sentence in self.sentences[self.begun : self.begun + most]:
+            own = (len(sentence.source) + SENTENCE) * self.weight
+            if cost + own > room and not (first and not piece):
+                break
+            piece.append(sentence)
+            cost += own
+        self.begun += len(piece)
+        self.turn += cost
+        self.running = bool(piece)
+        return piece
 
 
 class Queue:
-    """Translates the texts of requests in the order in which they come, those of one translator in batches."""
+    """Translates the sentences of requests in pieces.
+
+    A request that has had the least so far is next, so that a short one need not wait for a long one. A new request
+    begins where the others are.
+    """
 
     def __init__(self) -> None:
-        self.jobs: deque[Job] = deque()
-        self.characters = 0  # that wait
+        self.jobs: list[Job] = []
+        self.now = 0  # the turn of the piece that began last
         self.change = threading.Condition()
         self.closed = False
         self.threads = [threading.Thread(target=self._work, daemon=True) for _ in range(THREADS)]
         for thread in self.threads:
             thread.start()
 
-    async def translate(self, translator: Translator, texts: list[str], deadline: float) -> list[list[Translation]]:
-        """The translations of each text, best first.
+    async def pieces(
+        self,
+        translator: Translator,
+        sentences: Sequence[Sentence],
+        deadline: float | None = None,
+        growing: bool = False,
+    ) -> AsyncIterator[list[Sentence]]:
+        """Translate the sentences that are not translated yet, and give each piece of them when it is.
 
         Args:
-            translator: Translates them. One whose `on_error` is "stop" would end the other requests of its batch.
-            texts: The texts.
-            deadline: Time of the event loop after which nobody waits for the answer.
+            translator: Translates them. One whose `on_error` is "stop" would end the other requests of its piece.
+            sentences: The sentences, in their order.
+            deadline: Time of the event loop after which nobody waits for the rest; by default each piece has its own.
+            growing: As in [`Job`].
 
         Raises:
-            Refused: if too much text waits, or the time is over.
+            Refused: if there are too many requests, too much text waits, or the time is over.
         """
         loop = asyncio.get_running_loop()
-        future: asyncio.Future = loop.create_future()
+        waiting = [sentence for sentence in sentences if not sentence.translations]
+        if not waiting:
+            return
+        answers: asyncio.Queue[Any] = asyncio.Queue()
 
-        def answer(found: Any) -> None:
+        def give(found: Any) -> None:
             with contextlib.suppress(RuntimeError):  # the loop is closed, so nobody waits
-                loop.call_soon_threadsafe(_settle, future, found)
+                loop.call_soon_threadsafe(answers.put_nowait, found)
 
-        job = Job(translator, texts, answer)
-        with self.change:
-            if self.jobs and self.characters + job.size > MOST:
-                raise too_many("too much text waits for translation.")
-            self.jobs.append(job)
-            self.characters += job.size
-            self.change.notify()
+        job = Job(translator, waiting, give, growing)
+        self._add(job)
         try:
-            async with asyncio.timeout_at(deadline):
-                return await future
+            given = 0
+            while given < len(waiting):
+                async with asyncio.timeout_at(loop.time() + MAX_SECONDS if deadline is None else deadline):
+                    found = await answers.get()
+                if isinstance(found, Exception):
+                    raise found
+                given += len(found)
+                yield found
         except TimeoutError:
             raise too_many("the translation was not ready in time.") from None
         finally:
             job.left = True  # also of a request whose client has gone
+
+    async def translate(self, translator: Translator, sentences: Sequence[Sentence], deadline: float) -> None:
+        """Translate all sentences, as [`Queue.pieces`]."""
+        async with aclosing(self.pieces(translator, sentences, deadline)) as pieces:  # type: ignore[type-var]
+            async for _ in pieces:
+                pass
 
     def close(self) -> None:
         """Translate what waits, and end."""
@@ -95,47 +161,61 @@ class Queue:
         for thread in self.threads:
             thread.join()
 
-    def _work(self) -> None:
-        while batch := self._next():
-            try:
-                found = iter(batch[0].translator.translate([text for job in batch for text in job.texts]))
-            except Exception:
-                logger.exception("A batch could not be translated.")
-                for job in batch:
-                    job.answer(Refused("The text could not be translated; the log of the server says why.", 500))
-            else:
-                for job in batch:
-                    job.answer([next(found) for _ in job.texts])
-
-    def _next(self) -> list[Job]:
-        """The next batch, when there is one; empty when everything is done and the queue is closed."""
+    def _add(self, job: Job) -> None:
         with self.change:
-            while not (batch := self._take()) and not self.closed:
+            self._forget()
+            if len(self.jobs) >= MAX_REQUESTS:
+                raise too_many(f"{len(self.jobs)} requests are being answered.")
+            if self.jobs and sum(other.waiting for other in self.jobs) + job.waiting > MOST:
+                raise too_many("too much text waits for translation.")
+            job.turn = self.now
+            self.jobs.append(job)
+            self.change.notify()
+
+    def _forget(self) -> None:
+        """Remove the jobs that are done, and those that were left, unless a thread is still with them."""
+        self.jobs = [job for job in self.jobs if job.running or not (job.left or job.begun == len(job.sentences))]
+
+    def _work(self) -> None:
+        while piece := self._next():
+            found: Any = None
+            try:
+                translator = next(iter(piece)).translator
+                translator.translate_segments([sentence for own in piece.values() for sentence in own])
+            except Exception:
+                logger.exception("Sentences could not be translated.")
+                found = Refused("The text could not be translated; the log of the server says why.", 500)
+            for job, own in piece.items():
+                job.give(found or own)
+            with self.change:
+                for job in piece:
+                    job.running = False
+                    job.left = job.left or found is not None
+                self._forget()
+                self.change.notify_all()
+
+    def _next(self) -> dict[Job, list[Sentence]]:
+        """The next piece, when there is one; empty when everything is done and the queue is closed."""
+        with self.change:
+            while not (piece := self._take()):
+                if self.closed and not self.jobs:
+                    break
                 self.change.wait()
-        return batch
+        return piece
 
-    def _take(self) -> list[Job]:
-        """Remove the first waiting job, and others of its translator, as many as make a batch."""
-        batch: list[Job] = []
-        others: deque[Job] = deque()
-        size = 0
-        for job in self.jobs:
-            if job.left:
+    def _take(self) -> dict[Job, list[Sentence]]:
+        """The sentences of the next job, and of others that wait for the same translator if there is room."""
+        self._forget()
+        ready = sorted((job for job in self.jobs if not job.running), key=lambda job: (job.turn, job.waiting))
+        piece: dict[Job, list[Sentence]] = {}
+        room = PIECE
+        for job in ready:
+            first = next(iter(piece), job)
+            if job.translator is not first.translator:
                 continue
-            if not batch or (job.translator is batch[0].translator and size + job.size <= BATCH):
-                batch.append(job)
-                size += job.size
-            else:
-                others.append(job)
-        self.jobs = others
-        self.characters = sum(job.size for job in others)
-        return batch
-
-
-def _settle(future: asyncio.Future, answer: Any) -> None:
-    if future.done():  # canceled
-        return
-    if isinstance(answer, Exception):
-        future.set_exception(answer)
-    else:
-        future.set_result(answer)
+            before = job.turn
+            if own := job.take(room, first=job is first):
+                piece[job] = own
+                room -= job.turn - before
+                self.now = max(self.now, before)
+        return piece

@@ -1,27 +1,28 @@
 """What a server does for each request: find the models, translate, and say how it went."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
+from ..errors import GlossaError
 from ..inference.engines.engine import Translation
 from ..inference.search.terms import MISSING
+from ..inference.texts.tags import Tagged
+from ..inference.texts.text import Sentence, Text
 from ..segments_glossa import Segment
 from .corrections import Corrections
 from .detection import Detector
 from .files import Files
 from .keys import Keys
 from .measures import Measures
-from .models import PLAIN, Models, Step, Wishes
-from .queue import Queue
-from .refusals import MAX_REQUESTS, MAX_SECONDS, Refused, too_many
-from .sentences import Plan, Sentence, groups, plans_of
-
-if TYPE_CHECKING:
-    from .explain import Explainer
+from .models import PLAIN, Loaded, Models, Step, Wishes
+from .queue import Queue, in_thread
+from .refusals import MAX_SECONDS, Refused
 
 
 @dataclass
@@ -48,6 +49,28 @@ class Answer:
         return [translation.text for translation in self.translations[1:] if translation.text]
 
 
+class Part(NamedTuple):
+    """A translated sentence of a text.
+
+    Attributes:
+        text: The number of the text.
+        before: The white space between its translation and the one before, in the same text.
+        source: The sentence.
+        translation: What it became, with its text as it stands in the whole.
+    """
+
+    text: int
+    before: str
+    source: str
+    translation: Translation
+
+    @classmethod
+    def of(cls, text: Text, number: int, place: int) -> "Part":
+        sentence = text.sentences[place]
+        before, written = text.part(place)
+        return cls(number, before, sentence.source, replace(sentence.best, text=written))
+
+
 @dataclass
 class Service:
     """A running server.
@@ -57,7 +80,7 @@ class Service:
         keys: The keys that requests need; None if they need none.
         corrections: Where corrections are saved; None if they are not.
         folder: For translated files, of this server alone; None if it does not translate documents.
-        running: Requests that are being answered.
+        explaining: Held by the one request whose translation is being explained.
     """
 
     models: Models
@@ -66,7 +89,7 @@ class Service:
     folder: Path | None = None
     queue: Queue = field(default_factory=Queue)
     measures: Measures = field(default_factory=Measures)
-    running: int = 0
+    explaining: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @cached_property
     def files(self) -> Files:
@@ -77,22 +100,15 @@ class Service:
         return Files(done, self.queue, self.models.translator)
 
     @cached_property
-    def explainer(self) -> "Explainer":
-        """Explains translations; it needs torch, which other requests may not."""
-        from .explain import Explainer
-
-        return Explainer()
-
-    @cached_property
     def detector(self) -> Detector:
         """Finds the language of a text, among all languages of the models."""
         return Detector(code for pair in self.models.steps for code in pair)
 
-    def allow(self, fields: dict[str, Any], header: str | None) -> None:
-        """Raise `Refused` unless the request has a key, in its fields or as a bearer token, or needs none."""
+    def allow(self, key: object, header: str | None) -> None:
+        """Raise `Refused` unless the request has a key, as a field or as a bearer token, or needs none."""
         if self.keys is not None:
             bearer = header[7:] if header and header.startswith("Bearer ") else None
-            self.keys.check(fields.get("api_key") or bearer)
+            self.keys.check(key or bearer)
 
     def step(self, source: str, target: str) -> Step:
         """The only model that translates from `source` to `target`. Raises `Refused` if there are none, or two."""
@@ -100,10 +116,6 @@ class Service:
         if further:
             raise Refused(f"From {source} to {target} there is no model, and here no way through another language.")
         return step
-
-    def guessed(self, text: str, source: str) -> str:
-        """`source`, or the language of `text` if it is "auto"."""
-        return self.detector.rank(text)[0][0] if source == "auto" else source
 
     async def translate(self, texts: list[str], source: str, target: str, wishes: Wishes = PLAIN) -> list[Answer]:
         """The answer for each text.
@@ -118,69 +130,142 @@ class Service:
         Raises:
             Refused: if the languages are not served, a text cannot be translated, or the server is busy.
         """
-        if self.running >= MAX_REQUESTS:
-            raise too_many(f"{self.running} requests are being answered.")
-        deadline = asyncio.get_running_loop().time() + MAX_SECONDS
-        self.running += 1
-        try:
-            if source != "auto":
-                found = await self._translate(texts, source, target, wishes, deadline)
-                return [Answer(source, None, own, pivot, missing_terms(own[0])) for own, pivot in found]
-            ranked = [(await asyncio.to_thread(self.detector.rank, text))[0] for text in texts]
-            answers: dict[int, Answer] = {}
-            for code in dict.fromkeys(code for code, _ in ranked):
-                own = [index for index, (found_code, _) in enumerate(ranked) if found_code == code]
-                found = await self._translate([texts[index] for index in own], code, target, wishes, deadline)
-                for index, (translations, pivot) in zip(own, found, strict=True):
-                    missing = missing_terms(translations[0])
-                    answers[index] = Answer(code, ranked[index][1], translations, pivot, missing)
-            return [answers[index] for index in range(len(texts))]
-        finally:
-            self.running -= 1
+        deadline = self.deadline()
+        if source != "auto":
+            found = await self._translate(texts, source, target, wishes, deadline)
+            return [Answer(source, None, own, pivot, missing_terms(own[0])) for own, pivot in found]
+        ranked = [ranks[0] for ranks in await in_thread(self._ranks, texts)]
+        answers: dict[int, Answer] = {}
+        for code in dict.fromkeys(code for code, _ in ranked):
+            own = [index for index, (found_code, _) in enumerate(ranked) if found_code == code]
+            found = await self._translate([texts[index] for index in own], code, target, wishes, deadline)
+            for index, (translations, pivot) in zip(own, found, strict=True):
+                missing = missing_terms(translations[0])
+                answers[index] = Answer(code, ranked[index][1], translations, pivot, missing)
+        return [answers[index] for index in range(len(texts))]
 
-    async def plan(self, texts: list[str], source: str, target: str) -> list[Plan]:
+    async def translate_html(self, texts: list[str], source: str, target: str, wishes: Wishes) -> list[Answer]:
+        """The answers for texts with HTML tags, in one language, each with one translation."""
+        deadline = self.deadline()
+        code, share = source, None
+        if source == "auto":
+            code, share = (await self.detected(re.sub("<[^>]*>", " ", " ".join(texts))))[0]
+        found = await self.files.translate_html(texts, self.step(code, target), wishes, deadline)
+        return [Answer(code, share, [Translation(text)], None, missing) for text, missing in found]
+
+    def deadline(self) -> float:
+        """The time of the event loop after which nobody waits for an answer to a request that comes now."""
+        return asyncio.get_running_loop().time() + MAX_SECONDS
+
+    async def plan(self, texts: list[str], source: str, target: str, wishes: Wishes = PLAIN) -> list[Text]:
         """The sentences of texts in one language. Raises `Refused` if the languages are not served."""
         if source == target and source in self.models.languages:
-            return [Plan(number, [Segment(text, "", copied=True)]) for number, text in enumerate(texts)]
-        translator = await self.models.translator(self.models.route(source, target)[0])
-        return await asyncio.to_thread(plans_of, texts, translator)
+            return [copied(text) for text in texts]
+        step, *further = self.models.route(source, target)
+        if further and wishes.glossary:
+            raise Refused(f"A glossary needs a model from {source} to {target}. Leave it out here.")
+        return await self._plan(texts, step, PLAIN if further else wishes)
+
+    async def _plan(self, texts: list[str], step: Step, wishes: Wishes) -> list[Text]:
+        translator = await self.models.translator(step, wishes)
+        planned = await in_thread(translator.plan, texts)
+        if failure := next((text.failure for text in planned if text.failure), None):
+            raise Refused(f"A text cannot be translated: {failure}")
+        return planned
 
     async def stream(
-        self, plans: Sequence[Plan], source: str, target: str, wishes: Wishes = PLAIN
-    ) -> AsyncIterator[list[Sentence]]:
+        self, texts: Sequence[Text], source: str, target: str, wishes: Wishes = PLAIN
+    ) -> AsyncIterator[list[Part]]:
         """The sentences of [`plan`] with their translations, in order, some at a time. Raises as [`translate`]."""
-        if self.running >= MAX_REQUESTS:
-            raise too_many(f"{self.running} requests are being answered.")
-        self.running += 1
-        try:
-            for group in groups(plans):
-                asked = [text for _, text in group if text is not None]
-                deadline = asyncio.get_running_loop().time() + MAX_SECONDS
-                found = iter(await self._translate(asked, source, target, wishes, deadline) if asked else ())
-                yield [plan.add(None if text is None else next(found)[0][0]) for plan, text in group]
-        finally:
-            self.running -= 1
+        order = [(number, place) for number, text in enumerate(texts) for place in range(len(text.sentences))]
+        sentences = [texts[number].sentences[place] for number, place in order]
+        given = 0
+
+        def ready() -> list[Part]:
+            nonlocal given
+            first = given
+            while given < len(order) and sentences[given].translations:
+                given += 1
+            return [Part.of(texts[number], number, place) for number, place in order[first:given]]
+
+        if all(sentence.translations for sentence in sentences):
+            yield ready()
+            return
+        step, *further = self.models.route(source, target)
+        translator = await self.models.translator(step, PLAIN if further else wishes)
+        self.measures.characters.labels(source, target).inc(sum(len(text.source) for text in texts))
+        async with aclosing(self.queue.pieces(translator, sentences, growing=True)) as pieces:  # type: ignore[type-var]
+            async for piece in pieces:
+                for second in further:
+                    found = await self._through(second, [sentence.best.text for sentence in piece], wishes)
+                    for sentence, translations in zip(piece, found, strict=True):
+                        sentence.translations = translations
+                if parts := ready():
+                    yield parts
+
+    async def _through(self, step: Step, texts: list[str], wishes: Wishes) -> list[list[Translation]]:
+        """Translations that are translated once more, into the language that is wanted."""
+        return without_confidence(await self._translate_with(step, texts, wishes, self.deadline()))
 
     async def _translate(
         self, texts: list[str], source: str, target: str, wishes: Wishes, deadline: float
     ) -> list[tuple[list[Translation], str | None]]:
         if source == target and source in self.models.languages:
             return [([Translation(text)], None) for text in texts]
-        steps = self.models.route(source, target)
-        if len(steps) > 1 and wishes.glossary:
+        first, *further = self.models.route(source, target)
+        if further and wishes.glossary:
             raise Refused(f"A glossary needs a model from {source} to {target}. Leave it out here.")
-        pivot = steps[0].target if len(steps) > 1 else None
-        found = [[Translation(text)] for text in texts]
-        for step in steps:
-            translator = await self.models.translator(step, wishes if step is steps[-1] else PLAIN)
-            found = await self.queue.translate(translator, [best.text for best, *_ in found], deadline)
-            if failed := next((best.problem for best, *_ in found if best.failed), None):
-                raise Refused(f"A text cannot be translated: {failed}")
+        found = await self._translate_with(first, texts, PLAIN if further else wishes, deadline)
+        for step in further:
+            best = [translations[0].text for translations in found]
+            found = without_confidence(await self._translate_with(step, best, wishes, deadline))
         self.measures.characters.labels(source, target).inc(sum(map(len, texts)))
-        if pivot:  # a model knows how right it is with texts that people wrote
-            for translation in (each for translations in found for each in translations):
-                translation.confidence, translation.words = None, ()
-        return [(translations, pivot) for translations in found]
+        return [(translations, first.target if further else None) for translations in found]
+
+    async def _translate_with(
+        self, step: Step, texts: list[str], wishes: Wishes, deadline: float
+    ) -> list[list[Translation]]:
+        translator = await self.models.translator(step, wishes)
+        planned = await self._plan(texts, step, wishes)
+        sentences = [sentence for text in planned for sentence in text.sentences]
+        await self.queue.translate(translator, sentences, deadline)
+        return await in_thread(translator.join, planned)
+
+    def _ranks(self, texts: list[str]) -> list[list[tuple[str, float]]]:
+        return [self.detector.rank(text) for text in texts]
+
+    async def detected(self, text: str) -> list[tuple[str, float]]:
+        """The languages that a text may be in, as [`Detector.rank`]."""
+        return (await in_thread(self._ranks, [text]))[0]
+
+    async def explain(self, step: Step, sentence: str, prefix: list[int]) -> dict[str, Any]:
+        """How a model translates a sentence whose translation begins with the tokens `prefix`; see [`explain`]."""
+        loaded = await self.models.load(step.model)
+        async with self.explaining:
+            try:
+                return await in_thread(_explain, loaded, step, sentence, prefix)
+            except GlossaError as error:
+                raise Refused(f"This model cannot be explained: {error}") from error
+
+
+def _explain(loaded: Loaded, step: Step, sentence: str, prefix: list[int]) -> dict[str, Any]:
+    from .explain import explain  # needs torch, which other requests may not
+
+    return explain(*loaded.in_torch(), step.target, sentence, prefix)
+
+
+def copied(text: str) -> Text:
+    """A text that is its own translation."""
+    whole = Sentence(Segment(text, "", copied=True))
+    whole.keep_source("", failed=False)
+    return Text(Tagged.plain(text), [whole])
+
+
+def without_confidence(found: list[list[Translation]]) -> list[list[Translation]]:
+    """Translations of translations: a model knows how right it is with texts that people wrote."""
+    for translation in (each for translations in found for each in translations):
+        translation.confidence, translation.words = None, ()
+    return found
 
 
 def rounded(confidence: float | None) -> float | None:

@@ -13,7 +13,7 @@ from transformers.utils.logging import disable_progress_bar
 
 from ..data.encoding.augmented import AugmentedRows
 from ..data.encoding.vocabulary import readable_tokens, target_vocabulary
-from ..segments_glossa import SENTINELS
+from ..spans_glossa import SENTINELS
 
 DIM, GREEN, PLAIN = "\033[2m", "\033[1;32m", "\033[0m"
 

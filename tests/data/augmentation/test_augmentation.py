@@ -17,7 +17,7 @@ from glossa.data.augmentation.shares import KINDS, PLACEHOLDERS, STANDARD
 from glossa.data.augmentation.typing_errors import NEIGHBORS, mistyped, typing_errors
 from glossa.data.augmentation.typography import changed_ending, lower_case, title_case, upper_case, without_ending
 from glossa.errors import GlossaError
-from glossa.segments_glossa import MARK, SENTINELS
+from glossa.spans_glossa import MARK, SENTINELS
 
 PAIR = Pair("Don't wait, Anna's well-known dog is big.", "Warte nicht, Annas bekannter Hund ist groß.")
 

@@ -12,7 +12,7 @@ from filelock import FileLock
 from glossa.cli import distill
 from glossa.errors import GlossaError
 from glossa.export.ctranslate2_model import export_ctranslate2
-from glossa.inference import translator
+from glossa.inference import sentences
 from glossa.inference.corpora import distillation
 from glossa.inference.corpora.distillation import Counts, Job, Teacher, chunks_of, load_teacher, new_pairs
 from glossa.inference.engines.engine import Translation
@@ -230,7 +230,7 @@ def test_any_number_of_processes_gives_the_same_pairs(tiny_run, tmp_path, monkey
 
 
 def test_exported_teachers(tiny_run, tmp_path, monkeypatch):
-    monkeypatch.setattr(translator, "find_problem", lambda *_: "")  # the tiny model repeats words
+    monkeypatch.setattr(sentences, "find_problem", lambda *_: "")  # the tiny model repeats words
     for name, run in {"forward": tiny_run, "back": reversed_copy(tiny_run, tmp_path / "run")}.items():
         export_ctranslate2(load_model(run), load_tokenizer(run), tmp_path / name)
     (tmp_path / "pairs.tsv").write_text("a k.\tx y\nb l.\tz\n")

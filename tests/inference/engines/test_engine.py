@@ -18,7 +18,7 @@ from glossa.export import require
 from glossa.export.ctranslate2_model import ACTIVATIONS, export_ctranslate2
 from glossa.export.families import export_model
 from glossa.inference.engines.ctranslate2 import CTranslate2Engine, load_engine
-from glossa.inference.engines.engine import GenerateEngine
+from glossa.inference.engines.engine import GenerateEngine, Search
 from glossa.inference.languages import Languages
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
@@ -65,9 +65,9 @@ def test_log_probabilities_and_translations_are_equal(tmp_path, tokenizer, case)
         assert expected.std() > 0.1
         torch.testing.assert_close(torch.tensor(result.log_probs), expected, rtol=0, atol=1e-4)
 
-    for settings in ({"num_beams": 1}, {"num_beams": 4, "num_return_sequences": 2}):
-        expected = Translator(model, tokenizer, scores=True, **settings).translate(SENTENCES)
-        actual = Translator(engine, there, scores=True, **settings).translate(SENTENCES)
+    for search in (Search(1, scores=True), Search(4, 2, scores=True)):
+        expected = Translator(model, tokenizer, search).translate(SENTENCES)
+        actual = Translator(engine, there, search).translate(SENTENCES)
         for mine, other in zip(actual, expected, strict=True):
             assert [found.text for found in mine] == [found.text for found in other]
             assert [found.score for found in mine] == pytest.approx([found.score for found in other], abs=1e-3)
@@ -110,8 +110,8 @@ def test_length_limit_of_a_sentence_does_not_depend_on_its_batch(tmp_path, token
         export_ctranslate2(model, tokenizer, folder)
         engine, there = load_engine(folder)
         texts = ["w20", "w4 w5 w6 w7 w8 w9"]
-        actual = Translator(engine, there, num_beams=1).best(texts)
-        assert actual == Translator(model, tokenizer, num_beams=1).best(texts)
+        actual = Translator(engine, there, Search(1)).best(texts)
+        assert actual == Translator(model, tokenizer, Search(1)).best(texts)
         # Embedding rows without a token add no word, so there may be fewer words than tokens.
         assert all(0 < len(text.split()) <= limit for text, limit in zip(actual, limits, strict=True))
         assert max(len(text.split()) for text in actual) > 25
@@ -126,14 +126,17 @@ def test_decoding_defaults_are_exported(tmp_path, tokenizer):
         export_ctranslate2(model, tokenizer, folder)
         engine, there = load_engine(folder)
         assert engine.num_beams == 3
-        found.append(Translator(engine, there, num_return_sequences=3).translate(SENTENCES))
+        found.append(Translator(engine, there, Search(num_return_sequences=3)).translate(SENTENCES))
         if length_penalty != 0:  # at 0 the engine stops as soon as the best hypothesis is certain
-            assert found[-1] == Translator(model, tokenizer, num_return_sequences=3).translate(SENTENCES)
+            assert found[-1] == Translator(model, tokenizer, Search(num_return_sequences=3)).translate(SENTENCES)
     assert found[0] != found[1] != found[2] != found[0]
     engine, there = load_engine(str(tmp_path / "None"))
     model.generation_config.length_penalty = None
     for each in (engine, GenerateEngine(model, tokenizer)):
-        assert Translator(each, there, num_return_sequences=3, length_penalty=3.0).translate(SENTENCES) == found[2]
+        assert (
+            Translator(each, there, Search(num_return_sequences=3, length_penalty=3.0)).translate(SENTENCES)
+            == found[2]
+        )
 
 
 def test_two_vocabularies_in_one_tokenizer(tmp_path):
@@ -142,8 +145,8 @@ def test_two_vocabularies_in_one_tokenizer(tmp_path):
     export_ctranslate2(model, tokenizer, tmp_path / "engine")
     engine, there = load_engine(str(tmp_path / "engine"))
     assert isinstance(load_tokenizer(str(tmp_path / "engine")), GlossaTokenizer)
-    translations = Translator(engine, there, num_beams=2).best(SENTENCES)
-    assert translations == Translator(model, tokenizer, num_beams=2).best(SENTENCES)
+    translations = Translator(engine, there, Search(2)).best(SENTENCES)
+    assert translations == Translator(model, tokenizer, Search(2)).best(SENTENCES)
     assert "v" in "".join(translations) and "w" not in "".join(translations)
     target = json.loads((tmp_path / "engine" / "target_vocabulary.json").read_text())
     assert target[:5] == [*SPECIAL, "v4"] and len(target) == 30

@@ -104,7 +104,7 @@ def test_a_negative_length_penalty_is_for_generate(model, caplog):
     assert [engine_for("auto", [penalty]) for penalty in (None, 0.0, 1.5, -0.5)] == ["auto", "auto", "auto", "torch"]
     assert caplog.text.count("With a negative length_penalty, generate translates") == 1
     assert engine_for("ctranslate2", [1.0, -1.0]) == "ctranslate2"
-    translator = build_translator([str(model)], "auto", num_beams=3, length_penalty=-5.0)
+    translator = build_translator([str(model)], "auto", search=Search(3, length_penalty=-5.0))
     assert isinstance(translator.engine, GenerateEngine) and not place(str(model)).exists()
     (model / "generation_config.json").write_text(
         (model / "generation_config.json").read_text().replace("{", '{"num_beams": 2, "length_penalty": -1.0,', 1)

@@ -13,10 +13,11 @@ from glossa.cli import translate
 from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
 from glossa.inference.build import load_reranker
-from glossa.inference.engines.engine import Engine, Translation
+from glossa.inference.engines.engine import Engine, Search, Translation
 from glossa.inference.engines.ensemble import Ensemble
 from glossa.inference.engines.forced import ForcedScore, Reranker, force, perplexity
 from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.options import Checks
 from glossa.inference.translator import Translator
 
 TEXTS = ["a k.", "b l. c m. d n.", "e", "f o."]
@@ -79,7 +80,7 @@ def test_reranking_adds_both_log_probabilities(tokenizer):
         ({"x": -5.0, "y": -1.0, "": 0.0}, ["y", "x", ""]),
         ({"x": 0, "y": 0, "": 9}, ["x", "y", ""]),
     ):
-        translator = Translator(Lists(), tokenizer, num_return_sequences=3, reranker=FixedReranker(values))
+        translator = Translator(Lists(), tokenizer, Search(num_return_sequences=3), reranker=FixedReranker(values))
         assert [translation.text for translation in translator.translate(["a k."])[0]] == order
 
 
@@ -94,8 +95,8 @@ def test_what_is_searched_again_is_reranked(tokenizer):
             return [Translation(text, -score) for _ in sources for score, text in enumerate(texts, 1)]
 
     values = {source: 0.0, "": 0.0, "Der Hund bellt.": -9.0, "Die Hunde bellen.": 0.0}
-    reranked = {"reranker": FixedReranker(values), "retry_implausible": True}
-    found = Translator(Retried(), tokenizer, num_return_sequences=2, **reranked).translate([source])[0]
+    search, checks = Search(num_return_sequences=2), Checks(retry_implausible=True)
+    found = Translator(Retried(), tokenizer, search, checks, reranker=FixedReranker(values)).translate([source])[0]
     assert [translation.text for translation in found] == ["Die Hunde bellen.", "Der Hund bellt."]
 
 
@@ -164,8 +165,8 @@ def test_scores_of_what_both_models_find_probable(tiny_run, tmp_path, documented
 
     model, tokenizer = load_model(str(tiny_run)), load_tokenizer(str(tiny_run))
     second_model, sources = load_model(str(other)), results["beam 4"]["sources"]
-    assert greedy == Translator(model, tokenizer, 1).best(sources)
-    lists = Translator(model, tokenizer, 4, 4, scores=True).translate(sources)
+    assert greedy == Translator(model, tokenizer, Search(1)).best(sources)
+    lists = Translator(model, tokenizer, Search(4, 4, scores=True)).translate(sources)
     for source, translations, chosen in zip(sources, lists, found, strict=True):
         texts = [translation.text for translation in translations]
         second = force(second_model, tokenizer, [source] * 4, texts)

@@ -15,7 +15,7 @@ from glossa.inference.search.constrained import ConstrainedEngine
 from glossa.inference.search.constraints import Constraints, TermTokens, Vocabulary, tokens_of
 from glossa.inference.search.terms import Term, Terms, begins, count, summary
 from glossa.inference.translator import Translator
-from glossa.segments_glossa import SENTINELS
+from glossa.spans_glossa import SENTINELS
 
 
 @pytest.fixture(scope="module")
@@ -44,13 +44,14 @@ class Words:
 SOURCES = ["w5 w6 w7", "w8 w9", "w10 w5", ""]
 
 
-def translator(model, tokenizer, glossary=None, forbidden=(), **options):
+def translator(model, tokenizer, glossary=None, forbidden=(), split_sentences=False, **search):
     terms = Terms(lambda: ConstrainedEngine(model, tokenizer), glossary, forbidden)
-    return Translator(model, tokenizer, terms=terms, split_sentences=False, **{"num_beams": 3} | options)
+    search = Search(**{"num_beams": 3} | search)
+    return Translator(model, tokenizer, search, terms=terms, split_sentences=split_sentences)
 
 
 def test_translations_get_their_terms_and_others_stay(model, tokenizer):
-    plain = Translator(model, tokenizer, num_beams=3, split_sentences=False).best(SOURCES)
+    plain = Translator(model, tokenizer, Search(3), split_sentences=False).best(SOURCES)
     glossary = Words(w5=("w30", "w31"), w10=("w32",))
     found = [each[0] for each in translator(model, tokenizer, glossary).translate(SOURCES)]
     texts = [set(each.text.split()) for each in found]
@@ -61,13 +62,13 @@ def test_translations_get_their_terms_and_others_stay(model, tokenizer):
 
 
 def test_what_the_first_search_finds_stays(model, tokenizer):
-    plain = Translator(model, tokenizer, num_beams=3, split_sentences=False).best(SOURCES[:1])
+    plain = Translator(model, tokenizer, Search(3), split_sentences=False).best(SOURCES[:1])
 
     def load():
         raise AssertionError("there is nothing to search again")
 
     terms = Terms(load, Words(w5=(plain[0].split()[0],)))
-    ((found,),) = Translator(model, tokenizer, num_beams=3, split_sentences=False, terms=terms).translate(SOURCES[:1])
+    ((found,),) = Translator(model, tokenizer, Search(3), split_sentences=False, terms=terms).translate(SOURCES[:1])
     assert found.text == plain[0] and found.terms[0][2] == "used"
 
 
@@ -75,7 +76,7 @@ def test_beginnings_of_translations(model, tokenizer):
     asked = translator(model, tokenizer, Words(w5=("w30",)))
     found = [each[0].text for each in asked.translate(SOURCES[:3], prefixes=["w20 w21", "", "w22"])]
     assert found[0].startswith("w20 w21") and found[2].startswith("w22") and "w30" in found[0] and "w30" in found[2]
-    assert found[1] == Translator(model, tokenizer, num_beams=3, split_sentences=False).best(SOURCES[1:2])[0]
+    assert found[1] == Translator(model, tokenizer, Search(3), split_sentences=False).best(SOURCES[1:2])[0]
     with pytest.raises(GlossaError, match="give the Translator `terms`"):
         Translator(model, tokenizer).translate(SOURCES[:1], prefixes=["w20"])
 
@@ -89,15 +90,15 @@ def test_equal_sentences_with_different_beginnings(model, tokenizer):
 def test_only_the_first_sentence_has_the_beginning(model, tokenizer):
     text = "w5 w6. W8 w9."
     terms = Terms(lambda: ConstrainedEngine(model, tokenizer))
-    asked = Translator(model, tokenizer, num_beams=3, split_sentences=True, terms=terms)
-    assert len(asked.segments(text)) == 2
+    asked = Translator(model, tokenizer, Search(3), split_sentences=True, terms=terms)
+    assert len(asked.plan([text])[0].sentences) == 2
     (((found),),) = asked.translate([text], prefixes=["w20"])
     assert found.text.startswith("w20")
     assert found.text.endswith(asked.best(["W8 w9."])[0])
 
 
 def test_forbidden_words(model, tokenizer):
-    plain = Translator(model, tokenizer, num_beams=3, split_sentences=False).best(SOURCES[:1])[0]
+    plain = Translator(model, tokenizer, Search(3), split_sentences=False).best(SOURCES[:1])[0]
     word = plain.split()[0]
     found = translator(model, tokenizer, forbidden=[word]).best(SOURCES[:1])[0]
     assert found and word not in found.split()
@@ -126,7 +127,7 @@ def test_the_score_is_the_log_probability_of_the_model(model, tokenizer):
 def test_a_term_that_the_vocabulary_cannot_write_is_reported(model, tokenizer):
     ((found,),) = translator(model, tokenizer, Words(w5=("Öl",))).translate(SOURCES[:1])
     assert found.terms == (("w5", "Öl", "missing"),)
-    assert found.text == Translator(model, tokenizer, num_beams=3, split_sentences=False).best(SOURCES[:1])[0]
+    assert found.text == Translator(model, tokenizer, Search(3), split_sentences=False).best(SOURCES[:1])[0]
     assert found.problem
 
 
@@ -157,7 +158,7 @@ def test_what_the_second_search_loses_the_third_must_have(tokenizer):
     engine.tokenizer = tokenizer
     terms = Terms(lambda: engine, Words(w5=("w30",), w6=("w31",)))
     first = [[Translation("w30 w12")]]
-    found = terms.translate_again(["w5 w6"], [""], first, Search(), 100, None)
+    found = terms.translate_again(["w5 w6"], [""], first, Search(1), 100, None)
     assert [each.text for each in found[0]] == ["w30 w31 w12"]
     assert engine.asked == [[((31,),)], [((31,),), ((30,),)]]
 
@@ -213,7 +214,7 @@ def test_sentinels_are_searched_again_and_come_once_each_beside_terms(with_senti
     terms = Terms(lambda: ConstrainedEngine(model, tokenizer), Words(w5=("w30",)), sentinels=True)
     texts = [f"w5 {one} w6 {two}", f"w7 {one}", "w8 w9"]
     first = [[Translation(before)], [Translation(f"w12 {one}")], [Translation("w13")]]
-    found = terms.translate_again(texts, [""] * 3, first, Search(), 100, None)
+    found = terms.translate_again(texts, [""] * 3, first, Search(1), 100, None)
     ((best,),) = found.values()
     assert list(found) == [0] and "w30" in best.text.split()
     assert sorted(filter(SENTINELS.__contains__, best.text)) == [one, two]

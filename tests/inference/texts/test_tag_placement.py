@@ -4,15 +4,14 @@ import re
 
 import numpy
 import pytest
-from translating import Function
+from translating import Function, Given
 
 from glossa.data.encoding.word_links import find_words
 from glossa.documents.formats.icu import with_messages
 from glossa.documents.places import Edit, Place, compose
 from glossa.inference.texts.alignment import Pair, align_by_form, normalized
-from glossa.inference.texts.tags import Part, take_tags
 from glossa.inference.texts.tag_placement import harden
-from glossa.inference.texts.segment import Texts
+from glossa.inference.texts.tags import Part, take_tags
 
 TAG = re.compile(r"</?(\w+)/?>")
 
@@ -43,8 +42,13 @@ def put(source, target, links=None):
         return [found]
 
     tagged = take_tags(list(parts_of(source)))
-    (result,) = Texts(Function(lambda text: target), align).translate([tagged])
-    return "".join(piece if isinstance(piece, str) else source[piece.start : piece.end] for piece in result.pieces)
+    return written(Given(lambda text: target, align), tagged, source)
+
+
+def written(translator, tagged, source):
+    """The translation of a text with its tags as they are in the source."""
+    (pieces,) = translator.join_tagged(translator.translated(tagged))
+    return "".join(piece if isinstance(piece, str) else source[piece.start : piece.end] for piece in pieces)
 
 
 @pytest.mark.parametrize(
@@ -76,9 +80,7 @@ def test_tags_go_where_their_words_went(source, target, links, expected):
 def test_a_tag_over_two_sentences():
     source = "One <b>two. Three</b> four."
     tagged = take_tags(list(parts_of(source)))
-    (result,) = Texts(Function(str.upper)).translate([tagged])
-    found = "".join(piece if isinstance(piece, str) else source[piece.start : piece.end] for piece in result.pieces)
-    assert found == "ONE <b>TWO. THREE</b> FOUR."
+    assert written(Given(str.upper), tagged, source) == "ONE <b>TWO. THREE</b> FOUR."
 
 
 def test_an_inline_word_stays_in_its_element():
@@ -89,7 +91,7 @@ def test_an_inline_word_stays_in_its_element():
 
 def test_white_space_on_both_sides_of_a_tag_is_one_space_for_the_model():
     asked = Function(str.upper)
-    Texts(asked).translate([take_tags(list(parts_of("one <b> two </b> three <x/> four")))])
+    Given(asked).translated(take_tags(list(parts_of("one <b> two </b> three <x/> four"))))
     assert asked.asked == ["one two three four"]
     assert put("one <b> two </b> three <x/> four", "ONE TWO THREE FOUR") == "ONE <b> TWO </b> THREE <x/> FOUR"
 

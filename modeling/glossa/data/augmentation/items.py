@@ -7,7 +7,7 @@ import re
 import string
 from random import Random
 
-from ...segments_glossa import MARK
+from ...spans_glossa import MARK
 from .pair import Pair
 
 _FINAL = re.compile(r"[ \u00a0\u202f]?[.!?。！？।…]+$")

@@ -3,7 +3,7 @@
 import re
 from random import Random
 
-from ...segments_glossa import ADDRESS, PLACEHOLDER, SENTINELS
+from ...spans_glossa import ADDRESS, PLACEHOLDER, SENTINELS
 from .items import PLACES, put
 from .pair import Pair
 

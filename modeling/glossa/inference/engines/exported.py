@@ -109,11 +109,12 @@ class ComparedEngine(Engine):
 
     Args:
         engine: The engine that translates.
-        exact: The same model with `generate`.
+        exact: The same model with `generate`, until the comparison is over.
     """
 
     def __init__(self, engine: Engine, exact: Engine):
-        self.engine, self.exact = engine, exact
+        self.engine = engine
+        self.exact: Engine | None = exact
         self.compared, self.different = 0, 0
         for name in Engine.__annotations__:
             setattr(self, name, getattr(engine, name))
@@ -121,14 +122,15 @@ class ComparedEngine(Engine):
 
     def translate(self, sources: list[list[int]], search: Search) -> list[Translation]:
         found = self.engine.translate(sources, search)
-        if self.compared < COMPARED:
-            some, each = sources[: COMPARED - self.compared], search.num_return_sequences
-            expected = self.exact.translate(some, search)
+        if (exact := self.exact) is not None:
+            some, each = sources[: max(COMPARED - self.compared, 0)], search.num_return_sequences
+            expected = exact.translate(some, search)
             firsts = zip(found[::each], expected[::each], strict=False)  # `expected` has fewer
             self.different += sum(mine.text != other.text for mine, other in firsts)
             self.compared += len(some)
-            if self.compared == COMPARED:
+            if self.compared >= COMPARED:
                 self.report()
+                self.exact = None  # its memory is free
         return found
 
     def token_scores(self, sources: list[list[int]], targets: list[list[int]]) -> list[list[float]]:

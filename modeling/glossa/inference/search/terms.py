@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ...batches_glossa import encode_texts
-from ...segments_glossa import SENTINELS
+from ...spans_glossa import SENTINELS
 from ..engines.engine import Search, Translation
 from .constraints import Constraints, Forbidden, TermTokens, tokens_of
 

@@ -96,7 +96,8 @@ class AttentionAligner:
 
     def __call__(self, pairs: Sequence[Pair]) -> list[numpy.ndarray]:
         found = align_by_form(pairs)
-        encoded = {row: sides for row, pair in enumerate(pairs) if (sides := self._encode(pair)) is not None}
+        worded = (row for row, pair in enumerate(pairs) if pair.source_words and pair.target_words)
+        encoded = {row: sides for row in worded if (sides := self._encode(pairs[row])) is not None}
         ids = [(source.ids, target.ids) for source, target in encoded.values()]
         attention = self.engine.attention([source for source, _ in ids], [target for _, target in ids])
         for (row, sides), weights in zip(encoded.items(), attention, strict=False):
