@@ -23,8 +23,8 @@
 # %%
 from pathlib import Path
 
-from glossa.inference.engines.engine import Search
 from glossa.data.embedded.corpus import embedded_corpus
+from glossa.inference.engines.engine import Search
 
 corpus = embedded_corpus()
 rows = [pair["translation"] for pair in corpus["train"].select(range(8000))]
