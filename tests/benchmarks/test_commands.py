@@ -45,14 +45,6 @@ def test_an_unknown_benchmark_or_option_is_refused(capsys):
     assert "unrecognized arguments: --round 1" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["steps", "defects"])
-def test_settings_of_a_recipe_are_passed_on(name, monkeypatch):
-    found = []
-    monkeypatch.setattr(f"benchmarks.{name}.run", found.append)
-    main([name, "recipe.yaml", "--seed", "4", "--bf16", "true"])
-    assert found[0].settings == ["recipe.yaml", "--seed", "4", "--bf16", "true"]
-
-
 def test_the_engine_benchmark_compares_both(tiny_run, capsys):
     pytest.importorskip("ctranslate2")
     options = ["--sentences", "6", "--num_beams", "1", "2", "--quantizations", "float32", "int8"]

@@ -3,10 +3,7 @@
 import gzip
 import json
 import math
-import sys
-import time
 from itertools import product
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -19,10 +16,7 @@ from wide_corpus import write_wide_corpus
 from benchmarks import sizes
 from benchmarks.__main__ import main
 from benchmarks.contenders import NAMES, Contender, ContenderBuilder, Work, equal_budget
-from benchmarks.corpus import data_arguments
 from benchmarks.decoding import prefix_greedy
-from benchmarks.pipeline import prepare_batches
-from benchmarks.profile import MATRICES, OUTSIDE, profile_rows, time_by_kind
 from benchmarks.sizes import forward_flops, marian_config
 from benchmarks.timing import alternate, matmul_peak, ratios, spread, table
 from benchmarks.training import SHARED, shared_processes, together
@@ -247,28 +241,6 @@ def test_work_of_processes_counts_together():
 
 
 @pytest.mark.slow
-def test_profiles_show_where_time_goes(tmp_path, folder, capsys):
-    main(["train", "--profile", "--steps", "1", "--threads", "1", *folder])
-    printed = capsys.readouterr().out
-    assert "| matrix multiplication | " in printed and "of the peak overall" in printed
-    command = ["decode", "--profile", "--rounds", "1", "--threads", "1", "--length", "3", "--beams", "2", *folder]
-    main([*command, "--batches", "2", "--sentences", "8", "--output", str(tmp_path / "report.json")])
-    assert "beam 2, batch 2\n\n| time goes to | share |" in capsys.readouterr().out
-    assert json.loads((tmp_path / "report.json").read_text())["results"]["beam 2, batch 2"][MATRICES] > 0
-
-
-@pytest.mark.slow
-def test_memory_includes_weights_and_optimizer(tmp_path, capsys):
-    command = ["memory", "--rounds", "1", "--steps", "2", "--threads", "1", "--contenders", NAMES[1], NAMES[4]]
-    command += ["--data", str(write_wide_corpus(tmp_path / "corpus"))]
-    main([*command, "--output", str(tmp_path / "report.json")])
-    rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if " MiB |" in line]
-    assert [row[0] for row in rows] == [f"| {NAMES[1]}", f"| {NAMES[4]}"]
-    for found in json.loads((tmp_path / "report.json").read_text())["results"].values():
-        assert found["memory"]["median"] > 16 * found["parameters"]  # four float32: weight, gradient, two moments
-
-
-@pytest.mark.slow
 def test_decode_compares_translations_of_equal_length(folder, capsys):
     command = ["decode", "--rounds", "1", "--threads", "1", "--length", "3", "--beams", "1", "2", *folder]
     main([*command, "--batches", "2", "--sentences", "8"])
@@ -290,48 +262,3 @@ def test_decode_with_the_same_weights_gives_the_same_translations(tokenizer, tmp
     # An untrained model never ends, and the engine's limit is different.
     rows = [line for line in lines if "batch 4" in line and "engine" not in line]
     assert len(rows) == 3 and all("100.0%" in row for row in rows)
-
-
-@pytest.mark.slow
-def test_pipeline_prints_both_passes_and_the_first_step(folder, capsys, monkeypatch, zygote):
-    monkeypatch.setattr(sys, "executable", str(zygote.path / "python"))
-    main(["pipeline", "--rounds", "1", "--steps", "1", "--threads", "1", *folder])
-    printed = capsys.readouterr().out
-    rows = {line.split(" | ")[0]: line.split(" | ")[1] for line in printed.splitlines() if line.startswith("| ")}
-    assert all(int(rows[f"| {name}"].replace(",", "")) > 0 for name in ("first pass", "cached"))
-    assert "first step after" in printed
-
-
-def test_the_second_pass_reads_the_cache_of_the_first(tokenizer, tmp_path, monkeypatch):
-    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
-    for part in ("train", "val", "test_2016_flickr"):
-        for side, sentences in (("en", SENTENCES), ("fr", SENTENCES[::-1])):
-            text = "".join(f"{sentence} {part}\n" for sentence in sentences)
-            (tmp_path / f"{part}.{side}.gz").write_bytes(gzip.compress(text.encode()))
-
-    def cached() -> dict[Path, int]:
-        files = (tmp_path / "cache").rglob("*.arrow")
-        return {file: file.stat().st_mtime_ns for file in files}
-
-    passes = [(prepare_batches(data_arguments(str(tmp_path)), tokenizer), cached()) for _ in range(2)]
-    assert passes[0][1] and passes[0][1] == passes[1][1]
-    tokens = sum(len(tokenizer(f"{sentence} train")["input_ids"]) for sentence in SENTENCES)
-    assert [(passed.rows, passed.target_tokens) for passed, _ in passes] == [(len(SENTENCES), tokens)] * 2
-
-
-def most(found):
-    """The kind of operation that takes longest; the time outside all operations grows with the machine's load."""
-    return max(found.keys() - {OUTSIDE}, key=found.get)
-
-
-def test_time_by_kind_adds_up_and_finds_the_operators():
-    matrix, wide = torch.randn(600, 600), torch.randn(2000, 2000)
-    result, found = time_by_kind(lambda: (matrix @ matrix, sum(matrix @ matrix for _ in range(20)))[0])
-    torch.testing.assert_close(result, matrix @ matrix)
-    assert most(found) == MATRICES
-    _, found = time_by_kind(lambda: [wide.clone() for _ in range(20)])
-    assert found[MATRICES] == 0 and most(found) == "copies, zeros, gathering"
-    _, found = time_by_kind(lambda: time.sleep(0.2))
-    assert max(found, key=found.get) == OUTSIDE and sum(found.values()) >= 0.2
-    rows = profile_rows({"a": 1.0, "b": 3.0, "c": 0.0})
-    assert rows == [{"time goes to": "b", "share": "75.0%"}, {"time goes to": "a", "share": "25.0%"}]

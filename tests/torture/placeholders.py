@@ -12,9 +12,7 @@ from glossa.inference.texts.marks import Part, take_off
 from glossa.inference.texts.segment import MOVED, Texts
 from torture.tags import FAULTS, sentences
 
-HELD = (
-    (Path(__file__).parents[2] / "benchmarks" / "texts" / "placeholders.txt").read_text(encoding="utf-8").splitlines()
-)
+HELD = Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines()
 
 
 def torture(count: int, seed: int) -> dict:
