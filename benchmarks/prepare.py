@@ -19,7 +19,7 @@ from pathlib import Path
 
 import psutil
 
-from glossa.data.embedded.corpus import embedded_corpus
+from glossa.data.intake.embedded import embedded_corpus
 from glossa.errors import GlossaError
 
 from .timing import machine, table

@@ -23,7 +23,7 @@
 # %%
 from pathlib import Path
 
-from glossa.data.embedded.corpus import embedded_corpus
+from glossa.data.intake.embedded import embedded_corpus
 
 corpus = embedded_corpus()
 rows = [pair["translation"] for pair in corpus["train"].select(range(8000))]

@@ -2,14 +2,14 @@
 
 import gzip
 import logging
-import random
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from glossa.data.arguments import CHECKS, DataArguments
 from glossa.data.cleaning.plausibility import FEWEST
-from glossa.data.embedded.patterns import Patterns
+from glossa.data.intake.embedded import read_embedded
 from glossa.data.pairs import load_pairs, prepare_pairs
 from glossa.data.texts import prepare_texts
 from glossa.errors import GlossaError
@@ -19,9 +19,7 @@ MULTI30K = Path(__file__).parents[4] / "shared/data/multi30k"
 
 @pytest.fixture(scope="module")
 def pairs():
-    patterns = Patterns(random.Random(1))
-    drawn = dict.fromkeys((pair.en, pair.fr) for pair, _ in (patterns.draw() for _ in range(600)))
-    return list(drawn)[:400]
+    return [(row["translation"]["en"], row["translation"]["fr"]) for row in islice(read_embedded(), 400)]
 
 
 @pytest.fixture
