@@ -199,7 +199,7 @@ def test_a_model_of_one_language_takes_no_other(tiny_run):
 
 
 def test_a_model_of_several_languages_needs_one(parts):
-    with pytest.raises(GlossaError, match="MODEL translates into de, fr, en. Give one of them"):
+    with pytest.raises(GlossaError, match=r"MODEL translates into de, fr, en\. Give one of them"):
         Languages.choose(parts[1], "MODEL", None)
 
 

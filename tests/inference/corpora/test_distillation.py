@@ -178,7 +178,7 @@ def test_the_record_of_a_run_decides_what_is_held_out(tmp_path, tiny_run):
 
 def test_a_message_for_each_refusal(tmp_path):
     (tmp_path / "pairs.jsonl").touch()
-    with pytest.raises(GlossaError, match="exists. Give another --output"):
+    with pytest.raises(GlossaError, match=r"exists\. Give another --output"):
         Job(tmp_path / "pairs.jsonl", {})
 
 
