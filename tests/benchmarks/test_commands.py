@@ -66,17 +66,6 @@ def test_load_measures_a_training_while_others_come_and_go(tmp_path, tiny_settin
     assert seen == [(0, 0), (2, 19)] and all(speed > 0 for speed in speeds)
 
 
-def test_the_rows_of_load_have_the_share_of_the_best():
-    speeds = {"1 thread": [100.0, 80.0], "2 threads": [2000.0, 20.0], "by itself": [1900.0, 90.0]}
-    rows = load.load_rows("tiny", [(0, ""), (1, "lowest")], speeds)
-    assert rows == [
-        {"size": "tiny", "busy programs": "0", "priority": "", "1 thread": "100", "2 threads": "2,000",
-         "by itself": "1,900", "share of the best": "95%"},
-        {"size": "tiny", "busy programs": "1", "priority": "lowest", "1 thread": "80", "2 threads": "20",
-         "by itself": "90", "share of the best": "100%"},
-    ]  # fmt: skip
-
-
 def test_sizes_of_load_are_settings():
     assert load.size_settings("quickstart") == []
     model = parse_settings(load.size_settings("small")).model
