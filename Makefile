@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: quickstart test fast lint docs notebook errors torture mutation compat common clean
+.PHONY: quickstart test fast lint docs notebook torture compat common clean
 
 quickstart: $(VENV)/.package
 	rm -rf runs/quickstart
@@ -37,10 +37,6 @@ notebook: $(VENV)/.docs
 	$(RUN)/jupytext --quiet --to ipynb --execute --run-path $(CURDIR)/build/notebook docs/notebook.py
 	$(RUN)/python docs/tidy_notebook.py
 
-# The error messages in docs/troubleshooting.md, from the tests of these errors.
-errors: $(VENV)/.installed
-	$(RUN)/pytest -p no:xdist --write_errors -m "slow or not slow"
-
 # Temporary environments with the oldest and the newest transformers; takes minutes, and downloads.
 compat: $(VENV)/.installed
 	$(RUN)/python tests/compatibility.py
@@ -56,10 +52,6 @@ common: $(VENV)/.installed
 # Thousands of damaged files and hostile requests, a hundred killed runs. `make torture PARTS=readers` runs one part.
 torture: $(VENV)/.installed
 	PYTHONPATH=tests $(RUN)/python -m torture $(PARTS)
-
-# Faults put into the code, one at a time: which does no test notice? FILES, SAMPLE, SEED, ONLY: see tests/mutation.py.
-mutation: $(VENV)/.installed
-	$(RUN)/python tests/mutation.py $(FILES) --sample $(or $(SAMPLE),200) --seed $(or $(SEED),1) --only $(ONLY)
 
 $(VENV)/.package: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -6,50 +6,17 @@ from importlib import import_module
 
 # The name of each benchmark, its module in this folder, and what it measures.
 BENCHMARKS = {
-    "train": ("training", "training speed and share of the peak, compared with MarianMT and torch.nn.Transformer"),
-    "memory": ("memory", "peak memory of training, each contender in its own process"),
+    "train": ("training", "speed, memory and share of the peak of training, with MarianMT and torch.nn.Transformer"),
     "decode": ("decoding", "translation speed, also of MarianMT, a loop without a cache, and the exported engine"),
-    "pipeline": ("pipeline", "speed from raw text to batches, first and cached, and the time to the first step"),
-    "growth": ("growth", "time and memory against sentence length, vocabulary, batch size and corpus size"),
     "load": ("load", "training speed next to busy programs, by number of threads and as a run chooses it"),
     "engine": ("engine", "CTranslate2 and transformers on a run's test sentences: equality, BLEU, seconds, size"),
     "serving": ("serving", "throughput and latency of `glossa serve` with many clients, and of its engine alone"),
     "start": ("start", "seconds and CPU-seconds of `glossa translate` from a cold start, by engine"),
-    "shards": ("shards", "files of many lines with several processes and killed jobs: time, and equal output"),
-    "sentences": ("sentences", "paragraphs in eight languages split right, compared with sentencex and pysbd"),
-    "alignment": (
-        "alignment",
-        "alignment error rates on hand-aligned sentences: FastAlign, and attention of runs",
-    ),
-    "confidence": ("confidence", "calibration of the confidence of runs, and how well it finds bad translations"),
-    "placement": ("placement", "tags of a hundred sentences put where a person put them, by the attention of runs"),
-    "placeholders": ("placeholders", "placeholders that runs keep, in sentences of their test sets, and BLEU"),
-    "long_text": ("long_text", "BLEU of long sentences, whole and cut at clauses, by the length that is kept whole"),
-    "abbreviations": ("abbreviations", "writes the word lists of sentence splitting from CLDR and a list of ours"),
-    "steps": ("steps", "quality and time with random batches and with batches of similar lengths"),
-    "devices": ("devices", "speed, memory and balance of training with several processes"),
-    "cost": ("cost", "a model of time and price of the runs of Vaswani et al. 2017 on one GPU, 8 and 32"),
-    "defects": ("defects", "what the defects of a published tutorial system cost in BLEU"),
-    "reproduce": ("reproduce", "the tables of docs/results.md, from recipes; finished runs are not repeated"),
-    "errors": ("errors", "where a run's translations go wrong: by length, rare words, tu and vous, and the worst"),
-    "seeds": ("seeds", "runs of several seeds: each alone, their ensemble, and the average of their weights"),
-    "race": ("race", "time to a given BLEU on Multi30k, compared with MarianMT under Seq2SeqTrainer, and JoeyNMT"),
-    "pieces": ("pieces", "how vocabularies write a language: pieces a character, and pieces that are no characters"),
-    "preparation": ("preparation", "CPU time and memory of reading, cleaning, filtering and splitting pairs"),
     "prepare": ("prepare", "glossa prepare by processes, on Ray, and killed: time, memory, and equal files"),
-    "token_ids": (
-        "token_ids",
-        "what the token ids of a prepared folder save a run before its first step, and a stream",
-    ),
-    "same": ("same", "whether glossa prepare keeps, counts and holds out what training does"),
-    "large": ("large", "a model of time and price of preparing and translating corpora of a billion pairs"),
-    "streams": ("streams", "CPU time, memory and padding of training rows that are read as a stream"),
-    "noise": ("noise", "precision and recall of the filters on noise put into Multi30k, and what it costs in BLEU"),
-    "gpu": ("gpu.command", "everything that is to be known about a GPU, in eight minutes; --device cpu rehearses it"),
+    "reproduce": ("reproduce", "the tables of docs/results.md, from recipes; finished runs are not repeated"),
     "queue": ("trainings", "the trainings that a table still lacks, as many side by side as cores and memory allow"),
-    "corrections": ("corrections", "what a run learns from corrections of one kind, tu to vous, and what it forgets"),
-    "terms": ("terms", "what a glossary does to a run's translations: terms used, BLEU, terms that do not fit, time"),
-    "pretraining": ("pretraining", "what pretraining on texts is worth where pairs are few"),
+    "race": ("race", "time to a given BLEU on Multi30k, compared with MarianMT under Seq2SeqTrainer"),
+    "gpu": ("gpu.command", "everything that is to be known about a GPU, in eight minutes; --device cpu rehearses it"),
 }
 
 
@@ -78,12 +45,7 @@ def main(argv: list[str]) -> None:
     )
     parser.set_defaults(command=name)
     module.add_arguments(parser)
-    arguments, rest = parser.parse_known_args(argv[1:])
-    if "settings" in arguments:  # this benchmark trains from a recipe and takes the settings of `glossa train`
-        arguments.settings = rest
-    elif rest:
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
-    module.run(arguments)
+    module.run(parser.parse_args(argv[1:]))
 
 
 if __name__ == "__main__":

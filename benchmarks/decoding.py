@@ -30,7 +30,6 @@ from glossa.modeling_glossa import GlossaForConditionalGeneration
 from glossa.pipeline_glossa import encode_texts
 
 from .corpus import Corpus, load_corpus
-from .profile import profile_rows, time_by_kind
 from .report import add_common_arguments, add_corpus_arguments, finish, prepare
 from .sizes import glossa_config, marian_config
 from .timing import alternate, format_ratio, ratios, spread, table
@@ -45,7 +44,6 @@ LINES = 32  # of the test set, which the slow loop translates in a round
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common_arguments(parser)
     add_corpus_arguments(parser)
-    parser.add_argument("--profile", action="store_true", help="where Glossa's time goes, instead of a comparison")
     parser.add_argument("--model", metavar="RUN", help="a trained model (default: an untrained one of --size)")
     parser.add_argument("--length", type=int, help=f"of every translation (default: {LENGTH} if untrained)")
     parser.add_argument("--beams", type=int, nargs="+", default=[1, 5], help="default: 1 5")
@@ -60,7 +58,7 @@ def run(arguments: argparse.Namespace) -> None:
     sentences = list(corpus.pairs["test"]["source"])[: arguments.sentences]
     with ExitStack() as files:
         decoders = build_decoders(model, tokenizer, arguments.length, files)
-        results = (profile if arguments.profile else compare)(decoders, sentences, arguments)
+        results = compare(decoders, sentences, arguments)
     finish(arguments, before, results)
 
 
@@ -84,15 +82,6 @@ def settings_of_search(arguments: argparse.Namespace) -> Iterator[tuple[str, int
     for beams in arguments.beams:
         for batch in arguments.batches:
             yield f"{'greedy' if beams == 1 else f'beam {beams}'}, batch {batch}", beams, batch
-
-
-def profile(decoders: "Decoders", sentences: list[str], arguments: argparse.Namespace) -> dict:
-    """Print where the time of Glossa's searches goes."""
-    sources, results = decoders.tokenizer(sentences)["input_ids"], {}
-    for name, beams, batch in settings_of_search(arguments):
-        results[name] = profile_decoding(decoders, sources, beams, batch)
-        print(f"{name}\n\n{table(profile_rows(results[name]))}\n")
-    return results
 
 
 def compare(decoders: "Decoders", sentences: list[str], arguments: argparse.Namespace) -> dict:
@@ -180,13 +169,6 @@ def measure_decoding(decoders: Decoders, sources: list[list[int]], beams: int, b
         contenders["exported engine"] = partial(_engine_translate, decoders, beams)
     turns = {name: _turn(decode, sources, batch) for name, decode in contenders.items()}
     return _compare(alternate(turns, rounds), decoders.length)
-
-
-def profile_decoding(decoders: Decoders, sources: list[list[int]], beams: int, batch: int) -> dict[str, float]:
-    """The seconds of each kind of operator in translating the second batch with Glossa's `generate`."""
-    turn = _turn(partial(_generate, decoders, decoders.glossa, beams), sources, batch)
-    turn()
-    return time_by_kind(turn)[1]
 
 
 def _compare(measured: dict[str, list[Decoded]], length: int | None) -> dict:

@@ -26,7 +26,7 @@ from glossa.inference.translator import Translator
 from glossa.jobs.pool import process_context
 from glossa.run_folder import RunFolder
 
-from .parent import end_with_parent
+from .processes import end_with_parent
 from .timing import table
 
 WARM_UP = 8  # sentences that are translated before the timing starts

@@ -22,8 +22,7 @@ from glossa.plan.devices import available_cores
 from glossa.training.trainer import GlossaTrainer
 
 from .sizes import SIZES
-from .steps import NO_EVALUATION
-from .timing import machine, table
+from .timing import NO_EVALUATION, machine, table
 
 NICE = {"normal": 0, "lowest": 19}  # priorities
 SETTLING_SECONDS = 1.0  # until the scheduler has spread the busy programs

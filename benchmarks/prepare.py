@@ -1,8 +1,8 @@
 """`glossa prepare` with several numbers of processes, on Ray, and killed: `python -m benchmarks prepare`.
 
-Makes English-French pairs from the patterns of the embedded corpus, and prepares them with all filters but
-`filter_alignment`, or with the settings of --data. Every row of the table is a new job without finished parts:
-pairs, processes, rows a second, CPU-seconds, the largest memory of one process, and a hash of all files.
+Makes English-French pairs of two from the embedded corpus, one in ten with a number, and prepares them with all
+filters but `filter_alignment`, or with the settings of --data. Every row of the table is a new job without finished
+parts: pairs, processes, rows a second, CPU-seconds, the largest memory of one process, and a hash of all files.
 """
 
 import argparse
@@ -19,12 +19,16 @@ from pathlib import Path
 
 import psutil
 
+from glossa.data.intake.embedded import embedded_corpus
 from glossa.errors import GlossaError
 
-from .preparation import QUICK, generate
 from .timing import machine, table
 
-FILTERS = QUICK | {"filter_language": True}
+FILTERS = {
+    "max_characters": 500, "max_character_ratio": 4.0, "max_punctuation": 0.6, "filter_html": True,
+    "filter_copied": True, "filter_digits": True, "filter_script": True, "near_duplicates": True, "repair_text": True,
+    "filter_language": True,
+}  # fmt: skip
 COMMAND = [sys.executable, "-c", "from glossa_command import main; main('prepare')"]
 
 
@@ -53,6 +57,17 @@ def run(arguments: argparse.Namespace) -> None:
     equal = len({(row["pairs"], row["files"]) for row in rows}) == len(arguments.pairs)
     print(f"\n{conditions['cpu']}, {conditions['cores']} cores. ", end="")
     print("All jobs with the same pairs wrote the same files." if equal else "The files DIFFER.")
+
+
+def generate(path: Path, count: int) -> None:
+    """Write `count` different pairs, tab-separated, and one in a hundred twice."""
+    drawn = [(pair["en"], pair["fr"]) for pair in embedded_corpus()["train"]["translation"]]
+    with open(path, "w", encoding="utf-8") as file:
+        for number in range(count):
+            first, second = drawn[number % len(drawn)], drawn[(number * 7919 + number // len(drawn)) % len(drawn)]
+            before = f"{number}: " if number % 10 == 0 else ""
+            line = "\t".join(f"{before}{one} {other}" for one, other in zip(first, second, strict=True)) + "\n"
+            file.write(line * (1 + (number % 100 == 50)))
 
 
 def measure(path: Path, pairs: int, place: list[str], settings: dict, kills: int) -> dict[str, str]:

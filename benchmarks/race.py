@@ -3,18 +3,17 @@
 How long does training take, from raw text, until greedy translations of Multi30k's validation split first reach each
 mark of BLEU? The contenders are Glossa's recipe for this data, in twelve passes, and transformers' MarianMT under the
 stock Seq2SeqTrainer, with random batches and with its grouping by length; both read and tokenize with Glossa's code.
-JoeyNMT, with its own code for text, joins with `--joeynmt PYTHON`, with the Python of its environment (see
-benchmarks/joeynmt.py). MarianMT and JoeyNMT have the published model (multi30k-en-de-tiny), but not its training,
-which warms up for longer than Glossa's whole race: see `SMALL_STEPS`. All have the same dropout. Evaluations do not
-count toward the time. Each entry has its own process; run them on an idle machine. Finished entries are kept, as by
-`python -m benchmarks reproduce`, and not run again on the same kind of CPU.
+MarianMT has the published model (multi30k-en-de-tiny), but not its training, which warms up for longer than Glossa's
+whole race: see `STOCK`. All have the same dropout. Evaluations do not count toward the time. Each entry has its own
+process; run them on an idle machine. Finished entries are kept, as by `python -m benchmarks reproduce`, and not run
+again on the same kind of CPU.
 """
 
 import argparse
 import os
 import tempfile
+import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,14 +31,11 @@ from transformers import (
 
 from glossa.data.encoding.encoding import tokenize_pairs
 from glossa.data.pairs import prepare_pairs
-from glossa.errors import GlossaError
 from glossa.evaluation.metrics import bleu_metric
 from glossa.plan.arguments import Settings, parse_settings
 from glossa.plan.catalog import read_recipe
 from glossa.training.building import build_model, build_tokenizer, build_trainer
 
-from . import joeynmt
-from .clock import Clock
 from .processes import in_process
 from .reproduce import (
     PAGE,
@@ -56,15 +52,14 @@ from .timing import machine, table
 
 DROPOUT = {"dropout": "0.1"}  # better than 0.3 in so few passes (docs/results.md), and the default of MarianMT
 # For the published model: half of its batch or less, and the learning rate and the warm-up to go with it.
-SMALL_STEPS = DROPOUT | {"gradient_accumulation_steps": "1", "learning_rate": "2e-3", "warmup_steps": "400"}
-STOCK = SMALL_STEPS | {"lr_scheduler_type": "cosine", "max_steps": "-1", "num_train_epochs": "16"}
+STOCK = DROPOUT | {"gradient_accumulation_steps": "1", "learning_rate": "2e-3", "warmup_steps": "400"}
+STOCK |= {"lr_scheduler_type": "cosine", "max_steps": "-1", "num_train_epochs": "16"}
 # The recipe of each entry, the settings that differ from it, and which code trains it; for the stock Trainer, how it
-# draws its batches. JoeyNMT has no cosine after a warm-up: it keeps the recipe's schedule.
+# draws its batches.
 ENTRIES: dict[str, tuple[str, dict[str, str], str]] = {
     "Glossa": ("multi30k-en-de", DROPOUT | {"num_train_epochs": "12"}, "glossa"),
     "MarianMT, Seq2SeqTrainer": ("multi30k-en-de-tiny", STOCK, "random"),
     "MarianMT, Seq2SeqTrainer, grouped": ("multi30k-en-de-tiny", STOCK, "group_by_length"),
-    "JoeyNMT": ("multi30k-en-de-tiny", SMALL_STEPS, "joeynmt"),
 }
 MARKS = (30.0, 35.0, 38.0)
 SENTENCES = 128  # in a batch of the stock Trainer: under 2,000 tokens of each language
@@ -73,8 +68,7 @@ NEVER = 10**9  # steps
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_results_arguments(parser)
-    parser.add_argument("--entries", nargs="+", choices=ENTRIES, help="default: all that can run")
-    parser.add_argument("--joeynmt", type=Path, metavar="PYTHON", help="of an environment with JoeyNMT")
+    parser.add_argument("--entries", nargs="+", choices=ENTRIES, default=list(ENTRIES), help="default: all")
     parser.add_argument("--marks", type=float, nargs="+", default=list(MARKS), help="BLEU (default: 30 35 38)")
     parser.add_argument("--limit_minutes", type=float, default=180, help="end of an entry (default: 180)")
     parser.add_argument("--every_minutes", type=float, default=1, help="between two evaluations (default: 1)")
@@ -82,9 +76,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     if not arguments.write:
-        entries = _entries(arguments)
         for seed in arguments.seeds:
-            for name in entries:
+            for name in arguments.entries:
                 if not is_finished(arguments, name, seed):
                     commit = read_commit()
                     keep_result(arguments.results, _place(name, seed), commit, _enter(arguments, name, seed))
@@ -95,17 +88,6 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"\n{lines}")
     if arguments.write:
         write_table(PAGE, "race", lines)
-
-
-def _entries(arguments: argparse.Namespace) -> list[str]:
-    """The entries to run. Raises `GlossaError` if JoeyNMT is one of them and its Python is not given."""
-    lacking = [name for name, (_, _, way) in ENTRIES.items() if way == "joeynmt" and arguments.joeynmt is None]
-    if arguments.entries is None and lacking:
-        print(f"Without --joeynmt PYTHON, {lacking[0]} is left out.")
-    chosen = arguments.entries or [name for name in ENTRIES if name not in lacking]
-    if set(chosen) & set(lacking):
-        raise GlossaError(f"--entries {lacking[0]} needs --joeynmt PYTHON, the Python of an environment with JoeyNMT.")
-    return chosen
 
 
 def _place(name: str, seed: int) -> dict[str, Any]:
@@ -126,16 +108,13 @@ def _enter(arguments: argparse.Namespace, name: str, seed: int) -> dict:
     """Run one entry in a new process, with an empty cache."""
     data = data_settings(arguments.multi30k, "en", "de")
     limits = {"marks": arguments.marks, "limit": 60 * arguments.limit_minutes, "every": 60 * arguments.every_minutes}
-    options = {"name": name, "seed": seed, "data": data, "limits": limits}
-    options |= {"threads": arguments.cpu_threads, "python": arguments.joeynmt}
+    options = {"name": name, "seed": seed, "data": data, "limits": limits, "threads": arguments.cpu_threads}
     with tempfile.TemporaryDirectory() as cache:
         os.environ["HF_DATASETS_CACHE"] = cache  # the new process reads it when it imports datasets
         return in_process(race, name, options)
 
 
-def race(
-    name: str, seed: int, data: list[str], limits: dict[str, Any], threads: int | None, python: Path | None = None
-) -> dict:
+def race(name: str, seed: int, data: list[str], limits: dict[str, Any], threads: int | None) -> dict:
     """Train an entry until it has reached all marks or the limit; returns its parameters, marks and history.
 
     Args:
@@ -144,7 +123,6 @@ def race(
         data: The settings of the data.
         limits: Keyword arguments of [`Clock`].
         threads: Threads of torch; None for all cores that this process may use.
-        python: The Python of JoeyNMT's environment; not needed for other entries.
     """
     recipe, changes, way = ENTRIES[name]
     threads = threads or len(os.sched_getaffinity(0))
@@ -155,16 +133,62 @@ def race(
         argv += ["--eval_strategy", "steps", "--eval_steps", str(NEVER), "--eval_samples", "0"]
         argv += ["--save_strategy", "no", "--load_best_model_at_end", "false"]
         settings = parse_settings(argv)
-        device = {"device": f"cpu, {threads} threads"}
-        if way == "joeynmt":
-            return device | joeynmt.train(python, settings, Path(folder), limits)
         clock = Clock(**limits)
         set_seed(seed)
         trainer = build_glossa(settings) if way == "glossa" else _stock(settings, way)
         trainer.add_callback(Watch(clock))
         trainer.train()
     parameters = sum(weight.numel() for weight in trainer.model.parameters() if weight.requires_grad)
-    return device | {"parameters": parameters} | clock.report()
+    return {"device": f"cpu, {threads} threads", "parameters": parameters} | clock.report()
+
+
+class Clock:
+    """Says when an evaluation is due, and notes when a mark of BLEU was first reached.
+
+    Args:
+        marks: BLEU scores, in percent.
+        limit: Seconds of training after which it ends.
+        every: Seconds of training between two evaluations.
+        clocks: Seconds since any time, and CPU-seconds of this process; others for tests.
+    """
+
+    def __init__(
+        self,
+        marks: list[float],
+        limit: float,
+        every: float,
+        clocks: tuple[Callable[[], float], Callable[[], float]] = (time.perf_counter, time.process_time),
+    ):
+        self.marks, self.limit, self.every, self.clocks = marks, limit, every, clocks
+        self.started = self._read()
+        self.due = every
+        self.before_evaluation = self.started
+        self.reached: dict[str, dict] = {}
+        self.history: list[tuple[float, float]] = []
+
+    def _read(self) -> np.ndarray:
+        return np.array([clock() for clock in self.clocks])
+
+    def is_due(self) -> bool:
+        """Whether an evaluation is due. To be called at the end of a step, before the evaluation."""
+        self.before_evaluation = self._read()
+        return bool((self.before_evaluation - self.started)[0] >= self.due)
+
+    def note(self, step: int, bleu: float) -> bool:
+        """Note and print the result of an evaluation; returns whether training ends. To be called after it."""
+        seconds, cpu_seconds = (round(value, 1) for value in (self.before_evaluation - self.started).tolist())
+        self.history.append((seconds, round(bleu, 2)))
+        print(f"{seconds / 60:.1f} minutes, {step} steps: BLEU {bleu:.2f}", flush=True)
+        for mark in self.marks:
+            if bleu >= mark and str(mark) not in self.reached:
+                self.reached[str(mark)] = {"seconds": seconds, "cpu_seconds": cpu_seconds, "step": step}
+        self.due = seconds + self.every
+        self.started += self._read() - self.before_evaluation
+        return len(self.reached) == len(self.marks) or seconds >= self.limit
+
+    def report(self) -> dict[str, Any]:
+        """The marks, with null for those that were not reached, and validation BLEU by seconds of training."""
+        return {"marks": {str(mark): self.reached.get(str(mark)) for mark in self.marks}, "history": self.history}
 
 
 class Watch(TrainerCallback):

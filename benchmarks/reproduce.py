@@ -2,28 +2,22 @@
 
 Each row is a training run, made from a recipe and a few settings. Its scores, with commit, machine and time, go to a
 file of results. Rows that are in this file with the same settings are not trained again, and a run that was cut short
-is resumed. The rows of the tables means and short-means are also compared with the first of them, by paired
-bootstrap.
-`--results FILE` with a new file repeats them on your machine. Prints the table, and writes it into docs/results.md
-with `--write`.
+is resumed. `--results FILE` with a new file repeats them on your machine. Prints the table, and writes it into
+docs/results.md with `--write`.
 
 FOLDER has Multi30k (Elliott et al. 2016, 2017) in files such as `train.en.gz`, and in its folder `tok` as the
 literature scores it: lowercased, punctuation normalized, tokenized by Moses, in files such as
-`train.lc.norm.tok.en.gz`. BLEU of this text is computed without further tokenization. The tables multi30k-cased,
-robustness and languages take the text as it is. Rows on Anki need `--anki FILE`: `fra-eng.zip` of manythings.org/anki,
+`train.lc.norm.tok.en.gz`. BLEU of this text is computed without further tokenization. The tables robustness and
+languages take the text as it is. Rows on Anki need `--anki FILE`: `fra-eng.zip` of manythings.org/anki,
 with `jpn-eng.zip` and `cmn-eng.zip` in the same folder for other languages. Rows on TICO-19 need `--tico19 FOLDER`,
 with files such as `all.en-hi.tmx.zip`. The quickstart needs no file: its corpus is in the package.
 """
 
 import argparse
-import gzip
 import json
-import random
 import re
 import subprocess
-import zipfile
 from collections.abc import Iterable
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -38,14 +32,13 @@ from glossa.plan.catalog import NULL, read_recipe
 from glossa.run_folder import RunFolder
 from glossa.training.run import train
 
-from .rows import AS_IT_IS, BACK_TRANSLATED, BASELINES, RANDOM_SPLITS, TABLES, TEACHERS
+from .rows import AS_IT_IS, TABLES, TEACHERS
 from .timing import machine, table
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "results.md"
 FILES = {"data": "train", "validation": "val", "test": "test_2016_flickr"}  # of Multi30k, by the name of the setting
 OPTIONS = {"anki": "--anki FILE", "multi30k": "--multi30k FOLDER", "tico19": "--tico19 FOLDER"}
-HELD_OUT = 1_650  # pairs of each held-out split at random: a hundredth, as in Glossa's own split
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -123,9 +116,6 @@ def train_row(arguments: argparse.Namespace, name: str, seed: int) -> None:
             decoding: found["scores"]["single"] | {key: found.get(key) for key in ("implausible", "length")}
             for decoding, found in metrics[split].items()
         }
-    baseline = BASELINES.get(arguments.table)
-    if baseline and baseline != name:
-        metrics["difference"] = compare(output, train_model(arguments, baseline, seed))
     keep_result(arguments.results, place, commit, metrics)
 
 
@@ -136,7 +126,7 @@ def train_model(arguments: argparse.Namespace, name: str, seed: int) -> Path:
         changes = changes | {"init_from": str(train_model(arguments, start, seed))}
     output = arguments.output_dir / arguments.table / f"{name}-{seed}"
     # Every row says its precision, which the machine would choose otherwise.
-    settings = [recipe, *row_data(arguments, name, output, seed), "--bf16", "false"]
+    settings = [recipe, *row_data(arguments, name), "--bf16", "false"]
     settings += [word for setting, value in changes.items() for word in (f"--{setting}", value)]
     settings += ["--seed", str(seed), "--output_dir", str(output), "--resume_from_checkpoint", "true"]
     if arguments.cpu_threads:
@@ -144,26 +134,13 @@ def train_model(arguments: argparse.Namespace, name: str, seed: int) -> Path:
     if name in TEACHERS:
         teachers = [train_model(arguments, teacher, seed) for teacher in TEACHERS[name]]
         pairs = output.with_name(f"{output.name}.jsonl")
-        if name in BACK_TRANSLATED:
-            settings += back_translated_data(arguments.multi30k, *teachers, pairs)
-        else:
-            # Multi30k's predefined splits have sentences in common, Anki's have none. The last of two
-            # equal settings counts.
-            settings += translated_data(teachers, pairs, exclude="anki" in arguments.table)
+        # Multi30k's predefined splits have sentences in common, Anki's have none. The last of two settings counts.
+        settings += translated_data(teachers, pairs, exclude="anki" in arguments.table)
     train(parse_settings(settings))
     return output
 
 
-def compare(model: Path, baseline: Path) -> dict[str, float]:
-    """BLEU of two runs on validation, with the beams of the first, and the p-value of their difference."""
-    report, beams = model / "comparison.json", str(RunFolder(model).recipe["num_beams"])
-    options = ["--split", "validation", "--num_beams", beams, "--output", str(report)]
-    score([str(model), "--baseline", str(baseline), *options])
-    (found,) = json.loads(report.read_text(encoding="utf-8"))["paired_bootstrap"].values()
-    return found["bleu"]
-
-
-def row_data(arguments: argparse.Namespace, name: str, output: Path, seed: int) -> list[str]:
+def row_data(arguments: argparse.Namespace, name: str) -> list[str]:
     """The settings of a row's data. Raises `GlossaError` if its files are not given."""
     recipe, changes = TABLES[arguments.table][name]
     corpus = corpus_of(arguments.table, name)
@@ -172,8 +149,6 @@ def row_data(arguments: argparse.Namespace, name: str, output: Path, seed: int) 
     given = getattr(arguments, corpus)
     if given is None:
         raise GlossaError(f"Row {name} is not in {arguments.results}; give {OPTIONS[corpus]} to train it.")
-    if name in RANDOM_SPLITS:
-        return split_at_random(given, output.with_name(f"{output.name}-data"), seed)
     settings = read_recipe(recipe) | changes
     languages = str(settings.get("source_language", "en")), str(settings.get("target_language", "de"))
     other = languages[languages[0] == "en"]
@@ -182,8 +157,7 @@ def row_data(arguments: argparse.Namespace, name: str, output: Path, seed: int) 
     if corpus == "tico19":
         file = str(given / f"all.en-{other}.tmx.zip")
         return ["--dataset", "files", "--data_path", file, "--report_to", "none"]
-    splits = ("validation", "test") if name in BACK_TRANSLATED else FILES
-    return data_settings(given, *languages, arguments.table in AS_IT_IS, splits)
+    return data_settings(given, *languages, arguments.table in AS_IT_IS)
 
 
 def corpus_of(table_name: str, name: str) -> str:
@@ -194,21 +168,6 @@ def corpus_of(table_name: str, name: str) -> str:
     return recipe if recipe == "quickstart" else "anki" if recipe.startswith("anki") else "multi30k"
 
 
-def split_at_random(archive: Path, folder: Path, seed: int) -> list[str]:
-    """The settings for files in `folder`, made here, of Anki's pairs, of which some are held out at random."""
-    with zipfile.ZipFile(archive) as opened:
-        lines = opened.read("fra.txt").decode("utf-8").strip().split("\n")
-    random.Random(seed).shuffle(lines)
-    parts = {"validation": lines[:HELD_OUT], "test": lines[HELD_OUT : 2 * HELD_OUT], "data": lines[2 * HELD_OUT :]}
-    folder.mkdir(parents=True, exist_ok=True)
-    settings = ["--dataset", "files", "--report_to", "none"]
-    for part, chosen in parts.items():
-        file = folder / f"{part}.txt"
-        file.write_text("\n".join(chosen), encoding="utf-8")
-        settings += [f"--{part}_path", str(file)]
-    return settings
-
-
 def translated_data(teachers: list[Path], pairs: Path, exclude: bool) -> list[str]:
     """The settings for the training pairs of the first teacher and their translations by all, in the file `pairs`.
 
@@ -216,37 +175,24 @@ def translated_data(teachers: list[Path], pairs: Path, exclude: bool) -> list[st
     that happen to be held-out sentences are dropped.
     """
     if not pairs.exists():
-        translate_pairs(teachers, pairs, "--with_original", "--data_path", str(teachers[0]))
+        translate_pairs(teachers, pairs)
     validation, test = (str(RunFolder(teachers[0]).held_out_file(split)) for split in ("validation", "test"))
     settings = ["--dataset", "files", "--data_path", str(pairs), "--validation_path", validation, "--test_path", test]
     return [*settings, "--exclude", validation, test] if exclude else settings
 
 
-def back_translated_data(folder: Path, teacher: Path, pairs: Path) -> list[str]:
-    """The settings for two sources: the training pairs of `teacher`, and the file `pairs`, made unless it is there.
+def translate_pairs(teachers: list[Path], pairs: Path) -> None:
+    """Write the training pairs of the first teacher and their translations by all to the file `pairs`.
 
-    The teacher translates from German to English. It translates the German training sentences that it was not trained
-    on, and the translations are sources with the tag of Caswell et al. (2019).
+    The teachers translate as 8-bit engines, which are saved next to them.
     """
-    files = [text_file(folder, "data", side) for side in ("en", "de")]
-    limit = RunFolder(teacher).recipe["max_train_samples"]
-    if not pairs.exists():
-        texts = pairs.with_suffix(".de")
-        with gzip.open(files[1], "rt", encoding="utf-8") as lines:
-            texts.write_text("".join(islice(lines, limit, None)), encoding="utf-8")
-        translate_pairs([teacher], pairs, "--text", str(texts), "--source_language", "en", "--target_language", "de")
-    sources = [{"data_path": files, "max_train_samples": limit}, {"data_path": [str(pairs)], "tag": "<bt> "}]
-    return ["--dataset", "sources", "--sources", json.dumps(sources)]
-
-
-def translate_pairs(teachers: list[Path], pairs: Path, *options: str) -> None:
-    """Write the translations by all teachers, as 8-bit engines saved next to them, to the file `pairs`."""
     engines = [teacher.with_name(f"{teacher.name}-engine") for teacher in teachers]
     for teacher, engine in zip(teachers, engines, strict=True):
         if not engine.exists():
             export([str(teacher), "--to", "ctranslate2", "--quantization", "int8", "--output", str(engine)])
     search = ["--engine", "ctranslate2", "--num_beams", "5"]
-    distill([*map(str, engines), *search, "--output", str(pairs), *options])
+    data = ["--with_original", "--data_path", str(teachers[0])]
+    distill([*map(str, engines), *search, "--output", str(pairs), *data])
 
 
 def keep_result(path: Path, place: dict, commit: str, metrics: dict) -> None:
@@ -265,20 +211,14 @@ def add_result(path: Path, result: dict, keys: Iterable[str]) -> None:
     path.write_text(json.dumps([*others, result], indent=1) + "\n", encoding="utf-8")
 
 
-def data_settings(
-    folder: Path, source: str, target: str, cased: bool = False, splits: Iterable[str] = FILES
-) -> list[str]:
+def data_settings(folder: Path, source: str, target: str, cased: bool = False) -> list[str]:
     """The settings of `glossa train` for the files of `folder`: text as the literature scores it, or as it is."""
     settings = ["--dataset", "files", "--source_language", source, "--target_language", target, "--report_to", "none"]
-    for split in splits:
-        settings += [f"--{split}_path", *(text_file(folder, split, side, cased) for side in (source, target))]
+    place = folder if cased else folder / "tok"
+    ending = "" if cased else ".lc.norm.tok"
+    for split, name in FILES.items():
+        settings += [f"--{split}_path", *(str(place / f"{name}{ending}.{side}.gz") for side in (source, target))]
     return settings if cased else [*settings, "--bleu_tokenizer", "none"]
-
-
-def text_file(folder: Path, split: str, language: str, cased: bool = False) -> str:
-    """The file of a split of Multi30k in one language."""
-    path = folder / FILES[split] if cased else folder / "tok" / f"{FILES[split]}.lc.norm.tok"
-    return f"{path}.{language}.gz"
 
 
 def table_lines(arguments: argparse.Namespace) -> str:
@@ -346,11 +286,6 @@ def _row(result: dict) -> dict[str, str]:
         for label, decoding in zip(("greedy", "beam"), metrics[split].values(), strict=True):
             scores = decoding["bleu"]
             cells[f"{split} BLEU, {label}"] = f"{scores['score']:.2f} [{scores['low']:.1f}, {scores['high']:.1f}]"
-        if split == "validation" and result["table"] in BASELINES:
-            found = metrics.get("difference")
-            cells["difference (p)"] = (
-                f"{found['system'] - found['baseline']:+.2f} ({found['p_value']:.3f})" if found else ""
-            )
     cells["test chrF++, beam"] = f"{list(metrics['test'].values())[-1]['chrf']['score']:.2f}"
     return cells | {"commit": result["commit"]}
 

@@ -21,8 +21,7 @@ import psutil
 from glossa.errors import GlossaError
 from glossa.run_folder import RunFolder
 
-from .steps import NO_EVALUATION
-from .timing import alternate, machine, spread, table
+from .timing import NO_EVALUATION, alternate, machine, spread, table
 
 TORCH, FIRST, LATER = "generate", "auto, first job", "auto, later job"
 GLOSSA = [sys.executable, "-m", "glossa_command"]

@@ -16,6 +16,10 @@ Measured = TypeVar("Measured")
 MATRIX_SIZES = {"cpu": (1024, 2048), "cuda": (4096, 8192)}
 MATRIX_SECONDS = 0.3  # of multiplying, for each size
 RESET = "5"  # resets the peak; see proc(5)
+NO_EVALUATION = [  # settings of a training that is timed
+    *("--eval_strategy", "no", "--save_strategy", "no", "--load_best_model_at_end", "false"),
+    *("--predict_with_generate", "false", "--logging_strategy", "no", "--report_to", "none", "--disable_tqdm", "true"),
+]
 
 
 def alternate(

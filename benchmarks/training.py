@@ -9,7 +9,7 @@ A figure is the median of the rounds; a ratio is the median of the ratios within
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import torch
@@ -19,9 +19,9 @@ from glossa.errors import GlossaError
 from glossa.jobs.pool import process_context
 from glossa.plan.settings import GlossaTrainingArguments
 
-from .contenders import NAMES, Work, build_contender, count_trained
-from .memory import measure_memory
-from .profile import MATRICES, profile_rows, time_by_kind
+from .contenders import NAMES, ContenderBuilder, Work, build_contender, count_trained
+from .corpus import load_corpus
+from .processes import in_process
 from .report import (
     add_common_arguments,
     add_contenders_argument,
@@ -30,7 +30,7 @@ from .report import (
     prepare,
     shared_options,
 )
-from .timing import alternate, format_ratio, matmul_peak, ratios, spread, table
+from .timing import alternate, format_ratio, matmul_peak, peak_memory, ratios, reset_peak, spread, table
 
 PEAK = "matrix multiplication"
 SHARED = "Glossa, as glossa train"  # in several processes, which share the batches of a step
@@ -40,7 +40,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common_arguments(parser)
     add_corpus_arguments(parser)
     add_contenders_argument(parser, (SHARED, *NAMES))
-    parser.add_argument("--profile", action="store_true", help="where Glossa's time goes, instead of a comparison")
     parser.add_argument(
         "--memory_rounds", type=int, default=1, help="for the memory column; 0 leaves it out (default: 1)"
     )
@@ -48,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     before = prepare(arguments)
-    finish(arguments, before, profile_training(arguments) if arguments.profile else compare(arguments))
+    finish(arguments, before, compare(arguments))
 
 
 def compare(arguments: argparse.Namespace) -> dict:
@@ -64,18 +63,6 @@ def compare(arguments: argparse.Namespace) -> dict:
     precision = "bfloat16" if arguments.bf16 else "float32"
     print(f"\nPeak: {peak['median']} [{peak['low']}, {peak['high']}] GFLOP/s of matrix multiplication in {precision}")
     return result
-
-
-def profile_training(arguments: argparse.Namespace) -> dict:
-    """Print where the time of Glossa's training steps goes."""
-    contender = build_contender("Glossa, bare loop", **shared_options(arguments))
-    contender.train(arguments.steps)
-    work, found = time_by_kind(partial(contender.train, arguments.steps))
-    peak = matmul_peak(torch.bfloat16 if arguments.bf16 else torch.float32)
-    print(table(profile_rows(found)))
-    print(f"\n{work.flops / work.seconds / peak:.1%} of the peak overall, ", end="")
-    print(f"{work.flops / found[MATRICES] / peak:.1%} during matrix multiplication")
-    return found
 
 
 def measure_training(names: list[str], rounds: int, steps: int, options: dict) -> dict:
@@ -194,6 +181,46 @@ def _summary(works: list[Work], peaks: list[float], first: list[float]) -> dict:
         "padding": 1 - sum(work.tokens for work in works) / sum(work.padded_tokens for work in works),
         "target_tokens_a_step": sum(work.target_tokens for work in works) / sum(work.steps for work in works),
         "rounds": [vars(work) for work in works],
+    }
+
+
+def measure_memory(names: list[str], rounds: int, options: dict) -> dict[str, dict]:
+    """For each contender the spread of its `memory` in bytes, and of `memory_ratio`: the first one's memory over its.
+
+    Args:
+        names: Names of contenders.
+        rounds: Processes of each.
+        options: Options of [`train_contender`], without its name.
+    """
+
+    def turn(name: str) -> Callable[[], dict]:
+        return lambda: in_process(train_contender, name, {"name": name} | options)
+
+    measured = alternate({name: turn(name) for name in names}, rounds, warm_up=False)
+    first = [found["memory"] for found in measured[names[0]]]
+    results = {}
+    for name, found_in_rounds in measured.items():
+        memory = [found["memory"] for found in found_in_rounds]
+        results[name] = found_in_rounds[0] | {"memory": spread(memory), "memory_ratio": ratios(first, memory)}
+    return results
+
+
+def train_contender(
+    name: str, data: str | None, language: str, size: str, architecture: str, bf16: bool, threads: int, steps: int
+) -> dict:
+    """Train the contender for some steps in this process. Returns its `memory` in bytes and what it trained on."""
+    torch.set_num_threads(threads)
+    corpus = load_corpus(data, language)
+    builder = ContenderBuilder(corpus.tokenized["train"], corpus.tokenizer, size, architecture, bf16)
+    before = reset_peak()
+    contender = builder.build(name)
+    work = contender.train(steps)
+    contender.close()
+    return {
+        "memory": peak_memory() - before,
+        "target_tokens_a_step": work.target_tokens / work.steps,
+        "padding": 1 - work.tokens / work.padded_tokens,
+        "parameters": count_trained(contender.model),
     }
 
 

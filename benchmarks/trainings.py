@@ -3,8 +3,7 @@
 The list is `QUEUE` in this file: rows of `benchmarks reproduce` and entries of `benchmarks race`, with a seed and the
 minutes expected on one core. Rows that are finished are left out. As many as cores and memory allow run side by side,
 each on a core of its own. On a machine with a GPU they share it, and entries of the race are left out, since they
-count minutes of a CPU. Each may take `--limit` minutes; a row that was stopped is resumed by the next call. Then come
-the ensembles of `ENSEMBLES`, if their seeds are finished.
+count minutes of a CPU. Each may take `--limit` minutes; a row that was stopped is resumed by the next call.
 
 FOLDER/results gets a file for each finished row, FOLDER/logs what each printed, and FOLDER/runs the runs. Finished
 rows are added to `--results`. `--collect FOLDER` only adds those that another machine has finished, and `--list` only
@@ -65,19 +64,12 @@ class Training:
 # The first in the list are started first.
 QUEUE = [
     Training("multi30k", "glossa-fr", 1, 60),
-    Training("multi30k-cased", "glossa", 1, 60),
-    Training("multi30k-cased", "glossa-fr", 1, 60),
-    Training("few-pairs", "vocabulary-1k", 1, 15),
-    Training("few-pairs", "vocabulary-4k", 1, 15),
-    Training("optimizers", "muon-0.02", 3, 15),
     Training(RACE, "MarianMT, Seq2SeqTrainer, grouped", 2, 50),
     Training(RACE, "MarianMT, Seq2SeqTrainer, grouped", 3, 50),
     *(Training("anki", "six-layers", seed, 80) for seed in (1, 2, 3, 4)),
     Training("robustness", "anki-augmented", 1, 15),
     *(Training("languages", row, 1, 12) for row in TABLES["languages"]),
 ]
-# Table and row, of all its seeds in the list.
-ENSEMBLES = [("anki", "six-layers")]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -105,8 +97,6 @@ def run(arguments: argparse.Namespace) -> None:
     check_data(arguments, left)
     print(table(_rows(train_all(arguments, left))))
     print(f"{collect(arguments.output, arguments.results)} rows are in {arguments.results}.")
-    for name, row in ENSEMBLES:
-        measure_ensemble(arguments, name, row)
 
 
 def runs_here(training: Training) -> bool:
@@ -193,17 +183,6 @@ def collect(folder: Path, results: Path) -> int:
     for row in found:
         add_result(results, row, ("table", "row", "seed", "cpu") if row["table"] == RACE else ("table", "row", "seed"))
     return len(found)
-
-
-def measure_ensemble(arguments: Namespace, name: str, row: str) -> None:
-    """Score the runs of all seeds of a row alone and together, if they are finished and their runs are here."""
-    seeds = [training.seed for training in QUEUE if (training.table, training.row) == (name, row)]
-    runs = [arguments.output / "runs" / name / f"{row}-{seed}" for seed in seeds]
-    if not all((run / "metrics.json").exists() for run in runs):
-        return print(f"The ensemble of {name}, {row} waits for its seeds.")
-    file = arguments.output / "results" / f"ensemble-{name}-{row}.txt"
-    words = [sys.executable, "-m", "benchmarks", "seeds", *(str(run.resolve()) for run in runs), "--num_beams", "5"]
-    print(f"The ensemble of {name}, {row}: {run_limited(words, file, 60 * LIMITS['cpu'], {})}; {file}")
 
 
 def _rows(ended: Iterable[tuple[Training, str, float]]) -> list[dict[str, str]]:

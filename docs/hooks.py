@@ -92,7 +92,7 @@ def api_pages() -> dict[str, str]:
     pages = {"model": [name for name in top if name.endswith("_glossa")]}
     for room in sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py")):
         files = [path for path in (PACKAGE / room).rglob("*.py") if path.stem != "__init__"]
-        modules = [path.relative_to(PACKAGE).with_suffix("").parts for path in files if "embedded" not in path.parts]
+        modules = [path.relative_to(PACKAGE).with_suffix("").parts for path in files]
         pages[room] = sorted(map(".".join, modules), key=lambda name: (name.count("."), name))
     pages["shared"] = [name for name in top if not name.endswith("_glossa")]
     return {

@@ -23,7 +23,7 @@
 # %%
 from pathlib import Path
 
-from glossa.data.embedded.corpus import embedded_corpus
+from glossa.data.intake.embedded import embedded_corpus
 from glossa.inference.engines.engine import Search
 
 corpus = embedded_corpus()

@@ -18,8 +18,6 @@ from zygote import EARLY, Zygote
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 
-pytest_plugins = ["error_list"]
-
 gc.set_threshold(100_000, 20, 20)  # as the command does
 
 # Minutes each. Whole files, since their tests share what is slow to set up.

@@ -18,8 +18,7 @@ def written(path, text):
     return path
 
 
-def refused(documented, path, message, columns=BY_LANGUAGE):
+def refused(path, message, columns=BY_LANGUAGE):
     with pytest.raises(GlossaError, match=message) as error:
         read(path, columns)
     assert "\n" not in str(error.value)
-    documented("Data", error.value)

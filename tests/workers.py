@@ -11,10 +11,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from accelerate import DistributedType, PartialState
 from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, Std
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-from benchmarks.devices import use_fsdp_on_cpus
 from glossa.cli import score
 from glossa.cli.train import main
 from glossa.inference.translator import Translator
@@ -22,6 +22,18 @@ from glossa.training.run import train
 from glossa.training.trainer import GlossaTrainer
 
 assert train  # imported for the processes that are forked
+
+
+def use_fsdp_on_cpus() -> None:
+    """Make Accelerate treat CPUs as GPUs, since it uses FSDP on several GPUs only."""
+    start = PartialState.__init__
+
+    def with_gpus(self, *args, **kwargs) -> None:
+        start(self, *args, **kwargs)
+        if self._shared_state["distributed_type"] == DistributedType.MULTI_CPU:  # later it is FSDP
+            self._shared_state["distributed_type"] = DistributedType.MULTI_GPU
+
+    PartialState.__init__ = with_gpus
 
 
 def together(zygote, *launches):

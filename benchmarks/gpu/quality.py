@@ -8,9 +8,8 @@ from transformers import set_seed
 from glossa.data.arguments import DataArguments
 from glossa.plan.arguments import parse_settings
 
-from ..clock import Clock
 from ..corpus import data_arguments
-from ..race import NEVER, Watch, build_glossa
+from ..race import NEVER, Clock, Watch, build_glossa
 from .first import REHEARSAL
 from .record import Options, Record, empty
 

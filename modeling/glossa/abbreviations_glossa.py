@@ -1,6 +1,6 @@
 """Word lists of sentence splitting, of all known languages together. They are saved with the model.
 
-Written by `python -m benchmarks abbreviations`; do not edit. The lists hold data of Unicode's CLDR 46.1.0
+Commit 51e4de5 has the program that wrote the first version. The lists hold data of Unicode's CLDR 46.1.0
 (suppressions) and UCD (Sentence_Terminal), copyright 2004-2024 Unicode, Inc., under the Unicode License V3:
 https://www.unicode.org/license.txt. Permission is granted, free of charge, to use, copy, modify and distribute them
 if this notice appears with all copies. They come as they are, without warranty.

@@ -1,4 +1,4 @@
-"""Plots of training curves, attention and growing costs.
+"""Plots of training curves and attention.
 
 The file name's suffix selects PNG, SVG or PDF.
 """
@@ -84,34 +84,6 @@ def _heat_map(axes, weights, rows: list[str], columns: list[str], title: str, fo
 def _finish_attention(figure, grid, image, title: str, file: Path) -> None:
     figure.suptitle(title)
     figure.colorbar(image, ax=grid, shrink=0.6, label="weight")
-    _save(figure, file)
-
-
-def draw_growth(curves: dict[str, dict], labels: dict[str, str], file: Path) -> None:
-    """Time and peak memory by size, each with its fitted power law (dashed); all axes are logarithmic.
-
-    Args:
-        curves: The result of `benchmarks.growth.measure_growth`.
-        labels: The label of the x-axis of each curve.
-        file: The file to write.
-    """
-    figure = Figure(figsize=(2.5 * len(curves), 4.6), layout="constrained")
-    grid = figure.subplots(2, len(curves), squeeze=False)
-    figures = (("seconds", "time (s)", 1, "o-", "#10426b"), ("memory", "peak memory (MiB)", 2**20, "s-", "#a04000"))
-    for column, (name, curve) in zip(grid.T, curves.items(), strict=True):
-        sizes = numpy.array(curve["sizes"])
-        for axes, (key, label, unit, style, color) in zip(column, figures, strict=True):
-            values = numpy.array(curve[key]) / unit
-            power = curve["exponents"][key]["all"]
-            law = sizes**power * numpy.exp(numpy.mean(numpy.log(values) - power * numpy.log(sizes)))
-            axes.loglog(sizes, values, style, color=color, label="measured")
-            axes.loglog(sizes, law, "--", color="0.55", label=f"$n^{{{power:.2f}}}$")
-            axes.set_xticks(sizes, [f"{size:,}" for size in sizes], rotation=60, fontsize="small")
-            axes.set_xticks([], minor=True)
-            axes.set(ylabel=label)
-            axes.grid(alpha=0.3)
-            axes.legend(fontsize="small")
-        axes.set_xlabel(labels[name], fontsize="small")
     _save(figure, file)
 
 

@@ -45,14 +45,6 @@ def test_an_unknown_benchmark_or_option_is_refused(capsys):
     assert "unrecognized arguments: --round 1" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["steps", "defects"])
-def test_settings_of_a_recipe_are_passed_on(name, monkeypatch):
-    found = []
-    monkeypatch.setattr(f"benchmarks.{name}.run", found.append)
-    main([name, "recipe.yaml", "--seed", "4", "--bf16", "true"])
-    assert found[0].settings == ["recipe.yaml", "--seed", "4", "--bf16", "true"]
-
-
 def test_the_engine_benchmark_compares_both(tiny_run, capsys):
     pytest.importorskip("ctranslate2")
     options = ["--sentences", "6", "--num_beams", "1", "2", "--quantizations", "float32", "int8"]
@@ -72,17 +64,6 @@ def test_load_measures_a_training_while_others_come_and_go(tmp_path, tiny_settin
     own = tiny_settings(tmp_path, gradient_accumulation_steps=2)
     speeds = load.train(own, [(0, ""), (2, "lowest")], seconds=2)
     assert seen == [(0, 0), (2, 19)] and all(speed > 0 for speed in speeds)
-
-
-def test_the_rows_of_load_have_the_share_of_the_best():
-    speeds = {"1 thread": [100.0, 80.0], "2 threads": [2000.0, 20.0], "by itself": [1900.0, 90.0]}
-    rows = load.load_rows("tiny", [(0, ""), (1, "lowest")], speeds)
-    assert rows == [
-        {"size": "tiny", "busy programs": "0", "priority": "", "1 thread": "100", "2 threads": "2,000",
-         "by itself": "1,900", "share of the best": "95%"},
-        {"size": "tiny", "busy programs": "1", "priority": "lowest", "1 thread": "80", "2 threads": "20",
-         "by itself": "90", "share of the best": "100%"},
-    ]  # fmt: skip
 
 
 def test_sizes_of_load_are_settings():

@@ -2,11 +2,7 @@
 
 import gzip
 import json
-import math
-import sys
-import time
 from itertools import product
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -19,12 +15,9 @@ from wide_corpus import write_wide_corpus
 from benchmarks import sizes
 from benchmarks.__main__ import main
 from benchmarks.contenders import NAMES, Contender, ContenderBuilder, Work, equal_budget
-from benchmarks.corpus import data_arguments
 from benchmarks.decoding import prefix_greedy
-from benchmarks.pipeline import prepare_batches
-from benchmarks.profile import MATRICES, OUTSIDE, profile_rows, time_by_kind
 from benchmarks.sizes import forward_flops, marian_config
-from benchmarks.timing import alternate, matmul_peak, ratios, spread, table
+from benchmarks.timing import alternate, ratios, spread
 from benchmarks.training import SHARED, shared_processes, together
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.configuration_glossa import PUBLISHED_2017
@@ -87,10 +80,6 @@ def test_ratios_are_taken_within_rounds():
         ratios([1, 2], [1])
 
 
-def test_a_table_has_a_line_for_each_row():
-    assert table([{"a": "x", "b": "1"}]) == "| a | b |\n| --- | ---: |\n| x | 1 |"
-
-
 def test_operations_counted_by_hand():
     config = GlossaConfig(**(SHAPES | {"encoder_layers": 1, "decoder_layers": 1} | PUBLISHED_2017))
     source, target = 5, 7
@@ -125,12 +114,6 @@ def test_marian_has_the_same_size():
     marian = MarianMTModel(marian_config(config))
     trained = sum(weight.numel() for weight in marian.parameters() if weight.requires_grad)
     assert trained == GlossaForConditionalGeneration(config).num_parameters()
-
-
-def test_the_peak_has_a_plausible_size(monkeypatch):
-    monkeypatch.setattr("benchmarks.timing.MATRIX_SIZES", {"cpu": (64,)})
-    monkeypatch.setattr("benchmarks.timing.MATRIX_SECONDS", 0.01)
-    assert 1e7 < matmul_peak(torch.float32) < 1e15
 
 
 def test_batches_hold_the_wanted_number_of_sentences_on_average(builder):
@@ -170,16 +153,6 @@ def test_glossa_trains_on_the_same_batches_with_and_without_its_trainer(builder)
         contender.close()
         seen.append([(work.target_tokens, work.padded_tokens, work.flops) for work in works])
     assert seen[0] == seen[1]
-
-
-def test_the_first_loss_is_that_of_random_guesses(builder):
-    losses = {}
-    for name in (NAMES[1], NAMES[4]):
-        contender = builder.build(name)
-        contender.model.eval()  # without dropout
-        batch = next(contender.batches)
-        losses[name] = contender.model(**batch)["loss"].item()
-        assert losses[name] == pytest.approx(math.log(len(builder.tokenizer)), rel=0.35)
 
 
 def test_an_error_in_the_training_thread_is_raised_by_train(builder):
@@ -247,28 +220,6 @@ def test_work_of_processes_counts_together():
 
 
 @pytest.mark.slow
-def test_profiles_show_where_time_goes(tmp_path, folder, capsys):
-    main(["train", "--profile", "--steps", "1", "--threads", "1", *folder])
-    printed = capsys.readouterr().out
-    assert "| matrix multiplication | " in printed and "of the peak overall" in printed
-    command = ["decode", "--profile", "--rounds", "1", "--threads", "1", "--length", "3", "--beams", "2", *folder]
-    main([*command, "--batches", "2", "--sentences", "8", "--output", str(tmp_path / "report.json")])
-    assert "beam 2, batch 2\n\n| time goes to | share |" in capsys.readouterr().out
-    assert json.loads((tmp_path / "report.json").read_text())["results"]["beam 2, batch 2"][MATRICES] > 0
-
-
-@pytest.mark.slow
-def test_memory_includes_weights_and_optimizer(tmp_path, capsys):
-    command = ["memory", "--rounds", "1", "--steps", "2", "--threads", "1", "--contenders", NAMES[1], NAMES[4]]
-    command += ["--data", str(write_wide_corpus(tmp_path / "corpus"))]
-    main([*command, "--output", str(tmp_path / "report.json")])
-    rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if " MiB |" in line]
-    assert [row[0] for row in rows] == [f"| {NAMES[1]}", f"| {NAMES[4]}"]
-    for found in json.loads((tmp_path / "report.json").read_text())["results"].values():
-        assert found["memory"]["median"] > 16 * found["parameters"]  # four float32: weight, gradient, two moments
-
-
-@pytest.mark.slow
 def test_decode_compares_translations_of_equal_length(folder, capsys):
     command = ["decode", "--rounds", "1", "--threads", "1", "--length", "3", "--beams", "1", "2", *folder]
     main([*command, "--batches", "2", "--sentences", "8"])
@@ -290,48 +241,3 @@ def test_decode_with_the_same_weights_gives_the_same_translations(tokenizer, tmp
     # An untrained model never ends, and the engine's limit is different.
     rows = [line for line in lines if "batch 4" in line and "engine" not in line]
     assert len(rows) == 3 and all("100.0%" in row for row in rows)
-
-
-@pytest.mark.slow
-def test_pipeline_prints_both_passes_and_the_first_step(folder, capsys, monkeypatch, zygote):
-    monkeypatch.setattr(sys, "executable", str(zygote.path / "python"))
-    main(["pipeline", "--rounds", "1", "--steps", "1", "--threads", "1", *folder])
-    printed = capsys.readouterr().out
-    rows = {line.split(" | ")[0]: line.split(" | ")[1] for line in printed.splitlines() if line.startswith("| ")}
-    assert all(int(rows[f"| {name}"].replace(",", "")) > 0 for name in ("first pass", "cached"))
-    assert "first step after" in printed
-
-
-def test_the_second_pass_reads_the_cache_of_the_first(tokenizer, tmp_path, monkeypatch):
-    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
-    for part in ("train", "val", "test_2016_flickr"):
-        for side, sentences in (("en", SENTENCES), ("fr", SENTENCES[::-1])):
-            text = "".join(f"{sentence} {part}\n" for sentence in sentences)
-            (tmp_path / f"{part}.{side}.gz").write_bytes(gzip.compress(text.encode()))
-
-    def cached() -> dict[Path, int]:
-        files = (tmp_path / "cache").rglob("*.arrow")
-        return {file: file.stat().st_mtime_ns for file in files}
-
-    passes = [(prepare_batches(data_arguments(str(tmp_path)), tokenizer), cached()) for _ in range(2)]
-    assert passes[0][1] and passes[0][1] == passes[1][1]
-    tokens = sum(len(tokenizer(f"{sentence} train")["input_ids"]) for sentence in SENTENCES)
-    assert [(passed.rows, passed.target_tokens) for passed, _ in passes] == [(len(SENTENCES), tokens)] * 2
-
-
-def most(found):
-    """The kind of operation that takes longest; the time outside all operations grows with the machine's load."""
-    return max(found.keys() - {OUTSIDE}, key=found.get)
-
-
-def test_time_by_kind_adds_up_and_finds_the_operators():
-    matrix, wide = torch.randn(600, 600), torch.randn(2000, 2000)
-    result, found = time_by_kind(lambda: (matrix @ matrix, sum(matrix @ matrix for _ in range(20)))[0])
-    torch.testing.assert_close(result, matrix @ matrix)
-    assert most(found) == MATRICES
-    _, found = time_by_kind(lambda: [wide.clone() for _ in range(20)])
-    assert found[MATRICES] == 0 and most(found) == "copies, zeros, gathering"
-    _, found = time_by_kind(lambda: time.sleep(0.2))
-    assert max(found, key=found.get) == OUTSIDE and sum(found.values()) >= 0.2
-    rows = profile_rows({"a": 1.0, "b": 3.0, "c": 0.0})
-    assert rows == [{"time goes to": "b", "share": "75.0%"}, {"time goes to": "a", "share": "25.0%"}]

@@ -6,7 +6,6 @@ import warnings
 from argparse import Namespace
 from threading import Thread
 from types import SimpleNamespace
-from xml.etree import ElementTree
 
 import pytest
 import torch
@@ -16,11 +15,9 @@ from benchmarks.__main__ import main
 from benchmarks.corpus import data_arguments
 from benchmarks.decoding import _generate
 from benchmarks.gpu import command, quality
-from benchmarks.gpu.first import searched_on
 from benchmarks.gpu.record import Options, Record
-from benchmarks.gpu.tests import outcome
 from benchmarks.gpu.training import count_synchronizations
-from glossa import GlossaForConditionalGeneration, generation_glossa
+from glossa import GlossaForConditionalGeneration
 from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
 from glossa.plan.arguments import parse_settings
@@ -83,11 +80,6 @@ def test_a_machine_without_a_gpu_is_refused(tmp_path, monkeypatch):
         command.run(arguments(tmp_path, device="cuda"))
 
 
-def test_cells_have_the_columns_of_all_rows():
-    rows = command.cells([{"a": 1.23456, "b": True}, {"a": 12345, "c": "x|y"}])
-    assert rows == [{"a": "1.235", "b": "True", "c": ""}, {"a": "12,345", "b": "", "c": "x/y"}]
-
-
 def test_synchronizations_are_counted_in_every_thread():
     def step():
         for text in ("called a synchronizing CUDA operation", "other", "called a synchronizing CUDA operation"):
@@ -104,21 +96,6 @@ def test_synchronizations_are_counted_in_every_thread():
         warnings.simplefilter("always")
         assert count_synchronizations(steps) == ("loss", 4)
     assert not outside
-
-
-def test_outcomes_of_tests():
-    text = '<testcase classname="tests.gpu.test_a" name="test_b[1]" time="0.5">{}</testcase>'
-    passed, failed = (
-        ElementTree.fromstring(text.format(inside)) for inside in ("", '<failure message="assert 1&#10;more"/>')
-    )
-    assert outcome(passed) == {"test": "test_a: test_b[1]", "result": "passed", "seconds": 0.5, "message": ""}
-    assert (outcome(failed)["result"], outcome(failed)["message"]) == ("failure", "assert 1")
-
-
-def test_a_search_is_chosen_inside_only():
-    with searched_on("cuda"):
-        assert generation_glossa.SEARCHED == ("cuda",)
-    assert generation_glossa.SEARCHED == ("cpu",)
 
 
 @pytest.mark.parametrize("beams", [1, 3])
@@ -141,10 +118,6 @@ def test_translations_of_equal_length_are_glossas_own(tiny_config, beams, monkey
     _generate(decoders, model, beams, tokenizer(["a b", "c"])["input_ids"])
     assert len(searches) == 1 and written[0].shape == (2, 8)  # and the start
     assert not (written[0][:, 1:] == tokenizer.pad_token_id).any()
-
-
-def test_a_rehearsal_is_one_on_a_cpu(tmp_path):
-    assert Options("cpu", None, tmp_path, 1.0).rehearsal and not Options("cuda", None, tmp_path, 1.0).rehearsal
 
 
 def read(tmp_path, device="cuda", **files):

@@ -9,7 +9,7 @@ import pytest
 
 CHILD = """
 import time
-from benchmarks.parent import end_with_parent
+from benchmarks.processes import end_with_parent
 end_with_parent()
 print("started", flush=True)
 time.sleep(60)
@@ -21,7 +21,7 @@ POOL = """
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from benchmarks.parent import end_with_parent
+from benchmarks.processes import end_with_parent
 with ProcessPoolExecutor(1, get_context(sys.argv[1]), end_with_parent) as pool:
     pool.submit(print, "started", flush=True).result()
     pool.submit(exec, sys.argv[2]).result()

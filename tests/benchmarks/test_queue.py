@@ -42,7 +42,6 @@ def test_every_training_of_the_queue_is_defined_once():
     for training in QUEUE:
         assert training.row in (ENTRIES if training.table == RACE else TABLES[training.table])
     assert len({training.name for training in QUEUE}) == len(QUEUE)
-    assert all(any((each.table, each.row) == pair for each in QUEUE) for pair in trainings.ENSEMBLES)
 
 
 def test_as_many_trainings_as_cores_and_memory_allow():
@@ -56,7 +55,7 @@ def test_as_many_trainings_as_cores_and_memory_allow():
 
 def test_finished_rows_are_left_out(tmp_path, monkeypatch, capsys):
     given = arguments(tmp_path, list=True)
-    done, changed = QUEUE[0], QUEUE[1]
+    done, changed = QUEUE[0], next(each for each in QUEUE if each.table == "anki")
     rows = [result(done), result(changed, settings={"dropout": "0.9"})]  # the second with settings of another time
     given.results.write_text(json.dumps(rows))
     trainings.run(given)
@@ -77,7 +76,6 @@ def test_results_of_another_machine_are_added(tmp_path):
     folder.mkdir(parents=True)
     (folder / "a.json").write_text(json.dumps([result(first, commit="new")]))
     (folder / "b.json").write_text(json.dumps([result(second, cpu="6502")]))
-    (folder / "ensemble.txt").write_text("a table")
     assert collect(tmp_path / "other", given.results) == 2
     found = [(row["table"], row["cpu"], row.get("commit")) for row in read_results(given.results)]
     assert found == [(RACE, "Z80", None), ("anki", "Z80", "new"), (RACE, "6502", None)]  # a race for each CPU
@@ -150,7 +148,6 @@ def test_two_trainings_side_by_side(tmp_path, monkeypatch, tiny_pairs, tiny_sett
     monkeypatch.setattr("benchmarks.processes.subprocess.Popen", Patient)
     waiting = [Training("tiny", "long", 1, 1), Training("tiny", "short", 1, 1)]
     monkeypatch.setattr(trainings, "QUEUE", waiting)
-    monkeypatch.setattr(trainings, "ENSEMBLES", [("tiny", "long")])
     jobs = 2 if len(os.sched_getaffinity(0)) > 1 else 1
     options = [
         "--multi30k",
@@ -163,7 +160,7 @@ def test_two_trainings_side_by_side(tmp_path, monkeypatch, tiny_pairs, tiny_sett
     main(["queue", *options, "--limit", "1", "--jobs", str(jobs)])
     out = capsys.readouterr().out
     assert re.search(r"\| tiny \| long \| 1 \| 1 \| \d+\.\d \| stopped after 60 seconds \|", out)
-    assert "tiny-short-1: finished" in out and "The ensemble of tiny, long waits for its seeds." in out
+    assert "tiny-short-1: finished" in out
     if jobs == 2:
         assert out.index("tiny-short-1: starts") < out.index("tiny-long-1: stopped")
     (row,) = read_results(tmp_path / "all.json")

@@ -1,9 +1,7 @@
 """Tables of results: which rows are trained, what is kept of them, and what the page shows."""
 
-import gzip
 import json
 import re
-import zipfile
 from argparse import Namespace
 from pathlib import Path
 
@@ -13,17 +11,13 @@ from benchmarks import reproduce
 from benchmarks.__main__ import main
 from benchmarks.reproduce import (
     TABLES,
-    back_translated_data,
     data_settings,
     find_result,
     read_results,
     settings_of,
-    split_at_random,
     table_lines,
     write_table,
 )
-from glossa.cli import distill
-from glossa.data.mixture import sources_of
 from glossa.errors import GlossaError
 from glossa.inference import translator
 from glossa.plan.arguments import parse_settings
@@ -39,21 +33,21 @@ DECODINGS = {"greedy": SCORES, "beam 5": SCORES}
 def result(row, seed, settings):
     metrics = {"parameters": 2_087_680, "steps": 1234, "training_seconds": 90.0}
     metrics |= {"validation": DECODINGS, "test": DECODINGS}
-    place = {"table": "means", "row": row, "seed": seed, "settings": settings}
+    place = {"table": "multi30k", "row": row, "seed": seed, "settings": settings}
     return place | {"commit": "abc", "cpu": "Z80", "threads": "cpu, 1 threads", "torch": "2.13", "metrics": metrics}
 
 
 @pytest.fixture
 def arguments(tmp_path):
     file = tmp_path / "results.json"
-    settings = settings_of("means", "adamw")
-    file.write_text(json.dumps([result("adamw", 2, settings), result("half-batch", 1, settings)]))
-    return Namespace(table="means", results=file, multi30k=None, output_dir=tmp_path, cpu_threads=1)
+    settings = settings_of("multi30k", "dropout-0.1")
+    file.write_text(json.dumps([result("dropout-0.1", 2, settings), result("longer", 1, settings)]))
+    return Namespace(table="multi30k", results=file, multi30k=None, output_dir=tmp_path, cpu_threads=1)
 
 
 def test_settings_are_those_of_the_recipe_with_the_changes_of_the_row():
-    settings = settings_of("means", "vocabulary-2k")
-    assert (settings["vocab_size"], settings["num_train_epochs"], settings["dropout"]) == ("2000", "12", "0.3")
+    settings = settings_of("multi30k", "longer")
+    assert (settings["vocab_size"], settings["num_train_epochs"], settings["dropout"]) == ("8000", "50", "0.3")
 
 
 def test_text_is_tokenized_or_as_it_is(tmp_path):
@@ -65,63 +59,20 @@ def test_text_is_tokenized_or_as_it_is(tmp_path):
     assert (cased.data.target_language, cased.translator.bleu_tokenizer) == ("de", "auto")
 
 
-def test_pairs_are_held_out_at_random(tmp_path, monkeypatch):
-    lines = [f"source {number}\tcible {number}" for number in range(20)]
-    with zipfile.ZipFile(tmp_path / "fra-eng.zip", "w") as archive:
-        archive.writestr("fra.txt", "\n".join(lines))
-    monkeypatch.setattr(reproduce, "HELD_OUT", 3)
-    settings = split_at_random(tmp_path / "fra-eng.zip", tmp_path / "split", seed=1)
-    read = parse_settings(["anki-en-fr", *settings]).data
-    assert read.dataset == "files"
-    parts = [Path(path).read_text().splitlines() for path in (*read.data_path, *read.validation_path, *read.test_path)]
-    assert [len(part) for part in parts] == [14, 3, 3]
-    shuffled = [line for part in parts for line in part]
-    assert sorted(shuffled) == sorted(lines) and shuffled != lines
-    assert split_at_random(tmp_path / "fra-eng.zip", tmp_path / "split", seed=1) == settings
-    assert Path(read.test_path[0]).read_text().splitlines() == parts[2]  # the seed decides
-
-
-def test_only_targets_that_the_teacher_has_not_seen_are_back_translated(tmp_path, monkeypatch):
-    (tmp_path / "tok").mkdir()
-    for side in ("en", "de"):
-        with gzip.open(tmp_path / "tok" / f"train.lc.norm.tok.{side}.gz", "wt") as file:
-            file.writelines(f"{side} {number}\n" for number in range(5))
-    (tmp_path / "reverse-1").mkdir()
-    (tmp_path / "reverse-1" / "recipe.yaml").write_text("max_train_samples: 2\n")
-    pairs, calls = tmp_path / "back-translated-1.jsonl", []
-    monkeypatch.setattr(reproduce, "export", lambda options: calls.append(options))
-    monkeypatch.setattr(reproduce, "distill", lambda options: (calls.append(options), pairs.touch()))
-    settings = back_translated_data(tmp_path, tmp_path / "reverse-1", pairs)
-    assert calls[0][:3] == [str(tmp_path / "reverse-1"), "--to", "ctranslate2"]
-    options = distill.parse(calls[1])
-    assert Path(options.text[0]).read_text() == "de 2\nde 3\nde 4\n"
-    assert (options.teachers, options.tag, options.output) == ([str(tmp_path / "reverse-1-engine")], "", str(pairs))
-    held_out = data_settings(tmp_path, "en", "de", splits=("validation", "test"))
-    read = parse_settings(["multi30k-en-de", *held_out, *settings]).data
-    original, translated = sources_of(read)
-    assert (original.settings.max_train_samples, original.tag) == (2, "")
-    assert original.settings.data_path == [
-        str(tmp_path / "tok" / f"train.lc.norm.tok.{side}.gz") for side in ("en", "de")
-    ]
-    assert (translated.settings.max_train_samples, translated.tag) == (None, "<bt> ")
-    assert translated.settings.data_path == [str(pairs)]
-    assert back_translated_data(tmp_path, tmp_path / "reverse-1", pairs) == settings and len(calls) == 2  # once only
-
-
 def test_a_result_counts_only_with_its_seed_and_todays_settings(arguments):
-    assert find_result(arguments, "adamw", 2)["row"] == "adamw"
-    assert find_result(arguments, "adamw", 1) is None
-    assert find_result(arguments, "half-batch", 1) is None  # its settings have changed
+    assert find_result(arguments, "dropout-0.1", 2)["row"] == "dropout-0.1"
+    assert find_result(arguments, "dropout-0.1", 1) is None
+    assert find_result(arguments, "longer", 1) is None  # its settings have changed
 
 
 def test_a_default_that_a_recipe_names_later_changes_no_result(arguments):
     rows = read_results(arguments.results)
     assert rows[0]["settings"].pop("eval_strategy") == "epoch"  # the default
     arguments.results.write_text(json.dumps(rows))
-    assert find_result(arguments, "adamw", 2) == rows[0]
+    assert find_result(arguments, "dropout-0.1", 2) == rows[0]
     rows[0]["settings"]["eval_strategy"] = "steps"
     arguments.results.write_text(json.dumps(rows))
-    assert find_result(arguments, "adamw", 2) is None
+    assert find_result(arguments, "dropout-0.1", 2) is None
 
 
 @pytest.mark.parametrize(
@@ -141,13 +92,13 @@ def test_a_default_that_a_recipe_names_later_changes_no_result(arguments):
 def test_each_row_has_its_data(tmp_path, row, expected):
     given = {"multi30k": tmp_path / "m", "anki": tmp_path / "a" / "fra-eng.zip", "tico19": tmp_path / "t"}
     arguments = Namespace(table=row[0], results=tmp_path / "results.json", **given)
-    words = reproduce.row_data(arguments, row[1], tmp_path / "run", 1)
+    words = reproduce.row_data(arguments, row[1])
     first = words.index(f"--{expected[0]}") + 1
     assert [word.removeprefix(f"{tmp_path}/") for word in words[first : first + len(expected) - 1]] == expected[1:]
     missing = Namespace(**vars(arguments) | dict.fromkeys(given))
     if "quickstart" not in row[1] and row[0] != "quickstart":
         with pytest.raises(GlossaError, match=rf"Row {row[1]} is not in .*; give --(multi30k|anki|tico19) F"):
-            reproduce.row_data(missing, row[1], tmp_path / "run", 1)
+            reproduce.row_data(missing, row[1])
     parse_settings([TABLES[row[0]][row[1]][0], *words])
 
 
@@ -188,23 +139,9 @@ def test_the_table_shows_finished_rows(arguments):
         "BLEU: `nrefs:1`.",
         "chrF++: `nc:6`.",
     ]
-    cells = ["adamw", "2", "2.09", "1,234", "2", "27.69 [26.9, 28.4]"]  # 90 seconds are two minutes, rounded
+    cells = ["dropout-0.1", "2", "2.09", "1,234", "2", "27.69 [26.9, 28.4]"]  # 90 seconds are two minutes, rounded
     found = [cell.strip() for cell in lines[2].split("|")]
     assert (found[1:7], found[-3]) == (cells, "55.55")
-
-
-def test_the_table_shows_the_difference_to_its_baseline(arguments):
-    (known, _) = rows = read_results(arguments.results)
-    assert "|  | 27.69" in table_lines(arguments)  # a row that was not compared
-    known["metrics"]["difference"] = {"baseline": 28.5, "system": 27.69, "p_value": 0.0126}
-    arguments.results.write_text(json.dumps(rows))
-    header, _, row, *_ = table_lines(arguments).splitlines()
-    column = [cell.strip() for cell in header.split("|")].index("difference (p)")
-    assert row.split("|")[column].strip() == "-0.81 (0.013)"
-    arguments.table = "optimizers"
-    rows[0] |= {"table": "optimizers", "settings": settings_of("optimizers", "adamw")}
-    arguments.results.write_text(json.dumps(rows))
-    assert "difference" not in table_lines(arguments)  # this table has no baseline
 
 
 def test_the_table_is_written_between_its_comments(tmp_path):
@@ -219,16 +156,16 @@ def test_the_table_is_written_between_its_comments(tmp_path):
 
 def test_finished_rows_are_not_trained_again(arguments, monkeypatch, capsys):
     monkeypatch.setattr(reproduce, "train_row", lambda arguments, name, seed: pytest.fail("trained"))
-    main(["reproduce", "means", "--results", str(arguments.results), "--rows", "adamw", "--seeds", "2"])
-    assert "| adamw | 2 |" in capsys.readouterr().out
+    main(["reproduce", "multi30k", "--results", str(arguments.results), "--rows", "dropout-0.1", "--seeds", "2"])
+    assert "| dropout-0.1 | 2 |" in capsys.readouterr().out
 
 
 def test_unknown_rows_and_missing_data_are_refused(arguments):
-    command = ["reproduce", "means", "--results", str(arguments.results), "--rows"]
-    with pytest.raises(GlossaError, match=r"there is no row muon\. Rows: plain, adamw"):
+    command = ["reproduce", "multi30k", "--results", str(arguments.results), "--rows"]
+    with pytest.raises(GlossaError, match=r"there is no row muon\. Rows: published-recipe, published-recipe-fr"):
         main([*command, "muon"])
-    with pytest.raises(GlossaError, match=r"Row half-batch is not in .*; give --multi30k FOLDER"):
-        main([*command, "half-batch"])
+    with pytest.raises(GlossaError, match=r"Row longer is not in .*; give --multi30k FOLDER"):
+        main([*command, "longer"])
     with pytest.raises(GlossaError, match=r"Row recipe is not in .*; give --anki FILE"):
         main(["reproduce", "anki", "--results", str(arguments.results), "--rows", "recipe"])
 
@@ -267,17 +204,8 @@ def test_a_row_is_trained_and_kept(tmp_path, monkeypatch, tiny_pairs, tiny_setti
     one, two = (RunFolder(tmp_path / "tiny" / f"{name}-1") for name in ("one", "two-0.5"))
     assert two.load_held_out("test").to_list() == one.load_held_out("test").to_list()
 
-    # A row that continues from the weights of the first, and is compared with it.
+    # A row that continues from the weights of the first.
     reproduce.TABLES["tiny"]["three"] = (str(recipe), {"init_from": "one"})
-    monkeypatch.setattr(reproduce, "BASELINES", {"tiny": "one"})
     reproduce.train_row(arguments, "three", 1)
-    found = find_result(arguments, "three", 1)
-    assert found["settings"]["init_from"] == "one"
-    scores = {
-        name: list(find_result(arguments, row, 1)["metrics"]["validation"].values())[-1]["bleu"]["score"]
-        for name, row in (("baseline", "one"), ("system", "three"))
-    }
-    difference = found["metrics"]["difference"]
-    assert scores == pytest.approx({name: difference[name] for name in scores})
-    assert 0 < difference["p_value"] <= 1
+    assert find_result(arguments, "three", 1)["settings"]["init_from"] == "one"
     assert RunFolder(tmp_path / "tiny" / "three-1").recipe["init_from"] == str(tmp_path / "tiny" / "one-1")

@@ -6,8 +6,7 @@ import sys
 import psutil
 import pytest
 
-from benchmarks import start
-from benchmarks.start import GLOSSA, cpu_seconds, finish, first_step, start_row
+from benchmarks.start import GLOSSA, cpu_seconds, finish, first_step
 from glossa.errors import GlossaError
 
 BUSY = "import time\nwhile time.process_time() < 0.4: pass\n"
@@ -33,35 +32,6 @@ def test_cpu_seconds_of_a_process_by_itself():
         process.stdout.readline()
         assert cpu_seconds(psutil.Process(process.pid)) > 0.3
         process.kill()
-
-
-def test_rows_have_medians():
-    row = start_row("translate, 1 line", "generate", [(3.0, 2.0), (1.0, 4.0), (2.5, 9.0)])
-    assert row == {
-        "command": "translate, 1 line",
-        "engine": "generate",
-        "seconds": "2.5 [1.0, 3.0]",
-        "CPU-seconds": "4.0 [2.0, 9.0]",
-    }
-
-
-def test_each_round_has_an_empty_cache_and_a_later_job_with_it(tmp_path, monkeypatch):
-    seen = []
-
-    def finish(command, cache, engine):
-        seen.append((command, engine, cache))
-        return float(len(seen)), 2.0 * len(seen)
-
-    monkeypatch.setattr(start, "finish", finish)
-    found = start.measure(["glossa"], str(tmp_path), rounds=2)
-    assert [engine for _, engine, _ in seen] == ["torch", "auto", "auto"] * 2 + ["auto", "auto", "torch"]
-    caches = [cache for _, engine, cache in seen if engine == "auto"]
-    assert caches[::2] == caches[1::2] and len(set(caches)) == 3
-    assert found == {
-        start.TORCH: [(4.0, 8.0), (9.0, 18.0)],  # the second round begins with another one
-        start.FIRST: [(5.0, 10.0), (7.0, 14.0)],
-        start.LATER: [(6.0, 12.0), (8.0, 16.0)],
-    }
 
 
 @pytest.mark.slow

@@ -35,7 +35,7 @@ def test_a_file(tmp_path, capsys):
     assert "3 texts: 4 sentences." in capsys.readouterr().err
 
 
-def test_a_folder(tmp_path, capsys, documented):
+def test_a_folder(tmp_path, capsys):
     (tmp_path / "in" / "deep").mkdir(parents=True)
     (tmp_path / "in" / "a.md").write_text("# One\n")
     (tmp_path / "in" / "deep" / "b.html").write_text("<p>Two</p>")
@@ -47,20 +47,18 @@ def test_a_folder(tmp_path, capsys, documented):
     assert (tmp_path / "out" / "deep" / "b.html").is_file()
     shown = capsys.readouterr().err
     assert "3 texts in 3 files: 3 sentences." in shown and "1 files in" in shown and "left out" in shown
-    with pytest.raises(GlossaError, match="has no documents of a known format") as refused:
+    with pytest.raises(GlossaError, match="has no documents of a known format"):
         run(tmp_path / "in", tmp_path / "other", format="epub")
-    documented("Translating and scoring", refused.value)
 
 
-def test_what_is_there_is_not_overwritten(tmp_path, documented):
+def test_what_is_there_is_not_overwritten(tmp_path):
     (tmp_path / "out.md").write_text("mine")
-    with pytest.raises(GlossaError, match=r"out\.md exists") as refused:
+    with pytest.raises(GlossaError, match=r"out\.md exists"):
         run(FILES / "page.md", tmp_path / "out.md")
-    documented("Translating and scoring", refused.value)
     assert (tmp_path / "out.md").read_text() == "mine"
 
 
-def test_an_interrupted_job_continues(tmp_path, capsys, monkeypatch, documented):
+def test_an_interrupted_job_continues(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("glossa.documents.job.CHUNK", 5)
     (tmp_path / "a.json").write_text(json.dumps([f"Text number {number} here." for number in range(20)]))
 
@@ -77,9 +75,8 @@ def test_an_interrupted_job_continues(tmp_path, capsys, monkeypatch, documented)
     assert len(state.read_text().splitlines()) == 10
     with open(state, "a") as file:
         file.write('{"source": "Text num')  # killed while it wrote
-    with pytest.raises(GlossaError, match="is of a job with different num_beams") as refused:
+    with pytest.raises(GlossaError, match="is of a job with different num_beams"):
         run(tmp_path / "a.json", tmp_path / "b.json", settings={"num_beams": 4})
-    documented("Translating and scoring", refused.value)
     second = run(tmp_path / "a.json", tmp_path / "b.json")
     assert len(second.asked) == 10, "only what was not translated"
     assert "Continuing: 10 sentences" in capsys.readouterr().err
@@ -105,19 +102,16 @@ def test_a_memory_gives_exact_translations(tmp_path, capsys, folder):
     assert "<p>Bonjour. IT RAINS.</p><p>Appuyez sur {key}.</p>" in found and "<b>" in found
 
 
-def test_memories_that_do_not_fit(tmp_path, documented):
+def test_memories_that_do_not_fit(tmp_path):
     (tmp_path / "a.md").write_text("Hi there\n")
-    with pytest.raises(GlossaError, match=r"is not there\. Give a TMX file") as refused:
+    with pytest.raises(GlossaError, match=r"is not there\. Give a TMX file"):
         run(tmp_path / "a.md", tmp_path / "b.md", memory=tmp_path / "none.tmx")
-    documented("Translating and scoring", refused.value)
     (tmp_path / "m.tmx").write_text('<tmx version="1.4"><header/><body></body></tmx>')
-    with pytest.raises(GlossaError, match=r"has no pair of en and fr") as refused:
+    with pytest.raises(GlossaError, match=r"has no pair of en and fr"):
         run(tmp_path / "a.md", tmp_path / "b.md", memory=tmp_path / "m.tmx")
-    documented("Translating and scoring", refused.value)
-    with pytest.raises(GlossaError, match="needs to know the languages") as refused:
+    with pytest.raises(GlossaError, match="needs to know the languages"):
         job = DocumentJob(tmp_path / "a.md", tmp_path / "b.md", languages=Languages(), memory=tmp_path / "m.tmx")
         job.run(Given(upper))
-    documented("Translating and scoring", refused.value)
 
 
 def test_texts_that_cannot_be_translated_stay(tmp_path):
@@ -149,7 +143,7 @@ def test_subtitles_that_are_too_wide_are_reported(tmp_path, capsys):
 
 
 class TestCommand:
-    def test_options_of_lines_are_refused(self, tmp_path, documented):
+    def test_options_of_lines_are_refused(self, tmp_path):
         (tmp_path / "a.md").write_text("Hi\n")
         given = ["some/model", "--input", str(tmp_path / "a.md")]
         for options, message in (
@@ -160,9 +154,8 @@ class TestCommand:
         ):
             with pytest.raises(GlossaError, match=message):
                 main([*given, *options])
-        with pytest.raises(GlossaError, match="--format is for documents, which need files") as refused:
+        with pytest.raises(GlossaError, match="--format is for documents, which need files"):
             main(["some/model", "--format", "html"])
-        documented("Translating and scoring", refused.value)
 
     def test_a_document(self, tiny_run, tmp_path, capsys):
         (tmp_path / "a.html").write_text("<p>a <b>k</b>.</p><pre>a k.</pre>")

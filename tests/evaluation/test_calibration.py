@@ -1,9 +1,8 @@
-"""Calibration and areas, worked out by hand."""
+"""Calibration, worked out by hand."""
 
-import numpy
 import pytest
 
-from glossa.evaluation.calibration import area, calibration_error, interval, reliability, right_words, sentence_chrf
+from glossa.evaluation.calibration import calibration_error, reliability, right_words, sentence_chrf
 
 
 def test_bins_have_equal_sizes():
@@ -16,22 +15,6 @@ def test_bins_have_equal_sizes():
     expected = (sum(0.025 + 0.1 * n for n in range(5)) + sum(0.475 - 0.1 * n for n in range(5))) / 10
     assert calibration_error(confidences, right) == pytest.approx(expected)
     assert calibration_error([0.7, 0.1, 0.4], [True, False, True]) == pytest.approx((0.3 + 0.1 + 0.6) / 3)
-
-
-def test_the_area_is_the_share_of_pairs_in_the_right_order():
-    scores, wrong = [0.1, 0.4, 0.4, 0.8, 0.05], [True, True, False, False, False]
-    pairs = [(a, b) for a, bad in zip(scores, wrong, strict=True) if bad for b in (0.4, 0.8, 0.05)]
-    assert area(scores, wrong) == pytest.approx(sum((a < b) + 0.5 * (a == b) for a, b in pairs) / len(pairs))
-    assert numpy.isnan(area([0.1, 0.2], [True, True]))
-
-
-def test_intervals_hold_the_value_and_are_the_same_each_time():
-    generator = numpy.random.default_rng(3)
-    scores = generator.random(300)
-    wrong = generator.random(300) > scores
-    low, high = interval(area, scores, wrong)
-    assert low < area(scores, wrong) < high and high - low < 0.2
-    assert (low, high) == interval(area, scores, wrong)
 
 
 def test_the_nearest_reference_counts():

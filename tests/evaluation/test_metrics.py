@@ -129,14 +129,13 @@ JAPANESE, KOREAN = "今日は天気がとてもいいですね。", "오늘은 �
 
 
 @pytest.mark.parametrize(("language", "sentence"), [("ja", JAPANESE), ("ko", KOREAN)], ids=["ja", "ko"])
-def test_japanese_and_korean_need_their_library(language, sentence, monkeypatch, documented):
+def test_japanese_and_korean_need_their_library(language, sentence, monkeypatch):
     name = bleu_tokenizer(language)
     assert score([sentence], [[sentence]], tokenize=name)["bleu"]["score"] == pytest.approx(100)
     monkeypatch.setattr(f"sacrebleu.tokenizers.tokenizer_{language}_mecab.MeCab", None, raising=False)
     monkeypatch.setattr(f"sacrebleu.tokenizers.tokenizer_{language}_mecab.mecab_ko", None, raising=False)
-    with pytest.raises(GlossaError, match=rf"pip install 'sacrebleu\[{language}\]'") as error:
+    with pytest.raises(GlossaError, match=rf"pip install 'sacrebleu\[{language}\]'"):
         bleu_tokenizer(language)
-    documented("Translating and scoring", error.value)
 
 
 def test_an_unknown_tokenizer_is_refused_by_name():

@@ -1,4 +1,4 @@
-"""Plots of attention and of training curves; benchmarks/test_growth.py tests those of growing costs."""
+"""Plots of attention and of training curves."""
 
 import pytest
 import torch

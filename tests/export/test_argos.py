@@ -12,8 +12,8 @@ from small_models import build
 
 from glossa.cli.export import main
 from glossa.data.arguments import TokenizerArguments
-from glossa.data.embedded.corpus import embedded_corpus
 from glossa.data.encoding.vocabulary import train_tokenizer
+from glossa.data.intake.embedded import embedded_corpus
 from glossa.errors import GlossaError
 from glossa.export.argos import export_argos, sentencepiece_model
 from glossa.inference.engines.ctranslate2 import load_engine

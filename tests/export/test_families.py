@@ -9,8 +9,8 @@ import torch
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.configuration_glossa import PUBLISHED_2017
-from glossa.data.embedded.corpus import embedded_corpus
 from glossa.data.encoding.vocabulary import train_tokenizer
+from glossa.data.intake.embedded import embedded_corpus
 from glossa.errors import GlossaError
 from glossa.export.families import TARGETS, export_model, save_tokenizer
 from glossa.inference.languages import Languages

@@ -131,10 +131,9 @@ def deep(levels):
          "num_beams is in parameters and in generate_parameters; give it once."),
     ],
 )  # fmt: skip
-def test_what_is_not_allowed_gets_an_error_with_the_field_and_its_range(answer, documented, request_, message):
+def test_what_is_not_allowed_gets_an_error_with_the_field_and_its_range(answer, request_, message):
     found = answer(request_)
     assert found == {"error": message}
-    documented("Sharing", message)
 
 
 def test_nothing_is_computed_for_a_bad_request(module):
@@ -164,24 +163,22 @@ def test_the_memory_of_a_batch_is_bounded(answer, monkeypatch):
         assert batches == wanted
 
 
-def test_a_request_that_takes_too_long_is_ended(module, answer, monkeypatch, documented):
+def test_a_request_that_takes_too_long_is_ended(module, answer, monkeypatch):
     clock = itertools.count(0, 7)  # every look at the clock takes seven seconds
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     found = answer({"inputs": ["a k.", "b l."], "parameters": {"max_new_tokens": 50, "batch_size": 1}})
     assert found == {"error": "The request took more than 30 seconds. Send less text, or take fewer beams."}
     assert next(clock) == 42, "the model was called at 7, 14, 21, 28 and 35 seconds"
-    documented("Sharing", found["error"])
     monkeypatch.undo()
     assert "translation_text" in answer({"inputs": "a k."})[0], "the next request has its own time"
 
 
-def test_requests_take_turns_and_a_busy_server_says_so(answer, monkeypatch, documented):
+def test_requests_take_turns_and_a_busy_server_says_so(answer, monkeypatch):
     waited = []
     monkeypatch.setattr(answer, "turn", SimpleNamespace(acquire=lambda timeout: waited.append(timeout)))
     found = answer({"inputs": "a k."})
     assert found == {"error": "The server is busy: no turn within 30 seconds. Send the request again."}
     assert waited == [30]
-    documented("Sharing", found["error"])
 
 
 def test_one_request_at_a_time_is_translated(answer, monkeypatch):
@@ -209,14 +206,13 @@ def test_one_request_at_a_time_is_translated(answer, monkeypatch):
     assert max(most) == 1 and found == {text: answer({"inputs": text} | request) for text in found}
 
 
-def test_an_unexpected_error_is_logged_and_not_shown(answer, monkeypatch, documented, caplog):
+def test_an_unexpected_error_is_logged_and_not_shown(answer, monkeypatch, caplog):
     def fail(*_, **__):
         raise RuntimeError("/home/ann/secret: weights [3, 5] do not fit")
 
     monkeypatch.setattr(answer.translate, "_forward", fail)
     found = answer({"inputs": "a k."})
     assert found == {"error": "The request could not be answered; the log of the server says why."}
-    documented("Sharing", found["error"])
     assert "/home/ann/secret" in caplog.text
     monkeypatch.undo()
     assert "translation_text" in answer({"inputs": "a k."})[0], "the turn was given back"

@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 from environments import without_glossa
-from hub_server import Hub, object_id
+from hub_server import Hub
 from huggingface_hub import HfApi, RepoCard
-from huggingface_hub.errors import EntryNotFoundError, RepositoryNotFoundError, RevisionNotFoundError
-from huggingface_hub.utils import get_session
 from pushing import NAME, TOKEN, run_script, start, upload
 
 from glossa.errors import GlossaError
@@ -223,12 +221,6 @@ def test_repository_names_are_checked():
     check_repo_id("user/name.with-all_kinds")
 
 
-def test_server_checksums_match_git():
-    # `printf hello | git hash-object --stdin`, and `printf hello | sha256sum`
-    assert object_id("a.txt", b"hello") == "b6fc4c620b67d95f953a5c1c1230aaab5db5a1b0"
-    assert object_id("a.png", b"hello") == "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
-
-
 def test_a_space_serves_the_model_with_this_package(hub, tmp_path):
     stage_space(NAME, tmp_path / "space")
     push(tmp_path / "space", NAME, repo_type="space", api=HfApi(endpoint=hub.url, token=TOKEN))
@@ -245,28 +237,3 @@ def test_a_space_serves_the_model_with_this_package(hub, tmp_path):
     command = [sys.executable, "-m", *start[2:4], "--help"]
     shown = subprocess.run(command, cwd=tmp_path / "space", capture_output=True, text=True, check=True)
     assert "usage: glossa serve" in shown.stdout
-
-
-def test_server_supports_ranges_etags_revisions_and_errors(hub, tmp_path):
-    repository = hub.add(NAME, {"a.txt": b"0123456789", "weights.safetensors": b"w" * 100}, private=True)
-    old = repository.branches["main"]
-    repository.commit("main", {"a.txt": b"new"}, "second", old)
-    api = HfApi(endpoint=hub.url, token=TOKEN)
-    assert Path(api.hf_hub_download(NAME, "a.txt", cache_dir=tmp_path)).read_bytes() == b"new"
-    assert Path(api.hf_hub_download(NAME, "a.txt", revision=old, cache_dir=tmp_path)).read_bytes() == b"0123456789"
-    hub.requests.clear()
-    api.hf_hub_download(NAME, "a.txt", cache_dir=tmp_path)  # the cached copy has the same ETag
-    assert not [request for request in hub.requests if request.startswith("GET") and "resolve" in request]
-
-    url, owner = f"{hub.url}/{NAME}/resolve/{old}/a.txt", {"Authorization": f"Bearer {TOKEN}"}
-    for wanted, status, content in (("2-4", 206, b"234"), ("8-", 206, b"89"), ("-3", 206, b"789"), ("10-", 416, b"")):
-        answer = get_session().get(url, headers=owner | {"Range": f"bytes={wanted}"})
-        assert (answer.status_code, answer.content) == (status, content)
-    with pytest.raises(RevisionNotFoundError):
-        api.model_info(NAME, revision="nowhere")
-    with pytest.raises(EntryNotFoundError):
-        api.hf_hub_download(NAME, "b.txt", cache_dir=tmp_path)
-    for token in ("hf_other", False):  # a private repository of another user appears not to exist
-        with pytest.raises(RepositoryNotFoundError):
-            api.model_info(NAME, token=token)
-    assert api.whoami()["name"] == "someone"

@@ -35,25 +35,22 @@ def line(capsys):
 
 
 @pytest.mark.parametrize("error", FULL, ids=range(len(FULL)))
-def test_a_full_disk(line, error, documented):
+def test_a_full_disk(line, error):
     message = line(error)
     assert message.startswith("error: The disk is full: ") and "--resume_from_checkpoint true" in message
-    documented("Training", message)
 
 
 @pytest.mark.parametrize("error", MEMORY, ids=range(len(MEMORY)))
-def test_out_of_memory(line, error, documented):
+def test_out_of_memory(line, error):
     message = line(error)
     assert message.startswith("error: Out of memory: ") and "Halve batch_tokens" in message
-    documented("Training", message)
 
 
-def test_a_file_that_is_gone_or_cannot_be_written(line, documented):
+def test_a_file_that_is_gone_or_cannot_be_written(line):
     gone = line(FileNotFoundError(errno.ENOENT, "No such file or directory", "runs/x/history.json"))
     assert gone.startswith("error: runs/x/history.json: No such file or directory.")
-    documented("Training", gone)
     read_only = line(OSError(errno.EROFS, "Read-only file system", "runs/x/metrics.json"))
-    documented("Training", read_only)
+    assert read_only.startswith("error: runs/x/metrics.json: Read-only file system.")
 
 
 def test_any_other_error_names_its_place(line):

@@ -142,26 +142,6 @@ def test_batched_equals_single(tiny_model, architecture, beams):
         assert batched[row, len(single) :].eq(PAD if beams == 1 else EOS).all()
 
 
-@pytest.mark.parametrize("beams", [1, 3])
-def test_transition_scores_add_up_to_the_log_probability_of_a_forward_pass(tiny_model, architecture, beams):
-    model = tiny_model(**architecture)
-    outputs = ids(model, num_beams=beams, return_dict_in_generate=True, output_scores=True, length_penalty=1.0)
-    sequences = outputs.sequences
-    scores = model.compute_transition_scores(
-        sequences, outputs.scores, outputs.get("beam_indices"), normalize_logits=beams == 1
-    )
-    with torch.no_grad():
-        logits = model(SOURCE, attention_mask=MASK, decoder_input_ids=sequences[:, :-1]).logits
-    ends = sequences[:, 1:] == EOS
-    written = ends.cumsum(1) - ends.long() == 0  # up to the first end
-    expected = logits.log_softmax(-1).gather(-1, sequences[:, 1:, None])[..., 0].where(written, 0.0)
-    totals = scores.double().where(written, 0.0).sum(1)
-    torch.testing.assert_close(totals, expected.sum(1), rtol=0, atol=1e-5)
-    if beams > 1:
-        normalized = (totals / written.sum(1)).float()
-        torch.testing.assert_close(outputs.sequences_scores.float(), normalized, rtol=0, atol=1e-5)
-
-
 @pytest.mark.parametrize("normalize_logits", [True, False])
 @pytest.mark.parametrize("beams", [1, 3])
 def test_transition_scores_equal_those_of_transformers_for_a_shared_vocabulary(tiny_model, beams, normalize_logits):
@@ -183,13 +163,6 @@ def test_several_sequences_are_distinct_and_sorted_by_score(tiny_model):
         hypotheses = outputs.sequences[3 * row : 3 * row + 3]
         assert len({tuple(hypothesis.tolist()) for hypothesis in hypotheses}) == 3
         assert hypotheses[0, : best.shape[1]].equal(best[row])
-
-
-@pytest.mark.parametrize("beams", [1, 3])
-def test_static_cache_equals_dynamic(tiny_model, architecture, beams):
-    model = tiny_model(**architecture)
-    static = ids(model, num_beams=beams, cache_implementation="static")
-    assert static.equal(ids(model, num_beams=beams))
 
 
 def test_sampling_depends_on_the_seed(tiny_model):

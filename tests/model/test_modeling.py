@@ -162,40 +162,6 @@ def test_attention_weights_sum_to_one_and_respect_masks(tiny_model):
     assert seen.equal(causal.expand_as(seen))
 
 
-def test_logits_to_keep_keeps_the_last(tiny_model):
-    model = tiny_model()
-    logits = model(SOURCE, decoder_input_ids=TARGET).logits
-    same(model(SOURCE, decoder_input_ids=TARGET, logits_to_keep=2).logits, logits[:, -2:])
-    kept = model(SOURCE, decoder_input_ids=TARGET, logits_to_keep=torch.tensor([0, 3])).logits
-    same(kept, logits[:, [0, 3]])
-
-
-def test_no_keys_and_values_are_kept_for_labels(tiny_model):
-    outputs = tiny_model()(SOURCE, labels=TARGET)
-    assert outputs.past_key_values is None and outputs.loss is not None
-
-
-def test_outputs_may_be_tuples(tiny_model):
-    model = tiny_model()
-    logits = model(SOURCE, decoder_input_ids=TARGET).logits
-    same(model(SOURCE, decoder_input_ids=TARGET, return_dict=False)[0], logits)
-    model.config.return_dict = False
-    same(model(SOURCE, decoder_input_ids=TARGET)[0], logits)
-
-
-def test_embeddings_can_replace_tokens(tiny_model):
-    model = tiny_model()
-    embeds = {
-        "inputs_embeds": model.get_input_embeddings()(SOURCE),
-        "decoder_inputs_embeds": model.model.decoder.embed_tokens(TARGET),
-    }
-    same(model(**embeds).logits, model(SOURCE, decoder_input_ids=TARGET).logits)
-    with pytest.raises(ValueError, match="either input_ids or inputs_embeds"):
-        model(decoder_input_ids=TARGET)
-    with pytest.raises(ValueError, match="either decoder_input_ids or decoder_inputs_embeds"):
-        model(SOURCE)
-
-
 @pytest.mark.parametrize("field", ["dropout", "attention_dropout", "activation_dropout"])
 def test_dropout_is_on_in_training_and_off_in_evaluation(tiny_model, field):
     model, without = tiny_model(**{field: 0.5}), tiny_model()

@@ -209,8 +209,7 @@ def test_the_best_checkpoint_is_loaded_where_there_can_be_one(evaluates, saves, 
             parse_settings([*argv, "--load_best_model_at_end", "true"])
 
 
-def test_a_url_is_no_folder(documented):
+def test_a_url_is_no_folder():
     with pytest.raises(GlossaError) as error:
         parse_settings(["quickstart", "--output_dir", "https://user:secret@example.org/run"])
     assert "secret" not in str(error.value)
-    documented("Settings", error.value)

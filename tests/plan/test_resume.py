@@ -75,38 +75,34 @@ def saved_by(run, processes):
         (1, 2, r"with 1 batches a step .* with 2 .*\. Set gradient_accumulation_steps to 1\."),
     ],
 )
-def test_a_step_keeps_its_number_of_batches(resume, tmp_path, documented, processes, accumulation, message):
+def test_a_step_keeps_its_number_of_batches(resume, tmp_path, processes, accumulation, message):
     if processes > 1:
         saved_by(tmp_path / "run", processes)
-    with pytest.raises(GlossaError, match=message) as error:
+    with pytest.raises(GlossaError, match=message):
         resume(gradient_accumulation_steps=accumulation)
-    documented("Training", error.value)
 
 
-def test_the_advice_where_the_batches_cannot_be_divided(resume, tmp_path, monkeypatch, documented):
+def test_the_advice_where_the_batches_cannot_be_divided(resume, tmp_path, monkeypatch):
     monkeypatch.setattr("glossa.plan.settings.GlossaTrainingArguments.world_size", 2)
     settings = parse_settings(
         ["--gradient_accumulation_steps", "1", "--output_dir", str(tmp_path / "run"), "--report_to", "none"]
     )
-    with pytest.raises(GlossaError, match=r"Continue with 1 and gradient_accumulation_steps 1\.$") as error:
+    with pytest.raises(GlossaError, match=r"Continue with 1 and gradient_accumulation_steps 1\.$"):
         _check_step(tmp_path / "run" / "checkpoint-4", {"gradient_accumulation_steps": 1}, settings)
-    documented("Training", error.value)
 
 
-def test_fsdp_and_no_fsdp_do_not_continue_each_other(resume, tmp_path, monkeypatch, documented):
+def test_fsdp_and_no_fsdp_do_not_continue_each_other(resume, tmp_path, monkeypatch):
     monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
-    with pytest.raises(GlossaError, match="saved by a training without FSDP and would be continued with it") as error:
+    with pytest.raises(GlossaError, match="saved by a training without FSDP and would be continued with it"):
         resume()
-    documented("Training", error.value)
     monkeypatch.delenv("ACCELERATE_USE_FSDP")
     for checkpoint in RunFolder(tmp_path / "run").checkpoints():
         (checkpoint / "optimizer.pt").rename(checkpoint / "optimizer.bin")
         assert find_damage(checkpoint) == "pytorch_model_fsdp.bin is missing"
         (checkpoint / "pytorch_model_fsdp.bin").write_bytes((checkpoint / "optimizer.bin").read_bytes())
         assert find_damage(checkpoint) == ""
-    with pytest.raises(GlossaError, match="saved by a training with FSDP and would be continued without it") as error:
+    with pytest.raises(GlossaError, match="saved by a training with FSDP and would be continued without it"):
         resume()
-    documented("Training", error.value)
 
 
 def test_a_checkpoint_of_deepspeed_has_its_own_optimizer(resume, tmp_path):
@@ -209,14 +205,13 @@ DAMAGED = [
 
 
 @pytest.mark.parametrize(("name", "damage"), DAMAGED, ids=[f"{name}-{damage.__name__}" for name, damage in DAMAGED])
-def test_a_damaged_checkpoint_is_not_continued(resume, tmp_path, name, damage, caplog, documented):
+def test_a_damaged_checkpoint_is_not_continued(resume, tmp_path, name, damage, caplog):
     run = RunFolder(tmp_path / "run")
     _, newest = run.checkpoints()
     assert find_damage(newest) == ""
     damage(newest / name)
-    with pytest.raises(GlossaError, match=rf"cannot be continued: {name} is (damaged|missing)") as error:
+    with pytest.raises(GlossaError, match=rf"cannot be continued: {name} is (damaged|missing)"):
         resume(resume_from_checkpoint=newest)
-    documented("Training", error.value)
     resume()
     assert f"{newest} cannot be continued: {name} is" in caplog.text
     steps = [entry["step"] for entry in run.history if "loss" in entry]
@@ -251,12 +246,11 @@ def test_the_mean_loss_of_a_resumed_run_is_that_of_all_steps(tmp_path, tiny_sett
         assert run.history[-1]["train_loss"] == pytest.approx(sum(losses) / 6, abs=1e-5)
 
 
-def test_a_run_without_a_usable_checkpoint_says_so(resume, tmp_path, documented):
+def test_a_run_without_a_usable_checkpoint_says_so(resume, tmp_path):
     for checkpoint in RunFolder(tmp_path / "run").checkpoints():
         (checkpoint / "optimizer.pt").unlink()
-    with pytest.raises(GlossaError, match=r"No checkpoint in .* can be continued") as error:
+    with pytest.raises(GlossaError, match=r"No checkpoint in .* can be continued"):
         resume()
-    documented("Training", error.value)
 
 
 def test_a_run_that_was_killed_while_it_saved_its_first_checkpoint_starts_again(resume, tmp_path, caplog):

@@ -17,7 +17,6 @@ PARTS = {
     "exchanges": 1_000,
     "downloads": 1_000,
     "pushes": 1_000,
-    "interrupts": 200,
     "folders": 10_000,
     "prepare": 60,
     "tags": 10_000,

@@ -11,9 +11,7 @@ from glossa.inference.texts.spans import MOVED
 from glossa.spans_glossa import find_spans
 from torture.tags import FAULTS, sentences
 
-HELD = (
-    (Path(__file__).parents[2] / "benchmarks" / "texts" / "placeholders.txt").read_text(encoding="utf-8").splitlines()
-)
+HELD = Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines()
 
 
 def torture(count: int, seed: int) -> dict:

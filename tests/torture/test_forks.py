@@ -1,7 +1,4 @@
-"""Short runs of the parts that fork, each in a process of its own.
-
-The part `interrupts` has none, since where an interrupt hits depends on the speed of the machine.
-"""
+"""Short runs of the parts that fork, each in a process of its own."""
 
 import json
 import os

@@ -1,13 +1,12 @@
-"""How well a confidence says which translations are right: calibration, and the area under the ROC curve."""
+"""How well a confidence says which translations are right: calibration."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy
 from sacrebleu.metrics import CHRF
 
 BINS = 10
-SEED = 12345  # of the resampling, as in sacreBLEU
 
 
 def sentence_chrf(translations: Sequence[str], references: Sequence[Sequence[str]]) -> list[float]:
@@ -43,29 +42,3 @@ def calibration_error(confidences: Sequence[float], right: Sequence[bool]) -> fl
     """The expected calibration error (Guo et al. 2017, section 2), with ten bins of equal size."""
     bins = reliability(confidences, right)
     return sum(abs(mean - share) * size for mean, share, size in bins) / max(len(confidences), 1)
-
-
-def area(scores: Sequence[float], wrong: Sequence[bool]) -> float:
-    """The area under the ROC curve: how often a wrong translation has a lower score than another, ties counting half.
-
-    Not a number if all are wrong, or none.
-    """
-    from scipy.stats import rankdata  # slow to import, and every training imports this module
-
-    ranks, bad = rankdata(scores), numpy.asarray(wrong, dtype=bool)
-    count, others = int(bad.sum()), int((~bad).sum())
-    if not count or not others:
-        return float("nan")
-    return float((ranks[~bad].sum() - others * (others + 1) / 2) / (count * others))
-
-
-def interval(measure: Callable[..., float], *columns: Sequence, resamples: int = 1000) -> tuple[float, float]:
-    """The bounds of the 95% interval of `measure(*columns)`, by bootstrap over the rows."""
-    generator = numpy.random.default_rng(SEED)
-    arrays = [numpy.asarray(column) for column in columns]
-    found = []
-    for _ in range(resamples):
-        rows = generator.integers(len(arrays[0]), size=len(arrays[0]))
-        found.append(measure(*(array[rows] for array in arrays)))
-    low, high = numpy.nanpercentile(found, [2.5, 97.5])
-    return float(low), float(high)

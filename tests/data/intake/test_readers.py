@@ -284,24 +284,22 @@ def test_blank_lines_before_a_header(tmp_path):
     assert rows == [("", "", 1, ""), ("", "", 2, ""), ("english,german", "", 3, "header"), ("Los", "Go", 4, "")]
 
 
-def test_a_header_of_other_languages_is_refused_and_words_are_a_pair(tmp_path, documented):
-    with pytest.raises(GlossaError, match=r"line 1: no columns \('de', 'en'\); the file has \['french'") as error:
+def test_a_header_of_other_languages_is_refused_and_words_are_a_pair(tmp_path):
+    with pytest.raises(GlossaError, match=r"line 1: no columns \('de', 'en'\); the file has \['french'"):
         read(written(tmp_path / "a.csv", "french,english\nVa,Go\n"), GERMAN)
-    documented("Data", error.value)
     assert read(written(tmp_path / "a.csv", "is,est\nno,non\n"), LANGUAGES)[0] == ("is", "est", 1, "")
     assert read(written(tmp_path / "a.csv", "French,Français\nno,non\n"), LANGUAGES)[0][3] == ""
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
-def test_columns_of_the_same_name_are_refused(tmp_path, documented, name):
+def test_columns_of_the_same_name_are_refused(tmp_path, name):
     if name == "a.csv":
         written(tmp_path / name, "en,fr,en\nGo,Va,x\n")
     else:
         table = pyarrow.table([["Go"], ["Va"], ["x"]], names=["en", "fr", "en"])
         pyarrow.parquet.write_table(table, tmp_path / name)
-    with pytest.raises(GlossaError, match="2 columns are named 'en'") as error:
+    with pytest.raises(GlossaError, match="2 columns are named 'en'"):
         read(tmp_path / name)
-    documented("Data", error.value)
 
 
 def test_two_columns_of_one_language_are_ambiguous(tmp_path):
@@ -352,11 +350,10 @@ def test_parquet_text_that_is_not_utf8_costs_its_row(tmp_path):
 @pytest.mark.parametrize(
     "column", [[1, 2], [b"a", b"b"], [["a"], ["b"]], [{"x": "a"}, {"x": "b"}]], ids=["int", "binary", "list", "struct"]
 )
-def test_parquet_columns_that_hold_no_text_are_refused(tmp_path, documented, column):
+def test_parquet_columns_that_hold_no_text_are_refused(tmp_path, column):
     pyarrow.parquet.write_table(pyarrow.table({"en": column, "fr": ["a", "b"]}), tmp_path / "a.parquet")
-    with pytest.raises(GlossaError, match=r"a.parquet: column 'en' holds .*, not text.*\['fr'\]") as error:
+    with pytest.raises(GlossaError, match=r"a.parquet: column 'en' holds .*, not text.*\['fr'\]"):
         read(tmp_path / "a.parquet")
-    documented("Data", error.value)
 
 
 def test_a_limit_does_not_count_the_header(tmp_path):

@@ -81,22 +81,20 @@ def short_chunks(monkeypatch):
     monkeypatch.setattr(distillation, "CHUNK", 1)
 
 
-def test_an_interrupted_job_continues_where_it_was(tmp_path, short_chunks, documented):
+def test_an_interrupted_job_continues_where_it_was(tmp_path, short_chunks):
     output, log = tmp_path / "pairs.jsonl", tmp_path / "log"
     with pytest.raises(KeyboardInterrupt):
         run_job(output, log, failing=2)
     assert not output.exists()
-    with pytest.raises(GlossaError, match=r"is of a job with different beams") as refused:
+    with pytest.raises(GlossaError, match=r"is of a job with different beams"):
         run_job(output, log, {"beams": 2})
-    documented("Translating and scoring", refused.value)
     counts = run_job(output, log)
     assert (counts.texts, counts.pairs, counts.dropped) == (4, 4, {"empty": 4})
     assert log.read_text() == "0 1 2 2 3 "
     assert [row["source"] for row in written(output)] == ["a", "c", "e", "g"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log", "pairs.jsonl"]
-    with pytest.raises(GlossaError, match=r"pairs\.jsonl exists") as refused:
+    with pytest.raises(GlossaError, match=r"pairs\.jsonl exists"):
         run_job(output, log)
-    documented("Translating and scoring", refused.value)
 
 
 def test_a_job_keeps_others_out_and_makes_what_was_damaged_again(tmp_path, short_chunks):
@@ -132,7 +130,7 @@ def interrupted(argv, monkeypatch):
         distill.main(argv)
 
 
-def test_other_pairs_and_other_teachers_are_refused(tiny_run, tmp_path, monkeypatch, documented):
+def test_other_pairs_and_other_teachers_are_refused(tiny_run, tmp_path, monkeypatch):
     data, teacher = tmp_path / "pairs.tsv", tmp_path / "teacher"
     shutil.copytree(tiny_run, teacher, ignore=shutil.ignore_patterns("checkpoint-*"))
     rows = ["a k.\tx y\n", "b l.\tz\n"]
@@ -141,9 +139,8 @@ def test_other_pairs_and_other_teachers_are_refused(tiny_run, tmp_path, monkeypa
     argv = [str(teacher), "--data_path", str(data), "--output", str(output), "--with_original", "--num_beams", "1"]
     interrupted(argv, monkeypatch)
     data.write_text("".join(reversed(rows)))
-    with pytest.raises(GlossaError, match=r"parts is of a job with different data\. Give the same") as refused:
+    with pytest.raises(GlossaError, match=r"parts is of a job with different data\. Give the same"):
         distill.main(argv)
-    documented("Translating and scoring", refused.value)
     data.write_text("".join(rows))
     weights = teacher / "model.safetensors"
     before = weights.read_bytes()
@@ -155,7 +152,7 @@ def test_other_pairs_and_other_teachers_are_refused(tiny_run, tmp_path, monkeypa
     assert [row["source"] for row in written(output)[:2]] == ["a k.", "b l."]
 
 
-def test_the_record_of_a_run_decides_what_is_held_out(tmp_path, tiny_run, documented):
+def test_the_record_of_a_run_decides_what_is_held_out(tmp_path, tiny_run):
     run = tmp_path / "run"
     shutil.copytree(tiny_run, run, ignore=shutil.ignore_patterns("checkpoint-*"))
     recipe = RunFolder(run).recipe
@@ -170,9 +167,8 @@ def test_the_record_of_a_run_decides_what_is_held_out(tmp_path, tiny_run, docume
             distill.main(argv)
     report = RunFolder(run).data_report
     (run / "data_report.json").write_text(json.dumps({**report, "fingerprints": None}))
-    with pytest.raises(GlossaError, match="has no record of which pairs were held out") as refused:
+    with pytest.raises(GlossaError, match="has no record of which pairs were held out"):
         distill.main(argv)
-    documented("Translating and scoring", refused.value)
     (run / "data_report.json").write_text(json.dumps(report))
     data.write_text("".join(lines), encoding="utf-8")
     distill.main(argv)
@@ -180,11 +176,10 @@ def test_the_record_of_a_run_decides_what_is_held_out(tmp_path, tiny_run, docume
     assert not held_out & {row["source"] for row in written(tmp_path / "out.jsonl")}
 
 
-def test_a_message_for_each_refusal(tmp_path, documented):
+def test_a_message_for_each_refusal(tmp_path):
     (tmp_path / "pairs.jsonl").touch()
-    with pytest.raises(GlossaError) as error:
+    with pytest.raises(GlossaError, match=r"exists\. Give another --output"):
         Job(tmp_path / "pairs.jsonl", {})
-    documented("Translating and scoring", error.value)
 
 
 def written(file):
@@ -244,7 +239,7 @@ def test_exported_teachers(tiny_run, tmp_path, monkeypatch):
         assert row[side] in texts
 
 
-def test_exported_teachers_of_a_run(tiny_run, tmp_path, capsys, documented):
+def test_exported_teachers_of_a_run(tiny_run, tmp_path, capsys):
     export_ctranslate2(load_model(tiny_run), load_tokenizer(tiny_run), tmp_path / "engine")
     given = [str(tmp_path / "engine"), "--engine", "ctranslate2", "--data_path", str(tiny_run), "--with_original"]
     distill.main([*given, "--output", str(tmp_path / "engine.jsonl")])
@@ -260,9 +255,8 @@ def test_exported_teachers_of_a_run(tiny_run, tmp_path, capsys, documented):
     )
     files = " ".join(str(RunFolder(tiny_run).held_out_file(split)) for split in ("validation", "test"))
     assert first.endswith(f" {held_out} --exclude {files}") and second.endswith(f" {held_out} --exclude {files}")
-    with pytest.raises(GlossaError, match="are for files of --data_path") as refused:
+    with pytest.raises(GlossaError, match="are for files of --data_path"):
         distill.main([*given, "--source_column", "en", "--output", str(tmp_path / "other.jsonl")])
-    documented("Translating and scoring", refused.value)
 
 
 def test_a_teacher_of_the_opposite_direction_makes_sources(tiny_run, tmp_path):
@@ -277,15 +271,14 @@ def test_a_teacher_of_the_opposite_direction_makes_sources(tiny_run, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["table.tsv", "folder"])
-def test_a_table_of_texts_needs_its_column(tiny_run, tmp_path, documented, name):
+def test_a_table_of_texts_needs_its_column(tiny_run, tmp_path, name):
     (tmp_path / "folder").mkdir()
     for path in (tmp_path / "table.tsv", tmp_path / "folder" / "table.tsv"):
         path.write_text("en\tfr\na k.\tx y\nb l.\tz\n")
     given = ["--text", str(tmp_path / name), "--source_language", "en", "--target_language", "fr"]
     output = ["--output", str(tmp_path / "pairs.jsonl"), "--num_beams", "1"]
-    with pytest.raises(GlossaError, match=r"table\.tsv is a table") as error:
+    with pytest.raises(GlossaError, match=r"table\.tsv is a table"):
         distill.main([str(tiny_run), *given, *output])
-    documented("Translating and scoring", str(error.value).replace(f"{tmp_path}/", "").replace("folder/", ""))
     distill.main([str(tiny_run), *given, *output, "--text_column", "en"])
     assert {row["source"] for row in written(tmp_path / "pairs.jsonl")} <= {"a k.", "b l."}
 
@@ -297,24 +290,29 @@ def test_samples_are_drawn_from_all_tokens_without_beams(tiny_run):
     assert len(translations) == 60 and len({translation.text for translation in translations}) > 1
 
 
-def test_options_are_checked(tiny_run, tmp_path, documented):
+def test_options_are_checked(tiny_run, tmp_path):
     back = reversed_copy(tiny_run, tmp_path / "back")
     out = ["--output", str(tmp_path / "o.jsonl")]
     text = tmp_path / "text.txt"
     text.write_text("a k.\n")
     both = ["--text", str(text), "--source_language", "en", "--target_language", "fr"]
-    for argv in (
-        ["--text", str(text), "--data_path", "pairs.tsv"],
-        ["--text", str(text)],
-        ["--text_column", "en"],
-        ["--source_column", "2", "--target_column", "3"],
-        [*both, "--closest"],
-        ["--sample", "--num_beams", "4"],
-        [str(back), "--ensemble"],
-        [str(back), *both],
-        ["--source_language", "en", "--target_language", "de"],
-        ["--source_language", "French", "--target_language", "English"],
+    for argv, message in (
+        (["--text", str(text), "--data_path", "pairs.tsv"], "--text and --data_path are both given"),
+        (["--text", str(text)], "--text needs --source_language and --target_language"),
+        (["--text_column", "en"], "--text_column is for a table in --text"),
+        (["--source_column", "2", "--target_column", "3"], "are for files of --data_path"),
+        ([*both, "--closest"], "--closest and --with_original need pairs"),
+        (["--sample", "--num_beams", "4"], "--sample takes neither --num_beams nor"),
+        ([str(back), "--ensemble"], "--ensemble needs teachers of one direction"),
+        ([str(back), *both], "--text needs teachers of one direction"),
+        (
+            ["--source_language", "en", "--target_language", "de"],
+            "was trained on pairs from en to fr, not from en to de",
+        ),
+        (
+            ["--source_language", "French", "--target_language", "English"],
+            "was trained on pairs from en to fr, not from fr to en",
+        ),
     ):
-        with pytest.raises(GlossaError) as error:
+        with pytest.raises(GlossaError, match=message):
             distill.main([str(tiny_run), *argv, *out])
-        documented("Translating and scoring", str(error.value).replace(str(tiny_run), "TEACHER"))

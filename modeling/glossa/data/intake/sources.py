@@ -30,6 +30,7 @@ from ..paths import file_groups
 from . import anki, columns, files, formats, parquet, readers, segments
 from .columns import Columns, pair_of
 from .downloads import local_paths
+from .embedded import embedded_corpus
 from .readers import read_rows
 
 logger = logging.getLogger(__name__)
@@ -64,8 +65,6 @@ def load_source(arguments: DataArguments) -> DatasetDict:
         language = anki.other_language(arguments.source_language, arguments.target_language)
         loaded = {"train": read_files([anki.download_anki(language)], columns_of(arguments), limit)}
     elif arguments.dataset == "embedded":
-        from ..embedded.corpus import embedded_corpus
-
         loaded = _from_splits(embedded_corpus(), arguments, "the embedded corpus", "embedded")
     else:
         loaded = _from_hub(arguments)
