@@ -1,8 +1,8 @@
 """Throughput and latency of `glossa serve` with clients at the same time, and of its engine alone on the same texts.
 
 Each client sends one sentence after the other. With --faults, connections are broken and the server is restarted while
-the clients work; they send again what was refused, and each answer must be the right one. Server and clients share the
-cores of the machine.
+the clients work; they send again what was refused, and each answer must be the right one. With --busy, one client
+sends short sentences while another one keeps the server busy. Server and clients share the cores of the machine.
 """
 
 import argparse
@@ -36,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="RUN", help="folder of a run, with its held-out test pairs")
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 64], help="default: 1 8 64")
     parser.add_argument("--sentences", type=int, default=2000, help="for each number of clients (default: 2000)")
+    parser.add_argument("--busy", action="store_true", help="short sentences next to long texts, pages and documents")
     parser.add_argument(
         "--faults", action="store_true", help="break one connection of 100, and restart the server 3 times"
     )
@@ -44,6 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     texts = list(dict.fromkeys(RunFolder(arguments.model).load_held_out("test")["source"]))
     texts = (texts * (arguments.sentences // len(texts) + 1))[: arguments.sentences]
+    if arguments.busy:
+        return measure_busy(arguments.model, texts)
     translator = build_translator([arguments.model], "auto", checks=Checks("copy"))
     translator.best(texts[:100])  # the first sentences are compared with `generate` if the model is exported here
     started = time.perf_counter()
@@ -138,6 +141,69 @@ async def measure(server: Server, texts: list[str], clients: int, faults: bool) 
         restarts = [asyncio.create_task(restart(server, answers))] if faults else []
         await asyncio.gather(*(client() for _ in range(clients)), *restarts)
         return Found(answers, seconds, time.perf_counter() - started, server.memory, again)
+
+
+def measure_busy(model: str, texts: list[str]) -> None:
+    """Print the latency of short sentences next to each of `loads`."""
+    rows = []
+    for name, request in loads(texts).items():
+        with Server(model) as server:
+            seconds, memory = asyncio.run(short_next_to(server, texts, request))
+        cells = {f"p{share} ms": f"{1000 * float(numpy.percentile(seconds, share)):,.1f}" for share in (50, 95)}
+        rows.append({"next to": name, "short sentences": f"{len(seconds):,}", **cells, "MiB": f"{memory >> 20:,}"})
+    here = machine()
+    print(f"{table(rows)}\n\n{here['cpu']}, {here['cores']} cores")
+
+
+def loads(texts: list[str]) -> dict[str, tuple[str, dict[str, str]] | None]:
+    """What a second client sends again and again: the path of a request and its fields."""
+    long = " ".join(texts)[:19_000]
+    page = "".join(f"<p>{text} <b>{text}</b></p>" for text in texts)[:19_000]
+    document = "".join(f"<p>{text} <b>{text}</b></p>" for text in texts * 10)[:256_000]
+    return {
+        "nothing": None,
+        "a long text": ("/translate", {"q": long}),
+        "an HTML page": ("/translate", {"q": page, "format": "html"}),
+        "a document": ("/translate_file", {"file": document}),
+        "a text of tags that do not end": ("/translate", {"q": "<a " * 6_000}),
+        "a text without an end": ("/translate", {"q": "一个男人在街上睡觉" * 2_000}),
+    }
+
+
+async def short_next_to(
+    server: Server, texts: list[str], request: tuple[str, dict[str, str]] | None, count: int = 200
+) -> tuple[list[float], int]:
+    """The seconds of `count` short sentences next to a load, and the memory of the server in bytes."""
+    short = [text for text in texts if len(text) < 60] or texts
+    seconds = []
+    async with aiohttp.ClientSession(f"http://127.0.0.1:{PORT}") as session:
+        for text in texts[:120]:  # the model is loaded, and if it is exported here, the first ones are compared
+            await ask(session, server, text)
+        busy = asyncio.create_task(keep_busy(session, server, *request)) if request else None
+        await asyncio.sleep(1)
+        for number in range(count):
+            before = time.perf_counter()
+            await ask(session, server, short[number % len(short)])
+            seconds.append(time.perf_counter() - before)
+        server.note_memory()
+        if busy is not None:
+            if busy.done():
+                busy.result()
+            busy.cancel()
+    return seconds, server.memory[-1]
+
+
+async def keep_busy(session: aiohttp.ClientSession, server: Server, path: str, fields: dict[str, str]) -> None:
+    """Send a request again whenever it is answered."""
+    while True:
+        data = aiohttp.FormData(server.fields | {"format": "text"} | fields)
+        if "file" in fields:
+            data = aiohttp.FormData({"source": "xx", "target": "yy"})
+            data.add_field("file", fields["file"].encode(), filename="page.html")
+        async with session.post(path, data=data) as answer:
+            text = await answer.text()
+            if answer.status != 200:
+                raise GlossaError(f"The server answers {answer.status}: {text}")
 
 
 async def ask(session: aiohttp.ClientSession, server: Server, text: str) -> tuple[str, int]:

@@ -200,7 +200,7 @@ def model_texts(segments: Sequence[Segment]) -> list[str]:
 
 
 def model_text(segment: Segment, cut: bool = False) -> str:
-    """What the model reads of a segment; `cut` says that the sentence goes on after it."""
+    """The text of a segment that the model reads; `cut` means that the sentence goes on in the next segment."""
     text = _masked(segment)
     text = (_closed(text) if cut else text) + segment.stop
     return text.lower() if segment.capitals else text
@@ -307,7 +307,7 @@ def as_written(segment: Segment, text: str) -> str:
 
 
 def spaced_parts(segments: Sequence[Segment], texts: Sequence[str]) -> list[tuple[str, str]]:
-    """What [`join_segments`] joins: the text of each segment and the white space after it."""
+    """Each text with the white space that follows it, as [`join_segments`] joins them."""
     joined = []
     for index, (segment, text) in enumerate(zip(segments, texts, strict=True)):
         following = texts[index + 1] if index + 1 < len(texts) else ""

@@ -105,7 +105,7 @@ class Phrases:
         self.longest = max(map(len, self.entries), default=0)
 
     def find(self, text: str) -> Iterator[tuple[Entry, int, int]]:
-        """Each place, from left to right: what it is, and its characters."""
+        """The matches in a text, from left to right: the entry, its first character, and the one after its last."""
         words, position = words_of(text), 0
         stems = [self.stem(word.text) for word in words]
         small = not any(map(str.isupper, text))

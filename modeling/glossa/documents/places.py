@@ -54,7 +54,7 @@ class Place:
             self.start, self.end = self.parts[0].start, self.parts[-1].end
 
     def write(self, pieces: list[Piece], doubtful: bool = False) -> list[Written]:
-        """What replaces the place."""
+        """The text and source ranges that replace the place."""
         written = self.plainly(pieces) if self.lay is None else self.lay(pieces)
         before = self.doubtful_before if doubtful and self.doubtful_before else self.before
         return [*before, *written, *self.after]

@@ -58,7 +58,8 @@ def build_translator(
         rerank: A model that reranks the translations.
         glossary: Terms that translations must have.
         forbidden: Words that they must not have. With an empty list, or a glossary, they may have given beginnings.
-        search: As of [`Translator`], and so are the others.
+        search: Beams and number of translations, for [`Translator`], like `checks`, `execution` and
+            `split_sentences`.
 
     Raises:
         GlossaError: if a model does not load, does not translate into `language`, or does not fit the others.

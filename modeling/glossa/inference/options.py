@@ -11,7 +11,7 @@ OnError = Literal["stop", "blank", "copy"]
 
 @dataclass(frozen=True)
 class Checks:
-    """What is found out about translations, and what happens to those that fail.
+    """Checks of translations, and what happens to texts that cannot be translated.
 
     Attributes:
         on_error: Result for a text that cannot be translated (not UTF-8, or too long even after splitting): "stop"
@@ -38,7 +38,7 @@ class Checks:
 
 @dataclass(frozen=True)
 class Execution:
-    """How batches are made and where they are translated.
+    """Size of batches, and the processes that translate them.
 
     Attributes:
         batch_tokens: Maximum source tokens in a batch, including padding and counting every beam.

@@ -35,7 +35,7 @@ def find_problems(line: int, source: str, translation: "Translation", every: boo
 
 
 class Problems:
-    """What is reported about lines that could not be translated, or whose translation cannot be right.
+    """The report on lines that could not be translated, or whose translation cannot be right.
 
     Args:
         report: Where each of them is written, as a line of JSON: at the end and worst first, or with `every` at once.

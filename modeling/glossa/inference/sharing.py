@@ -18,7 +18,7 @@ LAUNCHED = ("LOCAL_RANK", "WORLD_SIZE", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2
 
 
 class OneProcess:
-    """What is used of Accelerate's `PartialState`, for a process that no launcher has started."""
+    """Replaces Accelerate's `PartialState` in a process that no launcher has started."""
 
     num_processes = 1
     process_index = 0

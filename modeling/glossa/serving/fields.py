@@ -67,7 +67,7 @@ Flag = Annotated[bool, BeforeValidator(_flag), Field(description="true or false"
 
 
 class Request(BaseModel):
-    """What every request may have."""
+    """Fields that every request may have."""
 
     model_config = {"strict": True, "extra": "ignore", "arbitrary_types_allowed": True}
     api_key: Annotated[
@@ -168,7 +168,7 @@ JSON, FORM, MULTIPART = "application/json", "application/x-www-form-urlencoded",
 
 
 def described(kind: type[Request], kinds: tuple[str, ...] = (JSON, FORM)) -> dict[str, Any]:
-    """What FastAPI's description of a route lacks: the fields of its body, and its errors."""
+    """The body and the errors of a route, for FastAPI's OpenAPI document."""
     schema = kind.model_json_schema()
     error = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
     return {

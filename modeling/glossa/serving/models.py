@@ -45,7 +45,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Wishes:
-    """What a request wants of its translations.
+    """Options of a request: number of translations, confidence, glossary.
 
     Attributes:
         count: Translations of each text.
@@ -164,7 +164,7 @@ class Models:
         return []
 
     def route(self, source: str, target: str) -> list[Step]:
-        """As [`find`]. Raises `Refused` if there is none."""
+        """The models that translate from `source` to `target`, one or two. Raises `Refused` if there are none."""
         languages = self.languages
         if source not in languages:
             raise Refused(f"source is {source}, which is not served. It may be auto, {', '.join(languages)}.")

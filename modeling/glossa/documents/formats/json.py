@@ -49,6 +49,6 @@ def decode(escape: str) -> str:
 
 
 def escape_for(text: str) -> Callable[[str], str]:
-    """How strings are written in a document: with escapes only if it has no other letters."""
+    """The escaping of strings in a document: letters beyond ASCII are escaped if it escapes all of its own."""
     ascii_only = text.isascii() and "\\u" in text
     return lambda new: json.dumps(new, ensure_ascii=ascii_only)[1:-1]

@@ -104,5 +104,5 @@ def _without_outer_breaks(parts: list[Part]) -> list[Part]:
 
 
 def copied(pieces: Iterable[Written], text: str) -> str:
-    """What is written, as a string."""
+    """Written pieces as one string."""
     return "".join(piece if isinstance(piece, str) else text[piece[0] : piece[1]] for piece in pieces)

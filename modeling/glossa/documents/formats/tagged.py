@@ -13,7 +13,7 @@ UNWANTED = ("no", "notranslate")
 
 @dataclass(frozen=True)
 class Rules:
-    """What the tags of a format mean.
+    """The meaning of each tag of a format: inline, block, skipped and so on.
 
     Attributes:
         inline: Elements inside sentences.

@@ -209,7 +209,7 @@ _KIND = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/com
 
 
 def around(position: int) -> tuple[str, str]:
-    """What begins and ends the commented text at this character of a document."""
+    """The tags that begin and end a comment on the text at a character of a document."""
     number = f'w:id="{FIRST + position}"'
     reference = f"<w:r><w:commentReference {number}/></w:r>"
     return f"<w:commentRangeStart {number}/>", f"<w:commentRangeEnd {number}/>{reference}"

@@ -90,7 +90,7 @@ def load_teacher(
 
 @dataclass
 class Counts:
-    """What became of the rows of a chunk, or of several."""
+    """Counts of texts, pairs and dropped translations of one or several chunks."""
 
     texts: int = 0
     pairs: int = 0

@@ -40,7 +40,7 @@ class Shard:
 
 @dataclass
 class Done:
-    """What was done with one shard, or with several.
+    """Counts, costs and problems of one or several translated shards.
 
     Attributes:
         lines: Lines translated.

@@ -19,7 +19,7 @@ Batch = list[list[int]]  # the token ids of some sources
 
 @dataclass(frozen=True)
 class Search:
-    """How translations are searched.
+    """The search for translations: beams, number of results, penalties.
 
     Attributes:
         num_beams: Beams; 1 is greedy. None is the model's own number.
@@ -44,7 +44,7 @@ class Search:
 
 @dataclass
 class Translation:
-    """One translation.
+    """A translation of one text, with what is known about it.
 
     Attributes:
         text: The translation; blank, or the source, if the text could not be translated.

@@ -15,7 +15,7 @@ TAG = re.compile("<2(.+)>")
 
 
 class LightTokenizer:
-    """What translating needs of the tokenizer in a folder of [`export_ctranslate2`], with the same results.
+    """The tokenizer in a folder of [`export_ctranslate2`], without transformers and with equal results.
 
     One vocabulary or two, one target language or several: see [`GlossaTokenizer`]. Attributes and methods are named as
     those of transformers.

@@ -56,7 +56,7 @@ class Finished(NamedTuple):
 
 @dataclass(frozen=True)
 class Settings:
-    """How a model searches.
+    """Decoding settings of a model that the constrained search uses.
 
     Attributes:
         beams: Hypotheses of each source.

@@ -30,7 +30,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, tokenizer: Any, size: int) -> "Vocabulary":
-        """That of the targets of a tokenizer, for a model of `size` tokens."""
+        """The constraints over the target vocabulary of a tokenizer, for a model of `size` tokens."""
         anchor = tokens_of(tokenizer, ANCHOR)
         special = set(tokens_of(tokenizer, "", special=True)) | set(getattr(tokenizer, "all_special_ids", ()))
         start = len(tokenizer.batch_decode([anchor])[0])
@@ -58,7 +58,7 @@ class TermTokens(NamedTuple):
 
 
 class State(NamedTuple):
-    """How far a hypothesis is.
+    """The progress of a hypothesis toward its constraints.
 
     Attributes:
         met: The terms that it has.
@@ -75,7 +75,7 @@ class State(NamedTuple):
 
 @dataclass
 class Constraints:
-    """What one translation must have and must not have.
+    """Required terms, forbidden words and the given beginning of one translation.
 
     Args:
         vocabulary: Of the model.

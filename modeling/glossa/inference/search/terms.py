@@ -31,7 +31,7 @@ class Term(NamedTuple):
 
 
 class Glossary(Protocol):
-    """What [`glossa.documents.glossary.Glossary`] does for translating."""
+    """The methods of [`glossa.documents.glossary.Glossary`] that translating needs."""
 
     def find(self, text: str) -> list[Term]: ...
 
@@ -138,7 +138,7 @@ class Terms:
             translation.problem = translation.problem or NOT_AS_ASKED
 
     def lacking(self, text: str, prefix: str, translation: str) -> int:
-        """How much a translation is not as asked: terms that it lacks, forbidden words, and the beginning."""
+        """The number of unmet demands on a translation: missing terms, forbidden words, a wrong beginning."""
         banned = 0 if self._pattern is None else len(self._pattern.findall(translation))
         return len(self._missing(text, translation)) + banned + (not begins(translation, prefix))
 
