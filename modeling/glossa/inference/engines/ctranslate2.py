@@ -59,6 +59,8 @@ class CTranslate2Engine(Engine):
         GlossaError: if the folder holds no such model.
     """
 
+    attends = True
+
     def __init__(
         self,
         folder: str | Path,

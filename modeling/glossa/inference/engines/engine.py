@@ -95,6 +95,7 @@ class Engine(ABC):
         confidence: Weights of the features that say whether a translation needs correction ([`confidence`]); or None.
         word_confidence: Weights of the features that say whether a word of a translation is right; or None.
         sampled: Whether it draws translations at random; then one beam gives any number of them.
+        attends: Whether it gives the attention of translations ([`Engine.attention`]).
     """
 
     num_beams: int
@@ -110,6 +111,7 @@ class Engine(ABC):
     confidence: Mapping[str, float] | None = None
     word_confidence: Mapping[str, float] | None = None
     sampled: bool = False
+    attends: bool = False
 
     @abstractmethod
     def translate(self, sources: list[list[int]], search: Search) -> list[Translation]:
@@ -122,13 +124,15 @@ class Engine(ABC):
     def attention(self, sources: list[list[int]], targets: list[list[int]]) -> list[numpy.ndarray]:
         """The cross-attention [T, S] of given translations: the mean of the heads of the last decoder layer.
 
-        Of a model whose head was trained to align words, it is that head. Empty for an engine without attention.
+        Of a model whose head was trained to align words, it is that head.
         """
-        return []
+        raise NotImplementedError
 
 
 class GenerateEngine(Engine):
     """A sequence-to-sequence model of transformers that translates with `generate`, which takes `options`."""
+
+    attends = True
 
     def __init__(self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", **options):
         from ...pipeline_glossa import TranslationPipeline

@@ -96,11 +96,14 @@ class AttentionAligner:
 
     def __call__(self, pairs: Sequence[Pair]) -> list[numpy.ndarray]:
         found = align_by_form(pairs)
+        # Tokenizers that are not fast do not say which characters a token has.
+        if not self.engine.attends or not getattr(self.tokenizer, "is_fast", True):
+            return found
         worded = (row for row, pair in enumerate(pairs) if pair.source_words and pair.target_words)
         encoded = {row: sides for row in worded if (sides := self._encode(pairs[row])) is not None}
         ids = [(source.ids, target.ids) for source, target in encoded.values()]
         attention = self.engine.attention([source for source, _ in ids], [target for _, target in ids])
-        for (row, sides), weights in zip(encoded.items(), attention, strict=False):
+        for (row, sides), weights in zip(encoded.items(), attention, strict=True):
             found[row] = combined(found[row], _of_words(weights, pairs[row], sides))
         return found
 

@@ -1,0 +1,98 @@
+"""Lines, documents and the pipeline of a saved model translate alike, with the differences that stand here."""
+
+import pytest
+import torch
+from translating import Characters, Function
+
+from glossa import GlossaConfig, GlossaForConditionalGeneration, TranslationPipeline
+from glossa.data.encoding.vocabulary import train_tokenizer
+from glossa.inference.engines.engine import Engine, Search, Translation
+from glossa.inference.options import Checks
+from glossa.inference.texts.spans import MOVED
+from glossa.inference.texts.tags import Tagged
+from glossa.inference.translator import Translator
+
+PLAIN = [
+    "Where is the cat?", "", "  ", "42", "1. The cat sleeps. 2. The dog does not.", "- Yes.\n- No, it is not.",
+    "THE CAT SLEEPS HERE", "A cat, a dog, " * 12, "Le chat dort. 🙂", "他走了。我也走了。", "...",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def parts():
+    torch.manual_seed(0)
+    tokenizer = train_tokenizer(PLAIN * 4, 290, max_length=40)
+    config = GlossaConfig(
+        vocab_size=290, d_model=16, encoder_ffn_dim=24, decoder_ffn_dim=24, encoder_layers=1, decoder_layers=1
+    )
+    model = GlossaForConditionalGeneration(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.5 * torch.randn_like(parameter))
+    return model, tokenizer
+
+
+def of_document(translator, text):
+    (planned,) = translator.plan([Tagged.plain(text)])
+    translator.translate_segments(planned.sentences)
+    (pieces,) = translator.join_tagged([planned])
+    return "".join(pieces)
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_a_text_without_spans_is_the_same_everywhere(parts, text):
+    translator = Translator(*parts, Search(2))
+    ((line,),) = translator.translate([text])
+    assert TranslationPipeline(*parts, num_beams=2)([text]) == [{"translation_text": line.text}]
+    assert of_document(translator, text) == line.text
+
+
+class Loses(Engine):
+    """Translates to upper case, and loses what stands in braces."""
+
+    num_beams = 1
+
+    def translate(self, sources, search):
+        texts = ["".join(map(chr, ids)) for ids in sources]
+        return [Translation(" ".join(word.upper() for word in text.split() if word[0] != "{")) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Open {file} now. Then close it.", "OPEN {file} NOW. THEN CLOSE IT."),
+        ("{a} {b}", "{a} {b}"),
+        ("Press {key}", "PRESS {key}"),
+        ("See https://a.example/b and 5 km of {road}.", "SEE https://a.example/b AND 5 km OF {road}."),
+    ],
+)
+def test_spans_survive_in_lines_as_in_documents(text, expected):
+    """The pipeline has no second search for them: it travels with a model, and does without the package."""
+    translator = Translator(Loses(), Characters(), checks=Checks("copy"))
+    ((line,),) = translator.translate([text])
+    assert line.text == expected == of_document(translator, text)
+
+
+def test_all_translations_of_a_text_have_its_spans():
+    class Several(Engine):
+        num_beams = 3
+
+        def translate(self, sources, search):
+            return [Translation(text) for _ in sources for text in ("EINS ZWEI", "ZWEI", "")]
+
+    ((first, second, third),) = Translator(Several(), Characters(), Search(3, 3)).translate(["one {x} two"])
+    assert first.text == "EINS {x} ZWEI" and second.text.count("{x}") == 1 and third.text == ""
+
+
+def test_a_span_without_a_certain_place_is_reported():
+    ((found,),) = Translator(Function(lambda text: "GANZ"), Characters()).translate(["one two {x} three four"])
+    assert found.text == "GANZ {x}" and found.problem == MOVED
+
+
+def test_only_lines_may_begin_with_the_tag_of_a_language_and_only_the_pipeline_raises_for_long_texts(parts):
+    translator = Translator(*parts, Search(1), Checks("blank"), split_sentences=False)
+    long = "The cat sleeps " * 40
+    ((failed,),) = translator.translate([long])
+    assert failed.failed and failed.text == "" and "tokens; the model takes 40" in failed.problem
+    with pytest.raises(ValueError, match="tokens; the model takes 40"):
+        TranslationPipeline(*parts)(long, split_sentences=False)
