@@ -21,7 +21,7 @@ from .intake.sources import SPLITS, load_source
 from .loading import load_sources, with_file_names
 from .mixture import Source, sources_of, weights
 from .prepared import tokens_of
-from .streaming.streams import Stream, is_stream
+from .streaming.streams import REFUSED, Stream, is_stream
 
 logger = logging.getLogger(__name__)
 
@@ -74,8 +74,7 @@ def _refuse_missing(missing: dict[str, float | None]) -> None:
         if size != 0:
             split = name.removesuffix("_size")
             raise GlossaError(
-                f"There are no {split} pairs, and none can be held out of a stream, which is read in parts. Give "
-                f"{split}_path, or set {name} to 0."
+                f"There are no {split} pairs, and {REFUSED[name]}. Give {split}_path, or set {name} to 0."
             )
 
 

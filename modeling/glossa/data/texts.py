@@ -24,7 +24,7 @@ from .intake.readers import Columns
 from .intake.sources import load_source, read_files
 from .pairs import prepare_pairs
 from .paths import file_groups, is_table
-from .streaming.streams import is_stream
+from .streaming.streams import REFUSED, is_stream
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -60,8 +60,8 @@ def prepare_texts(arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
     if arguments.text_column is None and (not arguments.data_path or any(map(is_table, _files(arguments.data_path)))):
         if is_stream(arguments):
             raise GlossaError(
-                "streaming is true, but pretraining needs all pairs at once. Set streaming to false, which copies the "
-                "rows to the cache once, or set max_train_samples."
+                f"streaming is true, but {REFUSED['objective']}. Set streaming to false, which copies the rows to the "
+                "cache once, or set max_train_samples."
             )
         pairs, report = prepare_pairs(arguments)
         texts = DatasetDict({split: _sides(rows) for split, rows in pairs.items() if split != "test"})

@@ -14,7 +14,7 @@ from transformers.training_args import OptimizerNames
 from ..data.encoding.vocabulary import target_vocabulary
 from ..data.encoding.word_links import require_thot
 from ..data.mixture import target_languages
-from ..data.streaming.streams import is_stream
+from ..data.streaming.streams import REFUSED, is_stream
 from ..errors import GlossaError
 from ..evaluation.metrics import bleu_tokenizer
 from ..hub.push import check_account
@@ -175,7 +175,7 @@ def _check_alignment(settings: Settings) -> None:
     if objective != "translation":
         problem = f"objective is {objective}, which has no pairs to align"
     elif is_stream(settings.data):
-        problem = "streaming is true, and words are aligned in all pairs at once"
+        problem = f"streaming is true, and {REFUSED['alignment_head']}"
     elif start and load_config(start).model_type != "glossa":
         problem = f"init_from is {start}, whose family has no such head"
     if problem:

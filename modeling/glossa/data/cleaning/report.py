@@ -52,7 +52,12 @@ class DataReport:
         for reason, count in counts.items():
             total[reason] = total.get(reason, 0) + count
         if split == "train":
-            self.sources[source] = dict(counts)
+            self.sources.setdefault(source, {}).update(counts)
+
+    def add_examples(self, examples: dict[str, list[dict]]) -> None:
+        """Add examples of dropped or repaired rows, by reason."""
+        for reason, found in examples.items():
+            self.examples[reason] = self.examples.get(reason, []) + found
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Header and rows of the counts: a column for each source and each predefined split, a row for each outcome.

@@ -169,7 +169,7 @@ def check_overlap(
     any, since they can inflate scores.
     """
     keys = train or side_keys(dataset["train"])
-    if "language" in dataset["train"].column_names:
+    if any("language" in rows.column_names for rows in dataset.values()):
         keys = (numpy.concatenate(keys),) * 2
     known = dict(zip(_KEYS, keys, strict=True))
     overlap = {}

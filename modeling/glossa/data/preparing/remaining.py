@@ -9,7 +9,7 @@ The files of a block, after its stem:
     .places.npy   the places of the pairs in the order in which they are written, ascending, uint64 (remaining,)
     .members.npy  the pair of each of these, among the remaining ones, int64 (remaining,)
     .dropped.npy  the other pairs of the block, ascending, int64 (dropped,)
-    .reasons.npy  the reason of each of these, by its number in `REASONS`, uint8 (dropped,)
+    .reasons.npy  the reason of each of these, by its number in `DEPENDENT`, uint8 (dropped,)
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,12 +19,11 @@ from pathlib import Path
 import numpy
 
 from ..cleaning.alignment import Alignment
+from ..cleaning.cleaning import DEPENDENT, Cleaning, judged_pairs
 from ..cleaning.drawing import Sentences, places_of
-from ..cleaning.report import EXAMPLES, EXCERPT
+from ..cleaning.report import EXCERPT
 from .blocks import load_array, read_pairs
 from .duplicates import Cleaned, dropped_in
-
-REASONS = ("duplicates", "near_duplicates", "filter_alignment")
 
 
 @dataclass(frozen=True)
@@ -35,14 +34,14 @@ class Remaining:
         parts: The stems of the files of repeated pairs.
         alignments: By number of the source, if it has `filter_alignment`, what is learned from its pairs.
         starts: By stem of a block of such a source, the number of its first distinct pair in the source.
-        names: Of the sources.
+        cleanings: How each source is cleaned.
         seed: Of the order in which pairs are written.
     """
 
     parts: Sequence[Path]
     alignments: Mapping[int, Alignment]
     starts: Mapping[Path, int]
-    names: Sequence[str]
+    cleanings: Sequence[Cleaning]
     seed: int
 
 
@@ -55,7 +54,9 @@ def find_remaining(given: Remaining, block: Cleaned, stem: Path) -> dict:
     """Write the files of a block; returns counts and examples of what was dropped."""
     repeated, near = dropped_in(given.parts, block.first, block.pairs)
     rows = numpy.setdiff1d(numpy.arange(block.pairs), repeated, assume_unique=True)
-    dropped = {"duplicates": repeated[~near], "near_duplicates": repeated[near]}
+    cleaning, dropped = given.cleanings[block.source], {"duplicates": repeated[~near]}
+    if cleaning.rules.near_duplicates:
+        dropped["near_duplicates"] = repeated[near]
     if block.source in given.alignments:
         table = read_pairs(block.stem, rows)
         numbers = range(given.starts[block.stem], given.starts[block.stem] + len(rows))
@@ -66,7 +67,7 @@ def find_remaining(given: Remaining, block: Cleaned, stem: Path) -> dict:
     places = places_of(load_array(block.stem, "key")[rows], given.seed)
     order = numpy.argsort(places)
     others = numpy.concatenate(list(dropped.values()))
-    reasons = numpy.repeat([REASONS.index(reason) for reason in dropped], [len(found) for found in dropped.values()])
+    reasons = numpy.repeat([DEPENDENT.index(reason) for reason in dropped], [len(found) for found in dropped.values()])
     arrays = {
         "rows": rows,
         "sides": numpy.stack([sentences.sources, sentences.targets]),
@@ -79,14 +80,10 @@ def find_remaining(given: Remaining, block: Cleaned, stem: Path) -> dict:
     }
     for name, array in arrays.items():
         numpy.save(f"{stem}.{name}.npy", array)
-    counts = {reason: len(found) for reason, found in dropped.items()}
     repaired = rows[read_pairs(block.stem, rows, ["repaired"]).column("repaired").to_numpy().astype(bool)]
-    examples = {
-        reason: examples_of_pairs(block.stem, found[:EXAMPLES], reason, given.names[block.source])
-        for reason, found in (dropped | {"repaired": repaired}).items()
-        if len(found)
-    }
-    return {"counts": counts, "kept": len(rows), "repaired": len(repaired), "examples": examples}
+    return judged_pairs(
+        dropped, len(rows), repaired, lambda found, why: examples_of_pairs(block.stem, found, why, cleaning.name)
+    )
 
 
 def examples_of_pairs(stem: Path, chosen: numpy.ndarray, reason: str, source: str) -> list[dict]:

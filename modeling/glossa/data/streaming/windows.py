@@ -20,8 +20,9 @@ from transformers import PreTrainedTokenizerBase
 from ...errors import GlossaError
 from ..augmentation.augmentation import Augmentation
 from ..augmentation.pair import Pair
-from ..cleaning.cleaning import KEPT, MALFORMED, OUTCOMES, check_rows, rules_of
+from ..cleaning.cleaning import refuse_row
 from ..cleaning.report import EXCERPT
+from ..cleaning.rows import KEPT, MALFORMED, check_rows, counted, rules_of, split_batch
 from ..encoding.augmented import encode_changed
 from ..encoding.batching import TokenBatchSampler
 from ..encoding.encoding import IDS, LENGTHS, TOKENIZED, beyond_limits, encode_rows, lengths_of, stamp_of
@@ -193,17 +194,18 @@ class Windows(torch.utils.data.Dataset):
             columns = dict(
                 zip(("source", "target", "line", "problem"), map(list, zip(*chunk, strict=True)), strict=True)
             )
-            checked = check_rows(columns, **rules)
-            outcomes = numpy.bincount(checked["outcome"], minlength=len(OUTCOMES))
-            if source.settings.strict and outcomes[MALFORMED]:
-                text, _, line, problem = next(row for row in chunk if row[3])
-                raise GlossaError(
-                    f"{block.path}, line {line}: {problem}: {text[:EXCERPT]!r}. Correct the row, or set strict to "
-                    "false to drop such rows."
-                )
             counts["read"] += len(chunk)
-            counts.update({name: int(count) for name, count in zip(OUTCOMES, outcomes, strict=True) if count})
-            kept = numpy.flatnonzero(numpy.asarray(checked["outcome"]) == KEPT)
+            if rules.split:
+                columns = split_batch(columns)
+                counts["split"] += len(columns["line"]) - len(chunk)
+            checked = check_rows(columns, rules)
+            outcome = numpy.asarray(checked["outcome"])
+            if source.settings.strict and MALFORMED in outcome:
+                row = {name: columns[name][list(outcome).index(MALFORMED)] for name in columns}
+                place = {"file": block.path, "line": row["line"]}
+                refuse_row(place | {"reason": row["problem"], "excerpt": row["source"][:EXCERPT]})
+            counts.update(counted(outcome))
+            kept = numpy.flatnonzero(outcome == KEPT)
             if not len(kept):
                 continue
             pairs = [Pair(source.tag + checked["source"][row], checked["target"][row]) for row in kept]
