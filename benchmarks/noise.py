@@ -15,6 +15,7 @@ from pathlib import Path
 
 from glossa.data.arguments import DataArguments
 from glossa.data.cleaning.cleaning import clean
+from glossa.data.filters import gathered
 from glossa.data.intake.sources import load_source
 from glossa.errors import GlossaError
 from glossa.run_folder import RunFolder
@@ -70,7 +71,7 @@ def noisy(rows: list[tuple[str, str, str]], seed: int) -> list[tuple[str, str, s
 def measure(path: Path, rows: list[tuple[str, str, str]], name: str, value: object) -> dict[str, float]:
     """Recall of one filter (or of all: "") by kind of noise, and its "precision" and the "clean" pairs it takes."""
     chosen = FILTERS if not name else {name: value}
-    arguments = DataArguments(data_path=[str(path)], target_language="de", trust_data=["language"], **chosen)  # type: ignore
+    arguments = DataArguments(data_path=[str(path)], target_language="de", trust_data=["language"], **gathered(chosen))  # type: ignore
     kept, _ = clean(load_source(arguments), arguments)
     left = set(zip(kept["train"]["source"][:], kept["train"]["target"][:], strict=True))
     changed = [kind for source, target, kind in rows if (clean_text(source), clean_text(target)) not in left]

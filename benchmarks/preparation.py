@@ -54,10 +54,11 @@ def measure(path: str, settings: str) -> None:
     import datasets
 
     from glossa.data.arguments import DataArguments
+    from glossa.data.filters import gathered
     from glossa.data.pairs import prepare_pairs
 
     datasets.disable_progress_bars()
-    arguments = DataArguments(data_path=[path], validation_size=2000, test_size=2000, **json.loads(settings))
+    arguments = DataArguments(data_path=[path], validation_size=2000, test_size=2000, **gathered(json.loads(settings)))
     with tempfile.TemporaryDirectory() as cache:
         datasets.config.HF_DATASETS_CACHE = Path(cache)
         started, wall = time.process_time(), time.perf_counter()

@@ -171,6 +171,6 @@ def test_a_resumed_run_is_exact(tmp_path, tiny_settings):
 
 
 def test_the_rate_must_be_positive(tmp_path, tiny_settings, documented):
-    with pytest.raises(GlossaError, match=r"muon_learning_rate is 0\.0; it must be above 0") as error:
+    with pytest.raises(GlossaError, match=r"muon_learning_rate is 0; it must be above 0") as error:
         parse_settings(tiny_settings(tmp_path / "run", muon_learning_rate=0))
     documented("Settings", error.value)

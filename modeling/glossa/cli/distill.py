@@ -158,7 +158,8 @@ def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
     if arguments.text:
         from ..data.texts import prepare_texts
 
-        data = {"data_path": arguments.text, "text_column": arguments.text_column}
+        column = arguments.text_column
+        data = {"data_path": arguments.text, "source_column": column, "target_column": column}
         texts, _ = prepare_texts(DataArguments(**common, **data, validation_size=0, test_size=0))
         # Which side a text is depends on the teachers.
         return [(text, text) for text in texts["train"]["text"][:]], (source, target)

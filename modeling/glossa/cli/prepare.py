@@ -24,7 +24,7 @@ from ..inference.loading import check_name
 from ..plan import catalog
 from . import new_parser, whole
 from .places import add_ray, place_of
-from .train import check
+from .train import check, place_errors
 
 if TYPE_CHECKING:
     from ..data.arguments import DataArguments
@@ -50,14 +50,13 @@ def main(argv: list[str]) -> None:
     meaning = "also write the rows that were dropped, with the reason of each, into OUTPUT/rejects"
     parser.add_argument("--rejects", action="store_true", help=meaning)
     add_back_translation(parser)
-    arguments, settings = parser.parse_known_args(argv)
+    arguments, words = parser.parse_known_args(argv)
+    given = catalog.parse(words)
     # The vocabulary is learned in this process, by as many threads as other stages have processes.
     os.environ.setdefault("RAYON_NUM_THREADS", str(arguments.processes))
-    try:
-        check(settings)
-        show(arguments, settings)
-    except GlossaError as error:
-        raise GlossaError(catalog.origin(str(error), settings) + str(error)) from error
+    with place_errors(given):
+        check(given)
+        show(arguments, given)
 
 
 def add_back_translation(parser: argparse.ArgumentParser) -> None:
@@ -120,7 +119,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def show(arguments: argparse.Namespace, settings: list[str]) -> None:
+def show(arguments: argparse.Namespace, given: catalog.Given) -> None:
     """Prepare the pairs and print their report."""
     from ..data.preparing.prepare import prepare
     from ..jobs.records import locked, refuse_existing
@@ -129,7 +128,7 @@ def show(arguments: argparse.Namespace, settings: list[str]) -> None:
 
     output: Path = arguments.output
     refuse_existing(output)
-    parsed = parse_settings(settings)
+    parsed = parse_settings(given)
     if parsed.translator.objective != "translation":
         raise GlossaError(f"objective is {parsed.translator.objective}; glossa prepare is for pairs. Leave it out.")
     data = parsed.data

@@ -116,17 +116,10 @@ def _check_metric(training: GlossaTrainingArguments) -> None:
     metric = (training.metric_for_best_model or "loss").removeprefix("eval_")
     if metric not in METRICS:
         raise GlossaError(f"metric_for_best_model is {metric!r}; it must be one of {', '.join(METRICS)}.")
-    best = training.average_checkpoints > 0 and training.average_by == "best"
-    chosen = best or training.load_best_model_at_end
-    if metric in METRICS[:2] and not training.predict_with_generate and chosen:
+    if metric in METRICS[:2] and not training.predict_with_generate and training.load_best_model_at_end:
         raise GlossaError(
             f"metric_for_best_model is {metric!r}, but predict_with_generate is false: without translations there is "
             "no such score. Set metric_for_best_model to loss."
-        )
-    if best and training.eval_strategy == "no":
-        raise GlossaError(
-            f"average_by is best and average_checkpoints {training.average_checkpoints}, but eval_strategy is no: "
-            "without evaluations no checkpoint is the best. Set average_by to last, or eval_strategy to epoch."
         )
 
 

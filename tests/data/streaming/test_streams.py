@@ -171,7 +171,7 @@ def test_dropped_rows_are_counted(tmp_path):
     rows += [("copy", "copy"), ("w", "un deux trois quatre cinq six sept"), ("three", "trois")]
     files = [write(tmp_path / "train.parquet", rows)]
     write(tmp_path / "val.parquet", [("A cat!", "un chat"), ("a dog", "un chien")])
-    stream, texts = batches(settings(files, max_length=40, drop_identical=True, trust_data=True))
+    stream, texts = batches(settings(files, max_length=40, filters={"identical": True}, trust_data=True))
     kept = [pair for batch in one_pass(stream) for pair in texts(batch)]
     assert sorted(kept) == [("one", "un"), ("three", "trois"), ("two", "deux")]
     # Reading ahead has begun the second pass, which counts the same rows again.
@@ -189,9 +189,10 @@ def test_rows_are_checked_as_in_training(tmp_path):
     file = write(tmp_path / "train.parquet", rows)
     write(tmp_path / "val.parquet", [("A cat!", "un chat"), ("a dog", "un chien")])
     (tmp_path / "banned.txt").write_text("A BANNED ONE\n")
-    changes = {"split_sentences": True, "repair_text": True, "drop_identical": True, "filter_html": True}
-    changes |= {"filter_digits": True, "max_characters": 80, "keep_out": ["Keep out"], "trust_data": True}
-    changes |= {"exclude": [str(tmp_path / "banned.txt")], "max_length_ratio": 100}
+    own = {"identical": True, "html": True, "digits": True, "characters": 80, "length_ratio": 100}
+    own["exclude"] = str(tmp_path / "banned.txt")
+    changes = {"split_sentences": True, "repair_text": True, "filters": own, "keep_out": ["Keep out"]}
+    changes["trust_data"] = True
     pairs, report = prepare_pairs(settings([file], streaming=False, **changes))
     stream, texts = batches(settings([file], **changes), tokens=400)
     window = stream.windows[0, 0]
@@ -206,7 +207,7 @@ def test_rows_are_checked_as_in_training(tmp_path):
     own = {name: count for name, count in window.counts["train"].items() if name != "seen"}
     assert own == whole == {
         "read": 13, "split": 1, "malformed": 1, "empty": 1, "kept_out": 1, "identical": 1, "exclude": 1, "overlap": 1,
-        "max_characters": 1, "filter_html": 2, "filter_digits": 1, "kept": 4,
+        "characters": 1, "html": 2, "digits": 1, "kept": 4,
     }  # fmt: skip
 
 
@@ -289,8 +290,11 @@ def test_a_folder_of_a_data_set_has_its_own_splits(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"near_duplicates": True}, "near_duplicates is true, but a stream is not read as a whole"),
-        ({"filter_alignment": True}, "filter_alignment is true"),
+        (
+            {"filters": {"near_duplicates": True}},
+            "filters.near_duplicates is true, but a stream is not read as a whole",
+        ),
+        ({"filters": {"alignment": True}}, "filters.alignment is true"),
         ({"validation_path": []}, "Give validation_path, or set validation_size to 0"),
         ({"test_size": None}, "Give test_path, or set test_size to 0"),
     ],

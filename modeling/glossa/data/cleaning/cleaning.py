@@ -37,7 +37,7 @@ from .splitting import held_out_sides
 logger = logging.getLogger(__name__)
 
 ALWAYS = ("malformed", "empty", "identical")  # reasons that every report has
-DEPENDENT = ("duplicates", "near_duplicates", "filter_alignment")  # reasons that depend on other pairs
+DEPENDENT = ("duplicates", "near_duplicates", "alignment")  # reasons that depend on other pairs
 _CHECKED = {"source": Value("string"), "target": Value("string"), "key": Value("uint64"), "outcome": Value("uint8")}
 
 
@@ -105,11 +105,11 @@ def clean_sources(
 
     Drops malformed rows, rows with an empty side, pairs with a side in `keep_out` and, unless `repeated` is set,
     repeated pairs of a split, including pairs of an earlier source. From training it also drops pairs that a filter
-    rejects, with `drop_identical` pairs with equal sides, and without `keep_overlap` pairs that share a side with an
-    evaluation pair of any source. With `split_sentences`, training rows are first split into pairs of sentences.
-    Raises `GlossaError` if no pair of a source is left, with `strict` at the first malformed row, and without
-    `trust_data` if the data are implausible; `sides=False` says that source and target are the same text. Sources with
-    a `language` keep it in a column of this name, and only pairs of the same language count as repeated.
+    rejects, and without `keep_overlap` pairs that share a side with an evaluation pair of any source. With
+    `split_sentences`, training rows are first split into pairs of sentences. Raises `GlossaError` if no pair of a
+    source is left, with `strict` at the first malformed row, and without `trust_data` if the data are implausible;
+    `sides=False` says that source and target are the same text. Sources with a `language` keep it in a column of this
+    name, and only pairs of the same language count as repeated.
     """
     report, cleaned, held_out = DataReport(), {}, evaluation_sides(sources)
     for split in dict.fromkeys(split for source in sources for split in source.splits):
@@ -229,9 +229,9 @@ def _drop_repeated(parts: Sequence[_Part]) -> None:
 def _finish(part: _Part, sides: bool, report: DataReport) -> Dataset:
     """The pairs that are left of a split."""
     cleaning, both = part.cleaning, part.checked.select_columns(["source", "target"])
-    if cleaning.split == "train" and cleaning.settings.filter_alignment:
+    if cleaning.split == "train" and "alignment" in cleaning.settings.filters:
         aligned = aligned_rows(both.select(part.kept), cleaning.title)
-        part.drop("filter_alignment", ~aligned)
+        part.drop("alignment", ~aligned)
         part.kept = part.kept[aligned]
     repaired = part.kept[:0]
     if cleaning.rules.repair_text:
@@ -325,8 +325,8 @@ def count_pairs(report: DataReport, cleaning: Cleaning, counts: dict[str, int], 
     numbers = ", ".join(f"{count:,} {reason}" for reason, count in (counts | later).items())
     logger.info("%s: %s", cleaning.title, numbers)
     if not later["kept"]:
-        filtered = later.get("filter_alignment", 0) > 0
-        why = "no pair is left after filter_alignment" if filtered else "every pair is also in an earlier source"
+        filtered = later.get("alignment", 0) > 0
+        why = "no pair is left after filters.alignment" if filtered else "every pair is also in an earlier source"
         logger.warning("%s: %s.", cleaning.title, why)
 
 
@@ -393,5 +393,5 @@ def _reasons(cleaning: Cleaning, found: dict[str, int]) -> list[str]:
     rules = cleaning.rules
     given = {"kept_out": rules.keep_out, "exclude": rules.exclude, "overlap": rules.overlap}
     on = {*ALWAYS, *found, *(name for name, values in given.items() if values)} - {"kept"}
-    on |= {name for name in filters.NAMES if name in (rules.chosen or {}) and getattr(cleaning.settings, name)}
+    on |= {name for name in filters.NAMES if name in (rules.chosen or {}) and name in cleaning.settings.filters}
     return [*ALWAYS, *(name for name in OUTCOMES if name in on and name not in ALWAYS)]

@@ -44,7 +44,7 @@ class Rules:
         drop_identical: Whether pairs with equal sides are dropped.
         exclude: 64-bit hashes of normalized sentences that no training pair has.
         overlap: Likewise of those of evaluation pairs.
-        chosen: The filters and their values, see [`glossa.data.cleaning.filters.settings`].
+        chosen: The filters and their values, see [`glossa.data.cleaning.filters.chosen_filters`].
         near_duplicates: Whether the hash within which pairs are nearly equal is needed.
     """
 
@@ -72,16 +72,15 @@ def rules_of(arguments: DataArguments, training: bool, held_out: frozenset[int] 
     keep_out = tuple(sorted(map(normalize_side, arguments.keep_out)))
     if not training:
         return Rules(keep_out=keep_out)
-    longest = {"max_characters": filters.CHARACTERS * arguments.max_length}
     return Rules(
         split=arguments.split_sentences,
         repair_text=arguments.repair_text,
         keep_out=keep_out,
-        drop_identical=arguments.drop_identical,
+        drop_identical="identical" in arguments.filters,
         exclude=excluded_sides(arguments),
         overlap=held_out,
-        chosen=longest | filters.settings(arguments),
-        near_duplicates=arguments.near_duplicates,
+        chosen=filters.chosen_filters(arguments),
+        near_duplicates="near_duplicates" in arguments.filters,
     )
 
 
@@ -135,10 +134,10 @@ def check_rows(batch: dict, rules: Rules) -> dict:
             outcomes.append(_outcome(source, target, sides, rules, tests))
         if rules.near_duplicates:
             nears.append(_hash("\n".join(map(without_digits, sides))))
-    if rules.chosen and "filter_language" in rules.chosen:  # the last test, of all rows at once
+    if rules.chosen and "language" in rules.chosen:  # the last test, of all rows at once
         judged = numpy.equal(outcomes, KEPT)
         for row in filters.in_other_language(sources, targets, rules.chosen["languages"], judged):
-            outcomes[row] = NUMBERS["filter_language"]
+            outcomes[row] = NUMBERS["language"]
     columns |= {"source": sources, "target": targets, "outcome": outcomes}
     columns["key"] = numpy.array(keys, dtype=numpy.uint64)
     return columns | ({"near": numpy.array(nears, dtype=numpy.uint64)} if rules.near_duplicates else {})
@@ -157,7 +156,7 @@ def _outcome(source: str, target: str, sides: tuple[str, str], rules: Rules, tes
 
 
 def _tests(chosen: dict[str, Any]) -> list[tuple[int, Callable[[str, str], bool]]]:
-    return [(NUMBERS[name], test) for name, test in filters.tests(chosen) if name != "filter_language"]
+    return [(NUMBERS[name], test) for name, test in filters.tests(chosen) if name != "language"]
 
 
 def _hash(text: str) -> int:

@@ -188,12 +188,12 @@ def check_overlap(
 
 
 def excluded_sides(arguments: DataArguments) -> frozenset[int]:
-    """The 64-bit hashes of all normalized sentences in the files of `exclude`.
+    """The 64-bit hashes of all normalized sentences in the files of the filter `exclude`.
 
     Files that are no tables are read as lines of text. Raises `GlossaError` if a row cannot be read, since its
     sentence would stay in training.
     """
-    found, entries = set(), local_paths(arguments.exclude, arguments)
+    found, entries = set(), local_paths(arguments.filters.get("exclude", []), arguments)
     parts = []
     for path in [path for entry in entries for group in file_groups([entry]) for path in group]:
         lines = Columns((), lines=True)
@@ -201,8 +201,8 @@ def excluded_sides(arguments: DataArguments) -> frozenset[int]:
     for row in concatenate_datasets(parts) if parts else ():
         if row["problem"] and not set_aside(row["problem"]):
             raise GlossaError(
-                f"exclude: {row['file']}, line {row['line']}: {row['problem']}: {row['source'][:80]!r}. Correct the "
-                "row: its sentence would stay in training."
+                f"filters.exclude: {row['file']}, line {row['line']}: {row['problem']}: {row['source'][:80]!r}. "
+                "Correct the row: its sentence would stay in training."
             )
         found |= {
             normalize_side(row[side]) for side in ("source", "target") if row[side].strip() and not row["problem"]

@@ -197,11 +197,11 @@ def _find_remaining(job: Job) -> tuple[Corpus, list[Path]]:
 
 
 def _learn_alignments(job: Job, repeated: list[Path]) -> tuple[dict[int, Alignment], dict[Path, int]]:
-    """What the distinct pairs of each source with `filter_alignment` teach, and the number of each block's first."""
+    """What the distinct pairs of the sources with filter `alignment` teach, and the number of each block's first."""
     alignments: dict[int, Alignment] = {}
     starts: dict[Path, int] = {}
     for number, source in enumerate(job.sources):
-        if source.settings.filter_alignment:
+        if "alignment" in source.settings.filters:
             own = [block for block in job.blocks if block.source == number]
             distinct = Corpus([block.stem for block in own], [distinct_rows(repeated, block) for block in own])
             alignments[number] = Alignment(distinct)  # type: ignore[arg-type]

@@ -32,7 +32,7 @@ class Remaining:
 
     Attributes:
         parts: The stems of the files of repeated pairs.
-        alignments: By number of the source, if it has `filter_alignment`, what is learned from its pairs.
+        alignments: By number of the source, if it has the filter `alignment`, what is learned from its pairs.
         starts: By stem of a block of such a source, the number of its first distinct pair in the source.
         cleanings: How each source is cleaned.
         seed: Of the order in which pairs are written.
@@ -62,7 +62,7 @@ def find_remaining(given: Remaining, block: Cleaned, stem: Path) -> dict:
         numbers = range(given.starts[block.stem], given.starts[block.stem] + len(rows))
         texts = [table.column(side).to_pylist() for side in ("source", "target")]
         aligned = given.alignments[block.source].scores(texts[0], texts[1], numbers) >= 0
-        dropped["filter_alignment"], rows = rows[~aligned], rows[aligned]
+        dropped["alignment"], rows = rows[~aligned], rows[aligned]
     sentences = Sentences(*load_array(block.stem, "sides")[:, rows])
     places = places_of(load_array(block.stem, "key")[rows], given.seed)
     order = numpy.argsort(places)

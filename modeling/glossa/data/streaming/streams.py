@@ -25,6 +25,7 @@ from ..caching import cached_tables
 from ..cleaning.splitting import repeated
 from ..encoding import prepared_ids
 from ..encoding.prepared_ids import FEATURES, read_groups
+from ..filters import FILTERS, PREFIX
 from ..intake.columns import Row
 from ..intake.downloads import local_paths
 from ..intake.files import DAMAGE
@@ -42,8 +43,7 @@ FOOTERS = 16  # read at the same time
 # All other checks are those of training.
 REFUSED = {
     "max_train_samples": "a stream reads all its rows",
-    "near_duplicates": "a stream is not read as a whole",
-    "filter_alignment": "a stream is not read as a whole",
+    **{f"{PREFIX}{name}": "a stream is not read as a whole" for name, one in FILTERS.items() if one.step == "pairs"},
     "validation_size": "none can be held out of a stream, which is read in parts",
     "test_size": "none can be held out of a stream, which is read in parts",
     "objective": "pretraining needs all pairs at once",
@@ -167,9 +167,9 @@ def _check(settings: DataArguments) -> None:
             f"max_train_samples of a source is {settings.max_train_samples}, but {REFUSED['max_train_samples']}. "
             "Leave it out, give the source a lower weight, or set streaming to false."
         )
-    for name in ("near_duplicates", "filter_alignment"):
-        if getattr(settings, name):
-            raise GlossaError(f"{name} is true, but {REFUSED[name]}. Leave {name} out, or set streaming to false.")
+    for name in settings.filters:
+        if reason := REFUSED.get(f"{PREFIX}{name}"):
+            raise GlossaError(f"{PREFIX}{name} is true, but {reason}. Leave it out, or set streaming to false.")
 
 
 def _files(settings: DataArguments) -> list[str]:

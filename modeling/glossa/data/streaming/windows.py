@@ -18,6 +18,7 @@ import torch.utils.data
 from transformers import PreTrainedTokenizerBase
 
 from ...errors import GlossaError
+from ..arguments import DataArguments
 from ..augmentation.augmentation import Augmentation
 from ..augmentation.pair import Pair
 from ..cleaning.cleaning import refuse_row
@@ -161,14 +162,14 @@ class Windows(torch.utils.data.Dataset):
         for table in block_tables(block, list(TOKENIZED)):
             sizes = [table.column(name).to_numpy().astype(numpy.int64) for name in LENGTHS]
             counts.update({"read": len(table), "kept": len(table)})
-            within = self._within(sizes, counts)
+            within = self._within(sizes, counts, self.stream.sources[block.source].settings)
             if len(within) < len(table):
                 table, sizes = table.take(within), [size[within] for size in sizes]
             yield [table.column(name).combine_chunks().flatten().to_numpy() for name in IDS], sizes
 
-    def _within(self, lengths: Arrays, counts: Counter) -> numpy.ndarray:
+    def _within(self, lengths: Arrays, counts: Counter, settings: DataArguments) -> numpy.ndarray:
         """The numbers of the rows that are not too long or unequal; `counts` grow."""
-        too_long, unequal = beyond_limits(lengths, self.stream.arguments)
+        too_long, unequal = beyond_limits(lengths, settings.max_length, settings.filters["length_ratio"])
         for reason, beyond in (("too_long", too_long), ("length_ratio", unequal)):
             if beyond.any():
                 counts[reason] += int(beyond.sum())
@@ -212,7 +213,7 @@ class Windows(torch.utils.data.Dataset):
             languages = [source.language] * len(pairs) if source.language else None
             texts = [pair.source for pair in pairs], [pair.target for pair in pairs]
             sides = encode_rows(self.tokenizer, *texts, languages)
-            within = self._within(lengths_of(sides), counts)
+            within = self._within(lengths_of(sides), counts, source.settings)
             yield (
                 [pairs[row] for row in within],
                 ([sides[0][row] for row in within], [sides[1][row] for row in within]),
