@@ -10,7 +10,7 @@ from glossa.cli.train import main as command
 from glossa.data.arguments import RANGES, range_problem
 from glossa.errors import GlossaError
 from glossa.plan import catalog
-from glossa.plan.arguments import Settings, parse_settings
+from glossa.plan.arguments import Origin, parse_settings
 from glossa.plan.settings import GROUPS
 from glossa.run_folder import RunFolder
 
@@ -219,12 +219,21 @@ def test_a_setting_from_python_has_the_same_range(name, value):
     with pytest.raises(GlossaError, match=f"{name} is {value}; it must be"):
         for group in GROUPS:
             if name in {field.name for field in dataclasses.fields(group)}:
-                settings = parse_settings([])
-                setattr(next(own for own in vars(settings).values() if isinstance(own, group)), name, value)
-                groups = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
-                for own in (settings.data, settings.tokenizer, settings.training):
-                    own.__post_init__()
-                Settings(**groups)
+                group(**{name: value})  # the settings of the model and the decoding are checked with the others
+        parse_settings([]).with_values({name: value}, Origin("flag"))
+
+
+def test_settings_do_not_change():
+    settings = parse_settings(["--learning_rate_factor", "1", "--warmup_steps", "400"])
+    for group in (settings, settings.data, settings.tokenizer, settings.model, settings.translator, settings.training):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(group, next(field.name for field in dataclasses.fields(group)), None)
+    other = settings.with_values({"seed": 7, "bf16": True, "max_length": 50}, Origin("flag"))
+    assert (settings.training.seed, settings.data.max_length, settings.training.bf16) == (1, 128, False)
+    assert (other.training.seed, other.data.max_length, other.training.mixed_precision) == (7, 50, "bf16")
+    own = other.training.for_trainer()
+    own.seed = 9
+    assert other.training.seed == 7
 
 
 def test_a_setting_that_is_gone_may_stand_in_a_recipe_where_it_was_off(tmp_path):

@@ -11,7 +11,7 @@ from .filters import gathered, settled
 from .languages import settled_code
 from .mixture import check_sources, unmixed
 from .prepared import adopt_prepared
-from .values import interval_problem
+from .values import interval_problem, settle
 
 NORMALIZATION_STEPS = ("nfkc", "lowercase", "hyphens_to_spaces", "strip_punctuation")
 
@@ -24,9 +24,9 @@ def _setting(default, meaning: str):
     return field(default=default, metadata={"help": meaning})
 
 
-@dataclass
+@dataclass(frozen=True)
 class DataArguments:
-    """Data settings, read by `HfArgumentParser` from YAML or the command line.
+    """Data settings.
 
     Raises `GlossaError` if a value is not allowed or two settings contradict each other.
     """
@@ -156,14 +156,13 @@ class DataArguments:
         for name in ("data_path", "validation_path", "test_path"):
             # In YAML, a single path is often written without list brackets.
             if isinstance(getattr(self, name), str):
-                setattr(self, name, [getattr(self, name)])
-        self.trust_data = trusted_checks(self.trust_data)
-        self.augmentation = settled_shares(self.augmentation)
-        self.filters = settled(self.filters)
+                settle(self, **{name: [getattr(self, name)]})
+        settle(self, trust_data=trusted_checks(self.trust_data), augmentation=settled_shares(self.augmentation))
+        settle(self, filters=settled(self.filters))
         for name in ("source_column", "target_column"):
             # In YAML, the number of a column is no text.
             if type(getattr(self, name)) is int:
-                setattr(self, name, str(getattr(self, name)))
+                settle(self, **{name: str(getattr(self, name))})
         check_ranges(self, [setting.name for setting in fields(self)])
         check_sum(self.shares)
         for name in ("validation_size", "test_size"):
@@ -175,7 +174,7 @@ class DataArguments:
         for name in ("source_language", "target_language"):
             if not isinstance(getattr(self, name), str):
                 raise GlossaError(f"{name} is {getattr(self, name)!r}; give a code in quotes: YAML reads no as false.")
-            setattr(self, name, settled_code(getattr(self, name)))
+            settle(self, **{name: settled_code(getattr(self, name))})
         if self.source_language == self.target_language:
             raise GlossaError(
                 f"source_language and target_language are both {self.source_language!r}; they must differ."
@@ -214,8 +213,7 @@ class DataArguments:
     def _check_sources(self) -> None:
         if self.sources:
             # A recipe writes them as mappings, the command line as JSON.
-            setattr(self, "sources", check_sources(self))  # noqa: B010
-            self.dataset = "sources"
+            settle(self, sources=check_sources(self), dataset="sources")
         elif self.dataset == "sources":
             raise GlossaError("dataset is 'sources' but sources is empty; give a list of sources.")
         elif self.sampling_temperature is not None:
@@ -241,7 +239,7 @@ def trusted_checks(given: bool | str | list[str]) -> list[str]:
     return [name for name in CHECKS if name in words]
 
 
-@dataclass
+@dataclass(frozen=True)
 class TokenizerArguments:
     """The tokenizer settings of a recipe. Raises `GlossaError` if a value is not allowed."""
 

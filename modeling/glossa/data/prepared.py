@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import GlossaError
 from ..jobs.whole_files import write_whole
 from .filters import FILTERS, PREFIX, gathered, settled
+from .values import settle
 
 MANIFEST = "prepared.json"
 TOKENIZER = "tokenizer"  # the folder of the tokenizer in a prepared folder
@@ -137,16 +138,17 @@ def adopt_prepared(arguments: Any) -> None:
                 raise GlossaError(f"{folder / name} is missing or has changed. Run glossa prepare again.")
     _check_settings(arguments, settings, folder)
     entries = [entry for entry in entries if entry.pairs]  # all pairs of a source may repeat those of others
-    arguments.data_path, arguments.dataset = [], "embedded"
-    arguments.sources = [_source(folder, entry, settings["sampling_temperature"]) for entry in entries]
-    arguments.sampling_temperature = settings["sampling_temperature"]
+    temperature = settings["sampling_temperature"]
+    settle(arguments, data_path=[], dataset="embedded", sampling_temperature=temperature)
+    settle(arguments, sources=[_source(folder, entry, temperature) for entry in entries])
     # Training pairs share no side with these; with others they have to be compared.
-    arguments.keep_overlap |= not arguments.validation_path and not arguments.test_path
+    given = arguments.validation_path or arguments.test_path
+    settle(arguments, keep_overlap=arguments.keep_overlap or not given)
     for split in ("validation", "test"):
         if not getattr(arguments, f"{split}_path"):
             _adopt_held_out(arguments, split, entries, folder, held_out.get(split, {}))
         if getattr(arguments, f"{split}_size") is None:
-            setattr(arguments, f"{split}_size", 0)
+            settle(arguments, **{f"{split}_size": 0})
 
 
 def _adopt_held_out(arguments: Any, split: str, entries: list[Entry], folder: Path, files: dict[str, dict]) -> None:
@@ -162,7 +164,7 @@ def _adopt_held_out(arguments: Any, split: str, entries: list[Entry], folder: Pa
                 )
             arguments.sources[own[0]][f"{split}_path"] = paths
         else:
-            setattr(arguments, f"{split}_path", paths)
+            settle(arguments, **{f"{split}_path": paths})
 
 
 def _check_settings(arguments: Any, settings: dict[str, Any], folder: Path) -> None:
@@ -183,8 +185,8 @@ def _check_settings(arguments: Any, settings: dict[str, Any], folder: Path) -> N
             )
     for name in APPLIED:
         given = getattr(arguments, name)
-        setattr(arguments, name, False if isinstance(given, bool) else [] if isinstance(given, list) else None)
-    arguments.filters = {name: value for name, value in arguments.filters.items() if name not in wanted}
+        settle(arguments, **{name: False if isinstance(given, bool) else [] if isinstance(given, list) else None})
+    settle(arguments, filters={name: value for name, value in arguments.filters.items() if name not in wanted})
 
 
 def _source(folder: Path, entry: Entry, temperature: float | None) -> dict:

@@ -28,6 +28,12 @@ def typed(kind: type, value: Any) -> Any:
     return number if kind is float or number == float(value) else None
 
 
+def settle(settings: Any, **values: Any) -> None:
+    """Set fields of a frozen dataclass while it is being made."""
+    for name, value in values.items():
+        object.__setattr__(settings, name, value)
+
+
 def interval_problem(interval: str, value: float) -> str | None:
     """What is wrong with a value, such as "it must be above 0"; None if it is in the interval.
 

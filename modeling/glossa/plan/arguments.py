@@ -13,6 +13,7 @@ from transformers import SchedulerType
 from ..configuration_glossa import GlossaConfig
 from ..data.arguments import CHECKS, DataArguments, TokenizerArguments, check_ranges
 from ..data.mixture import sources_of
+from ..data.values import settle
 from ..errors import GlossaError
 from . import catalog
 from .devices import environment_threads
@@ -54,7 +55,7 @@ class Settings:
     def __post_init__(self):
         for group in (self.model, self.translator):
             check_ranges(group, [entry.name for entry in fields(group)])
-        self._set_peak()
+        settle(self, training=self.training.frozen(**self._peak()))
         self._check_adapters()
         if self.data.shares and self.training.dataloader_persistent_workers:
             raise GlossaError(
@@ -108,10 +109,11 @@ class Settings:
                 f"target_vocab_size is {self.tokenizer.target_vocab_size}, but objective is "
                 f"{self.translator.objective}, which uses one vocabulary for both languages. Leave it out."
             )
-        training.predict_with_generate = False
-        if (training.metric_for_best_model or "").removeprefix("eval_") not in ("loss", "token_accuracy"):
-            training.metric_for_best_model = "loss"
-        training.greater_is_better = not training.metric_for_best_model.endswith("loss")
+        metric = training.metric_for_best_model or ""
+        if metric.removeprefix("eval_") not in ("loss", "token_accuracy"):
+            metric = "loss"
+        values = {"predict_with_generate": False, "metric_for_best_model": metric}
+        settle(self, training=training.frozen(**values, greater_is_better=not metric.endswith("loss")))
 
     def _check_adapters(self) -> None:
         rank = self.training.lora_rank
@@ -122,10 +124,11 @@ class Settings:
                 f"lora_rank is {rank}, but objective is {self.translator.objective}: adapters are for translation."
             )
 
-    def _set_peak(self) -> None:
+    def _peak(self) -> dict[str, float]:
+        """The learning rate, if it follows from a factor."""
         training = self.training
         if training.learning_rate_factor is None:
-            return
+            return {}
         if training.lr_scheduler_type != "inverse_sqrt" or training.warmup_steps < 1:
             schedule = SchedulerType(training.lr_scheduler_type).value
             raise GlossaError(
@@ -134,7 +137,8 @@ class Settings:
                 "these, or give learning_rate."
             )
         # After warm-up the formula falls with step^-0.5, as inverse_sqrt does, so the peak is enough.
-        training.learning_rate = training.learning_rate_factor * (self.model.d_model * training.warmup_steps) ** -0.5
+        peak = training.learning_rate_factor * (self.model.d_model * training.warmup_steps) ** -0.5
+        return {"learning_rate": peak}
 
     @property
     def named(self) -> frozenset[str]:
@@ -143,13 +147,11 @@ class Settings:
 
     def with_values(self, values: Mapping[str, Any], origin: Origin) -> "Settings":
         """A copy of the settings with `values`, by name and of the right types, which come from `origin`."""
-        groups = {
-            entry.name: copy.copy(getattr(self, entry.name)) for entry in fields(self) if entry.name != "origins"
-        }
-        for name, value in values.items():
-            for group in groups.values():
-                if hasattr(group, name):
-                    setattr(group, name, value)
+        groups: dict[str, Any] = {"training": self.training.frozen(**_own(self.training, values))}
+        for name in ("data", "tokenizer", "model", "translator"):
+            group = copy.copy(getattr(self, name))  # which checks nothing again
+            settle(group, **_own(group, values))
+            groups[name] = group
         return replace(self, **groups, origins={**self.origins, **dict.fromkeys(values, origin)})
 
     def config(self, **tokens: Any) -> GlossaConfig:
@@ -178,6 +180,10 @@ class Settings:
             for name, value in values.items()
             if value not in (None, "", []) or defaults.get(name) not in (None, "", [])
         }
+
+
+def _own(group: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if hasattr(group, name)}
 
 
 def parse_settings(given: catalog.Given | Sequence[str]) -> Settings:

@@ -1,10 +1,11 @@
 """The settings of a run as dataclasses, one for each group."""
 
+import copy
 import dataclasses
 import inspect
 import sys
-from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from dataclasses import FrozenInstanceError, dataclass, field, fields
+from typing import Any, Literal, Self
 
 import torch
 from transformers import Seq2SeqTrainingArguments
@@ -17,12 +18,14 @@ from ..errors import GlossaError
 from . import catalog
 from .devices import check_deepspeed
 
+_FROZEN = "_is_frozen"
+
 
 def _setting(default: Any, meaning: str):
     return field(default=default, metadata={"help": meaning})
 
 
-@dataclass
+@dataclass(frozen=True)
 class TranslatorArguments:
     """The objective, the start and the decoding settings of a run."""
 
@@ -180,6 +183,27 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
                 "load_best_model_at_end out."
             )
 
+    def frozen(self, **values: Any) -> Self:
+        """A copy with these values, which nothing changes any more."""
+        made = self.for_trainer()
+        for name, value in values.items():
+            setattr(made, name, value)
+        if "bf16" in values:  # as the Trainer derives it
+            made.mixed_precision = "bf16" if made.bf16 else "no"
+        made.__dict__[_FROZEN] = True
+        return made
+
+    def for_trainer(self) -> Self:
+        """A copy for the Trainer, which changes its own."""
+        made = copy.copy(self)
+        made.__dict__.pop(_FROZEN, None)
+        return made
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self.__dict__.get(_FROZEN):
+            raise FrozenInstanceError(f"cannot assign to {name}: settings are changed by Settings.with_values")
+        super().__setattr__(name, value)
+
     @property
     def accumulated(self) -> int:
         """Batches that each process has in a step: its share, if the run itself started the processes."""
@@ -208,6 +232,7 @@ def _model_arguments() -> type:
             if entry.name in own and entry.name not in catalog.DERIVED and not entry.name.endswith("token_id")
         ],
         namespace={"_argument_group_name": "model (its architecture)"},
+        frozen=True,
     )
 
 
