@@ -24,9 +24,9 @@ from .options import argument, option, read
 class AlignOptions:
     """The options of `glossa align`."""
 
-    source: Path = argument("file of sentences", metavar="SOURCE", type=Path)
-    target: Path = argument("file of their translations", metavar="TARGET", type=Path)
-    output: Path | None = option("file to write (default: standard output)", type=Path, metavar="FILE")
+    source: Path = argument("file of sentences", metavar="SOURCE")
+    target: Path = argument("file of their translations", metavar="TARGET")
+    output: Path | None = option("file to write (default: standard output)", metavar="FILE")
     model: str = option(f"default: {MODELS[0]}", choices=MODELS, default=MODELS[0])
 
 

@@ -24,7 +24,6 @@ from ..errors import GlossaError
 from ..inference.engines.engine import ENGINES
 from ..inference.languages import Languages
 from ..inference.loading import check_name
-from . import whole
 from .options import argument, flag, option, read
 from .places import place_of, ray_option
 
@@ -42,13 +41,12 @@ Rows = list[tuple[str, str | None]]
 class DistillOptions:
     """The options of `glossa distill`."""
 
-    teachers: list[str] = argument("folder of a run, or Hub name", nargs="+", metavar="TEACHER")
+    teachers: list[str] = argument("folder of a run, or Hub name", metavar="TEACHER")
     output: str = option("file to write", required=True, metavar="FILE.jsonl")
     data_path: list[str] | None = option(
-        "files of pairs to translate, or the folder of a run: what it was trained on (default: the first teacher)",
-        nargs="+",
+        "files of pairs to translate, or the folder of a run: what it was trained on (default: the first teacher)"
     )
-    text: list[str] | None = option("text in one language to translate instead", nargs="+", metavar="FILE")
+    text: list[str] | None = option("text in one language to translate instead", metavar="FILE")
     source_language: str | None = option("of the pairs (default: that of the first teacher)")
     target_language: str | None = option("of the pairs (default: that of the first teacher)")
     source_column: str | None = option("of --data_path, by name or number (default: that of the first run)")
@@ -60,14 +58,14 @@ class DistillOptions:
         default="auto",
     )
     ensemble: bool = flag("the teachers translate together, not one by one")
-    num_beams: int | None = option("beams (default: the model's own)", type=whole(1))
-    num_return_sequences: int = option("translations per text (default: 1)", type=whole(1), default=1)
+    num_beams: int | None = option("beams (default: the model's own)")
+    num_return_sequences: int = option("translations per text (default: 1)", default=1)
     sample: bool = flag("draw translations at random instead of searching")
     closest: bool = flag("keep the translation most similar to the reference")
     tag: str = option('text before sources that are translations, such as "<bt> "', default="")
     with_original: bool = flag("also write the original pairs")
-    batch_tokens: int = option("source tokens per batch (default: 4096)", type=whole(1), default=4096)
-    workers: int | None = option("processes, each with a thread (default: none)", type=whole(1), metavar="N")
+    batch_tokens: int = option("source tokens per batch (default: 4096)", default=4096)
+    workers: int | None = option("processes, each with a thread (default: none)", metavar="N")
     ray: str | None = ray_option()
 
 

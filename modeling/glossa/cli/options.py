@@ -1,11 +1,12 @@
 """The options of a command: fields of a frozen dataclass, each declared once with its help."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, field, fields
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from . import new_parser
+from . import finite, new_parser, whole
 
 Options = TypeVar("Options")
 
@@ -33,12 +34,25 @@ def _field(prefix: str, meaning: str, default: Any, settings: dict[str, Any]) ->
 
 
 def add_options(parser: argparse.ArgumentParser, kind: type) -> None:
-    """Add the options that the fields of `kind` declare."""
+    """Add the options that the fields of `kind` declare, of the types of these fields."""
+    types = get_type_hints(kind)
     for entry in fields(kind):  # type: ignore[arg-type]
+        settings = _settings_of(types[entry.name]) | entry.metadata["settings"]
+        if settings.get("action") not in (None, "append"):
+            settings = entry.metadata["settings"]
+        elif settings.get("action") == "append":
+            settings.pop("nargs")
         # A value that is not given is left out, so that the dataclass has the only default.
-        parser.add_argument(
-            f"{entry.metadata['prefix']}{entry.name}", default=argparse.SUPPRESS, **entry.metadata["settings"]
-        )
+        parser.add_argument(f"{entry.metadata['prefix']}{entry.name}", default=argparse.SUPPRESS, **settings)
+
+
+def _settings_of(kind: Any) -> dict[str, Any]:
+    """How `argparse` reads a type: whole numbers from 1, finite numbers, paths, texts, or a list of one of these."""
+    kinds = [one for one in get_args(kind) if one is not type(None)] if type(None) in get_args(kind) else [kind]
+    if get_origin(kinds[0]) is list:
+        return {"nargs": "+"} | _settings_of(get_args(kinds[0])[0])
+    readers: dict[Any, Callable[[str], Any]] = {int: whole(1), float: finite, Path: Path}
+    return {"type": readers[kinds[0]]} if kinds[0] in readers else {}
 
 
 def read(kind: type[Options], command: str, description: str | None, argv: Sequence[str]) -> Options:

@@ -51,7 +51,7 @@ class AttentionOptions:
 class CurvesOptions:
     """The options of `glossa plot curves`."""
 
-    runs: list[str] = argument("folders of finished runs", nargs="+")
+    runs: list[str] = argument("folders of finished runs")
     output: str = option(".png, .svg or .pdf (default: curves.png)", default="curves.png")
 
 

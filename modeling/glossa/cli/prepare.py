@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 from ..errors import GlossaError
 from ..inference.loading import check_name
 from ..plan import catalog
-from . import whole
 from .options import flag, option, read_known
 from .places import place_of, ray_option
 from .train import check, place_errors
@@ -36,18 +35,13 @@ MODULES = ("glossa_command", "glossa.data.preparing.prepare")  # that processes 
 class PrepareOptions:
     """The options of `glossa prepare` that are no settings of the data."""
 
-    output: Path = option("folder to write", required=True, type=Path, metavar="FOLDER")
-    processes: int = option(
-        "processes on this machine (default: one for each core)", default=0, type=whole(1), metavar="N"
-    )
+    output: Path = option("folder to write", required=True, metavar="FOLDER")
+    processes: int = option("processes on this machine (default: one for each core)", default=0, metavar="N")
     ray: str | None = ray_option()
-    parts: Path | None = option("folder for what is cleaned (default: OUTPUT.parts)", type=Path, metavar="FOLDER")
+    parts: Path | None = option("folder for what is cleaned (default: OUTPUT.parts)", metavar="FOLDER")
     rejects: bool = flag("also write the rows that were dropped, with the reason of each, into OUTPUT/rejects")
     back_translate: list[str] = option(
-        "text in the target language, which --teacher translates to more sources",
-        default=[],
-        nargs="+",
-        metavar="FILE",
+        "text in the target language, which --teacher translates to more sources", default=[], metavar="FILE"
     )
     teacher: str | None = option("run or Hub name of a model of the opposite direction", metavar="MODEL")
     sample: bool = flag("draw back-translations at random instead of searching")

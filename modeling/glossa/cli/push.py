@@ -16,7 +16,7 @@ from .options import argument, flag, option, read
 class PushOptions:
     """The options of `glossa push`."""
 
-    run: Path = argument("folder of a finished run", type=Path)
+    run: Path = argument("folder of a finished run")
     repo_id: str = option("user/name on the Hub", required=True)
     private: bool = flag("make the repository private; refused if it is public")
     revision: str | None = option("branch to push to (default: main); created if it is new")
@@ -35,7 +35,7 @@ class PushOptions:
     dry_run: bool = flag(
         "print the files, what is replaced and deleted in the repository, and the card, and push nothing"
     )
-    card_to: Path | None = option("write the card, its curves and metrics here, and push nothing", type=Path)
+    card_to: Path | None = option("write the card, its curves and metrics here, and push nothing")
 
 
 def parse(argv: list[str]) -> PushOptions:

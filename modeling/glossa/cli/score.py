@@ -30,7 +30,7 @@ from ..errors import GlossaError
 from ..inference.engines.engine import ENGINES
 from ..inference.languages import Languages
 from ..inference.loading import check_name, load_tokenizer
-from . import finite, whole
+from . import whole
 from .options import argument, flag, option, read
 from .places import ray_option
 
@@ -62,9 +62,9 @@ METRICS = ("bleu", "chrf", "ter", "rouge", "cer", "wer")
 class ScoreOptions:
     """The options of `glossa score`."""
 
-    models: list[str] = argument("folder of a run, or Hub name", nargs="+", metavar="MODEL")
+    models: list[str] = argument("folder of a run, or Hub name", metavar="MODEL")
     split: str = option("of the run (default: test)", choices=("validation", "test"), default="test")
-    data_path: list[str] | None = option("score these pairs instead (any format that training reads)", nargs="+")
+    data_path: list[str] | None = option("score these pairs instead (any format that training reads)")
     source_language: str | None = option("of --data_path (default: that of the run)")
     target_language: str | None = option(
         "of --data_path (default: that of the run); needed for a model of several target languages"
@@ -76,24 +76,20 @@ class ScoreOptions:
         "of --data_path, by name or number (default: that of the run, if its data have one)"
     )
     bleu_tokenizer: str | None = option("sacreBLEU's (default: that of the run, or of the target language)")
-    num_beams: list[int] | None = option("beams (default: 1 and the model's own)", type=whole(1), nargs="+")
+    num_beams: list[int] | None = option("beams (default: 1 and the model's own)")
     length_penalty: list[float] | None = option(
-        "divide beam scores by the length to the power of each X in turn (default: the model's own)",
-        type=finite,
-        nargs="+",
-        metavar="X",
+        "divide beam scores by the length to the power of each X in turn (default: the model's own)", metavar="X"
     )
     rerank: str | None = option(
         "with beams, rank the translations with this model too (--baseline is not reranked)", metavar="OTHER"
     )
-    batch_tokens: int = option("source tokens per batch (default: 4096)", type=whole(1), default=4096)
+    batch_tokens: int = option("source tokens per batch (default: 4096)", default=4096)
     engine: str | None = option(
         "CTranslate2 if it can have the model, generate, or an exported model (default: auto)", choices=ENGINES
     )
     n_bootstrap: int | None = option(f"resamples for intervals, 0 for none (default: {RESAMPLES})", type=whole(0))
     metrics: list[str] | None = option(
         "bleu chrf ter (the default), rouge, cer (character error rate), wer (word error rate)",
-        nargs="+",
         choices=METRICS,
         metavar="NAME",
     )

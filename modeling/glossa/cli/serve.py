@@ -35,10 +35,10 @@ class ServeOptions:
     host: str = option("address to listen on (default: 127.0.0.1, this machine)", default="127.0.0.1")
     port: int = option(f"default: {PORT}", type=whole(1, 65535), default=PORT)
     engine: str = option("default: auto", choices=ENGINES, default="auto")
-    max_loaded: int = option("models in memory (default: 4)", type=whole(1), default=4)
-    keys: Path | None = option("accept requests with a key of this file only", type=Path, metavar="FILE")
+    max_loaded: int = option("models in memory (default: 4)", default=4)
+    keys: Path | None = option("accept requests with a key of this file only", metavar="FILE")
     new_key: str | None = option("add a key to the file of --keys, print it, and end", metavar="NAME")
-    corrections: Path | None = option("save suggested translations in this file", type=Path, metavar="FILE")
+    corrections: Path | None = option("save suggested translations in this file", metavar="FILE")
     origin: list[str] = option(
         "let pages of this address use the server from a browser, such as https://example.org; may be repeated",
         action="append",

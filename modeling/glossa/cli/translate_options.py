@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ..documents.formats.opening import FORMATS
 from ..inference.engines.engine import ENGINES
-from . import finite, share, whole
+from . import share
 from .options import argument, flag, option
 from .places import ray_option
 
@@ -13,7 +13,7 @@ from .places import ray_option
 class TranslateOptions:
     """The options of `glossa translate`."""
 
-    models: list[str] = argument("folder of a run, or Hub name", nargs="+", metavar="MODEL")
+    models: list[str] = argument("folder of a run, or Hub name", metavar="MODEL")
     engine: str = option("default: auto", choices=ENGINES, default="auto")
     input: str | None = option("file to translate, or folder of documents (default: standard input)")
     output: str | None = option("file to write (default: standard output)")
@@ -29,14 +29,12 @@ class TranslateOptions:
         "another one's tag, such as <2fr>",
         metavar="CODE",
     )
-    num_beams: int | None = option("beams; 1 is greedy (default: the model's own)", type=whole(1))
+    num_beams: int | None = option("beams; 1 is greedy (default: the model's own)")
     length_penalty: float | None = option(
-        "with --num_beams, divide scores by the length to the power of X (default: the model's own)",
-        type=finite,
-        metavar="X",
+        "with --num_beams, divide scores by the length to the power of X (default: the model's own)", metavar="X"
     )
-    num_return_sequences: int = option("translations per line (default: 1)", type=whole(1), default=1)
-    batch_tokens: int = option("source tokens per batch (default: 4096)", type=whole(1), default=4096)
+    num_return_sequences: int = option("translations per line (default: 1)", default=1)
+    batch_tokens: int = option("source tokens per batch (default: 4096)", default=4096)
     no_split_sentences: bool = flag("translate whole lines, not each sentence")
     on_error: str = option(
         "for a line that cannot be translated: a blank line (default), the source, or stop",
@@ -70,5 +68,5 @@ class TranslateOptions:
     alignments: bool = flag(
         "print the links of each translation's words with the source's after it: a tab, and 0-0 1-2 ..."
     )
-    workers: int | None = option("processes for a large file (default: none)", type=whole(1), metavar="N")
+    workers: int | None = option("processes for a large file (default: none)", metavar="N")
     ray: str | None = ray_option()

@@ -21,10 +21,10 @@ class Filter:
     Attributes:
         name: Its name, and the reason under which it counts.
         kind: The type of its value; with `bool`, it is on or off.
-        meaning: What it drops.
         step: What it needs: the "texts" of a pair; all "pairs", so that a stream cannot have it; or the "tokens" of a
             pair, so that it is not applied by `glossa prepare` but in training.
         once: The setting that it was in earlier versions.
+        meaning: What it drops.
         default: Its value if none is given; None: it is off.
         interval: Its range, see [`glossa.data.values.interval_problem`].
         two: Whether it needs two languages, and cannot judge texts in one.
@@ -32,110 +32,66 @@ class Filter:
 
     name: str
     kind: type
-    meaning: str
     step: Literal["texts", "pairs", "tokens"]
     once: str
+    meaning: str
     default: Any = None
     interval: str = ""
     two: bool = False
 
 
-FILTERS = {
-    one.name: one
-    for one in (  # in the order in which they run, fast ones first; a pair counts for the first that drops it
-        Filter("identical", bool, "Pairs whose two sides are equal.", "texts", "drop_identical"),
-        Filter(
-            "exclude",
-            list,
-            "Pairs with a side that occurs in these evaluation files, of pairs or of lines; case, punctuation and "
-            "white space are ignored.",
-            "texts",
-            "exclude",
-        ),
-        Filter(
-            "characters",
-            int,
-            "Pairs with more characters than this on either side. Default: 100 times max_length.",
-            "texts",
-            "max_characters",
-            interval="[1, inf)",
-        ),
-        Filter(
-            "character_ratio",
-            float,
-            "Pairs of which one side has more than this many times the characters of the other.",
-            "texts",
-            "max_character_ratio",
-            interval="[1, inf)",
-        ),
-        Filter("html", bool, "Pairs with tags or entities of HTML.", "texts", "filter_html"),
-        Filter(
-            "digits",
-            bool,
-            "Pairs whose numbers differ; those up to 12 may be words on the other side.",
-            "texts",
-            "filter_digits",
-        ),
-        Filter(
-            "copied",
-            bool,
-            "Pairs with equal sides (case, punctuation and white space ignored), or whose target has at least four "
-            "words, of which four in five are also in the source.",
-            "texts",
-            "filter_copied",
-            two=True,
-        ),
-        Filter(
-            "punctuation",
-            float,
-            "Pairs of which over this share of a side, spaces excluded, is not letters, such as 0.5.",
-            "texts",
-            "max_punctuation",
-            interval="[0, 1]",
-        ),
-        Filter(
-            "script",
-            bool,
-            "Pairs with a side that is mostly not in the script of its language.",
-            "texts",
-            "filter_script",
-            two=True,
-        ),
-        Filter(
-            "language",
-            bool,
-            "Pairs with a side that py3langid identifies as another language.",
-            "texts",
-            "filter_language",
-            two=True,
-        ),
-        Filter(
-            "near_duplicates",
-            bool,
-            "Pairs that equal an earlier pair if digits, punctuation, case and white space are ignored.",
-            "pairs",
-            "near_duplicates",
-        ),
-        Filter(
-            "alignment",
-            bool,
-            "Pairs whose words explain each other no better than chance, by IBM model 1, which is learned from the "
-            "pairs themselves.",
-            "pairs",
-            "filter_alignment",
-            two=True,
-        ),
-        Filter(
-            "length_ratio",
-            float,
-            "Pairs of which one side has more than this many times the tokens of the other.",
-            "tokens",
-            "max_length_ratio",
-            default=3.0,
-            interval="[1, inf)",
-        ),
-    )
-}
+_DECLARED = (  # in the order in which they run, fast ones first; a pair counts for the first that drops it
+    Filter("identical", bool, "texts", "drop_identical", "Pairs whose two sides are equal."),
+    Filter(
+        "exclude", list, "texts", "exclude",
+        "Pairs with a side that occurs in these evaluation files, of pairs or of lines; case, punctuation and white "
+        "space are ignored.",
+    ),
+    Filter(
+        "characters", int, "texts", "max_characters",
+        "Pairs with more characters than this on either side. Default: 100 times max_length.", interval="[1, inf)",
+    ),
+    Filter(
+        "character_ratio", float, "texts", "max_character_ratio",
+        "Pairs of which one side has more than this many times the characters of the other.", interval="[1, inf)",
+    ),
+    Filter("html", bool, "texts", "filter_html", "Pairs with tags or entities of HTML."),
+    Filter(
+        "digits", bool, "texts", "filter_digits",
+        "Pairs whose numbers differ; those up to 12 may be words on the other side.",
+    ),
+    Filter(
+        "copied", bool, "texts", "filter_copied",
+        "Pairs with equal sides (case, punctuation and white space ignored), or whose target has at least four words, "
+        "of which four in five are also in the source.", two=True,
+    ),
+    Filter(
+        "punctuation", float, "texts", "max_punctuation",
+        "Pairs of which over this share of a side, spaces excluded, is not letters, such as 0.5.", interval="[0, 1]",
+    ),
+    Filter(
+        "script", bool, "texts", "filter_script",
+        "Pairs with a side that is mostly not in the script of its language.", two=True,
+    ),
+    Filter(
+        "language", bool, "texts", "filter_language",
+        "Pairs with a side that py3langid identifies as another language.", two=True,
+    ),
+    Filter(
+        "near_duplicates", bool, "pairs", "near_duplicates",
+        "Pairs that equal an earlier pair if digits, punctuation, case and white space are ignored.",
+    ),
+    Filter(
+        "alignment", bool, "pairs", "filter_alignment",
+        "Pairs whose words explain each other no better than chance, by IBM model 1, which is learned from the pairs "
+        "themselves.", two=True,
+    ),
+    Filter(
+        "length_ratio", float, "tokens", "max_length_ratio",
+        "Pairs of which one side has more than this many times the tokens of the other.", 3.0, "[1, inf)",
+    ),
+)  # fmt: skip
+FILTERS = {one.name: one for one in _DECLARED}
 ONCE = {one.once: one.name for one in FILTERS.values()}  # settings of earlier versions, by which filter they are now
 PREFIX = "filters."
 NOTHING = (None, "", "null", "~")  # how YAML and the command line write a value that is not given
