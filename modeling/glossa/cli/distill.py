@@ -263,4 +263,4 @@ def held_out(arguments: DistillOptions, languages: tuple[str, str]) -> list[str]
     kept = {split: str(file) for split, file in files.items() if file.is_file()}
     found = ["--source_language", languages[0], "--target_language", languages[1]]
     found += [word for split, file in kept.items() for word in (f"--{split}_path", file)]
-    return [*found, "--exclude", *kept.values()] if kept else found
+    return [*found, "--filters.exclude", *kept.values()] if kept else found

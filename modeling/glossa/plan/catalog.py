@@ -20,7 +20,7 @@ import yaml
 
 from ..data.arguments import RANGES, range_problem
 from ..data.filters import FILTERS, ONCE, PREFIX, checked, gathered
-from ..data.values import nearest, typed
+from ..data.values import MEANINGS, nearest, typed
 from ..errors import GlossaError
 from ..shipped import shipped
 
@@ -55,11 +55,7 @@ REMOVED = {
 REFUSED = ("per_device_train_batch_size", "generation_num_beams")
 NULL = "null"  # None on the command line
 EMPTY = ("", NULL, "~")  # how YAML writes None
-FORMS = {
-    "bool": (r"true|t|yes|y|1|false|f|no|n|0", "true or false"),
-    "int": (r"[+-]?\d[\d_]*", "a whole number"),
-    "float": (r"[+-]?(\d[\d_]*\.?\d*|\.\d+)(e[+-]?\d+)?", "a number"),
-}
+KINDS = {kind.__name__: kind for kind in (bool, int, float)}  # that are read here; others are texts
 
 
 @dataclass(frozen=True)
@@ -81,21 +77,35 @@ class Setting:
         """Whether it can be None."""
         return "None" in {kind.strip() for kind in self.type.split("|")}
 
+    @property
+    def kinds(self) -> list[Any]:
+        """The types of its values that are read here; none for texts and what only the real parser can read."""
+        names = {kind.strip() for kind in self.type.split("|")} - {"None"}
+        return [KINDS[name] for name in sorted(names)] if names <= KINDS.keys() else []
+
+    def read(self, value: str) -> Any:
+        """What the text `value` stands for; None if it is not of the setting's type."""
+        if self.kinds:
+            return next((found for kind in self.kinds if (found := typed(kind, value)) is not None), None)
+        choices = re.fullmatch(r"Literal\[(.*)\]", self.type)
+        return value if choices is None or value in _choices(choices[1]) else None
+
     def problem(self, value: str) -> str | None:
         """What is wrong with the text `value`; None if it is valid or only the real parser can check it."""
-        if choices := re.fullmatch(r"Literal\[(.*)\]", self.type):
-            allowed = [choice.strip(" '\"") for choice in choices[1].split(",")]
-            return None if value in allowed else f"it must be one of {', '.join(allowed)}"
-        kinds = {kind.strip() for kind in self.type.split("|")} - {"None"}
         if value == NULL and self.optional:
             return None
         if value == NULL and self.type.startswith("list"):
             return "it must be a list; [] is an empty one"
-        if not kinds <= FORMS.keys():
-            return None
-        if any(re.fullmatch(FORMS[kind][0], value, re.I) for kind in kinds):
-            return range_problem(self.name, float(value)) if self.name in RANGES else None
-        return f"it must be {' or '.join(FORMS[kind][1] for kind in sorted(kinds))}"
+        found = self.read(value)
+        if found is not None:
+            return range_problem(self.name, found) if self.name in RANGES else None
+        if not self.kinds:
+            return f"it must be one of {', '.join(_choices(self.type[8:-1]))}"
+        return f"it must be {' or '.join(MEANINGS[kind] for kind in self.kinds)}"
+
+
+def _choices(text: str) -> list[str]:
+    return [choice.strip(" '\"") for choice in text.split(",")]
 
 
 @cache
@@ -291,12 +301,10 @@ def _read(where: str, name: str, words: list) -> Any:
     if value is True or (value == NULL and setting.optional):
         return value is True or None
     if problem := setting.problem(value):
-        shown = value if re.fullmatch(FORMS["float"][0], value, re.I) else repr(value)
-        raise GlossaError(f"{where}: {name} is {shown}; {problem}.")
-    kinds = {kind.strip() for kind in setting.type.split("|")} - {"None"}
-    if "int" in kinds or "float" in kinds:
-        return float(value) if "float" in kinds else int(value)
-    return typed(bool, value) if kinds == {"bool"} else value
+        raise GlossaError(
+            f"{where}: {name} is {value if typed(float, value) is not None else repr(value)}; {problem}."
+        )
+    return setting.read(value)
 
 
 def _one(name: str, words: list[str]) -> Any:
