@@ -14,6 +14,7 @@ from .arguments import CHECKS, DataArguments
 from .caching import cached_map
 from .cleaning import filters
 from .cleaning.cleaning import clean, clean_sources
+from .cleaning.drawing import Sentences
 from .cleaning.report import DataReport
 from .cleaning.splitting import check_overlap, held_out_sides, hold_out, repeated, sample_rows, side_keys
 from .encoding.encoding import TOKENIZED
@@ -53,7 +54,7 @@ def prepare_pairs(arguments: DataArguments, stream: Stream | None = None) -> tup
         _refuse_missing(missing)
         stream.held_out = frozenset() if arguments.keep_overlap else held_out_sides(dataset)
     elif any(size != 0 for size in missing.values()):
-        chosen = hold_out(dataset["train"], **missing, seed=arguments.split_seed)
+        chosen = hold_out([Sentences(*side_keys(dataset["train"]))], **missing, seed=arguments.split_seed)
     for name in ("validation", "test"):
         if name in chosen:
             dataset[name] = dataset["train"].select(chosen[name])

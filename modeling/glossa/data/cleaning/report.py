@@ -131,11 +131,12 @@ def examples_of(
     """
     if not len(chosen):
         return []
-    found = []
-    for row, name in zip(rows.select(chosen), files_of(rows, chosen, first), strict=True):
-        excerpt = row["source"][:EXCERPT] + (f" | {row['target'][:EXCERPT]}" if reason else "")
-        place = {"source": source} if reason else {}
-        found.append(
-            place | {"file": name, "line": row["line"], "reason": reason or row["problem"], "excerpt": excerpt}
-        )
-    return found
+    found = zip(rows.select(chosen), files_of(rows, chosen, first), strict=True)
+    return [example(row | {"file": name}, reason, source) for row, name in found]
+
+
+def example(row: dict, reason: str = "", source: str = "") -> dict:
+    """A row of the report: file, line, reason and excerpt; with a `reason` that is not its problem, both sides."""
+    excerpt = row["source"][:EXCERPT] + (f" | {row['target'][:EXCERPT]}" if reason else "")
+    place = {"source": source} if reason else {}
+    return place | {"file": row["file"], "line": row["line"], "reason": reason or row["problem"], "excerpt": excerpt}

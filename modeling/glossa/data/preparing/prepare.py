@@ -34,9 +34,8 @@ from ..cleaning.cleaning import (
     count_rows,
     evaluation_sides,
 )
-from ..cleaning.drawing import draw
 from ..cleaning.report import DataReport
-from ..cleaning.splitting import check_drawn, check_overlap, sample_rows, side_keys, wanted_sizes
+from ..cleaning.splitting import check_overlap, hold_out, sample_rows, side_keys
 from ..encoding.encoding import stamp_of
 from ..encoding.prepared_ids import encode_file
 from ..intake.columns import Columns
@@ -228,10 +227,8 @@ def _hold_out(
     sizes = [0 if name in given else getattr(arguments, f"{name}_size") for name in ("validation", "test")]
     drawn: dict[str, numpy.ndarray] = {}
     if any(size != 0 for size in sizes):
-        wanted = wanted_sizes(len(corpus), *sizes)
-        found = draw([sentences_of(stem) for stem in stems], list(wanted.values()), arguments.split_seed)
-        check_drawn(found, wanted, len(corpus))
-        drawn = {name: rows for name, rows in zip(wanted, found, strict=True) if wanted[name]}
+        drawn = hold_out([sentences_of(stem) for stem in stems], sizes[0], sizes[1], arguments.split_seed)
+        del drawn["train"]
     several = any(source.language for source in job.sources)
     for name, rows in drawn.items():
         splits[name] = corpus.select(rows)

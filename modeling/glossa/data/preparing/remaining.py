@@ -21,7 +21,7 @@ import numpy
 from ..cleaning.alignment import Alignment
 from ..cleaning.cleaning import DEPENDENT, Cleaning, judged_pairs
 from ..cleaning.drawing import Sentences, places_of
-from ..cleaning.report import EXCERPT
+from ..cleaning.report import example
 from .blocks import load_array, read_pairs
 from .duplicates import Cleaned, dropped_in
 
@@ -81,23 +81,12 @@ def find_remaining(given: Remaining, block: Cleaned, stem: Path) -> dict:
     for name, array in arrays.items():
         numpy.save(f"{stem}.{name}.npy", array)
     repaired = rows[read_pairs(block.stem, rows, ["repaired"]).column("repaired").to_numpy().astype(bool)]
-    return judged_pairs(
-        dropped, len(rows), repaired, lambda found, why: examples_of_pairs(block.stem, found, why, cleaning.name)
-    )
 
+    def examples(chosen: numpy.ndarray, reason: str) -> list[dict]:
+        pairs = read_pairs(block.stem, chosen, ["source", "target", "line", "file"]).to_pylist()
+        return [example(pair, reason, cleaning.name) for pair in pairs]
 
-def examples_of_pairs(stem: Path, chosen: numpy.ndarray, reason: str, source: str) -> list[dict]:
-    """Examples for the report, as those of raw rows."""
-    return [
-        {
-            "source": source,
-            "file": row["file"],
-            "line": row["line"],
-            "reason": reason,
-            "excerpt": f"{row['source'][:EXCERPT]} | {row['target'][:EXCERPT]}",
-        }
-        for row in read_pairs(stem, chosen, ["source", "target", "line", "file"]).to_pylist()
-    ]
+    return judged_pairs(dropped, len(rows), repaired, examples)
 
 
 def sentences_of(stem: Path) -> Sentences:

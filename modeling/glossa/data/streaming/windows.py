@@ -22,7 +22,7 @@ from ..arguments import DataArguments
 from ..augmentation.augmentation import Augmentation
 from ..augmentation.pair import Pair
 from ..cleaning.cleaning import refuse_row
-from ..cleaning.report import EXCERPT
+from ..cleaning.report import example
 from ..cleaning.rows import KEPT, MALFORMED, check_rows, counted, rules_of, split_batch
 from ..encoding.augmented import encode_changed
 from ..encoding.batching import TokenBatchSampler
@@ -203,8 +203,7 @@ class Windows(torch.utils.data.Dataset):
             outcome = numpy.asarray(checked["outcome"])
             if source.settings.strict and MALFORMED in outcome:
                 row = {name: columns[name][list(outcome).index(MALFORMED)] for name in columns}
-                place = {"file": block.path, "line": row["line"]}
-                refuse_row(place | {"reason": row["problem"], "excerpt": row["source"][:EXCERPT]})
+                refuse_row(example(row | {"file": block.path}))
             counts.update(counted(outcome))
             kept = numpy.flatnonzero(outcome == KEPT)
             if not len(kept):
