@@ -28,6 +28,7 @@ def on_files(files, config):
 def settings_pages() -> dict[str, str]:
     """Every setting of a run: the most common ones, and a page for each group, read from the dataclasses."""
     from glossa.cli.train import COMMON
+    from glossa.data.arguments import DataArguments
     from glossa.plan.settings import GROUPS
 
     pages, common = {}, {}
@@ -38,6 +39,8 @@ def settings_pages() -> dict[str, str]:
         own = [entry for entry in entries if _is_own(group, entry.name)]
         inherited = [entry for entry in entries if not _is_own(group, entry.name)]
         text = f"# Settings: {name}\n\n{_settings_table(own)}"
+        if group is DataArguments:
+            text += f"\n## Filters\n\n{_filters_table()}"
         if inherited:
             text += f"\n## Inherited from {group.__mro__[1].__name__}\n\n{_settings_table(inherited)}"
         pages[f"settings-{name}.md"] = text
@@ -48,6 +51,16 @@ def settings_pages() -> dict[str, str]:
         "The pages are generated from the dataclasses that read the settings.\n"
     )
     return pages
+
+
+def _filters_table() -> str:
+    from glossa.data.filters import FILTERS, PREFIX
+
+    rows = ["| filter | type | default | drops from training |", "| --- | --- | --- | --- |"]
+    for one in FILTERS.values():
+        cells = (f"`{PREFIX}{one.name}`", f"`{one.kind.__name__}`", _default(one.default), one.meaning)
+        rows.append(f"| {' | '.join(map(_cell, cells))} |")
+    return "\n".join(rows) + "\n"
 
 
 def _is_own(group: type, name: str) -> bool:
@@ -78,7 +91,7 @@ def type_name(annotation: typing.Any) -> str:
 
 def _default(value: typing.Any) -> str:
     value = getattr(value, "value", value)  # of an enumeration
-    return "" if value in (None, [], "") else f"`{value}`"
+    return "" if value in (None, [], {}, "") else f"`{value}`"
 
 
 def _cell(text: str) -> str:

@@ -17,6 +17,7 @@ from datasets import Dataset, DatasetDict
 from filelock import FileLock, Timeout
 from safetensors import SafetensorError, safe_open
 
+from .data.filters import gathered
 from .data.paths import masked
 from .errors import GlossaError
 from .jobs.whole_files import write_whole
@@ -107,9 +108,9 @@ class RunFolder:
 
     @property
     def recipe(self) -> dict:
-        """Every setting of the run."""
+        """Every setting of the run; those of earlier versions have their present names."""
         file = self.path / RECIPE
-        return read_file(file, yaml.safe_load, dict) if file.is_file() else {}
+        return gathered(read_file(file, yaml.safe_load, dict)) if file.is_file() else {}
 
     @property
     def versions(self) -> dict[str, str]:

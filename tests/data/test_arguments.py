@@ -62,7 +62,7 @@ def test_trust_data_on_the_command_line_and_in_recipes(tmp_path, caplog):
         (["--trust_data", "false"], []),
     ):
         assert parse_settings(argv).data.trust_data == expected
-        catalog.check(argv)
+        catalog.parse(argv)
     assert not caplog.records
     for argv in (
         ["--trust_data"],
@@ -71,7 +71,7 @@ def test_trust_data_on_the_command_line_and_in_recipes(tmp_path, caplog):
         ["--trust_data", "--strict"],
     ):
         assert parse_settings(argv).data.trust_data == CHECKS
-        assert DataArguments(trust_data=catalog.check(argv)["trust_data"]).trust_data == CHECKS
+        assert DataArguments(trust_data=catalog.parse(argv).values["trust_data"]).trust_data == CHECKS
     assert [record.getMessage()[:44] for record in caplog.records] == [
         "trust_data turns off all checks of the data."
     ] * 4

@@ -114,9 +114,9 @@ def test_texts_with_more_characters_than_any_token_has_are_not_tokenized(tmp_pat
     (tmp_path / "a.tsv").write_text("".join(f"{one}\t{other}\n" for one, other in rows))
     settings = {"data_path": [str(tmp_path / "a.tsv")], "validation_size": 0, "test_size": 0}
     kept, report = prepare_pairs(DataArguments(**settings))
-    assert kept["train"]["target"][:] == ["c", "Va"] and report.splits["train"]["max_characters"] == 1
+    assert kept["train"]["target"][:] == ["c", "Va"] and report.splits["train"]["characters"] == 1
     kept, report = prepare_pairs(DataArguments(**settings, max_length=129))
-    assert len(kept["train"]) == 3 and "max_characters" not in report.splits["train"], "none was dropped"
+    assert len(kept["train"]) == 3 and "characters" not in report.splits["train"], "none was dropped"
 
 
 # Names in archives

@@ -16,33 +16,31 @@ from glossa.errors import GlossaError
 def test_what_a_source_may_set_is_a_setting_of_the_recipe_of_the_same_type():
     declared = {field.name: str(field.type) for field in dataclasses.fields(DataArguments)}
     assert all(kind.__name__ in declared[name] for name, kind in mixture.SETTINGS.items())
-    filters = {name for name in declared if name.startswith(("filter_", "max_char", "max_punct", "near", "repair"))}
-    assert filters | {"exclude", "drop_identical"} == mixture.FILTERS.keys()
 
 
 def test_a_source_has_the_settings_of_the_recipe_and_its_own():
     arguments = DataArguments(
         target_language="de",
-        filter_html=True,
+        filters={"html": True},
         max_train_samples=9,
         sources=[
-            {"data_path": "data/a.tsv.gz", "weight": "2", "tag": "<bt> ", "filter_html": "no"},
+            {"data_path": "data/a.tsv.gz", "weight": "2", "tag": "<bt> ", "filters": {"html": "no"}},
             {"dataset": "wmt/wmt14", "dataset_config": "de-en", "name": "wmt", "target_language": "German"},
             {"data_path": ["x.en", "x.de"], "max_train_samples": "5", "source_column": 2, "target_column": "3"},
-            {"data_path": "opus:Books/v1", "exclude": "t.tsv"},
+            {"data_path": "opus:Books/v1", "filters": {"exclude": "t.tsv"}},
             {"data_path": "https://example.org/c/pairs.jsonl?raw=1"},
         ],
     )
     first, wmt, third, opus, remote = sources_of(arguments)
-    assert (first.name, first.weight, first.tag, first.settings.filter_html) == ("a", 2.0, "<bt> ", False)
+    assert (first.name, first.weight, first.tag, first.settings.filters) == ("a", 2.0, "<bt> ", {"length_ratio": 3.0})
     assert first.settings.dataset == "files" and first.settings.data_path == ["data/a.tsv.gz"]
-    assert (wmt.name, wmt.weight, wmt.tag, wmt.settings.filter_html) == ("wmt", 1.0, "", True)
+    assert (wmt.name, wmt.weight, wmt.tag, wmt.settings.filters["html"]) == ("wmt", 1.0, "", True)
     assert wmt.settings.dataset_config == "de-en" and wmt.settings.target_language == "de"
     assert third.settings.max_train_samples == 5 and wmt.settings.max_train_samples == 9
     assert third.settings.source_column == "2" and third.settings.data_path == ["x.en", "x.de"]
     assert [source.name for source in (third, opus, remote)] == ["x", "Books", "pairs"]
-    assert opus.settings.exclude == ["t.tsv"] and arguments.dataset == "sources"
-    assert arguments.sources[0]["weight"] == 2.0 and arguments.sources[0]["filter_html"] is False
+    assert opus.settings.filters["exclude"] == ["t.tsv"] and arguments.dataset == "sources"
+    assert arguments.sources[0]["weight"] == 2.0 and arguments.sources[0]["filters"] == {"html": False}
 
 
 def test_another_source_language_or_variant_is_allowed():
@@ -89,14 +87,20 @@ A, B = {"data_path": "a.tsv"}, {"data_path": "b.tsv"}
         ({"sources": [A], "data_path": ["c.tsv"]}, "sources and data_path are both given"),
         ({"sources": [A], "dataset": "anki"}, "sources and dataset are both given"),
         ({"sources": [A, B | {"weigt": 2}]}, r"sources, entry 2: a source has no setting `weigt`. Did you mean `w"),
-        ({"sources": [A | {"vocab_size": 2}]}, r"no setting `vocab_size`\. Allowed are name, weight, tag, dataset"),
+        (
+            {"sources": [A | {"vocab_size": 2}]},
+            r"no setting `vocab_size`\. Allowed are name, weight, tag, filters, dataset",
+        ),
         ({"sources": [{"weight": 2}]}, "sources, entry 1, has neither dataset nor data_path"),
         ({"sources": [A | {"weight": "much"}]}, "sources, entry 1: weight is 'much'; give a number"),
         ({"sources": [A | {"weight": 0}]}, r"sources, entry 1 \(a\): weight is 0.0; it must be above 0"),
-        ({"sources": [A | {"filter_html": "maybe"}]}, "filter_html is 'maybe'; give true or false"),
-        ({"sources": [A | {"max_characters": 2.5}]}, "max_characters is 2.5; give a whole number"),
+        ({"sources": [A | {"filters": {"html": "maybe"}}]}, "filters.html is 'maybe'; give true or false"),
+        ({"sources": [A | {"filters": {"characters": 2.5}}]}, "filters.characters is 2.5; give a whole number"),
         ({"sources": [A | {"tag": ["x"]}]}, r"tag is \['x'\]; give a text"),
-        ({"sources": [A | {"max_characters": 0}]}, r"entry 1 \(a\): max_characters is 0; it must be at least 1"),
+        (
+            {"sources": [A | {"filters": {"characters": 0}}]},
+            r"entry 1: filters.characters is 0; it must be at least 1",
+        ),
         ({"sources": ["a.tsv"]}, "sources, entry 1, is 'a.tsv'; give the settings of a source"),
         ({"sources": [A, {"data_path": "data/a.csv"}]}, "entries 1 and 2, are both named 'a'"),
         ({"sources": [A | {"weight": 1}, B], "sampling_temperature": 5}, "entry 1, has a weight, and sampling_temp"),
@@ -107,7 +111,7 @@ A, B = {"data_path": "a.tsv"}, {"data_path": "b.tsv"}
         ({"sources": [A | {"target_language": "de"}]}, "'fr', but the target language of all sources is 'de'"),
         ({"dataset": "sources"}, "dataset is 'sources' but sources is empty"),
         ({"sampling_temperature": 5}, "there is one corpus"),
-        ({"max_punctuation": 50}, "max_punctuation is 50; it must be at least 0 and at most 1"),
+        ({"filters": {"punctuation": 50}}, "filters.punctuation is 50.0; it must be at least 0 and at most 1"),
     ],
 )
 def test_sources_that_cannot_be_used_are_refused(settings, message):

@@ -10,6 +10,7 @@ from glossa.data.intake.sources import load_source
 from glossa.data.paths import file_groups
 from glossa.data.texts import load_texts, prepare_texts
 from glossa.errors import GlossaError
+from glossa.plan import catalog
 
 
 @pytest.fixture
@@ -92,7 +93,7 @@ def test_folders_and_patterns_that_are_refused(tmp_path, path, files, message):
     with pytest.raises(GlossaError, match=message):
         load_source(DataArguments(data_path=[str(tmp_path / path)]))
     with pytest.raises(GlossaError, match=message):
-        check(["quickstart", "--data_path", str(tmp_path / path)])
+        check(catalog.parse(["quickstart", "--data_path", str(tmp_path / path)]))
 
 
 def test_an_empty_file_of_a_folder_is_named(folder):

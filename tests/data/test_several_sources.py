@@ -93,18 +93,18 @@ def test_filters_are_the_recipes_or_a_sources_own_and_of_training_only(tmp_path)
     settings = DataArguments(
         sources=[
             {"data_path": table(tmp_path / "a.tsv", rows)},
-            {"data_path": table(tmp_path / "b.tsv", other), "filter_html": False, "filter_digits": True},
+            {"data_path": table(tmp_path / "b.tsv", other), "filters": {"html": False, "digits": True}},
         ],
-        filter_html=True,
+        filters={"html": True},
         test_path=[test],
         validation_size=0,
     )
     dataset, report = prepare_pairs(settings)
     counts = [report.sources[name] for name in "ab"]
-    assert [own.get("filter_html") for own in counts] == [1, None]
-    assert [own.get("filter_digits") for own in counts] == [None, 1]
-    assert report.splits["train"]["filter_html"] == report.splits["train"]["filter_digits"] == 1
-    assert len(dataset["test"]) == 2 and "filter_html" not in report.splits["test"]
+    assert [own.get("html") for own in counts] == [1, None]
+    assert [own.get("digits") for own in counts] == [None, 1]
+    assert report.splits["train"]["html"] == report.splits["train"]["digits"] == 1
+    assert len(dataset["test"]) == 2 and "html" not in report.splits["test"]
 
 
 def test_predefined_splits_of_sources_are_joined_and_replaced_by_files(tmp_path):
@@ -127,9 +127,9 @@ def test_predefined_splits_of_sources_are_joined_and_replaced_by_files(tmp_path)
 def test_a_source_without_a_usable_pair_is_named(tmp_path):
     sources = [
         {"data_path": table(tmp_path / "a.tsv", numbered("a", 5))},
-        {"data_path": table(tmp_path / "b.tsv", [("", "x"), ("<b>", "<b>")]), "filter_html": True},
+        {"data_path": table(tmp_path / "b.tsv", [("", "x"), ("<b>", "<b>")]), "filters": {"html": True}},
     ]
-    with pytest.raises(GlossaError, match=r"No pair of the train split of b is left of 2 rows .*1 filter_html"):
+    with pytest.raises(GlossaError, match=r"No pair of the train split of b is left of 2 rows .*1 html"):
         prepare_pairs(DataArguments(sources=sources))
 
 

@@ -14,6 +14,11 @@ from glossa.data.texts import prepare_texts, tokenize_texts
 from glossa.errors import GlossaError
 
 
+def column(name):
+    """The settings of a column of texts."""
+    return {"source_column": name, "target_column": name}
+
+
 def write(path, text):
     path.write_text(text, encoding="utf-8")
     return str(path)
@@ -34,10 +39,12 @@ def test_lines_of_several_files(tmp_path):
     texts, report = texts_of([first, second, third])
     assert texts == {"train": ["One\u00a0two", "three", "One two", "un", "last"]}
     assert report.splits["train"] == {
-        "read": 7, "malformed": 0, "empty": 1, "identical": 0, "duplicates": 1, "kept": 5, "max_characters": 0,
+        "read": 7, "malformed": 0, "empty": 1, "identical": 0, "duplicates": 1, "kept": 5, "characters": 0,
     }  # fmt: skip
     assert report.sizes == {"train": 5}
-    assert texts_of([first, second], max_train_samples=1, drop_identical=True)[0] == {"train": ["One\u00a0two", "un"]}
+    assert texts_of([first, second], max_train_samples=1, filters={"identical": True})[0] == {
+        "train": ["One\u00a0two", "un"]
+    }
 
 
 def test_damaged_lines_and_lines_with_tabs_are_counted(tmp_path):
@@ -60,20 +67,22 @@ def test_a_column_of_tables(tmp_path, ending):
     else:
         rows.to_csv(path, sep="\t" if ending == "tsv" else ",", index=False)
     other = write(tmp_path / "b.jsonl", json.dumps({"body": "quatre"}))
-    assert texts_of([path, other], text_column="body")[0] == {"train": ["un, deux", "trois", "quatre"]}
+    assert texts_of([path, other], **column("body"))[0] == {"train": ["un, deux", "trois", "quatre"]}
     with pytest.raises(GlossaError, match=r"no (column|key) 'text'; .*'body'"):
-        texts_of(path, text_column="text")
+        texts_of(path, **column("text"))
 
 
 def test_a_column_of_a_data_set_with_its_own_validation(tmp_path):
     for split, texts in {"train": ["a b", "c d"], "validation": ["e", "f"], "test": ["g"]}.items():
         datasets.Dataset.from_dict({"body": texts}).to_parquet(tmp_path / f"{split}.parquet")
-    settings = {"dataset": str(tmp_path), "text_column": "body"}
+    settings = {"dataset": str(tmp_path), "source_column": "body", "target_column": "body"}
     texts, _ = prepare_texts(DataArguments(**settings, max_validation_samples=1))
     assert texts["train"]["text"][:] == ["a b", "c d"] and texts["validation"]["text"][0] in ("e", "f")
     assert len(texts["validation"]) == 1
-    with pytest.raises(GlossaError, match=r"no column 'text'; its columns are \['body'\]. Set text_column"):
-        prepare_texts(DataArguments(**settings | {"text_column": "text"}))
+    with pytest.raises(
+        GlossaError, match=r"no column 'text'; its columns are \['body'\]. Set source_column and target_column"
+    ):
+        prepare_texts(DataArguments(**settings | column("text")))
 
 
 def test_validation_texts_are_given_or_held_out(tmp_path):
@@ -109,8 +118,10 @@ def test_missing_files_and_columns_are_named(tmp_path):
     path = write(tmp_path / "train.en", "one\n")
     with pytest.raises(GlossaError, match=r"train.de does not exist. Did you mean train.en\?"):
         texts_of(tmp_path / "train.de")
-    with pytest.raises(GlossaError, match=r"text_column is 'body', but .*train.en is a text file"):
-        texts_of(path, text_column="body")
+    with pytest.raises(
+        GlossaError, match=r"source_column and target_column are both 'body', but .*train.en is a text file"
+    ):
+        texts_of(path, **column("body"))
     with pytest.raises(GlossaError, match="is empty"):
         texts_of(write(tmp_path / "none.txt", ""))
 

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from glossa.cli.train import COMMON
+from glossa.data.filters import FILTERS
 from glossa.plan.settings import GROUPS
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +35,8 @@ def test_the_settings_pages_have_every_setting_once_with_a_meaning(hooks):
     common = pages.pop("settings.md")
     rows = [line.split(" | ") for page in pages.values() for line in page.splitlines() if line.startswith("| `")]
     names = [row[0].strip("| `") for row in rows]
-    assert sorted(names) == sorted(entry.name for group in GROUPS for entry in dataclasses.fields(group) if entry.init)
+    settings = [entry.name for group in GROUPS for entry in dataclasses.fields(group) if entry.init]
+    assert sorted(names) == sorted([*settings, *(f"filters.{name}" for name in FILTERS)])
     assert all(len(row) == 4 and row[3].strip(" |") for row in rows)
     cells = dict(zip(names, rows, strict=True))
     assert cells["vocab_size"][1:3] == ["`int`", "`8000`"]

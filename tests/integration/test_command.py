@@ -11,7 +11,7 @@ import pytest
 
 from glossa.cli import COMMANDS, run
 from glossa.cli.train import COMMON, launch, local_devices
-from glossa.data.mixture import FILTERS
+from glossa.data.filters import FILTERS
 from glossa.plan import catalog
 
 WITHOUT_LIBRARIES = """
@@ -32,6 +32,28 @@ def answer(*arguments):
     command = [sys.executable, "-c", WITHOUT_LIBRARIES, *map(str, arguments)]
     result = subprocess.run(command, capture_output=True, text=True)
     return result.returncode, result.stdout, result.stderr
+
+
+WITHOUT_TRANSFORMERS = """
+import importlib.util, sys
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *package: None if name == "transformers" else find(name, *package)
+sys.modules["transformers"] = None
+import glossa_command
+glossa_command.main("train")
+"""
+
+
+def test_help_of_train_without_transformers_says_what_is_missing():
+    found = {}
+    for words in (["--help"], ["--help", "all"], ["--help", "dropout"], ["--d_modle", "64"]):
+        command = [sys.executable, "-c", WITHOUT_TRANSFORMERS, *words]
+        found[words[-1]] = subprocess.run(command, capture_output=True, text=True)
+        assert found[words[-1]].returncode == ("modle" in words[0]) and "Traceback" not in found[words[-1]].stderr
+    assert "--d_model " in found["--help"].stdout and "--max_steps " not in found["all"].stdout
+    assert found["all"].stdout.count("--") > 100 and "--dropout " in found["dropout"].stdout
+    assert all(found[name].stdout.count("transformers is not installed") == 1 for name in ("--help", "all", "dropout"))
+    assert "Did you mean `d_model`?" in found["64"].stderr
 
 
 IMPORT_TORCH = """
@@ -178,6 +200,7 @@ def test_help_of_data_has_the_settings_of_the_data():
     _, every, _ = answer("data", "--help", "all")
     own = {name for name, setting in catalog.settings().items() if setting.group == "data"}
     shown = {line.split()[0][2:] for line in few.split("\n") if line.startswith("  --")}
-    assert set(FILTERS) | {"data_path", "test_path", "trust_data", "keep_overlap"} <= shown < own
-    assert {line.split()[0][2:] for line in every.split("\n") if line.startswith("  --")} == own
+    filters = {f"filters.{name}" for name in FILTERS}
+    assert filters | {"data_path", "test_path", "trust_data", "keep_overlap"} <= shown < own | filters
+    assert {line.split()[0][2:] for line in every.split("\n") if line.startswith("  --")} == own | filters
     assert "--d_model" not in few + every and "--html FILE" in few

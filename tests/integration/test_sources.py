@@ -59,13 +59,13 @@ def recipe(tmp_path, monkeypatch):
     (tmp_path / "test.tsv").write_text("excluded\tautre\nf cat\tf chat\n")
     sources = [
         {"data_path": "a.tsv", "weight": 2},
-        {"data_path": "b.jsonl", "filter_digits": True, "name": "web"},
+        {"data_path": "b.jsonl", "filters": {"digits": True}, "name": "web"},
         {"data_path": ["c.tmx"], "weight": 0.5, "tag": "<bt> "},
         {"data_path": "d.xlsx", "weight": 3},
         {"data_path": "e.zip"},
     ]
     settings = SMALL | {
-        "sources": sources, "filter_html": True, "exclude": "test.tsv", "test_path": "test.tsv",
+        "sources": sources, "filters": {"html": True, "exclude": "test.tsv"}, "test_path": "test.tsv",
         "validation_size": 0, "trust_data": True, "output_dir": str(tmp_path / "run"),
     }  # fmt: skip
     path = tmp_path / "recipe.yaml"
@@ -74,14 +74,14 @@ def recipe(tmp_path, monkeypatch):
 
 
 def counts(read, train, weight, seen, **dropped):
-    own = dict.fromkeys(("malformed", "empty", "identical", "exclude", "overlap", "filter_html", "duplicates"), 0)
+    own = dict.fromkeys(("malformed", "empty", "identical", "exclude", "overlap", "html", "duplicates"), 0)
     own |= dropped | {"read": read, "kept": train, "train": train, "weight": weight, "seen": seen}
     return own | {"too_long": 0, "length_ratio": 0}
 
 
 EXPECTED = {
-    "a": counts(20, 18, 2.0, 36, malformed=1, filter_html=1),
-    "web": counts(10, 8, 1.0, 8, filter_digits=2),
+    "a": counts(20, 18, 2.0, 36, malformed=1, html=1),
+    "web": counts(10, 8, 1.0, 8, digits=2),
     "c": counts(12, 10, 0.5, 5, duplicates=2),
     "d": counts(7, 5, 3.0, 15, header=1, empty=1),
     "e": counts(4, 3, 1.0, 3, exclude=1),
@@ -89,15 +89,15 @@ EXPECTED = {
 
 
 def test_five_sources_of_five_formats(recipe, tmp_path):
-    check([str(recipe)])
+    check(catalog.parse([str(recipe)]))
     run = RunFolder(train(parse_settings([str(recipe)])))
     report = run.data_report
     assert report["sources"] == EXPECTED
     assert report["sizes"] == {"train": 36 + 8 + 5 + 15 + 3, "test": 2}
     assert report["splits"]["train"] == {
         "read": 53, "malformed": 1, "empty": 1, "identical": 0, "header": 1, "exclude": 1, "overlap": 0,
-        "filter_html": 1,
-        "filter_digits": 2, "duplicates": 2, "kept": 44, "too_long": 0, "length_ratio": 0,
+        "html": 1,
+        "digits": 2, "duplicates": 2, "kept": 44, "too_long": 0, "length_ratio": 0,
     }  # fmt: skip
     assert [entry["step"] for entry in run.history if "loss" in entry] == [1, 2]
     assert load_dataset("json", data_files=str(run.held_out_file("test")))["train"]["source"][1] == "f cat"
@@ -124,8 +124,8 @@ def test_a_run_with_several_sources_is_continued_only_with_the_same_mixture(reci
     with pytest.raises(GlossaError, match="was trained with other settings: sources was"):
         train(parse_settings([str(recipe), *more]))
     recipe.write_text(yaml.safe_dump(settings))
-    with pytest.raises(GlossaError, match="filter_html was True and is False"):
-        train(parse_settings([str(recipe), "--filter_html", "false", *more]))
+    with pytest.raises(GlossaError, match=r"filters\.html was True and is False"):
+        train(parse_settings([str(recipe), "--filters.html", "false", *more]))
     (tmp_path / "moved").mkdir()
     (tmp_path / "a.tsv").rename(tmp_path / "moved" / "a.tsv")
     settings["sources"][0]["data_path"] = "moved/a.tsv"
@@ -142,10 +142,10 @@ def test_a_run_with_several_sources_is_continued_only_with_the_same_mixture(reci
 def test_the_command_shows_the_counts_without_training(recipe, tmp_path, capsys):
     data_command([str(recipe), "--html", "page.html"])
     printed = capsys.readouterr().out
-    lines = {line[:15].strip(): line.split()[-6:] for line in printed.split("\n") if line}
+    lines = {line.split("  ")[0]: line.split()[-6:] for line in printed.split("\n") if line}
     assert lines["seen"] == ["36", "8", "5", "15", "3", "67"]
-    assert lines["filter digits"][-2:] == ["2", "2"] and lines["read"] == ["10", "12", "7", "4", "53", "2"]
-    assert f"filter html, for example:\n  {tmp_path}/a.tsv, line 19: <b>a</b> | <b>b</b>\n" in printed
+    assert lines["digits"][-2:] == ["2", "2"] and lines["read"] == ["10", "12", "7", "4", "53", "2"]
+    assert f"html, for example:\n  {tmp_path}/a.tsv, line 19: <b>a</b> | <b>b</b>\n" in printed
     assert f"{tmp_path}/a.tsv, line 20: no tab: 1 column, where 2 or 3 are expected: no tab" in printed
     assert "kept, for example:\n  a cat 0 | a chat 0\n" in printed and "Pairs: 67 train, 2 test." in printed
     assert not (tmp_path / "run").exists()
@@ -168,7 +168,7 @@ def test_the_command_refuses_what_training_refuses(recipe, tmp_path):
 def test_the_command_line_replaces_the_sources_of_a_recipe(recipe):
     argv = [str(recipe), "--sources", '[{"data_path": "a.tsv", "weight": 1.5}]', "--sampling_temperature", "null"]
     assert parse_settings(argv).data.sources == [{"data_path": ["a.tsv"], "weight": 1.5}]
-    assert catalog.check(argv)["sources"] == ['[{"data_path": "a.tsv", "weight": 1.5}]']
+    assert catalog.parse(argv).values["sources"] == ['[{"data_path": "a.tsv", "weight": 1.5}]']
 
 
 def test_pretraining_takes_no_weights(recipe):

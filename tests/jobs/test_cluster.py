@@ -81,7 +81,7 @@ def test_a_lost_node_loses_nothing(tmp_path, nodes):
 def test_prepared_files_are_those_of_this_machine(tmp_path, nodes):
     path = tmp_path / "a.tsv"
     path.write_text("".join(f"{a} {b}.\t{b} {a}!\n" for a in "abcdefghij" for b in "klmnopqrstuvwxyzABCD") * 2)
-    arguments = DataArguments(data_path=[str(path)], near_duplicates=True)
+    arguments = DataArguments(data_path=[str(path)], filters={"near_duplicates": True})
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "ROWS", 50)

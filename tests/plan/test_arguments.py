@@ -8,6 +8,7 @@ import yaml
 from transformers import get_scheduler
 
 from glossa import GlossaConfig
+from glossa.cli.train import main
 from glossa.errors import GlossaError
 from glossa.plan import catalog
 from glossa.plan.arguments import Origin, parse_settings
@@ -26,7 +27,7 @@ def test_recipe_values_are_parsed_as_written(tmp_path):
     recipe = write(
         tmp_path,
         "learning_rate: 1e-4\neval_strategy: no\nsave_strategy: no\nload_best_model_at_end: no\n"
-        "head_dim: null\nnum_key_value_heads: null\ndata_path: [a.en, b.fr]\n"
+        "kv_lora_rank: null\nnum_key_value_heads: null\ndata_path: [a.en, b.fr]\n"
         "lr_scheduler_kwargs: {num_cycles: 0.25}\n",
     )
     settings = parse_settings([recipe])
@@ -39,11 +40,13 @@ def test_recipe_values_are_parsed_as_written(tmp_path):
 
 
 def test_null_on_the_command_line(tmp_path):
-    recipe = write(tmp_path, "head_dim: 8\nmax_train_samples: 5\nmuon_learning_rate: 0.1\ntarget_vocab_size: 300\n")
+    recipe = write(
+        tmp_path, "kv_lora_rank: 8\nmax_train_samples: 5\nmuon_learning_rate: 0.1\ntarget_vocab_size: 300\n"
+    )
     assert parse_settings([]).training.save_total_limit == 3
-    nulls = "--save_total_limit null --head_dim=null --max_train_samples null --target_vocab_size null"
+    nulls = "--save_total_limit null --kv_lora_rank=null --max_train_samples null --target_vocab_size null"
     settings = parse_settings([recipe, *nulls.split(), "--muon-learning-rate", "null"])
-    assert settings.training.save_total_limit is settings.model.head_dim is settings.data.max_train_samples is None
+    assert settings.training.save_total_limit is settings.model.kv_lora_rank is settings.data.max_train_samples is None
     assert settings.training.muon_learning_rate is settings.tokenizer.target_vocab_size is None
     with pytest.raises(GlossaError, match="vocab_size"):
         parse_settings(["--vocab_size", "null"])
@@ -118,7 +121,7 @@ def test_command_line_overrides_the_recipe(tmp_path):
     [
         (["--d_modle", "64"], ["d_modle", "`d_model`"]),
         (["--lerning-rate", "1"], ["`learning_rate`"]),
-        (["--d_model", "wide"], ["d_model", "wide", "int"]),
+        (["--d_model", "wide"], ["d_model", "wide", "whole number"]),
         (["--norm_type", "batch"], ["norm_type", "batch", "rms", "layer"]),
         (["--batch_tokens", "0"], ["batch_tokens", "0", "at least 1"]),
         (["--average_checkpoints", "9"], ["average_checkpoints", "9", "save_total_limit"]),
@@ -163,15 +166,16 @@ def test_saved_recipe_gives_the_same_settings(tmp_path):
 
 
 def test_every_architecture_setting_has_default_and_help(capsys):
-    with pytest.raises(SystemExit) as end:
-        parse_settings(["--help"])
-    assert end.value.code == 0
-    text = capsys.readouterr().out
     settings = parse_settings([])
-    for name, value in vars(settings.model).items():
-        assert value == getattr(GlossaConfig, name)
+    names = list(vars(settings.model))
+    with pytest.raises(SystemExit) as end:
+        main([*names, "--help"])
+    assert end.value.code == 0
+    text = " ".join(capsys.readouterr().out.split())
+    for name in names:
+        assert getattr(settings.model, name) == getattr(GlossaConfig, name)
         assert f"--{name}" in text
-    assert "Width of the residual stream. (default: 256)" in " ".join(text.split())
+    assert "Width of the residual stream. (default: 256)" in text
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)

@@ -7,7 +7,7 @@ import pytest
 import torch
 import yaml
 
-from glossa.cli.train import main, take_explain
+from glossa.cli.train import PLANS, main, take_option
 from glossa.errors import GlossaError
 from glossa.plan import catalog, explain
 from glossa.plan.arguments import Origin, parse_settings
@@ -152,8 +152,11 @@ def test_the_command_prints_the_plan_and_stops(tmp_path, monkeypatch, capsys, fe
     text = capsys.readouterr().out
     assert rows(text)["cpu_threads"] == ["1", "flag"] and not list(tmp_path.iterdir())
     assert re.search(r"^\d+ other settings of transformers' Trainer have its defaults\.$", text, re.M)
-    assert take_explain(["a.yaml", "--explain", "yaml", "--seed", "1"]) == (["a.yaml", "--seed", "1"], "yaml")
-    assert take_explain(["yaml", "--explain=text"]) == (["yaml"], "text")
-    assert take_explain(["--seed", "1"]) == (["--seed", "1"], "")
+    assert take_option(["a.yaml", "--explain", "yaml", "--seed", "1"], "explain", PLANS) == (
+        ["a.yaml", "--seed", "1"],
+        "yaml",
+    )
+    assert take_option(["yaml", "--explain=text"], "explain", PLANS) == (["yaml"], "text")
+    assert take_option(["--seed", "1"], "explain", PLANS) == (["--seed", "1"], None)
     with pytest.raises(GlossaError, match="--explain is json; it must be text or yaml"):
-        take_explain(["--explain=json"])
+        take_option(["--explain=json"], "explain", PLANS)

@@ -46,7 +46,6 @@ def test_a_metric_without_translations(refused):
         {"generation_num_beams": 5},
         {"per_device_train_batch_size": 16},
         {"optim": "schedule_free_adamw"},
-        {"average_checkpoints": 2, "average_by": "best", "eval_strategy": "no", "load_best_model_at_end": False},
         {"position_embedding_type": "learned", "max_target_positions": 30},
     ],
     ids=lambda changes: next(iter(changes)),

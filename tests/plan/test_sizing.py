@@ -270,7 +270,7 @@ def test_a_vocabulary_that_alone_is_chosen_may_be_smaller(caplog):
 
 
 def test_hours_must_be_positive_and_alone(tmp_path):
-    with pytest.raises(GlossaError, match=r"hours is 0\.0; it must be above 0"):
+    with pytest.raises(GlossaError, match=r"hours is 0; it must be above 0"):
         parse_settings(["--hours", "0"])
     with pytest.raises(GlossaError, match=r"hours is 1\.0 and max_steps 5; set only one"):
         parse_settings(["--hours", "1", "--max_steps", "5"])

@@ -162,7 +162,7 @@ def test_dropout_that_is_not_named_stays_that_of_the_start(tiny_run, tmp_path, c
     settings = parse_settings(["--init_from", str(tmp_path / "start"), "--attention_dropout", "0.15"])
     settings = adopt_start(settings)
     assert (settings.model.dropout, settings.model.attention_dropout) == (0.45, 0.15)
-    again = parse_settings(["--init_from", str(tmp_path / "start"), "--head_dim", "null"])
+    again = parse_settings(["--init_from", str(tmp_path / "start"), "--kv_lora_rank", "null"])
     again = adopt_start(again)
     assert not caplog.records  # its size of a head follows from the others
     assert load_start(again).config.dropout == 0.45

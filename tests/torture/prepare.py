@@ -23,7 +23,16 @@ if __name__ == "__main__":
     from glossa.cli.prepare import main
     run(main)
 """
-SETTINGS = ["--near_duplicates", "true", "--filter_alignment", "true", "--validation_size", "50", "--test_size", "50"]
+SETTINGS = [
+    "--filters.near_duplicates",
+    "true",
+    "--filters.alignment",
+    "true",
+    "--validation_size",
+    "50",
+    "--test_size",
+    "50",
+]
 SETTINGS += ["--trust_data", "language", "length"]
 PLACES = (["--processes", "2"], ["--ray", "local"])
 

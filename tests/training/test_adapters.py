@@ -95,7 +95,10 @@ def test_a_finished_training_that_was_cut_short_before_saving(tmp_path, settings
     [
         ({"init_from": ""}, "lora_rank is 2, but init_from is empty"),
         ({"lora_rank": -1}, "lora_rank is -1; it must be at least 0"),
-        ({"objective": "causal_lm", "text_column": "text"}, "lora_rank is 2, but objective is causal_lm"),
+        (
+            {"objective": "causal_lm", "source_column": "t", "target_column": "t"},
+            "lora_rank is 2, but objective is causal_lm",
+        ),
     ],
 )
 def test_settings_are_checked(tmp_path, settings, changes, message):

@@ -26,7 +26,7 @@ def log(losses=(), validation=(), bleu=()):
         (log(bleu=[10, 20]), None, ["rising at the end (10.00 to 20.00)", "--num_train_epochs or --hours"]),
         (log(validation=[3, 2, 2.1], bleu=[10, 20, 19]), None, ["rose from 2.000 to 2.100", "--dropout"]),
         (log(validation=[3, 2, 2.1], bleu=[10, 20, 20.05]), None, []),  # a higher loss, but better translations
-        (log(bleu=[10, 20, 20]), 19.5, ["averaged checkpoints have 19.50", "--average_by best"]),
+        (log(bleu=[10, 20, 20]), 19.5, ["averaged checkpoints have 19.50", "--average_checkpoints 0"]),
         (log(), None, []),
     ],
 )

@@ -18,27 +18,16 @@ def checkpoint(run, step, value, bleu):
     return folder
 
 
-def test_average_of_the_last_and_of_the_best_checkpoints(tmp_path):
+def test_average_of_the_last_checkpoints(tmp_path):
     bleu = {10: 30.0, 20: 10.0, 100: 20.0}
     first, second, third = (checkpoint(tmp_path, s, v, bleu) for s, v in ((10, 1.0), (20, 2.0), (100, 6.0)))
     (tmp_path / "checkpoint-200").mkdir()  # incomplete: it has no state
-    assert choose_checkpoints(tmp_path, 2, "last", "bleu", True) == [second, third]
-    assert choose_checkpoints(tmp_path, 2, "best", "bleu", True) == [first, third]
-    assert choose_checkpoints(tmp_path, 9, "last", "bleu", True) == [first, second, third]
-    assert choose_checkpoints(tmp_path / "empty", 9, "best", "bleu", True) == []
+    assert choose_checkpoints(tmp_path, 2) == [second, third]
+    assert choose_checkpoints(tmp_path, 9) == [first, second, third]
+    assert choose_checkpoints(tmp_path / "empty", 9) == []
     model = torch.nn.Linear(2, 2, bias=False)
     average_into(model, [first, third])
     np.testing.assert_array_equal(model.weight.detach(), np.full((2, 2), 3.5))
-
-
-def test_the_best_checkpoints_by_a_loss_are_the_lowest(tmp_path):
-    folders = [checkpoint(tmp_path, step, 1.0, {}) for step in (10, 20, 30)]
-    log = [{"step": step, "eval_loss": loss} for step, loss in ((10, 2.0), (20, 1.0), (30, 3.0))]
-    (folders[-1] / "trainer_state.json").write_text(json.dumps({"log_history": log}))
-    assert choose_checkpoints(tmp_path, 2, "best", "loss", False) == folders[:2]
-    # A checkpoint without a score is the worst.
-    (folders[-1] / "trainer_state.json").write_text(json.dumps({"log_history": log[1:]}))
-    assert choose_checkpoints(tmp_path, 2, "best", "loss", False) == folders[1:]
 
 
 def test_averages_are_summed_in_double_precision(tmp_path):

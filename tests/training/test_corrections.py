@@ -81,13 +81,13 @@ def test_the_recipe_mixes_what_the_run_has_seen_with_the_corrections(tmp_path, t
     recipe = recipe_of(run, "runs/a", tmp_path / "c.jsonl", 3)
     assert recipe["sources"] == [
         {"name": "before", "dataset": "anki", "data_path": ["fra-eng.zip"], "max_train_samples": 500,
-         "filter_copied": True},
+         "filters": {"copied": True}},
         {"name": "corrections", "data_path": [str(tmp_path / "c.jsonl")], "source_column": "source",
          "target_column": "correction", "weight": 4},
     ]  # fmt: skip
     assert recipe["validation_path"] == [str(tmp_path / "held_out" / "validation.jsonl")]
     assert (recipe["init_from"], recipe["max_length"]) == ("runs/a", 64)
-    assert not {"test_path", "validation_size", "d_model", "filter_copied", "data_path", "dataset"} & set(recipe)
+    assert not {"test_path", "validation_size", "d_model", "filters", "data_path", "dataset"} & set(recipe)
     old["sources"] = [{"data_path": ["a.tsv"]}, {"data_path": ["b.tsv"], "max_train_samples": 9}]
     (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(old | {"dataset": "embedded", "data_path": []}))
     several = recipe_of(run, "runs/a", tmp_path / "c.jsonl", 150)["sources"]
@@ -101,7 +101,7 @@ def test_the_recipe_mixes_what_the_run_has_seen_with_the_corrections(tmp_path, t
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--init_from", "RUN", "--corrections"], "needs the name of a file"),
+        (["--init_from", "RUN", "--corrections"], "--corrections names no file"),
         (["--corrections", "c.jsonl"], "is for --init_from RUN"),
         (["--init_from", "RUN", "--corrections", "c.jsonl", "--explain"], "--explain prints no plan"),
         (["quickstart", "--init_from", "RUN", "--corrections=c.jsonl"], "Give no other recipe"),

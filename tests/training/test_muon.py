@@ -171,5 +171,5 @@ def test_a_resumed_run_is_exact(tmp_path, tiny_settings):
 
 
 def test_the_rate_must_be_positive(tmp_path, tiny_settings):
-    with pytest.raises(GlossaError, match=r"muon_learning_rate is 0\.0; it must be above 0"):
+    with pytest.raises(GlossaError, match=r"muon_learning_rate is 0; it must be above 0"):
         parse_settings(tiny_settings(tmp_path / "run", muon_learning_rate=0))

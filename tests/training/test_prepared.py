@@ -121,7 +121,7 @@ def test_a_stream_reads_the_ids(prepared, sources, ratio, texts):
     found = []
     for path, vocabulary in ((folder, {}), (without_ids(folder), same(folder))):
         texts.clear()
-        settings = run(path, streaming=True, max_length_ratio=ratio, **vocabulary)
+        settings = run(path, streaming=True, **{"filters.length_ratio": ratio}, **vocabulary)
         stream = Stream(settings.data)
         tokenizer, rows = tokenized(settings, stream)
         batches = StreamBatches(Windows(stream, tokenizer, 60), 1000)

@@ -232,8 +232,10 @@ def test_the_loss_balances_the_experts_of_the_trained_side_in_training_only(tiny
 
 
 def test_settings_that_contradict_the_objective_are_refused(tmp_path, tiny_settings):
-    with pytest.raises(GlossaError, match="text_column is 'body', but the objective is translation"):
-        parse_settings(tiny_settings(tmp_path, text_column="body"))
+    with pytest.raises(
+        GlossaError, match="source_column and target_column are both 'body', but the objective is translation"
+    ):
+        parse_settings(tiny_settings(tmp_path, source_column="body", target_column="body"))
     with pytest.raises(GlossaError, match=r"push_to_hub is true, but objective is causal_lm"):
         parse_settings(tiny_settings(tmp_path, objective="causal_lm", push_to_hub=True))
     with pytest.raises(GlossaError, match="target_vocab_size is 300, but objective is masked_lm"):

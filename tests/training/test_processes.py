@@ -276,7 +276,10 @@ def test_fewer_pairs_than_batches_of_a_step():
     [
         ({"muon_learning_rate": 0.1}, r"muon_learning_rate is 0\.1, but the run uses FSDP"),
         ({"average_checkpoints": 2}, "average_checkpoints is 2, but the run uses FSDP"),
-        ({"objective": "causal_lm", "text_column": "text"}, "objective is causal_lm, but the run uses FSDP"),
+        (
+            {"objective": "causal_lm", "source_column": "t", "target_column": "t"},
+            "objective is causal_lm, but the run uses FSDP",
+        ),
     ],
 )
 def test_settings_that_fsdp_does_not_know(tmp_path, tiny_settings, monkeypatch, changes, message):

@@ -132,7 +132,9 @@ def test_gradient_accumulation_weights_by_tokens(tmp_path, tiny_settings):
     )
     collate = DataCollatorForSeq2Seq(tokenizer, model)
     rows = [{"input_ids": [5, 6, 1], "labels": [7, 1]}, {"input_ids": [8, 1], "labels": [9, 10, 11, 12, 13, 1]}]
-    trainer = GlossaTrainer(model=model, args=settings.training, processing_class=tokenizer, data_collator=collate)
+    trainer = GlossaTrainer(
+        model=model, args=settings.training.for_trainer(), processing_class=tokenizer, data_collator=collate
+    )
 
     batches, items = trainer.get_batch_samples(iter([collate([row]) for row in rows]), 2, torch.device("cpu"))
     trainer.current_gradient_accumulation_steps = 2
@@ -157,7 +159,7 @@ def test_every_step_of_an_epoch_has_all_batches(tmp_path, tiny_settings):
             eval_strategy="no",
             load_best_model_at_end=False,
         )
-        trainer = GlossaTrainer(model=model, args=parse_settings(argv).training, train_dataset=rows)
+        trainer = GlossaTrainer(model=model, args=parse_settings(argv).training.for_trainer(), train_dataset=rows)
         assert len(trainer.batch_sampler) == batches
 
 

@@ -10,23 +10,28 @@ directions, so more lines give better links: thousands, at least. --model fast_a
 more errors (docs/desk.md).
 """
 
-import argparse
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..data.encoding.word_links import MODELS, between_spaces, find_words, link_words, pharaoh
 from ..errors import GlossaError
 from ..jobs.whole_files import write_whole
-from . import new_parser
+from .options import argument, option, read
 
 
-def parse(argv: list[str]) -> argparse.Namespace:
-    parser = new_parser("align", __doc__)
-    parser.add_argument("source", metavar="SOURCE", type=Path, help="file of sentences")
-    parser.add_argument("target", metavar="TARGET", type=Path, help="file of their translations")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="file to write (default: standard output)")
-    parser.add_argument("--model", choices=MODELS, default=MODELS[0], help=f"default: {MODELS[0]}")
-    return parser.parse_args(argv)
+@dataclass(frozen=True)
+class AlignOptions:
+    """The options of `glossa align`."""
+
+    source: Path = argument("file of sentences", metavar="SOURCE")
+    target: Path = argument("file of their translations", metavar="TARGET")
+    output: Path | None = option("file to write (default: standard output)", metavar="FILE")
+    model: str = option(f"default: {MODELS[0]}", choices=MODELS, default=MODELS[0])
+
+
+def parse(argv: list[str]) -> AlignOptions:
+    return read(AlignOptions, "align", __doc__, argv)
 
 
 def main(argv: list[str]) -> None:

@@ -11,15 +11,13 @@ from pathlib import Path
 
 from ..errors import GlossaError
 from ..plan import catalog
-from .train import check, print_help
+from .train import check, place_errors, print_help, take_option
 
 # In the order of processing: what is read, what is held out, what is dropped.
 COMMON = (
     "data_path", "dataset", "sources", "source_language", "target_language", "source_column", "target_column",
     "max_train_samples", "validation_path", "test_path", "validation_size", "test_size", "keep_overlap", "trust_data",
-    "drop_identical", "repair_text", "split_sentences", "exclude", "keep_out", "max_characters",
-    "max_character_ratio", "max_punctuation", "filter_html", "filter_digits", "filter_copied", "filter_script",
-    "filter_language", "near_duplicates", "filter_alignment",
+    "repair_text", "split_sentences", "keep_out", "filters",
 )  # fmt: skip
 KEPT = 5  # pairs that are printed
 
@@ -29,33 +27,20 @@ def main(argv: list[str]) -> None:
         own = (name for name, setting in catalog.settings().items() if setting.group == "data")
         print_help(own if "all" in argv else COMMON, __doc__)
         sys.exit(0)
-    argv, page = take_page(argv)
-    try:
-        check(argv)
-        show(argv, page)
-    except GlossaError as error:
-        raise GlossaError(catalog.origin(str(error), argv) + str(error)) from error
+    argv, page = take_option(argv, "html")
+    given = catalog.parse(argv)
+    with place_errors(given):
+        check(given)
+        show(given, page)
 
 
-def take_page(argv: list[str]) -> tuple[list[str], Path | None]:
-    """`argv` without `--html FILE`, and the file. Raises `GlossaError` if none is named."""
-    parts = (argument.split("=", 1) if argument.startswith("--html=") else [argument] for argument in argv)
-    words = [word for part in parts for word in part]
-    if "--html" not in words:
-        return argv, None
-    place = words.index("--html")
-    if place + 1 == len(words) or words[place + 1].startswith("--"):
-        raise GlossaError("--html names no file; give one, such as --html data.html.")
-    return words[:place] + words[place + 2 :], Path(words[place + 1])
-
-
-def show(argv: list[str], page: Path | None) -> None:
-    """Prepare the data and print their report."""
+def show(given: catalog.Given, page: str | None) -> None:
+    """Prepare the data and print their report; with a `page`, write it to this file as well."""
     from ..data.cleaning.report_page import report_page
     from ..data.pairs import prepare_pairs
     from ..plan.arguments import parse_settings
 
-    settings = parse_settings(argv)
+    settings = parse_settings(given)
     if settings.translator.objective != "translation":
         raise GlossaError(
             f"objective is {settings.translator.objective}; glossa data shows pairs. Leave objective out to see those "
@@ -70,8 +55,8 @@ def show(argv: list[str], page: Path | None) -> None:
     for row in train.select(range(0, len(train), max(1, -(-len(train) // KEPT)))):
         print(f"  {row['source']} | {row['target']}")
     sizes = ", ".join(f"{size:,} {split}" for split, size in report.sizes.items())
-    print(f"\nPairs: {sizes}. After tokenization, training also drops those over max_length and max_length_ratio.")
+    print(f"\nPairs: {sizes}. After tokenization, training also drops those over max_length and filters.length_ratio.")
     if page is not None:
-        title = f"Data of {argv[0]}" if argv and not argv[0].startswith("-") else "Data"
-        page.write_text(report_page(title, report, train), encoding="utf-8")
+        title = f"Data of {given.recipe}" if given.recipe else "Data"
+        Path(page).write_text(report_page(title, report, train), encoding="utf-8")
         print(f"Written: {page}")

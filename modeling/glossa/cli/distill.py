@@ -13,8 +13,8 @@ interrupted job continues with the same command. --workers N translates with N p
 cluster: the pairs are the same for any number of processes and machines.
 """
 
-import argparse
 import shlex
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,8 +24,8 @@ from ..errors import GlossaError
 from ..inference.engines.engine import ENGINES
 from ..inference.languages import Languages
 from ..inference.loading import check_name
-from . import new_parser, whole
-from .places import add_ray, place_of
+from .options import argument, flag, option, read
+from .places import place_of, ray_option
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
@@ -37,32 +37,40 @@ COLUMNS = ("source_column", "target_column")
 Rows = list[tuple[str, str | None]]
 
 
-def parse(argv: list[str]) -> argparse.Namespace:
-    parser = new_parser("distill", __doc__)
-    parser.add_argument("teachers", nargs="+", metavar="TEACHER", help="folder of a run, or Hub name")
-    parser.add_argument("--output", required=True, metavar="FILE.jsonl", help="file to write")
-    parser.add_argument("--data_path", nargs="+",
-                        help="files of pairs to translate, or the folder of a run: what it was trained on (default: "
-                             "the first teacher)")  # fmt: skip
-    parser.add_argument("--text", nargs="+", metavar="FILE", help="text in one language to translate instead")
-    parser.add_argument("--source_language", help="of the pairs (default: that of the first teacher)")
-    parser.add_argument("--target_language", help="of the pairs (default: that of the first teacher)")
-    parser.add_argument("--source_column", help="of --data_path, by name or number (default: that of the first run)")
-    parser.add_argument("--target_column", help="of --data_path, by name or number (default: that of the first run)")
-    parser.add_argument("--text_column", help="column of the texts, if --text is a table")
-    meaning = "CTranslate2 if it can have the teacher, generate, or an exported teacher (default: auto)"
-    parser.add_argument("--engine", choices=ENGINES, default="auto", help=meaning)
-    parser.add_argument("--ensemble", action="store_true", help="the teachers translate together, not one by one")
-    parser.add_argument("--num_beams", type=whole(1), help="beams (default: the model's own)")
-    parser.add_argument("--num_return_sequences", type=whole(1), default=1, help="translations per text (default: 1)")
-    parser.add_argument("--sample", action="store_true", help="draw translations at random instead of searching")
-    parser.add_argument("--closest", action="store_true", help="keep the translation most similar to the reference")
-    parser.add_argument("--tag", default="", help='text before sources that are translations, such as "<bt> "')
-    parser.add_argument("--with_original", action="store_true", help="also write the original pairs")
-    parser.add_argument("--batch_tokens", type=whole(1), default=4096, help="source tokens per batch (default: 4096)")
-    parser.add_argument("--workers", type=whole(1), metavar="N", help="processes, each with a thread (default: none)")
-    add_ray(parser)
-    return parser.parse_args(argv)
+@dataclass(frozen=True)
+class DistillOptions:
+    """The options of `glossa distill`."""
+
+    teachers: list[str] = argument("folder of a run, or Hub name", metavar="TEACHER")
+    output: str = option("file to write", required=True, metavar="FILE.jsonl")
+    data_path: list[str] | None = option(
+        "files of pairs to translate, or the folder of a run: what it was trained on (default: the first teacher)"
+    )
+    text: list[str] | None = option("text in one language to translate instead", metavar="FILE")
+    source_language: str | None = option("of the pairs (default: that of the first teacher)")
+    target_language: str | None = option("of the pairs (default: that of the first teacher)")
+    source_column: str | None = option("of --data_path, by name or number (default: that of the first run)")
+    target_column: str | None = option("of --data_path, by name or number (default: that of the first run)")
+    text_column: str | None = option("column of the texts, if --text is a table")
+    engine: str = option(
+        "CTranslate2 if it can have the teacher, generate, or an exported teacher (default: auto)",
+        choices=ENGINES,
+        default="auto",
+    )
+    ensemble: bool = flag("the teachers translate together, not one by one")
+    num_beams: int | None = option("beams (default: the model's own)")
+    num_return_sequences: int = option("translations per text (default: 1)", default=1)
+    sample: bool = flag("draw translations at random instead of searching")
+    closest: bool = flag("keep the translation most similar to the reference")
+    tag: str = option('text before sources that are translations, such as "<bt> "', default="")
+    with_original: bool = flag("also write the original pairs")
+    batch_tokens: int = option("source tokens per batch (default: 4096)", default=4096)
+    workers: int | None = option("processes, each with a thread (default: none)", metavar="N")
+    ray: str | None = ray_option()
+
+
+def parse(argv: list[str]) -> DistillOptions:
+    return read(DistillOptions, "distill", __doc__, argv)
 
 
 def main(argv: list[str]) -> None:
@@ -72,7 +80,7 @@ def main(argv: list[str]) -> None:
     print(f"Train on them: {shlex.join(command)}")
 
 
-def make_pairs(arguments: argparse.Namespace) -> tuple[str, str]:
+def make_pairs(arguments: DistillOptions) -> tuple[str, str]:
     """Write the pairs, and return their languages."""
     for name in arguments.teachers:
         check_name(name)
@@ -100,7 +108,7 @@ def make_pairs(arguments: argparse.Namespace) -> tuple[str, str]:
     return languages
 
 
-def check(arguments: argparse.Namespace) -> None:
+def check(arguments: DistillOptions) -> None:
     """Raise `GlossaError` for options that contradict each other."""
     if arguments.text and arguments.data_path:
         raise GlossaError("--text and --data_path are both given; give one of them.")
@@ -123,13 +131,13 @@ def check(arguments: argparse.Namespace) -> None:
         raise GlossaError("--sample takes neither --num_beams nor --engine ctranslate2.")
 
 
-def settings(arguments: argparse.Namespace) -> dict:
+def settings(arguments: DistillOptions) -> dict:
     """The values that determine the pairs of a job."""
     elsewhere = ("output", "workers", "ray")  # options that do not change the translations
     return {name: value for name, value in vars(arguments).items() if name not in elsewhere}
 
 
-def find_run(arguments: argparse.Namespace) -> str | None:
+def find_run(arguments: DistillOptions) -> str | None:
     """The run whose training pairs are translated: in --data_path, or the first teacher. None for files and texts."""
     from ..run_folder import RunFolder
 
@@ -139,7 +147,7 @@ def find_run(arguments: argparse.Namespace) -> str | None:
     return None if arguments.text else arguments.teachers[0]
 
 
-def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
+def load_rows(arguments: DistillOptions) -> tuple[Rows, tuple[str, str]]:
     """The rows to translate, and their languages."""
     from ..data.arguments import CHECKS, DataArguments
     from ..data.languages import settled_code
@@ -158,7 +166,8 @@ def load_rows(arguments: argparse.Namespace) -> tuple[Rows, tuple[str, str]]:
     if arguments.text:
         from ..data.texts import prepare_texts
 
-        data = {"data_path": arguments.text, "text_column": arguments.text_column}
+        column = arguments.text_column
+        data: dict = {"data_path": arguments.text, "source_column": column, "target_column": column}
         texts, _ = prepare_texts(DataArguments(**common, **data, validation_size=0, test_size=0))
         # Which side a text is depends on the teachers.
         return [(text, text) for text in texts["train"]["text"][:]], (source, target)
@@ -210,7 +219,7 @@ def check_record(run: "RunFolder", prepared: "DatasetDict") -> None:
     )
 
 
-def groups_of(arguments: argparse.Namespace, languages: tuple[str, str]) -> list[list[str]]:
+def groups_of(arguments: DistillOptions, languages: tuple[str, str]) -> list[list[str]]:
     """The models of each teacher. Raises `GlossaError` if one has other languages than the pairs."""
     from ..inference.corpora.distillation import is_reverse
 
@@ -220,9 +229,7 @@ def groups_of(arguments: argparse.Namespace, languages: tuple[str, str]) -> list
     return groups
 
 
-def settle_engines(
-    arguments: argparse.Namespace, groups: list[list[str]], languages: tuple[str, str], rows: Rows
-) -> None:
+def settle_engines(arguments: DistillOptions, groups: list[list[str]], languages: tuple[str, str], rows: Rows) -> None:
     """Export the teachers that processes will load, once, and compare their first translations."""
     from ..inference.build import settle_engine
     from ..inference.corpora.distillation import is_reverse
@@ -233,7 +240,7 @@ def settle_engines(
         settle_engine(group, "auto", languages[1 - side], [str(row[side]) for row in rows[:COMPARED]])
 
 
-def writer(arguments: argparse.Namespace, groups: list[list[str]], languages: tuple[str, str]) -> "Work":
+def writer(arguments: DistillOptions, groups: list[list[str]], languages: tuple[str, str]) -> "Work":
     """The function that writes the pairs of a chunk, for one process of a job."""
     from ..inference.corpora.distillation import chunk_writer, load_teacher
 
@@ -244,7 +251,7 @@ def writer(arguments: argparse.Namespace, groups: list[list[str]], languages: tu
     )
 
 
-def held_out(arguments: argparse.Namespace, languages: tuple[str, str]) -> list[str]:
+def held_out(arguments: DistillOptions, languages: tuple[str, str]) -> list[str]:
     """The options that keep the held-out pairs of the run whose training pairs were translated.
 
     A translation may happen to be a held-out sentence, so pairs with one are excluded from training.
@@ -256,4 +263,4 @@ def held_out(arguments: argparse.Namespace, languages: tuple[str, str]) -> list[
     kept = {split: str(file) for split, file in files.items() if file.is_file()}
     found = ["--source_language", languages[0], "--target_language", languages[1]]
     found += [word for split, file in kept.items() for word in (f"--{split}_path", file)]
-    return [*found, "--exclude", *kept.values()] if kept else found
+    return [*found, "--filters.exclude", *kept.values()] if kept else found

@@ -1,7 +1,7 @@
 """Documents as `glossa translate` is given them: what its options mean for them."""
 
-from argparse import Namespace
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -9,6 +9,7 @@ from ..documents.formats.opening import Languages
 from ..documents.job import DocumentJob
 from ..errors import GlossaError
 from ..jobs.records import stamp_file
+from .translate_options import TranslateOptions
 
 if TYPE_CHECKING:
     from ..documents.glossary import Glossary
@@ -26,7 +27,7 @@ LINES_ONLY = {
 ELSEWHERE = ("input", "output", "report", "report_all", "format", "memory", "models", "workers", "ray", "on_error")
 
 
-def run(arguments: Namespace, build: Callable[[], "Translator"], report: TextIO | None) -> None:
+def run(arguments: TranslateOptions, build: Callable[[TranslateOptions], "Translator"], report: TextIO | None) -> None:
     """Translate the documents that `arguments` of `glossa translate` name, with the translator of `build`."""
     if not arguments.output:
         raise GlossaError(f"{arguments.input} is a document, which is written whole: give --output.")
@@ -37,7 +38,8 @@ def run(arguments: Namespace, build: Callable[[], "Translator"], report: TextIO 
         raise GlossaError("--num_return_sequences is for lines of text: a document has one translation of each text.")
     if arguments.prefix:
         raise GlossaError("--prefix is for lines of text, and a document has many texts. Leave it out.")
-    arguments.on_error = "stop" if arguments.on_error == "stop" else "copy"  # nothing of a document is lost
+    # Nothing of a document is lost.
+    arguments = replace(arguments, on_error="stop" if arguments.on_error == "stop" else "copy")
     models = [*arguments.models, *([arguments.rerank] if arguments.rerank else [])]
     job = DocumentJob(
         Path(arguments.input),
@@ -49,16 +51,16 @@ def run(arguments: Namespace, build: Callable[[], "Translator"], report: TextIO 
         models,
     )
     job.files()  # before a model is loaded
-    job.run(build(), report, arguments.report_all)
+    job.run(build(arguments), report, arguments.report_all)
 
 
-def settings_of(arguments: Namespace, elsewhere: Collection[str]) -> dict[str, Any]:
+def settings_of(arguments: TranslateOptions, elsewhere: Collection[str]) -> dict[str, Any]:
     """What decides the translations: the arguments that are not `elsewhere`, and the content of the glossary."""
     settings = {name: value for name, value in vars(arguments).items() if name not in elsewhere}
     return settings | ({"glossary": stamp_file(Path(arguments.glossary))} if arguments.glossary else {})
 
 
-def glossary_of(arguments: Namespace) -> "Glossary | None":
+def glossary_of(arguments: TranslateOptions) -> "Glossary | None":
     """The glossary that `arguments` of `glossa translate` name, if any."""
     if not arguments.glossary:
         return None
@@ -67,7 +69,7 @@ def glossary_of(arguments: Namespace) -> "Glossary | None":
     return read_glossary(Path(arguments.glossary), languages_of(arguments), arguments.forbid)
 
 
-def languages_of(arguments: Namespace) -> Languages:
+def languages_of(arguments: TranslateOptions) -> Languages:
     """The languages that `arguments` of `glossa translate` translate from and into, if known."""
     from ..data.languages import settled_code
     from ..inference.languages import Languages as Model

@@ -6,23 +6,28 @@ Translate and LibreTranslate (`--output FILE.argosmodel`); or onnx, for ONNX Run
 does not support is refused, and the message names the settings.
 """
 
-import argparse
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import GlossaError
 from ..inference.loading import check_name, load_model, load_tokenizer
-from . import new_parser
+from .options import argument, option, read
 
 FAMILIES = ("bart", "marian", "mbart", "pegasus")
 
 
-def parse(argv: list[str]) -> argparse.Namespace:
-    parser = new_parser("export", __doc__)
-    parser.add_argument("model", help="folder of a run, or Hub name")
-    parser.add_argument("--to", required=True, choices=[*FAMILIES, "ctranslate2", "argos", "onnx"], help="the format")
-    parser.add_argument("--output", required=True, help="the folder to write; of argos the file")
-    parser.add_argument("--quantization", help="of ctranslate2's weights: int8, float16, ... (default: float32)")
-    return parser.parse_args(argv)
+@dataclass(frozen=True)
+class ExportOptions:
+    """The options of `glossa export`."""
+
+    model: str = argument("folder of a run, or Hub name")
+    to: str = option("the format", required=True, choices=[*FAMILIES, "ctranslate2", "argos", "onnx"])
+    output: str = option("the folder to write; of argos the file", required=True)
+    quantization: str | None = option("of ctranslate2's weights: int8, float16, ... (default: float32)")
+
+
+def parse(argv: list[str]) -> ExportOptions:
+    return read(ExportOptions, "export", __doc__, argv)
 
 
 def main(argv: list[str]) -> None:

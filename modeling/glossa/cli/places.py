@@ -1,23 +1,23 @@
 """Where the jobs of a command run: in processes of this machine, or on a Ray cluster."""
 
-import argparse
 import contextlib
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from .options import option
 
 if TYPE_CHECKING:
     from ..jobs.stage import Place
 
 
-def add_ray(parser: argparse.ArgumentParser) -> None:
-    """Add the option `--ray`."""
-    parser.add_argument(
-        "--ray",
-        metavar="ADDRESS",
-        help="run on a Ray cluster: auto (already running here), local (start one), HOST:PORT or ray://HOST:PORT; all "
+def ray_option() -> Any:
+    """The option `--ray`."""
+    return option(
+        "run on a Ray cluster: auto (already running here), local (start one), HOST:PORT or ray://HOST:PORT; all "
         'machines must see the files (pip install "glossa-mt[ray]")',
+        metavar="ADDRESS",
     )
 
 

@@ -7,46 +7,78 @@ grid, a row for each.
 """
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import GlossaError
 from ..inference.languages import Languages
 from ..inference.loading import check_name, load_model, load_tokenizer
 from . import new_parser
+from .options import add_options, argument, option
 
 ALL = "all"
 
 
-def parse(argv: list[str]) -> argparse.Namespace:
+def layer_number(text: str) -> int | str:
+    if text == ALL:
+        return text
+    try:
+        return int(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor {ALL}") from error
+
+
+@dataclass(frozen=True)
+class AttentionOptions:
+    """The options of `glossa plot attention`."""
+
+    model: str = argument("folder of a run, or Hub name")
+    source: str = option("the source sentence", required=True)
+    target_language: str | None = option("for a model of several target languages", metavar="CODE")
+    target: str | None = option("the target sentence (default: the model's translation)")
+    part: str = option("default: cross", default="cross", choices=("encoder", "decoder", "cross"))
+    layer: int | str = option(
+        "from 0, or from the end: -1 (default) is the last; all: every layer",
+        default=-1,
+        type=layer_number,
+        metavar="N|all",
+    )
+    head: int | None = option("one head, from 0 (default: all of the layer)", type=int)
+    output: str = option(".png, .svg or .pdf (default: attention.png)", default="attention.png")
+
+
+@dataclass(frozen=True)
+class CurvesOptions:
+    """The options of `glossa plot curves`."""
+
+    runs: list[str] = argument("folders of finished runs")
+    output: str = option(".png, .svg or .pdf (default: curves.png)", default="curves.png")
+
+
+PLOTS = {
+    "attention": (AttentionOptions, "heat maps of one sentence pair, and its word alignment"),
+    "curves": (CurvesOptions, "loss and BLEU of one or more runs in one picture"),
+}
+
+
+def parse(argv: list[str]) -> AttentionOptions | CurvesOptions:
     parser = new_parser("plot", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    attention = commands.add_parser(
-        "attention", help="heat maps of one sentence pair, and its word alignment", allow_abbrev=False
-    )
-    attention.add_argument("model", help="folder of a run, or Hub name")
-    attention.add_argument("--source", required=True, help="the source sentence")
-    attention.add_argument("--target_language", metavar="CODE", help="for a model of several target languages")
-    attention.add_argument("--target", help="the target sentence (default: the model's translation)")
-    attention.add_argument("--part", choices=("encoder", "decoder", "cross"), default="cross", help="default: cross")
-    meaning = "from 0, or from the end: -1 (default) is the last; all: every layer"
-    attention.add_argument("--layer", type=layer_number, default=-1, metavar="N|all", help=meaning)
-    attention.add_argument("--head", type=int, help="one head, from 0 (default: all of the layer)")
-    attention.add_argument("--output", default="attention.png", help=".png, .svg or .pdf (default: attention.png)")
-    curves = commands.add_parser("curves", help="loss and BLEU of one or more runs in one picture", allow_abbrev=False)
-    curves.add_argument("runs", nargs="+", help="folders of finished runs")
-    curves.add_argument("--output", default="curves.png", help=".png, .svg or .pdf (default: curves.png)")
-    return parser.parse_args(argv)
+    for name, (kind, meaning) in PLOTS.items():
+        add_options(commands.add_parser(name, help=meaning, allow_abbrev=False), kind)
+    given = vars(parser.parse_args(argv))
+    return PLOTS[given.pop("command")][0](**given)
 
 
 def main(argv: list[str]) -> None:
     arguments = parse(argv)
-    if arguments.command == "attention":
+    if isinstance(arguments, AttentionOptions):
         plot_attention(arguments)
     else:
         plot_curves(arguments.runs, Path(arguments.output))
 
 
-def plot_attention(arguments: argparse.Namespace) -> None:
+def plot_attention(arguments: AttentionOptions) -> None:
     check_name(arguments.model)
     from ..evaluation.attention import align_words, attention_maps
     from ..plots import draw_all_attention, draw_attention
@@ -64,19 +96,10 @@ def plot_attention(arguments: argparse.Namespace) -> None:
     if arguments.layer == ALL:
         draw_all_attention(weights, rows, columns, arguments.part, Path(arguments.output), head)
     else:
-        layer = choose("layer", arguments.layer, len(weights))
+        layer = choose("layer", int(arguments.layer), len(weights))
         title = f"{arguments.part}, layer {layer}"
         draw_attention(weights[layer], rows, columns, title, Path(arguments.output), head)
     print(align_words(maps))
-
-
-def layer_number(text: str) -> int | str:
-    if text == ALL:
-        return text
-    try:
-        return int(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor {ALL}") from error
 
 
 def choose(name: str, value: int, count: int) -> int:

@@ -12,9 +12,8 @@ machines. `FOLDER.parts` keeps what was cleaned: if sources are added, removed o
 again with --parts. Remove it when you need it no more.
 """
 
-import argparse
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 from ..errors import GlossaError
 from ..inference.loading import check_name
 from ..plan import catalog
-from . import new_parser, whole
-from .places import add_ray, place_of
-from .train import check
+from .options import flag, option, read_known
+from .places import place_of, ray_option
+from .train import check, place_errors
 
 if TYPE_CHECKING:
     from ..data.arguments import DataArguments
@@ -32,50 +31,43 @@ if TYPE_CHECKING:
 MODULES = ("glossa_command", "glossa.data.preparing.prepare")  # that processes import before they start
 
 
+@dataclass(frozen=True)
+class PrepareOptions:
+    """The options of `glossa prepare` that are no settings of the data."""
+
+    output: Path = option("folder to write", required=True, metavar="FOLDER")
+    processes: int = option("processes on this machine (default: one for each core)", default=0, metavar="N")
+    ray: str | None = ray_option()
+    parts: Path | None = option("folder for what is cleaned (default: OUTPUT.parts)", metavar="FOLDER")
+    rejects: bool = flag("also write the rows that were dropped, with the reason of each, into OUTPUT/rejects")
+    back_translate: list[str] = option(
+        "text in the target language, which --teacher translates to more sources", default=[], metavar="FILE"
+    )
+    teacher: str | None = option("run or Hub name of a model of the opposite direction", metavar="MODEL")
+    sample: bool = flag("draw back-translations at random instead of searching")
+    tag: str = option('text before back-translated sources, such as "<bt> "', default="")
+
+
 def main(argv: list[str]) -> None:
-    parser = new_parser("prepare", __doc__)
-    parser.usage = "glossa prepare RECIPE --output FOLDER [--setting value ...]"
-    parser.add_argument("--output", required=True, type=Path, metavar="FOLDER", help="folder to write")
-    parser.add_argument(
-        "--processes",
-        type=whole(1),
-        default=cores(),
-        metavar="N",
-        help="processes on this machine (default: one for each core)",
-    )
-    add_ray(parser)
-    parser.add_argument(
-        "--parts", type=Path, metavar="FOLDER", help="folder for what is cleaned (default: OUTPUT.parts)"
-    )
-    meaning = "also write the rows that were dropped, with the reason of each, into OUTPUT/rejects"
-    parser.add_argument("--rejects", action="store_true", help=meaning)
-    add_back_translation(parser)
-    arguments, settings = parser.parse_known_args(argv)
+    usage = "glossa prepare RECIPE --output FOLDER [--setting value ...]"
+    options, words = read_known(PrepareOptions, "prepare", __doc__, usage, argv)
+    options = replace(options, processes=options.processes or cores())
+    given = catalog.parse(words)
     # The vocabulary is learned in this process, by as many threads as other stages have processes.
-    os.environ.setdefault("RAYON_NUM_THREADS", str(arguments.processes))
-    try:
-        check(settings)
-        show(arguments, settings)
-    except GlossaError as error:
-        raise GlossaError(catalog.origin(str(error), settings) + str(error)) from error
+    os.environ.setdefault("RAYON_NUM_THREADS", str(options.processes))
+    with place_errors(given):
+        check(given)
+        show(options, given)
 
 
-def add_back_translation(parser: argparse.ArgumentParser) -> None:
-    texts = "text in the target language, which --teacher translates to more sources"
-    parser.add_argument("--back_translate", nargs="+", metavar="FILE", help=texts)
-    parser.add_argument("--teacher", metavar="MODEL", help="run or Hub name of a model of the opposite direction")
-    parser.add_argument("--sample", action="store_true", help="draw back-translations at random instead of searching")
-    parser.add_argument("--tag", default="", help='text before back-translated sources, such as "<bt> "')
-
-
-def with_back_translations(arguments: argparse.Namespace, data: "DataArguments", folder: Path) -> "DataArguments":
+def with_back_translations(options: PrepareOptions, data: "DataArguments", folder: Path) -> "DataArguments":
     """The data settings with one more source: the pairs that the teacher makes, which are kept in `folder`."""
     from ..data.paths import is_remote
     from ..inference.engines.stamps import stamp_models
     from ..jobs.records import stamp, stamp_file
     from . import distill
 
-    if not arguments.back_translate or not arguments.teacher:
+    if not options.back_translate or not options.teacher:
         raise GlossaError("--back_translate and --teacher belong together; give both.")
     drawn = [name for name in ("validation", "test") if not getattr(data, f"{name}_path")]
     drawn = [name for name in drawn if getattr(data, f"{name}_size") != 0]
@@ -84,20 +76,18 @@ def with_back_translations(arguments: argparse.Namespace, data: "DataArguments",
             f"With --back_translate, held-out pairs could be back-translations. Give {drawn[0]}_path, such as "
             f"held_out/{drawn[0]}.jsonl of a run, or set {drawn[0]}_size to 0."
         )
-    check_name(arguments.teacher)
-    texts = [
-        path if is_remote(path) else stamp_file(file) for path in arguments.back_translate for file in _files(path)
-    ]
-    known = repr((texts, stamp_models([arguments.teacher]), arguments.sample, data.source_language))
+    check_name(options.teacher)
+    texts = [path if is_remote(path) else stamp_file(file) for path in options.back_translate for file in _files(path)]
+    known = repr((texts, stamp_models([options.teacher]), options.sample, data.source_language))
     pairs = folder / "back-translated" / f"{stamp([known.encode()])}.jsonl"
     if not pairs.exists():
         pairs.parent.mkdir(exist_ok=True)
-        place = ["--ray", arguments.ray] if arguments.ray is not None else ["--workers", str(arguments.processes)]
+        place = ["--ray", options.ray] if options.ray is not None else ["--workers", str(options.processes)]
         languages = ["--source_language", data.source_language, "--target_language", data.target_language]
-        options = [*place, *languages, *["--sample"] * arguments.sample]
-        words = [arguments.teacher, "--text", *arguments.back_translate, "--output", str(pairs), *options]
+        words = [options.teacher, "--text", *options.back_translate, "--output", str(pairs), *place, *languages]
+        words += ["--sample"] * options.sample
         distill.make_pairs(distill.parse(words))
-    made = {"name": "back-translations", "data_path": [str(pairs)], "tag": arguments.tag}
+    made = {"name": "back-translations", "data_path": [str(pairs)], "tag": options.tag}
     made |= {"source_column": "source", "target_column": "target"}
     sources: list = [*(list[Any](data.sources) or [described(data)]), made]
     return replace(data, sources=sources, data_path=[], dataset="embedded")
@@ -120,25 +110,25 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def show(arguments: argparse.Namespace, settings: list[str]) -> None:
+def show(options: PrepareOptions, given: catalog.Given) -> None:
     """Prepare the pairs and print their report."""
     from ..data.preparing.prepare import prepare
     from ..jobs.records import locked, refuse_existing
     from ..plan.arguments import parse_settings
     from ..training.building import learn_vocabulary
 
-    output: Path = arguments.output
+    output: Path = options.output
     refuse_existing(output)
-    parsed = parse_settings(settings)
+    parsed = parse_settings(given)
     if parsed.translator.objective != "translation":
         raise GlossaError(f"objective is {parsed.translator.objective}; glossa prepare is for pairs. Leave it out.")
     data = parsed.data
-    folder = (arguments.parts or Path(f"{output}.parts")).absolute()
+    folder = (options.parts or Path(f"{output}.parts")).absolute()
     folder.mkdir(parents=True, exist_ok=True)
-    if arguments.back_translate or arguments.teacher:
-        data = with_back_translations(arguments, data, folder)
-    with locked(output), place_of(arguments.ray, arguments.processes, folder, MODULES) as place:
-        report = prepare(data, output, place, folder, arguments.rejects, partial(learn_vocabulary, parsed))
+    if options.back_translate or options.teacher:
+        data = with_back_translations(options, data, folder)
+    with locked(output), place_of(options.ray, options.processes, folder, MODULES) as place:
+        report = prepare(data, output, place, folder, options.rejects, partial(learn_vocabulary, parsed))
     print(report.text())
     sizes = ", ".join(f"{size:,} {split}" for split, size in report.sizes.items())
     print(

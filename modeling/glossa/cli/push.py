@@ -4,37 +4,42 @@ One commit holds weights, code, tokenizer, model card, curves and metrics. Befor
 load the folder and translate with it. The token comes from `hf auth login` or HF_TOKEN.
 """
 
-import argparse
 import shutil
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
-from . import new_parser
+from .options import argument, flag, option, read
 
 
-def parse(argv: list[str]) -> argparse.Namespace:
-    parser = new_parser("push", __doc__)
-    parser.add_argument("run", type=Path, help="folder of a finished run")
-    parser.add_argument("--repo_id", required=True, help="user/name on the Hub")
-    parser.add_argument("--private", action="store_true", help="make the repository private; refused if it is public")
-    parser.add_argument("--revision", help="branch to push to (default: main); created if it is new")
-    parser.add_argument("--create_pr", action="store_true", help="open a pull request instead; with --space two")
-    parser.add_argument("--license", help="license of the weights, as the Hub names it (default: none is named)")
-    parser.add_argument(
-        "--publish_samples", action="store_const", const=True,
-        help="publish some sentences of the held-out pairs and their translations, on the card, also "
-        "if the data is not public (default: only if it is embedded, anki or an open data set of the Hub)",
-    )  # fmt: skip
-    parser.add_argument("--message", default="Push the translator", help="commit message")
-    parser.add_argument("--space", action="store_true", help="push a Space of the same name as well, to try the model")
-    parser.add_argument("--replace_card", action="store_true", help="replace a README.md that Glossa did not write")
-    parser.add_argument("--replace", action="store_true", help="replace other files that Glossa did not write")
-    parser.add_argument(
-        "--dry_run", action="store_true",
-        help="print the files, what is replaced and deleted in the repository, and the card, and push nothing",
-    )  # fmt: skip
-    parser.add_argument("--card_to", type=Path, help="write the card, its curves and metrics here, and push nothing")
-    return parser.parse_args(argv)
+@dataclass(frozen=True)
+class PushOptions:
+    """The options of `glossa push`."""
+
+    run: Path = argument("folder of a finished run")
+    repo_id: str = option("user/name on the Hub", required=True)
+    private: bool = flag("make the repository private; refused if it is public")
+    revision: str | None = option("branch to push to (default: main); created if it is new")
+    create_pr: bool = flag("open a pull request instead; with --space two")
+    license: str | None = option("license of the weights, as the Hub names it (default: none is named)")
+    publish_samples: bool | None = option(
+        "publish some sentences of the held-out pairs and their translations, on the card, also if the "
+        "data is not public (default: only if it is embedded, anki or an open data set of the Hub)",
+        action="store_const",
+        const=True,
+    )
+    message: str = option("commit message", default="Push the translator")
+    space: bool = flag("push a Space of the same name as well, to try the model")
+    replace_card: bool = flag("replace a README.md that Glossa did not write")
+    replace: bool = flag("replace other files that Glossa did not write")
+    dry_run: bool = flag(
+        "print the files, what is replaced and deleted in the repository, and the card, and push nothing"
+    )
+    card_to: Path | None = option("write the card, its curves and metrics here, and push nothing")
+
+
+def parse(argv: list[str]) -> PushOptions:
+    return read(PushOptions, "push", __doc__, argv)
 
 
 def main(argv: list[str]) -> None:

@@ -18,11 +18,11 @@ Started by `accelerate launch` or `torchrun`, all processes share the work; the 
 process. With `--ray ADDRESS`, a Ray cluster translates; the scores are the same then, too.
 """
 
-import argparse
 import contextlib
 import json
 import logging
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,8 +30,9 @@ from ..errors import GlossaError
 from ..inference.engines.engine import ENGINES
 from ..inference.languages import Languages
 from ..inference.loading import check_name, load_tokenizer
-from . import finite, new_parser, whole
-from .places import add_ray
+from . import whole
+from .options import argument, flag, option, read
+from .places import ray_option
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -57,43 +58,56 @@ OF_SCORES = ("baseline", "length_penalty", "rerank", "metrics", "comet", "n_boot
 METRICS = ("bleu", "chrf", "ter", "rouge", "cer", "wer")
 
 
-def parse(argv: list[str]) -> argparse.Namespace:
-    parser = new_parser("score", __doc__)
-    parser.add_argument("models", nargs="+", metavar="MODEL", help="folder of a run, or Hub name")
-    parser.add_argument("--split", choices=("validation", "test"), default="test", help="of the run (default: test)")
-    parser.add_argument("--data_path", nargs="+", help="score these pairs instead (any format that training reads)")
-    parser.add_argument("--source_language", help="of --data_path (default: that of the run)")
-    meaning = "of --data_path (default: that of the run); needed for a model of several target languages"
-    parser.add_argument("--target_language", help=meaning)
-    meaning = "of --data_path, by name or number (default: that of the run, if its data have one)"
-    parser.add_argument("--source_column", help=meaning)
-    parser.add_argument("--target_column", help=meaning)
-    parser.add_argument("--bleu_tokenizer", help="sacreBLEU's (default: that of the run, or of the target language)")
-    parser.add_argument("--num_beams", type=whole(1), nargs="+", help="beams (default: 1 and the model's own)")
-    meaning = "divide beam scores by the length to the power of each X in turn (default: the model's own)"
-    parser.add_argument("--length_penalty", type=finite, nargs="+", metavar="X", help=meaning)
-    meaning = "with beams, rank the translations with this model too (--baseline is not reranked)"
-    parser.add_argument("--rerank", metavar="OTHER", help=meaning)
-    parser.add_argument("--batch_tokens", type=whole(1), default=4096, help="source tokens per batch (default: 4096)")
-    meaning = "CTranslate2 if it can have the model, generate, or an exported model (default: auto)"
-    parser.add_argument("--engine", choices=ENGINES, help=meaning)
-    meaning = f"resamples for intervals, 0 for none (default: {RESAMPLES})"
-    parser.add_argument("--n_bootstrap", type=whole(0), help=meaning)
-    meaning = "bleu chrf ter (the default), rouge, cer (character error rate), wer (word error rate)"
-    parser.add_argument("--metrics", nargs="+", choices=METRICS, metavar="NAME", help=meaning)
-    meaning = "print COMET too, if its command comet-score is installed"
-    parser.add_argument("--comet", action="store_true", help=meaning)
-    parser.add_argument("--baseline", help="another model: test whether the difference could be chance")
-    meaning = "show what is kept of the score if the sources are written in other ways"
-    parser.add_argument("--robustness", action="store_true", help=meaning)
-    meaning = "print the perplexity of the references instead of translating; --output has each log-probability"
-    parser.add_argument("--force", action="store_true", help=meaning)
-    add_ray(parser)
-    parser.add_argument("--output", help="write scores and translations to this JSON file")
-    return parser.parse_args(argv)
+@dataclass(frozen=True)
+class ScoreOptions:
+    """The options of `glossa score`."""
+
+    models: list[str] = argument("folder of a run, or Hub name", metavar="MODEL")
+    split: str = option("of the run (default: test)", choices=("validation", "test"), default="test")
+    data_path: list[str] | None = option("score these pairs instead (any format that training reads)")
+    source_language: str | None = option("of --data_path (default: that of the run)")
+    target_language: str | None = option(
+        "of --data_path (default: that of the run); needed for a model of several target languages"
+    )
+    source_column: str | None = option(
+        "of --data_path, by name or number (default: that of the run, if its data have one)"
+    )
+    target_column: str | None = option(
+        "of --data_path, by name or number (default: that of the run, if its data have one)"
+    )
+    bleu_tokenizer: str | None = option("sacreBLEU's (default: that of the run, or of the target language)")
+    num_beams: list[int] | None = option("beams (default: 1 and the model's own)")
+    length_penalty: list[float] | None = option(
+        "divide beam scores by the length to the power of each X in turn (default: the model's own)", metavar="X"
+    )
+    rerank: str | None = option(
+        "with beams, rank the translations with this model too (--baseline is not reranked)", metavar="OTHER"
+    )
+    batch_tokens: int = option("source tokens per batch (default: 4096)", default=4096)
+    engine: str | None = option(
+        "CTranslate2 if it can have the model, generate, or an exported model (default: auto)", choices=ENGINES
+    )
+    n_bootstrap: int | None = option(f"resamples for intervals, 0 for none (default: {RESAMPLES})", type=whole(0))
+    metrics: list[str] | None = option(
+        "bleu chrf ter (the default), rouge, cer (character error rate), wer (word error rate)",
+        choices=METRICS,
+        metavar="NAME",
+    )
+    comet: bool = flag("print COMET too, if its command comet-score is installed")
+    baseline: str | None = option("another model: test whether the difference could be chance")
+    robustness: bool = flag("show what is kept of the score if the sources are written in other ways")
+    force: bool = flag(
+        "print the perplexity of the references instead of translating; --output has each log-probability"
+    )
+    ray: str | None = ray_option()
+    output: str | None = option("write scores and translations to this JSON file")
 
 
-def check(arguments: argparse.Namespace) -> None:
+def parse(argv: list[str]) -> ScoreOptions:
+    return read(ScoreOptions, "score", __doc__, argv)
+
+
+def check(arguments: ScoreOptions) -> None:
     """Raise `GlossaError` for a model or folder that is missing, and for options that contradict each other."""
     for name in [*arguments.models, arguments.baseline, arguments.rerank]:
         if name is not None:
@@ -113,8 +127,8 @@ def check(arguments: argparse.Namespace) -> None:
 def main(argv: list[str]) -> None:
     arguments = parse(argv)
     check(arguments)
-    arguments.metrics = arguments.metrics or METRICS[:3]
-    arguments.n_bootstrap = RESAMPLES if arguments.n_bootstrap is None else arguments.n_bootstrap
+    resamples = RESAMPLES if arguments.n_bootstrap is None else arguments.n_bootstrap
+    arguments = replace(arguments, metrics=arguments.metrics or list(METRICS[:3]), n_bootstrap=resamples)
 
     from ..evaluation.further_metrics import check_packages
     from ..evaluation.metrics import bleu_tokenizer
@@ -135,7 +149,7 @@ def main(argv: list[str]) -> None:
         chosen = load_tokenizer(first)
         Languages.choose(chosen, first, arguments.target_language)
         languages["target_language"] = chosen.tgt_lang  # type: ignore[attr-defined]
-    arguments.target_language = languages["target_language"]
+    arguments = replace(arguments, target_language=languages["target_language"])
     if arguments.data_path and None in languages.values():
         raise GlossaError(f"The languages of {first} are unknown. Give --source_language and --target_language.")
     choice = arguments.bleu_tokenizer or recipe.get("bleu_tokenizer", "auto")
@@ -151,7 +165,7 @@ def main(argv: list[str]) -> None:
         else:
             pairs = RunFolder(first).load_held_out(arguments.split, languages["target_language"] if several else None)
             files = files_of(pairs)
-    with cluster(arguments, pairs) as place:
+    with cluster(arguments, pairs) as (arguments, place):
         if arguments.robustness:
             report = score_robustness(arguments, pairs, tokenize, languages["source_language"], place)
         elif arguments.force:
@@ -170,10 +184,10 @@ def main(argv: list[str]) -> None:
 
 
 @contextlib.contextmanager
-def cluster(arguments: argparse.Namespace, pairs: "Dataset") -> Iterator["Place | None"]:
-    """The cluster of `--ray`, where processes translate; None without it."""
+def cluster(arguments: ScoreOptions, pairs: "Dataset") -> Iterator[tuple[ScoreOptions, "Place | None"]]:
+    """The cluster of `--ray`, where processes translate, None without it; and the options, with the engine of all."""
     if arguments.ray is None:
-        yield None
+        yield arguments, None
         return
     from ..inference.build import settle_engine
     from ..jobs.cluster import on_ray
@@ -181,13 +195,13 @@ def cluster(arguments: argparse.Namespace, pairs: "Dataset") -> Iterator["Place 
     groups = [arguments.models, [arguments.baseline]] if arguments.baseline else [arguments.models]
     if (arguments.engine or "auto") == "auto":  # exported, and compared once, before many processes do
         engines = {settle_engine(names, "auto", arguments.target_language, pairs["source"][:100]) for names in groups}
-        arguments.engine = "auto" if engines == {"auto"} else "torch"
+        arguments = replace(arguments, engine="auto" if engines == {"auto"} else "torch")
     local = [Path(name) for names in groups for name in names if Path(name).exists()]
     with on_ray(arguments.ray, None, local) as place:
-        yield place
+        yield arguments, place
 
 
-def refuse_for_held_out(arguments: argparse.Namespace, languages: dict[str, str | None]) -> None:
+def refuse_for_held_out(arguments: ScoreOptions, languages: dict[str, str | None]) -> None:
     """Raise `GlossaError` for options of --data_path that contradict or do not apply to the run's held-out pairs."""
     from ..data.languages import settled_code
 
@@ -221,7 +235,7 @@ def load_files(paths: list[str], settings: dict) -> tuple["Dataset", list[str]]:
 
 
 def score(
-    arguments: argparse.Namespace,
+    arguments: ScoreOptions,
     pairs: "Dataset",
     tokenize: str,
     files: list[str] | None = None,
@@ -253,7 +267,7 @@ def score(
 
 
 def score_robustness(
-    arguments: argparse.Namespace, pairs: "Dataset", tokenize: str, language: str | None, place: "Place | None" = None
+    arguments: ScoreOptions, pairs: "Dataset", tokenize: str, language: str | None, place: "Place | None" = None
 ) -> dict:
     """The rows of [`measure_robustness`], with one number of beams."""
     from ..evaluation.robustness import measure_robustness
@@ -275,7 +289,7 @@ def score_robustness(
     }
 
 
-def show_robustness(report: dict, arguments: argparse.Namespace) -> None:
+def show_robustness(report: dict, arguments: ScoreOptions) -> None:
     """Print the table, and keep it in the run if it is of its own test pairs."""
     from ..evaluation.robustness import robustness_cells
     from ..evaluation.scoring import aligned
@@ -335,7 +349,7 @@ def add_comet(results: dict) -> None:
         print(f"{name}: {result['comet']['score']:.4f}")
 
 
-def force_references(arguments: argparse.Namespace, pairs: "Dataset") -> dict:
+def force_references(arguments: ScoreOptions, pairs: "Dataset") -> dict:
     """The log-probability of the target of each of `pairs`, and the perplexity of all."""
     from ..inference.engines.ensemble import load_models
     from ..inference.engines.forced import force, perplexity

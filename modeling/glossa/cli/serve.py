@@ -9,14 +9,15 @@ its hash into FILE, and prints it once; with --keys every request needs a key. C
 all requests are answered.
 """
 
-import argparse
 import logging
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import GlossaError
 from ..inference.engines.engine import ENGINES
-from . import new_parser, whole
+from . import whole
+from .options import argument, option, read
 
 logger = logging.getLogger(__name__)
 
@@ -24,19 +25,30 @@ PORT = 5000  # LibreTranslate's
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-def parse(argv: list[str]) -> argparse.Namespace:
-    parser = new_parser("serve", __doc__)
-    parser.add_argument("models", nargs="*", metavar="MODEL", help="folder of a run, Hub name, or SOURCE-TARGET=MODEL")
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine)")
-    parser.add_argument("--port", type=whole(1, 65535), default=PORT, help=f"default: {PORT}")
-    parser.add_argument("--engine", choices=ENGINES, default="auto", help="default: auto")
-    parser.add_argument("--max_loaded", type=whole(1), default=4, help="models in memory (default: 4)")
-    parser.add_argument("--keys", type=Path, metavar="FILE", help="accept requests with a key of this file only")
-    parser.add_argument("--new_key", metavar="NAME", help="add a key to the file of --keys, print it, and end")
-    parser.add_argument("--corrections", type=Path, metavar="FILE", help="save suggested translations in this file")
-    meaning = "let pages of this address use the server from a browser, such as https://example.org; may be repeated"
-    parser.add_argument("--origin", action="append", default=[], metavar="URL", help=meaning)
-    return parser.parse_args(argv)
+@dataclass(frozen=True)
+class ServeOptions:
+    """The options of `glossa serve`."""
+
+    models: list[str] = argument(
+        "folder of a run, Hub name, or SOURCE-TARGET=MODEL", nargs="*", metavar="MODEL", default=[]
+    )
+    host: str = option("address to listen on (default: 127.0.0.1, this machine)", default="127.0.0.1")
+    port: int = option(f"default: {PORT}", type=whole(1, 65535), default=PORT)
+    engine: str = option("default: auto", choices=ENGINES, default="auto")
+    max_loaded: int = option("models in memory (default: 4)", default=4)
+    keys: Path | None = option("accept requests with a key of this file only", metavar="FILE")
+    new_key: str | None = option("add a key to the file of --keys, print it, and end", metavar="NAME")
+    corrections: Path | None = option("save suggested translations in this file", metavar="FILE")
+    origin: list[str] = option(
+        "let pages of this address use the server from a browser, such as https://example.org; may be repeated",
+        action="append",
+        default=[],
+        metavar="URL",
+    )
+
+
+def parse(argv: list[str]) -> ServeOptions:
+    return read(ServeOptions, "serve", __doc__, argv)
 
 
 def main(argv: list[str]) -> None:
@@ -61,7 +73,7 @@ def main(argv: list[str]) -> None:
         run(serving, service, arguments)
 
 
-def run(serving, service, arguments: argparse.Namespace) -> None:
+def run(serving, service, arguments: ServeOptions) -> None:
     """Serve until a signal ends it."""
     import uvicorn
 

@@ -18,11 +18,14 @@ import signal
 import sys
 import textwrap
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from ..data.arguments import DataArguments, TokenizerArguments
+from ..data.filters import FILTERS, PREFIX
 from ..data.mixture import sources_of
 from ..data.paths import file_groups, is_remote
 from ..errors import GlossaError
@@ -55,58 +58,71 @@ def main(argv: list[str]) -> None:
         else:
             print_help([word for word in argv if word in settings] or COMMON)
         sys.exit(0)
-    argv, file = take_corrections(argv)
+    words = argv
+    argv, file = take_option(argv, "corrections")
+    argv, form = take_option(argv, "explain", PLANS)
+    given = catalog.parse(argv)
     if file is not None:
-        return learn(argv, file)
-    argv, form = take_explain(argv)
-    try:
-        check(argv)
-        if form:
+        return learn(argv, given, file, form)
+    with place_errors(given):
+        check(given)
+        if form is not None:
             from ..plan.arguments import parse_settings
             from ..plan.explain import explain
 
-            return print(explain(parse_settings(argv), form))
+            return print(explain(parse_settings(given), form))
         end_with_launcher()
         devices = local_devices()
         if devices > 1:
-            return launch(argv, devices)
+            return launch(words, devices)
         from ..plan.processes import choose_processes
 
-        processes = choose_processes(catalog.check(argv))
+        processes = choose_processes(given.values)
         if processes > 1:
-            return fork(argv, processes)
+            return fork(words, processes)
         from ..plan.arguments import parse_settings
         from ..training.run import train
 
-        train(parse_settings(argv))
+        train(parse_settings(given))
+
+
+@contextmanager
+def place_errors(given: catalog.Given) -> Iterator[None]:
+    """An error that names a setting then says where its value is from."""
+    try:
+        yield
     except GlossaError as error:
-        raise GlossaError(catalog.origin(str(error), argv) + str(error)) from error
+        raise GlossaError(given.place(str(error)) + str(error)) from error
 
 
-def take_corrections(argv: list[str]) -> tuple[list[str], str | None]:
-    """`argv` without `--corrections FILE`, and FILE if it is there. Raises `GlossaError` if the name is missing."""
-    where = next((number for number, word in enumerate(argv) if word.partition("=")[0] == "--corrections"), None)
+def take_option(argv: list[str], name: str, forms: tuple[str, ...] = ()) -> tuple[list[str], str | None]:
+    """`argv` without `--name [VALUE]`, and the value, None without the option; with `forms`, the first is the default.
+
+    Raises `GlossaError` for another value than those of `forms` or, without them, if there is none.
+    """
+    where = next((number for number, word in enumerate(argv) if word.partition("=")[0] == f"--{name}"), None)
     if where is None:
         return argv, None
-    _, sign, file = argv[where].partition("=")
-    rest = argv[where + 1 :]
-    if not sign and rest and not rest[0].startswith("--"):
-        file = rest.pop(0)
-    if not file:
-        raise GlossaError("--corrections needs the name of a file, such as `glossa serve --corrections` writes.")
-    return argv[:where] + rest, file
+    value, rest = argv[where].partition("=")[2], argv[where + 1 :]
+    if not value and rest and (rest[0] in forms if forms else not rest[0].startswith("--")):
+        value = rest.pop(0)
+    value = value or next(iter(forms), "")
+    if not value:
+        raise GlossaError(f"--{name} names no file. Give one.")
+    if forms and value not in forms:
+        raise GlossaError(f"--{name} is {value}; it must be {' or '.join(forms)}.")
+    return argv[:where] + rest, value
 
 
-def learn(argv: list[str], file: str) -> None:
+def learn(argv: list[str], given: catalog.Given, file: str, form: str | None) -> None:
     """Train the model of `--init_from` further on the corrections in `file`; ends with status 1 if it is worse."""
-    if take_explain(argv)[1]:
+    if form is not None:
         raise GlossaError("--explain prints no plan of --corrections, whose recipe is written when they are read.")
-    given = catalog.check(argv)
-    start = given.get("init_from")
-    if not start or (argv and not argv[0].startswith("--")):
+    start = given.values.get("init_from")
+    if not start or given.recipe is not None:
         raise GlossaError("--corrections is for --init_from RUN, whose recipe it uses. Give no other recipe.")
-    output_dir = given.get("output_dir") or f"{start.rstrip('/')}-corrected"
-    if str(given.get("resume_from_checkpoint") or "no").lower() not in ("false", "no"):
+    output_dir = given.values.get("output_dir") or f"{start.rstrip('/')}-corrected"
+    if resumes(given):
         raise GlossaError(
             f"A run that learns corrections is resumed by its recipe: glossa train {output_dir}/corrections.yaml "
             f"--output_dir {output_dir} --resume_from_checkpoint true"
@@ -122,39 +138,27 @@ def learn(argv: list[str], file: str) -> None:
     print(f"Accepted: the held-out pairs are not translated worse. The new model is in {output_dir}.")
 
 
-def take_explain(argv: list[str]) -> tuple[list[str], str]:
-    """`argv` without `--explain [text|yaml]`, and the requested form of the plan, or "".
-
-    Raises `GlossaError` for another form.
-    """
-    where = next((number for number, word in enumerate(argv) if word.partition("=")[0] == "--explain"), None)
-    if where is None:
-        return argv, ""
-    form, rest = argv[where].partition("=")[2], argv[where + 1 :]
-    if not form and rest and rest[0] in PLANS:
-        form = rest.pop(0)
-    if form and form not in PLANS:
-        raise GlossaError(f"--explain is {form}; it must be {' or '.join(PLANS)}.")
-    return argv[:where] + rest, form or PLANS[0]
+def resumes(given: catalog.Given) -> bool:
+    """Whether a run is to be continued."""
+    return str(given.values.get("resume_from_checkpoint") or "no").lower() not in ("false", "no")
 
 
-def check(argv: list[str]) -> None:
+def check(given: catalog.Given) -> None:
     """Raise `GlossaError` for errors that can be found before libraries and data are loaded."""
-    given = catalog.check(argv)
     for kind in (DataArguments, TokenizerArguments):
         names = {field.name for field in dataclasses.fields(kind)}
-        settings = kind(**{name: value for name, value in given.items() if name in names})
+        settings = kind(**{name: value for name, value in given.values.items() if name in names})
         if isinstance(settings, DataArguments):
             for source in sources_of(settings):
-                check_paths(source.settings.data_path, source.settings.exclude)
+                check_paths(source.settings.data_path, source.settings.filters.get("exclude", []))
             check_paths(settings.validation_path, settings.test_path)
-    resumes = str(given.get("resume_from_checkpoint") or "no").lower() not in ("false", "no")
     for name in ("init_from", "tokenizer"):
-        if given.get(name) and not resumes and not Path(given[name]).exists():  # resuming needs neither
+        value = given.values.get(name)
+        if value and not resumes(given) and not Path(value).exists():  # resuming needs neither
             try:
-                check_name(given[name])
+                check_name(value)
             except GlossaError as error:
-                raise GlossaError(f"{name} is {given[name]}. {error}") from error
+                raise GlossaError(f"{name} is {value}. {error}") from error
 
 
 def check_paths(*lists: list[str]) -> None:
@@ -277,16 +281,23 @@ def print_help(names: Iterable[str], purpose: str | None = __doc__, brief: bool 
     print(f"Recipes: {', '.join(catalog.recipes())}")
     settings = catalog.settings()
     groups: dict[str, list[catalog.Setting]] = {}
-    for name in names:
+    for name in (name for name in names if name in settings):  # the Trainer's are missing without transformers
         groups.setdefault(settings[name].group, []).append(settings[name])
     for group, members in groups.items():
         print(f"\n{group}:")
         for setting in members:
-            default = "" if setting.default in (None, [], "") else f" (default: {setting.default})"
-            meaning = " ".join(setting.meaning.split())
-            if brief:
-                meaning = textwrap.shorten(meaning, 72, placeholder=" ...")
-                print(f"  --{setting.name:32} {meaning}{default}")
-            else:
-                line = f"  --{setting.name:23} {meaning}{default}"
-                print(textwrap.fill(line, 100, subsequent_indent=" " * 28))
+            _print_setting(setting.name, setting.meaning, setting.default, brief)
+            if setting.name == "filters":
+                for one in FILTERS.values():
+                    _print_setting(f"{PREFIX}{one.name}", one.meaning, one.default, brief)
+    if catalog.transformers_folder() is None:
+        print("\ntransformers is not installed: its Trainer's settings are missing here. Install glossa-mt with pip.")
+
+
+def _print_setting(name: str, meaning: str, default: Any, brief: bool) -> None:
+    shown = "" if default in (None, [], {}, "") else f" (default: {default})"
+    meaning = " ".join(meaning.split())
+    if brief:
+        print(f"  --{name:32} {textwrap.shorten(meaning, 72, placeholder=' ...')}{shown}")
+    else:
+        print(textwrap.fill(f"  --{name:23} {meaning}{shown}", 100, subsequent_indent=" " * 28))

@@ -30,7 +30,6 @@ addresses or placeholders such as {name} than the source. --report writes all th
 translations count too. Lines without words, such as 42, and list marks are copied.
 """
 
-import argparse
 import contextlib
 import logging
 import os
@@ -39,21 +38,23 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import combinations, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from ..data.encoding.word_links import pharaoh
-from ..documents.formats.opening import FORMATS, format_of
+from ..documents.formats.opening import format_of
 from ..errors import GlossaError
-from ..inference.engines.engine import ENGINES
 from ..inference.loading import check_name
 from ..inference.review import Problems, find_problems
 from ..inference.search.terms import count
-from . import INTERRUPTED, finite, new_parser, share, whole
+from . import INTERRUPTED
 from .inputs import START, check_input
-from .places import add_ray, place_of
+from .options import read
+from .places import place_of
+from .translate_options import TranslateOptions
 
 if TYPE_CHECKING:
     from ..inference.corpora.shards import Translate
@@ -68,50 +69,8 @@ CHUNK = 4096  # lines that are read and translated together, unless they are typ
 UNDECODABLE = "surrogateescape"  # bytes that are not UTF-8 come out as they came in
 
 
-def parse(argv: list[str]) -> argparse.Namespace:
-    parser = new_parser("translate", __doc__)
-    parser.add_argument("models", nargs="+", metavar="MODEL", help="folder of a run, or Hub name")
-    parser.add_argument("--engine", choices=ENGINES, default="auto", help="default: auto")
-    parser.add_argument("--input", help="file to translate, or folder of documents (default: standard input)")
-    parser.add_argument("--output", help="file to write (default: standard output)")
-    meaning = "format of a document (default: by its name); lines: each line is a text; paragraphs: lines are joined"
-    parser.add_argument("--format", choices=FORMATS, help=meaning)
-    meaning = "for documents: a TMX file, or a folder, whose translations are used as they are"
-    parser.add_argument("--memory", metavar="FILE", help=meaning)
-    meaning = "code or name of the language to translate into, for a model of several; a line may begin with another "
-    meaning += "one's tag, such as <2fr>"
-    parser.add_argument("--target_language", metavar="CODE", help=meaning)
-    parser.add_argument("--num_beams", type=whole(1), help="beams; 1 is greedy (default: the model's own)")
-    meaning = "with --num_beams, divide scores by the length to the power of X (default: the model's own)"
-    parser.add_argument("--length_penalty", type=finite, metavar="X", help=meaning)
-    parser.add_argument("--num_return_sequences", type=whole(1), default=1, help="translations per line (default: 1)")
-    parser.add_argument("--batch_tokens", type=whole(1), default=4096, help="source tokens per batch (default: 4096)")
-    parser.add_argument("--no_split_sentences", action="store_true", help="translate whole lines, not each sentence")
-    meaning = "for a line that cannot be translated: a blank line (default), the source, or stop"
-    parser.add_argument("--on_error", choices=("blank", "copy", "stop"), default="blank", help=meaning)
-    meaning = "translate again with twice the beams if a translation is implausible"
-    parser.add_argument("--retry_implausible", action="store_true", help=meaning)
-    meaning = "write failed and implausible lines, worst first: number, problem, score and texts"
-    parser.add_argument("--report", metavar="FILE.jsonl", help=meaning)
-    meaning = "write every line to the report, in order, with its score"
-    parser.add_argument("--report_all", action="store_true", help=meaning)
-    meaning = "rank the translations with this model too, and print the best"
-    parser.add_argument("--rerank", metavar="OTHER", help=meaning)
-    meaning = "terms that translations must have: a table of two columns (TSV, CSV, ...), or TBX"
-    parser.add_argument("--glossary", metavar="FILE", help=meaning)
-    meaning = "a word or several that no translation may have; for others, give the option again"
-    parser.add_argument("--forbid", action="append", default=[], metavar="WORDS", help=meaning)
-    parser.add_argument("--prefix", default="", metavar="TEXT", help="how every translation begins")
-    parser.add_argument("--scores", action="store_true", help="print each translation's log-probability before it")
-    meaning = "print the probability that each translation needs no correction before it"
-    parser.add_argument("--confidence", action="store_true", help=meaning)
-    meaning = "list translations with less confidence than X (0 to 1) as uncertain, for people to look at"
-    parser.add_argument("--min_confidence", type=share, default=0.0, metavar="X", help=meaning)
-    meaning = "print the links of each translation's words with the source's after it: a tab, and 0-0 1-2 ..."
-    parser.add_argument("--alignments", action="store_true", help=meaning)
-    parser.add_argument("--workers", type=whole(1), metavar="N", help="processes for a large file (default: none)")
-    add_ray(parser)
-    return parser.parse_args(argv)
+def parse(argv: list[str]) -> TranslateOptions:
+    return read(TranslateOptions, "translate", __doc__, argv)
 
 
 def main(argv: list[str]) -> None:
@@ -143,7 +102,7 @@ def main(argv: list[str]) -> None:
         translate_lines(arguments)
 
 
-def check_files(arguments: argparse.Namespace) -> None:
+def check_files(arguments: TranslateOptions) -> None:
     """Raise `GlossaError` if a file that is written is also read, or written twice."""
     given = [(name, Path(path)) for name in ("input", "output", "report") if (path := getattr(arguments, name))]
     for (first, path), (second, other) in combinations(given, 2):
@@ -152,7 +111,7 @@ def check_files(arguments: argparse.Namespace) -> None:
             raise GlossaError(f"--{second} is the file of --{first}, {path}. Give another one.")
 
 
-def is_document(arguments: argparse.Namespace) -> bool:
+def is_document(arguments: TranslateOptions) -> bool:
     """Whether the input is a document of a known format, or a folder."""
     if arguments.input:
         return Path(arguments.input).is_dir() or format_of(arguments.input, arguments.format) is not None
@@ -161,15 +120,15 @@ def is_document(arguments: argparse.Namespace) -> bool:
     return False
 
 
-def translate_documents(arguments: argparse.Namespace) -> None:
+def translate_documents(arguments: TranslateOptions) -> None:
     """Translate a document, or those in a folder."""
     from .documents import run
 
     with open_report(arguments.report) if arguments.report else contextlib.nullcontext() as report:
-        run(arguments, partial(build, arguments), report)
+        run(arguments, build, report)
 
 
-def check_start(arguments: argparse.Namespace) -> None:
+def check_start(arguments: TranslateOptions) -> None:
     """Raise `GlossaError` for an input that is UTF-16 or a document; standard input with a document is a warning."""
     if arguments.input:
         with open_file(arguments.input, "rb") as file:
@@ -205,7 +164,7 @@ def ended_by_interrupt(target: TextIO) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def translate_lines(arguments: argparse.Namespace) -> None:
+def translate_lines(arguments: TranslateOptions) -> None:
     """Translate in this process, in the order of the lines, until the input ends."""
     with contextlib.ExitStack() as files:
         source = files.enter_context(open_file(arguments.input, "rb")) if arguments.input else sys.stdin.buffer
@@ -234,7 +193,7 @@ def translate_lines(arguments: argparse.Namespace) -> None:
         problems.finish()
 
 
-def translate_file(arguments: argparse.Namespace) -> None:
+def translate_file(arguments: TranslateOptions) -> None:
     """Translate a file in shards, in several processes."""
     from ..inference.build import engine_for, settle_engine
     from ..inference.corpora.shards import ShardJob
@@ -247,7 +206,8 @@ def translate_file(arguments: argparse.Namespace) -> None:
     with open_file(arguments.input, "rb") as file:
         lines = read_lines(islice(file, COMPARED))
         engine = engine_for(arguments.engine, [arguments.length_penalty])
-        arguments.engine = settle_engine(arguments.models, engine, arguments.target_language, lines)
+        engine = settle_engine(arguments.models, engine, arguments.target_language, lines)
+        arguments = replace(arguments, engine=engine)
     elsewhere = ("input", "output", "report", "workers", "ray")  # options that do not change the translations
     settings = settings_of(arguments, elsewhere)
     settings["reported"] = arguments.report is not None
@@ -271,7 +231,7 @@ def translate_file(arguments: argparse.Namespace) -> None:
         problems.finish()
 
 
-def build(arguments: argparse.Namespace) -> "Translator":
+def build(arguments: TranslateOptions) -> "Translator":
     from ..inference.build import build_translator
     from ..inference.engines.engine import Search
     from ..inference.options import Checks, Execution
@@ -303,7 +263,7 @@ def build(arguments: argparse.Namespace) -> "Translator":
     )
 
 
-def shard_translator(arguments: argparse.Namespace) -> "Translate":
+def shard_translator(arguments: TranslateOptions) -> "Translate":
     """The function that translates a shard, for one process of a [`ShardJob`]."""
     from ..inference.corpora.shards import Done
 
@@ -324,9 +284,7 @@ def shard_translator(arguments: argparse.Namespace) -> "Translate":
     return translate
 
 
-def write(
-    target: TextIO, translations: list["Translation"], arguments: argparse.Namespace, flush: bool = False
-) -> None:
+def write(target: TextIO, translations: list["Translation"], arguments: TranslateOptions, flush: bool = False) -> None:
     """Write the translations of one line."""
     for translation in translations[:1] if arguments.rerank else translations:
         print(format_line(translation, arguments.scores, arguments.confidence), file=target, flush=flush)

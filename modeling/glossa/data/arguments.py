@@ -1,16 +1,17 @@
 """The data and tokenizer settings of a recipe. This module imports no library, so their checks are quick."""
 
 import difflib
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from ..errors import GlossaError
 from .augmentation.shares import PLACEHOLDERS, check_sum, settled_shares
+from .filters import gathered, settled
 from .languages import settled_code
 from .mixture import check_sources, unmixed
 from .prepared import adopt_prepared
+from .values import interval_problem, settle
 
 NORMALIZATION_STEPS = ("nfkc", "lowercase", "hyphens_to_spaces", "strip_punctuation")
 
@@ -23,9 +24,9 @@ def _setting(default, meaning: str):
     return field(default=default, metadata={"help": meaning})
 
 
-@dataclass
+@dataclass(frozen=True)
 class DataArguments:
-    """Data settings, read by `HfArgumentParser` from YAML or the command line.
+    """Data settings.
 
     Raises `GlossaError` if a value is not allowed or two settings contradict each other.
     """
@@ -45,7 +46,7 @@ class DataArguments:
             "help": "Local pairs instead of a download: any number of tables (.tsv .txt .csv .jsonl, .tmx .xlsx and "
             "more, see docs/data.md), folders, patterns (data/*.tsv), URLs, corpora of OPUS (opus:Books/v1), or two "
             "line-aligned text files, source then target. For pretraining also text files with one text per line, or "
-            "tables with a text_column."
+            "tables, with source_column and target_column naming the same column."
         },
     )
     sources: list[str] = field(
@@ -80,11 +81,6 @@ class DataArguments:
         "Column (its name, its number from 1, or JSON key) of the target text, if its name is neither the "
         "language code nor 'target'.",
     )
-    text_column: str | None = _setting(
-        None,
-        "For pretraining (see objective): column (or JSON key) of the texts in data_path or the data set, "
-        "instead of both sides of pairs.",
-    )
     streaming: bool = _setting(
         False,
         "Read training rows from Parquet files, local or on the Hub, while training, and copy nothing. "
@@ -114,52 +110,18 @@ class DataArguments:
             "is of other languages); true: all of them."
         },
     )
-    drop_identical: bool = _setting(False, "Drop training pairs whose two sides are equal.")
     repair_text: bool = _setting(False, "Repair training text that was decoded wrongly (Ã© for é), by ftfy.")
-    exclude: list[str] = field(
-        default_factory=list,
-        metadata={
-            "help": "Evaluation files, of pairs or of lines: drop training pairs with a side that occurs in them; "
-            "case, punctuation and white space are ignored."
-        },
-    )
     keep_overlap: bool = _setting(
         False,
         "Keep training pairs with a side that occurs in the given validation or test pairs. Default: they "
         "are dropped and counted as overlap; case, punctuation and white space are ignored.",
     )
-    max_characters: int | None = _setting(
-        None, "Drop training pairs with more characters than this on either side. Default: 100 times max_length."
-    )
-    max_character_ratio: float | None = _setting(
-        None, "Drop training pairs if one side has more than this many times the characters of the other."
-    )
-    max_punctuation: float | None = _setting(
-        None, "Drop training pairs if over this share of a side, spaces excluded, is not letters, such as 0.5."
-    )
-    filter_html: bool = _setting(False, "Drop training pairs with tags or entities of HTML.")
-    filter_copied: bool = _setting(
-        False,
-        "Drop training pairs with equal sides (case, punctuation and white space ignored), or whose "
-        "target has at least four words, of which four in five are also in the source.",
-    )
-    filter_digits: bool = _setting(
-        False, "Drop training pairs whose numbers differ; those up to 12 may be words on the other side."
-    )
-    filter_script: bool = _setting(
-        False, "Drop training pairs with a side that is mostly not in the script of its language."
-    )
-    filter_language: bool = _setting(
-        False, "Drop training pairs with a side that py3langid identifies as another language."
-    )
-    near_duplicates: bool = _setting(
-        False,
-        "Drop training pairs that equal an earlier pair if digits, punctuation, case and white space are ignored.",
-    )
-    filter_alignment: bool = _setting(
-        False,
-        "Drop training pairs whose words explain each other no better than chance, by IBM model 1, which "
-        "is learned from the pairs themselves.",
+    filters: dict = field(
+        default_factory=dict,
+        metadata={
+            "help": "Filters of training pairs by name, such as {digits: true, length_ratio: 3}; on the command line "
+            "--filters.digits true. `--help filters` lists them."
+        },
     )
     split_sentences: bool = _setting(
         False,
@@ -189,21 +151,18 @@ class DataArguments:
     max_length: int = _setting(
         128, "Drop training pairs with more tokens than this on either side, end token included."
     )
-    max_length_ratio: float = _setting(
-        3.0, "Drop training pairs if one side has more than this many times the tokens of the other."
-    )
 
     def __post_init__(self):
-        for name in ("data_path", "validation_path", "test_path", "exclude"):
+        for name in ("data_path", "validation_path", "test_path"):
             # In YAML, a single path is often written without list brackets.
             if isinstance(getattr(self, name), str):
-                setattr(self, name, [getattr(self, name)])
-        self.trust_data = trusted_checks(self.trust_data)
-        self.augmentation = settled_shares(self.augmentation)
-        for name in ("source_column", "target_column", "text_column"):
+                settle(self, **{name: [getattr(self, name)]})
+        settle(self, trust_data=trusted_checks(self.trust_data), augmentation=settled_shares(self.augmentation))
+        settle(self, filters=settled(self.filters))
+        for name in ("source_column", "target_column"):
             # In YAML, the number of a column is no text.
             if type(getattr(self, name)) is int:
-                setattr(self, name, str(getattr(self, name)))
+                settle(self, **{name: str(getattr(self, name))})
         check_ranges(self, [setting.name for setting in fields(self)])
         check_sum(self.shares)
         for name in ("validation_size", "test_size"):
@@ -215,7 +174,7 @@ class DataArguments:
         for name in ("source_language", "target_language"):
             if not isinstance(getattr(self, name), str):
                 raise GlossaError(f"{name} is {getattr(self, name)!r}; give a code in quotes: YAML reads no as false.")
-            setattr(self, name, settled_code(getattr(self, name)))
+            settle(self, **{name: settled_code(getattr(self, name))})
         if self.source_language == self.target_language:
             raise GlossaError(
                 f"source_language and target_language are both {self.source_language!r}; they must differ."
@@ -236,9 +195,14 @@ class DataArguments:
     def of_run(cls, recipe: dict) -> "DataArguments":
         """The data settings of a finished run, to read its pairs again without the weights and tags of its sources."""
         names = {setting.name for setting in fields(cls)}
-        chosen = {name: value for name, value in recipe.items() if name in names}
+        chosen = {name: value for name, value in gathered(recipe).items() if name in names}
         # The run has read them before.
         return cls(**unmixed(chosen) | {"trust_data": CHECKS})
+
+    @property
+    def text_column(self) -> str | None:
+        """The column of the texts for pretraining: one that is both source and target."""
+        return self.source_column if self.source_column == self.target_column else None
 
     @property
     def shares(self) -> dict[str, float]:
@@ -249,8 +213,7 @@ class DataArguments:
     def _check_sources(self) -> None:
         if self.sources:
             # A recipe writes them as mappings, the command line as JSON.
-            setattr(self, "sources", check_sources(self))  # noqa: B010
-            self.dataset = "sources"
+            settle(self, sources=check_sources(self), dataset="sources")
         elif self.dataset == "sources":
             raise GlossaError("dataset is 'sources' but sources is empty; give a list of sources.")
         elif self.sampling_temperature is not None:
@@ -276,7 +239,7 @@ def trusted_checks(given: bool | str | list[str]) -> list[str]:
     return [name for name in CHECKS if name in words]
 
 
-@dataclass
+@dataclass(frozen=True)
 class TokenizerArguments:
     """The tokenizer settings of a recipe. Raises `GlossaError` if a value is not allowed."""
 
@@ -324,20 +287,18 @@ class TokenizerArguments:
                 )
 
 
-# In mathematical notation: [0, 1) is from 0 up to, and without, 1.
 _NAMES = {
     "[1, inf)": (
-        "max_train_samples max_validation_samples max_test_samples max_characters max_character_ratio "
-        "max_length_ratio sampling_temperature min_frequency num_beams max_new_tokens "
-        "per_device_train_batch_size per_device_eval_batch_size gradient_accumulation_steps torch_empty_cache_steps "
-        "eval_accumulation_steps save_total_limit dataloader_prefetch_factor ddp_bucket_cap_mb ddp_timeout "
-        "generation_max_length generation_num_beams batch_tokens early_stopping_patience cpu_threads "
-        "cpu_processes"
+        "max_train_samples max_validation_samples max_test_samples sampling_temperature min_frequency num_beams "
+        "max_new_tokens per_device_train_batch_size per_device_eval_batch_size gradient_accumulation_steps "
+        "torch_empty_cache_steps eval_accumulation_steps save_total_limit dataloader_prefetch_factor "
+        "ddp_bucket_cap_mb ddp_timeout generation_max_length generation_num_beams batch_tokens "
+        "early_stopping_patience cpu_threads cpu_processes"
     ),
     # Sizes of matrices: the product of two must be a number that torch takes.
     "[1, 16777216]": (
         "vocab_size target_vocab_size d_model encoder_attention_heads decoder_attention_heads num_key_value_heads "
-        "head_dim kv_lora_rank q_lora_rank qk_rope_head_dim encoder_ffn_dim decoder_ffn_dim num_experts_per_tok "
+        "kv_lora_rank q_lora_rank qk_rope_head_dim encoder_ffn_dim decoder_ffn_dim num_experts_per_tok "
         "max_source_positions max_target_positions"
     ),
     "[1, 1000]": "encoder_layers decoder_layers",
@@ -349,10 +310,9 @@ _NAMES = {
         "eval_samples lora_rank"
     ),
     "(0, inf)": (
-        "rotary_base norm_eps init_std num_train_epochs muon_learning_rate learning_rate_factor "
-        "logging_steps eval_steps save_steps hours"
+        "norm_eps num_train_epochs muon_learning_rate learning_rate_factor logging_steps eval_steps save_steps hours"
     ),
-    "[0, 1]": "max_punctuation placeholder_augmentation",
+    "[0, 1]": "placeholder_augmentation",
     "[0, 1)": ("dropout attention_dropout activation_dropout adam_beta1 adam_beta2 label_smoothing_factor"),
     "[-1, inf)": "max_steps local_rank",
     "[0, 4294967295]": "split_seed seed data_seed",  # what NumPy takes
@@ -363,15 +323,7 @@ RANGES = {name: interval for interval, names in _NAMES.items() for name in names
 
 def range_problem(name: str, value: float) -> str | None:
     """What is wrong with `value` of the setting `name`, such as "it must be above 0"; None if it is allowed."""
-    interval = RANGES[name]
-    low, high = (float(bound) for bound in interval[1:-1].split(","))
-    above = value > low or (interval[0] == "[" and value == low)
-    below = value < high or (interval[-1] == "]" and value == high)
-    if math.isfinite(value) and above and below:
-        return None
-    bounds = [f"{'at least' if interval[0] == '[' else 'above'} {low:g}"] if low > -math.inf else []
-    bounds += [f"{'at most' if interval[-1] == ']' else 'below'} {high:.15g}"] if high < math.inf else []
-    return f"it must be {' and '.join(bounds) or 'a finite number'}"
+    return interval_problem(RANGES[name], value)
 
 
 def check_ranges(settings: Any, names: Iterable[str]) -> None:

@@ -1,6 +1,5 @@
 """The sources of a recipe, and how often their rows are seen. This module imports no library."""
 
-import difflib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -8,23 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import GlossaError
+from .filters import checked, gathered
 from .languages import same_language
 from .paths import OPUS, PACKED
+from .values import MEANINGS, nearest, typed
 
-# Settings of the recipe that a source may override, in addition to its name, weight and tag, by their kind.
-FILTERS = {
-    "drop_identical": bool, "repair_text": bool, "exclude": list, "max_characters": int, "max_character_ratio": float,
-    "max_punctuation": float, "filter_html": bool, "filter_copied": bool, "filter_digits": bool, "filter_script": bool,
-    "filter_language": bool, "near_duplicates": bool, "filter_alignment": bool,
-}  # fmt: skip
+# Settings of the recipe that a source may override, in addition to its name, weight, tag and filters, by their kind.
 SETTINGS = {
     "dataset": str, "dataset_config": str, "data_path": list, "source_column": str, "target_column": str,
     "validation_path": list, "test_path": list, "max_train_samples": int, "source_language": str,
-    "target_language": str,
-} | FILTERS  # fmt: skip
-KINDS: dict[str, type] = {"name": str, "weight": float, "tag": str} | SETTINGS
-TRUE, FALSE = ("true", "yes", "1"), ("false", "no", "0")
-MEANINGS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", list: "a list of texts"}
+    "target_language": str, "repair_text": bool,
+}  # fmt: skip
+KINDS: dict[str, type] = {"name": str, "weight": float, "tag": str, "filters": dict} | SETTINGS
 
 
 @dataclass(frozen=True)
@@ -178,6 +172,7 @@ def _source(arguments: Any, number: int, entry: dict) -> Source:
         raise GlossaError(f"sources, entry {number}, has neither dataset nor data_path; give one of them.")
     none: dict[str, Any] = {"sources": [], "sampling_temperature": None, "validation_path": [], "test_path": []}
     own = {"dataset": "files", "data_path": []} | none | own
+    own["filters"] = arguments.filters | entry.get("filters", {})
     name = entry.get("name") or _derived_name(own["dataset"], own["data_path"])
     weight = entry.get("weight", 1.0)
     try:
@@ -200,36 +195,19 @@ def _derived_name(dataset: str, data_path: Sequence[str]) -> str:
 
 
 def _typed_entry(number: int, entry: dict) -> dict:
-    typed = {}
-    for name, value in entry.items():
+    found: dict[str, Any] = {}
+    for name, value in gathered(entry).items():
         if name not in KINDS:
-            near = difflib.get_close_matches(str(name), KINDS, n=1, cutoff=0.5)
-            hint = f" Did you mean `{near[0]}`?" if near else ""
+            hint = nearest(str(name), KINDS)
             raise GlossaError(
                 f"sources, entry {number}: a source has no setting `{name}`.{hint} Allowed are {', '.join(KINDS)}."
             )
         if value is None or value in ("null", "~"):
             continue
-        typed[name] = _typed(KINDS[name], value)
-        if typed[name] is None:
+        if name == "filters":
+            found[name] = checked(value, f"sources, entry {number}: ")
+            continue
+        found[name] = typed(KINDS[name], value)
+        if found[name] is None:
             raise GlossaError(f"sources, entry {number}: {name} is {value!r}; give {MEANINGS[KINDS[name]]}.")
-    return typed
-
-
-def _typed(kind: type, value: Any) -> Any:
-    """`value`, which is text in a recipe, as `kind`; None if it is not of that kind."""
-    if kind is list:
-        values = value if isinstance(value, list) else [value]
-        return values if all(isinstance(item, str) for item in values) else None
-    if isinstance(value, dict | list):
-        return None
-    if kind is str:
-        return str(value) if not isinstance(value, bool) else None
-    if kind is bool:
-        text = str(value).lower()
-        return text in TRUE if text in TRUE + FALSE else None
-    try:
-        number = None if isinstance(value, bool) else kind(value)
-    except (TypeError, ValueError):
-        return None
-    return number if kind is float or number == float(value) else None
+    return found

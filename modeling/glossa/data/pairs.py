@@ -14,6 +14,7 @@ from .arguments import CHECKS, DataArguments
 from .caching import cached_map
 from .cleaning import filters
 from .cleaning.cleaning import clean, clean_sources
+from .cleaning.drawing import Sentences
 from .cleaning.report import DataReport
 from .cleaning.splitting import check_overlap, held_out_sides, hold_out, repeated, sample_rows, side_keys
 from .encoding.encoding import TOKENIZED
@@ -21,7 +22,7 @@ from .intake.sources import SPLITS, load_source
 from .loading import load_sources, with_file_names
 from .mixture import Source, sources_of, weights
 from .prepared import tokens_of
-from .streaming.streams import Stream, is_stream
+from .streaming.streams import REFUSED, Stream, is_stream
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +54,7 @@ def prepare_pairs(arguments: DataArguments, stream: Stream | None = None) -> tup
         _refuse_missing(missing)
         stream.held_out = frozenset() if arguments.keep_overlap else held_out_sides(dataset)
     elif any(size != 0 for size in missing.values()):
-        chosen = hold_out(dataset["train"], **missing, seed=arguments.split_seed)
+        chosen = hold_out([Sentences(*side_keys(dataset["train"]))], **missing, seed=arguments.split_seed)
     for name in ("validation", "test"):
         if name in chosen:
             dataset[name] = dataset["train"].select(chosen[name])
@@ -74,8 +75,7 @@ def _refuse_missing(missing: dict[str, float | None]) -> None:
         if size != 0:
             split = name.removesuffix("_size")
             raise GlossaError(
-                f"There are no {split} pairs, and none can be held out of a stream, which is read in parts. Give "
-                f"{split}_path, or set {name} to 0."
+                f"There are no {split} pairs, and {REFUSED[name]}. Give {split}_path, or set {name} to 0."
             )
 
 

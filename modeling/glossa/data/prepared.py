@@ -1,22 +1,25 @@
 """The manifest of a folder of prepared pairs, by which training knows it. This module imports no library."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import GlossaError
 from ..jobs.whole_files import write_whole
+from .filters import FILTERS, PREFIX, gathered, settled
+from .values import settle
 
 MANIFEST = "prepared.json"
 TOKENIZER = "tokenizer"  # the folder of the tokenizer in a prepared folder
 # Settings that decide which pairs are kept. They are applied once, by `glossa prepare`.
-APPLIED = (
-    "drop_identical", "repair_text", "exclude", "keep_out", "max_characters", "max_character_ratio", "max_punctuation",
-    "filter_html", "filter_copied", "filter_digits", "filter_script", "filter_language", "near_duplicates",
-    "filter_alignment", "split_sentences", "max_train_samples",
-)  # fmt: skip
+APPLIED = ("repair_text", "keep_out", "split_sentences", "max_train_samples")
+
+
+def applied_filters(filters: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the filters that `glossa prepare` applies."""
+    return {name: value for name, value in filters.items() if FILTERS[name].step != "tokens"}
 
 
 @dataclass(frozen=True)
@@ -65,8 +68,9 @@ class Tokens:
 def write_manifest(folder: Path, arguments: Any, entries: Sequence[Entry], held_out: dict[str, dict]) -> None:
     """Write the manifest; `held_out` has the files of each evaluation split with their sizes, by language."""
     names = ("source_language", "target_language", "sampling_temperature", *APPLIED)
+    settings = {name: getattr(arguments, name) for name in names}
     content = {
-        "settings": {name: getattr(arguments, name) for name in names},
+        "settings": settings | {"filters": applied_filters(arguments.filters)},
         "sources": [asdict(entry) for entry in entries],
         "held_out": held_out,
     }
@@ -102,6 +106,7 @@ def _is_whole(entry: Entry, source: Any) -> bool:
     paths = [Path(path).name for path in given.data_path]
     same = (given.source_language, given.target_language, source.tag, paths)
     changed = not given.keep_overlap or any(getattr(given, name) not in (None, False, []) for name in APPLIED)
+    changed = changed or bool(applied_filters(given.filters))
     return not changed and same == (entry.source_language, entry.target_language, entry.tag, list(entry.files))
 
 
@@ -121,7 +126,7 @@ def adopt_prepared(arguments: Any) -> None:
         return
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        settings, entries = manifest["settings"], [Entry(**entry) for entry in manifest["sources"]]
+        settings, entries = gathered(manifest["settings"]), [Entry(**entry) for entry in manifest["sources"]]
         held_out = manifest["held_out"]
     except (ValueError, KeyError, TypeError) as error:
         problem = str(error) if isinstance(error, ValueError) else "fields are missing or unknown"
@@ -133,16 +138,17 @@ def adopt_prepared(arguments: Any) -> None:
                 raise GlossaError(f"{folder / name} is missing or has changed. Run glossa prepare again.")
     _check_settings(arguments, settings, folder)
     entries = [entry for entry in entries if entry.pairs]  # all pairs of a source may repeat those of others
-    arguments.data_path, arguments.dataset = [], "embedded"
-    arguments.sources = [_source(folder, entry, settings["sampling_temperature"]) for entry in entries]
-    arguments.sampling_temperature = settings["sampling_temperature"]
+    temperature = settings["sampling_temperature"]
+    settle(arguments, data_path=[], dataset="embedded", sampling_temperature=temperature)
+    settle(arguments, sources=[_source(folder, entry, temperature) for entry in entries])
     # Training pairs share no side with these; with others they have to be compared.
-    arguments.keep_overlap |= not arguments.validation_path and not arguments.test_path
+    given = arguments.validation_path or arguments.test_path
+    settle(arguments, keep_overlap=arguments.keep_overlap or not given)
     for split in ("validation", "test"):
         if not getattr(arguments, f"{split}_path"):
             _adopt_held_out(arguments, split, entries, folder, held_out.get(split, {}))
         if getattr(arguments, f"{split}_size") is None:
-            setattr(arguments, f"{split}_size", 0)
+            settle(arguments, **{f"{split}_size": 0})
 
 
 def _adopt_held_out(arguments: Any, split: str, entries: list[Entry], folder: Path, files: dict[str, dict]) -> None:
@@ -158,7 +164,7 @@ def _adopt_held_out(arguments: Any, split: str, entries: list[Entry], folder: Pa
                 )
             arguments.sources[own[0]][f"{split}_path"] = paths
         else:
-            setattr(arguments, f"{split}_path", paths)
+            settle(arguments, **{f"{split}_path": paths})
 
 
 def _check_settings(arguments: Any, settings: dict[str, Any], folder: Path) -> None:
@@ -168,14 +174,19 @@ def _check_settings(arguments: Any, settings: dict[str, Any], folder: Path) -> N
                 f"{name} is {getattr(arguments, name)!r}, but {folder} was prepared with {settings[name]!r}. Set "
                 f"{name} to {settings[name]!r}."
             )
+    before, wanted = settled(settings["filters"]), applied_filters(arguments.filters)
+    known = {name: (getattr(arguments, name), settings[name]) for name in APPLIED}
+    known |= {f"{PREFIX}{name}": (value, before.get(name, False)) for name, value in wanted.items()}
+    for name, (given, prepared) in known.items():
+        if given not in (None, False, []) and given != prepared:
+            raise GlossaError(
+                f"{name} is {given!r}, but {folder} was prepared with {prepared!r}. Run glossa prepare with it, or "
+                "leave it out."
+            )
     for name in APPLIED:
         given = getattr(arguments, name)
-        if given not in (None, False, []) and given != settings[name]:
-            raise GlossaError(
-                f"{name} is {given!r}, but {folder} was prepared with {settings[name]!r}. Run glossa prepare with it, "
-                "or leave it out."
-            )
-        setattr(arguments, name, False if isinstance(given, bool) else [] if isinstance(given, list) else None)
+        settle(arguments, **{name: False if isinstance(given, bool) else [] if isinstance(given, list) else None})
+    settle(arguments, filters={name: value for name, value in arguments.filters.items() if name not in wanted})
 
 
 def _source(folder: Path, entry: Entry, temperature: float | None) -> dict:

@@ -14,17 +14,17 @@ from ..errors import GlossaError
 from .arguments import DataArguments
 from .caching import cached_map
 from .cleaning.cleaning import clean
-from .cleaning.filters import OF_PAIRS
 from .cleaning.report import DataReport
 from .cleaning.splitting import check_overlap, sample_rows, split_by_component
 from .encoding.encoding import parts
+from .filters import FILTERS, PREFIX
 from .intake.downloads import local_paths
 from .intake.files import MAX_LINE
 from .intake.readers import Columns
 from .intake.sources import load_source, read_files
 from .pairs import prepare_pairs
 from .paths import file_groups, is_table
-from .streaming.streams import is_stream
+from .streaming.streams import REFUSED, is_stream
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -39,7 +39,7 @@ _TOKENIZED = Features(
 def prepare_texts(arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
     """Clean, distinct texts (column `text`) in "train" and "validation", and a report of the preparation.
 
-    - With `text_column`: that column of the tables in `data_path`, or of the dataset.
+    - With `source_column` and `target_column` equal: that column of the tables in `data_path`, or of the dataset.
     - If `data_path` names plain text files: their lines.
     - Otherwise: both sides of the pairs from `prepare_pairs`, without the test split. A translation model fine-tuned
       with the same data settings is then tested on sentences that pretraining has not seen.
@@ -54,24 +54,24 @@ def prepare_texts(arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
     )
     if arguments.sources and arguments.text_column is not None:
         raise GlossaError(
-            f"text_column is {arguments.text_column!r}, but the sources hold pairs. Leave it out, or give texts as "
-            "data_path."
+            f"source_column and target_column are both {arguments.text_column!r}, but the sources hold pairs. Leave "
+            "them out, or give texts as data_path."
         )
     if arguments.text_column is None and (not arguments.data_path or any(map(is_table, _files(arguments.data_path)))):
         if is_stream(arguments):
             raise GlossaError(
-                "streaming is true, but pretraining needs all pairs at once. Set streaming to false, which copies the "
-                "rows to the cache once, or set max_train_samples."
+                f"streaming is true, but {REFUSED['objective']}. Set streaming to false, which copies the rows to the "
+                "cache once, or set max_train_samples."
             )
         pairs, report = prepare_pairs(arguments)
         texts = DatasetDict({split: _sides(rows) for split, rows in pairs.items() if split != "test"})
     else:
-        for name in OF_PAIRS:
-            if getattr(arguments, name):
-                raise GlossaError(f"{name} is true, but the data are texts in any language. Leave it out.")
+        for name in arguments.filters:
+            if FILTERS[name].two:
+                raise GlossaError(f"{PREFIX}{name} is true, but the data are texts in any language. Leave it out.")
         # A text becomes a pair with itself, so that the cleaning and splitting of pairs apply.
-        longest = arguments.max_characters or MAX_LINE  # a long text becomes several rows
-        settings = replace(arguments, drop_identical=False, max_characters=longest)
+        longest = {"characters": MAX_LINE}  # a long text becomes several rows
+        settings = replace(arguments, filters=longest | arguments.filters | {"identical": False})
         rows, report = clean(load_texts(arguments), settings, sides=False)
         if "validation" not in rows and arguments.validation_size != 0:
             rows |= split_by_component(rows["train"], arguments.validation_size, 0, arguments.split_seed)
@@ -102,8 +102,8 @@ def load_texts(arguments: DataArguments) -> DatasetDict:
         plain = [path for path in paths if not is_table(path)]
         if plain and column:
             raise GlossaError(
-                f"text_column is {column!r}, but {plain[0]} is a text file, which has no columns. Leave text_column "
-                "out, or give a table; a text file with tabs must be named .tsv."
+                f"source_column and target_column are both {column!r}, but {plain[0]} is a text file, which has no "
+                "columns. Leave them out, or give a table; a text file with tabs must be named .tsv."
             )
         parts = [read_files([path], Columns((), lines=True) if path in plain else named, limit) for path in paths]
         if parts:

@@ -2,18 +2,18 @@
 
 import copy
 import dataclasses
-import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 from huggingface_hub.errors import StrictDataclassError
-from transformers import HfArgumentParser, SchedulerType
+from transformers import SchedulerType
 
 from ..configuration_glossa import GlossaConfig
 from ..data.arguments import CHECKS, DataArguments, TokenizerArguments, check_ranges
 from ..data.mixture import sources_of
+from ..data.values import settle
 from ..errors import GlossaError
 from . import catalog
 from .devices import environment_threads
@@ -55,7 +55,7 @@ class Settings:
     def __post_init__(self):
         for group in (self.model, self.translator):
             check_ranges(group, [entry.name for entry in fields(group)])
-        self._set_peak()
+        settle(self, training=self.training.frozen(**self._peak()))
         self._check_adapters()
         if self.data.shares and self.training.dataloader_persistent_workers:
             raise GlossaError(
@@ -71,8 +71,8 @@ class Settings:
             self._set_pretraining()
         elif self.data.text_column is not None:
             raise GlossaError(
-                f"text_column is {self.data.text_column!r}, but the objective is translation, which takes pairs. Set "
-                "a pretraining objective, or give source_column and target_column."
+                f"source_column and target_column are both {self.data.text_column!r}, but the objective is "
+                "translation, which takes pairs. Give two columns, or set a pretraining objective."
             )
         shared = self.model.tie_word_embeddings and self.model.share_encoder_decoder_embeddings
         if self.tokenizer.target_vocab_size is not None and shared:
@@ -109,10 +109,11 @@ class Settings:
                 f"target_vocab_size is {self.tokenizer.target_vocab_size}, but objective is "
                 f"{self.translator.objective}, which uses one vocabulary for both languages. Leave it out."
             )
-        training.predict_with_generate = False
-        if (training.metric_for_best_model or "").removeprefix("eval_") not in ("loss", "token_accuracy"):
-            training.metric_for_best_model = "loss"
-        training.greater_is_better = not training.metric_for_best_model.endswith("loss")
+        metric = training.metric_for_best_model or ""
+        if metric.removeprefix("eval_") not in ("loss", "token_accuracy"):
+            metric = "loss"
+        values = {"predict_with_generate": False, "metric_for_best_model": metric}
+        settle(self, training=training.frozen(**values, greater_is_better=not metric.endswith("loss")))
 
     def _check_adapters(self) -> None:
         rank = self.training.lora_rank
@@ -123,10 +124,11 @@ class Settings:
                 f"lora_rank is {rank}, but objective is {self.translator.objective}: adapters are for translation."
             )
 
-    def _set_peak(self) -> None:
+    def _peak(self) -> dict[str, float]:
+        """The learning rate, if it follows from a factor."""
         training = self.training
         if training.learning_rate_factor is None:
-            return
+            return {}
         if training.lr_scheduler_type != "inverse_sqrt" or training.warmup_steps < 1:
             schedule = SchedulerType(training.lr_scheduler_type).value
             raise GlossaError(
@@ -135,7 +137,8 @@ class Settings:
                 "these, or give learning_rate."
             )
         # After warm-up the formula falls with step^-0.5, as inverse_sqrt does, so the peak is enough.
-        training.learning_rate = training.learning_rate_factor * (self.model.d_model * training.warmup_steps) ** -0.5
+        peak = training.learning_rate_factor * (self.model.d_model * training.warmup_steps) ** -0.5
+        return {"learning_rate": peak}
 
     @property
     def named(self) -> frozenset[str]:
@@ -144,13 +147,11 @@ class Settings:
 
     def with_values(self, values: Mapping[str, Any], origin: Origin) -> "Settings":
         """A copy of the settings with `values`, by name and of the right types, which come from `origin`."""
-        groups = {
-            entry.name: copy.copy(getattr(self, entry.name)) for entry in fields(self) if entry.name != "origins"
-        }
-        for name, value in values.items():
-            for group in groups.values():
-                if hasattr(group, name):
-                    setattr(group, name, value)
+        groups: dict[str, Any] = {"training": self.training.frozen(**_own(self.training, values))}
+        for name in ("data", "tokenizer", "model", "translator"):
+            group = copy.copy(getattr(self, name))  # which checks nothing again
+            settle(group, **_own(group, values))
+            groups[name] = group
         return replace(self, **groups, origins={**self.origins, **dict.fromkeys(values, origin)})
 
     def config(self, **tokens: Any) -> GlossaConfig:
@@ -181,30 +182,27 @@ class Settings:
         }
 
 
-def parse_settings(argv: list[str], description: str = "") -> Settings:
-    """Settings from `[RECIPE] [--name value ...]`. The command line overrides the recipe, a file or a recipe name.
+def _own(group: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if hasattr(group, name)}
+
+
+def parse_settings(given: catalog.Given | Sequence[str]) -> Settings:
+    """Settings from a recipe and a command line, or from its words `[RECIPE] [--name value ...]`.
 
     Raises `GlossaError` for an unknown setting, with the nearest known name, and for a value that is not allowed.
     """
-    parser = HfArgumentParser(GROUPS, description=description, allow_abbrev=False)  # type: ignore[arg-type]
-    parser.usage = "%(prog)s [RECIPE] [--setting value ...]"
-    parser.error = _refuse  # type: ignore[method-assign]
-    argv = list(argv)
-    recipe = argv.pop(0) if argv and not argv[0].startswith("-") else None
-    values = {} if recipe is None else catalog.read_recipe(recipe)
-    argv, nulls = catalog.take_nulls(catalog.complete(argv))
-    origins = dict.fromkeys(values, Origin("recipe", str(recipe)))
-    origins |= dict.fromkeys([*catalog.names(argv), *nulls], Origin("flag"))
-    values |= dict.fromkeys(nulls, catalog.NULL)
-    parser.set_defaults(**{name: None for name, value in values.items() if value in catalog.EMPTY})
+    if not isinstance(given, catalog.Given):
+        given = catalog.parse(given)
+    origins = dict.fromkeys(given.values, Origin("recipe", str(given.recipe))) | dict.fromkeys(
+        given.flags, Origin("flag")
+    )
+    groups: list[Any] = []
     try:
-        *groups, unknown = parser.parse_args_into_dataclasses(
-            _as_arguments(values) + argv, return_remaining_strings=True, look_for_args_file=False
-        )
+        for kind in GROUPS:
+            names = {entry.name for entry in fields(kind) if entry.init}
+            groups.append(kind(**{name: value for name, value in given.values.items() if name in names}))
     except (ImportError, OSError, TypeError, ValueError) as error:
-        raise GlossaError(f"{recipe or 'Command line'}: {error}") from error
-    if unknown:
-        raise GlossaError(f"Command line: {catalog.unknown(unknown[0])}")
+        raise GlossaError(f"{given.recipe or 'Command line'}: {error}") from error
     data, tokenizer, model, translator, training = groups
     if data.trust_data == CHECKS:
         logger.warning(
@@ -215,27 +213,3 @@ def parse_settings(argv: list[str], description: str = "") -> Settings:
     if threads and training.cpu_threads is None and training.device.type == "cpu" and training.world_size == 1:
         training.cpu_threads, origins["cpu_threads"] = threads, Origin("environment", "OMP_NUM_THREADS")
     return Settings(data, tokenizer, model, translator, training, origins)
-
-
-def _as_arguments(recipe: dict[str, str | list | dict]) -> list[str]:
-    """The recipe as command-line arguments, so that both are parsed in the same way."""
-    arguments = []
-    for name, value in recipe.items():
-        if value not in catalog.EMPTY:
-            value = json.dumps({key: _json(text) for key, text in value.items()}) if isinstance(value, dict) else value
-            words = value if isinstance(value, list) else [value]
-            # The sources are a list of dictionaries; their own checks convert the texts in them.
-            arguments += [f"--{name}", *(json.dumps(word) if isinstance(word, dict) else word for word in words)]
-    return arguments
-
-
-def _json(text: Any) -> Any:
-    """A value in a dictionary, whose types are not declared: parsed as JSON if possible, else the text."""
-    try:
-        return json.loads(text)
-    except (TypeError, ValueError):
-        return text
-
-
-def _refuse(message: str):
-    raise GlossaError(message[:1].upper() + message[1:] + ". `--help` lists all settings.")

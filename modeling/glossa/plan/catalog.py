@@ -7,8 +7,9 @@ their source code instead, so that `--help` and errors about unknown settings ar
 import ast
 import difflib
 import importlib.util
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
@@ -18,6 +19,8 @@ from typing import Any
 import yaml
 
 from ..data.arguments import RANGES, range_problem
+from ..data.filters import FILTERS, ONCE, PREFIX, checked, gathered
+from ..data.values import MEANINGS, nearest, typed
 from ..errors import GlossaError
 from ..shipped import shipped
 
@@ -28,6 +31,8 @@ DERIVED = {"vocab_size", "decoder_vocab_size", "label_smoothing", "use_cache", "
 DERIVED |= {"split_sentences", "length_ratio", "trained_length", "abbreviations", "improbable_score", "confidence"}
 DERIVED |= {"lower_capitals", "add_stops", "mask_items", "keeps_placeholders"}
 DERIVED |= {"source_language", "target_language", "word_confidence", "alignment_layer"}
+# Fields that no recipe has set to another value; Python can.
+DERIVED |= {"rotary_cross_attention", "embedding_norm", "init_std", "initialization", "rotary_base", "head_dim"}
 GROUPS = {
     "data": ("data/arguments.py", "DataArguments"),
     "tokenizer": ("data/arguments.py", "TokenizerArguments"),
@@ -40,17 +45,17 @@ BASES = {
     "Seq2SeqTrainingArguments": "training_args_seq2seq.py",
     "TrainingArguments": "training_args.py",
 }
-# Removed settings of earlier versions (docs/decisions.md), with the value that turned them off.
-REMOVED = {"r_drop_alpha": 0.0, "ema_decay": None, "bpe_dropout": 0.0}
+# Settings of earlier versions (see the changelog), with the only value that a recipe may still give them.
+REMOVED = {
+    "r_drop_alpha": 0.0, "ema_decay": None, "bpe_dropout": 0.0, "rotary_cross_attention": False,
+    "embedding_norm": False, "init_std": 0.02, "initialization": "xavier_uniform", "rotary_base": 10000.0,
+    "head_dim": None, "text_column": None, "average_by": "last", "hub_license": None, "publish_samples": None,
+}  # fmt: skip
 # Settings of the Trainer that Glossa refuses; its messages say why.
 REFUSED = ("per_device_train_batch_size", "generation_num_beams")
 NULL = "null"  # None on the command line
 EMPTY = ("", NULL, "~")  # how YAML writes None
-FORMS = {
-    "bool": (r"true|t|yes|y|1|false|f|no|n|0", "true or false"),
-    "int": (r"[+-]?\d[\d_]*", "a whole number"),
-    "float": (r"[+-]?(\d[\d_]*\.?\d*|\.\d+)(e[+-]?\d+)?", "a number"),
-}
+KINDS = {kind.__name__: kind for kind in (bool, int, float)}  # that are read here; others are texts
 
 
 @dataclass(frozen=True)
@@ -72,21 +77,35 @@ class Setting:
         """Whether it can be None."""
         return "None" in {kind.strip() for kind in self.type.split("|")}
 
+    @property
+    def kinds(self) -> list[Any]:
+        """The types of its values that are read here; none for texts and what only the real parser can read."""
+        names = {kind.strip() for kind in self.type.split("|")} - {"None"}
+        return [KINDS[name] for name in sorted(names)] if names <= KINDS.keys() else []
+
+    def read(self, value: str) -> Any:
+        """What the text `value` stands for; None if it is not of the setting's type."""
+        if self.kinds:
+            return next((found for kind in self.kinds if (found := typed(kind, value)) is not None), None)
+        choices = re.fullmatch(r"Literal\[(.*)\]", self.type)
+        return value if choices is None or value in _choices(choices[1]) else None
+
     def problem(self, value: str) -> str | None:
         """What is wrong with the text `value`; None if it is valid or only the real parser can check it."""
-        if choices := re.fullmatch(r"Literal\[(.*)\]", self.type):
-            allowed = [choice.strip(" '\"") for choice in choices[1].split(",")]
-            return None if value in allowed else f"it must be one of {', '.join(allowed)}"
-        kinds = {kind.strip() for kind in self.type.split("|")} - {"None"}
         if value == NULL and self.optional:
             return None
         if value == NULL and self.type.startswith("list"):
             return "it must be a list; [] is an empty one"
-        if not kinds <= FORMS.keys():
-            return None
-        if any(re.fullmatch(FORMS[kind][0], value, re.I) for kind in kinds):
-            return range_problem(self.name, float(value)) if self.name in RANGES else None
-        return f"it must be {' or '.join(FORMS[kind][1] for kind in sorted(kinds))}"
+        found = self.read(value)
+        if found is not None:
+            return range_problem(self.name, found) if self.name in RANGES else None
+        if not self.kinds:
+            return f"it must be one of {', '.join(_choices(self.type[8:-1]))}"
+        return f"it must be {' or '.join(MEANINGS[kind] for kind in self.kinds)}"
+
+
+def _choices(text: str) -> list[str]:
+    return [choice.strip(" '\"") for choice in text.split(",")]
 
 
 @cache
@@ -107,8 +126,8 @@ def _fields(path: Path, class_name: str, group: str) -> Iterator[tuple[str, Sett
     tree = ast.parse(path.read_text(encoding="utf-8"))
     (node,) = (item for item in tree.body if isinstance(item, ast.ClassDef) and item.name == class_name)
     for base in node.bases:
-        if isinstance(base, ast.Name) and base.id in BASES:
-            for setting, found in _fields(_transformers() / BASES[base.id], base.id, group):
+        if isinstance(base, ast.Name) and base.id in BASES and (folder := transformers_folder()) is not None:
+            for setting, found in _fields(folder / BASES[base.id], base.id, group):
                 yield setting, replace(found, inherited=True)
     meanings = documented(ast.get_docstring(node) or "")
     for item in node.body:
@@ -127,8 +146,8 @@ def _value(node: ast.expr | None) -> tuple[Any, str, bool]:
     if getattr(node.func, "id", "") == "_setting":
         return _constant(node.args[0]), str(_constant(node.args[1]) or ""), True
     keywords = {keyword.arg: keyword.value for keyword in node.keywords}
-    makes_list = getattr(keywords.get("default_factory"), "id", "") == "list"
-    default = [] if makes_list else _constant(keywords.get("default"))
+    empty: dict[str, Any] = {"list": [], "dict": {}}
+    default = empty.get(getattr(keywords.get("default_factory"), "id", ""), _constant(keywords.get("default")))
     metadata = keywords.get("metadata")
     help_text = _constant(metadata.values[0]) if isinstance(metadata, ast.Dict) else None
     return default, " ".join(str(help_text or "").split()), _constant(keywords.get("init")) is not False
@@ -147,10 +166,10 @@ def documented(docstring: str) -> dict[str, str]:
     return {name: " ".join(meaning.split()) for name, meaning in entries}
 
 
-def _transformers() -> Path:
+def transformers_folder() -> Path | None:
+    """The folder of the library, which is not imported; None if it is not installed."""
     spec = importlib.util.find_spec("transformers")
-    assert spec is not None and spec.submodule_search_locations
-    return Path(spec.submodule_search_locations[0])
+    return Path(spec.submodule_search_locations[0]) if spec is not None and spec.submodule_search_locations else None
 
 
 def recipes() -> list[str]:
@@ -170,11 +189,56 @@ def find_recipe(name: str) -> Path:
     raise GlossaError(f"{name}: there is no such recipe.{hint} Give a YAML file, or one of {', '.join(recipes())}.")
 
 
-def read_recipe(name: str) -> dict[str, str | list | dict]:
-    """The settings of a recipe, with every value as text, exactly as written.
+@dataclass(frozen=True)
+class Given:
+    """What a recipe and a command line say.
 
-    Raises `GlossaError` if the file is not a recipe or has an unknown setting.
+    Attributes:
+        recipe: The recipe, as it was named; None if there is none.
+        values: The settings that one of the two names, of their types; the command line has precedence. None: null.
+        flags: Names of those on the command line.
     """
+
+    recipe: str | None
+    values: Mapping[str, Any]
+    flags: frozenset[str]
+
+    def place(self, message: str) -> str:
+        """Where the setting that `message` begins with has its value from: "Command line: ", "RECIPE: " or ""."""
+        name = message.split(" ")[0].partition(".")[0]
+        if name in self.flags:
+            return "Command line: "
+        return f"{self.recipe}: " if name in self.values else ""
+
+
+def parse(argv: Sequence[str]) -> Given:
+    """The settings in `[RECIPE] [--setting value ...]`.
+
+    Raises `GlossaError` for an unknown setting or a value of the wrong type.
+    """
+    words = list(argv)
+    recipe = words.pop(0) if words and not words[0].startswith("-") else None
+    values = {} if recipe is None else read_recipe(recipe)
+    flags: dict[str, Any] = {}
+    for name, own in _grouped(words):
+        if not name:
+            raise GlossaError(f"Command line: {unknown(own[0])}")
+        if name.startswith(PREFIX) or name in ONCE:
+            kind = FILTERS[one].kind if (one := ONCE.get(name, name.removeprefix(PREFIX))) in FILTERS else str
+            flags[name] = own if kind is list else _one(name, own or ["true"])
+        elif name not in settings():
+            raise GlossaError(f"Command line: {unknown(name)}")
+        else:
+            flags[name] = _read("Command line", name, own)
+    flags = gathered(flags)
+    if "filters" in flags:
+        named = checked(flags["filters"], "Command line: ")
+        flags["filters"] = values.get("filters", {}) | named
+    return Given(recipe, values | flags, frozenset(flags))
+
+
+def read_recipe(name: str) -> dict[str, Any]:
+    """The settings of a recipe, of their types. Raises `GlossaError` if the file is not a recipe, or for a setting."""
     path = find_recipe(name)
     try:
         # The default loader would read `no` as false and `1e-4` as a string.
@@ -183,116 +247,89 @@ def read_recipe(name: str) -> dict[str, str | list | dict]:
         raise GlossaError(f"{path}: not a YAML file: {error}") from error
     if not isinstance(recipe, dict):
         raise GlossaError(f"{path}: a recipe must consist of lines `setting: value`.")
-    recipe = {setting: value for setting, value in recipe.items() if not _is_gone(setting, value)}
-    for setting, value in recipe.items():
+    values: dict[str, Any] = {}
+    for setting, value in gathered({key: value for key, value in recipe.items() if not _is_gone(key, value)}).items():
         if setting not in settings():
             raise GlossaError(f"{path}: {unknown(setting)}")
-        if value in EMPTY and not settings()[setting].optional and (problem := settings()[setting].problem(NULL)):
-            raise GlossaError(f"{path}: {setting} is null; {problem}.")
-    return recipe
+        values[setting] = _from_yaml(path, setting, value)
+    return values
+
+
+def _from_yaml(path: Path, name: str, value: Any) -> Any:
+    setting = settings()[name]
+    if name == "filters":
+        return checked(value, f"{path}: ")
+    if isinstance(value, dict):  # whose values have no declared types
+        return json.dumps({key: _json(text) for key, text in value.items()})
+    if value in EMPTY:
+        if not setting.optional and (problem := setting.problem(NULL)):
+            raise GlossaError(f"{path}: {name} is null; {problem}.")
+        return None
+    return _read(str(path), name, value if isinstance(value, list) else [value])
+
+
+def _json(text: Any) -> Any:
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError):
+        return text
 
 
 def _is_gone(name: str, value: Any) -> bool:
     """Whether a setting of a recipe was removed and is off, so that nothing is lost without it."""
+    if name not in REMOVED or value in EMPTY:
+        return name in REMOVED
+    neutral = REMOVED[name]
+    if neutral is None:
+        return False
     try:
-        return name in REMOVED and (value in EMPTY or float(value) == REMOVED[name])
+        return float(value) == neutral if isinstance(neutral, float) else typed(type(neutral), value) == neutral
     except (TypeError, ValueError):
         return False
 
 
-def check(argv: list[str]) -> dict[str, Any]:
-    """The settings in `[RECIPE] [--setting value ...]`, converted to their types; the command line has precedence.
-
-    Raises `GlossaError` for an unknown setting or a value of the wrong type.
-    """
-    given: dict[str, Any] = {}
-    if argv and not argv[0].startswith("-"):
-        for key, value in read_recipe(argv[0]).items():
-            if value not in EMPTY and not isinstance(value, dict):
-                given[key] = _convert(argv[0], key, value if isinstance(value, list) else [value])
-        argv = argv[1:]
-    words: dict[str, list[str]] = {}
-    name: str | None = None
-    for word in complete(argv):
-        if word.startswith("--"):
-            name, *value = word[2:].split("=", 1)
-            name = name.replace("-", "_")
-            if name not in settings():
-                raise GlossaError(f"Command line: {unknown(name)}")
-            words[name] = value
-        elif name is not None:
-            words[name].append(word)
-    return given | {key: _convert("Command line", key, values) for key, values in words.items()}
-
-
-def _convert(where: str, name: str, values: list[str]) -> Any:
+def _read(where: str, name: str, words: list) -> Any:
+    """The value of a setting that is written as these words."""
     setting = settings()[name]
+    if name == "trust_data" and not words:
+        return ["true"]  # it once was a flag
     if setting.type.startswith("list"):
-        return values
-    if not values:
-        return True  # a flag without a value
-    if values == [NULL] and setting.optional:
-        return None
-    if problem := setting.problem(values[0]):
-        shown = values[0] if re.fullmatch(FORMS["float"][0], values[0], re.I) else repr(values[0])
-        raise GlossaError(f"{where}: {name} is {shown}; {problem}.")
-    kinds = {kind.strip() for kind in setting.type.split("|")}
-    if "int" in kinds or "float" in kinds:
-        return float(values[0]) if "float" in kinds else int(values[0])
-    return values[0].lower()[0] in "ty1" if kinds == {"bool"} else values[0]
+        if words == [NULL] and not setting.optional:
+            raise GlossaError(f"{where}: {name} is {NULL}; {setting.problem(NULL)}.")
+        return None if words == [NULL] else words
+    value = _one(name, words)
+    if value is True or (value == NULL and setting.optional):
+        return value is True or None
+    if problem := setting.problem(value):
+        raise GlossaError(
+            f"{where}: {name} is {value if typed(float, value) is not None else repr(value)}; {problem}."
+        )
+    return setting.read(value)
 
 
-def take_nulls(argv: list[str]) -> tuple[list[str], list[str]]:
-    """`argv` without every `--name null` of a setting that can be None, and the names whose last value it is."""
-    kept: list[tuple[str, list[str]]] = []  # name and words of each setting
-    nulls: list[str] = []
-    for name, values, words in _grouped(argv):
-        if values == [NULL] and name in settings() and settings()[name].optional:
-            kept = [group for group in kept if group[0] != name]
-            nulls.append(name)
-        else:
-            kept.append((name, words))
-            nulls = [other for other in nulls if other != name]
-    return [word for _, words in kept for word in words], nulls
+def _one(name: str, words: list[str]) -> Any:
+    """The only one of the words; True for none, as of a flag."""
+    if len(words) > 1:
+        raise GlossaError(f"Command line: {name} takes one value, not {len(words)}: {', '.join(map(str, words))}.")
+    return words[0] if words else True
 
 
-def complete(argv: list[str]) -> list[str]:
-    """`argv` in which `--trust_data` alone, which once was a flag, is `--trust_data true`."""
-    words = ([*own, "true"] if own == ["--trust_data"] else own for _, _, own in _grouped(argv))
-    return [word for own in words for word in own]
-
-
-def names(argv: list[str]) -> list[str]:
-    """Names of the settings in `argv`."""
-    return [name for name, _, _ in _grouped(argv) if name]
-
-
-def _grouped(argv: list[str]) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Name, values and words of each setting in `argv`; the name is "" for words before the first setting."""
+def _grouped(argv: list[str]) -> Iterator[tuple[str, list[str]]]:
+    """Name and values of each setting in `argv`; the name is "" for words before the first setting."""
     bounds = [0, *(index for index, word in enumerate(argv) if word.startswith("--")), len(argv)]
     for start, end in pairwise(bounds):
         words = argv[start:end]
         if words and words[0].startswith("--"):
             name, *value = words[0][2:].split("=", 1)
-            yield name.replace("-", "_"), [*value, *words[1:]], words
+            yield name.replace("-", "_"), [*value, *words[1:]]
         elif words:
-            yield "", [], words
-
-
-def origin(message: str, argv: list[str]) -> str:
-    """The origin of the value of the setting that `message` begins with: "Command line: ", "RECIPE: " or ""."""
-    name = message.split(" ")[0]
-    if name not in settings():
-        return ""
-    if any(word.split("=")[0].replace("-", "_") == f"__{name}" for word in argv):
-        return "Command line: "
-    return f"{argv[0]}: " if not argv[0].startswith("-") and name in read_recipe(argv[0]) else ""
+            yield "", words
 
 
 def unknown(name: str) -> str:
     """The error message for an unknown setting."""
-    if name.lstrip("-").split("=")[0].replace("-", "_") in REMOVED:
-        return f"`{name.lstrip('-')}` is no setting any more, since it made translations worse. Leave it out."
-    near = difflib.get_close_matches(name.lstrip("-").split("=")[0].replace("-", "_"), settings(), n=1, cutoff=0.5)
-    hint = f" Did you mean `{near[0]}`?" if near else ""
+    plain = name.lstrip("-").split("=")[0].replace("-", "_")
+    if plain in REMOVED:
+        return f"`{name.lstrip('-')}` is no setting any more (see the changelog). Leave it out."
+    hint = nearest(plain, settings())
     return f"there is no setting `{name}`.{hint} `glossa train --help all` lists them all."

@@ -103,7 +103,7 @@ def is_here(settings: Settings) -> bool:
     for source in sources_of(data):
         if not source.settings.data_path and source.settings.dataset != "embedded":
             return False
-        given += [*source.settings.data_path, *source.settings.exclude]
+        given += [*source.settings.data_path, *source.settings.filters.get("exclude", [])]
     return not any(map(is_remote, given))
 
 

@@ -37,10 +37,8 @@ def is_open(settings: Settings) -> bool:
 
 
 def with_bf16(settings: Settings, bf16: bool, origin: Origin) -> Settings:
-    """The settings with `bf16` and what the Trainer derives from it."""
-    settings = settings.with_values({"bf16": bf16}, origin)
-    settings.training.mixed_precision = "bf16" if bf16 else "no"
-    return settings
+    """The settings with `bf16`."""
+    return settings.with_values({"bf16": bf16}, origin)
 
 
 def _by_device(settings: Settings) -> tuple[bool, Origin] | None:

@@ -14,7 +14,7 @@ from transformers.training_args import OptimizerNames
 from ..data.encoding.vocabulary import target_vocabulary
 from ..data.encoding.word_links import require_thot
 from ..data.mixture import target_languages
-from ..data.streaming.streams import is_stream
+from ..data.streaming.streams import REFUSED, is_stream
 from ..errors import GlossaError
 from ..evaluation.metrics import bleu_tokenizer
 from ..hub.push import check_account
@@ -116,17 +116,10 @@ def _check_metric(training: GlossaTrainingArguments) -> None:
     metric = (training.metric_for_best_model or "loss").removeprefix("eval_")
     if metric not in METRICS:
         raise GlossaError(f"metric_for_best_model is {metric!r}; it must be one of {', '.join(METRICS)}.")
-    best = training.average_checkpoints > 0 and training.average_by == "best"
-    chosen = best or training.load_best_model_at_end
-    if metric in METRICS[:2] and not training.predict_with_generate and chosen:
+    if metric in METRICS[:2] and not training.predict_with_generate and training.load_best_model_at_end:
         raise GlossaError(
             f"metric_for_best_model is {metric!r}, but predict_with_generate is false: without translations there is "
             "no such score. Set metric_for_best_model to loss."
-        )
-    if best and training.eval_strategy == "no":
-        raise GlossaError(
-            f"average_by is best and average_checkpoints {training.average_checkpoints}, but eval_strategy is no: "
-            "without evaluations no checkpoint is the best. Set average_by to last, or eval_strategy to epoch."
         )
 
 
@@ -175,7 +168,7 @@ def _check_alignment(settings: Settings) -> None:
     if objective != "translation":
         problem = f"objective is {objective}, which has no pairs to align"
     elif is_stream(settings.data):
-        problem = "streaming is true, and words are aligned in all pairs at once"
+        problem = f"streaming is true, and {REFUSED['alignment_head']}"
     elif start and load_config(start).model_type != "glossa":
         problem = f"init_from is {start}, whose family has no such head"
     if problem:

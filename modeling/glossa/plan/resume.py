@@ -6,7 +6,7 @@ from typing import Any
 
 from transformers.trainer_callback import TrainerState
 
-from ..data.mixture import FILTERS
+from ..data.filters import flattened, gathered, settled
 from ..data.streaming.streams import is_stream
 from ..errors import GlossaError
 from ..run_folder import (
@@ -29,9 +29,8 @@ logger = logging.getLogger(__name__)
 # number of processes may change together with gradient_accumulation_steps: see `_check_step`.
 FIXED = (
     "objective", "source_language", "target_language", "split_seed", "validation_size", "test_size",
-    "max_train_samples", "streaming", "max_length", "max_length_ratio", "split_sentences", "keep_out", "sources",
-    "augmentation", "placeholder_augmentation",
-    "sampling_temperature", *FILTERS,
+    "max_train_samples", "streaming", "max_length", "split_sentences", "keep_out", "sources", "augmentation",
+    "placeholder_augmentation", "sampling_temperature", "repair_text",
     "batch_tokens", "learning_rate", "muon_learning_rate", "learning_rate_factor",
     "lr_scheduler_type", "lr_scheduler_kwargs", "warmup_steps", "weight_decay", "adam_beta1", "adam_beta2",
     "adam_epsilon", "optim", "optim_args", "max_grad_norm", "label_smoothing_factor",
@@ -39,12 +38,12 @@ FIXED = (
 )  # fmt: skip
 # Settings that take effect after the last step: if one changes, the end of a finished run is repeated.
 FINAL = (
-    "average_checkpoints", "average_by", "load_best_model_at_end", "num_beams", "length_penalty",
+    "average_checkpoints", "load_best_model_at_end", "num_beams", "length_penalty",
     "max_new_tokens",
 )  # fmt: skip
 LENGTH = ("num_train_epochs", "max_steps")
 # Settings that say where the data of a source are.
-PLACES = ("name", "dataset", "dataset_config", "data_path", "source_column", "target_column", "exclude")
+PLACES = ("name", "dataset", "dataset_config", "data_path", "source_column", "target_column")
 
 
 def starting_point(settings: Settings) -> Path | None:
@@ -148,14 +147,16 @@ def check_settings(run: RunFolder, settings: Settings) -> dict[str, Any]:
         if setting.group in ("model", "tokenizer") or name in FIXED
     ]
     # Recipes of earlier versions lack newer settings, which were then off.
-    off = {name: False for name, kind in FILTERS.items() if kind is bool} | {
-        "alignment_head": False,
-        "placeholder_augmentation": 0.0,
-    }
+    off = {"repair_text": False, "alignment_head": False, "placeholder_augmentation": 0.0}
+    both = [
+        {name: _fixed_part(name, recipe.get(name, off.get(name))) for name in fixed}
+        | flattened(settled(recipe.get("filters")) | {"exclude": None})  # whose files may move
+        for recipe in (saved, current)
+    ]
     differences = [
-        f"{name} was {saved.get(name)!r} and is {current.get(name)!r}"
-        for name in fixed
-        if _fixed_part(name, saved.get(name, off.get(name))) != _fixed_part(name, current.get(name, off.get(name)))
+        f"{name} was {before!r} and is {both[1][name]!r}"
+        for name, before in both[0].items()
+        if before != both[1][name]
     ]
     if differences:
         raise GlossaError(
@@ -211,10 +212,10 @@ def _check_places(checkpoint: Path, settings: Settings) -> None:
 
 def _fixed_part(name: str, value: Any) -> Any:
     """The part of a setting that must not change; data may move, since fingerprints identify them."""
-    if name == "exclude":
-        return None
     if name == "sources" and value:
-        return [{key: without_secrets(own) for key, own in entry.items() if key not in PLACES} for entry in value]
+        return [
+            {key: without_secrets(own) for key, own in gathered(entry).items() if key not in PLACES} for entry in value
+        ]
     return value
 
 

@@ -1,10 +1,11 @@
 """The settings of a run as dataclasses, one for each group."""
 
+import copy
 import dataclasses
 import inspect
 import sys
-from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from dataclasses import FrozenInstanceError, dataclass, field, fields
+from typing import Any, Literal, Self
 
 import torch
 from transformers import Seq2SeqTrainingArguments
@@ -17,12 +18,14 @@ from ..errors import GlossaError
 from . import catalog
 from .devices import check_deepspeed
 
+_FROZEN = "_is_frozen"
+
 
 def _setting(default: Any, meaning: str):
     return field(default=default, metadata={"help": meaning})
 
 
-@dataclass
+@dataclass(frozen=True)
 class TranslatorArguments:
     """The objective, the start and the decoding settings of a run."""
 
@@ -67,9 +70,6 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
         "Batches per step and device. With 1, all sentences of a step have similar length and the model learns less.",
     )
     average_checkpoints: int = _setting(0, "Number of checkpoints whose weights are averaged into the finished model.")
-    average_by: Literal["last", "best"] = _setting(
-        "last", "Checkpoints to average: the last, or the best by the metric."
-    )
     early_stopping_patience: int | None = _setting(
         None, "Stop after this many evaluations without a better metric. Default: never."
     )
@@ -113,20 +113,11 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
     eval_samples: int = _setting(3, "Validation sentences printed with their translations after each evaluation.")
     logging_steps: float = _setting(50, "Steps between log lines; a value below 1 is a fraction of all steps.")
     report_to: str = _setting("tensorboard", "Where to report curves: tensorboard, trackio, wandb, none.")
-    ddp_find_unused_parameters: bool | None = _setting(
-        False, "With several processes: search each step for weights without a gradient, which Glossa's models lack."
-    )
     seed: int = _setting(1, "Seed of weights, dropout and batch order.")
     lora_rank: int = _setting(
         0,
         "With init_from: train LoRA adapters of this rank (Hu et al. 2021), such as 16, instead of all weights. The "
         "finished model has them merged in; they are also saved alone. 0: train all weights.",
-    )
-    publish_samples: bool | None = _setting(
-        None, "With push_to_hub: publish some held-out sentences on the card. Default: only if the data is public."
-    )
-    hub_license: str | None = _setting(
-        None, "With push_to_hub: the license that the card names, such as apache-2.0. Default: none."
     )
     alignment_head: bool = _setting(
         False,
@@ -152,6 +143,8 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
 
     def __post_init__(self):
         self.report_to = self.report_to or "none"  # null in a recipe
+        if self.ddp_find_unused_parameters is None:
+            self.ddp_find_unused_parameters = False  # every weight of the models has a gradient in each step
         if self.report_to == "tensorboard" and is_trackio_available():
             self.report_to = ["tensorboard", "trackio"]
         if not torch.accelerator.is_available():
@@ -170,7 +163,7 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
         if self.hours is not None and self.max_steps > 0:
             raise GlossaError(f"hours is {self.hours} and max_steps {self.max_steps}; set only one of them.")
         # In addition to the last checkpoints the Trainer keeps the best one, and counts it.
-        needed = self.average_checkpoints + (self.average_by == "last" and self.average_checkpoints > 0)
+        needed = self.average_checkpoints + (self.average_checkpoints > 0)
         if self.save_total_limit is not None and needed > self.save_total_limit:
             raise GlossaError(
                 f"average_checkpoints is {self.average_checkpoints}, but save_total_limit is {self.save_total_limit}. "
@@ -189,6 +182,27 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
                 "best checkpoint is known only if each is evaluated. Set both to epoch or both to steps, or leave "
                 "load_best_model_at_end out."
             )
+
+    def frozen(self, **values: Any) -> Self:
+        """A copy with these values, which nothing changes any more."""
+        made = self.for_trainer()
+        for name, value in values.items():
+            setattr(made, name, value)
+        if "bf16" in values:  # as the Trainer derives it
+            made.mixed_precision = "bf16" if made.bf16 else "no"
+        made.__dict__[_FROZEN] = True
+        return made
+
+    def for_trainer(self) -> Self:
+        """A copy for the Trainer, which changes its own."""
+        made = copy.copy(self)
+        made.__dict__.pop(_FROZEN, None)
+        return made
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self.__dict__.get(_FROZEN):
+            raise FrozenInstanceError(f"cannot assign to {name}: settings are changed by Settings.with_values")
+        super().__setattr__(name, value)
 
     @property
     def accumulated(self) -> int:
@@ -218,6 +232,7 @@ def _model_arguments() -> type:
             if entry.name in own and entry.name not in catalog.DERIVED and not entry.name.endswith("token_id")
         ],
         namespace={"_argument_group_name": "model (its architecture)"},
+        frozen=True,
     )
 
 

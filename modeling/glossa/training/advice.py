@@ -97,7 +97,7 @@ def _average(bleu: Sequence[float], average: float | None) -> str:
     if average is not None and bleu and average < max(bleu) - 0.1:
         return (
             f"The averaged checkpoints have {average:.2f} validation BLEU, the best one alone {max(bleu):.2f}: set "
-            "--average_by best, or --average_checkpoints 0."
+            "--average_checkpoints 0."
         )
     return ""
 

@@ -6,15 +6,14 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file
 from torch import nn
-from transformers.trainer_callback import TrainerState
 
-from ..run_folder import CHECKPOINT_STATE, RunFolder, checkpoint_step
+from ..run_folder import RunFolder
 
 logger = logging.getLogger(__name__)
 
 
-def choose_checkpoints(run: Path, count: int, by: str, metric: str, greater_is_better: bool) -> list[Path]:
-    """The last `count` whole checkpoints of `run`, or the best by `metric`; oldest first.
+def choose_checkpoints(run: Path, count: int) -> list[Path]:
+    """The last `count` whole checkpoints of `run`, oldest first.
 
     If the run has fewer, returns all of them and logs a warning, since a finished run must not fail here.
     """
@@ -27,16 +26,7 @@ def choose_checkpoints(run: Path, count: int, by: str, metric: str, greater_is_b
             run,
             len(checkpoints),
         )
-    if by == "last" or not checkpoints:
-        return checkpoints[-count:]
-    state = TrainerState.load_from_json(str(checkpoints[-1] / CHECKPOINT_STATE))
-    scores = {entry["step"]: entry[f"eval_{metric}"] for entry in state.log_history if f"eval_{metric}" in entry}
-
-    def rank(path: Path) -> float:
-        return scores.get(checkpoint_step(path), float("-inf") if greater_is_better else float("inf"))
-
-    best = sorted(checkpoints, key=rank, reverse=greater_is_better)[:count]
-    return [path for path in checkpoints if path in best]
+    return checkpoints[-count:]
 
 
 @torch.no_grad()

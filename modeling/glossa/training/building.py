@@ -1,6 +1,5 @@
 """Tokenizer, model and trainer of a run, from its settings and data."""
 
-import copy
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
@@ -179,7 +178,7 @@ def build_trainer(
 
     With a `stream`, it trains on its rows; "train" is a sample of them.
     """
-    arguments = copy.copy(settings.training)  # the Trainer changes its own
+    arguments = settings.training.for_trainer()
     arguments.gradient_accumulation_steps = arguments.accumulated
     # Greedy decoding ranks checkpoints as well as beam search and is several times faster.
     arguments.generation_num_beams = 1

@@ -146,7 +146,7 @@ def recipe_of(run: RunFolder, start: str, corrections: Path, count: int) -> dict
     given = {name: old[name] for name in names if name in old and old[name] != getattr(plain, name)}
     before = given.pop("sources", None)
     if not before:  # what describes the only source must not describe the corrections
-        own = {name: given.pop(name) for name in SETTINGS if name in given and "language" not in name}
+        own = {name: given.pop(name) for name in (*SETTINGS, "filters") if name in given and "language" not in name}
         before = [{"name": "before", "dataset": old.get("dataset", plain.dataset)} | own]
     most = max(OLD * count, LEAST) // len(before)
     before = [entry | {"max_train_samples": min(most, entry.get("max_train_samples") or most)} for entry in before]

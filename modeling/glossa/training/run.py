@@ -214,13 +214,7 @@ def fit(
         trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     seconds = clock.seconds
     if arguments.average_checkpoints:
-        chosen = choose_checkpoints(
-            Path(arguments.output_dir),
-            arguments.average_checkpoints,
-            arguments.average_by,
-            (arguments.metric_for_best_model or "loss").removeprefix("eval_"),
-            arguments.greater_is_better,
-        )
+        chosen = choose_checkpoints(Path(arguments.output_dir), arguments.average_checkpoints)
         if chosen:
             logger.info("averaging %s", ", ".join(path.name for path in chosen))
             average_into(trainer.model, chosen)

@@ -79,7 +79,7 @@ class StreamTrainer(GlossaTrainer):
                 total.setdefault(name, Counter()).update(own)
         report.splits["train"] = {}
         for name, own in total.items():
-            kept = {"weight": report.sources[name]["weight"]}
+            weight = report.sources.pop(name)["weight"]
             report.add_counts("train", name, dict(own))
-            report.sources[name] |= kept
+            report.sources[name]["weight"] = weight
         logger.info("read from the stream: %s", report.splits["train"])

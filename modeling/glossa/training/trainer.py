@@ -362,9 +362,7 @@ class GlossaTrainer(Seq2SeqTrainer):
                 Path(self.args.output_dir),
                 self.hub_model_id,
                 Path(folder),
-                license=self.args.hub_license,  # type: ignore[attr-defined]
                 model=model,
-                publish_samples=self.args.publish_samples,  # type: ignore[attr-defined]
             )
             for line in left_out if not self._pushed else ():
                 logger.warning(line)

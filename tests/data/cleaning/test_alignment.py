@@ -129,10 +129,10 @@ def test_the_filter_counts_and_shows_training_pairs_only():
     rows = {"source": sources, "target": targets, "line": list(range(1, 1201)), "problem": [""] * 1200}
     rows["file"] = ["pairs.tsv"] + [""] * 1199
     dataset = DatasetDict(train=Dataset.from_dict(rows), validation=Dataset.from_dict(rows))
-    kept, report = clean(dataset, DataArguments(filter_alignment=True, trust_data=True, keep_overlap=True))
-    dropped = report.splits["train"]["filter_alignment"]
+    kept, report = clean(dataset, DataArguments(filters={"alignment": True}, trust_data=True, keep_overlap=True))
+    dropped = report.splits["train"]["alignment"]
     assert dropped == pytest.approx(len(wrong), abs=10)
     assert len(kept["train"]) == report.splits["train"]["kept"] == 1200 - dropped
-    assert len(kept["validation"]) == 1200 and "filter_alignment" not in report.splits["validation"]
-    example = report.examples["filter_alignment"][0]
+    assert len(kept["validation"]) == 1200 and "alignment" not in report.splits["validation"]
+    example = report.examples["alignment"][0]
     assert example["line"] - 1 in wrong and example["excerpt"].startswith(sources[example["line"] - 1])

@@ -80,7 +80,9 @@ def test_sides_are_not_confused_when_joined():
 
 def test_identical_sides_are_dropped_from_training_only():
     rows = raw(("OK", " OK"), ("a", "b"))
-    dataset, report = clean(DatasetDict(train=rows, test=rows), DataArguments(drop_identical=True, keep_overlap=True))
+    dataset, report = clean(
+        DatasetDict(train=rows, test=rows), DataArguments(filters={"identical": True}, keep_overlap=True)
+    )
     assert pairs(dataset["train"]) == [("a", "b")] and pairs(dataset["test"]) == [("OK", "OK"), ("a", "b")]
     assert [report.splits[split]["identical"] for split in ("train", "test")] == [1, 0]
 
@@ -150,7 +152,7 @@ def test_every_line_of_a_file_is_in_the_counts(tmp_path):
     lines = ["english;french", "Go;Va", ' "so;la', '"a', 'b";c', "", "Go;Va", "x;y;z;w", '"open;x', "OK;OK"]
     lines += ["i;j"] * 90
     (tmp_path / "a.csv").write_text("\n".join(lines))
-    settings = DataArguments(data_path=[str(tmp_path / "a.csv")], drop_identical=True, keep_out=["so"])
+    settings = DataArguments(data_path=[str(tmp_path / "a.csv")], filters={"identical": True}, keep_out=["so"])
     _, report = clean(load_source(settings), settings)
     counts = {
         "read": 100, "header": 1, "continued": 1, "malformed": 2, "empty": 1, "identical": 1, "kept_out": 1,

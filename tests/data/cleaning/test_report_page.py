@@ -37,7 +37,7 @@ def test_the_page_fits_the_screen(browser, tmp_path, sources, width):
         path.write_text("\n".join([*rows, *rows[:5], "no tab " * 40, "<b>x</b>\ty"]) + "\n")
         entries.append({"data_path": str(path)})
     settings = {"sources": entries} if sources > 1 else entries[0] | {"data_path": [entries[0]["data_path"]]}
-    pairs, report = prepare_pairs(DataArguments(**settings, filter_html=True, trust_data=["malformed"]))
+    pairs, report = prepare_pairs(DataArguments(**settings, filters={"html": True}, trust_data=["malformed"]))
     page = browser.new_page(viewport={"width": width, "height": 844}, java_script_enabled=True)
     (tmp_path / "data.html").write_text(report_page("Data of recipes/multi30k-en-de", report, pairs["train"]))
     page.goto((tmp_path / "data.html").as_uri())

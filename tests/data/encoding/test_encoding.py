@@ -37,7 +37,7 @@ def test_ids_lengths_and_end_token(tokenizer):
 
 def test_limits_drop_training_pairs_only_and_count_them(tokenizer):
     counts = report()
-    limits = DataArguments(max_length=10, max_length_ratio=3.0)
+    limits = DataArguments(max_length=10, filters={"length_ratio": 3.0})
     rows = tokenize_pairs(pairs(train=ROWS, test=ROWS), tokenizer, limits, counts)
     # 2 against 9 tokens exceeds the ratio of 3; 11 tokens exceed the limit of 10.
     assert counts.splits["train"] == {"too_long": 1, "length_ratio": 1}
@@ -52,8 +52,19 @@ def test_limits_apply_to_a_selection_of_rows(tokenizer):
     assert [row["source_length"] for row in rows] == [2, 4]
 
 
+def test_each_source_has_its_own_ratio(tokenizer):
+    own = [{"data_path": "a.tsv", "filters": {"length_ratio": 5}}, {"data_path": "b.tsv"}]
+    counts = report()
+    counts.sources = {"a": {"seen": 2}, "b": {"seen": 2}}
+    tokenize_pairs(pairs(train=[*ROWS[:2], *ROWS[:2]]), tokenizer, DataArguments(sources=own), counts)
+    assert counts.sources == {
+        "a": {"seen": 2, "too_long": 0, "length_ratio": 0},
+        "b": {"seen": 1, "too_long": 0, "length_ratio": 1},
+    }
+
+
 def test_an_empty_result_is_an_error_that_names_the_limits(tokenizer):
-    with pytest.raises(GlossaError, match=r"max_length\s+\(2\).*max_length_ratio \(3\.0\)"):
+    with pytest.raises(GlossaError, match=r"max_length\s+\(2\).*filters\.length_ratio \(3\)"):
         tokenize_pairs(pairs(train=ROWS[:1]), tokenizer, DataArguments(max_length=2), report())
 
 
@@ -71,7 +82,7 @@ def test_each_row_has_the_tag_of_its_language(tmp_path):
     several = train_tokenizer(["a b c d e f g h i j"] * 2, vocab_size=272, target_languages=["de", "fr"])
     rows = {"source": ["a b", "a b", "c"], "target": ["d", "e", "<2de>"], "language": ["fr", "de", "fr"]}
     found = tokenize_pairs(
-        DatasetDict(train=Dataset.from_dict(rows)), several, DataArguments(max_length_ratio=9), report()
+        DatasetDict(train=Dataset.from_dict(rows)), several, DataArguments(filters={"length_ratio": 9}), report()
     )["train"]
     a, b, c = several.convert_tokens_to_ids(["Ġa", "Ġb", "Ġc"])
     assert found["input_ids"][:] == [[5, a, b, 1], [4, a, b, 1], [5, c, 1]]

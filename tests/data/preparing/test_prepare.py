@@ -53,8 +53,8 @@ def write(path, rows):
 
 
 CLEANING = {
-    "near_duplicates": True, "filter_html": True, "drop_identical": True, "repair_text": True,
-    "filter_alignment": True, "split_sentences": True, "keep_out": ["Baba."],
+    "filters": {"near_duplicates": True, "html": True, "identical": True, "alignment": True},
+    "repair_text": True, "split_sentences": True, "keep_out": ["Baba."],
     "trust_data": ["equal", "length", "language"],
 }  # fmt: skip
 
@@ -185,7 +185,7 @@ def test_the_files_do_not_depend_on_blocks_processes_or_interruptions(tmp_path, 
 @pytest.mark.slow
 def test_processes_write_the_same_files(tmp_path, small):
     # Processes have the usual sizes of blocks, so the blocks are made here.
-    arguments = DataArguments(data_path=[write(tmp_path / "a.tsv", corpus(3))], near_duplicates=True)
+    arguments = DataArguments(data_path=[write(tmp_path / "a.tsv", corpus(3))], filters={"near_duplicates": True})
     prepare(arguments, tmp_path / "one", here, tmp_path / "parts1", learn=learn)
     pool = partial(in_processes, processes=2, modules=("glossa_command", "glossa.data.preparing.prepare"))
     prepare(arguments, tmp_path / "two", pool, tmp_path / "parts2", learn=learn)
@@ -195,7 +195,7 @@ def test_processes_write_the_same_files(tmp_path, small):
 def test_files_are_read_in_parts(tmp_path, small, monkeypatch):
     rows = corpus(3)
     paths = [write(tmp_path / f"{number}.tsv", rows[number::3]) for number in range(3)]
-    arguments = DataArguments(data_path=paths, near_duplicates=True)
+    arguments = DataArguments(data_path=paths, filters={"near_duplicates": True})
     prepare(arguments, tmp_path / "together", here, tmp_path / "parts1")
     assert not (tmp_path / "parts1" / "reading").exists()
     monkeypatch.setattr(sources, "PART", 1)
@@ -226,7 +226,7 @@ def test_parts_have_about_one_size(tmp_path, monkeypatch):
 
 
 def test_a_stream_reads_the_folder_without_cleaning(tmp_path, small, monkeypatch):
-    arguments = DataArguments(data_path=[write(tmp_path / "a.tsv", corpus(3))], near_duplicates=True)
+    arguments = DataArguments(data_path=[write(tmp_path / "a.tsv", corpus(3))], filters={"near_duplicates": True})
     prepare(arguments, tmp_path / "out", here, tmp_path / "parts")
     whole, _ = prepare_pairs(DataArguments(data_path=[str(tmp_path / "out")]))
     streamed = DataArguments(data_path=[str(tmp_path / "out")], streaming=True)
@@ -256,7 +256,7 @@ def test_a_source_that_is_added_cleans_no_other_again(tmp_path, small):
     assert run("cab", "out2") == 12
     assert run("a", "out3") == 0
     assert run("ab", "out4", a={"weight": 3}) == 0
-    assert run("ab", "out5", a={"filter_html": True}) == 12
+    assert run("ab", "out5", a={"filters": {"html": True}}) == 12
     fresh = tmp_path / "fresh"
     prepare(DataArguments(sources=[{"data_path": [paths[0]]}]), fresh, here, tmp_path / "others")
     assert content(fresh) == content(tmp_path / "out3")
@@ -278,8 +278,8 @@ def test_what_training_refuses(tmp_path):
     given = {"data_path": [str(out)]}
     with pytest.raises(GlossaError, match=r"target_language is 'de', but .*out was prepared with 'fr'\. Set target"):
         DataArguments(**given, target_language="de")
-    with pytest.raises(GlossaError, match=r"filter_html is True, but .* prepared with False\. Run glossa prepare"):
-        DataArguments(**given, filter_html=True)
+    with pytest.raises(GlossaError, match=r"filters\.html is True, but .* prepared with False\. Run glossa prepare"):
+        DataArguments(**given, filters={"html": True})
     (out / "test" / "pairs.parquet").write_bytes(b"short")
     with pytest.raises(GlossaError, match=r"pairs\.parquet is missing or has changed\. Run glossa prepare again"):
         DataArguments(**given)
@@ -289,11 +289,26 @@ def test_what_training_refuses(tmp_path):
 
 
 def test_settings_that_were_applied_may_be_given_again(tmp_path, small):
-    applied = {"max_characters": 60, "filter_html": True, "keep_out": ["Baba."]}
+    applied = {"filters": {"characters": 60, "html": True}, "keep_out": ["Baba."]}
     path = write(tmp_path / "a.tsv", corpus(1))
     prepare(DataArguments(data_path=[path], **applied), tmp_path / "out", here, tmp_path / "parts")
     found, _ = prepare_pairs(DataArguments(data_path=[str(tmp_path / "out")], **applied))
     assert len(found["train"]) > 1000
+
+
+def test_a_folder_of_an_earlier_version_is_read(tmp_path, small):
+    """Its manifest has a setting for each filter."""
+    path, out = write(tmp_path / "a.tsv", corpus(1)), tmp_path / "out"
+    prepare(DataArguments(data_path=[path], filters={"html": True}), out, here, tmp_path / "parts")
+    manifest = json.loads((out / "prepared.json").read_text())
+    assert manifest["settings"].pop("filters") == {"html": True}
+    manifest["settings"] |= {"filter_html": True, "filter_digits": False, "max_characters": None, "exclude": []}
+    (out / "prepared.json").write_text(json.dumps(manifest))
+    for filters in ({}, {"html": True, "length_ratio": 2}):
+        given = DataArguments(data_path=[str(out)], filters=filters)
+        assert given.filters == {"length_ratio": filters.get("length_ratio", 3.0)}
+    with pytest.raises(GlossaError, match=r"filters\.digits is True, but .* prepared with False"):
+        DataArguments(data_path=[str(out)], filters={"digits": True})
 
 
 def test_what_preparing_refuses(tmp_path, small):
@@ -317,7 +332,7 @@ def test_rejects_are_the_rows_that_were_dropped(tmp_path, small):
     path = write(tmp_path / "a.tsv", rows)
     with open(path, "a") as file:
         print("no tab", file=file)
-    given = {"filter_html": True, "near_duplicates": True, "split_sentences": True, "trust_data": ["malformed"]}
+    given = {"filters": {"html": True, "near_duplicates": True}, "split_sentences": True, "trust_data": ["malformed"]}
     arguments = DataArguments(data_path=[path], validation_size=1, test_size=1, **given)
     report = prepare(arguments, tmp_path / "out", here, tmp_path / "parts", with_rejects=True)
     (file,) = (tmp_path / "out" / "rejects").iterdir()
@@ -325,7 +340,7 @@ def test_rejects_are_the_rows_that_were_dropped(tmp_path, small):
     assert {row.pop("corpus") for row in found} == {"a"} and {row.pop("file") for row in found} == {path}
     assert [(row["line"], row["reason"], row["source"], row["target"]) for row in found] == [
         (2, "empty", "", "x"),
-        (4, "filter_html", "<b>c</b>", "c"),
+        (4, "html", "<b>c</b>", "c"),
         (16, "malformed", "no tab", ""),
         (3, "duplicates", "a b.", "b a!"),
         (7, "near_duplicates", "e 2.", "2 e!"),
@@ -340,7 +355,7 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write(Path("a.tsv"), corpus(4))
     monkeypatch.setattr("glossa.jobs.pool.in_processes", lambda load, items, **_: here(load, items))
-    main(["--data_path", "a.tsv", "--output", "out", "--near_duplicates", "true"])
+    main(["--data_path", "a.tsv", "--output", "out", "--filters.near_duplicates", "true"])
     assert "Written: out (" in capsys.readouterr().out
     assert {path.name for path in Path("out.parts").iterdir()} == {"raw", "cleaning"}
     with pytest.raises(GlossaError, match=r"out exists\. Give another --output"):

@@ -171,13 +171,43 @@ def test_dropped_rows_are_counted(tmp_path):
     rows += [("copy", "copy"), ("w", "un deux trois quatre cinq six sept"), ("three", "trois")]
     files = [write(tmp_path / "train.parquet", rows)]
     write(tmp_path / "val.parquet", [("A cat!", "un chat"), ("a dog", "un chien")])
-    stream, texts = batches(settings(files, max_length=40, drop_identical=True, trust_data=True))
+    stream, texts = batches(settings(files, max_length=40, filters={"identical": True}, trust_data=True))
     kept = [pair for batch in one_pass(stream) for pair in texts(batch)]
     assert sorted(kept) == [("one", "un"), ("three", "trois"), ("two", "deux")]
     # Reading ahead has begun the second pass, which counts the same rows again.
     assert stream.counts["train"] == {
         "read": 18, "malformed": 2, "empty": 2, "overlap": 2, "identical": 2, "kept": 10, "too_long": 2,
         "length_ratio": 2, "seen": 6,
+    }  # fmt: skip
+
+
+def test_rows_are_checked_as_in_training(tmp_path):
+    """Every check that needs one row alone: the same pairs are kept, and the same counts have the same order."""
+    rows = [("Go. Run!", "Va. Cours !"), ("Mr. X sleeps.", "M. X dort."), ("", "vide"), (None, "rien"), ("ok", "ok")]
+    rows += [("<b>bold</b>", "gras"), ("a cat", "le chat"), ("keep out!", "dehors"), ("room 50", "salle 51")]
+    rows += [("see you", "a" * 90), ("Ã©tÃ© is summer", "l'été"), ("a banned one", "interdit"), ("&amp; 70", "80")]
+    file = write(tmp_path / "train.parquet", rows)
+    write(tmp_path / "val.parquet", [("A cat!", "un chat"), ("a dog", "un chien")])
+    (tmp_path / "banned.txt").write_text("A BANNED ONE\n")
+    own = {"identical": True, "html": True, "digits": True, "characters": 80, "length_ratio": 100}
+    own["exclude"] = str(tmp_path / "banned.txt")
+    changes = {"split_sentences": True, "repair_text": True, "filters": own, "keep_out": ["Keep out"]}
+    changes["trust_data"] = True
+    pairs, report = prepare_pairs(settings([file], streaming=False, **changes))
+    stream, texts = batches(settings([file], **changes), tokens=400)
+    window = stream.windows[0, 0]
+    seen = [pair for number in range(len(window.batches)) for pair in texts(window.rows(number))]
+    assert sorted(seen) == sorted(zip(pairs["train"]["source"], pairs["train"]["target"], strict=True))
+    assert len(seen) == 4 and ("Run!", "Cours !") in seen and ("été is summer", "l'été") in seen
+    whole = {
+        name: count
+        for name, count in report.sources["train"].items()
+        if name in window.counts["train"] and name != "seen"
+    }
+    own = {name: count for name, count in window.counts["train"].items() if name != "seen"}
+    assert own == whole == {
+        "read": 13, "split": 1, "malformed": 1, "empty": 1, "kept_out": 1, "identical": 1, "exclude": 1, "overlap": 1,
+        "characters": 1, "html": 2, "digits": 1, "kept": 4,
     }  # fmt: skip
 
 
@@ -260,8 +290,11 @@ def test_a_folder_of_a_data_set_has_its_own_splits(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"near_duplicates": True}, "near_duplicates is true, but a stream is not read as a whole"),
-        ({"split_sentences": True}, "split_sentences is true"),
+        (
+            {"filters": {"near_duplicates": True}},
+            "filters.near_duplicates is true, but a stream is not read as a whole",
+        ),
+        ({"filters": {"alignment": True}}, "filters.alignment is true"),
         ({"validation_path": []}, "Give validation_path, or set validation_size to 0"),
         ({"test_size": None}, "Give test_path, or set test_size to 0"),
     ],

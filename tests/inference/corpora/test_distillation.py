@@ -254,7 +254,7 @@ def test_exported_teachers_of_a_run(tiny_run, tmp_path, capsys):
         f"--{split}_path {RunFolder(tiny_run).held_out_file(split)}" for split in ("validation", "test")
     )
     files = " ".join(str(RunFolder(tiny_run).held_out_file(split)) for split in ("validation", "test"))
-    assert first.endswith(f" {held_out} --exclude {files}") and second.endswith(f" {held_out} --exclude {files}")
+    assert all(text.endswith(f" {held_out} --filters.exclude {files}") for text in (first, second))
     with pytest.raises(GlossaError, match="are for files of --data_path"):
         distill.main([*given, "--source_column", "en", "--output", str(tmp_path / "other.jsonl")])
 

@@ -105,7 +105,7 @@ class Alignment:
     def __init__(self, pairs: Dataset):
         if len(pairs) < FEWEST:
             raise GlossaError(
-                f"filter_alignment learns from the pairs themselves and needs {FEWEST:,}, but there are "
+                f"filters.alignment learns from the pairs themselves and needs {FEWEST:,}, but there are "
                 f"{len(pairs):,}. Leave it out, or put it on a larger source."
             )
         self.halves = [_learn(pairs, range(other, len(pairs), 2)) for other in (1, 0)]

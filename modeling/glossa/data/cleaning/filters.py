@@ -1,4 +1,4 @@
-"""Filters of training pairs. Each is a setting of the data group, and the reason under which it counts."""
+"""What the filters of texts test; [`glossa.data.filters`] declares them."""
 
 import html.entities
 import logging
@@ -12,6 +12,7 @@ import regex
 
 from ...errors import GlossaError
 from ..arguments import DataArguments
+from ..filters import FILTERS
 from ..han_numbers import take_han_numbers
 from ..languages import language_code
 from .plausibility import identifier, identify, same_languages
@@ -21,13 +22,8 @@ logger = logging.getLogger(__name__)
 
 Test = Callable[[str, str], bool]  # whether a pair of clean texts, source and target, is to be dropped
 
-# In the order in which they run, fast ones first; a pair counts for the first filter that drops it.
-NAMES = (
-    "max_characters", "max_character_ratio", "filter_html", "filter_digits", "filter_copied", "max_punctuation",
-    "filter_script", "filter_language",
-)  # fmt: skip
-# Filters that cannot judge texts in one language.
-OF_PAIRS = ("filter_copied", "filter_script", "filter_language", "filter_alignment")
+# The filters that test a row by itself, after `identical` and `exclude`.
+NAMES = tuple(name for name, one in FILTERS.items() if one.step == "texts" and name not in ("identical", "exclude"))
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|([A-Za-z][A-Za-z0-9]{1,31}));")
 _NO_LETTERS = regex.compile(r"[^\p{L}\p{M}]+")
@@ -36,7 +32,7 @@ _NUMBER = regex.compile(r"\d+(?:(?:[.,:'’]|\s(?=\d{3}(?!\d)))\d+)*")
 _DIGITS = regex.compile(r"\d+")
 _SYLLABLES = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]")
 SYLLABLE = 3  # letters of other scripts that an ideograph, kana or Hangul syllable stands for, about
-CHARACTERS = 100  # of a token, at most, unless `max_characters` is set: a longer text has over `max_length` tokens
+CHARACTERS = 100  # of a token, at most, unless `characters` is set: a longer text has over `max_length` tokens
 WORDS = 12  # numbers up to this one are often written as words
 SAME, FEWEST = 0.8, 4  # a side is a copy if so many of its words, of at least so many, are on the other side
 MOSTLY = 0.5  # of the letters, in the script of the language
@@ -47,24 +43,25 @@ SCRIPTS = {"Jpan": "Han Hira Kana", "Kore": "Hang Han", "Hans": "Han", "Hant": "
 SECOND_SCRIPTS = {"sr": "Latn", "bs": "Cyrl", "az": "Cyrl", "uz": "Cyrl", "kk": "Latn", "tt": "Latn", "ku": "Arab"}
 
 
-def settings(arguments: DataArguments) -> dict[str, Any]:
-    """The filters that are on, with their values, and the languages if one of them needs these."""
-    chosen = {name: getattr(arguments, name) for name in NAMES if getattr(arguments, name) not in (None, False)}
-    if {"filter_script", "filter_language"} & chosen.keys():
+def chosen_filters(arguments: DataArguments) -> dict[str, Any]:
+    """The filters that test a row by itself, with their values, and the languages if one of them needs these."""
+    chosen: dict[str, Any] = {"characters": CHARACTERS * arguments.max_length}
+    chosen |= {name: value for name, value in arguments.filters.items() if name in NAMES}
+    if {"script", "language"} & chosen.keys():
         chosen["languages"] = (arguments.source_language, arguments.target_language)
     return chosen
 
 
 def check(arguments: DataArguments) -> None:
     """Raise `GlossaError` if a filter cannot judge the languages; warn of a language that is not judged."""
-    tests(settings(arguments))
-    for code in (arguments.source_language, arguments.target_language) if arguments.filter_language else ():
+    tests(chosen_filters(arguments))
+    for code in (arguments.source_language, arguments.target_language) if "language" in arguments.filters else ():
         if not same_languages(language_code(code)) & set(identifier().labels):
-            logger.warning("filter_language: py3langid does not know %r; texts in it are not judged.", code)
+            logger.warning("filters.language: py3langid does not know %r; texts in it are not judged.", code)
 
 
 def tests(chosen: dict[str, Any]) -> list[tuple[str, Test]]:
-    """The tests of the filters that `settings` gave, by name."""
+    """The tests of the filters that `chosen_filters` gave, by name."""
     languages = chosen.get("languages", ())
     return [(name, _BUILD[name](chosen[name], *languages)) for name in NAMES if name in chosen]
 
@@ -174,8 +171,8 @@ def _other_scripts(code: str):
     # langcodes takes a language that it does not know for one of the United States.
     if language.script is None and likely.territory == "US" and language.language != "en":
         raise GlossaError(
-            f"filter_script is true, but the script of the language {code!r} is not known. Write it in the code, such "
-            f"as {code}_Latn, or leave filter_script out."
+            f"filters.script is true, but the script of the language {code!r} is not known. Write it in the code, "
+            f"such as {code}_Latn, or leave the filter out."
         )
     names = SCRIPTS.get(str(likely.script), str(likely.script))
     if language.script is None and (second := SECOND_SCRIPTS.get(language_code(code) or "")):
@@ -194,7 +191,7 @@ def _in_other_language(_, source_language: str, target_language: str) -> Test:
 def in_other_language(
     sources: Sequence[str], targets: Sequence[str], languages: tuple[str, str], judged: Iterable[bool]
 ) -> list[int]:
-    """The numbers of the pairs that `filter_language` drops, among those that are judged."""
+    """The numbers of the pairs that the filter `language` drops, among those that are judged."""
     dropped: set[int] = set()
     for texts, code in ((targets, languages[1]), (sources, languages[0])):
         codes = same_languages(language_code(code))
@@ -207,7 +204,6 @@ def in_other_language(
 
 
 _BUILD: dict[str, Callable[..., Test]] = {
-    "max_characters": _too_long, "max_character_ratio": _unequal, "filter_html": _has_html,
-    "filter_digits": _differing_numbers, "filter_copied": _copied, "max_punctuation": _mostly_marks,
-    "filter_script": _in_other_script, "filter_language": _in_other_language,
+    "characters": _too_long, "character_ratio": _unequal, "html": _has_html, "digits": _differing_numbers,
+    "copied": _copied, "punctuation": _mostly_marks, "script": _in_other_script, "language": _in_other_language,
 }  # fmt: skip

@@ -52,7 +52,12 @@ class DataReport:
         for reason, count in counts.items():
             total[reason] = total.get(reason, 0) + count
         if split == "train":
-            self.sources[source] = dict(counts)
+            self.sources.setdefault(source, {}).update(counts)
+
+    def add_examples(self, examples: dict[str, list[dict]]) -> None:
+        """Add examples of dropped or repaired rows, by reason."""
+        for reason, found in examples.items():
+            self.examples[reason] = self.examples.get(reason, []) + found
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Header and rows of the counts: a column for each source and each predefined split, a row for each outcome.
@@ -126,11 +131,12 @@ def examples_of(
     """
     if not len(chosen):
         return []
-    found = []
-    for row, name in zip(rows.select(chosen), files_of(rows, chosen, first), strict=True):
-        excerpt = row["source"][:EXCERPT] + (f" | {row['target'][:EXCERPT]}" if reason else "")
-        place = {"source": source} if reason else {}
-        found.append(
-            place | {"file": name, "line": row["line"], "reason": reason or row["problem"], "excerpt": excerpt}
-        )
-    return found
+    found = zip(rows.select(chosen), files_of(rows, chosen, first), strict=True)
+    return [example(row | {"file": name}, reason, source) for row, name in found]
+
+
+def example(row: dict, reason: str = "", source: str = "") -> dict:
+    """A row of the report: file, line, reason and excerpt; with a `reason` that is not its problem, both sides."""
+    excerpt = row["source"][:EXCERPT] + (f" | {row['target'][:EXCERPT]}" if reason else "")
+    place = {"source": source} if reason else {}
+    return place | {"file": row["file"], "line": row["line"], "reason": reason or row["problem"], "excerpt": excerpt}

@@ -55,24 +55,31 @@ def split_by_component(
     dataset: Dataset, validation_size: float | None, test_size: float | None, seed: int
 ) -> DatasetDict:
     """Split pairs (columns `source`, `target`) into "train", "validation" and "test", as `hold_out` says."""
-    chosen = hold_out(dataset, validation_size, test_size, seed)
+    chosen = hold_out([Sentences(*side_keys(dataset))], validation_size, test_size, seed)
     return DatasetDict({name: dataset.select(rows) for name, rows in chosen.items()})
 
 
 def hold_out(
-    dataset: Dataset, validation_size: float | None, test_size: float | None, seed: int
+    parts: Sequence[Sentences], validation_size: float | None, test_size: float | None, seed: int
 ) -> dict[str, numpy.ndarray]:
-    """The rows of pairs (columns `source`, `target`) for "train", "validation" and "test", which share no sentence.
+    """The numbers of the pairs for "train", "validation" and "test", which share no sentence, over all `parts`.
 
     A size below 1 is a share of the pairs (at least one pair), a size from 1 a number of pairs; 0 means no split, and
     None one pair in a hundred, but at least 500 (or one in ten, if these are fewer) and at most 2,000.
     [`glossa.data.cleaning.drawing`] says what is drawn with `seed`. Every split keeps the order of the pairs. Raises
     `GlossaError` if there are too few pairs, or they are too connected.
     """
-    wanted = wanted_sizes(len(dataset), validation_size, test_size)
-    drawn = draw([Sentences(*side_keys(dataset))], list(wanted.values()), seed)
-    check_drawn(drawn, wanted, len(dataset))
-    splits = {"train": numpy.setdiff1d(numpy.arange(len(dataset)), numpy.concatenate(drawn), assume_unique=True)}
+    total = sum(map(len, parts))
+    wanted = wanted_sizes(total, validation_size, test_size)
+    drawn = draw(parts, list(wanted.values()), seed)
+    for (name, size), rows in zip(wanted.items(), drawn, strict=True):
+        if size and not len(rows):
+            raise GlossaError(
+                f"No pair is left for the {name} split: of the {total} pairs, those that share a sentence stay "
+                f"together, and no such group of at most {size} is left. Give more varied pairs, change the sizes, or "
+                f"set {name}_path."
+            )
+    splits = {"train": numpy.setdiff1d(numpy.arange(total), numpy.concatenate(drawn), assume_unique=True)}
     splits |= {name: rows for name, rows in zip(wanted, drawn, strict=True) if wanted[name]}
     logger.info("split: %s", {name: len(part) for name, part in splits.items()})
     return splits
@@ -88,17 +95,6 @@ def wanted_sizes(total: int, validation_size: float | None, test_size: float | N
             "validation_size and test_size (0: no split)."
         )
     return wanted
-
-
-def check_drawn(drawn: Sequence[numpy.ndarray], wanted: dict[str, int], total: int) -> None:
-    """Raise `GlossaError` if a split that is wanted has no pair."""
-    for (name, size), rows in zip(wanted.items(), drawn, strict=True):
-        if size and not len(rows):
-            raise GlossaError(
-                f"No pair is left for the {name} split: of the {total} pairs, those that share a sentence stay "
-                f"together, and no such group of at most {size} is left. Give more varied pairs, change the sizes, or "
-                f"set {name}_path."
-            )
 
 
 def without_digits(side: str) -> str:
@@ -169,7 +165,7 @@ def check_overlap(
     any, since they can inflate scores.
     """
     keys = train or side_keys(dataset["train"])
-    if "language" in dataset["train"].column_names:
+    if any("language" in rows.column_names for rows in dataset.values()):
         keys = (numpy.concatenate(keys),) * 2
     known = dict(zip(_KEYS, keys, strict=True))
     overlap = {}
@@ -188,12 +184,12 @@ def check_overlap(
 
 
 def excluded_sides(arguments: DataArguments) -> frozenset[int]:
-    """The 64-bit hashes of all normalized sentences in the files of `exclude`.
+    """The 64-bit hashes of all normalized sentences in the files of the filter `exclude`.
 
     Files that are no tables are read as lines of text. Raises `GlossaError` if a row cannot be read, since its
     sentence would stay in training.
     """
-    found, entries = set(), local_paths(arguments.exclude, arguments)
+    found, entries = set(), local_paths(arguments.filters.get("exclude", []), arguments)
     parts = []
     for path in [path for entry in entries for group in file_groups([entry]) for path in group]:
         lines = Columns((), lines=True)
@@ -201,8 +197,8 @@ def excluded_sides(arguments: DataArguments) -> frozenset[int]:
     for row in concatenate_datasets(parts) if parts else ():
         if row["problem"] and not set_aside(row["problem"]):
             raise GlossaError(
-                f"exclude: {row['file']}, line {row['line']}: {row['problem']}: {row['source'][:80]!r}. Correct the "
-                "row: its sentence would stay in training."
+                f"filters.exclude: {row['file']}, line {row['line']}: {row['problem']}: {row['source'][:80]!r}. "
+                "Correct the row: its sentence would stay in training."
             )
         found |= {
             normalize_side(row[side]) for side in ("source", "target") if row[side].strip() and not row["problem"]

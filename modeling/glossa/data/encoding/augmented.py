@@ -20,7 +20,7 @@ CHUNK = 1000  # rows that are text at a time, and that are joined with each othe
 class AugmentedRows:
     """Tokenized training rows with text, for a DataLoader; some are changed in each epoch.
 
-    A changed row that exceeds `max_length` or `max_length_ratio` stays as it is.
+    A changed row that exceeds `max_length` or the filter `length_ratio` stays as it is.
 
     Args:
         rows: Rows of [`tokenize_pairs`] with their text.
@@ -111,6 +111,8 @@ def encode_changed(
         [pair.target for _, pair in found.values()],
         [languages[index] for index in found] if languages else None,
     )
-    beyond = numpy.logical_or(*beyond_limits(lengths_of(sides), arguments))
+    beyond = numpy.logical_or(
+        *beyond_limits(lengths_of(sides), arguments.max_length, arguments.filters["length_ratio"])
+    )
     rows = zip(found, zip(*sides, strict=True), beyond, strict=True)
     return {index: (source, target) for index, (source, target), excluded in rows if not excluded}

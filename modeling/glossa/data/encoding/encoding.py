@@ -47,9 +47,9 @@ def tokenize_pairs(
 ) -> DatasetDict:
     """`input_ids` and `labels` (with special tokens) of every pair, and their lengths in tokens.
 
-    Training pairs that exceed `max_length` or `max_length_ratio` are dropped and counted in `report`; they keep their
-    text if it is changed in each epoch. If `linked`, they have the `links` of their tokens. Evaluation keeps every
-    pair: dropping the hard ones would inflate the scores.
+    Training pairs that exceed `max_length` or the filter `length_ratio` are dropped and counted in `report`; they keep
+    their text if it is changed in each epoch. If `linked`, they have the `links` of their tokens. Evaluation keeps
+    every pair: dropping the hard ones would inflate the scores.
 
     Token ids of a prepared folder are kept if `tokenizer` made them and no links are needed.
     """
@@ -170,22 +170,27 @@ def parts(*columns: Sequence[str]) -> Iterator[slice]:
         yield slice(start, len(columns[0]))
 
 
-def beyond_limits(lengths: Sequence[numpy.ndarray], arguments: DataArguments) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """Which pairs of these lengths exceed `max_length`, and which of the others exceed `max_length_ratio`."""
+def beyond_limits(
+    lengths: Sequence[numpy.ndarray], max_length: int, ratio: float | numpy.ndarray
+) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """Which pairs of these lengths exceed `max_length`, and which of the others the `ratio` of their lengths."""
     longest, shortest = numpy.maximum(*lengths), numpy.minimum(*lengths)
-    too_long = longest > arguments.max_length
-    return too_long, ~too_long & (longest > arguments.max_length_ratio * shortest)
+    too_long = longest > max_length
+    return too_long, ~too_long & (longest > ratio * shortest)
 
 
 def _within_limits(rows: Dataset, arguments: DataArguments, report: DataReport) -> Dataset:
     table = rows.select_columns(LENGTHS).with_format("arrow")[:]
     lengths = [table.column(side).to_numpy() for side in LENGTHS]
-    too_long, unequal = beyond_limits(lengths, arguments)
+    ratios = [source.settings.filters["length_ratio"] for source in sources_of(arguments)]
+    seen = [int(own["seen"]) for own in report.sources.values()]  # their rows are in this order
+    each = numpy.repeat(ratios, seen) if len(set(ratios)) > 1 else max(ratios)
+    too_long, unequal = beyond_limits(lengths, arguments.max_length, each)
     counts = {"too_long": int(too_long.sum()), "length_ratio": int(unequal.sum())}
     kept = numpy.flatnonzero(~too_long & ~unequal)
     report.splits["train"] |= counts
     start = 0
-    for own in report.sources.values():  # their rows are in this order
+    for own in report.sources.values():
         end = start + int(own["seen"])
         own |= {"too_long": int(too_long[start:end].sum()), "length_ratio": int(unequal[start:end].sum())}
         own["seen"] = int(own["seen"]) - int(own["too_long"]) - int(own["length_ratio"])
@@ -196,7 +201,7 @@ def _within_limits(rows: Dataset, arguments: DataArguments, report: DataReport) 
         raise GlossaError(
             f"No training pair is left of {len(rows)}: {counts['too_long']} have more than max_length "
             f"({arguments.max_length}) tokens on a side, {counts['length_ratio']} differ by more than "
-            f"max_length_ratio ({arguments.max_length_ratio}). Raise these limits, or split the text into sentences."
+            f"filters.length_ratio ({max(ratios):g}). Raise these limits, or split the text into sentences."
         )
     return rows.select(kept)
 

@@ -70,7 +70,7 @@ class Columns:
         """The error for a table at `place` without these columns; `present` describes the columns it has."""
         first, second = self.names[0]
         if first == second:
-            wanted, advice = f"column {first!r}", "Set text_column to one of these."
+            wanted, advice = f"column {first!r}", "Set source_column and target_column to one of these."
         else:
             languages = "" if self.required else "source_language and target_language, or "
             wanted = f"columns {self.names[0]}"

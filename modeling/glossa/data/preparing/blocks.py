@@ -13,16 +13,16 @@ The files of a block, after its stem:
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy
 import pyarrow
-import xxhash
 from datasets import Dataset
 
 from ..caching import fingerprint_of
-from ..cleaning.cleaning import CODE, KEPT, OUTCOMES, check_rows, counted, split_batch, stamp_of
-from ..cleaning.report import EXAMPLES, examples_of, files_of
+from ..cleaning import rows as rows_module
+from ..cleaning.cleaning import Cleaning, judged
+from ..cleaning.report import files_of
+from ..cleaning.rows import CODE, KEPT, check_rows, split_batch
 from ..cleaning.splitting import hash_sides
 
 ROWS = 50_000  # raw rows of a block
@@ -43,27 +43,10 @@ class Block:
     file: str
 
 
-@dataclass(frozen=True)
-class Cleaning:
-    """How the blocks of a source are cleaned.
-
-    Attributes:
-        name: Of the source.
-        rules: The arguments of `check_rows`.
-        split: Whether rows are split into pairs of sentences.
-        language: The target language, if there are several: only pairs of the same one are repeated.
-    """
-
-    name: str
-    rules: dict[str, Any]
-    split: bool
-    language: str
-
-
 def blocks_of(number: int, rows: Dataset, cleaning: Cleaning) -> dict[str, Block]:
     """The blocks of the raw rows of a source, by names that stand for what their files will hold."""
-    settings = (stamp_of(cleaning.rules), cleaning.split, cleaning.language, ROWS)
-    stamp = fingerprint_of(rows, clean_block, settings, CODE)
+    settings = (cleaning.rules.stamp(), cleaning.language, ROWS)
+    stamp = fingerprint_of(rows, clean_block, settings, (rows_module, *CODE))
     starts = range(0, len(rows), ROWS)
     files = files_of(rows, numpy.array(starts))
     return {
@@ -73,27 +56,21 @@ def blocks_of(number: int, rows: Dataset, cleaning: Cleaning) -> dict[str, Block
 
 
 def clean_block(cleanings: Sequence[Cleaning], block: Block, stem: Path) -> dict:
-    """Write the files of a block; returns its counts and examples."""
-    cleaning, read = cleanings[block.source], len(block.rows)
+    """Write the files of a block; returns what is known of its rows, as [`judged`]."""
+    cleaning = cleanings[block.source]
     rows, batch = rows_of(block, cleaning)
-    checked = check_rows(batch, **cleaning.rules)
+    checked = check_rows(batch, cleaning.rules)
     outcome = numpy.asarray(checked["outcome"], dtype=numpy.int64)
     numpy.save(f"{stem}.outcome.npy", outcome.astype(numpy.uint8))
     kept = numpy.flatnonzero(outcome == KEPT)
     _write_pairs(checked, kept, batch["line"], files_of(rows, kept, block.file), stem)
     _write_hashes(checked, kept, cleaning, stem)
-    examples = {}
-    for number, name in enumerate(OUTCOMES):
-        chosen = numpy.flatnonzero(outcome == number)[:EXAMPLES]
-        if number != KEPT and len(chosen):
-            reason = "" if name == "malformed" else name
-            examples[name] = examples_of(rows, chosen, reason, cleaning.name, block.file)
-    return {"read": read, "rows": len(outcome), "outcomes": counted(outcome), "examples": examples}
+    return judged(cleaning, rows, outcome, len(block.rows), block.file)
 
 
 def rows_of(block: Block, cleaning: Cleaning) -> tuple[Dataset, dict]:
-    """The rows of a block as they are judged, split if the source is; as a data set and by column."""
-    if not cleaning.split:
+    """The rows of a block as they are checked; as a data set and by column."""
+    if not cleaning.rules.split:
         return block.rows, block.rows[:]
     batch = split_batch(block.rows[:])
     return Dataset.from_dict(batch, features=block.rows.features), batch
@@ -115,9 +92,8 @@ def _write_pairs(checked: dict, kept: numpy.ndarray, lines: list[int], files: li
 
 
 def _write_hashes(checked: dict, kept: numpy.ndarray, cleaning: Cleaning, stem: Path) -> None:
-    apart = numpy.uint64(xxhash.xxh3_64_intdigest(cleaning.language.encode()) if cleaning.language else 0)
-    key = checked["key"][kept] ^ apart
-    group = checked["near"][kept] ^ apart if "near" in checked else key
+    key = cleaning.apart(checked["key"][kept])
+    group = cleaning.apart(checked["near"][kept]) if "near" in checked else key
     order = numpy.argsort(group, kind="stable")
     sides = hash_sides({side: [checked[side][row] for row in kept] for side in ("source", "target")})
     arrays: Mapping[str, numpy.ndarray] = {

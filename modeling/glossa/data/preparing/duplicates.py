@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy
 
+from ..cleaning.cleaning import repeated_pairs
 from .blocks import load_array
 
 PAIRS = 1_000_000  # of a part, about
@@ -36,15 +37,9 @@ def parts_of(places: Sequence[Cleaned]) -> list[tuple[int, int]]:
 def find_repeated(places: Sequence[Cleaned], part: tuple[int, int], stem: Path) -> dict:
     """Write the files of a part. Of equal pairs the first one stays, in the order of the blocks."""
     groups, keys, rows = (numpy.concatenate(arrays) for arrays in zip(*_members(places, *part), strict=True))
-    order = numpy.lexsort((rows, keys))
-    repeated = order[1:][keys[order][1:] == keys[order][:-1]]
-    first = numpy.setdiff1d(order, repeated, assume_unique=True)
-    first = first[numpy.lexsort((rows[first], groups[first]))]
-    near = first[1:][groups[first][1:] == groups[first][:-1]]
-    dropped = rows[numpy.concatenate([repeated, near])]
-    order = numpy.argsort(dropped)
-    numpy.save(f"{stem}.rows.npy", dropped[order])
-    numpy.save(f"{stem}.near.npy", (numpy.arange(len(dropped)) >= len(repeated))[order])
+    dropped, near = repeated_pairs(keys, groups, rows)
+    numpy.save(f"{stem}.rows.npy", dropped)
+    numpy.save(f"{stem}.near.npy", near)
     return {"pairs": len(rows), "dropped": len(dropped)}
 
 

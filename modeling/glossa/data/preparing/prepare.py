@@ -25,19 +25,25 @@ from ..arguments import CHECKS, DataArguments
 from ..caching import kept_in, versions
 from ..cleaning import filters, plausibility
 from ..cleaning.alignment import Alignment
-from ..cleaning.cleaning import Loaded, clean_sources, evaluation_sides, rules_of
-from ..cleaning.drawing import draw
+from ..cleaning.cleaning import (
+    Cleaning,
+    Loaded,
+    check_sample,
+    clean_sources,
+    count_pairs,
+    count_rows,
+    evaluation_sides,
+)
 from ..cleaning.report import DataReport
-from ..cleaning.splitting import check_drawn, hash_sides, sample_rows, wanted_sizes
+from ..cleaning.splitting import check_overlap, hold_out, sample_rows, side_keys
 from ..encoding.encoding import stamp_of
 from ..encoding.prepared_ids import encode_file
 from ..intake.columns import Columns
 from ..intake.sources import Groups, read_part, stamps_of, training_parts
 from ..mixture import Source, sources_of
 from ..prepared import MANIFEST, TOKENIZER, Entry, add_tokens, write_manifest
-from .blocks import Block, Cleaning, blocks_of, clean_block, load_array
+from .blocks import Block, blocks_of, clean_block, load_array
 from .corpus import Corpus
-from .counting import count_pairs, count_rows
 from .duplicates import Cleaned, find_repeated, parts_of
 from .rejects import Dropped, write_rejects
 from .remaining import Remaining, distinct_rows, find_remaining, sentences_of
@@ -59,6 +65,7 @@ class Job:
         blocks: The cleaned blocks of all sources.
         raw: Their raw rows.
         cleanings: How each source is cleaned.
+        counts: The counts of the rows of each source.
     """
 
     sources: list[Source]
@@ -69,6 +76,7 @@ class Job:
     blocks: list[Cleaned] = field(default_factory=list)
     raw: list[Block] = field(default_factory=list)
     cleanings: list[Cleaning] = field(default_factory=list)
+    counts: list[dict[str, int]] = field(default_factory=list)
 
     def run(self, title: str, work: Callable, items: dict, size=None, unit: str = "parts") -> list[dict]:
         """What is known of each item after a stage, whose files are in a folder with its title."""
@@ -155,8 +163,7 @@ def _clean(job: Job, loaded: Sequence[Loaded], overlap: frozenset[int]) -> None:
     """Clean the rows block by block."""
     items: dict[str, Block] = {}
     for number, one in enumerate(loaded):
-        rules = rules_of(one.settings, True, overlap)
-        job.cleanings.append(Cleaning(one.name, rules, one.settings.split_sentences, one.language))
+        job.cleanings.append(Cleaning.of(one, "train", overlap, len(loaded) > 1))
         items |= blocks_of(number, one.splits["train"], job.cleanings[-1])
     job.raw = list(items.values())
     results = job.run("cleaning", partial(clean_block, job.cleanings), items, lambda block: len(block.rows), "rows")
@@ -165,8 +172,8 @@ def _clean(job: Job, loaded: Sequence[Loaded], overlap: frozenset[int]) -> None:
         kept = result["outcomes"].get("kept", 0)
         job.blocks.append(Cleaned(job.folder / "cleaning" / name, first, kept, item.source))
         first += kept
-    for number, (one, cleaning) in enumerate(zip(loaded, job.cleanings, strict=True)):
-        count_rows(job.report, one, cleaning.rules, job.of_source(number, results), len(loaded) > 1)
+    for number, cleaning in enumerate(job.cleanings):
+        job.counts.append(count_rows(job.report, cleaning, job.of_source(number, results)))
 
 
 def _find_remaining(job: Job) -> tuple[Corpus, list[Path]]:
@@ -178,8 +185,7 @@ def _find_remaining(job: Job) -> tuple[Corpus, list[Path]]:
     job.run("duplicates", partial(find_repeated, job.blocks), parts)
     repeated = [job.folder / "duplicates" / name for name in parts]
     alignments, starts = _learn_alignments(job, repeated)
-    names = [source.name for source in job.sources]
-    given = Remaining(repeated, alignments, starts, names, job.arguments.split_seed)
+    given = Remaining(repeated, alignments, starts, job.cleanings, job.arguments.split_seed)
     items = {f"{number:06d}": block for number, block in enumerate(job.blocks)}
     results = job.run("remaining", partial(find_remaining, given), items, lambda block: block.pairs, "pairs")
     stems = [job.folder / "remaining" / name for name in items]
@@ -190,11 +196,11 @@ def _find_remaining(job: Job) -> tuple[Corpus, list[Path]]:
 
 
 def _learn_alignments(job: Job, repeated: list[Path]) -> tuple[dict[int, Alignment], dict[Path, int]]:
-    """What the distinct pairs of each source with `filter_alignment` teach, and the number of each block's first."""
+    """What the distinct pairs of the sources with filter `alignment` teach, and the number of each block's first."""
     alignments: dict[int, Alignment] = {}
     starts: dict[Path, int] = {}
     for number, source in enumerate(job.sources):
-        if source.settings.filter_alignment:
+        if "alignment" in source.settings.filters:
             own = [block for block in job.blocks if block.source == number]
             distinct = Corpus([block.stem for block in own], [distinct_rows(repeated, block) for block in own])
             alignments[number] = Alignment(distinct)  # type: ignore[arg-type]
@@ -204,19 +210,13 @@ def _learn_alignments(job: Job, repeated: list[Path]) -> tuple[dict[int, Alignme
 
 def _judge(job: Job, corpus: Corpus, number: int, results: list[dict]) -> None:
     """Count the remaining pairs of a source, and check a sample of them."""
-    source = job.sources[number]
-    counts = count_pairs(job.report, source.name, source.settings, results)
-    logger.info(
-        "%s: %s", source.name, ", ".join(f"{n:,} {name}" for name, n in job.report.sources[source.name].items())
-    )
-    if not counts["kept"]:
-        logger.warning("%s: no pair is left: every pair is also in an earlier source, or filtered.", source.name)
-        return
-    first = next(start for start, block in zip(corpus.starts, job.blocks, strict=False) if block.source == number)
-    table = corpus.table(plausibility.sample(counts["kept"]) + first, ("source", "target", "line", "file")).to_pydict()
-    places = [f"{file}, line {line}" for file, line in zip(table.pop("file"), table.pop("line"), strict=True)]
-    clear = plausibility.check_sides(Dataset.from_dict(table), places, source.settings)
-    job.report.languages |= {"train": clear} if clear else {}
+    cleaning = job.cleanings[number]
+    count_pairs(job.report, cleaning, job.counts[number], results)
+    if kept := sum(result["kept"] for result in results):
+        first = next(start for start, block in zip(corpus.starts, job.blocks, strict=False) if block.source == number)
+        rows = corpus.table(plausibility.sample(kept) + first, ("source", "target", "line", "file")).to_pydict()
+        places = [f"{file}, line {line}" for file, line in zip(rows.pop("file"), rows.pop("line"), strict=True)]
+        check_sample(job.report, cleaning, Dataset.from_dict(rows), places)
 
 
 def _hold_out(
@@ -227,10 +227,8 @@ def _hold_out(
     sizes = [0 if name in given else getattr(arguments, f"{name}_size") for name in ("validation", "test")]
     drawn: dict[str, numpy.ndarray] = {}
     if any(size != 0 for size in sizes):
-        wanted = wanted_sizes(len(corpus), *sizes)
-        found = draw([sentences_of(stem) for stem in stems], list(wanted.values()), arguments.split_seed)
-        check_drawn(found, wanted, len(corpus))
-        drawn = {name: rows for name, rows in zip(wanted, found, strict=True) if wanted[name]}
+        drawn = hold_out([sentences_of(stem) for stem in stems], sizes[0], sizes[1], arguments.split_seed)
+        del drawn["train"]
     several = any(source.language for source in job.sources)
     for name, rows in drawn.items():
         splits[name] = corpus.select(rows)
@@ -324,21 +322,15 @@ def _encode(job: Job, written: Path, learn: Learn) -> Path:
 def _overlap(
     stems: list[Path], corpus: Corpus, held_out: numpy.ndarray, splits: dict[str, Dataset]
 ) -> dict[str, dict[str, int]]:
-    """Evaluation pairs with a side that occurs in training, by split and side, as `check_overlap` counts them."""
-    keys = {name: hash_sides(rows[:]) for name, rows in splits.items()}
+    """As `check_overlap`, by the sides of the few training pairs that share one with an evaluation pair."""
+    sides: list[list[numpy.ndarray]] = [[numpy.zeros(0, numpy.uint64)], [numpy.zeros(0, numpy.uint64)]]
     wanted = numpy.unique(
-        numpy.concatenate([numpy.zeros(0, numpy.uint64), *(k for own in keys.values() for k in own.values())])
+        numpy.concatenate([sides[0][0], *(key for own in splits.values() for key in side_keys(own))])
     )
-    known = numpy.zeros((2, len(wanted)), bool)
     for stem, first in zip(stems, corpus.starts, strict=False):
         part = sentences_of(stem)
         found = part.pairs_with(wanted)
         found = found[~numpy.isin(found + first, held_out)]
-        for side, present in zip(known, (part.sources[found], part.targets[found]), strict=True):
-            side |= numpy.isin(wanted, present)
-    several = any("language" in rows.column_names for rows in splits.values())
-    known = numpy.stack([known.any(0)] * 2) if several else known
-    return {
-        name: {side: int(known[row][numpy.searchsorted(wanted, own[side])].sum()) for row, side in enumerate(own)}
-        for name, own in keys.items()
-    }
+        sides[0].append(part.sources[found])
+        sides[1].append(part.targets[found])
+    return check_overlap(DatasetDict(splits), (numpy.concatenate(sides[0]), numpy.concatenate(sides[1])))

@@ -8,10 +8,10 @@ import numpy
 import pyarrow
 import pyarrow.parquet
 
-from ..cleaning.cleaning import KEPT, MALFORMED, OUTCOMES
+from ..cleaning.cleaning import DEPENDENT, Cleaning
 from ..cleaning.report import files_of
-from .blocks import Block, Cleaning, load_array, read_pairs, rows_of
-from .remaining import REASONS
+from ..cleaning.rows import KEPT, MALFORMED, OUTCOMES
+from .blocks import Block, load_array, read_pairs, rows_of
 
 NAMES = ("corpus", "reason", "problem", "source", "target", "file", "line")
 SCHEMA = pyarrow.schema([(name, pyarrow.int64() if name == "line" else pyarrow.string()) for name in NAMES])
@@ -50,7 +50,7 @@ def write_rejects(cleanings: Sequence[Cleaning], item: Dropped, stem: Path) -> d
     own |= {name: [batch[name][row] for row in chosen] for name in ("source", "target", "line")}
     dropped = load_array(item.remaining, "dropped")
     later = read_pairs(item.cleaned, dropped, ("source", "target", "line", "file")).to_pydict()
-    later |= {"reason": [REASONS[number] for number in load_array(item.remaining, "reasons")]}
+    later |= {"reason": [DEPENDENT[number] for number in load_array(item.remaining, "reasons")]}
     later |= {"problem": [""] * len(dropped)}
     columns = {name: own[name] + later[name] for name in NAMES if name != "corpus"}
     columns["corpus"] = [cleaning.name] * (len(chosen) + len(dropped))

@@ -9,7 +9,7 @@ The files of a block, after its stem:
     .places.npy   the places of the pairs in the order in which they are written, ascending, uint64 (remaining,)
     .members.npy  the pair of each of these, among the remaining ones, int64 (remaining,)
     .dropped.npy  the other pairs of the block, ascending, int64 (dropped,)
-    .reasons.npy  the reason of each of these, by its number in `REASONS`, uint8 (dropped,)
+    .reasons.npy  the reason of each of these, by its number in `DEPENDENT`, uint8 (dropped,)
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,12 +19,11 @@ from pathlib import Path
 import numpy
 
 from ..cleaning.alignment import Alignment
+from ..cleaning.cleaning import DEPENDENT, Cleaning, judged_pairs
 from ..cleaning.drawing import Sentences, places_of
-from ..cleaning.report import EXAMPLES, EXCERPT
+from ..cleaning.report import example
 from .blocks import load_array, read_pairs
 from .duplicates import Cleaned, dropped_in
-
-REASONS = ("duplicates", "near_duplicates", "filter_alignment")
 
 
 @dataclass(frozen=True)
@@ -33,16 +32,16 @@ class Remaining:
 
     Attributes:
         parts: The stems of the files of repeated pairs.
-        alignments: By number of the source, if it has `filter_alignment`, what is learned from its pairs.
+        alignments: By number of the source, if it has the filter `alignment`, what is learned from its pairs.
         starts: By stem of a block of such a source, the number of its first distinct pair in the source.
-        names: Of the sources.
+        cleanings: How each source is cleaned.
         seed: Of the order in which pairs are written.
     """
 
     parts: Sequence[Path]
     alignments: Mapping[int, Alignment]
     starts: Mapping[Path, int]
-    names: Sequence[str]
+    cleanings: Sequence[Cleaning]
     seed: int
 
 
@@ -55,18 +54,20 @@ def find_remaining(given: Remaining, block: Cleaned, stem: Path) -> dict:
     """Write the files of a block; returns counts and examples of what was dropped."""
     repeated, near = dropped_in(given.parts, block.first, block.pairs)
     rows = numpy.setdiff1d(numpy.arange(block.pairs), repeated, assume_unique=True)
-    dropped = {"duplicates": repeated[~near], "near_duplicates": repeated[near]}
+    cleaning, dropped = given.cleanings[block.source], {"duplicates": repeated[~near]}
+    if cleaning.rules.near_duplicates:
+        dropped["near_duplicates"] = repeated[near]
     if block.source in given.alignments:
         table = read_pairs(block.stem, rows)
         numbers = range(given.starts[block.stem], given.starts[block.stem] + len(rows))
         texts = [table.column(side).to_pylist() for side in ("source", "target")]
         aligned = given.alignments[block.source].scores(texts[0], texts[1], numbers) >= 0
-        dropped["filter_alignment"], rows = rows[~aligned], rows[aligned]
+        dropped["alignment"], rows = rows[~aligned], rows[aligned]
     sentences = Sentences(*load_array(block.stem, "sides")[:, rows])
     places = places_of(load_array(block.stem, "key")[rows], given.seed)
     order = numpy.argsort(places)
     others = numpy.concatenate(list(dropped.values()))
-    reasons = numpy.repeat([REASONS.index(reason) for reason in dropped], [len(found) for found in dropped.values()])
+    reasons = numpy.repeat([DEPENDENT.index(reason) for reason in dropped], [len(found) for found in dropped.values()])
     arrays = {
         "rows": rows,
         "sides": numpy.stack([sentences.sources, sentences.targets]),
@@ -79,28 +80,13 @@ def find_remaining(given: Remaining, block: Cleaned, stem: Path) -> dict:
     }
     for name, array in arrays.items():
         numpy.save(f"{stem}.{name}.npy", array)
-    counts = {reason: len(found) for reason, found in dropped.items()}
     repaired = rows[read_pairs(block.stem, rows, ["repaired"]).column("repaired").to_numpy().astype(bool)]
-    examples = {
-        reason: examples_of_pairs(block.stem, found[:EXAMPLES], reason, given.names[block.source])
-        for reason, found in (dropped | {"repaired": repaired}).items()
-        if len(found)
-    }
-    return {"counts": counts, "kept": len(rows), "repaired": len(repaired), "examples": examples}
 
+    def examples(chosen: numpy.ndarray, reason: str) -> list[dict]:
+        pairs = read_pairs(block.stem, chosen, ["source", "target", "line", "file"]).to_pylist()
+        return [example(pair, reason, cleaning.name) for pair in pairs]
 
-def examples_of_pairs(stem: Path, chosen: numpy.ndarray, reason: str, source: str) -> list[dict]:
-    """Examples for the report, as those of raw rows."""
-    return [
-        {
-            "source": source,
-            "file": row["file"],
-            "line": row["line"],
-            "reason": reason,
-            "excerpt": f"{row['source'][:EXCERPT]} | {row['target'][:EXCERPT]}",
-        }
-        for row in read_pairs(stem, chosen, ["source", "target", "line", "file"]).to_pylist()
-    ]
+    return judged_pairs(dropped, len(rows), repaired, examples)
 
 
 def sentences_of(stem: Path) -> Sentences:

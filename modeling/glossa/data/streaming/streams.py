@@ -25,6 +25,7 @@ from ..caching import cached_tables
 from ..cleaning.splitting import repeated
 from ..encoding import prepared_ids
 from ..encoding.prepared_ids import FEATURES, read_groups
+from ..filters import FILTERS, PREFIX
 from ..intake.columns import Row
 from ..intake.downloads import local_paths
 from ..intake.files import DAMAGE
@@ -38,6 +39,16 @@ BLOCK_ROWS = 5_000  # at least; neighboring row groups are one request to a serv
 WINDOW_ROWS = 20_000  # at least; their tokens are in memory, and a run that continues reads one window again
 SAMPLE_ROWS = 200_000  # for vocabulary, statistics and the number of batches
 FOOTERS = 16  # read at the same time
+# What a stream, which is read in parts, refuses, and why. Repeated pairs are dropped only in the sample of its rows.
+# All other checks are those of training.
+REFUSED = {
+    "max_train_samples": "a stream reads all its rows",
+    **{f"{PREFIX}{name}": "a stream is not read as a whole" for name, one in FILTERS.items() if one.step == "pairs"},
+    "validation_size": "none can be held out of a stream, which is read in parts",
+    "test_size": "none can be held out of a stream, which is read in parts",
+    "objective": "pretraining needs all pairs at once",
+    "alignment_head": "words are aligned in all pairs at once",
+}
 
 
 @dataclass(frozen=True)
@@ -153,14 +164,12 @@ def _block_rows(blocks: Sequence[Block], settings: DataArguments) -> Iterator[di
 def _check(settings: DataArguments) -> None:
     if settings.max_train_samples is not None:
         raise GlossaError(
-            f"max_train_samples of a source is {settings.max_train_samples}, but a stream reads all its rows. Leave "
-            "it out, give the source a lower weight, or set streaming to false."
+            f"max_train_samples of a source is {settings.max_train_samples}, but {REFUSED['max_train_samples']}. "
+            "Leave it out, give the source a lower weight, or set streaming to false."
         )
-    for name in ("near_duplicates", "filter_alignment", "split_sentences"):
-        if getattr(settings, name):
-            raise GlossaError(
-                f"{name} is true, but a stream is not read as a whole. Leave {name} out, or set streaming to false."
-            )
+    for name in settings.filters:
+        if reason := REFUSED.get(f"{PREFIX}{name}"):
+            raise GlossaError(f"{PREFIX}{name} is true, but {reason}. Leave it out, or set streaming to false.")
 
 
 def _files(settings: DataArguments) -> list[str]:

@@ -18,10 +18,12 @@ import torch.utils.data
 from transformers import PreTrainedTokenizerBase
 
 from ...errors import GlossaError
+from ..arguments import DataArguments
 from ..augmentation.augmentation import Augmentation
 from ..augmentation.pair import Pair
-from ..cleaning.cleaning import KEPT, MALFORMED, OUTCOMES, check_rows, rules_of
-from ..cleaning.report import EXCERPT
+from ..cleaning.cleaning import refuse_row
+from ..cleaning.report import example
+from ..cleaning.rows import KEPT, MALFORMED, check_rows, counted, rules_of, split_batch
 from ..encoding.augmented import encode_changed
 from ..encoding.batching import TokenBatchSampler
 from ..encoding.encoding import IDS, LENGTHS, TOKENIZED, beyond_limits, encode_rows, lengths_of, stamp_of
@@ -160,14 +162,14 @@ class Windows(torch.utils.data.Dataset):
         for table in block_tables(block, list(TOKENIZED)):
             sizes = [table.column(name).to_numpy().astype(numpy.int64) for name in LENGTHS]
             counts.update({"read": len(table), "kept": len(table)})
-            within = self._within(sizes, counts)
+            within = self._within(sizes, counts, self.stream.sources[block.source].settings)
             if len(within) < len(table):
                 table, sizes = table.take(within), [size[within] for size in sizes]
             yield [table.column(name).combine_chunks().flatten().to_numpy() for name in IDS], sizes
 
-    def _within(self, lengths: Arrays, counts: Counter) -> numpy.ndarray:
+    def _within(self, lengths: Arrays, counts: Counter, settings: DataArguments) -> numpy.ndarray:
         """The numbers of the rows that are not too long or unequal; `counts` grow."""
-        too_long, unequal = beyond_limits(lengths, self.stream.arguments)
+        too_long, unequal = beyond_limits(lengths, settings.max_length, settings.filters["length_ratio"])
         for reason, beyond in (("too_long", too_long), ("length_ratio", unequal)):
             if beyond.any():
                 counts[reason] += int(beyond.sum())
@@ -193,24 +195,24 @@ class Windows(torch.utils.data.Dataset):
             columns = dict(
                 zip(("source", "target", "line", "problem"), map(list, zip(*chunk, strict=True)), strict=True)
             )
-            checked = check_rows(columns, **rules)
-            outcomes = numpy.bincount(checked["outcome"], minlength=len(OUTCOMES))
-            if source.settings.strict and outcomes[MALFORMED]:
-                text, _, line, problem = next(row for row in chunk if row[3])
-                raise GlossaError(
-                    f"{block.path}, line {line}: {problem}: {text[:EXCERPT]!r}. Correct the row, or set strict to "
-                    "false to drop such rows."
-                )
             counts["read"] += len(chunk)
-            counts.update({name: int(count) for name, count in zip(OUTCOMES, outcomes, strict=True) if count})
-            kept = numpy.flatnonzero(numpy.asarray(checked["outcome"]) == KEPT)
+            if rules.split:
+                columns = split_batch(columns)
+                counts["split"] += len(columns["line"]) - len(chunk)
+            checked = check_rows(columns, rules)
+            outcome = numpy.asarray(checked["outcome"])
+            if source.settings.strict and MALFORMED in outcome:
+                row = {name: columns[name][list(outcome).index(MALFORMED)] for name in columns}
+                refuse_row(example(row | {"file": block.path}))
+            counts.update(counted(outcome))
+            kept = numpy.flatnonzero(outcome == KEPT)
             if not len(kept):
                 continue
             pairs = [Pair(source.tag + checked["source"][row], checked["target"][row]) for row in kept]
             languages = [source.language] * len(pairs) if source.language else None
             texts = [pair.source for pair in pairs], [pair.target for pair in pairs]
             sides = encode_rows(self.tokenizer, *texts, languages)
-            within = self._within(lengths_of(sides), counts)
+            within = self._within(lengths_of(sides), counts, source.settings)
             yield (
                 [pairs[row] for row in within],
                 ([sides[0][row] for row in within], [sides[1][row] for row in within]),

@@ -1,0 +1,73 @@
+"""The options of a command: fields of a frozen dataclass, each declared once with its help."""
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, field, fields
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from . import finite, new_parser, whole
+
+Options = TypeVar("Options")
+
+
+def argument(meaning: str = "", *, default: Any = MISSING, **settings: Any) -> Any:
+    """A positional argument. `settings` are those of `ArgumentParser.add_argument`."""
+    return _field("", meaning, default, settings)
+
+
+def option(meaning: str = "", *, default: Any = None, required: bool = False, **settings: Any) -> Any:
+    """An option `--name`, whose default is None. `settings` are those of `ArgumentParser.add_argument`."""
+    return _field("--", meaning, MISSING if required else default, settings | {"required": required})
+
+
+def flag(meaning: str) -> Any:
+    """An option without a value: False, or True if it is given."""
+    return _field("--", meaning, False, {"action": "store_true"})
+
+
+def _field(prefix: str, meaning: str, default: Any, settings: dict[str, Any]) -> Any:
+    metadata = {"prefix": prefix, "settings": settings | {"help": meaning}}
+    if isinstance(default, list):
+        return field(default_factory=lambda: list(default), metadata=metadata, kw_only=True)
+    return field(default=default, metadata=metadata, kw_only=True)
+
+
+def add_options(parser: argparse.ArgumentParser, kind: type) -> None:
+    """Add the options that the fields of `kind` declare, of the types of these fields."""
+    types = get_type_hints(kind)
+    for entry in fields(kind):  # type: ignore[arg-type]
+        settings = _settings_of(types[entry.name]) | entry.metadata["settings"]
+        if settings.get("action") not in (None, "append"):
+            settings = entry.metadata["settings"]
+        elif settings.get("action") == "append":
+            settings.pop("nargs")
+        # A value that is not given is left out, so that the dataclass has the only default.
+        parser.add_argument(f"{entry.metadata['prefix']}{entry.name}", default=argparse.SUPPRESS, **settings)
+
+
+def _settings_of(kind: Any) -> dict[str, Any]:
+    """How `argparse` reads a type: whole numbers from 1, finite numbers, paths, texts, or a list of one of these."""
+    kinds = [one for one in get_args(kind) if one is not type(None)] if type(None) in get_args(kind) else [kind]
+    if get_origin(kinds[0]) is list:
+        return {"nargs": "+"} | _settings_of(get_args(kinds[0])[0])
+    readers: dict[Any, Callable[[str], Any]] = {int: whole(1), float: finite, Path: Path}
+    return {"type": readers[kinds[0]]} if kinds[0] in readers else {}
+
+
+def read(kind: type[Options], command: str, description: str | None, argv: Sequence[str]) -> Options:
+    """The options of `glossa COMMAND` in its command line, as the dataclass `kind`; ends the program for others."""
+    parser = new_parser(command, description)
+    add_options(parser, kind)
+    return kind(**vars(parser.parse_args(argv)))
+
+
+def read_known(
+    kind: type[Options], command: str, description: str | None, usage: str, argv: Sequence[str]
+) -> tuple[Options, list[str]]:
+    """Like `read`, and the words that are no option of `kind`."""
+    parser = new_parser(command, description)
+    parser.usage = usage
+    add_options(parser, kind)
+    given, rest = parser.parse_known_args(argv)
+    return kind(**vars(given)), rest

@@ -1,0 +1,73 @@
+"""The options of `glossa translate`, for lines and for documents."""
+
+from dataclasses import dataclass
+
+from ..documents.formats.opening import FORMATS
+from ..inference.engines.engine import ENGINES
+from ..inference.options import OnError
+from . import share
+from .options import argument, flag, option
+from .places import ray_option
+
+
+@dataclass(frozen=True)
+class TranslateOptions:
+    """The options of `glossa translate`."""
+
+    models: list[str] = argument("folder of a run, or Hub name", metavar="MODEL")
+    engine: str = option("default: auto", choices=ENGINES, default="auto")
+    input: str | None = option("file to translate, or folder of documents (default: standard input)")
+    output: str | None = option("file to write (default: standard output)")
+    format: str | None = option(
+        "format of a document (default: by its name); lines: each line is a text; paragraphs: lines are joined",
+        choices=FORMATS,
+    )
+    memory: str | None = option(
+        "for documents: a TMX file, or a folder, whose translations are used as they are", metavar="FILE"
+    )
+    target_language: str | None = option(
+        "code or name of the language to translate into, for a model of several; a line may begin with "
+        "another one's tag, such as <2fr>",
+        metavar="CODE",
+    )
+    num_beams: int | None = option("beams; 1 is greedy (default: the model's own)")
+    length_penalty: float | None = option(
+        "with --num_beams, divide scores by the length to the power of X (default: the model's own)", metavar="X"
+    )
+    num_return_sequences: int = option("translations per line (default: 1)", default=1)
+    batch_tokens: int = option("source tokens per batch (default: 4096)", default=4096)
+    no_split_sentences: bool = flag("translate whole lines, not each sentence")
+    on_error: OnError = option(
+        "for a line that cannot be translated: a blank line (default), the source, or stop",
+        choices=("blank", "copy", "stop"),
+        default="blank",
+    )
+    retry_implausible: bool = flag("translate again with twice the beams if a translation is implausible")
+    report: str | None = option(
+        "write failed and implausible lines, worst first: number, problem, score and texts", metavar="FILE.jsonl"
+    )
+    report_all: bool = flag("write every line to the report, in order, with its score")
+    rerank: str | None = option("rank the translations with this model too, and print the best", metavar="OTHER")
+    glossary: str | None = option(
+        "terms that translations must have: a table of two columns (TSV, CSV, ...), or TBX", metavar="FILE"
+    )
+    forbid: list[str] = option(
+        "a word or several that no translation may have; for others, give the option again",
+        action="append",
+        default=[],
+        metavar="WORDS",
+    )
+    prefix: str = option("how every translation begins", default="", metavar="TEXT")
+    scores: bool = flag("print each translation's log-probability before it")
+    confidence: bool = flag("print the probability that each translation needs no correction before it")
+    min_confidence: float = option(
+        "list translations with less confidence than X (0 to 1) as uncertain, for people to look at",
+        type=share,
+        default=0.0,
+        metavar="X",
+    )
+    alignments: bool = flag(
+        "print the links of each translation's words with the source's after it: a tab, and 0-0 1-2 ..."
+    )
+    workers: int | None = option("processes for a large file (default: none)", metavar="N")
+    ray: str | None = ray_option()

@@ -1,0 +1,55 @@
+"""Values of settings: what they are as text, in YAML and in Python, and their ranges. Imports no library."""
+
+import difflib
+import math
+from collections.abc import Iterable
+from typing import Any
+
+TRUE, FALSE = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
+MEANINGS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", list: "a list of texts"}
+
+
+def typed(kind: type, value: Any) -> Any:
+    """`value`, which may be text, as `kind`, one of `MEANINGS`; None if it is not of that kind."""
+    if kind is list:
+        values = value if isinstance(value, list) else [value]
+        return values if all(isinstance(item, str) for item in values) else None
+    if isinstance(value, dict | list):
+        return None
+    if kind is str:
+        return str(value) if not isinstance(value, bool) else None
+    if kind is bool:
+        text = str(value).lower()
+        return text in TRUE if text in TRUE + FALSE else None
+    try:
+        number = None if isinstance(value, bool) else kind(value)
+    except (TypeError, ValueError):
+        return None
+    return number if kind is float or number == float(value) else None
+
+
+def settle(settings: Any, **values: Any) -> None:
+    """Set fields of a frozen dataclass while it is being made."""
+    for name, value in values.items():
+        object.__setattr__(settings, name, value)
+
+
+def interval_problem(interval: str, value: float) -> str | None:
+    """What is wrong with a value, such as "it must be above 0"; None if it is in the interval.
+
+    Intervals are in mathematical notation: [0, 1) is from 0 up to, and without, 1.
+    """
+    low, high = (float(bound) for bound in interval[1:-1].split(","))
+    above = value > low or (interval[0] == "[" and value == low)
+    below = value < high or (interval[-1] == "]" and value == high)
+    if math.isfinite(value) and above and below:
+        return None
+    bounds = [f"{'at least' if interval[0] == '[' else 'above'} {low:g}"] if low > -math.inf else []
+    bounds += [f"{'at most' if interval[-1] == ']' else 'below'} {high:.15g}"] if high < math.inf else []
+    return f"it must be {' and '.join(bounds) or 'a finite number'}"
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """ " Did you mean `...`?" if one of the names is near; else ""."""
+    near = difflib.get_close_matches(name, list(names), n=1, cutoff=0.5)
+    return f" Did you mean `{near[0]}`?" if near else ""
