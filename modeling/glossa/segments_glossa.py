@@ -1,24 +1,16 @@
 """Text to the segments that are translated or copied, and back. It is saved with the model."""
 
 import re
-import unicodedata
 from collections.abc import Callable, Sequence, Set
 from typing import NamedTuple
 
 from .abbreviations_glossa import END_MARKS, MONTHS
+from .facts_glossa import EMOJI, LIST_MARK, NO_SPACES, TextFacts
 from .sentences_glossa import clean_text, split_text
-from .spans_glossa import ADDRESS, EMOJI, ITEM, MARK, PLACEHOLDER, SENTINELS, WIDE, Hidden, Span
+from .spans_glossa import ADDRESS, ITEM, MARK, PLACEHOLDER, SENTINELS, Hidden, Span
 
-# A bullet, or a number or letter with a period or parenthesis, at the start of a sentence.
-_LIST_MARK = re.compile(
-    r"(?:[-–—−*•·▪▫◦‣⁃●○■□◆◇★☆✓✔✗✘→➤►>+]|#{1,6}|[([]?(?:\d{1,3}(?:\.\d{1,3})*|[^\W\d_]|[ivxIVX]{2,5})[)\]]"
-    r"|(?:\d{1,3}(?:\.\d{1,3})*|[a-z가-힣]|[ivx]{2,5}|[IVX]{2,5})\.)(?:\s+|$)|[①-⑳⑴-⒇⒈-⒛]\s*|[（]\d{1,3}[）]\s*|\d{1,3}[、．](?!\d)\s*"
-)
 _LEADING = re.compile(rf"{EMOJI}\s*")
 _TRAILING = re.compile(rf"\s*{EMOJI}$")
-NO_SPACES = re.compile(f"[{WIDE}]")
-
-UPPER_WORDS, TITLE_WORDS = 2, 3  # fewer are names and abbreviations
 _NUMBER = re.compile(rf"\d+(?:[.,:]\d+)*|{MARK}")
 # A sentinel, or a digit or letter of Latin, Greek or Cyrillic. In other scripts, as in Korean, endings may follow it.
 _WORD = f"[0-9A-Za-z\u00c0-\u024f\u0370-\u052f\u1e00-\u1fff{SENTINELS}]"
@@ -26,7 +18,6 @@ _END = re.compile(r"[\s\u00a0\u202f]*[.!?…。！？।]*$")
 _CLAUSE_MARKS = dict(
     zip(",;:，；：、،؛", "，；：,;:,,;", strict=True)
 )  # and what they are in the other kind of script
-_PERIOD = ("LATIN", "GREEK", "CYRILLIC", "HEBREW", "HANGUL")  # scripts that end sentences with "."
 
 
 class Segment(NamedTuple):
@@ -104,32 +95,12 @@ def as_model_reads(segment: Segment, mask: bool, lower: bool, numbered: bool = F
     numbered = numbered and 0 < len(segment.spans) <= len(SENTINELS)
     items = tuple(ITEM.findall(segment.text)) if mask and not numbered else ()
     segment = segment._replace(items=items, numbered=numbered)
-    return segment._replace(capitals=capitals_of(_masked(segment)) if lower else "")
+    return segment._replace(capitals=TextFacts(_masked(segment)).capitals if lower else "")
 
 
 def with_stop(segment: Segment) -> Segment:
     """`segment` with the period that it lacks at its end, for models that read sentences with one only."""
-    return segment._replace(stop=_missing_stop(segment.text))
-
-
-def _missing_stop(text: str) -> str:
-    """The period of a text that ends with a letter or digit, in scripts whose period is known; else ""."""
-    if not text[-1:].isalnum():
-        return ""
-    letter = next(filter(str.isalpha, reversed(text)), "")
-    if NO_SPACES.match(letter):
-        return "。"
-    return "." if letter and unicodedata.name(letter, "").split(" ")[0] in _PERIOD else ""
-
-
-def capitals_of(text: str) -> str:
-    """ "upper" for several words without a small letter, "title" for a capital at each of several words, else ""."""
-    words = [word for word in text.split() if any(map(str.isalpha, word))]
-    letters = [letter for word in words for letter in word if letter.isalpha()]
-    if len(words) >= UPPER_WORDS and all(map(str.isupper, letters)):
-        return "upper"
-    firsts = (next(filter(str.isalpha, word)) for word in words)
-    return "title" if len(words) >= TITLE_WORDS and all(map(str.isupper, firsts)) else ""
+    return segment._replace(stop=TextFacts(segment.text).period if segment.text[-1:].isalnum() else "")
 
 
 def _capitalized(text: str, capitals: str) -> str:
@@ -143,7 +114,7 @@ def _capitalized(text: str, capitals: str) -> str:
 def is_copied(text: str) -> bool:
     """Whether `text` is no text to translate: without letters, an address, or a place for a value."""
     rest = PLACEHOLDER.sub("", ADDRESS.sub("", text))
-    return bool(clean_text(text)) and not any(map(str.isalpha, rest))
+    return bool(clean_text(text)) and not TextFacts(rest).has_letters
 
 
 def _without_marks(text: str, spans: Sequence[Span], space: str) -> list[Segment]:
@@ -157,7 +128,7 @@ def _without_marks(text: str, spans: Sequence[Span], space: str) -> list[Segment
         return Segment(text[first:last], space, copied, spans=own)
 
     parts: list[Segment] = []
-    for pattern in (_LIST_MARK, _LEADING):
+    for pattern in (LIST_MARK, _LEADING):
         mark = pattern.match(text, start)
         if mark is not None and re.split(r"\W", text[mark.end() :], maxsplit=1)[0] not in MONTHS:
             body = mark[0].rstrip()
@@ -281,8 +252,7 @@ def _closed(text: str) -> str:
         return text
     if NO_SPACES.match(text[-1]):
         return f"{text[:-1]}。"
-    letter = next(filter(str.isalpha, reversed(text)), "")
-    return f"{text[:-1]}." if letter and unicodedata.name(letter, "").split(" ")[0] in _PERIOD else text
+    return f"{text[:-1]}." if TextFacts(text).period == "." else text
 
 
 def join_segments(segments: Sequence[Segment], texts: Sequence[str]) -> str:
@@ -337,11 +307,9 @@ def _continued(source: str, text: str) -> str:
 
 
 __all__ = [
-    "NO_SPACES",
     "Segment",
     "as_model_reads",
     "as_written",
-    "capitals_of",
     "has_more",
     "has_sentinels",
     "is_copied",

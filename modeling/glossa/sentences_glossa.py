@@ -17,7 +17,7 @@ from .abbreviations_glossa import (
     TITLES,
 )
 from .clauses_glossa import cut_text
-from .spans_glossa import EMOJI_CHARACTERS
+from .facts_glossa import EMOJI_CHARACTERS
 
 _WHITE_SPACE = re.compile(r"[ \t\n\r\f\v]+")
 # White space, control characters, soft hyphens and characters without a width: alone they are no text.

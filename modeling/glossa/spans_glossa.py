@@ -4,11 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-_EMOJI = "\u203c\u2049\u2139\u231a-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff"
-EMOJI_CHARACTERS = rf"{_EMOJI}\u200d\ufe0f\u20e3"
-EMOJI = rf"[{_EMOJI}][{EMOJI_CHARACTERS}]*"
-# Characters of scripts that write no spaces between sentences: Han, kana and their marks.
-WIDE = "\u2e80-\u9fff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff"
+from .facts_glossa import EMOJI, WIDE
+
 ADDRESS = re.compile(
     rf"(?:https?://|www\.)[^\s<>\"'«»“”{WIDE}]*[^\s<>\"'«»“”{WIDE}.,;:!?)\]]"
     # The start of a word, and 64 characters (RFC 5321): the time is linear in the length of the text.
@@ -132,13 +129,10 @@ class Hidden:
 
 __all__ = [
     "ADDRESS",
-    "EMOJI",
-    "EMOJI_CHARACTERS",
     "ITEM",
     "MARK",
     "PLACEHOLDER",
     "SENTINELS",
-    "WIDE",
     "Hidden",
     "Span",
     "find_spans",

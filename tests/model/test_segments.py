@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from glossa.segments_glossa import Segment, capitals_of, is_copied, join_segments, model_texts, segment_text
+from glossa.facts_glossa import TextFacts
+from glossa.segments_glossa import Segment, is_copied, join_segments, model_texts, segment_text
 from glossa.spans_glossa import ITEM, MARK
 
 
@@ -135,7 +136,7 @@ def test_whole_sentences_are_read_as_they_are():
     ],
 )  # fmt: skip
 def test_sentences_in_capitals(text, capitals):
-    assert capitals_of(text) == capitals
+    assert TextFacts(text).capitals == capitals
 
 
 @pytest.mark.parametrize(

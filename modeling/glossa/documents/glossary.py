@@ -13,6 +13,7 @@ from ..data.intake.readers import read_rows
 from ..data.languages import language_code, language_name
 from ..errors import GlossaError
 from ..export import require
+from ..facts_glossa import IDEOGRAPHS, TextFacts
 from ..inference.search.terms import Term
 from ..sentences_glossa import clean_text
 from ..spans_glossa import find_spans
@@ -22,9 +23,7 @@ from .formats.xml_tokens import check_xml
 logger = logging.getLogger(__name__)
 
 # A character of a script without spaces, or a word.
-_WORD = re.compile(
-    r"[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]|[^\W_\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
-)
+_WORD = re.compile(rf"[{IDEOGRAPHS}]|[^\W_{IDEOGRAPHS}]+")
 EXACT, SAME_WORDS, INFLECTED = range(3)  # how well words match, best first
 # Languages that write a noun and what specifies it as one word, the noun last.
 COMPOUNDING = ("da", "de", "et", "fi", "hu", "is", "lb", "nb", "nl", "nn", "no", "sv")
@@ -167,7 +166,7 @@ class Glossary:
     def find(self, text: str) -> list[Term]:
         """The terms in a text, each once, from left to right."""
         spans = find_spans(text)
-        starts_upper = next(filter(str.isalpha, text), "").isupper()
+        starts_upper = TextFacts(text).starts_upper
         found: dict[str, Term] = {}
         for entry, start, end in self.sources.find(text):
             if any(start < last and first < end for first, last in spans):

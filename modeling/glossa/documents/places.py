@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ..facts_glossa import TextFacts
 from ..inference.texts.tags import Part, Piece
 
 Written = str | tuple[int, int]  # what is written: a string, or the characters from one to another of the document
@@ -77,6 +78,11 @@ class Document:
     text: str
     places: list[Place]
     edits: list[Edit] = field(default_factory=list)
+
+
+def has_words(parts: Iterable[Part]) -> bool:
+    """Whether the texts among the parts have a letter."""
+    return TextFacts("".join(part.text for part in parts if part.kind == "text")).has_letters
 
 
 def compose(text: str, edits: Iterable[Edit]) -> str:

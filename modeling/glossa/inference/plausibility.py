@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy
 
 from ..data.han_numbers import take_han_numbers
+from ..facts_glossa import TextFacts
 from ..spans_glossa import ADDRESS, PLACEHOLDER
 
 COPIED_LETTERS = 25  # names and numbers, which are rightly copied, are shorter
@@ -43,7 +44,7 @@ def find_problem(
         improbable_score: Lower scores are improbable; from [`improbable_score`], or by default `IMPROBABLE`.
     """
     source, translation = " ".join(source.split()), " ".join(translation.split())
-    letters = sum(character.isalpha() for character in source)
+    letters = len(TextFacts(source).letters)
     if not translation:
         return "empty" if letters else ""
     if letters >= COPIED_LETTERS and source.casefold() == translation.casefold():
@@ -75,7 +76,7 @@ def improbable_score(token_scores: Sequence[float]) -> float | None:
 
 def _repeats(text: str) -> bool:
     # A row of dots or digits is no repetition of words.
-    return any(any(map(str.isalpha, found[1])) for found in _REPEATED.finditer(text))
+    return any(TextFacts(found[1]).has_letters for found in _REPEATED.finditer(text))
 
 
 def rates(problems: Iterable[str], total: int) -> dict[str, float]:

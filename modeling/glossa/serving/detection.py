@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from ..data.cleaning.plausibility import identifier
 from ..data.languages import language_code
+from ..facts_glossa import TextFacts
 
 CHARACTERS = 1000  # of a text that decide; more are not read
 
@@ -21,7 +22,7 @@ class Detector:
 
         A language that py3langid does not know has the probability 0.
         """
-        shares = dict(self.identifier.rank(text[:CHARACTERS])) if any(map(str.isalpha, text)) else {}
+        shares = dict(self.identifier.rank(text[:CHARACTERS])) if TextFacts(text).has_letters else {}
         found = {code: float(shares.get(label, 0.0)) for code, label in self.labels.items()}
         total = sum(found.values())
         even = 100 / max(len(found), 1)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence, Set
 from random import Random
 
-from ...segments_glossa import NO_SPACES
+from ...facts_glossa import NO_SPACES
 from .pair import Pair
 
 _PERIOD = re.compile(r"[.。।]$")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from random import Random
 
-from ...segments_glossa import NO_SPACES
+from ...facts_glossa import NO_SPACES
 from .pair import Pair
 
 _ROWS = {

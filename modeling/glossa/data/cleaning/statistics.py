@@ -10,7 +10,7 @@ from datasets import Dataset
 from transformers import PreTrainedTokenizerBase
 
 from ...abbreviations_glossa import END_MARKS
-from ...segments_glossa import capitals_of
+from ...facts_glossa import TextFacts
 from ...sentences_glossa import split_text
 
 SAMPLE = 10_000  # pairs that are looked at, in the order of the data
@@ -55,7 +55,7 @@ def trained_length(
 def lower_capitals(pairs: Dataset) -> bool:
     """Whether so few sources are in capitals that the model cannot learn to read them."""
     sample = _sample(pairs)
-    return sum(bool(capitals_of(source)) for source, _ in sample) <= CAPITALS * len(sample)
+    return sum(bool(TextFacts(source).capitals) for source, _ in sample) <= CAPITALS * len(sample)
 
 
 def add_stops(pairs: Dataset) -> bool:

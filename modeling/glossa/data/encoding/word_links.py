@@ -7,12 +7,10 @@ from types import ModuleType
 from typing import Any
 
 from ...errors import GlossaError
+from ...facts_glossa import IDEOGRAPHS
 
 # A word with the apostrophe at its end (l', d'), a number, a character of a script without spaces, or another mark.
-_WORD = re.compile(
-    r"\d+(?:[.,:/-]\d+)*|[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]|"
-    r"[^\W\d_\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+['’]?|[^\s]"
-)
+_WORD = re.compile(rf"\d+(?:[.,:/-]\d+)*|[{IDEOGRAPHS}]|[^\W\d_{IDEOGRAPHS}]+['’]?|[^\s]")
 ITERATIONS = 5  # of FastAlign in each direction, its own default
 MODELS = ("eflomal", "fast_align")
 

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterator
 
+from ...facts_glossa import TextFacts
 from ...inference.texts.tags import Part
-from ..places import Place
+from ..places import Place, has_words
 
 _BEGINS = re.compile(r"\{\s*[\w.]+\s*,\s*(?:plural|selectordinal|select)\s*,")
 _FORM = re.compile(r"\s*(?:offset:\s*\d+\s+)?(=\d+|[\w-]+)\s*\{")
@@ -33,10 +34,10 @@ def with_messages(place: Place, text: str) -> Iterator[Place]:
             parts.append(Part("text", position, part.end, text[position : part.end]))
     if inner:
         place.parts = parts
-    if any(map(str.isalpha, "".join(part.text for part in parts if part.kind == "text"))):
+    if has_words(parts):
         yield place
     for form in inner:
-        if any(map(str.isalpha, form.parts[0].text)):
+        if TextFacts(form.parts[0].text).has_letters:
             yield from with_messages(form, text)
 
 

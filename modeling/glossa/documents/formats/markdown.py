@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...export import require
+from ...facts_glossa import TextFacts
 from ...inference.texts.tags import Part, Piece
 from ..places import Document, Place, Written, character_offsets, spelled
 from .html import RULES
@@ -194,7 +195,7 @@ class _Reader:
         first, last = self._span(node)
         quote = self.text[last - 1]
         parts = trimmed([Part("text", first + 1, last - 1, self.text[first + 1 : last - 1])])
-        simple = parts and any(map(str.isalpha, parts[0].text)) and not set(parts[0].text) & {"\\", "\n"}
+        simple = parts and TextFacts(parts[0].text).has_letters and not set(parts[0].text) & {"\\", "\n"}
         if simple and not any(place.start == parts[0].start for place in self.places):
             self.places.append(Place(parts, lambda new: new.replace(quote, f"\\{quote}")))
 

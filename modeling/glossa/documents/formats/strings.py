@@ -3,9 +3,10 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from ...facts_glossa import TextFacts
 from ...inference.texts.tags import Part
 from ...spans_glossa import find_spans
-from ..places import Place, Written, spelled
+from ..places import Place, Written, has_words, spelled
 from .icu import with_messages
 from .xml_tokens import trimmed
 
@@ -59,7 +60,7 @@ def is_text(text: str) -> bool:
     rest = text
     for start, end in reversed(find_spans(text)):
         rest = rest[:start] + " " + rest[end:]
-    return any(map(str.isalpha, rest)) and not _NAME.fullmatch(text.strip())
+    return TextFacts(rest).has_letters and not _NAME.fullmatch(text.strip())
 
 
 def string_places(
@@ -82,7 +83,7 @@ def string_places(
         return
     marked = marked_parts(parts)
     kept = trimmed(_without_outer_breaks(marked))
-    if not any(map(str.isalpha, "".join(part.text for part in kept if part.kind == "text"))):
+    if not has_words(kept):
         return
     place = Place(kept, spelled(kept, text, escape))
     if written is None:

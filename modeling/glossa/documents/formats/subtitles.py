@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from itertools import combinations, pairwise
 
 from ...errors import GlossaError
+from ...facts_glossa import TextFacts
 from ...inference.texts.tags import Part, Piece, tag_pairs
 from ..places import Document, Place, Written, spelled
 from .strings import copied
@@ -41,7 +42,7 @@ def read(text: str, name: str) -> Document:
         raise GlossaError(f"{name}, line 1: no subtitle has a time such as 00:00:01,000 --> 00:00:02,500.")
     places = []
     for group in _sentences(cues):
-        if any(map(str.isalpha, "".join(cue.words for cue in group))):
+        if TextFacts("".join(cue.words for cue in group)).has_letters:
             places.append(_place(text, group, subrip))
     return Document(text, places)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ...inference.texts.tags import Part
-from ..places import Place, spelled
+from ..places import Place, has_words, spelled
 from .icu import with_messages
 from .xml_tokens import Token, attribute_range, attributes, escape_xml, text_parts, trimmed
 
@@ -113,9 +113,7 @@ def _words(text: str, tokens: Sequence[Token]) -> str:
 def places_of(run: Sequence[Part], text: str, escape: Callable[[str], str] = escape_xml) -> Iterator[Place]:
     """The places in a run of parts; it ends at tags that are closed or opened elsewhere."""
     for parts in _closed_runs(run):
-        if any(map(str.isalpha, "".join(part.text for part in parts if part.kind == "text"))) and (
-            kept := trimmed(parts)
-        ):
+        if has_words(parts) and (kept := trimmed(parts)):
             yield from with_messages(Place(kept, spelled(kept, text, escape)), text)
 
 

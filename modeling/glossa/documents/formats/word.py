@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ...errors import GlossaError
 from ...inference.texts.tags import Part, Piece
-from ..places import Document, Edit, Place, Written
+from ..places import Document, Edit, Place, Written, has_words
 from .xml_tokens import Token, attributes, escape_xml, matching_tags, text_parts, trimmed, xml_tokens
 
 _AROUND = ("w:hyperlink", "w:ins", "w:smartTag", "w:moveTo")
@@ -62,7 +62,7 @@ class _Reader:
         if self.tokens[first].name == "w:pPr":
             first = self.ends[first] + 1
         self._content(first, self.ends[index], found)
-        if not any(map(str.isalpha, "".join(part.text for part in found.parts if part.kind == "text"))):
+        if not has_words(found.parts):
             return None
         main = found.settle()
         kept = trimmed(found.parts)

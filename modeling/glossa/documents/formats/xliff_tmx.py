@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ...data.intake.segments import CODES
 from ...errors import GlossaError
 from ...inference.texts.tags import Part
-from ..places import Document, Edit, Place, Written, spelled
+from ..places import Document, Edit, Place, Written, has_words, spelled
 from .xml_tokens import Token, attributes, escape_xml, matching_tags, text_parts, trimmed, xml_tokens
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class _Reader:
         start, end = self.tokens[source].end, self.tokens[self.ends[source]].start
         parts = list(self._parts(source + 1, self.ends[source]))
         kept = trimmed(parts)
-        if not any(map(str.isalpha, "".join(part.text for part in kept if part.kind == "text"))):
+        if not has_words(kept):
             self.document.edits.append(Edit(*span, [opened, (start, end), closed]))
             return
         before: list[Written] = [opened, (start, kept[0].start)]

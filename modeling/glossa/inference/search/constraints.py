@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ...abbreviations_glossa import END_MARKS
-from ...segments_glossa import NO_SPACES
+from ...facts_glossa import NO_SPACES
 
 _END = re.compile(rf"\s*[.!?…{END_MARKS}]+[\"”“»’']?")
 ANCHOR = "a"  # a word that a token is decoded after, to see whether it continues a word
