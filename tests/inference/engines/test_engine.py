@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from small_models import ARCHITECTURES, SPECIAL, UNEXPORTED, build, special, words
-from transformers import PreTrainedTokenizerFast
+from transformers import GenerationConfig, PreTrainedTokenizerFast
 
 from glossa import GlossaTokenizer
 from glossa.configuration_glossa import PUBLISHED_2017
@@ -306,3 +306,18 @@ def test_trained_model_gives_equal_translations(tiny_run, tmp_path):
     texts = [f"{a} {b}." for a in "abcdefghij" for b in "klmnopqrst"]
     expected, actual = (translator.best(texts) for translator in translators)
     assert actual == expected
+
+
+def test_settings_of_generation_that_ask_for_nothing_are_exported(tiny_run, tmp_path):
+    """The case `export-after-trainer`: the Trainer writes every setting of generation when it evaluates with it."""
+    model, tokenizer = load_model(str(tiny_run)), load_tokenizer(str(tiny_run))
+    neutral = GenerationConfig()._get_default_generation_params()
+    asked = {"num_beams": 2, "max_length": 30, "length_penalty": 1.0, "early_stopping": False}
+    model.generation_config.update(**neutral | asked)
+    export_ctranslate2(model, tokenizer, tmp_path / "engine")
+    engine, there = load_engine(str(tmp_path / "engine"))
+    assert Translator(engine, there).best(SENTENCES) == Translator(model, tokenizer).best(SENTENCES)
+    for name, value in (("repetition_penalty", 1.2), ("num_beam_groups", 2), ("do_sample", True)):
+        model.generation_config.update(**neutral | asked | {name: value})
+        with pytest.raises(GlossaError, match=f"{name} in generation_config.json is {value!r}, it must not be set"):
+            export_ctranslate2(model, tokenizer, tmp_path / "engine")
