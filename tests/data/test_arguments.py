@@ -1,7 +1,6 @@
 """The data settings: what is refused, and where they are read from."""
 
 import pytest
-from transformers import HfArgumentParser
 
 from glossa.data.arguments import CHECKS, DataArguments
 from glossa.errors import GlossaError
@@ -28,12 +27,8 @@ def test_invalid_settings_are_refused(settings, message):
         DataArguments(**settings)
 
 
-def test_settings_from_yaml_and_the_command_line():
-    parser = HfArgumentParser(DataArguments)
-    (parsed,) = parser.parse_dict({"data_path": "a.tsv", "validation_size": 1000})
-    assert parsed.data_path == ["a.tsv"] and parsed.validation_size == 1000
-    (parsed,) = parser.parse_args_into_dataclasses(["--data_path", "a.en", "a.fr", "--strict", "--test_size", "0.1"])
-    assert parsed.data_path == ["a.en", "a.fr"] and parsed.strict and parsed.test_size == 0.1
+def test_one_file_needs_no_list():
+    assert DataArguments(data_path="a.tsv").data_path == ["a.tsv"]
 
 
 @pytest.mark.parametrize(

@@ -68,8 +68,10 @@ def test_a_recipe_that_names_only_its_data_is_enough(name, tmp_path):
 
 
 def test_a_plan_as_a_recipe_gives_the_same_run(tmp_path, few):
-    settings = parse_settings([*few, "--seed", "7", "--dropout", "0.25", "--cpu_threads", "1"])
-    (tmp_path / "plan.yaml").write_text(explain.explain(settings, "yaml"))
+    argv = [*few, "--seed", "7", "--dropout", "0.25", "--cpu_threads", "1", "--filters.digits", "true"]
+    settings = parse_settings(argv)
+    (tmp_path / "plan.yaml").write_text(text := explain.explain(settings, "yaml"))
+    assert '\nfilters: {"digits": true, "length_ratio": 3.0}  # flag\n' in text
     plan, _ = decide(settings)
     assert parse_settings([str(tmp_path / "plan.yaml")]).recipe() == plan.recipe()
 

@@ -42,8 +42,7 @@ from ..intake.columns import Columns
 from ..intake.sources import Groups, read_part, stamps_of, training_parts
 from ..mixture import Source, sources_of
 from ..prepared import MANIFEST, TOKENIZER, Entry, add_tokens, write_manifest
-from .blocks import Block, blocks_of, clean_block, load_array
-from .corpus import Corpus
+from .blocks import Block, Corpus, blocks_of, clean_block, load_array
 from .duplicates import Cleaned, find_repeated, parts_of
 from .rejects import Dropped, write_rejects
 from .remaining import Remaining, distinct_rows, find_remaining, sentences_of

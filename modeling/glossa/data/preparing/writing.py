@@ -11,7 +11,7 @@ import pyarrow
 import pyarrow.parquet
 from datasets import Dataset
 
-from ..loading import with_file_names
+from ..pairs import with_file_names
 from .blocks import load_array, read_pairs
 from .duplicates import Cleaned
 
