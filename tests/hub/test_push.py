@@ -21,7 +21,7 @@ from glossa.inference.translator import Translator
 ROOT = Path(__file__).parents[2]
 CODE = {f"{name}_glossa.py" for name in ("configuration", "experts", "generation", "layers", "loss", "modeling")}
 CODE |= {f"{name}_glossa.py" for name in ("abbreviations", "batches", "clauses", "pipeline", "segments")}
-CODE |= {f"{name}_glossa.py" for name in ("sentences", "steps")}
+CODE |= {f"{name}_glossa.py" for name in ("facts", "sentences", "spans", "steps")}
 FILES = CODE | {
     "config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",
     "README.md", "metrics.json", "history.json", "versions.json", "samples.md", "curves.png", "handler.py",

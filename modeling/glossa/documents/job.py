@@ -147,9 +147,6 @@ class Work:
             texts = self.translator.plan([take_tags(place.parts) for place in places])
             remember(texts, self.memory)
             yield texts
-            for sentence in (sentence for text in texts for sentence in text.sentences):
-                if not sentence.best.text.strip() and sentence.source.strip():  # nothing of a document is lost
-                    sentence.keep_source(sentence.best.problem or "empty", failed=False)
             for place, text, pieces in zip(places, texts, self.translator.join_tagged(texts), strict=True):
                 best, problem = _whole(text), ""
                 if best.text != text.source or not place.keep:

@@ -155,7 +155,8 @@ class Translator:
             whole = Sentence(Segment(tagged.text, "", copied=True))
             whole.keep_source(failure, failed=True)
             return Text(tagged, [whole])
-        translator = self._in_language(language if language in allowed else None)
+        # A blank text has no language: any will do.
+        translator = self._in_language(language if language in allowed else next(iter(allowed), None))
         segments = self._segments(tagged, translator.tokenizer)
         sentences, start = [], 0
         for index, segment in enumerate(segments):
@@ -289,7 +290,12 @@ class Translator:
                 translation.links = links
 
     def join_tagged(self, texts: Sequence[Text]) -> list[list[Piece]]:
-        """The best translation of each text with its tags, when all of its sentences are translated."""
+        """The best translation of each text with its tags, when all of its sentences are translated.
+
+        Nothing of a text with tags is lost: a sentence without a translation stays as it is, with a problem.
+        """
+        for text in texts:
+            text.keep_blank()
         pairs = [pair for text in texts for pair in text.pairs()]
         links = iter(aligned(self.aligner(), pairs))
         return [text.with_tags(links) for text in texts]

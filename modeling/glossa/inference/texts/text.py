@@ -8,6 +8,7 @@ import numpy
 
 from ...data.encoding.word_links import Words, find_words
 from ...segments_glossa import Segment, as_written, has_sentinels, model_text, spaced_parts
+from ...sentences_glossa import clean_text
 from ...spans_glossa import Span
 from ..confidence import words_of
 from ..engines.engine import Translation
@@ -126,7 +127,10 @@ class Text:
     def parts(self, rank: int = 0) -> list[tuple[str, str]]:
         """The translation of each sentence, the best one or of another rank, and the white space after it."""
         targets = [self._ranked(sentence, rank).text for sentence in self.sentences]
-        if all(target == sentence.source for target, sentence in zip(targets, self.sentences, strict=True)):
+        same = (
+            clean_text(target) == clean_text(own.source) for target, own in zip(targets, self.sentences, strict=True)
+        )
+        if all(same):
             return [(segment.text, segment.space) for segment in self.segments]  # nothing is another language
         return spaced_parts(self.segments, targets)
 
@@ -172,6 +176,12 @@ class Text:
         """Have the best translations of the sentences as they stand in the whole."""
         for sentence, (target, _) in zip(self.sentences, self.parts(), strict=True):
             sentence.translations[0] = replace(sentence.best, text=target)
+
+    def keep_blank(self) -> None:
+        """Have the source in place of blank translations."""
+        for sentence in self.sentences:
+            if not sentence.best.text.strip() and sentence.source.strip():
+                sentence.keep_source(sentence.best.problem or "empty", failed=False)
 
     def pairs(self) -> list[Pair]:
         """The sentences and their best translations, as they are aligned to find where tags go."""
