@@ -64,6 +64,8 @@ RIGHT = {
         ("Quoted, but no need", "Cité, mais sans besoin"),
     ],
     "tsv-excel-quoted/newline.tsv": [("Good morning my friend", "Bonjour mon ami"), ("Plain text", "Texte simple")],
+    "tmx-region-of-rare-language/a.tmx": [("Good morning", "Dumela"), ("Thank you", "Ke a leboga")],
+    "tmx-region-of-rare-language/b.csv": [("Good morning", "Dumela"), ("Thank you", "Ke a leboga")],
     "po-latin1/a.po": [
         ("Open the file", "Ouvrir le fichier"),
         ("%d apples", "%d pommes"),
@@ -76,11 +78,17 @@ RIGHT = {
 @pytest.mark.skipif(not CASES.exists(), reason=f"the cases are not at {CASES}")
 @pytest.mark.parametrize("name", RIGHT)
 def test_the_given_cases(name):
-    found = pairs(CASES / name)
+    columns = SETSWANA if "rare-language" in name else BY_LANGUAGE
+    found = pairs(CASES / name, columns)
     wanted = RIGHT[name]
     assert [one for one, _ in found] == [one for one, _ in wanted]
     assert all(right in (None, other) for (_, other), (_, right) in zip(found, wanted, strict=True))
-    assert not set(reasons(CASES / name)) - {"header", "continues the row above", "untranslated", "other language"}
+    assert not set(reasons(CASES / name, columns)) - {
+        "header",
+        "continues the row above",
+        "untranslated",
+        "other language",
+    }
 
 
 @pytest.mark.skipif(not CASES.exists(), reason=f"the cases are not at {CASES}")
@@ -100,6 +108,16 @@ def test_units_without_a_pair_are_no_fault(name, counts):
     assert report["malformed"] == 0 and report["kept"] == counts["kept"]
     others = counts.get("untranslated", report.get("other_language"))
     assert others == report["read"] - 20 - report.get("header", 0) and others > 1
+
+
+@pytest.mark.skipif(not CASES.exists(), reason=f"the cases are not at {CASES}")
+@pytest.mark.parametrize(
+    ("name", "encoding"),
+    [("encoding-cp1252", "WINDOWS-1252"), ("encoding-utf16", "UTF-16"), ("encoding-utf16le-nobom", "UTF-16LE")],
+)
+def test_the_advice_names_the_encoding_of_the_given_files(name, encoding):
+    with pytest.raises(GlossaError, match=rf"a\.tsv, line 1: wrong encoding.*iconv -f {encoding} -t UTF-8"):
+        pairs(CASES / name / "a.tsv")
 
 
 # Their kinds: spreadsheets

@@ -3,6 +3,7 @@
 import json
 import logging
 import stat
+import threading
 import time
 
 import pytest
@@ -109,3 +110,46 @@ def test_an_explanation_with_another_choice_begins_with_it(url):
     other = first["choices"][0][1]["id"]
     second = requests.post(f"{url}/explain", json=given | {"prefix": [other]}, timeout=60).json()
     assert second["tokens"][0] == other != first["tokens"][0]
+
+
+LONG_WORK = {
+    "hostile/server": {"q": "<a " * 6000},
+    "server-blocked": {"q": "一个男人在街上睡觉" * 150},
+    "an HTML page": {"q": "<p>a k. <b>b l.</b></p>" * 300, "format": "html"},
+}
+
+
+@pytest.mark.parametrize("name", LONG_WORK)
+def test_short_requests_are_answered_next_to_a_long_one(url, name):
+    """The long one is translated in pieces, each of a few sentences, and the short ones come between them."""
+    order = []
+
+    def ask(name, fields):
+        answer = requests.post(f"{url}/translate", json={"source": "en", "target": "fr"} | fields, timeout=120)
+        order.append((name, answer.status_code))
+
+    ask("first", {"q": "a k."})  # the model is loaded
+    long = threading.Thread(target=ask, args=("long", LONG_WORK[name]))
+    long.start()
+    for _ in range(5):
+        ask("short", {"q": "b l."})
+    long.join()
+    assert order.count(("short", 200)) == 5 and ("long", 200) in order
+
+
+def test_the_health_does_not_wait_for_what_is_loaded(learned_run, monkeypatch):
+    """The first explanation and detection import torch and a detector, in a thread of their own."""
+    free, begun = threading.Event(), threading.Event()
+
+    def slow(*_):
+        begun.set()
+        free.wait(60)
+        return [[("en", 100.0)]]
+
+    monkeypatch.setattr(Service, "_ranks", slow)
+    with running(lambda: build_app(Service(Models([f"en-fr={learned_run}"])))) as address:
+        waiting = threading.Thread(target=requests.post, args=(f"{address}/detect",), kwargs={"json": {"q": "a"}})
+        waiting.start()
+        assert begun.wait(60) and requests.get(f"{address}/health", timeout=30).json() == {"status": "ok"}
+        free.set()
+        waiting.join()
