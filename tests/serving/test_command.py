@@ -44,7 +44,8 @@ def started(tmp_path):
         process.communicate()
 
 
-def test_a_server_starts_reloads_and_ends_cleanly(learned_run, started):
+def test_a_server_starts_reloads_and_ends_cleanly(learned_run, started, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     process, url = started("serve", f"en-fr={learned_run}", "--port", "5999", "--engine", "torch")
     fields = {"q": "a k.", "source": "en", "target": "fr"}
     first = requests.post(f"{url}/translate", json=fields, timeout=120).json()
@@ -53,8 +54,11 @@ def test_a_server_starts_reloads_and_ends_cleanly(learned_run, started):
     for line in process.stderr:
         if "was loaded again" in line:
             break
+    requests.post(f"{url}/translate_file", files={"file": ("a.txt", b"a k.")}, data=fields, timeout=120)
+    (folder,) = tmp_path.glob("glossa-serve-*")
+    assert list(folder.rglob("*.fr.txt"))
     process.send_signal(signal.SIGTERM)
-    assert process.wait(60) in (0, -signal.SIGTERM)
+    assert process.wait(60) == 0 and not folder.exists(), "no text of anybody stays behind"
 
 
 def test_demo_takes_the_first_free_port(learned_run, started, monkeypatch):

@@ -25,6 +25,15 @@ def test_a_document_is_translated_and_fetched(url, expected):
     assert found.headers["content-disposition"].startswith("attachment")
 
 
+def test_a_fetched_document_has_its_name(url):
+    """The case `server-download-name`."""
+    for name in ("my book.txt", "C:\\docs\\my book.txt", "../my book.txt"):
+        address = send(url, name, b"a k.").json()["translatedFileUrl"]
+        assert 'filename="my book.fr.txt"' in requests.get(address, timeout=60).headers["content-disposition"].replace(
+            "filename*=utf-8''my%20book.fr.txt", 'filename="my book.fr.txt"'
+        )
+
+
 def test_tags_stay_in_texts_with_html(url, expected):
     fields = {"q": ["<p>a k.</p>", "<!-- a --><b>b l.</b>"], "source": "en", "target": "fr", "format": "html"}
     found = requests.post(f"{url}/translate", json=fields, timeout=60).json()

@@ -51,6 +51,39 @@ def test_other_origins(guarded, url):
         assert "access-control-allow-origin" not in other.headers
 
 
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Origin": "https://example.org"}, 200),
+        ({"Origin": "https://other.org"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "https://other.org", "Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Origin": "http://127.0.0.1:1", "Sec-Fetch-Site": "same-site"}, 403),
+        ({"Origin": "https://behind.a.proxy", "Sec-Fetch-Site": "same-origin"}, 200),
+    ],
+)
+def test_pages_of_other_origins_may_not_send_anything(guarded, headers, status):
+    url, key = guarded
+    fields = {"q": "a k.", "source": "en", "target": "fr", "api_key": key}
+    for form in ({"json": fields}, {"data": fields}, {"params": fields}):
+        answer = requests.post(f"{url}/translate", headers=headers, timeout=60, **form)
+        assert answer.status_code == status, answer.text
+
+
+@pytest.mark.parametrize(("host", "status"), [("127.0.0.1:1", 200), ("evil.org", 403), ("proxied.org", 200)])
+def test_a_server_on_loopback_knows_its_names(host, status, tmp_path):
+    app = build_app(Service(Models([])), ["https://proxied.org"], ["127.0.0.1", "localhost"])
+    with running(lambda: app) as url:
+        assert requests.get(f"{url}/health", headers={"Host": host}, timeout=60).status_code == status
+
+
+def test_languages_that_are_only_targets_are_listed(learned_run):
+    with running(lambda: build_app(Service(Models([f"en-fr={learned_run}"])))) as url:
+        found = requests.get(f"{url}/languages", timeout=60).json()
+    assert [(one["code"], one["targets"]) for one in found] == [("en", ["fr"]), ("fr", [])]  # case `server-languages`
+
+
 def test_files_of_keys_that_are_none(tmp_path):
     for text, words in (("", "holds no key"), ("Ann 12\n", "line 1 is not a name and a SHA-256")):
         (tmp_path / "keys").write_text(text)

@@ -10,6 +10,8 @@ all requests are answered.
 """
 
 import logging
+import signal
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +24,7 @@ from .options import argument, option, read
 logger = logging.getLogger(__name__)
 
 PORT = 5000  # LibreTranslate's
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
+LOOPBACK = ("127.0.0.1", "::1", "[::1]", "localhost")
 
 
 @dataclass(frozen=True)
@@ -77,11 +79,14 @@ def run(serving, service, arguments: ServeOptions) -> None:
     """Serve until a signal ends it."""
     import uvicorn
 
+    # uvicorn sends itself the signal again when it has ended; by default the process would leave its files behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+
     for (source, target), step in service.models.steps.items():
         logger.info("%s to %s: %s", source, target, step.model)
     logger.info("http://%s:%d", arguments.host, arguments.port)
     uvicorn.run(
-        serving.app.build_app(service, arguments.origin),
+        serving.app.build_app(service, arguments.origin, LOOPBACK if arguments.host in LOOPBACK else ()),
         host=arguments.host,
         port=arguments.port,
         log_config=None,

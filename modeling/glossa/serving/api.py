@@ -188,7 +188,8 @@ async def translate_file(request: Request) -> dict[str, Any]:
 @routes.get("/download_file/{name}")
 async def download_file(request: Request, name: str) -> FileResponse:
     """A translated document."""
-    return FileResponse(service_of(request).files.path(name), media_type="application/octet-stream", filename=name)
+    files = service_of(request).files
+    return FileResponse(files.path(name), media_type="application/octet-stream", filename=files.names.get(name, name))
 
 
 @routes.post("/detect", openapi_extra=described(DetectFields))
@@ -201,8 +202,8 @@ async def detect(request: Request) -> list[dict[str, Any]]:
 
 @routes.get("/languages")
 async def languages(request: Request) -> list[dict[str, Any]]:
-    """The languages, each with those into which it is translated."""
-    known = service_of(request).models.languages
+    """The languages, each with those into which it is translated; also those that are only translated into."""
+    known = service_of(request).models.listed
     return [{"code": code, "name": language_name(code), "targets": targets} for code, targets in known.items()]
 
 

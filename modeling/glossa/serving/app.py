@@ -3,13 +3,16 @@
 import asyncio
 import contextlib
 import logging
+import re
 import signal
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
@@ -40,8 +43,51 @@ class Page(StaticFiles):
         return response
 
 
-def build_app(service: Service, origins: Sequence[str] = ()) -> FastAPI:
-    """The application of `service`; pages of `origins` may use it from a browser."""
+class Guarded:
+    """An ASGI application that refuses what a page of another origin sends, and names that are not the server's.
+
+    Browsers say where a request comes from. Without this, any page that somebody visits could write corrections into
+    the server on the visitor's machine, or read its answers under a name of its own (DNS rebinding).
+
+    Args:
+        app: The application.
+        origins: Other origins whose pages may use it.
+        hosts: The names by which it may be addressed, in addition to those of `origins`; empty for any.
+    """
+
+    def __init__(self, app: Callable, origins: Sequence[str] = (), hosts: Sequence[str] = ()):
+        self.app, self.origins = app, {origin.rstrip("/") for origin in origins}
+        self.hosts = {*hosts, *(urlsplit(origin).hostname for origin in origins)} if hosts else set()
+
+    async def __call__(self, scope: dict, receive: Callable, send: Callable) -> None:
+        problem = self._problem(scope["method"], Headers(scope=scope)) if scope["type"] == "http" else ""
+        if problem:
+            await JSONResponse({"error": problem}, 403)(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+    def _problem(self, method: str, headers: Headers) -> str:
+        host = headers.get("host", "")
+        if self.hosts and re.sub(r":\d+$", "", host) not in self.hosts:
+            return f"This server does not know the name {host}. Its administrator can add it: --origin https://{host}."
+        origin = headers.get("origin")
+        if method in ("GET", "HEAD", "OPTIONS") or origin is None or origin in self.origins:
+            return ""
+        # A proxy may change the host; browsers send the first header over HTTPS and to this machine only.
+        site = headers.get("sec-fetch-site")
+        own = origin.partition("://")[2] == host if site is None else site == "same-origin"
+        allow = "Its administrator can allow them: --origin URL."
+        return "" if own else f"Pages of {origin} may not use this server. {allow}"
+
+
+def build_app(service: Service, origins: Sequence[str] = (), hosts: Sequence[str] = ()) -> FastAPI:
+    """The application of `service`.
+
+    Args:
+        service: The running server.
+        origins: Pages of these other origins may use it from a browser.
+        hosts: The names by which it may be addressed; empty for any.
+    """
     app = FastAPI(
         title="Glossa", version=__version__, openapi_url="/spec", docs_url=None, redoc_url=None, lifespan=_lifespan
     )
@@ -52,6 +98,7 @@ def build_app(service: Service, origins: Sequence[str] = ()) -> FastAPI:
     app.add_exception_handler(HTTPException, _refuse_http)  # type: ignore[arg-type]
     app.add_exception_handler(Exception, _fail)
     app.add_middleware(BoundedBody)
+    app.add_middleware(Guarded, origins=origins, hosts=hosts)
     if origins:
         app.add_middleware(CORSMiddleware, allow_origins=list(origins), allow_methods=["*"], allow_headers=["*"])
     app.add_middleware(Watched, measures=service.measures)

@@ -31,6 +31,7 @@ class Files:
     def __init__(self, folder: Path, queue: Queue, translator: Callable):
         self.folder, self.queue, self.translator = folder, queue, translator
         self.running = 0
+        self.names: dict[str, str] = {}  # of translated documents, for those who fetch them
 
     @staticmethod
     def endings() -> list[str]:
@@ -57,9 +58,12 @@ class Files:
             self.running -= 1
         for old in sorted(self.folder.iterdir(), key=lambda path: path.stat().st_mtime)[: 1 - KEPT]:
             old.unlink()
+            self.names.pop(old.name, None)
         # Who knows the name may fetch the file, so nobody can guess it.
         new = self.folder / f"{secrets.token_urlsafe(16)}.{step.target}{ending}"
         new.write_bytes(found)
+        given = "".join(filter(str.isprintable, name.replace("\\", "/").rpartition("/")[2]))
+        self.names[new.name] = f"{Path(given).stem}.{step.target}{ending}"
         return new.name, missing
 
     async def translate_html(

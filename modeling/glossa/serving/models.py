@@ -152,6 +152,12 @@ class Models:
         codes = dict.fromkeys(code for pair in self.steps for code in reversed(pair))
         return {source: [code for code in codes if self.find(source, code)] for source in sources}
 
+    @property
+    def listed(self) -> dict[str, list[str]]:
+        """The target languages of every language, also of those that are only targets."""
+        codes = dict.fromkeys(code for pair in self.steps for code in pair)
+        return {code: self.languages.get(code, []) for code in codes}
+
     def find(self, source: str, target: str) -> list[Step]:
         """The models that translate from `source` to `target`: one, or two through another language, or none."""
         if (source, target) in self.steps:
