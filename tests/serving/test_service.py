@@ -13,6 +13,7 @@ from running_server import running
 
 from glossa.errors import GlossaError
 from glossa.inference.loading import load_model, load_tokenizer
+from glossa.serving import models
 from glossa.serving.app import build_app
 from glossa.serving.keys import Keys, add_key
 from glossa.serving.models import Models
@@ -186,3 +187,13 @@ def test_the_health_does_not_wait_for_what_is_loaded(learned_run, monkeypatch):
         assert begun.wait(60) and requests.get(f"{address}/health", timeout=30).json() == {"status": "ok"}
         free.set()
         waiting.join()
+
+
+def test_explanations_and_glossaries_share_a_model_in_torch(learned_run, monkeypatch):
+    loads, load = [], models.torch_model
+    monkeypatch.setattr(models, "torch_model", lambda *given: loads.append(given) or load(*given))
+    with running(lambda: build_app(Service(Models([f"en-fr={learned_run}"])))) as url:
+        given = {"q": "a k.", "source": "en", "target": "fr"}
+        for path, more in (("translate", {}), ("explain", {}), ("translate", {"glossary": "a => z"}), ("explain", {})):
+            assert requests.post(f"{url}/{path}", json=given | more, timeout=120).status_code == 200
+    assert len(loads) == 1

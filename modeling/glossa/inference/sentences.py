@@ -46,6 +46,8 @@ class SentenceTranslator:
 
         Equal ones are translated once, but sampled separately.
         """
+        if not asked:
+            return []
         keys = range(len(asked)) if self.engine.sampled else asked
         distinct = dict(zip(keys, asked, strict=True))
         found = dict(zip(distinct, self._translate(list(distinct.values()), progress), strict=True))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +76,7 @@ class Translator:
         self.search = replace(search, num_beams=search.num_beams or self.engine.num_beams, scores=scores)
         self.reranker, self.terms = reranker, terms
         self.split_sentences = self.engine.split_sentences if split_sentences is None else split_sentences
-        self._in_language = cache(self._sentence_translator)
+        self._by_language: dict[str | None, SentenceTranslator] = {}
         if not self.engine.sampled:
             try:
                 check_beams(search.num_return_sequences, self.search.beams)
@@ -195,11 +195,13 @@ class Translator:
         tokens = len(tokenizer(clean_text(text), verbose=False)["input_ids"])
         return f"{tokens:,} tokens; the model takes {limit:,}. Split it into sentences, one per line."
 
-    def _sentence_translator(self, language: str | None) -> SentenceTranslator:
-        tokenizer = self.tokenizer if language is None else self.tokenizer.into(language)
-        return SentenceTranslator(
-            self.engine, tokenizer, self.search, self.checks, self.execution, self.reranker, self.terms
-        )
+    def _in_language(self, language: str | None) -> SentenceTranslator:
+        if language not in self._by_language:
+            tokenizer = self.tokenizer if language is None else self.tokenizer.into(language)
+            self._by_language[language] = SentenceTranslator(
+                self.engine, tokenizer, self.search, self.checks, self.execution, self.reranker, self.terms
+            )
+        return self._by_language[language]
 
     def translate_segments(self, sentences: Sequence[Sentence], progress: bool = False) -> None:
         """Translate the sentences that have no translations yet, of any texts of [`Translator.plan`].
