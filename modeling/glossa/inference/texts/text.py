@@ -127,10 +127,8 @@ class Text:
     def parts(self, rank: int = 0) -> list[tuple[str, str]]:
         """The translation of each sentence, the best one or of another rank, and the white space after it."""
         targets = [self._ranked(sentence, rank).text for sentence in self.sentences]
-        same = (
-            clean_text(target) == clean_text(own.source) for target, own in zip(targets, self.sentences, strict=True)
-        )
-        if all(same):
+        cleaned = [clean_text(target) for target in targets], [clean_text(own.source) for own in self.sentences]
+        if cleaned[0] == cleaned[1] != [""]:
             return [(segment.text, segment.space) for segment in self.segments]  # nothing is another language
         return spaced_parts(self.segments, targets)
 
