@@ -19,6 +19,7 @@ LIST_MARK = re.compile(
 )
 PERIOD_SCRIPTS = ("LATIN", "GREEK", "CYRILLIC", "HEBREW", "HANGUL")  # that end sentences with "."
 UPPER_WORDS, TITLE_WORDS = 2, 3  # fewer are names and abbreviations
+MOST = 0.75  # of the words, in a text in capitals: `2nd`, `km` and `iPhone` stay as they are in it
 
 
 class TextFacts:
@@ -56,8 +57,9 @@ class TextFacts:
 
     @cached_property
     def capitals(self) -> str:
-        """ "upper" for several words without a small letter, "title" for a capital at each of several, else ""."""
-        if len(self.words) >= UPPER_WORDS and all(map(str.isupper, self.letters)):
+        """ "upper" for several words in capitals and few others, "title" for a capital at each of several, or ""."""
+        upper = sum(word.upper() == word != word.lower() for word in self.words)
+        if upper >= UPPER_WORDS and upper >= MOST * len(self.words):
             return "upper"
         firsts = (next(filter(str.isalpha, word)) for word in self.words)
         return "title" if len(self.words) >= TITLE_WORDS and all(map(str.isupper, firsts)) else ""

@@ -14,6 +14,7 @@ _TRAILING = re.compile(rf"\s*{EMOJI}$")
 _NUMBER = re.compile(rf"\d+(?:[.,:]\d+)*|{MARK}")
 # A sentinel, or a digit or letter of Latin, Greek or Cyrillic. In other scripts, as in Korean, endings may follow it.
 _WORD = f"[0-9A-Za-z\u00c0-\u024f\u0370-\u052f\u1e00-\u1fff{SENTINELS}]"
+_SPACES = " \u00a0\u202f"  # which a translation has at its end only by mistake
 _END = re.compile(r"[\s\u00a0\u202f]*[.!?…。！？।]*$")
 _CLAUSE_MARKS = dict(
     zip(",;:，；：、،؛", "，；：,;:,,;", strict=True)
@@ -95,7 +96,8 @@ def as_model_reads(segment: Segment, mask: bool, lower: bool, numbered: bool = F
     numbered = numbered and 0 < len(segment.spans) <= len(SENTINELS)
     items = tuple(ITEM.findall(segment.text)) if mask and not numbered else ()
     segment = segment._replace(items=items, numbered=numbered)
-    return segment._replace(capitals=TextFacts(_masked(segment)).capitals if lower else "")
+    words = TextFacts(ITEM.sub(" ", _outside(segment.text, segment.spans)))
+    return segment._replace(capitals=words.capitals if lower else "")
 
 
 def with_stop(segment: Segment) -> Segment:
@@ -150,11 +152,16 @@ def _without_marks(text: str, spans: Sequence[Span], space: str) -> list[Segment
 
 def _has_no_words(text: str, spans: Sequence[Span]) -> bool:
     """Whether nothing is left to translate outside of the spans of a text."""
+    rest = _outside(text, spans)
+    return is_copied(rest) or not rest.strip()
+
+
+def _outside(text: str, spans: Sequence[Span]) -> str:
+    """`text` with a space in place of each of its spans."""
     rest, position = "", 0
     for start, end in spans:
         rest, position = f"{rest}{text[position:start]} ", end
-    rest += text[position:]
-    return is_copied(rest) or not rest.strip()
+    return rest + text[position:]
 
 
 def model_texts(segments: Sequence[Segment]) -> list[str]:
@@ -270,7 +277,7 @@ def join_segments(segments: Sequence[Segment], texts: Sequence[str]) -> str:
 
 def as_written(segment: Segment, text: str) -> str:
     """A translation by the model as it stands in a text: with spans, capitals, and without the period of `stop`."""
-    text = _with_items(_capitalized(text, segment.capitals), segment)
+    text = _with_items(_capitalized(text, segment.capitals), segment).rstrip(_SPACES)
     if segment.stop and text[-1:] in (".", "。") and text[-2:-1] not in ("", "."):
         text = text[:-1]
     return text

@@ -27,16 +27,18 @@ ITEM = re.compile(rf"{ADDRESS.pattern}|{PLACEHOLDER.pattern}|{EMOJI}|{MARK}")
 
 _UNITS = (
     r"(?:[kKMGTP]i?B(?:/s|it)?|[kMG]?bit/s|[kMG]?Hz|[munµpk]?[gmsLlWVAJ]|cm|dm|km|kg|mg|ml|cl|kW|MW|kWh|px|pt|em|rem"
-    r"|dpi|fps|ms|min|km/h|m/s|°[CF]?|%|‰)"
+    r"|dpi|fps|ms|min|km/h|m/s|°[CF]?|%%?|‰)"
 )
 # The kinds of spans. Of those that begin at the same character, the first one wins.
 KINDS = {
     "address": ADDRESS.pattern,
     "placeholder": "|".join(
         (
-            r"\{\{.{0,80}?\}\}|[$#]?\{[^{}\n]{0,80}\}|<%.{0,80}?%>",  # {{x}} ${x} {name}
-            r"%(?:\([^()\n]{1,60}\))[-+ #0]*\d*(?:\.\d+)?[a-zA-Z]",  # %(name)s
-            r"%(?:\d+\$)?[-+#0]*(?:\*|\d+)?(?:\.(?:\*|\d+))?(?:hh|h|ll|l|L|q|j|z|t)?[sdiufFeEgGxXoc@](?![^\W\d_])",
+            r"\{\{\{.{0,80}?\}\}\}|\{\{.{0,80}?\}\}|[$#%]?\{[^{}\n]{0,80}\}|<%.{0,80}?%>",  # {{{x}}} ${x} %{x}
+            r"%(?:\([^()\n]{1,60}\)|<[^<>\s]{1,60}>)[-+ #0]*\d*(?:\.\d+)?[a-zA-Z]",  # %(name)s %<name>s
+            # printf of C and Python, and arguments of Qt (%1, %L1, %n).
+            r"%(?:\d+\$)?[-+#0]*(?:\*|\d+)?(?:\.(?:\*|\d+))?(?:hh|h|ll|l|L|q|j|z|t)?[sdiufFeEgGxXocra@](?![^\W\d_])",
+            r"%(?:L?\d{1,2}|n)(?!\w)|%%",
             r"(?<!\w)%[A-Za-z_]\w*%(?!\w)",  # %NAME%
             PLACEHOLDER.pattern,
         )

@@ -51,6 +51,23 @@ def test_a_folder(tmp_path, capsys):
         run(tmp_path / "in", tmp_path / "other", format="epub")
 
 
+def test_a_broken_file_does_not_stop_the_others_of_a_folder(tmp_path, capsys):
+    """The case `folder-one-broken`."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.html").write_text("<p>One</p>")
+    (tmp_path / "in" / "b.json").write_text("{bad")
+    (tmp_path / "in" / "c.png").write_bytes(b"x")
+    with pytest.raises(GlossaError, match=r"1 of 2 files were not translated; see above\."):
+        run(tmp_path / "in", tmp_path / "out")
+    assert {path.name: path.read_text() for path in (tmp_path / "out").iterdir()} == {"a.html": "<p>ONE</p>"}
+    shown = capsys.readouterr().err
+    assert shown.count("b.json, line 1") == 1 and shown.count("left out: c.png") == 1
+    (tmp_path / "in" / "a.html").unlink()
+    with pytest.raises(GlossaError, match=r"b\.json, line 1"):
+        run(tmp_path / "in", tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
 def test_what_is_there_is_not_overwritten(tmp_path):
     (tmp_path / "out.md").write_text("mine")
     with pytest.raises(GlossaError, match=r"out\.md exists"):

@@ -6,7 +6,7 @@ import pytest
 
 from glossa.facts_glossa import TextFacts
 from glossa.segments_glossa import Segment, is_copied, join_segments, model_texts, segment_text
-from glossa.spans_glossa import ITEM, MARK
+from glossa.spans_glossa import ITEM, MARK, find_spans
 
 
 def upper(text):
@@ -133,6 +133,9 @@ def test_whole_sentences_are_read_as_they_are():
         ("A Man Is Sleeping.", "title"), ("New York", ""), ("Ein Mann Schläft", "title"), ("Ein Mann schläft", ""),
         ("ПРИВЕТ МИР", "upper"), ("我 喜欢 你", ""), ("2 3 4", ""), ("3 BIG DOGS", "upper"),
         ("\"Stop It Now\"", "title"), ("ÉTÉ À LA MER", "upper"), ("", ""),
+        # Of the case `upper-one-small-letter`.
+        ("WHICH DOGS SLEEP IN THE 2nd STREET?", "upper"), ("THE PRICE OF THE BOOK IS 5 km.", "upper"),
+        ("BUY A BOOK WITH YOUR iPhone TODAY.", "upper"), ("NASA and ESA", ""), ("DOGS AND cats", ""),
     ],
 )  # fmt: skip
 def test_sentences_in_capitals(text, capitals):
@@ -238,3 +241,14 @@ def test_a_part_of_a_longer_sentence_gets_no_period():
     segments = segment_text(text, fits=lambda part: len(part.split()) <= 3, stops=True)
     assert [segment.stop for segment in segments] == ["", "."]
     assert join_segments(segments, ["un deux trois.", "quatre cinq six."]) == "un deux trois quatre cinq six"
+
+
+def test_an_address_does_not_count_among_capitals():
+    text = "TOM SLEEPS IN THE STREET (see https://example.org)."
+    (segment,) = segment_text(text, lower=True, spans=find_spans(text))
+    assert segment.capitals == "upper" and join_segments([segment], ["tom dort (voir https://example.org)."])
+
+
+def test_a_translation_does_not_end_with_a_space():
+    """The case `trailing-space`."""
+    assert join_segments(segment_text("Name: "), ["Nom :\u00a0"]) == "Nom :"

@@ -19,13 +19,14 @@ from ..inference.texts.tags import take_tags
 from ..inference.texts.text import Sentence, Text
 from ..jobs.records import check_same, locked, read_record
 from ..jobs.whole_files import write_whole
-from .formats.opening import UNKNOWN, Languages, format_of, open_document
+from .formats.opening import UNKNOWN, Languages, Opened, format_of, open_document
 from .memory import Kept, Translate, read_memory, remember
 from .places import Document, Edit, compose, line_of
 
 if TYPE_CHECKING:
     from ..inference.translator import Translator
 
+SHOWN = 5  # names of files that are left out
 CHUNK = 500  # texts of a document that are translated together
 
 
@@ -56,26 +57,30 @@ class DocumentJob:
         if not self.source.is_dir():
             return [(self.source, Path(self.source.name), format_of(self.source.name, self.format) or "paragraphs")]
         found = []
-        others = 0
+        others = []
         for path in sorted(file for file in self.source.rglob("*") if file.is_file()):
             kind = format_of(path.name) or ("paragraphs" if path.suffix.lower() == ".txt" else None)
-            others += kind is None
+            others += [path] if kind is None else []
             if kind is not None and (self.format is None or kind == self.format):
                 found.append((path, path.relative_to(self.source), kind))
         if not found:
             raise GlossaError(f"{self.source} has no documents of a known format. Give another --input.")
         if others:
-            print(f"{others:,} files in {self.source} are of no known format, and are left out.", file=sys.stderr)
+            names = ", ".join(str(path.relative_to(self.source)) for path in others[:SHOWN])
+            more = ", ..." if len(others) > SHOWN else ""
+            print(
+                f"{len(others):,} files in {self.source} are of no known format, and are left out: {names}{more}",
+                file=sys.stderr,
+            )
         return found
 
     def run(self, translator: "Translator", report: TextIO | None = None, every: bool = False) -> None:
         """Translate all files into the folder `OUTPUT.parts`, whose content becomes the output when all are done.
 
-        An interrupted job continues. Raises `GlossaError` if a file is broken or the output is there, and if texts
+        An interrupted job continues. Raises `GlossaError` if the output is there, and if texts or files of a folder
         could not be translated; all others are then.
         """
-        files = self.files()
-        opened = [open_document(path, kind, self.languages) for path, _, kind in files]
+        files, broken = self._open()
         memory = read_memory(self.memory, self.languages) if self.memory else {}
         state = self.target.with_name(f"{self.target.name}.parts")
         self.target.parent.mkdir(parents=True, exist_ok=True)
@@ -84,10 +89,10 @@ class DocumentJob:
             kept = Kept(translator.translate_segments, state / "segments.jsonl")
             if kept.found:
                 print(f"Continuing: {kept.found:,} sentences are already translated.", file=sys.stderr)
-            work = Work(translator, kept.translate, Problems(report, every), memory, several=len(files) > 1)
-            total = sum(len(document.places) for each in opened for document in each.documents)
+            work = Work(translator, kept.translate, Problems(report, every), memory, several=self.source.is_dir())
+            total = sum(len(document.places) for _, _, each in files for document in each.documents)
             with tqdm(total=total, unit=" texts", disable=not sys.stderr.isatty()) as progress:
-                for (path, name, _), each in zip(files, opened, strict=True):
+                for path, name, each in files:
                     done = [work.translate(document, path, progress.update) for document in each.documents]
                     new = state / "output" / name
                     new.parent.mkdir(parents=True, exist_ok=True)
@@ -96,7 +101,23 @@ class DocumentJob:
             whole.replace(self.target)
             shutil.rmtree(state)
         print(work.summary(len(files), bool(memory)), file=sys.stderr)
+        for problem in broken:
+            print(problem, file=sys.stderr)
         work.problems.finish()
+        if broken:
+            raise GlossaError(f"{len(broken):,} of {len(files) + len(broken):,} files were not translated; see above.")
+
+    def _open(self) -> tuple[list[tuple[Path, Path, Opened]], list[str]]:
+        """The open files, each with its place in the output, and what is wrong with the others of a folder."""
+        found, broken = [], []
+        for path, name, kind in self.files():
+            try:
+                found.append((path, name, open_document(path, kind, self.languages)))
+            except GlossaError as error:
+                broken.append(str(error))
+        if not found:
+            raise GlossaError(broken[0])
+        return found, broken
 
     def _check_state(self, state: Path) -> None:
         """Make the folder of the job's state, or check that it is of the same job."""

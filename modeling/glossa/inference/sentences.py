@@ -143,7 +143,7 @@ class SentenceTranslator:
     def _check(self, source: str, translations: list[Translation]) -> None:
         for translation in translations:
             if self.search.scores and translation.text:
-                translation.tokens = len(self.tokenizer(text_target=translation.text)["input_ids"])
+                translation.tokens = len(self.tokenizer(text_target=translation.text, verbose=False)["input_ids"])
             translation.problem = find_problem(
                 source,
                 translation.text,
@@ -152,7 +152,7 @@ class SentenceTranslator:
                 self.engine.improbable_score,
             )
         if self.checks.needs_confidence:
-            pieces = len(self.tokenizer(clean_text(source))["input_ids"])
+            pieces = len(self.tokenizer(clean_text(source), verbose=False)["input_ids"])
             for translation in translations:
                 translation.confidence = self._confidence(source, translation, pieces)
 

@@ -15,7 +15,12 @@ def spans(text):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("Hello %s, %1$d of %(count)d: %.2f%%", ["%s", "%1$d", "%(count)d", "%.2f"]),
+        ("Hello %s, %1$d of %(count)d: %.2f%%", ["%s", "%1$d", "%(count)d", "%.2f", "%%"]),
+        # The cases `placeholder-corrupted`, `rails-percent`, `rails-percent-brace` and `po-python-r-and-qt`.
+        (
+            "See %<name>s, {{{name}}}, %{count}, %r, %1, %L2, %n: 100%% sure, 7%room",
+            ["%<name>s", "{{{name}}}", "%{count}", "%r", "%1", "%L2", "%n", "100%%"],
+        ),
         ("{name} has {0} {{a.b}} ${PATH} #{x} <%= y %>", ["{name}", "{0}", "{{a.b}}", "${PATH}", "#{x}", "<%= y %>"]),
         ("See https://a.example/b?c=1. Or me@a.example!", ["https://a.example/b?c=1", "me@a.example"]),
         ("Open /etc/hosts, ./a.sh, C:\\a\\b.txt or c/a.md.", ["/etc/hosts", "./a.sh", "C:\\a\\b.txt", "c/a.md"]),

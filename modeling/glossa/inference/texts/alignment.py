@@ -114,7 +114,9 @@ class AttentionAligner:
         for side, text in (("text", pair.source), ("text_target", pair.target)):
             if clean_text(text) != text:
                 return None
-            tokens = self.tokenizer(**{side: text}, return_offsets_mapping=True, return_special_tokens_mask=True)
+            tokens = self.tokenizer(
+                **{side: text}, return_offsets_mapping=True, return_special_tokens_mask=True, verbose=False
+            )
             spans = zip(tokens["offset_mapping"], tokens["special_tokens_mask"], strict=True)
             sides.append(Tokens(tokens["input_ids"], [(0, 0) if special else span for span, special in spans]))
         return None if max(len(side.ids) for side in sides) > limit else (sides[0], sides[1])
