@@ -13,8 +13,10 @@ from running_server import running
 from glossa.errors import GlossaError
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.serving.app import build_app
+from glossa.serving.corrections import Corrections
 from glossa.serving.keys import Keys, add_key
 from glossa.serving.models import Models
+from glossa.serving.refusals import Refused
 from glossa.serving.service import Service
 
 
@@ -109,3 +111,20 @@ def test_an_explanation_with_another_choice_begins_with_it(url):
     other = first["choices"][0][1]["id"]
     second = requests.post(f"{url}/explain", json=given | {"prefix": [other]}, timeout=60).json()
     assert second["tokens"][0] == other != first["tokens"][0]
+
+
+def test_a_file_of_corrections_with_cut_lines_is_continued(tmp_path, caplog):
+    file = tmp_path / "corrections.jsonl"
+    given = {"source": "We find it.", "correction": "Nous le\u2028trouvons.", "from": "en", "to": "fr"}
+    line = json.dumps(given, ensure_ascii=False)
+    file.write_text(f"{line[:20]}\n{line}\n{line[:30]}", encoding="utf-8")
+    corrections = Corrections(file)
+    warnings = [record.message for record in caplog.records]
+    for number, text in zip((1, 3), warnings, strict=True):
+        assert f"{file}, line {number}, is no correction" in text
+    with pytest.raises(Refused, match="known already"):
+        corrections.add(given)
+    corrections.add(given | {"correction": "Nous le trouvons."})
+    lines = file.read_text(encoding="utf-8").split("\n")
+    assert lines[:3] == [line[:20], line, line[:30]] and json.loads(lines[3])["correction"] == "Nous le trouvons."
+    assert lines[4:] == [""]

@@ -54,17 +54,21 @@ def test_what_teaches_nothing_is_refused_by_line_and_reason(tmp_path, tiny_run, 
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{\n", "line 1, is not JSON"),
-        ('{"source": "a"}\n', "line 1, has no texts `source` and `correction`"),
-        ('{"source": "a b.", "correction": "?"}\n', "no correction is left to learn"),
-    ],
-)
-def test_a_damaged_file_is_named_with_its_line(tmp_path, tiny_run, text, message):
-    (tmp_path / "c.jsonl").write_text(text)
-    with pytest.raises(GlossaError, match=message):
+def test_lines_that_are_no_corrections_are_refused(tmp_path, tiny_run):
+    whole = json.dumps(correction("a b.", "b\u2028a?"), ensure_ascii=False)
+    (tmp_path / "c.jsonl").write_text(f'{whole[:-3]}\n{whole}\n{{"source": "a"}}\n{whole[:9]}', encoding="utf-8")
+    found = select(tmp_path / "c.jsonl", RunFolder(tiny_run), ("en", "fr"))
+    assert [row["correction"] for row in found.rows] == ["b\u2028a?"]
+    assert str(found).splitlines() == [
+        "1 corrections are learned, 3 are refused.",
+        "  2 (line 1, 4): The line is not JSON in UTF-8, or is cut off.",
+        "  1 (line 3): The line has no texts `source` and `correction`.",
+    ]
+
+
+def test_a_file_without_corrections_is_refused(tmp_path, tiny_run):
+    (tmp_path / "c.jsonl").write_text('{"source": "a b.", "correction": "?"}\n{')
+    with pytest.raises(GlossaError, match=r"(?s)no correction is left to learn.*line 2.*line 1"):
         select(tmp_path / "c.jsonl", RunFolder(tiny_run), ("en", "fr"))
     with pytest.raises(GlossaError, match="there is no such file"):
         select(tmp_path / "none.jsonl", RunFolder(tiny_run), ("en", "fr"))

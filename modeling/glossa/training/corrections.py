@@ -14,7 +14,7 @@ import yaml
 from datasets import Dataset
 
 from ..data.arguments import DataArguments
-from ..data.cleaning.corrections import refusal
+from ..data.cleaning.corrections import read_corrections, refusal
 from ..data.mixture import SETTINGS
 from ..errors import GlossaError
 from ..evaluation.metrics import bleu_tokenizer, paired_bootstrap
@@ -64,12 +64,13 @@ class Selection:
 def select(file: str | Path, run: RunFolder, languages: tuple[str | None, str | None]) -> Selection:
     """The corrections in a server's file that teach the model of `run` something.
 
-    Raises `GlossaError` if the file cannot be read, a line has no `source` and `correction`, or nothing is left.
+    Raises `GlossaError` if the file cannot be read, or nothing is left.
     """
     path = Path(file)
     if not path.is_file():
         raise GlossaError(f"--corrections {path}: there is no such file. `glossa serve --corrections` writes one.")
-    found = Selection([], [])
+    rows, problems = read_corrections(path)
+    found = Selection([], list(problems.items()))
     held_out = {
         row["source"]
         for split in ("validation", "test")
@@ -77,8 +78,7 @@ def select(file: str | Path, run: RunFolder, languages: tuple[str | None, str | 
         for row in run.load_held_out(split)
     }
     known = set()
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        row = _read(path, number, line)
+    for number, row in rows.items():
         if any(
             row.get(name) and own and row[name] != own for name, own in zip(("from", "to"), languages, strict=True)
         ):
@@ -97,16 +97,6 @@ def select(file: str | Path, run: RunFolder, languages: tuple[str | None, str | 
     if not found.rows:
         raise GlossaError(f"--corrections {path}: no correction is left to learn.\n{found}")
     return found
-
-
-def _read(path: Path, number: int, line: str) -> dict[str, str]:
-    try:
-        row = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise GlossaError(f"{path}, line {number}, is not JSON: {error.msg}. Correct or remove it.") from error
-    if not isinstance(row, dict) or not all(isinstance(row.get(name), str) for name in ("source", "correction")):
-        raise GlossaError(f"{path}, line {number}, has no texts `source` and `correction`. Correct or remove it.")
-    return row
 
 
 def prepare(start: str, file: str, output_dir: str) -> tuple[Selection, Path]:
