@@ -19,7 +19,7 @@ from benchmarks.reproduce import (
     write_table,
 )
 from glossa.errors import GlossaError
-from glossa.inference import translator
+from glossa.inference import sentences
 from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
 
@@ -189,7 +189,7 @@ def test_a_row_is_trained_and_kept(tmp_path, monkeypatch, tiny_pairs, tiny_setti
     assert found["metrics"]["steps"] > 0 and "| one | 1 |" in table_lines(arguments)
 
     # A row, with a dot in its name, that is also trained on translations by the first model, which repeats words.
-    monkeypatch.setattr(translator, "find_problem", lambda *_: "")
+    monkeypatch.setattr(sentences, "find_problem", lambda *_: "")
     reproduce.TABLES["tiny"]["two-0.5"] = (str(recipe), {})
     monkeypatch.setattr(reproduce, "TEACHERS", {"two-0.5": ("one",)})
     reproduce.train_row(arguments, "two-0.5", 1)

@@ -8,7 +8,7 @@ import pytest
 
 from glossa.cli.prepare import main
 from glossa.errors import GlossaError
-from glossa.inference import translator
+from glossa.inference import sentences
 from glossa.jobs.pool import in_this_process
 
 # The run translates from English to French, so it is a teacher of sources for a model from French to English.
@@ -20,7 +20,7 @@ HELD_OUT = ["--validation_path", "validation.tsv", "--test_size", "0"]
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("glossa.jobs.pool.in_processes", lambda load, items, **_: in_this_process(load, items))
-    monkeypatch.setattr(translator, "find_problem", lambda *_: "")  # the tiny model repeats words
+    monkeypatch.setattr(sentences, "find_problem", lambda *_: "")  # the tiny model repeats words
     Path("pairs.tsv").write_text("x y\ta k.\nz\tb l.\n")
     Path("validation.tsv").write_text("w\tc m.\n")
     Path("text.txt").write_text("d n.\ne o.\nb l.\nc m.\n")
