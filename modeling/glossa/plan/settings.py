@@ -127,7 +127,7 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
     bf16: bool = _setting(
         False,
         "Compute in bfloat16, with weights in float32. Default: on an NVIDIA GPU that computes in it; on a CPU with "
-        "instructions for it if a short trial at the start shows that it is faster; or as the resumed run.",
+        "instructions and memory for it if a short trial at the start shows that it is faster; or as the resumed run.",
     )
     cpu_threads: int | None = _setting(
         None,
