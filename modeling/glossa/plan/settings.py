@@ -94,8 +94,8 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
     num_train_epochs: float = _setting(10.0, "Passes over the training pairs.")
     hours: float | None = _setting(
         None,
-        "Time limit for training, in hours: a trial on this machine before training lowers num_train_epochs to what "
-        "fits. Default: no limit.",
+        "Time limit for the steps of training, in hours: a trial on this machine lowers num_train_epochs to what "
+        "fits. Preparing the data, and scoring and saving at the end, take more time. Default: no limit.",
     )
     eval_strategy: str = _setting("epoch", "When to evaluate: no, steps or epoch.")
     save_strategy: str = _setting("epoch", "When to save a checkpoint: no, steps, epoch or best.")

@@ -37,7 +37,7 @@ from ..data.texts import prepare_texts, tokenize_texts
 from ..evaluation.metrics import bleu_tokenizer
 from ..evaluation.samples import choose_samples
 from ..evaluation.scoring import files_of, score_table, score_translators
-from ..inference.confidence import WORD_FEATURES, WORD_SHARE, learn
+from ..inference.confidence import FEWEST, SHARE, WORD_FEATURES, WORD_SHARE, learn
 from ..inference.engines.engine import Search
 from ..inference.languages import Languages
 from ..inference.loading import load_tokenizer
@@ -359,7 +359,13 @@ def _score_split(
 def _learn_from(judged: list[Judged], model: PreTrainedModel) -> None:
     """Learn what is improbable, and the confidence of sentences and words."""
     model.config.improbable_score = improbable_score([each.token_score for each in judged])
-    model.config.confidence = learn([each.features for each in judged], [each.is_right for each in judged])
+    right = [each.is_right for each in judged]
+    model.config.confidence = learn([each.features for each in judged], right)
+    if model.config.confidence is None:
+        logger.info(
+            "No confidence is learned: it takes %d validation translations, of which at least %.0f%% need a "
+            "correction and as many need none. Of %d, %d need none.", FEWEST, 100 * SHARE, len(right), sum(right),
+        )  # fmt: skip
     words = [word for each in judged for word in each.words]
     values, right = [values for values, _ in words], [is_right for _, is_right in words]
     model.config.word_confidence = learn(values, right, WORD_FEATURES, WORD_SHARE)

@@ -92,14 +92,15 @@ def choose_cpu_threads(settings: Settings, trainer: GlossaTrainer, checkpoint: P
 def limit_passes(settings: Settings, trainer: GlossaTrainer) -> Settings:
     """The settings with so few passes that training ends after about `hours`, by a trial on this machine.
 
-    A part of a pass is possible. The learning rate schedule ends with the remaining passes.
+    Scoring and saving at the end are not part of them. A part of a pass is possible. The learning rate schedule ends
+    with the remaining passes.
     """
     arguments, hours = settings.training, settings.training.hours
     seconds = [OVERHEAD * seconds_per_pass(trainer)]
     broadcast_object_list(seconds)  # all processes must stop at the same step
     passes = 3600 * hours / seconds[0]
     logger.info(
-        "A pass takes about %.1f minutes: %.2f of %g passes fit into %g hours.",
+        "A pass takes about %.1f minutes: %.2f of %g passes fit into %g hours. Scoring and saving take more time.",
         seconds[0] / 60, min(passes, arguments.num_train_epochs), arguments.num_train_epochs, hours,
     )  # fmt: skip
     if passes < 1:
