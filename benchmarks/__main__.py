@@ -50,9 +50,9 @@ def main(argv: list[str]) -> None:
 
 if __name__ == "__main__":
     choose(sys.argv[1:])  # before the libraries are imported, so that `--help` answers at once
-    from glossa_command import limit_waiting
+    from glossa_command import set_environment
 
-    limit_waiting()  # as the command does, before torch is imported
+    set_environment()  # as the command does, before torch is imported
     from glossa.cli import run
 
     run(main)

@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 
 DISTRIBUTION = "glossa-mt"
 ROUNDS = "2000"  # tens of microseconds
+KERNELS = "64"
 
 
 def main(*arguments: str) -> None:
@@ -15,7 +16,7 @@ def main(*arguments: str) -> None:
     gc.set_threshold(100_000, 20, 20)
     try:
         warn_of_namesake()
-        limit_waiting()
+        set_environment()
         from glossa.cli import main as run
 
         run(*arguments)
@@ -24,8 +25,24 @@ def main(*arguments: str) -> None:
         sys.exit(130)
 
 
+def set_environment() -> None:
+    """Set what libraries read in the environment when they are loaded; before torch is imported."""
+    limit_waiting()
+    limit_kernels()
+
+
+def limit_kernels() -> None:
+    """Let torch and oneDNN keep fewer kernels, unless the environment says otherwise.
+
+    In bf16 on a CPU, each of them keeps what it has prepared for the last 1,024 shapes of matrices. The batches of a
+    training have more shapes than that, so the memory would grow for hours. Either limit alone does not help.
+    """
+    os.environ.setdefault("LRU_CACHE_CAPACITY", KERNELS)  # of torch
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", KERNELS)
+
+
 def limit_waiting() -> None:
-    """Let threads that wait for others sleep early, unless the environment says otherwise; before torch is imported.
+    """Let threads that wait for others sleep early, unless the environment says otherwise.
 
     The threads of an operation wait for each other at its end. By default they compute in a loop while they wait, for
     300,000 rounds or some milliseconds, and keep the one that they wait for from the core if other programs are busy.

@@ -52,6 +52,7 @@ READ_BY_LATER_IMPORTS = ("HF_", "TRANSFORMERS_", "MPL")
 READ_LATER = ("TORCHELASTIC_", "TORCH_NCCL_", "TORCH_DISABLE_SHARE_")  # by a launcher, and by what it starts
 # What `glossa` sets before it imports the libraries, if its messages go to a file.
 QUIET = {"HF_DATASETS_DISABLE_PROGRESS_BARS": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "GOMP_SPINCOUNT": "2000"}
+QUIET |= {"LRU_CACHE_CAPACITY": "64", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64"}
 CLIENT = """#!{python} -IS
 import json, os, signal, socket, sys
 name, *words = os.path.basename(sys.argv[0]), *sys.argv[1:]

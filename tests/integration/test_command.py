@@ -79,6 +79,15 @@ def test_waiting_threads_sleep_early_unless_the_user_says_otherwise(own, value):
     assert set(read) <= {value or "0"}
 
 
+def test_few_kernels_are_kept_unless_the_user_says_otherwise():
+    names = ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY")
+    code = IMPORT_TORCH.replace('os.environ.get("GOMP_SPINCOUNT")', f"*map(os.environ.get, {names})")
+    environment = {name: text for name, text in os.environ.items() if name not in names}
+    for own, printed in (({}, "64 64\n"), ({names[0]: "9"}, "9 64\n"), ({names[1]: "0"}, "64 0\n")):
+        command = [sys.executable, "-c", code]
+        assert subprocess.run(command, capture_output=True, text=True, env=environment | own).stdout == printed
+
+
 @pytest.mark.parametrize("command", ["", *COMMANDS])
 def test_help_needs_no_library(command):
     status, output, errors = answer(*filter(None, [command]), "--help")

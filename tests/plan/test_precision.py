@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from glossa.plan import precision
+from glossa.plan import precision, processes
 from glossa.plan.arguments import Origin, parse_settings
 from glossa.plan.explain import decide
 from glossa.plan.precision import is_open, settle_precision
@@ -83,10 +83,11 @@ def test_the_first_process_decides(monkeypatch, cpu):
     settings = settle_precision(parse_settings([]))
     assert is_open(settings)
     monkeypatch.setattr(trial, "choose_bf16", lambda steps, threads: (False, "its own times"))
-    monkeypatch.setattr(trial, "broadcast_object_list", lambda values: values.__setitem__(0, (True, "the times")))
+    first = (True, Origin("trial", "its"))
+    monkeypatch.setattr(trial, "broadcast_object_list", lambda values: values.__setitem__(0, first))
     model = torch.nn.Linear(1, 1)
     settings = trial.choose_precision(settings, model, rows_of(3), lambda rows: rows)
-    assert settings.training.bf16 and settings.origins["bf16"] == Origin("trial", "the times")
+    assert settings.training.bf16 and settings.origins["bf16"] == first[1]
 
 
 def rows_of(count):
@@ -129,6 +130,25 @@ def test_a_trial_chooses_and_a_resumed_run_keeps_it(tmp_path, tiny_settings, mon
         assert RunFolder(train(parse_settings(again))).recipe["bf16"] is faster
     assert f"Precision: {name} (the precision so far; --bf16 overrides)" in caplog.messages
     assert used == (["bf16"] * 2 if faster else ["no"] * 2)
+
+
+@pytest.mark.parametrize(("free", "fits"), [(2.2, True), (1.9, False)])
+def test_bf16_is_not_tried_without_memory_for_it(monkeypatch, cpu, caplog, free, fits):
+    """Two processes of 2 GiB, which takes 3 GiB in bf16, and that have 2 GiB each already: 2 GiB more are needed."""
+    cpu(FAST)
+    memory = SimpleNamespace(memory_info=lambda: SimpleNamespace(rss=2 * 2**30))
+    monkeypatch.setattr(processes, "process_bytes", lambda recipe: 2 * 2**30)
+    monkeypatch.setattr(processes.psutil, "Process", lambda: memory)
+    monkeypatch.setattr(processes.psutil, "virtual_memory", lambda: SimpleNamespace(available=free * 2**30))
+    monkeypatch.setattr(trial, "choose_bf16", lambda steps, threads: (True, "the times"))
+    settings = parse_settings([])
+    monkeypatch.setattr(type(settings.training), "world_size", 2)
+    with caplog.at_level(logging.INFO):
+        settings = trial.choose_precision(settings, torch.nn.Linear(1, 1), rows_of(3), lambda rows: rows)
+    assert settings.training.bf16 is fits
+    reason = "the times" if fits else "a process takes about 3.0 GiB in bf16, and 1.9 GiB are free"
+    name = "bf16" if fits else "float32"
+    assert caplog.messages == [f"Precision: {name} ({reason}; --bf16 overrides)"]
 
 
 def test_the_trial_has_rows_of_medium_length(monkeypatch, cpu):

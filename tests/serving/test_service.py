@@ -15,8 +15,10 @@ from glossa.errors import GlossaError
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.serving import models
 from glossa.serving.app import build_app
+from glossa.serving.corrections import Corrections
 from glossa.serving.keys import Keys, add_key
 from glossa.serving.models import Models
+from glossa.serving.refusals import Refused
 from glossa.serving.service import Service
 
 
@@ -197,3 +199,20 @@ def test_explanations_and_glossaries_share_a_model_in_torch(learned_run, monkeyp
         for path, more in (("translate", {}), ("explain", {}), ("translate", {"glossary": "a => z"}), ("explain", {})):
             assert requests.post(f"{url}/{path}", json=given | more, timeout=120).status_code == 200
     assert len(loads) == 1
+
+
+def test_a_file_of_corrections_with_cut_lines_is_continued(tmp_path, caplog):
+    file = tmp_path / "corrections.jsonl"
+    given = {"source": "We find it.", "correction": "Nous le\u2028trouvons.", "from": "en", "to": "fr"}
+    line = json.dumps(given, ensure_ascii=False)
+    file.write_text(f"{line[:20]}\n{line}\n{line[:30]}", encoding="utf-8")
+    corrections = Corrections(file)
+    warnings = [record.message for record in caplog.records]
+    for number, text in zip((1, 3), warnings, strict=True):
+        assert f"{file}, line {number}, is no correction" in text
+    with pytest.raises(Refused, match="known already"):
+        corrections.add(given)
+    corrections.add(given | {"correction": "Nous le trouvons."})
+    lines = file.read_text(encoding="utf-8").split("\n")
+    assert lines[:3] == [line[:20], line, line[:30]] and json.loads(lines[3])["correction"] == "Nous le trouvons."
+    assert lines[4:] == [""]

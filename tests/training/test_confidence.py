@@ -1,6 +1,8 @@
 """A run learns from its validation translations which ones need no correction."""
 
 import json
+import logging
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,7 +15,7 @@ from glossa.inference.translator import Translator
 from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
 from glossa.training.judging import Judged, measure_confidence
-from glossa.training.run import train
+from glossa.training.run import _learn_from, train
 
 
 def test_the_saved_weights_are_those_of_its_own_translations(tmp_path, tiny_settings, monkeypatch):
@@ -46,6 +48,18 @@ def test_the_saved_weights_are_those_of_its_own_translations(tmp_path, tiny_sett
     assert given == pytest.approx([confidence(expected, row) for row in rows], abs=0.06)
     assert sum(given) / len(given) == pytest.approx(sum(right) / len(right), abs=0.02)
     assert sum(words) / len(words) == pytest.approx(sum(right_ones) / len(right_ones), abs=0.02)
+
+
+@pytest.mark.parametrize(("right", "learns"), [(89, True), (91, False), (9, False)])
+def test_a_run_says_if_it_learns_none(caplog, right, learns):
+    """Of a hundred translations at least ten need a correction, and ten need none; the quickstart's are too good."""
+    judged = [Judged(-1.0, [float(number), 1.0, 0.0], number < right) for number in range(100)]
+    model = SimpleNamespace(config=SimpleNamespace())
+    with caplog.at_level(logging.INFO):
+        _learn_from(judged, model)
+    assert bool(model.config.confidence) == learns
+    said = [text for text in caplog.messages if text.startswith("No confidence is learned")]
+    assert len(said) == (not learns) and all(f"Of 100, {right} need none" in text for text in said)
 
 
 def test_the_reliability_by_hand():

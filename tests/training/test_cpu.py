@@ -102,14 +102,15 @@ def test_as_many_processes_keep_their_threads(tmp_path, tiny_settings, monkeypat
     assert trial.choose_cpu_threads(parse_settings(arguments), trainer, None).training.cpu_threads == 1
 
 
-def watch(durations):
+def watch(durations, processes=1):
     """A `StepWatch` after steps with these durations in seconds."""
     now = [0.0]
     watch = cpu.StepWatch(clock=lambda: now[0])
+    arguments = SimpleNamespace(world_size=processes)
     for seconds in durations:
-        watch.on_step_begin(None, TrainerState(), TrainerControl())
+        watch.on_step_begin(arguments, TrainerState(), TrainerControl())
         now[0] += seconds
-        watch.on_step_end(None, TrainerState(), TrainerControl())
+        watch.on_step_end(arguments, TrainerState(), TrainerControl())
     return watch
 
 
@@ -124,12 +125,22 @@ def watch(durations):
         ([1.0, 1.0, 40.0] * 20, 0),  # a few slow steps
     ],
 )
-def test_slow_steps_are_reported_after_a_minute(caplog, durations, warnings):
+def test_slow_steps_are_reported_after_a_minute(caplog, threads, durations, warnings):
+    torch.set_num_threads(2)
     with caplog.at_level(logging.WARNING):
         watch(durations)
     found = [record.getMessage() for record in caplog.records]
     assert len(found) == warnings
     assert all("--resume_from_checkpoint true --cpu_threads 1" in text and "after 1.00 s" in text for text in found)
+
+
+@pytest.mark.parametrize(("processes", "number", "waits"), [(1, 1, False), (2, 1, True), (1, 2, True)])
+def test_one_thread_is_not_advised_to_a_run_that_has_one(caplog, threads, processes, number, waits):
+    torch.set_num_threads(number)
+    watch([1.0] * 130 + [3.5] * 60, processes)
+    (text,) = [record.getMessage() for record in caplog.records]
+    assert ("--cpu_threads 1" in text) == ("wait for each other" in text) == waits
+    assert "Other programs are probably busy" in text and "Stop those programs" in text
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,13 @@ def test_passes_are_those_that_fit(monkeypatch, caplog, hours, passes):
     monkeypatch.setattr(trial, "seconds_per_pass", lambda trainer: 360 / 1.3)
     model = SimpleNamespace(config=SimpleNamespace(dropout=0.3))
     settings = parse_settings(["--num_train_epochs", "7", "--hours", str(hours)])
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.INFO):
         limited = limit_passes(settings, SimpleNamespace(model=model))
     assert limited.training.num_train_epochs == pytest.approx(passes)
     assert limited.origins["num_train_epochs"] == Origin("trial", f"what fits into {hours:g} hours")
     assert settings.training.num_train_epochs == 7
     assert ("Only 50% of the training pairs" in caplog.text) == (passes < 1)
+    assert "Scoring and saving take more time." in caplog.text
 
 
 @pytest.mark.parametrize(("passes", "dropout", "said"), [(15, 0.3, True), (14.9, 0.3, False), (15, 0.1, False)])

@@ -113,7 +113,7 @@ def cores() -> int:
 def show(options: PrepareOptions, given: catalog.Given) -> None:
     """Prepare the pairs and print their report."""
     from ..data.preparing.prepare import prepare
-    from ..jobs.records import locked, refuse_existing
+    from ..jobs.records import alone, locked, refuse_existing
     from ..plan.arguments import parse_settings
     from ..training.building import learn_vocabulary
 
@@ -125,10 +125,11 @@ def show(options: PrepareOptions, given: catalog.Given) -> None:
     data = parsed.data
     folder = (options.parts or Path(f"{output}.parts")).absolute()
     folder.mkdir(parents=True, exist_ok=True)
-    if options.back_translate or options.teacher:
-        data = with_back_translations(options, data, folder)
-    with locked(output), place_of(options.ray, options.processes, folder, MODULES) as place:
-        report = prepare(data, output, place, folder, options.rejects, partial(learn_vocabulary, parsed))
+    with locked(output), alone(folder, "--parts"):
+        if options.back_translate or options.teacher:
+            data = with_back_translations(options, data, folder)
+        with place_of(options.ray, options.processes, folder, MODULES) as place:
+            report = prepare(data, output, place, folder, options.rejects, partial(learn_vocabulary, parsed))
     print(report.text())
     sizes = ", ".join(f"{size:,} {split}" for split, size in report.sizes.items())
     print(

@@ -27,6 +27,7 @@ from datasets.fingerprint import Hasher
 from datasets.utils import tqdm
 
 from .. import __version__
+from ..errors import GlossaError
 
 LIBRARIES = (
     "datasets", "defusedxml", "ftfy", "huggingface-hub", "langcodes", "lxml", "numpy", "openpyxl", "py3langid",
@@ -86,7 +87,10 @@ def _tables_of(rows: Iterator[dict], schema: pyarrow.Schema) -> Iterator[pyarrow
 
 
 def _kept(tables: Iterator[pyarrow.Table], features: Features, fingerprint: str) -> Dataset:
-    """The rows of these tables, from a file that is written unless it is there."""
+    """The rows of these tables, from a file that is written unless it is there.
+
+    Raises `GlossaError` if the file is damaged.
+    """
     path = Path(datasets.config.HF_DATASETS_CACHE) / "tables" / f"{fingerprint}.arrow"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -99,7 +103,12 @@ def _kept(tables: Iterator[pyarrow.Table], features: Features, fingerprint: str)
             new.replace(path)
         finally:
             new.unlink(missing_ok=True)
-    return Dataset(Dataset.from_file(str(path)).data, fingerprint=fingerprint)
+    try:
+        return Dataset(Dataset.from_file(str(path)).data, fingerprint=fingerprint)
+    except (OSError, pyarrow.ArrowInvalid) as error:
+        raise GlossaError(
+            f"{path}, which keeps rows that were read, is damaged: {error}. Remove it, and they are read again."
+        ) from error
 
 
 def fingerprint_of(rows: Dataset, function: Callable, settings: Any, code: Sequence[ModuleType]) -> str:

@@ -24,7 +24,7 @@ from .stage import Place
 logger = logging.getLogger(__name__)
 
 # What every process imports first: it leaves torch to the functions that need it.
-SETUP = {"worker_process_setup_hook": "glossa_command.limit_waiting"}
+SETUP = {"worker_process_setup_hook": "glossa_command.set_environment"}
 SECONDS = 10  # that an address has to answer
 AHEAD = 2  # tasks that wait for each core, so that none is without work
 

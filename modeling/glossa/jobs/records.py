@@ -25,17 +25,25 @@ def locked(output: Path) -> Iterator[None]:
 
     Raises `GlossaError` if another process is writing it, if it is finished, or if the disk is full.
     """
-    lock = FileLock(f"{output}.locked")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        raise GlossaError(
-            f"Another process is writing {output}. Wait for its end, or give another --output."
-        ) from error
-    try:
+    with alone(output, "--output"):
         refuse_existing(output)  # the other one may just have ended
         with _full_disk_refused(output):
             yield
+
+
+@contextmanager
+def alone(path: Path, option: str) -> Iterator[None]:
+    """Keep other processes from a file or folder that `option` names, until the end of the block or of this process.
+
+    Raises `GlossaError` if another process is using it.
+    """
+    lock = FileLock(f"{path}.locked")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise GlossaError(f"Another process is writing {path}. Wait for its end, or give another {option}.") from error
+    try:
+        yield
         Path(lock.lock_file).unlink(missing_ok=True)
     finally:
         lock.release()
@@ -114,12 +122,12 @@ def begin(folder: Path, values: dict[str, Any]) -> None:
     write_whole(manifest, json.dumps(wanted))
 
 
-def read_record(path: Path) -> dict:
-    """What a job wrote as JSON. Raises `GlossaError` if it is something else."""
+def read_record(path: Path, remedy: str = "Remove it and the job's other files.") -> dict:
+    """What a job wrote as JSON. Raises `GlossaError`, with the remedy, if it is something else."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise GlossaError(f"{path} is damaged: {error}. Remove it and the job's other files.") from error
+        raise GlossaError(f"{path} is damaged: {error}. {remedy}") from error
     if not isinstance(found, dict):
-        raise GlossaError(f"{path} is damaged. Remove it and the job's other files.")
+        raise GlossaError(f"{path} is damaged. {remedy}")
     return found

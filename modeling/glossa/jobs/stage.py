@@ -61,10 +61,9 @@ class Stage:
 
     def is_done(self, name: str) -> bool:
         """Whether the files of an item are there as its record says; a damaged one is made again."""
-        record = self.folder / f"{name}.json"
-        if not record.exists():
+        if not (self.folder / f"{name}.json").exists():
             return False
-        changed = changed_files(self.folder, read_record(record))
+        changed = changed_files(self.folder, self._record(name))
         for file in changed[:1]:
             logger.warning("%s is not what was written there; it is made again.", self.folder / file)
         return not changed
@@ -78,14 +77,22 @@ class Stage:
             for name in self.items:
                 part = self.folder / f"{name}{suffix}"
                 content = part.read_bytes()
-                if stamp([content]) != read_record(self.folder / f"{name}.json")["files"][part.name]:
+                if stamp([content]) != self._record(name)["files"][part.name]:
                     raise GlossaError(f"{part} has changed. The same command makes it again.")
                 together.write(content)
             synchronize(together)
 
     def result(self, name: str) -> dict:
         """What the work function returned for a finished item."""
-        return read_record(self.folder / f"{name}.json")["result"]
+        return self._record(name)["result"]
+
+    def _record(self, name: str) -> dict:
+        path = self.folder / f"{name}.json"
+        remedy = "Remove it, and the same command makes its part again."
+        record = read_record(path, remedy)
+        if not (isinstance(record.get("files"), dict) and isinstance(record.get("result"), dict)):
+            raise GlossaError(f"{path} is damaged. {remedy}")
+        return record
 
 
 def changed_files(folder: Path, record: dict) -> list[str]:

@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 OWN_BYTES = 2**30  # libraries, texts, and some to spare
 WEIGHT_BYTES = 22  # a weight, its gradient, its momentum, and what the optimizer computes for it
 ACTIVATIONS = 40  # numbers that wait for the backward pass, for each element of a layer's output
+BF16 = 1.5  # times the memory of float32, at most: copies of the weights, and kernels for the shapes of batches
 COPIES = sys.platform == "linux"  # other systems cannot copy a process that has loaded these libraries
 
 
@@ -87,6 +88,14 @@ def process_bytes(given: Mapping[str, Any]) -> int:
     weights = width * (size["vocab_size"] + attention * width + 3 * inner)
     activations = 4 * ACTIVATIONS * width * layers * size["batch_tokens"]
     return OWN_BYTES + WEIGHT_BYTES * weights + activations
+
+
+def lack_of_memory(recipe: Mapping[str, Any], processes: int) -> str:
+    """What to say if so many processes of this kind, which are about to train, have no memory for bf16; else ""."""
+    each, free = BF16 * process_bytes(recipe), psutil.virtual_memory().available
+    if processes * (each - psutil.Process().memory_info().rss) <= free:
+        return ""
+    return f"a process takes about {each / 2**30:.1f} GiB in bf16, and {free / 2**30:.1f} GiB are free"
 
 
 def resumed_recipe(given: Mapping[str, Any]) -> dict[str, Any]:

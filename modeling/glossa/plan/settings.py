@@ -94,8 +94,8 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
     num_train_epochs: float = _setting(10.0, "Passes over the training pairs.")
     hours: float | None = _setting(
         None,
-        "Time limit for training, in hours: a trial on this machine before training lowers num_train_epochs to what "
-        "fits. Default: no limit.",
+        "Time limit for the steps of training, in hours: a trial on this machine lowers num_train_epochs to what "
+        "fits. Preparing the data, and scoring and saving at the end, take more time. Default: no limit.",
     )
     eval_strategy: str = _setting("epoch", "When to evaluate: no, steps or epoch.")
     save_strategy: str = _setting("epoch", "When to save a checkpoint: no, steps, epoch or best.")
@@ -127,7 +127,7 @@ class GlossaTrainingArguments(Seq2SeqTrainingArguments):
     bf16: bool = _setting(
         False,
         "Compute in bfloat16, with weights in float32. Default: on an NVIDIA GPU that computes in it; on a CPU with "
-        "instructions for it if a short trial at the start shows that it is faster; or as the resumed run.",
+        "instructions and memory for it if a short trial at the start shows that it is faster; or as the resumed run.",
     )
     cpu_threads: int | None = _setting(
         None,

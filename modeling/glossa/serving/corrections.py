@@ -1,13 +1,16 @@
 """Corrections of translations: checked, and kept as lines of a local file, to train with."""
 
 import json
+import logging
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
-from ..data.cleaning.corrections import refusal
+from ..data.cleaning.corrections import append_line, read_corrections, refusal
 from .refusals import Refused
+
+logger = logging.getLogger(__name__)
 
 MOST = 10_000  # corrections in a file
 
@@ -16,14 +19,18 @@ class Corrections:
     """The file of a server's corrections, a JSON object per line: source, output, correction, languages and time.
 
     Args:
-        path: The file; it is made at the first correction.
+        path: The file; it is made at the first correction. A line of it that is no correction stays, with a warning.
+
+    Raises `GlossaError` if the file cannot be read.
     """
 
     def __init__(self, path: Path):
         self.path = path
         self.lock = threading.Lock()
-        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-        self.known = {_key(json.loads(line)) for line in lines}
+        found, problems = read_corrections(path) if path.exists() else ({}, {})
+        for number, problem in problems.items():
+            logger.warning("%s, line %d, is no correction and is left out: %s", path, number, problem)
+        self.known = {_key(row) for row in found.values()}
 
     def add(self, given: dict[str, Any]) -> None:
         """Add a correction with the fields `source`, `output`, `correction`, `from` and `to`.
@@ -38,9 +45,8 @@ class Corrections:
                 raise Refused("This correction is known already.")
             if len(self.known) >= MOST:
                 raise Refused("The file of corrections is full.", 403)
-            with open(self.path, "a", encoding="utf-8") as file:
-                line = given | {"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            line = given | {"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+            append_line(self.path, json.dumps(line, ensure_ascii=False))
             self.known.add(_key(given))
 
 

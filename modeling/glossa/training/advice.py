@@ -7,6 +7,8 @@ import numpy
 from datasets import Dataset
 from transformers import PreTrainedConfig
 
+from ..plan.settings import GlossaTrainingArguments
+
 UNCHANGED = 0.002  # of the validation loss
 SPIKE = 1.25  # times the lowest training loss so far
 OVERFITTING = 1.02  # times the lowest validation loss
@@ -15,33 +17,45 @@ OVERFITTING = 1.02  # times the lowest validation loss
 # against 8,000 pieces with 10,000 pairs, but they translate better than 2,000.
 RARE = 5
 UNLEARNED = 260  # tokens of every byte-level BPE: four special ones and 256 bytes
+SMALLEST = 300  # tokens of a vocabulary that is advised
 LENGTHS = 0.98, 1.02  # of good translations, as shares of the references
 BROKEN = 0.7, 1.5  # beyond these the model has learned too little for a length penalty to help
 COMMON_SHARE = 0.5  # of the learned pieces
 MANY_IMPLAUSIBLE = 1 / 3  # of the translations
+# Validation BLEU. Of a model above the second, another training changes little; one below the first has learned too
+# little for other advice than to train longer.
+LEARNED, PERFECT = 10, 90
 
 
-def advise(history: list[dict], average_bleu: float | None = None, warmup: float = 0, steps: int = 0) -> list[str]:
+def advise(
+    history: list[dict], training: GlossaTrainingArguments, steps: int = 0, average_bleu: float | None = None
+) -> list[str]:
     """Advice from the log of a training.
 
     Args:
         history: The Trainer's log.
+        training: The settings of the training.
+        steps: All its steps.
         average_bleu: Validation BLEU, greedy, of averaged checkpoints; None if nothing was averaged.
-        warmup: Steps in which the learning rate rises.
-        steps: All steps of the training.
     """
     losses = [entry["loss"] for entry in history if "loss" in entry]
     validation = [entry["eval_loss"] for entry in history if "eval_loss" in entry]
     bleu = [entry["eval_bleu"] for entry in history if "eval_bleu" in entry]
-    found = [
-        _warmup(warmup, steps),
-        _unchanged(validation),
-        _divergence(losses),
-        _progress(bleu),
-        _overfitting(validation, bleu),
-        _average(bleu, average_bleu),
-    ]
+    found = [_warmup(training.get_warmup_steps(steps), steps), _divergence(losses), _average(bleu, average_bleu)]
+    if max(bleu, default=0) < PERFECT:
+        found += [
+            _unchanged(validation, training),
+            _progress(bleu, training),
+            _overfitting(validation, bleu, training.early_stopping_patience),
+        ]
     return [line for line in found if line]
+
+
+def lengthen(training: GlossaTrainingArguments) -> str:
+    """The settings that make a training longer."""
+    if training.max_steps > 0:
+        return "--max_steps"
+    return "--num_train_epochs" if training.hours is None else "--hours and --num_train_epochs"
 
 
 def _divergence(losses: Sequence[float]) -> str:
@@ -65,30 +79,31 @@ def _warmup(warmup: float, steps: int) -> str:
     return ""
 
 
-def _unchanged(validation: Sequence[float]) -> str:
+def _unchanged(validation: Sequence[float], training: GlossaTrainingArguments) -> str:
     if len(validation) > 1 and max(validation) - min(validation) < UNCHANGED * min(validation):
         return (
             f"The validation loss did not change ({validation[0]:.4f} to {validation[-1]:.4f}): the training changed "
-            "almost nothing. Raise --learning_rate, or train longer with more --num_train_epochs."
+            f"almost nothing. Raise --learning_rate, or train longer with more {lengthen(training)}."
         )
     return ""
 
 
-def _progress(bleu: Sequence[float]) -> str:
+def _progress(bleu: Sequence[float], training: GlossaTrainingArguments) -> str:
     if len(bleu) > 1 and bleu[-1] == max(bleu) and bleu[-1] - bleu[-2] >= 0.1:
         return (
             f"Validation BLEU was still rising at the end ({bleu[-2]:.2f} to {bleu[-1]:.2f}): train longer, with "
-            "twice the --num_train_epochs or --hours."
+            f"twice the {lengthen(training)}."
         )
     return ""
 
 
-def _overfitting(validation: Sequence[float], bleu: Sequence[float]) -> str:
+def _overfitting(validation: Sequence[float], bleu: Sequence[float], patience: int | None) -> str:
     fell = bool(bleu) and bleu[-1] < max(bleu)
     if validation and validation[-1] > OVERFITTING * min(validation) and (fell or not bleu):
+        stop = "" if patience else ", or stop with --early_stopping_patience 3"
         return (
             f"The validation loss rose from {min(validation):.3f} to {validation[-1]:.3f}: the model overfits. Raise "
-            "--dropout, or stop with --early_stopping_patience 3."
+            f"--dropout{stop}."
         )
     return ""
 
@@ -102,16 +117,20 @@ def _average(bleu: Sequence[float], average: float | None) -> str:
     return ""
 
 
-def judge_length(length: float, beams: int, run: str) -> str:
+def judge_length(length: float, beams: int, bleu: float, implausible: dict[str, float], run: str) -> str:
     """Advice if translations with beams are somewhat too short or too long; "" if not.
 
     Args:
         length: Their characters divided by the characters of the references.
         beams: Their number.
+        bleu: Their BLEU.
+        implausible: As in [`judge_translations`].
         run: Folder of the run.
     """
     shortest, longest = LENGTHS
     if beams == 1 or shortest <= length <= longest or not BROKEN[0] <= length <= BROKEN[1]:
+        return ""
+    if bleu < LEARNED or implausible_share(implausible) > MANY_IMPLAUSIBLE:
         return ""
     wanted = "higher" if length < shortest else "lower"
     return (
@@ -121,20 +140,30 @@ def judge_length(length: float, beams: int, run: str) -> str:
     )
 
 
-def judge_translations(implausible: dict[str, float]) -> str:
+def judge_translations(implausible: dict[str, float], bleu: float, training: GlossaTrainingArguments) -> str:
     """Advice if many of the validation translations cannot be right; "" if not.
 
     Args:
         implausible: The share of the translations with each problem, such as "repetitive".
+        bleu: Their BLEU.
+        training: The settings of the training.
     """
-    implausible = {kind: share for kind, share in implausible.items() if not kind.startswith("different")}
-    if sum(implausible.values()) <= MANY_IMPLAUSIBLE:
+    if bleu >= PERFECT or implausible_share(implausible) <= MANY_IMPLAUSIBLE:
         return ""
-    kinds = ", ".join(f"{share:.0%} {kind}" for kind, share in implausible.items())
+    kinds = ", ".join(f"{share:.0%} {kind}" for kind, share in _counted(implausible).items())
     return (
         f"Many validation translations are implausible ({kinds}): the model has learned too little. Train longer, "
-        "with more --num_train_epochs or --hours, or on more pairs."
+        f"with more {lengthen(training)}, or on more pairs."
     )
+
+
+def implausible_share(implausible: dict[str, float]) -> float:
+    """The share of the translations that cannot be right; those that only differ from their text may be."""
+    return sum(_counted(implausible).values())
+
+
+def _counted(implausible: dict[str, float]) -> dict[str, float]:
+    return {kind: share for kind, share in implausible.items() if not kind.startswith("different")}
 
 
 def count_tokens(rows: Dataset, config: PreTrainedConfig) -> numpy.ndarray:
@@ -149,18 +178,19 @@ def count_tokens(rows: Dataset, config: PreTrainedConfig) -> numpy.ndarray:
     return counts
 
 
-def judge_vocabulary(counts: numpy.ndarray) -> str:
+def judge_vocabulary(counts: numpy.ndarray, bleu: float = 0) -> str:
     """Advice if many of the pieces that BPE has learned are too rare in training; "" if not.
 
     Args:
         counts: How often each token occurs in training, [V]: special tokens, the 256 bytes, then the learned pieces.
+        bleu: Validation BLEU.
     """
     pieces = counts[UNLEARNED:]
     common = int((pieces >= RARE).sum())
-    if common >= COMMON_SHARE * len(pieces):
+    smaller = max((UNLEARNED + common) // 100 * 100, SMALLEST)
+    if bleu >= PERFECT or common >= COMMON_SHARE * len(pieces) or smaller >= len(counts):
         return ""
-    smaller = (UNLEARNED + common) // 100 * 100
     return (
         f"{len(pieces) - common:,} of {len(pieces):,} learned pieces occur fewer than {RARE} times in training: a "
-        f"--vocab_size below {len(counts)}, such as {max(smaller, 300)}, may translate better."
+        f"--vocab_size below {len(counts)}, such as {smaller}, may translate better."
     )

@@ -1,10 +1,12 @@
 """Learning from corrected translations: which, with what, and whether the new model may take the old one's place.
 
-The corrections are mixed with pairs that the model was trained on, so that it does not forget them. The new model is
+The corrections are mixed with a random sample of the pairs that the model was trained on, so that it does not forget
+them. The new model is
 accepted unless it translates the held-out pairs of the old one worse, by paired bootstrap.
 """
 
 import json
+import logging
 from collections import Counter
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -14,7 +16,7 @@ import yaml
 from datasets import Dataset
 
 from ..data.arguments import DataArguments
-from ..data.cleaning.corrections import refusal
+from ..data.cleaning.corrections import read_corrections, refusal
 from ..data.mixture import SETTINGS
 from ..errors import GlossaError
 from ..evaluation.metrics import bleu_tokenizer, paired_bootstrap
@@ -24,6 +26,8 @@ from ..inference.languages import Languages
 from ..inference.options import Checks
 from ..jobs.whole_files import write_whole
 from ..run_folder import RunFolder
+
+logger = logging.getLogger(__name__)
 
 FILE, RECIPE = "corrections.jsonl", "corrections.yaml"  # in the folder of the new run
 SHOWN = 5  # examples of each kind
@@ -64,12 +68,13 @@ class Selection:
 def select(file: str | Path, run: RunFolder, languages: tuple[str | None, str | None]) -> Selection:
     """The corrections in a server's file that teach the model of `run` something.
 
-    Raises `GlossaError` if the file cannot be read, a line has no `source` and `correction`, or nothing is left.
+    Raises `GlossaError` if the file cannot be read, or nothing is left.
     """
     path = Path(file)
     if not path.is_file():
         raise GlossaError(f"--corrections {path}: there is no such file. `glossa serve --corrections` writes one.")
-    found = Selection([], [])
+    rows, problems = read_corrections(path)
+    found = Selection([], list(problems.items()))
     held_out = {
         row["source"]
         for split in ("validation", "test")
@@ -77,8 +82,7 @@ def select(file: str | Path, run: RunFolder, languages: tuple[str | None, str | 
         for row in run.load_held_out(split)
     }
     known = set()
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        row = _read(path, number, line)
+    for number, row in rows.items():
         if any(
             row.get(name) and own and row[name] != own for name, own in zip(("from", "to"), languages, strict=True)
         ):
@@ -97,16 +101,6 @@ def select(file: str | Path, run: RunFolder, languages: tuple[str | None, str | 
     if not found.rows:
         raise GlossaError(f"--corrections {path}: no correction is left to learn.\n{found}")
     return found
-
-
-def _read(path: Path, number: int, line: str) -> dict[str, str]:
-    try:
-        row = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise GlossaError(f"{path}, line {number}, is not JSON: {error.msg}. Correct or remove it.") from error
-    if not isinstance(row, dict) or not all(isinstance(row.get(name), str) for name in ("source", "correction")):
-        raise GlossaError(f"{path}, line {number}, has no texts `source` and `correction`. Correct or remove it.")
-    return row
 
 
 def prepare(start: str, file: str, output_dir: str) -> tuple[Selection, Path]:
@@ -148,14 +142,28 @@ def recipe_of(run: RunFolder, start: str, corrections: Path, count: int) -> dict
     if not before:  # what describes the only source must not describe the corrections
         own = {name: given.pop(name) for name in (*SETTINGS, "filters") if name in given and "language" not in name}
         before = [{"name": "before", "dataset": old.get("dataset", plain.dataset)} | own]
-    most = max(OLD * count, LEAST) // len(before)
-    before = [entry | {"max_train_samples": min(most, entry.get("max_train_samples") or most)} for entry in before]
+    before = _replayed(before, run, max(OLD * count, LEAST))
     learned = {"name": "corrections", "data_path": [str(corrections)], "source_column": "source",
                "target_column": "correction", "weight": WEIGHT}  # fmt: skip
     splits = {f"{split}_path": [str(run.held_out_file(split))] for split in ("validation", "test")
               if run.held_out_file(split).is_file()}  # fmt: skip
     kept = {name: old[name] for name in KEPT if name in old}
     return {"init_from": start, "sources": [*before, learned]} | splits | given | kept | SCHEDULE
+
+
+def _replayed(sources: list[dict], run: RunFolder, most: int) -> list[dict]:
+    """The sources of `run` with weights that draw about `most` of their pairs in an epoch, as many of each source."""
+    counts = list(run.data_report.get("sources", {}).values())
+    pairs = [found.get("train", 0) for found in counts] if len(counts) == len(sources) else [0] * len(sources)
+    if not all(pairs):
+        logger.warning(
+            "The data report of %s does not say how many pairs each source has, so all its pairs are replayed. Lower "
+            "weights of its sources in %s replay fewer.", run.path, RECIPE,
+        )  # fmt: skip
+        return sources
+    shares = [most / len(sources) / count for count in pairs]
+    return [entry | {"weight": round(min(entry.get("weight", 1.0), share), 6) or 1e-6}
+            for entry, share in zip(sources, shares, strict=True)]  # fmt: skip
 
 
 def compare(start: str, new: str | Path, corrections: list[dict[str, str]]) -> bool:

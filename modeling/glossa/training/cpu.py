@@ -23,6 +23,11 @@ LONGEST_TRIAL = 15.0  # seconds, for a model whose steps are slow
 CLEARLY_SLOWER = 3.0  # times as slow as the best choice: not tried again
 WORTH = 0.95  # bf16 rounds more, so it must take at most this share of the time of float32
 SLOWDOWN, SLOW_SECONDS = 3.0, 60.0  # a warning when steps take this many times as long, for this long
+TOGETHER = (
+    ", and the training's threads or processes wait for each other. Stop those programs, or stop this run and "
+    "continue it with --resume_from_checkpoint true --cpu_threads 1"
+)
+ALONE = ". Stop those programs, or wait for their end"
 CHECK_SECONDS, QUIET_SECONDS = 5.0, 600.0  # at least between two checks, and between two warnings
 
 
@@ -130,9 +135,8 @@ class StepWatch(TrainerCallback):
         self.usual = min(self.usual, step)
         if step > SLOWDOWN * self.usual and now - self.warned >= QUIET_SECONDS:
             self.warned = now
+            share = args.world_size > 1 or torch.get_num_threads() > 1
             logger.warning(
                 "A step has taken %.2f s for a minute, after %.2f s before. Other programs are probably busy (load "
-                "average %.1f), and the training's threads or processes wait for each other. Stop those programs, or "
-                "stop this run and continue it with --resume_from_checkpoint true --cpu_threads 1.",
-                step, self.usual, psutil.getloadavg()[0],
+                "average %.1f)%s.", step, self.usual, psutil.getloadavg()[0], TOGETHER if share else ALONE,
             )  # fmt: skip

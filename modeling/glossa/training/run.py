@@ -37,7 +37,7 @@ from ..data.texts import prepare_texts, tokenize_texts
 from ..evaluation.metrics import bleu_tokenizer
 from ..evaluation.samples import choose_samples
 from ..evaluation.scoring import files_of, score_table, score_translators
-from ..inference.confidence import WORD_FEATURES, WORD_SHARE, learn
+from ..inference.confidence import FEWEST, SHARE, WORD_FEATURES, WORD_SHARE, learn
 from ..inference.engines.engine import Search
 from ..inference.languages import Languages
 from ..inference.loading import load_tokenizer
@@ -52,7 +52,14 @@ from ..plan.resume import check_checkpoint, check_data, check_settings, final_st
 from ..plan.sizing import adopt_choices, choosable, show_choices
 from ..plan.start import adopt_start, adopt_vocabulary, with_languages
 from ..run_folder import RunFolder
-from .advice import advise, count_tokens, judge_length, judge_translations, judge_vocabulary
+from .advice import (
+    advise,
+    count_tokens,
+    implausible_share,
+    judge_length,
+    judge_translations,
+    judge_vocabulary,
+)
 from .averaging import average_into, choose_checkpoints
 from .building import build_model, build_trainer, new_vocabulary
 from .judging import Judged, judge, measure_confidence
@@ -295,19 +302,22 @@ def _advice(settings: Settings, trainer: GlossaTrainer, metrics: dict) -> list[s
     averaged = (
         greedy["scores"]["single"]["bleu"]["score"] if greedy and settings.training.average_checkpoints else None
     )
-    steps = trainer.state.max_steps
-    lines = advise(trainer.state.log_history, averaged, trainer.args.get_warmup_steps(steps), steps)
+    training = settings.training
+    lines = advise(trainer.state.log_history, training, trainer.state.max_steps, averaged)
+    decodings = [found for found in validation.values() if "file" not in found]
+    scores = [found["scores"]["single"]["bleu"]["score"] for found in decodings]
+    lowest = min(scores, default=0)
     if settings.translator.objective == "translation":
-        decodings = [found for found in validation.values() if "file" not in found]
-        folder = str(settings.training.output_dir)
-        lines += [judge_length(found["length"], found["num_beams"], folder) for found in decodings]
-        shares = [found["implausible"] for found in decodings]
-        lines.append(judge_translations(max(shares, key=lambda kinds: sum(kinds.values()), default={})))
+        folder = str(training.output_dir)
+        for found, bleu in zip(decodings, scores, strict=True):
+            lines.append(judge_length(found["length"], found["num_beams"], bleu, found["implausible"], folder))
+        worst: dict[str, float] = max((found["implausible"] for found in decodings), key=implausible_share, default={})
+        lines.append(judge_translations(worst, lowest, training))
     learned = settings.translator.init_from is None and settings.tokenizer.tokenizer is None
     learned = learned and settings.tokenizer.tokenizer_model == "bpe" and "vocab_size" not in choosable(settings)
     if learned and "labels" in trainer.train_dataset.column_names:
         config: Any = trainer.model.config
-        lines.append(judge_vocabulary(count_tokens(trainer.train_dataset, config)))
+        lines.append(judge_vocabulary(count_tokens(trainer.train_dataset, config), lowest))
     return [line for line in lines if line]
 
 
@@ -349,7 +359,13 @@ def _score_split(
 def _learn_from(judged: list[Judged], model: PreTrainedModel) -> None:
     """Learn what is improbable, and the confidence of sentences and words."""
     model.config.improbable_score = improbable_score([each.token_score for each in judged])
-    model.config.confidence = learn([each.features for each in judged], [each.is_right for each in judged])
+    right = [each.is_right for each in judged]
+    model.config.confidence = learn([each.features for each in judged], right)
+    if model.config.confidence is None:
+        logger.info(
+            "No confidence is learned: it takes %d validation translations, of which at least %.0f%% need a "
+            "correction and as many need none. Of %d, %d need none.", FEWEST, 100 * SHARE, len(right), sum(right),
+        )  # fmt: skip
     words = [word for each in judged for word in each.words]
     values, right = [values for values, _ in words], [is_right for _, is_right in words]
     model.config.word_confidence = learn(values, right, WORD_FEATURES, WORD_SHARE)

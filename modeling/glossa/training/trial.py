@@ -15,6 +15,7 @@ from ..data.encoding.encoding import IDS, LENGTHS, by_length
 from ..plan.arguments import Origin, Settings
 from ..plan.devices import available_cores, trial_step
 from ..plan.precision import is_open, with_bf16
+from ..plan.processes import lack_of_memory
 from ..plan.sizing import LESS_DROPOUT, OVERHEAD, SHORT
 from ..run_folder import RunFolder, count_processes
 from .cpu import choose_bf16, choose_threads, warn_of_emulation
@@ -28,26 +29,36 @@ TRIAL_BATCHES = 8  # of the first epoch, evenly spaced
 def choose_precision(settings: Settings, model: PreTrainedModel, rows: Dataset, collator: Callable) -> Settings:
     """The settings with `bf16`; if it is still open, by a trial of a few steps on rows of medium length.
 
-    All processes must call this. They try at the same time, as they will train, and the first one decides.
+    Without memory for bf16 it is float32. All processes must call this. They try at the same time, as they will train,
+    and the first one decides.
     """
     arguments = settings.training
     if is_open(settings):
-        columns = [name for name in IDS if name in rows.column_names]
-        middle = by_length(rows)[rows.num_rows // 2 :]
-        longest = max(rows[middle[0]][name] for name in LENGTHS if name in rows.column_names)
-        chosen = middle[: max(arguments.batch_tokens // longest, 1)]
-        with torch.random.fork_rng(devices=[]):
-            batch = collator(list(rows.select(chosen).select_columns(columns)))
-            steps = {bf16: trial_step(model.train(), batch, bf16) for bf16 in (False, True)}
-            choice = [choose_bf16(steps, arguments.cpu_threads or 1)]
+        if lack := lack_of_memory(settings.recipe(), arguments.world_size):
+            choice = [(False, Origin("device", lack))]
+        else:
+            bf16, times = _try_bf16(arguments, model, rows, collator)
+            choice = [(bf16, Origin("trial", times))]
         broadcast_object_list(choice)
-        settings = with_bf16(settings, choice[0][0], Origin("trial", choice[0][1]))
+        settings = with_bf16(settings, *choice[0])
     bf16, origin = settings.training.bf16, settings.origins.get("bf16")
     if origin is not None and origin.kind not in ("recipe", "flag"):
         logger.info("Precision: %s (%s; --bf16 overrides)", "bf16" if bf16 else "float32", origin.reason)
     if bf16 and arguments.device.type == "cpu":
         warn_of_emulation(torch.cpu.get_capabilities())
     return settings
+
+
+def _try_bf16(arguments: Any, model: PreTrainedModel, rows: Dataset, collator: Callable) -> tuple[bool, str]:
+    """Whether steps on rows of medium length are faster in bf16, and the times."""
+    columns = [name for name in IDS if name in rows.column_names]
+    middle = by_length(rows)[rows.num_rows // 2 :]
+    longest = max(rows[middle[0]][name] for name in LENGTHS if name in rows.column_names)
+    chosen = middle[: max(arguments.batch_tokens // longest, 1)]
+    with torch.random.fork_rng(devices=[]):
+        batch = collator(list(rows.select(chosen).select_columns(columns)))
+        steps = {bf16: trial_step(model.train(), batch, bf16) for bf16 in (False, True)}
+        return choose_bf16(steps, arguments.cpu_threads or 1)
 
 
 def try_out(settings: Settings, trainer: GlossaTrainer, checkpoint: Path | None) -> Settings:
@@ -81,14 +92,15 @@ def choose_cpu_threads(settings: Settings, trainer: GlossaTrainer, checkpoint: P
 def limit_passes(settings: Settings, trainer: GlossaTrainer) -> Settings:
     """The settings with so few passes that training ends after about `hours`, by a trial on this machine.
 
-    A part of a pass is possible. The learning rate schedule ends with the remaining passes.
+    Scoring and saving at the end are not part of them. A part of a pass is possible. The learning rate schedule ends
+    with the remaining passes.
     """
     arguments, hours = settings.training, settings.training.hours
     seconds = [OVERHEAD * seconds_per_pass(trainer)]
     broadcast_object_list(seconds)  # all processes must stop at the same step
     passes = 3600 * hours / seconds[0]
     logger.info(
-        "A pass takes about %.1f minutes: %.2f of %g passes fit into %g hours.",
+        "A pass takes about %.1f minutes: %.2f of %g passes fit into %g hours. Scoring and saving take more time.",
         seconds[0] / 60, min(passes, arguments.num_train_epochs), arguments.num_train_epochs, hours,
     )  # fmt: skip
     if passes < 1:
