@@ -1,4 +1,4 @@
-"""State of a long job: stamps of the content that it reads and writes, and the lock that keeps other processes out."""
+"""The record of a long job: hashes of what it reads and writes, and a lock against other processes."""
 
 import errno
 import json
@@ -101,7 +101,7 @@ def check_same(saved: dict[str, Any], wanted: dict[str, Any], place: str, remedy
 
 
 def begin(folder: Path, values: dict[str, Any]) -> None:
-    """Note in the folder of a job what decides its result.
+    """Create the folder of a job, and write the values that decide its result into it.
 
     Raises `GlossaError` if the folder is of a job with other values.
     """
@@ -115,7 +115,7 @@ def begin(folder: Path, values: dict[str, Any]) -> None:
 
 
 def read_record(path: Path) -> dict:
-    """What a job wrote as JSON. Raises `GlossaError` if it is something else."""
+    """Read what a job wrote as JSON. Raises `GlossaError` if the file is damaged."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:

@@ -108,7 +108,7 @@ def learn_vocabulary(
 
 
 def augmentation_of(settings: Settings) -> Augmentation | None:
-    """What the settings change in the training pairs."""
+    """Create the augmentation of the training pairs."""
     shares = settings.data.shares
     if not shares:
         return None
