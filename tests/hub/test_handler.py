@@ -137,7 +137,8 @@ def test_what_is_not_allowed_gets_an_error_with_the_field_and_its_range(answer, 
 
 
 VALUES = [
-    None, True, False, 0, -1, 1, 2.5, 10**4000, float("nan"), -float("inf"), "", "3", "\ud800", [], [1], {}, b"x", object(),
+    None, True, False, 0, -1, 1, 2.5, 10**4000, float("nan"), -float("inf"), "", "3", "\ud800", [], [1], {}, b"x",
+    object(),
 ]  # fmt: skip
 
 
