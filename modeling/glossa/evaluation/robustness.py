@@ -154,14 +154,11 @@ def _with(make: Callable[[Random], str]) -> Change:
         changed = []
         for row, pair in enumerate(pairs):
             item = make(_generator(row))
-            changed.append(Changed(put(pair, item, "inside") or _at_the_end(pair, item), (row,), item))
+            own = put(pair, item, "inside") or Pair(*(f"{side} {item}" for side in pair))
+            changed.append(Changed(own, (row,), item))
         return changed
 
     return change
-
-
-def _at_the_end(pair: Pair, item: str) -> Pair:
-    return Pair(*(f"{side} {item}" for side in pair))
 
 
 CHANGES: dict[str, Change] = {

@@ -97,7 +97,8 @@ def changes(folder: Path, there: There, replace: bool = False, replace_card: boo
     strange = [name for name in both if name not in there.own | same]
     card = [CARD] if CARD in strange and not replace_card else []
     foreign = [name for name in strange if name != CARD]
-    stale = [name for name in there.files if "/" not in name and name not in files and _is_stale(name)]
+    others = [name for name in there.files if "/" not in name and name not in files]
+    stale = [name for name in others if any(fnmatch(name, pattern) for pattern in STALE)]
     deleted = [name for name in stale if name in there.own]
     clash = [WEIGHTS] if SHARDS in files and WEIGHTS in stale and WEIGHTS not in deleted else []
     if replace:
@@ -108,10 +109,6 @@ def changes(folder: Path, there: There, replace: bool = False, replace_card: boo
     kept = card + [name for name in stale if name not in {*deleted, *foreign}]
     added = [name for name in files if name not in both]
     return Changes(added, sorted(replaced), sorted(deleted), sorted(kept), sorted(foreign))
-
-
-def _is_stale(name: str) -> bool:
-    return any(fnmatch(name, pattern) for pattern in STALE)
 
 
 def operations(folder: Path, there: There, planned: Changes) -> list[CommitOperation]:

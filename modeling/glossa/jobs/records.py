@@ -79,10 +79,10 @@ def stamp(chunks: Iterable[bytes]) -> str:
     return digest.hexdigest()
 
 
-def stamp_file(path: Path, size: int | None = None) -> str:
-    """A hash of the content of a file, or of its first `size` bytes."""
+def stamp_file(path: Path) -> str:
+    """A hash of the content of a file."""
     with open(path, "rb") as file:
-        return stamp([file.read(size)] if size is not None else iter(lambda: file.read(1 << 20), b""))
+        return stamp(iter(lambda: file.read(1 << 20), b""))
 
 
 def stamp_texts(texts: Iterable[str | None]) -> str:
