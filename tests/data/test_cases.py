@@ -1,7 +1,6 @@
 """Files as translators and spreadsheets write them: each gives the pairs that it means."""
 
 import zipfile
-from pathlib import Path
 
 import openpyxl
 import pytest
@@ -12,7 +11,6 @@ from glossa.data.intake.columns import Columns
 from glossa.data.pairs import prepare_pairs
 from glossa.errors import GlossaError
 
-CASES = Path(__file__).parents[3] / "shared/cases"
 SETSWANA = Columns((("en", "tn"), ("source", "target")))
 
 
@@ -26,83 +24,7 @@ def reasons(path, columns=BY_LANGUAGE):
     return [row[3].partition(":")[0] for row in read(path, columns) if row[3]]
 
 
-# The given cases
-
-
-GREETINGS = [("Good morning", "Bonjour"), ("Good night", "Bonne nuit")]
-EVERYONE = [("Hello everyone", "Bonjour à tous"), ("Good night", "Bonne nuit")]
-NUMBERED = [
-    (f"This is sentence number {n} of the file.", f"Ceci est la phrase numéro {n} du fichier.") for n in range(30)
-]
-RIGHT = {
-    "xlsx-escape/a.xlsx": [("Good morning, my friend", None), ("plain", None)],
-    "tmx-linebreak-code/a.tmx": [
-        ("Turn it off. Wait a minute.", "Éteignez-le. Attendez une minute."),
-        ("Red apple pie", "Tarte aux pommes rouges"),
-    ],
-    "xliff-no-target-language/a.xliff": GREETINGS,
-    "xliff-target-xml-lang/a.xliff": GREETINGS[:1],
-    "xliff-target-xml-lang/conflict.xliff": [],
-    "xliff-states/a.xliff": [
-        ("One apple", "Une pomme"),
-        ("Five apples", "Cinq pommes"),
-        ("An orange", "Une orange"),
-        ("Hello {{name}}!", "Bonjour {{name}} !"),
-        ("First line second line", "Première ligne deuxième ligne"),
-    ],
-    "xliff2-segments/a.xlf": [
-        ("First part.", "Première partie."),
-        ("A bold word and more", "Un mot gras et plus"),
-    ],
-    "csv-sep-line/a.csv": EVERYONE,
-    "csv-sep-line/b.csv": EVERYONE,
-    "csv-preamble/a.csv": GREETINGS,
-    "csv-header-text/a.csv": NUMBERED,
-    "tsv-excel-quoted/a.tsv": [
-        ('He said "no".', 'Il a dit "non".'),
-        ("Plain text", "Texte simple"),
-        ("Quoted, but no need", "Cité, mais sans besoin"),
-    ],
-    "tsv-excel-quoted/newline.tsv": [("Good morning my friend", "Bonjour mon ami"), ("Plain text", "Texte simple")],
-    "po-latin1/a.po": [
-        ("Open the file", "Ouvrir le fichier"),
-        ("%d apples", "%d pommes"),
-        ("File", "Fichier"),
-        ('Line one Line two "quoted"', "Ligne un Ligne deux citée"),
-    ],
-}
-
-
-@pytest.mark.skipif(not CASES.exists(), reason=f"the cases are not at {CASES}")
-@pytest.mark.parametrize("name", RIGHT)
-def test_the_given_cases(name):
-    found = pairs(CASES / name)
-    wanted = RIGHT[name]
-    assert [one for one, _ in found] == [one for one, _ in wanted]
-    assert all(right in (None, other) for (_, other), (_, right) in zip(found, wanted, strict=True))
-    assert not set(reasons(CASES / name)) - {"header", "continues the row above", "untranslated", "other language"}
-
-
-@pytest.mark.skipif(not CASES.exists(), reason=f"the cases are not at {CASES}")
-@pytest.mark.parametrize("name", ["a.xlsx", "b.xlsx", "c.xlsx"])
-def test_the_given_spreadsheets_whose_size_is_wrong(name):
-    assert len(pairs(CASES / "xlsx-wrong-dimension" / name)) == 30
-
-
-@pytest.mark.skipif(not CASES.exists(), reason=f"the cases are not at {CASES}")
-@pytest.mark.parametrize(
-    ("name", "counts"),
-    [("po-half-translated/a.po", {"untranslated": 20, "kept": 20}), ("tmx-many-pairs/a.tmx", {"kept": 20})],
-)
-def test_units_without_a_pair_are_no_fault(name, counts):
-    settings = DataArguments(data_path=[str(CASES / name)], validation_size=0, test_size=0)
-    report = prepare_pairs(settings)[1].splits["train"]
-    assert report["malformed"] == 0 and report["kept"] == counts["kept"]
-    others = counts.get("untranslated", report.get("other_language"))
-    assert others == report["read"] - 20 - report.get("header", 0) and others > 1
-
-
-# Their kinds: spreadsheets
+# Spreadsheets
 
 
 @pytest.mark.parametrize(
