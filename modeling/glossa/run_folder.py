@@ -119,7 +119,7 @@ class RunFolder:
 
     @property
     def data_report(self) -> dict:
-        """What [`DataReport.to_dict`] gave, and as `local` the settings that name a folder rather than the Hub."""
+        """The data report as a dictionary, with `local`: the settings that name a folder rather than the Hub."""
         return self._read_json(DATA_REPORT, {})
 
     def write_data_report(self, report: dict) -> None:
@@ -204,12 +204,12 @@ class RunFolder:
         return self.path / CURVES
 
     def write_metrics(self, metrics: dict) -> None:
-        """Write what the run measured."""
+        """Write the measurements of the run."""
         self._write_json(METRICS, metrics)
 
     @property
     def metrics(self) -> dict:
-        """What the run measured."""
+        """The measurements of the run: scores, times, sizes."""
         return self._read_json(METRICS, {})
 
     def write_samples(self, rows: list[dict[str, Any]]) -> None:
@@ -248,7 +248,7 @@ def _are_numbers(entry: dict) -> bool:
 
 
 def read_file(file: Path, parse: Callable[[str], Any], kind: Any) -> Any:
-    """What `parse` makes of a file. Raises `GlossaError` if it is damaged."""
+    """Read a file with `parse`. Raises `GlossaError` if it is damaged."""
     try:
         value = parse(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:

@@ -88,16 +88,6 @@ def test_missing_data_and_too_many_jobs_are_refused(tmp_path):
         trainings.run(arguments(tmp_path, jobs=999))
 
 
-def test_a_training_is_a_command_with_a_result_of_its_own(tmp_path):
-    given = arguments(tmp_path)
-    words = command(given, Training("anki", "six-layers", 3, 80))
-    assert words[3:8] == ["reproduce", "anki", "--rows", "six-layers", "--seeds"] and words[8] == "3"
-    assert words[words.index("--results") + 1] == str(tmp_path / "queue/results/anki-six-layers-3.json")
-    words = command(given, Training(RACE, "MarianMT, Seq2SeqTrainer", 2, 60))
-    assert words[3:6] == ["race", "--entries", "MarianMT, Seq2SeqTrainer"] and "--anki" not in words
-    assert words[words.index("--results") + 1].endswith("/race-MarianMT-Seq2SeqTrainer-2.json")
-
-
 TINY = """
 import sys
 from pathlib import Path

@@ -11,7 +11,6 @@ from benchmarks import reproduce
 from benchmarks.__main__ import main
 from benchmarks.reproduce import (
     TABLES,
-    data_settings,
     find_result,
     read_results,
     settings_of,
@@ -48,15 +47,6 @@ def arguments(tmp_path):
 def test_settings_are_those_of_the_recipe_with_the_changes_of_the_row():
     settings = settings_of("multi30k", "longer")
     assert (settings["vocab_size"], settings["num_train_epochs"], settings["dropout"]) == (8000, "50", "0.3")
-
-
-def test_text_is_tokenized_or_as_it_is(tmp_path):
-    tokenized = parse_settings(data_settings(tmp_path, "en", "fr"))
-    assert tokenized.data.validation_path == [f"{tmp_path}/tok/val.lc.norm.tok.{side}.gz" for side in ("en", "fr")]
-    assert tokenized.translator.bleu_tokenizer == "none"
-    cased = parse_settings(data_settings(tmp_path, "en", "de", cased=True))
-    assert cased.data.data_path == [f"{tmp_path}/train.{side}.gz" for side in ("en", "de")]
-    assert (cased.data.target_language, cased.translator.bleu_tokenizer) == ("de", "auto")
 
 
 def test_a_result_counts_only_with_its_seed_and_todays_settings(arguments):

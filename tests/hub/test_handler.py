@@ -136,6 +136,25 @@ def test_what_is_not_allowed_gets_an_error_with_the_field_and_its_range(answer, 
     assert found == {"error": message}
 
 
+VALUES = [
+    None, True, False, 0, -1, 1, 2.5, 10**4000, float("nan"), -float("inf"), "", "3", "\ud800", [], [1], {}, b"x",
+    object(),
+]  # fmt: skip
+
+
+NAMES = (
+    "num_beams num_return_sequences length_penalty max_new_tokens batch_size return_scores src_lang max_time __class__"
+)
+
+
+@pytest.mark.parametrize("name", [*NAMES.split(), "\ud800"])
+def test_any_value_of_any_parameter_has_an_answer(answer, name):
+    """An unexpected error would be answered by "could not be answered"."""
+    for value in VALUES:
+        found = answer({"inputs": "a k.", "parameters": {"max_new_tokens": 2, "num_beams": 1} | {name: value}})
+        assert isinstance(found, list) or (found.keys() == {"error"} and "could not be" not in found["error"]), value
+
+
 def test_nothing_is_computed_for_a_bad_request(module):
     """A handler without a model would raise another error."""
     empty = object.__new__(module.EndpointHandler)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 import torch
-from accelerate import dispatch_model, init_empty_weights
+from accelerate import init_empty_weights
 from safetensors.torch import load_file
 from transformers import AutoConfig, AutoModel, AutoModelForSeq2SeqLM
 
@@ -137,38 +137,6 @@ def test_offloading_to_disk_keeps_the_logits(tiny_model, architecture, tmp_path)
     same(logits_of(loaded), logits_of(model))
     generated = loaded.generate(SOURCE, max_new_tokens=6, num_beams=2)
     assert generated.equal(model.generate(SOURCE, max_new_tokens=6, num_beams=2))
-
-
-def test_an_automatic_device_map_fills_memory_and_then_the_disk(tiny_model, tmp_path):
-    model = tiny_model(encoder_layers=4, decoder_layers=4)
-    model.save_pretrained(tmp_path / "saved")
-    size = sum(parameter.numel() * 8 for parameter in model.parameters())
-    loaded = GlossaForConditionalGeneration.from_pretrained(
-        tmp_path / "saved",
-        dtype=torch.float64,
-        device_map="auto",
-        max_memory={"cpu": size * 2 // 3},
-        offload_folder=tmp_path / "offload",
-    )
-    assert set(loaded.hf_device_map.values()) == {"cpu", "disk"}
-    # Layers are not split, since their residual connections need inputs and outputs on one device.
-    for name in loaded.hf_device_map:
-        assert ".layers." not in name or name.count(".") == 3, name
-    same(logits_of(loaded), logits_of(model))
-
-
-def test_accelerate_dispatches_a_model_in_memory(tiny_model, architecture, tmp_path):
-    model = tiny_model(**architecture)
-    expected = logits_of(model)
-    device_map = {"model.encoder": "cpu", "model.decoder.embed_tokens": "cpu", "lm_head": "cpu"}
-    device_map |= {
-        "model.decoder.embeddings": "cpu",
-        "model.decoder.layers": "disk",
-        "model.decoder.final_norm": "disk",
-    }
-    dispatched = dispatch_model(model, device_map, main_device="cpu", offload_dir=tmp_path)
-    assert {parameter.device.type for parameter in dispatched.model.decoder.layers.parameters()} == {"meta"}
-    same(logits_of(dispatched), expected)
 
 
 def test_getters_and_setters_of_transformers(tiny_model, tiny_config):

@@ -75,13 +75,6 @@ def test_errors_in_a_recipe(tmp_path):
         catalog.parse([str(recipe)])
 
 
-@pytest.mark.parametrize("recipe", catalog.recipes())
-def test_every_recipe_is_valid(recipe):
-    catalog.parse(
-        [recipe, "--bf16", "--data_path", "a", "b", "--length_penalty", "-1", "--source-special-tokens", "none"]
-    )
-
-
 def test_values_are_converted_and_the_command_line_overrides_the_recipe(tmp_path):
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text("dropout: 0\nvocab_size: 300\ndata_path: [a, b]\nbf16: no\ndata_seed: null\noutput_dir: '7'\n")

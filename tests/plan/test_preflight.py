@@ -10,14 +10,14 @@ from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 from glossa.errors import GlossaError
 from glossa.plan.arguments import parse_settings
 from glossa.plan.preflight import check_before_data
-from glossa.training import run as training_run
+from glossa.training import inputs as training_inputs
 from glossa.training.run import train
 
 
 @pytest.fixture
 def refused(tmp_path, tiny_settings, monkeypatch):
     """The message that refuses these settings, before any data is read."""
-    monkeypatch.setattr(training_run, "prepare_pairs", lambda *_: pytest.fail("data was read"))
+    monkeypatch.setattr(training_inputs, "prepare_pairs", lambda *_: pytest.fail("data was read"))
     for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HF_HOME", str(tmp_path))

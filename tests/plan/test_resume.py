@@ -123,16 +123,12 @@ def test_other_pairs_under_the_same_name_are_refused(resume, tmp_path):
 def test_the_same_pairs_in_another_place_and_more_steps_are_accepted(resume, tmp_path, monkeypatch):
     moved = tmp_path / "data.tsv"
     moved = moved.rename(tmp_path / "moved.tsv")
-    monkeypatch.setattr(training_run, "new_vocabulary", lambda *_: pytest.fail("the tokenizer is that of the run"))
+    monkeypatch.setattr(
+        "glossa.training.building.new_vocabulary", lambda *_: pytest.fail("the tokenizer is that of the run")
+    )
     run = RunFolder(resume(data_path=moved))
-    assert run.metrics["steps"] == 6 and [entry["step"] for entry in run.history if "loss" in entry] == [
-        1,
-        2,
-        3,
-        4,
-        5,
-        6,
-    ]
+    assert run.metrics["steps"] == 6
+    assert [entry["step"] for entry in run.history if "loss" in entry] == list(range(1, 7))
 
 
 def test_true_starts_continues_and_ends(tmp_path, tiny_settings, monkeypatch):

@@ -285,18 +285,8 @@ def test_a_run_without_a_recipe_trains_as_chosen_and_within_its_time(tmp_path, m
     monkeypatch.setattr(trial, "seconds_per_pass", lambda trainer: 20 / 1.3)
     run = tmp_path / "run"
     argv = ["--dataset", "files", "--data_path", str(tiny_pairs), "--validation_size", "20", "--test_size", "20"]
-    argv += [
-        "--trust_data",
-        "true",
-        "--cpu_threads",
-        "1",
-        "--bf16",
-        "false",
-        "--report_to",
-        "none",
-        "--output_dir",
-        str(run),
-    ]
+    argv += ["--trust_data", "true", "--cpu_threads", "1", "--bf16", "false", "--report_to", "none"]
+    argv += ["--output_dir", str(run)]
     argv += ["--hours", str(30 / 3600), "--batch_tokens", "100", "--gradient_accumulation_steps", "1"]
     argv += ["--num_beams", "1", "--max_new_tokens", "12"]
     train(parse_settings(argv))

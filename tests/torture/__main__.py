@@ -12,13 +12,8 @@ import time
 PARTS = {
     "kills": 100,
     "readers": 10_000,
-    "handler": 5_000,
     "batching": 1_000,
-    "exchanges": 1_000,
-    "downloads": 1_000,
-    "pushes": 1_000,
     "folders": 10_000,
-    "prepare": 60,
     "tags": 10_000,
     "documents": 5_000,
     "placeholders": 5_000,

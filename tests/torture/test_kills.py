@@ -1,5 +1,6 @@
-"""A short run of the kills: one in each of three set-ups."""
+"""Short runs of the parts that fork, each in a process of its own: torch cannot be set up again after a training."""
 
+import json
 import os
 import subprocess
 import sys
@@ -10,12 +11,27 @@ import pytest
 TESTS = Path(__file__).parents[1]
 
 
-@pytest.mark.slow
-def test_killed_runs_end_with_equal_weights(zygote):
-    # In a process of its own, since it forks, and torch cannot be set up again in a process that has trained.
-    subprocess.run(
-        [zygote.path / "python", "-m", "torture", "kills", "--count", "3"],
+def torture(zygote, part, *options):
+    """The figures of a run of `part`."""
+    done = subprocess.run(
+        [zygote.path / "python", "-m", "torture", part, *options],
         env=zygote.environment | {"PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])},
-        check=True,
+        capture_output=True,
+        text=True,
         timeout=900,
     )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.slow
+def test_killed_runs_end_with_equal_weights(zygote):
+    """One kill in each of three set-ups."""
+    assert torture(zygote, "kills", "--count", "3")["kills"] == 3
+
+
+@pytest.mark.slow
+def test_damaged_folders_and_strange_recipes_end_in_one_line(zygote):
+    figures = torture(zygote, "folders", "--count", "25", "--seed", "3")
+    assert figures["uncaught"] == figures["silent"] == 0
+    assert figures["recipes"] + figures["folders"] == figures["refused"] + figures["went on"] == 25

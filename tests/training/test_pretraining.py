@@ -15,7 +15,7 @@ from glossa.data.encoding.corruption import PretrainingCollator
 from glossa.errors import GlossaError
 from glossa.hub.card import build_card
 from glossa.plan.arguments import parse_settings
-from glossa.training import run as run_module
+from glossa.training import judging
 from glossa.training.pretraining import train_part
 from glossa.training.run import train
 
@@ -117,8 +117,8 @@ def test_corruption_differs_in_every_epoch(tmp_path, settings_of, monkeypatch):
 def test_translator_starts_from_a_pretrained_model(tmp_path, pretrained, tiny_settings, monkeypatch):
     """Trained with bf16; the model is scored without autocast."""
     _, start = pretrained
-    scored, score = [], run_module._score_split
-    monkeypatch.setattr(run_module, "_score_split", lambda *args: scored.append(vars(args[2]).copy()) or score(*args))
+    scored, score = [], judging._score_split
+    monkeypatch.setattr(judging, "_score_split", lambda *args: scored.append(vars(args[2]).copy()) or score(*args))
     run = train(parse_settings(tiny_settings(tmp_path / "run", init_from=start, max_steps=6, bf16=True)))
     assert (run / "tokenizer.json").read_text() == (start / "tokenizer.json").read_text()
     begun, trained = load_file(start / "model.safetensors"), load_file(run / "model.safetensors")

@@ -132,9 +132,9 @@ def check(arguments: DistillOptions) -> None:
 
 
 def settings(arguments: DistillOptions) -> dict:
-    """The values that determine the pairs of a job."""
-    elsewhere = ("output", "workers", "ray")  # options that do not change the translations
-    return {name: value for name, value in vars(arguments).items() if name not in elsewhere}
+    """Return the options that decide which pairs a job makes."""
+    ignored = ("output", "workers", "ray")  # options that do not change the translations
+    return {name: value for name, value in vars(arguments).items() if name not in ignored}
 
 
 def find_run(arguments: DistillOptions) -> str | None:
@@ -241,7 +241,7 @@ def settle_engines(arguments: DistillOptions, groups: list[list[str]], languages
 
 
 def writer(arguments: DistillOptions, groups: list[list[str]], languages: tuple[str, str]) -> "Work":
-    """The function that writes the pairs of a chunk, for one process of a job."""
+    """Return the function with which one process of a job writes the pairs of a chunk."""
     from ..inference.corpora.distillation import chunk_writer, load_teacher
 
     names = ("engine", "num_beams", "num_return_sequences", "sample", "batch_tokens")
@@ -252,7 +252,7 @@ def writer(arguments: DistillOptions, groups: list[list[str]], languages: tuple[
 
 
 def held_out(arguments: DistillOptions, languages: tuple[str, str]) -> list[str]:
-    """The options that keep the held-out pairs of the run whose training pairs were translated.
+    """Return the `glossa train` options that keep the held-out pairs of the run whose training pairs were translated.
 
     A translation may happen to be a held-out sentence, so pairs with one are excluded from training.
     """

@@ -1,4 +1,4 @@
-"""Documents as `glossa translate` is given them: what its options mean for them."""
+"""Documents in `glossa translate`: how its options apply to them."""
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -54,9 +54,9 @@ def run(arguments: TranslateOptions, build: Callable[[TranslateOptions], "Transl
     job.run(build(arguments), report, arguments.report_all)
 
 
-def settings_of(arguments: TranslateOptions, elsewhere: Collection[str]) -> dict[str, Any]:
-    """What decides the translations: the arguments that are not `elsewhere`, and the content of the glossary."""
-    settings = {name: value for name, value in vars(arguments).items() if name not in elsewhere}
+def settings_of(arguments: TranslateOptions, ignored: Collection[str]) -> dict[str, Any]:
+    """Return what decides the translations: all options but those in `ignored`, and the content of the glossary."""
+    settings = {name: value for name, value in vars(arguments).items() if name not in ignored}
     return settings | ({"glossary": stamp_file(Path(arguments.glossary))} if arguments.glossary else {})
 
 

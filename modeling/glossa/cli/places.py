@@ -25,7 +25,7 @@ def ray_option() -> Any:
 def place_of(
     ray: str | None, processes: int | None, folder: Path, modules: Sequence[str], needed: Sequence[Path] = ()
 ) -> Iterator["Place"]:
-    """Where the stages of a job run, whose files are in `folder`.
+    """Return the processes or the Ray cluster that run the stages of the job in `folder`.
 
     Without a number of processes, that is this process. Others import `modules` before they start; machines of a
     cluster must see what is `needed`.

@@ -100,7 +100,7 @@ def _files(path: str) -> list[Path]:
 
 
 def described(data: "DataArguments") -> dict:
-    """The source that the flat settings of a recipe describe."""
+    """Return the flat settings of a recipe as one source."""
     names = ("data_path", "source_column", "target_column") if data.data_path else ("dataset", "dataset_config")
     return {name: value for name in names if (value := getattr(data, name))}
 

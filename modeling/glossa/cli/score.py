@@ -269,7 +269,7 @@ def score(
 def score_robustness(
     arguments: ScoreOptions, pairs: "Dataset", tokenize: str, language: str | None, place: "Place | None" = None
 ) -> dict:
-    """The rows of [`measure_robustness`], with one number of beams."""
+    """Measure robustness with one number of beams; returns the rows of [`measure_robustness`]."""
     from ..evaluation.robustness import measure_robustness
     from ..evaluation.scoring import decoding_name
     from ..inference.build import ways_to_search

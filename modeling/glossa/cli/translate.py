@@ -208,8 +208,8 @@ def translate_file(arguments: TranslateOptions) -> None:
         engine = engine_for(arguments.engine, [arguments.length_penalty])
         engine = settle_engine(arguments.models, engine, arguments.target_language, lines)
         arguments = replace(arguments, engine=engine)
-    elsewhere = ("input", "output", "report", "workers", "ray")  # options that do not change the translations
-    settings = settings_of(arguments, elsewhere)
+    ignored = ("input", "output", "report", "workers", "ray")  # options that do not change the translations
+    settings = settings_of(arguments, ignored)
     settings["reported"] = arguments.report is not None
     models = [*arguments.models, *([arguments.rerank] if arguments.rerank else [])]
     job = ShardJob(Path(arguments.input), Path(arguments.output), settings, models)

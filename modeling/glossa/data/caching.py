@@ -1,4 +1,4 @@
-"""Steps over the rows of a dataset whose cached results follow their code and settings.
+"""Cached steps over the rows of a dataset, which run again when their code or settings change.
 
 `datasets` hashes a function by its name and by the objects it uses. That misses changes in the code that it calls, and
 a tokenizer's hash changes with the padding it was last used with. Here the fingerprint of a result covers the rows,
@@ -112,13 +112,13 @@ def _kept(tables: Iterator[pyarrow.Table], features: Features, fingerprint: str)
 
 
 def fingerprint_of(rows: Dataset, function: Callable, settings: Any, code: Sequence[ModuleType]) -> str:
-    """What the result of a step over the rows depends on, as `cached_map`, for steps that keep it themselves."""
+    """The fingerprint of a step over the rows, as in `cached_map`, for steps that store their result themselves."""
     return _fingerprint(function, (rows._fingerprint, settings), code)
 
 
 @contextmanager
 def kept_in(folder: Path) -> Iterator[None]:
-    """Until the end of the block, the rows that `datasets` reads are kept in this folder."""
+    """Inside the context, `datasets` uses this folder as its cache."""
     before = datasets.config.HF_DATASETS_CACHE
     datasets.config.HF_DATASETS_CACHE = folder
     try:

@@ -107,7 +107,7 @@ def settled(given: Any, where: str = "") -> dict[str, Any]:
 
 
 def checked(given: Any, where: str = "") -> dict[str, Any]:
-    """The filters that are named, in their order, each with a value of its kind, or its default for none."""
+    """Check named filters; returns them in the order of `FILTERS`, with defaults in place of missing values."""
     given = _parsed(given)
     if given in NOTHING:
         return {}
@@ -139,7 +139,7 @@ def _value(one: Filter, given: Any, where: str) -> Any:
 
 
 def gathered(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings by name in which the settings of earlier versions, and `filters.NAME`, stand in `filters`."""
+    """Move `filters.NAME` and the filter settings of earlier versions into the setting `filters`."""
     others: dict[str, Any] = {}
     found: dict[str, Any] = {}
     for name, value in settings.items():

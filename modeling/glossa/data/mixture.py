@@ -1,4 +1,4 @@
-"""The sources of a recipe, and how often their rows are seen. This module imports no library."""
+"""The sources of a recipe and their weights. This module imports no library."""
 
 import json
 from collections.abc import Iterable, Sequence

@@ -18,7 +18,7 @@ APPLIED = ("repair_text", "keep_out", "split_sentences", "max_train_samples")
 
 
 def applied_filters(filters: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the filters that `glossa prepare` applies."""
+    """Select the filters that `glossa prepare` applies."""
     return {name: value for name, value in filters.items() if FILTERS[name].step != "tokens"}
 
 
@@ -117,7 +117,7 @@ def prepared_folder(paths: Sequence[str]) -> Path | None:
 
 
 def adopt_prepared(arguments: Any) -> None:
-    """Let `DataArguments` whose `data_path` is a prepared folder describe its sources and held-out pairs.
+    """Fill in sources and held-out files of `DataArguments` whose `data_path` is a prepared folder.
 
     Raises `GlossaError` if the folder is not whole, or was prepared with other languages or settings.
     """

@@ -1,4 +1,4 @@
-"""Values of settings: what they are as text, in YAML and in Python, and their ranges. Imports no library."""
+"""Types and ranges of settings, read from text, YAML or Python. This module imports no library."""
 
 import difflib
 import math

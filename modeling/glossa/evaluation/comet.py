@@ -25,9 +25,7 @@ def find_command() -> str | None:
     return shutil.which(COMMAND)
 
 
-def comet_score(
-    command: str, sources: Sequence[str], translations: Sequence[str], references: Sequence[str], model: str = MODEL
-) -> float:
+def comet_score(command: str, sources: Sequence[str], translations: Sequence[str], references: Sequence[str]) -> float:
     """The score of the system, about 0 to 1.
 
     Args:
@@ -35,7 +33,6 @@ def comet_score(
         sources: Texts.
         translations: One for each.
         references: One for each.
-        model: Name of a COMET model; the command downloads it from the Hub the first time.
 
     Raises:
         GlossaError: if the command fails or prints no score.
@@ -46,7 +43,7 @@ def comet_score(
             file = Path(folder, option.strip("-"))
             file.write_text("".join(" ".join(text.split()) + "\n" for text in texts), encoding="utf-8")
             files += [option, str(file)]
-        arguments = [command, *files, "--model", model, "--quiet", "--only_system"]
+        arguments = [command, *files, "--model", MODEL, "--quiet", "--only_system"]
         process = subprocess.run(arguments, capture_output=True, text=True, check=False)
     found = re.findall(r"score: (-?\d+\.\d+)", process.stdout)
     if process.returncode or not found:

@@ -1,4 +1,4 @@
-"""ROUGE, character and word error rate, which are computed only on request."""
+"""ROUGE, character error rate and word error rate, for `glossa score --metrics`."""
 
 from collections.abc import Callable, Sequence
 from importlib.metadata import version

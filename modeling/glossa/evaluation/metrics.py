@@ -87,7 +87,7 @@ def score_both(
     tokenize: str = "13a",
     metrics: Sequence[str] = METRICS,
 ) -> dict[str, dict[str, dict]]:
-    """What [`score`] gives against the first reference of each source, as `single`, and against all, as `multi`."""
+    """Score against the first reference of each source, as `single`, and against all of them, as `multi`."""
     options = (n_bootstrap, tokenize, metrics)
     single = score(predictions, [refs[:1] for refs in references], *options)
     several = any(len(refs) > 1 for refs in references)

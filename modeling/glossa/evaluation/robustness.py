@@ -1,4 +1,4 @@
-"""Held-out pairs that are written in another way: what a model keeps of its score, and which items it copies."""
+"""Robustness: scores on held-out sources with changed writing, and how often items in them are copied."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ _DOMAINS = ("com", "org", "net", "co.uk", "eu")
 
 @dataclass(frozen=True)
 class Changed:
-    """A pair that is written in another way.
+    """A held-out pair with a changed source.
 
     `item` is what was put into both sides, and `rows` are the pairs that it is made of.
     """
@@ -154,14 +154,11 @@ def _with(make: Callable[[Random], str]) -> Change:
         changed = []
         for row, pair in enumerate(pairs):
             item = make(_generator(row))
-            changed.append(Changed(put(pair, item, "inside") or _at_the_end(pair, item), (row,), item))
+            own = put(pair, item, "inside") or Pair(*(f"{side} {item}" for side in pair))
+            changed.append(Changed(own, (row,), item))
         return changed
 
     return change
-
-
-def _at_the_end(pair: Pair, item: str) -> Pair:
-    return Pair(*(f"{side} {item}" for side in pair))
 
 
 CHANGES: dict[str, Change] = {

@@ -29,7 +29,7 @@ def score_translators(
     n_bootstrap: int = 1000,
     files: list[str] | None = None,
 ) -> dict[str, dict]:
-    """What [`score_translator`] gives for each translator, by its way of decoding.
+    """Score each translator with [`score_translator`]; returns the results by the name of the decoding method.
 
     A model whose tokenizer changes case or punctuation cannot reproduce them. Its translations are also scored
     against references that are normalized in the same way, in an entry of their own.
@@ -165,7 +165,7 @@ def comparison_table(tests: dict[str, dict]) -> str:
 
 
 def distinct(scores: dict[str, dict]) -> list[str]:
-    """The kinds of references to report: "multi" only if all references and the first one give different scores."""
+    """Return the kinds of references to report; "multi" only if further references change the scores."""
     same = [s["score"] for s in scores["multi"].values()] == [s["score"] for s in scores["single"].values()]
     return ["single"] if same else ["single", "multi"]
 

@@ -98,7 +98,7 @@ class GlossaConverter(ctranslate2.converters.Converter):  # type: ignore[name-de
     def _load(self):
         config, model = self.model.config, self.model.model
         longest = self.tokenizer.model_max_length
-        encoder = _encoder_spec(config)
+        encoder = _build(specs.TransformerEncoderSpec, config, config.encoder_layers, config.encoder_attention_heads)
         _fill_side(encoder, encoder.embeddings[0], model.encoder, longest)
         decoder = _decoder_spec(config)
         _fill_side(decoder, decoder.embeddings, model.decoder, max_target_length(longest))
@@ -111,7 +111,8 @@ class GlossaConverter(ctranslate2.converters.Converter):  # type: ignore[name-de
         spec.register_target_vocabulary(target)
         start = self.model.generation_config.decoder_start_token_id
         spec.config.bos_token = spec.config.decoder_start_token = target[start]
-        spec.config.eos_token = target[_end_tokens(self.model.generation_config)[0]]
+        ends = self.model.generation_config.eos_token_id
+        spec.config.eos_token = target[ends[0] if isinstance(ends, list | tuple) else ends]
         spec.config.unk_token = self.tokenizer.unk_token or target[config.pad_token_id]
         spec.config.layer_norm_epsilon = config.norm_eps
         if config.position_embedding_type == "learned":
@@ -144,11 +145,6 @@ def _problems(config: GlossaConfig, decoding: GenerationConfig, tokenizer: PreTr
     return problems
 
 
-def _end_tokens(decoding: GenerationConfig) -> list[int]:
-    ids = decoding.eos_token_id
-    return list(ids) if isinstance(ids, list | tuple) else [ids]
-
-
 def _tokens(vocabulary, rows: int) -> list[str]:
     """The tokens by id; embedding rows without a token get a placeholder name."""
     names = {index: token for token, index in vocabulary.get_vocab(with_added_tokens=True).items()}
@@ -157,10 +153,6 @@ def _tokens(vocabulary, rows: int) -> list[str]:
             f"The tokenizer has {max(names) + 1:,} tokens and the model {rows:,}. Give its own tokenizer."
         )
     return [names.get(index, f"<unused{index}>") for index in range(rows)]
-
-
-def _encoder_spec(config: GlossaConfig):
-    return _build(specs.TransformerEncoderSpec, config, config.encoder_layers, config.encoder_attention_heads)
 
 
 def _decoder_spec(config: GlossaConfig):

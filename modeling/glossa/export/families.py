@@ -15,6 +15,7 @@ latent attention or experts.
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -181,14 +182,11 @@ def _weights(model: GlossaForConditionalGeneration, exported: PreTrainedModel) -
     for name, weight in model.state_dict().items():
         module = name.rpartition(".")[0]
         if repeats.get(module, 1) > 1:
-            heads = weight.unflatten(0, (-1, _head_dim(model, module)))  # [G, E, D] or [G, E]
+            attention: Any = model.get_submodule(module.rpartition(".")[0])
+            heads = weight.unflatten(0, (-1, attention.head_dim))  # [G, E, D] or [G, E]
             weight = heads.repeat_interleave(repeats[module], dim=0).flatten(0, 1)
         for pattern, replacement in RENAMED:
             name = re.sub(pattern, replacement, name)
         weights[name] = weight
     weights["model.shared.weight"] = weights["model.decoder.embed_tokens.weight"]
     return weights
-
-
-def _head_dim(model: nn.Module, projection: str) -> int:
-    return model.get_submodule(projection.rpartition(".")[0]).head_dim  # type: ignore[return-value]

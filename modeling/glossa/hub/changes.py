@@ -1,4 +1,4 @@
-"""What a push changes in an existing repository: files that Glossa did not write are kept by default."""
+"""The changes of a push to an existing repository, where files that Glossa did not write are kept by default."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ WEIGHTS, SHARDS = "model.safetensors", "model.safetensors.index.json"  # the fir
 
 @dataclass(frozen=True)
 class There:
-    """A repository before a push.
+    """The state of a repository before a push.
 
     Attributes:
         exists: Whether there is one.
@@ -61,7 +61,7 @@ class Changes:
 
 
 def look(api: HfApi, repo_id: str, repo_type: str = "model", revision: str | None = None) -> There:
-    """The current repository. Raises the client's errors if the Hub does not answer."""
+    """Read the state of a repository. Raises the client's errors if the Hub does not answer."""
     try:
         info = api.repo_info(repo_id, repo_type=repo_type, revision=revision)
     except RevisionNotFoundError:  # a branch that the push will create from the main one
@@ -90,14 +90,15 @@ def _read_record(file: Path) -> dict[str, list[str]]:
 
 
 def changes(folder: Path, there: There, replace: bool = False, replace_card: bool = False) -> Changes:
-    """What pushing `folder` changes; `replace`: also files that Glossa did not write; `replace_card`: also a card."""
+    """Plan a push of `folder`. `replace` allows replacing files that Glossa did not write, `replace_card` a card."""
     files = _files(folder)
     both = [name for name in files if name in there.files and name != RECORD]
     same = {name for name in both if set(there.files[name]) & set(_hashes(files[name]))}
     strange = [name for name in both if name not in there.own | same]
     card = [CARD] if CARD in strange and not replace_card else []
     foreign = [name for name in strange if name != CARD]
-    stale = [name for name in there.files if "/" not in name and name not in files and _is_stale(name)]
+    others = [name for name in there.files if "/" not in name and name not in files]
+    stale = [name for name in others if any(fnmatch(name, pattern) for pattern in STALE)]
     deleted = [name for name in stale if name in there.own]
     clash = [WEIGHTS] if SHARDS in files and WEIGHTS in stale and WEIGHTS not in deleted else []
     if replace:
@@ -108,10 +109,6 @@ def changes(folder: Path, there: There, replace: bool = False, replace_card: boo
     kept = card + [name for name in stale if name not in {*deleted, *foreign}]
     added = [name for name in files if name not in both]
     return Changes(added, sorted(replaced), sorted(deleted), sorted(kept), sorted(foreign))
-
-
-def _is_stale(name: str) -> bool:
-    return any(fnmatch(name, pattern) for pattern in STALE)
 
 
 def operations(folder: Path, there: There, planned: Changes) -> list[CommitOperation]:

@@ -32,7 +32,7 @@ EVALUATIONS = 20  # maximum rows in the validation table
 
 @contextmanager
 def naming_damage(folder: Path) -> Iterator[None]:
-    """Say that the files of `folder` are damaged if a fact in them is not what Glossa writes."""
+    """Turn errors from unexpected content in the files of `folder` into a `GlossaError` that says they are damaged."""
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, TemplateError) as error:
@@ -283,7 +283,7 @@ class Run:
 
     @property
     def confidence(self) -> dict:
-        """How well the model's confidence holds on the test split; empty if it has learned none."""
+        """Calibration of the model's confidence on the test split; empty if it has learned none."""
         return self.metrics.get("confidence", {})
 
     def confidence_rows(self) -> list[list[str]]:

@@ -204,7 +204,7 @@ def stage_space(repo_id: str, folder: Path) -> None:
 
 
 def requirements(*extras: str) -> list[str]:
-    """What this package requires, with these extras."""
+    """Return the requirements of this package with the given extras, as lines of a `requirements.txt`."""
     found = [Requirement(line) for line in importlib.metadata.requires("glossa-mt") or ()]
     wanted = [one for one in found if not one.marker or any(one.marker.evaluate({"extra": name}) for name in extras)]
     return sorted({f"{one.name}{_extras(one)}{one.specifier}" for one in wanted})

@@ -1,4 +1,4 @@
-"""State of a long job: stamps of the content that it reads and writes, and the lock that keeps other processes out."""
+"""The record of a long job: hashes of what it reads and writes, and a lock against other processes."""
 
 import errno
 import json
@@ -87,10 +87,10 @@ def stamp(chunks: Iterable[bytes]) -> str:
     return digest.hexdigest()
 
 
-def stamp_file(path: Path, size: int | None = None) -> str:
-    """A hash of the content of a file, or of its first `size` bytes."""
+def stamp_file(path: Path) -> str:
+    """A hash of the content of a file."""
     with open(path, "rb") as file:
-        return stamp([file.read(size)] if size is not None else iter(lambda: file.read(1 << 20), b""))
+        return stamp(iter(lambda: file.read(1 << 20), b""))
 
 
 def stamp_texts(texts: Iterable[str | None]) -> str:
@@ -109,7 +109,7 @@ def check_same(saved: dict[str, Any], wanted: dict[str, Any], place: str, remedy
 
 
 def begin(folder: Path, values: dict[str, Any]) -> None:
-    """Note in the folder of a job what decides its result.
+    """Create the folder of a job, and write the values that decide its result into it.
 
     Raises `GlossaError` if the folder is of a job with other values.
     """
@@ -123,7 +123,7 @@ def begin(folder: Path, values: dict[str, Any]) -> None:
 
 
 def read_record(path: Path, remedy: str = "Remove it and the job's other files.") -> dict:
-    """What a job wrote as JSON. Raises `GlossaError`, with the remedy, if it is something else."""
+    """Read what a job wrote as JSON. Raises `GlossaError`, with the remedy, if the file is damaged."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""One function over many items, whose results are files, so that a killed job continues.
+"""A stage of a job: one function over many items, which writes files, so that a killed job can continue.
 
 A work function takes an item and the beginning of the names of its files, writes these, and returns what is to be
 known of the item, in plain types. What it writes may depend on the item only: then the files of a job are the same,
@@ -28,7 +28,7 @@ Place = Callable[[Callable[[], Callable[[Any], Any]], Sequence[Any]], Iterator[A
 
 @dataclass(frozen=True)
 class Stage:
-    """A work function and the names of its items.
+    """A work function and its items, with the folder of their files.
 
     Attributes:
         title: What is shown with the progress.
@@ -43,7 +43,7 @@ class Stage:
     items: Mapping[str, Any]
 
     def run(self, place: Place, size: Callable[[Any], int] | None = None, unit: str = "it") -> dict[str, dict]:
-        """Do what is left of the items, and return what is known of each, in their order.
+        """Work on the items that are not done; returns the result of every item by name, in order.
 
         `size` counts what is in an item, for the progress. An exception of the work function ends the stage; finished
         items stay.

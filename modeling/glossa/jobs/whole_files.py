@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, whenever the process is killed."""
+"""Atomic writes: a file is complete or missing, whenever the process is killed."""
 
 import os
 from pathlib import Path
@@ -15,6 +15,6 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def synchronize(file: Any) -> None:
-    """Have an open file's content on the disk."""
+    """Flush an open file to the disk."""
     file.flush()
     os.fsync(file.fileno())

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the value of a setting comes from.
+    """The origin of a setting's value, and the reason for it.
 
     Args:
         kind: "recipe" or "flag" if somebody named it; "resumed" if it comes from the run that is continued, "start"

@@ -191,7 +191,7 @@ def find_recipe(name: str) -> Path:
 
 @dataclass(frozen=True)
 class Given:
-    """What a recipe and a command line say.
+    """The settings of a recipe and of a command line, before their values are checked together.
 
     Attributes:
         recipe: The recipe, as it was named; None if there is none.
@@ -204,7 +204,7 @@ class Given:
     flags: frozenset[str]
 
     def place(self, message: str) -> str:
-        """Where the setting that `message` begins with has its value from: "Command line: ", "RECIPE: " or ""."""
+        """A prefix for an error message that begins with a setting: "Command line: ", "RECIPE: " or ""."""
         name = message.split(" ")[0].partition(".")[0]
         if name in self.flags:
             return "Command line: "

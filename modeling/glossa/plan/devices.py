@@ -1,4 +1,4 @@
-"""The devices of a run: cores and their instructions, processes that share the weights, and what a step costs."""
+"""The devices of a run: cores, bf16 instructions, FSDP and DeepSpeed, and a step for trials."""
 
 import os
 from collections.abc import Callable, Mapping

@@ -68,7 +68,7 @@ class Row(NamedTuple):
 
 
 def decide(settings: Settings) -> tuple[Settings, dict[str, str]]:
-    """The settings as far as they are known on this machine, and what decides about the others, by name."""
+    """Choose what can be chosen without training; returns the settings, and for each open one what will decide it."""
     unknown: dict[str, str] = {}
     settings = settle_precision(adopt_choices(adopt_vocabulary(settings)))
     start = settings.translator.init_from

@@ -1,4 +1,4 @@
-"""The settings that nobody named, by the number of training pairs and the time allowed, and passes by the time."""
+"""Choice of the settings that are not named, by the number of training pairs and the hours allowed."""
 
 import logging
 import math
@@ -243,7 +243,7 @@ def choosable(settings: Settings) -> set[str]:
 
 
 def prepared(settings: Settings) -> set[str]:
-    """Names of the settings that prepared data have decided."""
+    """Names of the settings that come from a prepared folder."""
     return {name for name, origin in settings.origins.items() if origin.kind == "prepared"}
 
 

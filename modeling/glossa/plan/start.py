@@ -1,4 +1,4 @@
-"""What a run takes from others: a saved tokenizer for a new model, or a trained model to start from."""
+"""Starting points of a run: a saved tokenizer for a new model, or a trained model."""
 
 import logging
 from dataclasses import asdict, fields
@@ -54,7 +54,7 @@ def adopt_start(settings: Settings) -> Settings:
 
 
 def adopt_vocabulary(settings: Settings) -> Settings:
-    """The settings with those of the vocabulary of the prepared pairs that are trained on, if it is used."""
+    """Take the tokenizer settings of a prepared folder, if its tokenizer is used."""
     if not prepared_tokenizer(settings):
         return settings
     known = tokens_of(sources_of(settings.data))
@@ -119,7 +119,7 @@ def load_start(settings: Settings) -> PreTrainedModel:
 
 
 def with_tokens(tokenizer: PreTrainedTokenizerBase, settings: Settings) -> PreTrainedTokenizerBase:
-    """As [`with_languages`]; also raises `GlossaError` if the tokenizer lacks tokens that the data settings need."""
+    """Like [`with_languages`], but raises `GlossaError` if the tokenizer lacks tokens that the data settings need."""
     share = settings.data.placeholder_augmentation
     if any(token not in tokenizer.get_vocab() for token in private_tokens(settings.data)):
         name = "init_from" if settings.translator.init_from else "tokenizer"
@@ -132,7 +132,7 @@ def with_tokens(tokenizer: PreTrainedTokenizerBase, settings: Settings) -> PreTr
 
 
 def private_tokens(data: DataArguments) -> list[str]:
-    """The tokens that these settings write into texts."""
+    """The special tokens that augmentation with placeholders writes into texts."""
     return list(SENTINELS) if data.placeholder_augmentation else []
 
 

@@ -38,8 +38,16 @@ from ..evaluation.samples import print_samples, spread
 from ..inference.loading import load_tokenizer
 from ..modeling_glossa import GlossaForConditionalGeneration
 from ..plan.arguments import Settings
-from ..plan.sizing import choosable, choose_for_pairs, settle_vocabulary
-from ..plan.start import adopt_start, load_start, prepared_tokenizer, private_tokens, reused_tokenizer, with_tokens
+from ..plan.sizing import choosable, choose_for_pairs, settle_vocabulary, show_choices
+from ..plan.start import (
+    adopt_start,
+    load_start,
+    prepared_tokenizer,
+    private_tokens,
+    reused_tokenizer,
+    with_languages,
+    with_tokens,
+)
 from .streaming import StreamTrainer
 from .trainer import GlossaTrainer
 
@@ -91,6 +99,17 @@ def new_vocabulary(
     return settle_vocabulary(settings, tokenizer), tokenizer
 
 
+def choose_vocabulary(
+    settings: Settings, data: DatasetDict, report: DataReport, checkpoint: Path | None
+) -> tuple[Settings, PreTrainedTokenizerBase]:
+    """The tokenizer of `checkpoint`, or of a new run, whose settings are chosen first."""
+    if checkpoint is not None:
+        return settings, with_languages(load_tokenizer(str(checkpoint)), settings)
+    settings, tokenizer = new_vocabulary(settings, data, report)
+    show_choices(settings)
+    return settings, tokenizer
+
+
 def learn_vocabulary(
     settings: Settings, data: DataArguments, folder: Path
 ) -> tuple[PreTrainedTokenizerBase, dict[str, Any]]:
@@ -108,7 +127,7 @@ def learn_vocabulary(
 
 
 def augmentation_of(settings: Settings) -> Augmentation | None:
-    """What the settings change in the training pairs."""
+    """Create the augmentation of the training pairs."""
     shares = settings.data.shares
     if not shares:
         return None

@@ -1,16 +1,40 @@
-"""A model's own translations of validation pairs, from which it learns what is improbable or needs correction."""
+"""Scores of the trained model on held-out pairs, and what it learns from its translations of validation pairs."""
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from datasets import Dataset, DatasetDict
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from ..data.pairs import by_language
 from ..evaluation.calibration import calibration_error, reliability, right_words, sentence_chrf
-from ..evaluation.scoring import NORMALIZED
-from ..inference.confidence import NEEDS_NONE, confidence, features, tokens_by_word, word_features
+from ..evaluation.metrics import bleu_tokenizer
+from ..evaluation.samples import choose_samples
+from ..evaluation.scoring import NORMALIZED, files_of, score_table, score_translators
+from ..inference.confidence import (
+    FEWEST,
+    NEEDS_NONE,
+    SHARE,
+    WORD_FEATURES,
+    WORD_SHARE,
+    confidence,
+    features,
+    learn,
+    tokens_by_word,
+    word_features,
+)
+from ..inference.engines.engine import Search
 from ..inference.engines.forced import force, token_scores
+from ..inference.options import Execution
+from ..inference.plausibility import improbable_score
+from ..inference.translator import Translator
+from ..plan.arguments import Settings
+from ..run_folder import RunFolder
 from ..sentences_glossa import clean_text
+
+logger = logging.getLogger(__name__)
 
 WORDS_OF = 500  # translations whose words are judged, which is a thousand words and more
 
@@ -83,3 +107,69 @@ def measure_confidence(weights: Mapping[str, float], judged: Sequence[Judged]) -
     right = [each.is_right for each in judged]
     bins = [[round(mean, 4), round(share, 4), size] for mean, share, size in reliability(values, right)]
     return {"error": round(calibration_error(values, right), 4), "bins": bins}
+
+
+def score(run: RunFolder, settings: Settings, model, tokenizer, pairs: DatasetDict, shared: bool = False) -> dict:
+    """The scores on the held-out `pairs`, by split; the first process prints them.
+
+    With `shared`, all processes must call this, and share the translations.
+    """
+    found: dict = {}
+    for split in ("validation", "test"):
+        if split in pairs:
+            found[split], judged = _score_split(run, split, model, tokenizer, pairs[split], settings, shared)
+            if split == "validation":
+                _learn_from(judged, model)
+            elif judged:
+                found["confidence"] = measure_confidence(model.config.confidence, judged)
+    return found
+
+
+def _score_split(
+    run: RunFolder, split: str, model, tokenizer, pairs: Dataset, settings: Settings, shared: bool
+) -> tuple[dict, list[Judged]]:
+    """The scores of one split, greedy and with the model's beams; the first process prints them.
+
+    Returns the scores without the texts, and the judged translations. Translations of test pairs are judged if the
+    model has learned a confidence.
+
+    Each of several target languages is scored apart, and named before the way of decoding: "de, greedy". So is each
+    of several files, before all of them.
+    """
+    beams = sorted({1, model.generation_config.num_beams or 1})
+    kept, samples = {}, []
+    judged: list[Judged] = []
+    for language, rows in by_language(pairs):
+        tokenize = bleu_tokenizer(language or settings.data.target_language, settings.translator.bleu_tokenizer)
+        own = tokenizer.into(language) if language else tokenizer
+        translators = [Translator(model, own, Search(count), execution=Execution(shared=shared)) for count in beams]
+        results = score_translators(translators, rows, tokenize, files=files_of(rows))
+        if split == "validation" or model.config.confidence:
+            judged += judge(model, own, results, words=split == "validation", shared=shared)
+        title = f"{split}, {language}" if language else split
+        if settings.training.should_save:
+            print(f"\n{title}, {len(rows)} pairs\n{score_table(results)}\n")
+        if split == "test" or not run.held_out_file("test").exists():
+            samples += [({"language": language} if language else {}) | row for row in choose_samples(results)]
+        texts = {"sources", "references", "translations", "files"}
+        for name, result in results.items():
+            name = f"{language}, {name}" if language else name
+            kept[name] = {key: value for key, value in result.items() if key not in texts}
+    if samples and settings.training.should_save:
+        run.write_samples(samples)
+    return kept, judged
+
+
+def _learn_from(judged: list[Judged], model: PreTrainedModel) -> None:
+    """Learn what is improbable, and the confidence of sentences and words."""
+    model.config.improbable_score = improbable_score([each.token_score for each in judged])
+    right = [each.is_right for each in judged]
+    model.config.confidence = learn([each.features for each in judged], right)
+    if model.config.confidence is None:
+        logger.info(
+            "No confidence is learned: it takes %d validation translations, of which at least %.0f%% need a "
+            "correction and as many need none. Of %d, %d need none.", FEWEST, 100 * SHARE, len(right), sum(right),
+        )  # fmt: skip
+    words = [word for each in judged for word in each.words]
+    values, right = [values for values, _ in words], [is_right for _, is_right in words]
+    model.config.word_confidence = learn(values, right, WORD_FEATURES, WORD_SHARE)

@@ -1,4 +1,4 @@
-"""What the log has in addition to the Trainer's loss: fit to the training pairs, speed, and use of the device."""
+"""Additions to the Trainer's log: fit to the training pairs, tokens per second, and utilization of the device."""
 
 import time
 from collections.abc import Callable, Iterator

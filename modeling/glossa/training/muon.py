@@ -41,7 +41,7 @@ class Muon(Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
-        """One step. A weight without a gradient stays."""
+        """Perform an optimization step. Weights without a gradient are skipped."""
         for group in self.param_groups:
             rate, momentum = group["lr"], group["momentum"]
             weights = [weight for weight in group["params"] if weight.grad is not None]
@@ -136,16 +136,16 @@ class MuonBeside(Optimizer):
         self.param_groups = [group for part in self.parts.values() for group in part.param_groups]
 
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
-        """One step of both."""
+        """Perform a step of each optimizer."""
         for part in self.parts.values():
             part.step()
 
     def state_dict(self) -> dict[str, Any]:
-        """The states of both."""
+        """The states of both optimizers, as `other` and `muon`."""
         return {name: part.state_dict() for name, part in self.parts.items()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Set the states of both."""
+        """Load the states of both optimizers."""
         for name, part in self.parts.items():
             part.load_state_dict(state_dict[name])
         self._share_groups()

@@ -1,4 +1,4 @@
-"""Evaluation batches in pieces, so that the memory of an evaluation depends on its tokens instead of its rows."""
+"""Evaluation batches cut into pieces of bounded size in tokens, so that long rows do not exhaust the memory."""
 
 from collections.abc import Callable, Iterator
 

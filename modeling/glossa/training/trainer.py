@@ -330,7 +330,8 @@ class GlossaTrainer(Seq2SeqTrainer):
         if prediction_loss_only or not self.args.predict_with_generate:
             return loss, None, None
         source = {name: inputs[name] for name in ("input_ids", "attention_mask")}
-        settings = (gen_kwargs or self._generation_settings()) | {"synced_gpus": self.is_fsdp_enabled}
+        given = gen_kwargs or {name: value for name, value in self._gen_kwargs.items() if value is not None}
+        settings = given | {"synced_gpus": self.is_fsdp_enabled}
         budget = self.args.batch_tokens  # type: ignore[attr-defined]
         parts = [source] if whole else pieces(source, padding, budget)
         with self.compute_loss_context_manager():
@@ -369,9 +370,6 @@ class GlossaTrainer(Seq2SeqTrainer):
             self._pushed = True
             api = HfApi(token=self.args.hub_token)
             return push(Path(folder), self.hub_model_id, revision=self.args.hub_revision, message=message, api=api)
-
-    def _generation_settings(self) -> dict[str, Any]:
-        return {name: value for name, value in getattr(self, "_gen_kwargs", {}).items() if value is not None}
 
     def _without_repeated(self, labels: torch.Tensor) -> torch.Tensor:
         """Labels [B, T] without rows that the last batch repeats."""

@@ -1,4 +1,4 @@
-"""Values that need a trial on this machine: precision and threads on a CPU, how many passes fit into the hours."""
+"""Trials on this machine, which choose precision and threads on a CPU, and the epochs that fit into the hours."""
 
 import logging
 import time
@@ -62,7 +62,7 @@ def _try_bf16(arguments: Any, model: PreTrainedModel, rows: Dataset, collator: C
 
 
 def try_out(settings: Settings, trainer: GlossaTrainer, checkpoint: Path | None) -> Settings:
-    """The settings with the results of a trial of `trainer`, which also gets them; unchanged if the run is resumed."""
+    """Try out `trainer` on this machine, and set threads and epochs in the trainer and the returned settings."""
     if settings.training.device.type == "cpu":
         settings = choose_cpu_threads(settings, trainer, checkpoint)
         torch.set_num_threads(settings.training.cpu_threads)

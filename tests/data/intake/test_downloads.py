@@ -5,6 +5,7 @@ import hashlib
 import io
 import os
 import re
+import sys
 import threading
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -194,6 +195,44 @@ def test_a_file_that_changes_while_it_is_downloaded_is_not_mixed(site, monkeypat
     site.tag = change
     path = download(f"{site.url}/a.tsv")
     assert path.read_bytes() in (TEXT, new)
+
+
+def test_a_download_that_ends_at_any_line_is_finished_by_the_next_start(site, tmp_path, monkeypatch):
+    site.files["/pairs.tsv"], step = TEXT, 0
+    ended = True
+    while ended:
+        step += 1
+        monkeypatch.setattr(datasets.config, "HF_CACHE_HOME", tmp_path / str(step))
+        ended = ends_at(step, download, f"{site.url}/pairs.tsv")
+        path = download(f"{site.url}/pairs.tsv")
+        assert path.read_bytes() == TEXT, f"line {step}"
+        assert not {other.suffix for other in path.parent.iterdir()} & {".part", ".new"}, f"line {step}"
+    assert step > 50
+
+
+def ends_at(count, function, *arguments):
+    """Whether the function was ended at the line with this number among those of its module that it runs."""
+    left = count
+
+    def trace(frame, event, _):
+        nonlocal left
+        if frame.f_code.co_filename != function.__code__.co_filename:
+            return None
+        left -= event == "line"
+        if not left:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        function(*arguments)
+        return False
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
 
 
 @pytest.mark.parametrize("known", [True, False])

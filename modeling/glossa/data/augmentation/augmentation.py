@@ -42,7 +42,7 @@ class Augmentation:
     def apply(
         self, pairs: Sequence[Pair], epoch: int, first: int = 0, groups: Sequence[str] = ()
     ) -> dict[int, tuple[str, Pair]]:
-        """The changed pairs among `pairs` by index, each with its kind.
+        """Change some of `pairs`; returns the changed ones by index, each with the kind of change.
 
         Args:
             pairs: Neighbors of the training data.

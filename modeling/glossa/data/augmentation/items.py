@@ -1,4 +1,4 @@
-"""What is copied: a mark for addresses, emoji and places for values; numbers; codes; words that both sides share.
+"""Items to copy, put into both sides: the mark for spans, numbers, codes, and words that both sides share.
 
 A trained model reads the mark instead of the item, which is put back into the translation, see `segments_glossa`.
 """
@@ -31,7 +31,7 @@ def with_item(pair: Pair, generator: Random) -> Pair | None:
 
 
 def make_item(kind: str, generator: Random) -> str:
-    """The mark, or a random number or code."""
+    """Draw an item: the mark, or a random number or code."""
     if kind == "mark":
         return MARK
     if kind == "code":

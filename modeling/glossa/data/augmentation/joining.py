@@ -1,4 +1,4 @@
-"""Several sentences in a row, and several clauses in a sentence."""
+"""Pairs joined to a pair of several sentences, or of several clauses."""
 
 import re
 from collections.abc import Iterable, Sequence, Set

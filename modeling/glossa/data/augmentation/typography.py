@@ -1,4 +1,4 @@
-"""How a source is written: quotes, spaces, accents. Doubled spaces are not here, since cleaning removes them."""
+"""Other ways to write a source: quotes, spaces, accents. Doubled spaces are left out, since cleaning removes them."""
 
 import re
 import unicodedata

@@ -31,7 +31,7 @@ class Side(NamedTuple):
 
 
 class Links(NamedTuple):
-    """Every word of one side with every word of the other side of its pair.
+    """All links of pairs: every word of one side with every word of the other side.
 
     Attributes:
         word: For each link, the number of the explained word among all words of its side.

@@ -53,7 +53,7 @@ class Loaded:
 
 @dataclass(frozen=True)
 class Cleaning:
-    """How the rows of one split of a source are cleaned.
+    """The rules and settings that clean one split of a source.
 
     Attributes:
         name: Of the source.
@@ -73,17 +73,17 @@ class Cleaning:
 
     @classmethod
     def of(cls, source: Loaded, split: str, held_out: frozenset[int], several: bool) -> "Cleaning":
-        """That of a split; training pairs have no side in `held_out`, 64-bit hashes."""
+        """Create it for a split of `source`; `held_out` are hashes of sides that training pairs may not have."""
         rules = rules_of(source.settings, split == "train", held_out)
         return cls(source.name, source.settings, rules, source.language, split, several)
 
     @property
     def title(self) -> str:
-        """What is shown with its progress."""
+        """The title of its progress bar."""
         return f"{self.name}, {self.split}" if self.several else self.split
 
     def apart(self, hashes: numpy.ndarray) -> numpy.ndarray:
-        """Hashes of pairs that differ from those of the same pairs in another language."""
+        """Mix the target language into hashes of pairs, so that equal pairs of two languages differ."""
         if not self.language:
             return hashes
         return numpy.bitwise_xor(hashes, numpy.uint64(xxhash.xxh3_64_intdigest(self.language.encode())))
@@ -251,7 +251,7 @@ def _finish(part: _Part, sides: bool, report: DataReport) -> Dataset:
 
 
 def judged(cleaning: Cleaning, rows: Dataset, outcome: numpy.ndarray, read: int, file: str = "") -> dict:
-    """What is to be known of a block of `read` rows: the counts of the outcomes of `rows`, and examples of each.
+    """Count the outcomes of a block of `read` rows, and choose examples of each.
 
     `file` is the file that the rows begin in, if they are a part of their source.
     """
@@ -270,7 +270,7 @@ def judged_pairs(
     repaired: numpy.ndarray,
     examples: Callable[[numpy.ndarray, str], list[dict]],
 ) -> dict:
-    """What is to be known of a block after the steps that depend on other pairs; `examples` are made of pairs."""
+    """Count the pairs of a block after the steps that compare pairs, with `examples` of the dropped ones."""
     found = {reason: rows for reason, rows in (dropped | {"repaired": repaired}).items() if len(rows)}
     return {
         "counts": {reason: len(rows) for reason, rows in dropped.items()},

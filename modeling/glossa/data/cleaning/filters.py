@@ -1,4 +1,4 @@
-"""What the filters of texts test; [`glossa.data.filters`] declares them."""
+"""The tests of the filters that [`glossa.data.filters`] declares."""
 
 import html.entities
 import logging

@@ -1,4 +1,4 @@
-"""Data that contradict the settings stop a run before training, unless `trust_data` names the check.
+"""Checks that the data match the settings. A failed one stops the run, unless `trust_data` names it.
 
 The thresholds are far from the values of real parallel corpora, so that only mistakes are stopped.
 """

@@ -1,4 +1,4 @@
-"""What the data preparation did, in numbers and examples."""
+"""The report of the data preparation: counts and examples."""
 
 from dataclasses import asdict, dataclass, field
 
@@ -118,7 +118,7 @@ def files_of(rows: Dataset, chosen: numpy.ndarray, first: str = "") -> list[str]
 
 
 def places_of(rows: Dataset, chosen: numpy.ndarray) -> list[str]:
-    """File and line of the chosen rows."""
+    """The place of each of the chosen rows, as "FILE, line N"."""
     return [f"{row['file']}, line {row['line']}" for row in examples_of(rows, chosen)]
 
 

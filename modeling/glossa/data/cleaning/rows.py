@@ -1,4 +1,4 @@
-"""The checks of a row by itself, in their order, for the rows of a block."""
+"""The checks that look at one row at a time, applied to a block of rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -35,7 +35,7 @@ CODE = (sentences_glossa, readers, splitting, filters, plausibility, languages, 
 
 @dataclass(frozen=True)
 class Rules:
-    """What is checked in a row by itself.
+    """The checks of a split that look at one row at a time.
 
     Attributes:
         split: Whether rows are first split into pairs of sentences.
@@ -176,6 +176,6 @@ def _repaired(text: str) -> str:
 
 
 def counted(outcome: numpy.ndarray) -> dict[str, int]:
-    """The rows of each outcome that occurs, by its name."""
+    """The number of rows of each outcome, by its name, without outcomes that do not occur."""
     counts = numpy.bincount(outcome, minlength=len(OUTCOMES))
     return {name: int(count) for name, count in zip(OUTCOMES, counts, strict=True) if count}

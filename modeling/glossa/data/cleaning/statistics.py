@@ -1,4 +1,4 @@
-"""What the training pairs say about the text that a model can translate."""
+"""Statistics of training pairs, by which a model knows how to cut and change the text that it translates."""
 
 import math
 import re

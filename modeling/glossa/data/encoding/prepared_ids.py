@@ -1,4 +1,4 @@
-"""Prepared pairs with their token ids: written once, and read without tokenizing."""
+"""Prepared pairs with their token ids, so that training need not tokenize them."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

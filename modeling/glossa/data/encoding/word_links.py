@@ -85,7 +85,7 @@ def _folded(text: str) -> list[str]:
 
 
 def between_spaces(texts: tuple[str, str], words: tuple[Words, Words], links: Iterable[tuple[int, int]]) -> Links:
-    """Links between words as links between what stands between white space, such as "word." with its period.
+    """Convert links between words to links between whitespace-separated tokens, such as "word." with its period.
 
     A link of a mark, such as a comma, counts only if it is all that stands there on a side.
 

@@ -99,7 +99,7 @@ def _find(columns: Columns, present: tuple[str, ...]) -> tuple[str, str] | None:
 
 
 def set_aside(problem: str) -> str:
-    """Which of `SET_ASIDE` a problem is; "" if the row is malformed."""
+    """Return which of `SET_ASIDE` a problem is, or "" if it makes the row malformed."""
     kind = problem.partition(":")[0]
     return kind if kind in SET_ASIDE else ""
 

@@ -130,7 +130,7 @@ class Record:
         write_whole(self.file, json.dumps(self.read() | facts))
 
     def confirms(self, path: Path) -> bool:
-        """Whether `path` is what was downloaded. A copy of an older version, which has no record, gets one."""
+        """Whether `path` is as recorded. A file that an older version downloaded without a record gets one."""
         known, state = self.read(), path.stat()
         if "sha256" not in known:
             self.write(size=state.st_size, sha256=checksum(path), modified=state.st_mtime_ns)

@@ -4,7 +4,7 @@ A code that breaks a line is a space, a placeholder such as `%d` or `{name}` is 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 # Elements whose content is code, not text (TMX 1.4b; XLIFF 1.2 and 2.0, inline elements), and of these the ones that
@@ -36,14 +36,10 @@ _PLACEHOLDER = re.compile(
 def texts(nodes: Sequence[Any]) -> list[str]:
     """The text of each segment of a unit. A code that only one of them describes is the same in the others, by id."""
     known: dict[str, str] = {}
-    for code in (code for node in nodes for code in _codes(node)):
-        if found := _shown(code):
+    for code in (child for node in nodes for child in node.iter("{*}*")):
+        if _name(code) in CODES and (found := _shown(code)):
             known.setdefault(_key(code), found)
     return [_text(node, known) for node in nodes]
-
-
-def _codes(node) -> Iterator[Any]:
-    return (child for child in node.iter("{*}*") if _name(child) in CODES)
 
 
 def _name(element) -> str:

@@ -129,7 +129,7 @@ def parts_of(groups: Groups) -> list[Groups]:
 
 
 def training_parts(arguments: DataArguments) -> list[tuple[Groups, Columns]]:
-    """What [`read_part`] may read before [`load_source`], in any order, which then finds it in the cache."""
+    """List the parts that [`read_part`] can read in parallel, so that [`load_source`] finds them in the cache."""
     if not arguments.data_path or arguments.max_train_samples is not None:
         return []
     paths = local_paths(arguments.data_path, arguments)
@@ -170,7 +170,7 @@ def generated_rows(generate, arguments: dict, settings: tuple) -> Dataset:
 
 
 def load_builder(arguments: DataArguments) -> DatasetBuilder:
-    """What `datasets` knows of a Hub dataset or folder before it reads rows. Raises `GlossaError` if it has none."""
+    """Load the builder of a Hub dataset or folder, without rows. Raises `GlossaError` if there is no such dataset."""
     with _loading(arguments):
         return load_dataset_builder(arguments.dataset, arguments.dataset_config)
 

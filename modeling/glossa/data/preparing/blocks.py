@@ -1,4 +1,4 @@
-"""Blocks of raw rows, cleaned one by one: their pairs and the hashes that tell which of them are repeated.
+"""The first stage: blocks of raw rows become files of clean pairs and of their hashes.
 
 The files of a block, after its stem:
 
@@ -44,7 +44,7 @@ class Block:
 
 
 def blocks_of(number: int, rows: Dataset, cleaning: Cleaning) -> dict[str, Block]:
-    """The blocks of the raw rows of a source, by names that stand for what their files will hold."""
+    """Cut the raw rows of a source into blocks, named by a hash of their rows and rules."""
     settings = (cleaning.rules.stamp(), cleaning.language, ROWS)
     stamp = fingerprint_of(rows, clean_block, settings, (rows_module, *CODE))
     starts = range(0, len(rows), ROWS)
@@ -69,7 +69,7 @@ def clean_block(cleanings: Sequence[Cleaning], block: Block, stem: Path) -> dict
 
 
 def rows_of(block: Block, cleaning: Cleaning) -> tuple[Dataset, dict]:
-    """The rows of a block as they are checked; as a data set and by column."""
+    """Load the rows of a block, split into sentences if the rules say so; as a dataset and by column."""
     if not cleaning.rules.split:
         return block.rows, block.rows[:]
     batch = split_batch(block.rows[:])

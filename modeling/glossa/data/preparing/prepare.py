@@ -1,4 +1,4 @@
-"""Raw rows of any number to Parquet files of clean, split pairs, in stages that a killed job continues.
+"""`glossa prepare`: any number of raw rows to Parquet files of clean, split pairs, in stages that can be continued.
 
 The rules are those of [`glossa.data.pairs.prepare_pairs`]: the same pairs are kept, counted and held out. Rows are
 cleaned block by block; repeated pairs are found in ranges of their hashes, without their texts; groups of pairs that
@@ -53,7 +53,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class Job:
-    """What the stages share.
+    """A preparation under way: its settings, and what its stages have found so far.
 
     Attributes:
         sources: The sources of the recipe.
@@ -78,12 +78,12 @@ class Job:
     counts: list[dict[str, int]] = field(default_factory=list)
 
     def run(self, title: str, work: Callable, items: dict, size=None, unit: str = "parts") -> list[dict]:
-        """What is known of each item after a stage, whose files are in a folder with its title."""
+        """Run a stage in a folder named by its title; returns what `work` returned for each item."""
         stage = Stage(title, self.folder / title, partial(_same, work), items)
         return list(stage.run(self.place, size, unit).values())
 
     def of_source(self, number: int, results: Sequence) -> list:
-        """What is known of the blocks of a source."""
+        """Select the results of the blocks of one source."""
         return [one for block, one in zip(self.blocks, results, strict=True) if block.source == number]
 
 

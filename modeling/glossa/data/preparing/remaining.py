@@ -1,4 +1,4 @@
-"""The pairs of a block that remain, ready to be drawn and to be put in order.
+"""The third stage: the pairs of a block that are neither repeated nor unaligned, sorted for drawing and for writing.
 
 The files of a block, after its stem:
 
@@ -28,7 +28,7 @@ from .duplicates import Cleaned, dropped_in
 
 @dataclass(frozen=True)
 class Remaining:
-    """What tells which pairs remain.
+    """The results of earlier stages by which a block's remaining pairs are found.
 
     Attributes:
         parts: The stems of the files of repeated pairs.

@@ -1,4 +1,4 @@
-"""Prepared pairs as Parquet files, in the order of a hash of each pair with the seed."""
+"""The last stage: Parquet files of pairs, shuffled by a hash of each pair with the seed."""
 
 import re
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class File:
 
 @dataclass(frozen=True)
 class Order:
-    """What all files need.
+    """The remaining pairs of all blocks and which of them are held out, for `write_file`.
 
     Attributes:
         blocks: The blocks.

@@ -311,7 +311,7 @@ def _unchanged(window: Window | GlossaError) -> Window | GlossaError:
 
 
 def start_worker(worker: int) -> None:
-    """Prepare a process of a data loader: it ends with its parent, even if that is killed.
+    """Initialize a data loader's process, so that it ends with its parent, even if the parent is killed.
 
     `tokenizers` starts no threads in it; after a fork it would warn and not start them.
     """
