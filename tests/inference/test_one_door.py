@@ -14,7 +14,7 @@ from glossa.inference.translator import Translator
 
 PLAIN = [
     "Where is the cat?", "", "  ", "42", "1. The cat sleeps. 2. The dog does not.", "- Yes.\n- No, it is not.",
-    "THE CAT SLEEPS HERE", "A cat, a dog, " * 12, "Le chat dort. 🙂", "他走了。我也走了。", "...",
+    "THE CAT SLEEPS HERE", "A cat, a dog, " * 11 + "a cat", "Le chat dort. 🙂", "他走了。我也走了。", "...",
 ]  # fmt: skip
 
 
@@ -67,10 +67,23 @@ class Loses(Engine):
     ],
 )
 def test_spans_survive_in_lines_as_in_documents(text, expected):
-    """The pipeline has no second search for them: it travels with a model, and does without the package."""
+    """The pipeline has no second search for them: it travels with a model, and does without the package. Nor does it
+    keep white space around a text."""
     translator = Translator(Loses(), Characters(), checks=Checks("copy"))
     ((line,),) = translator.translate([text])
     assert line.text == expected == of_document(translator, text)
+
+
+@pytest.mark.parametrize("text", ["  one two  ", "\tone.\u00a0", "  one. two {x}.\n", "one"])
+def test_white_space_around_a_text_stays(text):
+    """With addresses, placeholders and emoji, of the case `plain-text-placeholders`."""
+    translator = Translator(Function(str.upper), Characters())
+    assert translator.best([text]) == [text.upper().replace("{X}", "{x}")]
+    (planned,) = translator.plan([text])
+    translator.translate_segments(planned.sentences)
+    assert (
+        "".join("".join(planned.part(place)) for place in range(len(planned.sentences))) == translator.best([text])[0]
+    )
 
 
 def test_all_translations_of_a_text_have_its_spans():

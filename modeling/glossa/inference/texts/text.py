@@ -143,7 +143,18 @@ class Text:
         # What follows is not known yet, but decides whether a period stays: any text will do, in the same script.
         known += known[-1:] if place + 1 < len(self.sentences) else []
         parts = spaced_parts(self.segments[first : first + len(known)], known)
-        return parts[0][1] if place else "", parts[place - first][0]
+        before, after = self._edges
+        text = parts[place - first][0]
+        if place + 1 == len(self.sentences) and text:
+            text += after
+        return (parts[0][1] if place else before if text else ""), text
+
+    @property
+    def _edges(self) -> tuple[str, str]:
+        """The white space before and after the text, which no segment has."""
+        body = self.source.strip()
+        start = self.source.find(body)
+        return self.source[:start], self.source[start + len(body) :]
 
     def joined(self, count: int, scores: bool, confident: bool) -> list[Translation]:
         """The translations of the whole: of the best of each sentence, of the second best, and so on.
@@ -159,8 +170,10 @@ class Text:
         own = [self._ranked(sentence, rank) for sentence in self.sentences]
         parts = self.parts(rank)
         shares = [1.0 if each.confidence is None else each.confidence for each in own]
+        before, after = self._edges
+        whole = "".join(text + space for text, space in parts)
         return Translation(
-            "".join(text + space for text, space in parts),
+            f"{before}{whole}{after}" if whole else "",
             sum(each.score or 0.0 for each in own) if scores else None,
             most_important(each.problem for each in own),
             tokens=sum(each.tokens for each in own),
