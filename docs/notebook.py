@@ -24,7 +24,6 @@
 from pathlib import Path
 
 from glossa.data.intake.embedded import embedded_corpus
-from glossa.inference.engines.engine import Search
 
 corpus = embedded_corpus()
 rows = [pair["translation"] for pair in corpus["train"].select(range(8000))]
@@ -103,6 +102,7 @@ Image.open(run / "curves.png")
 # all 40,000 pairs of this corpus.
 
 # %%
+from glossa.inference.engines.engine import Search
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
 

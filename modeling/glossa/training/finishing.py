@@ -96,11 +96,11 @@ def _advice(settings: Settings, trainer: GlossaTrainer, metrics: dict) -> list[s
     )
     training = settings.training
     lines = advise(trainer.state.log_history, training, trainer.state.max_steps, averaged)
-    decodings = [found for found in validation.values() if "file" not in found]
-    scores = [found["scores"]["single"]["bleu"]["score"] for found in decodings]
-    lowest = min(scores, default=0)
+    lowest = 0.0
     if settings.translator.objective == "translation":
-        folder = str(training.output_dir)
+        decodings = [found for found in validation.values() if "file" not in found]
+        scores = [found["scores"]["single"]["bleu"]["score"] for found in decodings]
+        lowest, folder = min(scores, default=0), str(training.output_dir)
         for found, bleu in zip(decodings, scores, strict=True):
             lines.append(judge_length(found["length"], found["num_beams"], bleu, found["implausible"], folder))
         worst: dict[str, float] = max((found["implausible"] for found in decodings), key=implausible_share, default={})
