@@ -1,16 +1,14 @@
 """Throughput and latency of `glossa serve` with clients at the same time, and of its engine alone on the same texts.
 
-Each client sends one sentence after the other. With --faults, connections are broken and the server is restarted while
-the clients work; they send again what was refused, and each answer must be the right one. With --busy, one client
-sends short sentences while another one keeps the server busy. Server and clients share the cores of the machine.
+Each client sends one sentence after the other, again if it was refused, and each answer must be the right one. With
+--busy, one client sends short sentences while another one keeps the server busy. Server and clients share the cores of
+the machine.
 """
 
 import argparse
 import asyncio
 import contextlib
 import os
-import random
-import signal
 import subprocess
 import sys
 import tempfile
@@ -28,7 +26,7 @@ from glossa.run_folder import RunFolder
 from .timing import machine, table
 
 PORT = 5377
-COLUMNS = ("clients", "sentences a second", "of the engine", "p50 ms", "p99 ms", "MiB, half and end", "sent again")
+COLUMNS = ("clients", "sentences a second", "of the engine", "p50 ms", "p99 ms", "MiB, half and end")
 RETRIES = 600  # of one request, in steps of a tenth of a second
 
 
@@ -37,9 +35,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 64], help="default: 1 8 64")
     parser.add_argument("--sentences", type=int, default=2000, help="for each number of clients (default: 2000)")
     parser.add_argument("--busy", action="store_true", help="short sentences next to long texts, pages and documents")
-    parser.add_argument(
-        "--faults", action="store_true", help="break one connection of 100, and restart the server 3 times"
-    )
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -56,7 +51,7 @@ def run(arguments: argparse.Namespace) -> None:
     rows = [dict.fromkeys(COLUMNS, "") | first]
     for clients in arguments.clients:
         with Server(arguments.model) as server:
-            found = asyncio.run(measure(server, texts, clients, arguments.faults))
+            found = asyncio.run(measure(server, texts, clients))
         if found.answers != expected:
             wrong = sum(one != other for one, other in zip(found.answers, expected, strict=True))
             raise GlossaError(f"{wrong:,} of {len(texts):,} answers differ from the engine's.")
@@ -69,27 +64,19 @@ class Server:
     """A server in a process of its own, on a port of this benchmark."""
 
     def __init__(self, model: str):
-        languages = "xx-yy"
-        self.command = [sys.executable, "-m", "glossa_command", "serve", f"{languages}={model}", "--port", str(PORT)]
+        self.command = [sys.executable, "-m", "glossa_command", "serve", f"xx-yy={model}", "--port", str(PORT)]
         self.fields = {"source": "xx", "target": "yy", "format": "text"}
         self.memory: list[int] = []
 
     def __enter__(self) -> "Server":
         self.log = tempfile.TemporaryFile()
-        self.start()
+        self.process = subprocess.Popen(self.command, stdout=self.log, stderr=self.log, env=os.environ)
         return self
 
     def __exit__(self, *_) -> None:
-        self.stop()
-        self.log.close()
-
-    def start(self) -> None:
-        self.process = subprocess.Popen(self.command, stdout=self.log, stderr=self.log, env=os.environ)
-
-    def stop(self) -> None:
-        """End it as an administrator would: it answers what it has begun."""
-        self.process.send_signal(signal.SIGTERM)
+        self.process.terminate()
         self.process.wait()
+        self.log.close()
 
     def note_memory(self) -> None:
         with contextlib.suppress(psutil.Error):
@@ -99,9 +86,8 @@ class Server:
 class Found:
     """What the clients saw: answers, seconds of each request, and in all; memory of the server in bytes."""
 
-    def __init__(self, answers: list[str], seconds: list[float], whole: float, memory: list[int], sent_again: int):
+    def __init__(self, answers: list[str], seconds: list[float], whole: float, memory: list[int]):
         self.answers, self.seconds, self.whole, self.memory = answers, seconds, whole, memory
-        self.sent_again = sent_again
 
     def row(self, clients: int, alone: float) -> dict[str, str]:
         rate = len(self.answers) / self.whole
@@ -110,37 +96,29 @@ class Found:
             cells[f"p{share} ms"] = f"{1000 * float(numpy.percentile(self.seconds, share)):,.1f}"
         half = len(self.memory) // 2
         cells["MiB, half and end"] = f"{self.memory[half] >> 20:,}, {self.memory[-1] >> 20:,}"
-        cells["sent again"] = f"{self.sent_again:,}"
         return cells
 
 
-async def measure(server: Server, texts: list[str], clients: int, faults: bool) -> Found:
+async def measure(server: Server, texts: list[str], clients: int) -> Found:
     """Send all texts from so many clients; each takes the next one when it has its answer."""
     answers: list[str] = [""] * len(texts)
     seconds: list[float] = []
-    again = 0
     numbers = iter(range(len(texts)))
-    draw = random.Random(0)
     limit = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(f"http://127.0.0.1:{PORT}", connector=limit) as session:
         await ask(session, server, texts[0])  # the model is loaded
         started = time.perf_counter()
 
         async def client() -> None:
-            nonlocal again
             for number in numbers:
-                if faults and draw.random() < 0.01:
-                    await leave(server, texts[number])
                 before = time.perf_counter()
-                answers[number], tries = await ask(session, server, texts[number])
+                answers[number] = await ask(session, server, texts[number])
                 seconds.append(time.perf_counter() - before)
-                again += tries
                 if number % 100 == 0:
                     server.note_memory()
 
-        restarts = [asyncio.create_task(restart(server, answers))] if faults else []
-        await asyncio.gather(*(client() for _ in range(clients)), *restarts)
-        return Found(answers, seconds, time.perf_counter() - started, server.memory, again)
+        await asyncio.gather(*(client() for _ in range(clients)))
+        return Found(answers, seconds, time.perf_counter() - started, server.memory)
 
 
 def measure_busy(model: str, texts: list[str]) -> None:
@@ -206,36 +184,14 @@ async def keep_busy(session: aiohttp.ClientSession, server: Server, path: str, f
                 raise GlossaError(f"The server answers {answer.status}: {text}")
 
 
-async def ask(session: aiohttp.ClientSession, server: Server, text: str) -> tuple[str, int]:
-    """The translation of a text, and how often it was sent again."""
-    for tries in range(RETRIES):
-        try:
+async def ask(session: aiohttp.ClientSession, server: Server, text: str) -> str:
+    """The translation of a text, which is sent again until the server has started and has room for it."""
+    for _ in range(RETRIES):
+        with contextlib.suppress(aiohttp.ClientConnectionError):
             async with session.post("/translate", json=server.fields | {"q": text}) as answer:
                 if answer.status == 200:
-                    return (await answer.json())["translatedText"], tries
+                    return (await answer.json())["translatedText"]
                 if answer.status != 429:
                     raise GlossaError(f"The server answers {answer.status}: {await answer.text()}")
-        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError):
-            pass
         await asyncio.sleep(0.1)
     raise GlossaError("The server does not answer.")
-
-
-async def leave(server: Server, text: str) -> None:
-    """Send a request, and close the connection before its answer."""
-    with contextlib.suppress(OSError):
-        _, writer = await asyncio.open_connection("127.0.0.1", PORT)
-        body = text.encode()
-        writer.write(b"POST /translate?source=xx&target=yy HTTP/1.1\r\nHost: x\r\nContent-Type: ")
-        writer.write(b"application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\nq=" % (len(body) + 2) + body)
-        await writer.drain()
-        writer.close()
-
-
-async def restart(server: Server, answers: list[str]) -> None:
-    """End the server and start it again when a quarter, a half and three quarters of the answers are there."""
-    for quarter in (1, 2, 3):
-        while sum(map(bool, answers)) < quarter * len(answers) // 4:
-            await asyncio.sleep(0.05)
-        await asyncio.to_thread(server.stop)
-        server.start()

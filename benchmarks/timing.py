@@ -86,7 +86,9 @@ def peak_memory() -> int:
 
 def machine() -> dict[str, str | int | float]:
     """The conditions of a measurement: CPU with its instructions, cores, threads, load average, version of torch."""
-    model = [line.split(":")[1].strip() for line in _cpu_lines() if line.startswith("model name")]
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text().splitlines() if path.exists() else []
+    model = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
     return {
         "cpu": f"{model[0] if model else platform.machine()} ({torch.backends.cpu.get_cpu_capability()})",
         "cores": len(os.sched_getaffinity(0)),
@@ -94,11 +96,6 @@ def machine() -> dict[str, str | int | float]:
         "load_average": os.getloadavg()[0],
         "torch": torch.__version__,
     }
-
-
-def _cpu_lines() -> list[str]:
-    path = Path("/proc/cpuinfo")
-    return path.read_text().splitlines() if path.exists() else []
 
 
 def table(rows: Sequence[Mapping[str, str]]) -> str:
