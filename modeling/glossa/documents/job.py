@@ -152,7 +152,7 @@ class Work:
     remembered: int = 0
 
     def translate(self, document: Document, path: Path, done: Callable[[int], object]) -> str:
-        """The text of a document with its places translated; `done` is told how many more are."""
+        """The text of a document with its places translated; `done` gets the number of texts each time."""
         for found in self.steps(document, path):
             if isinstance(found, str):
                 return found

@@ -111,7 +111,7 @@ def constrained_engine(names: list[str], loaded: Engine, language: str | None) -
 def torch_model(
     names: list[str], loaded: Engine, language: str | None
 ) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
-    """The models in torch and their tokenizer: those of the engine, or loaded if it has none.
+    """The models in torch and their tokenizer: the engine's own, or loaded if it has none.
 
     Raises `GlossaError` for an exported folder, which has no weights for torch.
     """

@@ -250,7 +250,7 @@ class Translator:
                 sentence.places.append(places)
 
     def _bare(self, sentence: Sentence, text: str) -> Sentence:
-        """A sentence of which nothing but `text` is left."""
+        """A sentence of which only `text` is left."""
         segment = self._read(Segment(text, ""), numbered=False)
         if self.engine.add_stops and not sentence.cut:
             segment = with_stop(segment)

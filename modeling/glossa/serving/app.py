@@ -52,7 +52,7 @@ class Guarded:
     Args:
         app: The application.
         origins: Other origins whose pages may use it.
-        hosts: The names by which it may be addressed, in addition to those of `origins`; empty for any.
+        hosts: The names by which it may be addressed, with the names in `origins`; empty for any.
     """
 
     def __init__(self, app: Callable, origins: Sequence[str] = (), hosts: Sequence[str] = ()):

@@ -1,14 +1,13 @@
 """Preparing pairs in stages: the same pairs, counts and held-out pairs as without, for any interruptions."""
 
 import json
-import random
 from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet
 import pytest
+from small_corpus import content, corpus, here, write
 
-from glossa.cli.prepare import main
 from glossa.data.arguments import DataArguments
 from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.data.intake import sources
@@ -18,39 +17,6 @@ from glossa.data.preparing.prepare import prepare
 from glossa.data.streaming.streams import Stream
 from glossa.errors import GlossaError
 from glossa.jobs.pool import in_processes
-
-WORDS = [first + second for first in "bcdfgklm" for second in ("a", "e", "i", "o", "u")]
-
-
-def here(load, items):
-    """Runs the stages in this process."""
-    work = load()
-    yield from map(work, items)
-
-
-def sentence(generator):
-    words = ["".join(generator.choices(WORDS, k=2)) for _ in range(generator.randint(1, 4))]
-    return " ".join(words).capitalize() + "."
-
-
-def corpus(seed, size=1500):
-    """Pairs of which some are equal, share a side, differ in numbers only, are several sentences, or are broken."""
-    generator = random.Random(seed)
-    sources = [sentence(generator) for _ in range(size)]
-    rows = [(source, " ".join(word[::-1] for word in source.split())) for source in sources]
-    rows += generator.sample(rows, 150)
-    rows += [(source, generator.choice(rows)[1]) for source, _ in generator.sample(rows, 100)]
-    rows += [(f"{source} 12", f"{target} 12") for source, target in rows[:60]]
-    rows += [(f"{a} {b}", f"{c} {d}") for (a, c), (b, d) in zip(rows[:80], rows[80:160], strict=True)]
-    rows += [("nothing", ""), ("<b>bold</b>", "gras"), ("same", "same"), ("Ã©tÃ©", "summer")]
-    generator.shuffle(rows)
-    return rows
-
-
-def write(path, rows):
-    path.write_text("".join(f"{source}\t{target}\n" for source, target in rows), encoding="utf-8")
-    return str(path)
-
 
 CLEANING = {
     "filters": {"near_duplicates": True, "html": True, "identical": True, "alignment": True},
@@ -69,10 +35,6 @@ def learn(given, folder):
 
 def pairs_of(rows):
     return list(zip(rows["source"][:], rows["target"][:], strict=True))
-
-
-def content(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 @pytest.fixture
@@ -349,61 +311,3 @@ def test_rejects_are_the_rows_that_were_dropped(tmp_path, small):
     assert [bool(row["problem"]) for row in found] == [row["reason"] == "malformed" for row in found]
     counts = report.sources["a"]
     assert len(found) == sum(counts[row] for row in {row["reason"] for row in found})
-
-
-def test_the_command(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    write(Path("a.tsv"), corpus(4))
-    monkeypatch.setattr("glossa.jobs.pool.in_processes", lambda load, items, **_: here(load, items))
-    main(["--data_path", "a.tsv", "--output", "out", "--filters.near_duplicates", "true"])
-    assert "Written: out (" in capsys.readouterr().out
-    assert {path.name for path in Path("out.parts").iterdir()} == {"raw", "cleaning"}
-    with pytest.raises(GlossaError, match=r"out exists\. Give another --output"):
-        main(["--data_path", "a.tsv", "--output", "out"])
-    with pytest.raises(
-        GlossaError, match=r"--output is s3:/+bucket/out, but jobs write into folders .*, not to s3://"
-    ):
-        main(["--data_path", "a.tsv", "--output", "s3://bucket/out"])
-    assert not Path("s3:").exists()
-    with pytest.raises(GlossaError, match="objective is span_corruption; glossa prepare is for pairs"):
-        main(["--data_path", "a.tsv", "--output", "new", "--objective", "span_corruption"])
-    with pytest.raises(GlossaError, match="nosuch"):
-        main(["--data_path", "a.tsv", "--output", "new", "--nosuch", "1"])
-
-
-def test_two_jobs_with_the_same_parts(tmp_path, monkeypatch):
-    """While a job works in its parts, another one is refused, whatever its output; afterwards it may use them."""
-    monkeypatch.chdir(tmp_path)
-    write(Path("a.tsv"), corpus(4))
-    refused = []
-
-    def second(load, items, **_):
-        if not refused:
-            with pytest.raises(GlossaError) as error:
-                main(["--data_path", "a.tsv", "--output", "other", "--parts", "parts"])
-            refused.append(str(error.value))
-        return here(load, items)
-
-    monkeypatch.setattr("glossa.jobs.pool.in_processes", second)
-    main(["--data_path", "a.tsv", "--output", "out", "--parts", "parts"])
-    parts = tmp_path / "parts"
-    assert refused == [f"Another process is writing {parts}. Wait for its end, or give another --parts."]
-    main(["--data_path", "a.tsv", "--output", "other", "--parts", "parts"])
-    assert content(Path("out")) == content(Path("other"))
-    assert {path.name for path in tmp_path.glob("*.locked")} <= {"other.locked"}
-
-
-@pytest.mark.parametrize("cut", [lambda whole: b"", lambda whole: whole[: len(whole) // 2]], ids=["emptied", "cut"])
-@pytest.mark.parametrize("pattern", ["raw/tables/*.arrow", "cleaning/*.json"])
-def test_a_cut_file_of_an_interrupted_job_is_named(tmp_path, small, monkeypatch, pattern, cut):
-    arguments = DataArguments(data_path=[write(tmp_path / "a.tsv", corpus(3))])
-    prepare(arguments, tmp_path / "one", here, tmp_path / "parts")
-    file = sorted((tmp_path / "parts").glob(pattern))[0]
-    whole = file.read_bytes()
-    file.write_bytes(cut(whole))
-    with pytest.raises(GlossaError, match=r"is damaged: .*Remove it, and") as error:
-        prepare(arguments, tmp_path / "two", here, tmp_path / "parts")
-    assert str(file) in str(error.value)
-    file.unlink()
-    prepare(arguments, tmp_path / "two", here, tmp_path / "parts")
-    assert content(tmp_path / "one") == content(tmp_path / "two")

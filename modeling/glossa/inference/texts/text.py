@@ -231,7 +231,7 @@ class Text:
 
 
 def most_important(problems: Iterable[str]) -> str:
-    """The problem of a text, given those of its sentences: a span without a certain place, or the first one."""
+    """The problem of a text, given its sentences' problems: a span without a certain place, or the first one."""
     found = [problem for problem in problems if problem]
     return MOVED if MOVED in found else next(iter(found), "")
 
