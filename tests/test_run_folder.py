@@ -1,7 +1,6 @@
 """The files of a run: written, read back, and empty where they do not exist."""
 
 import json
-import os
 
 import pytest
 from datasets import Dataset, DatasetDict
@@ -127,19 +126,6 @@ def test_the_lock_removes_only_what_it_made(tmp_path, monkeypatch):
     with RunFolder(tmp_path / "c" / "d").lock():
         (tmp_path / "c" / "other.txt").touch()  # another program, meanwhile
     assert [path.name for path in (tmp_path / "c").iterdir()] == ["other.txt"]
-
-
-def test_a_file_is_there_whole_or_as_it_was(tmp_path, monkeypatch):
-    run = RunFolder(tmp_path)
-    run.write_metrics({"steps": 1})
-
-    def killed(*paths):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, "replace", killed)
-    with pytest.raises(KeyboardInterrupt):
-        run.write_metrics({"steps": 2})
-    assert run.metrics == {"steps": 1}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "3", "\x00", "[" * 100_000])

@@ -1,6 +1,7 @@
-"""The error shown to users, and the network errors that are turned into it."""
+"""The error shown to users, and the errors of libraries that are turned into it."""
 
 import importlib
+from types import ModuleType
 
 
 class GlossaError(Exception):
@@ -9,6 +10,18 @@ class GlossaError(Exception):
     The message says what was wrong (file, line, field, value), what is allowed and what to do. Commands print it
     without a traceback and exit with status 1; `--debug` shows the traceback.
     """
+
+
+def require(module: str, extra: str, package: str = "") -> ModuleType:
+    """Import a module of an optional package, which Glossa's `extra` installs; `package` if its name is another.
+
+    Raises `GlossaError` with installation instructions if it is missing.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        name = package or module.partition(".")[0]
+        raise GlossaError(f'The package {name} is missing. Install it: pip install "glossa-mt[{extra}]".') from error
 
 
 def http_errors() -> tuple[type[Exception], ...]:

@@ -5,22 +5,16 @@ import sys
 import warnings
 from argparse import Namespace
 from threading import Thread
-from types import SimpleNamespace
 
 import pytest
 import torch
 from wide_corpus import write_wide_corpus
 
 from benchmarks.__main__ import main
-from benchmarks.corpus import data_arguments
-from benchmarks.decoding import _generate
-from benchmarks.gpu import command, quality
-from benchmarks.gpu.record import Options, Record
+from benchmarks.gpu import command
+from benchmarks.gpu.record import Record
 from benchmarks.gpu.training import count_synchronizations
-from glossa import GlossaForConditionalGeneration
-from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
-from glossa.plan.arguments import parse_settings
 
 
 def arguments(tmp_path, **changes):
@@ -96,51 +90,6 @@ def test_synchronizations_are_counted_in_every_thread():
         warnings.simplefilter("always")
         assert count_synchronizations(steps) == ("loss", 4)
     assert not outside
-
-
-@pytest.mark.parametrize("beams", [1, 3])
-def test_translations_of_equal_length_are_glossas_own(tiny_config, beams, monkeypatch):
-    """A minimum length would leave its search for transformers', and another speed would be measured."""
-    tokenizer = train_tokenizer(["a b c d", "b c", "d d"] * 4, 262)
-    special = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("pad", "eos", "bos")}
-    config = tiny_config(vocab_size=len(tokenizer), decoder_start_token_id=tokenizer.bos_token_id, **special)
-    model = GlossaForConditionalGeneration(config).eval()
-    searches, written = [], []
-    search = GlossaForConditionalGeneration._search
-
-    def spy(self, *given, **options):
-        searches.append(search(self, *given, **options))
-        return searches[-1]
-
-    monkeypatch.setattr(GlossaForConditionalGeneration, "_search", spy)
-    monkeypatch.setattr(tokenizer, "batch_decode", lambda ids, **_: written.append(ids) or ["x"] * len(ids))
-    decoders = SimpleNamespace(glossa=model, tokenizer=tokenizer, length=7)
-    _generate(decoders, model, beams, tokenizer(["a b", "c"])["input_ids"])
-    assert len(searches) == 1 and written[0].shape == (2, 8)  # and the start
-    assert not (written[0][:, 1:] == tokenizer.pad_token_id).any()
-
-
-def read(tmp_path, device="cuda", **files):
-    for name in files.values():
-        (tmp_path / name).touch()
-    argv = quality.settings(Options(device, str(tmp_path), tmp_path, 100.0), tmp_path / "run")
-    return argv[0], parse_settings(argv)
-
-
-def test_quality_is_that_of_anki_where_it_is_there(tmp_path):
-    multi30k = [f"{split}.{side}.gz" for split in ("train", "val", "test_2016_flickr") for side in ("en", "fr")]
-    recipe, settings = read(tmp_path, **{name: name for name in multi30k})
-    assert recipe == "multi30k-en-de" and settings.data.target_language == "fr"
-    assert settings.data.validation_path == [str(tmp_path / f"val.{side}.gz") for side in ("en", "fr")]
-    recipe, settings = read(tmp_path, other="cmn-eng.zip", own="fra-eng.zip")
-    assert recipe == "anki-en-fr" and settings.data.data_path == [str(tmp_path / "fra-eng.zip")]
-    assert (settings.model.d_model, settings.model.encoder_layers, settings.training.bf16) == (512, 6, True)
-    rehearsed = read(tmp_path, device="cpu")[1]
-    assert (rehearsed.model.d_model, rehearsed.training.bf16) == (32, False)
-    assert quality.settings(Options("cuda", None, tmp_path, 100.0), tmp_path / "run")[0] == "quickstart"
-    for name in multi30k:
-        (tmp_path / name).unlink()
-    assert data_arguments(str(tmp_path), "fr").data_path == [str(tmp_path / "fra-eng.zip")]
 
 
 @pytest.mark.slow

@@ -1,12 +1,10 @@
 """Times of commands from their cold start."""
 
-import subprocess
 import sys
 
-import psutil
 import pytest
 
-from benchmarks.start import GLOSSA, cpu_seconds, finish, first_step
+from benchmarks.start import GLOSSA, finish, first_step
 from glossa.errors import GlossaError
 
 BUSY = "import time\nwhile time.process_time() < 0.4: pass\n"
@@ -25,13 +23,6 @@ def test_first_step_counts_running_and_ended_processes():
 def test_first_step_needs_a_step():
     with pytest.raises(GlossaError, match=r"ended before its first step: no data\n$"):
         first_step([sys.executable, "-c", "print('no data')"])
-
-
-def test_cpu_seconds_of_a_process_by_itself():
-    with subprocess.Popen([sys.executable, "-uc", BUSY + LOSS + "input()"], stdin=-1, stdout=-1) as process:
-        process.stdout.readline()
-        assert cpu_seconds(psutil.Process(process.pid)) > 0.3
-        process.kill()
 
 
 @pytest.mark.slow

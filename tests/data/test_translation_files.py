@@ -229,4 +229,4 @@ def test_a_po_that_is_refused(tmp_path):
 )  # fmt: skip
 def test_a_missing_package_is_named(tmp_path, monkeypatch, name, module, package):
     monkeypatch.setitem(sys.modules, module, None)
-    refused(written(tmp_path / name, "x"), f"{name} needs the package {package}")
+    refused(written(tmp_path / name, "x"), f"The package {package} is missing")

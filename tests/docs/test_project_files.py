@@ -48,13 +48,6 @@ def test_pins_are_within_what_the_project_allows():
     assert direct <= set(pins)
 
 
-def test_issue_and_pull_request_templates_are_there():
-    for name in ("bug", "feature"):
-        template = yaml.safe_load(read(f".github/ISSUE_TEMPLATE/{name}.yml"))
-        assert template["name"] and template["description"] and template["body"]
-    assert "CONTRIBUTING.md" in read(".github/pull_request_template.md")
-
-
 def test_a_released_section_of_the_changelog_is_not_edited():
     _, *parts = re.split(r"^## (\d+\.\d+\.\d+)", read("CHANGELOG.md"), flags=re.M)
     sections = dict(zip(parts[::2], parts[1::2], strict=True))

@@ -11,8 +11,7 @@ from datasets import load_dataset
 from glossa.cli.data import main as data_command
 from glossa.cli.train import check
 from glossa.errors import GlossaError
-from glossa.hub.card import build_card
-from glossa.hub.corpora import corpora
+from glossa.hub.card import build_card, corpora
 from glossa.plan import catalog
 from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder

@@ -120,27 +120,6 @@ def test_target_padding_on_either_side_changes_nothing(tiny_model, architecture)
 
 
 @torch.no_grad()
-def test_batched_equals_single(tiny_model, architecture):
-    model = tiny_model(**architecture)
-    lengths = (3, 6)
-    mask = torch.stack([(torch.arange(6) < length).long() for length in lengths])
-    batched = model(SOURCE * mask, attention_mask=mask, decoder_input_ids=TARGET).logits
-    for row, length in enumerate(lengths):
-        single = model(SOURCE[row : row + 1, :length], decoder_input_ids=TARGET[row : row + 1]).logits
-        same(batched[row : row + 1], single)
-
-
-@torch.no_grad()
-def test_eager_equals_sdpa(tiny_model, architecture):
-    model = tiny_model(**architecture)
-    batch = padded(SOURCE, 2, "right") | {"decoder_input_ids": TARGET}
-    model.set_attn_implementation("eager")
-    eager = model(**batch)
-    model.set_attn_implementation("sdpa")
-    same(model(**batch).logits, eager.logits)
-
-
-@torch.no_grad()
 def test_attention_weights_sum_to_one_and_respect_masks(tiny_model):
     model = tiny_model(encoder_layers=3)
     model.set_attn_implementation("eager")

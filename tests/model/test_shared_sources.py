@@ -51,17 +51,6 @@ def test_a_search_computes_the_logits_of_the_last_position_only(tiny_model, beam
     assert positions == [1] * 4
 
 
-@pytest.mark.parametrize("settings", [{"num_beams": 3}, {"num_return_sequences": 3, "do_sample": True}], ids=str)
-def test_in_the_cache_that_is_returned_every_row_has_its_source(tiny_model, settings):
-    settings = settings | {"attention_mask": MASK, "max_new_tokens": 4, "return_dict_in_generate": True}
-    cache = tiny_model().generate(SOURCE, **settings).past_key_values
-    for layer in cache.cross_attention_cache.layers:
-        assert layer.keys.shape[0] == layer.values.shape[0] == 6
-        for row in (1, 2):
-            assert layer.keys[row].equal(layer.keys[0]) and layer.keys[3 + row].equal(layer.keys[3])
-        assert not layer.keys[3].equal(layer.keys[0])
-
-
 @torch.no_grad()
 def test_the_cache_has_both_names(tiny_model):
     """`past_key_values` until transformers 5.23, `cache` since 5.24."""

@@ -105,17 +105,6 @@ def test_missing_weights_are_initialized(tiny_config, tmp_path):
     assert loaded.get_input_embeddings().weight.equal(model.get_input_embeddings().weight)
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_half_precision_loads_and_stays_close(tiny_model, architecture, tmp_path, dtype):
-    model = tiny_model(**architecture)
-    model.save_pretrained(tmp_path)
-    half = GlossaForConditionalGeneration.from_pretrained(tmp_path, dtype=dtype)
-    logits = logits_of(half)
-    assert logits.dtype == dtype
-    error = (logits.double() - logits_of(model)).abs().max() / logits_of(model).abs().max()
-    assert error < 0.05
-
-
 @pytest.mark.parametrize("re_entrant", [True, False])
 @pytest.mark.parametrize("dropout", [0.0, 0.2])
 def test_gradient_checkpointing_gives_equal_gradients(tiny_model, architecture, re_entrant, dropout):

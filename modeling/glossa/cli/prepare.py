@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import GlossaError
 from ..inference.loading import check_name
+from ..jobs.pool import cores
 from ..plan import catalog
 from .options import flag, option, read_known
 from .places import place_of, ray_option
@@ -103,11 +104,6 @@ def described(data: "DataArguments") -> dict:
     """Return the flat settings of a recipe as one source."""
     names = ("data_path", "source_column", "target_column") if data.data_path else ("dataset", "dataset_config")
     return {name: value for name in names if (value := getattr(data, name))}
-
-
-def cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def show(options: PrepareOptions, given: catalog.Given) -> None:

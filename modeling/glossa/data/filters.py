@@ -4,14 +4,12 @@ A recipe, an entry of its `sources`, the command line and Python set them by nam
 `--filters.digits true`, `DataArguments(filters={"digits": True})`. A pair that a filter drops counts under its name.
 """
 
-import contextlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..errors import GlossaError
-from .values import MEANINGS, interval_problem, nearest, typed
+from .values import MEANINGS, from_json, interval_problem, nearest, typed
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,7 @@ def settled(given: Any, where: str = "") -> dict[str, Any]:
 
 def checked(given: Any, where: str = "") -> dict[str, Any]:
     """Check named filters; returns them in the order of `FILTERS`, with defaults in place of missing values."""
-    given = _parsed(given)
+    given = from_json(given)
     if given in NOTHING:
         return {}
     if not isinstance(given, Mapping):
@@ -118,13 +116,6 @@ def checked(given: Any, where: str = "") -> dict[str, Any]:
             hint = nearest(str(name), FILTERS)
             raise GlossaError(f"{where}there is no filter `{name}`.{hint} Allowed are {', '.join(FILTERS)}.")
     return {name: _value(one, given[name], where) for name, one in FILTERS.items() if name in given}
-
-
-def _parsed(given: Any) -> Any:
-    if isinstance(given, str):
-        with contextlib.suppress(ValueError):
-            return json.loads(given)
-    return given
 
 
 def _value(one: Filter, given: Any, where: str) -> Any:
@@ -150,7 +141,7 @@ def gathered(settings: Mapping[str, Any]) -> dict[str, Any]:
         else:
             others[name] = value
     if found:
-        given = _parsed(others.get("filters"))
+        given = from_json(others.get("filters"))
         others["filters"] = (given if isinstance(given, Mapping) else {}) | found  # type: ignore[operator]
     return others
 

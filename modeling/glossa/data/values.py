@@ -1,12 +1,21 @@
 """Types and ranges of settings, read from text, YAML or Python. This module imports no library."""
 
 import difflib
+import json
 import math
 from collections.abc import Iterable
 from typing import Any
 
 TRUE, FALSE = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
 MEANINGS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", list: "a list of texts"}
+
+
+def from_json(value: Any) -> Any:
+    """What `value` says if it is text with JSON; else `value` itself."""
+    try:
+        return json.loads(value)
+    except (TypeError, ValueError):
+        return value
 
 
 def typed(kind: type, value: Any) -> Any:

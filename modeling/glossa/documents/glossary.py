@@ -11,8 +11,7 @@ from xml.parsers import expat
 from ..data.intake.columns import HEADER, Columns
 from ..data.intake.readers import read_rows
 from ..data.languages import language_code, language_name
-from ..errors import GlossaError
-from ..export import require
+from ..errors import GlossaError, require
 from ..facts_glossa import IDEOGRAPHS, TextFacts
 from ..inference.search.terms import Term
 from ..sentences_glossa import clean_text

@@ -7,7 +7,7 @@ import numpy
 import regex
 from sacrebleu.metrics import BLEU
 
-from ..export import require
+from ..errors import require
 
 FURTHER = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "cer": "CER", "wer": "WER"}
 PACKAGES = {"rouge": "rouge_score", "cer": "jiwer", "wer": "jiwer"}

@@ -14,9 +14,8 @@ from pathlib import Path
 from transformers import PreTrainedTokenizerBase
 
 from ..data.languages import language_name
-from ..errors import GlossaError
+from ..errors import GlossaError, require
 from ..modeling_glossa import GlossaForConditionalGeneration
-from . import require
 from .ctranslate2_model import export_ctranslate2
 
 SUFFIX = ".argosmodel"
@@ -104,7 +103,7 @@ def sentencepiece_model(tokenizer: PreTrainedTokenizerBase) -> bytes:
         problems.append("it normalizes text; train one with normalization: []")
     if problems:
         raise GlossaError(f"A package of Argos Translate cannot hold this tokenizer: {'; '.join(problems)}.")
-    messages = require("sentencepiece.sentencepiece_model_pb2")
+    messages = require("sentencepiece.sentencepiece_model_pb2", "engine")
     model, kinds = messages.ModelProto(), messages.ModelProto.SentencePiece
     special = {token["content"] for token in described["added_tokens"]}
     for number, (piece, score) in enumerate(described["model"]["vocab"]):

@@ -14,13 +14,12 @@ from transformers import GenerationConfig, PreTrainedTokenizerBase
 from ..batches_glossa import max_target_length
 from ..configuration_glossa import GlossaConfig
 from ..data.encoding.vocabulary import target_vocabulary
-from ..errors import GlossaError
+from ..errors import GlossaError, require
 from ..layers_glossa import GlossaAttention, GlossaFeedForward, GlossaLearnedPositions, GlossaResidual
 from ..modeling_glossa import GlossaDecoder, GlossaEncoder, GlossaForConditionalGeneration
-from . import require
 from .families import KEPT, save_tokenizer, unsupported
 
-ctranslate2 = require("ctranslate2")
+ctranslate2 = require("ctranslate2", "engine")
 specs = ctranslate2.specs
 common_spec = specs.common_spec
 

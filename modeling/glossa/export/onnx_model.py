@@ -18,9 +18,8 @@ from torch import nn
 from transformers import PreTrainedTokenizerBase
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 
-from ..errors import GlossaError
+from ..errors import GlossaError, require
 from ..modeling_glossa import GlossaForConditionalGeneration
-from . import require
 from .families import save_tokenizer, unsupported
 
 OPSET = 18
@@ -75,7 +74,7 @@ def export_onnx(model: GlossaForConditionalGeneration, tokenizer: PreTrainedToke
     """
     if problems := unsupported(model.config, kv_lora_rank=None, num_local_experts=None):
         raise GlossaError(f"This model cannot be exported to onnx: {'; '.join(problems)}.")
-    require("onnxscript")  # torch.onnx needs it
+    require("onnxscript", "engine")  # torch.onnx needs it
     for chatty in ("onnxscript", "onnx_ir", "torch.onnx"):
         logging.getLogger(chatty).setLevel(logging.ERROR)
     folder = Path(folder)

@@ -7,7 +7,7 @@ from huggingface_hub import ModelCard, ModelCardData
 
 from ..errors import GlossaError
 from ..evaluation.scoring import METRICS
-from .corpora import corpora
+from ..run_folder import table_cell
 from .facts import Run
 
 # Inside the package, because the Trainer writes cards even if only the package is installed.
@@ -65,3 +65,21 @@ def build_card(
         corpora=corpora(facts.recipe, facts.report),
         quoted=lambda text: json.dumps(text, ensure_ascii=False),
     )
+
+
+def corpora(recipe: dict, report: dict) -> tuple[list[str], list[list[str]]] | None:
+    """The table of several sources: header, and of each source the rows read, kept, trained on and seen in an epoch.
+
+    It has no information on local files. A source without a `name` in the recipe is "source 1", since the name of its
+    file may be private.
+    """
+    entries, found = recipe.get("sources", []), list(report.get("sources", {}).values())
+    if not entries:
+        return None
+    columns = ("read", "kept", "train", "weight", "seen")
+    rows = []
+    for number, entry in enumerate(entries):
+        counts = found[number] if number < len(found) else {}
+        name = table_cell(entry.get("name") or f"source {number + 1}")
+        rows.append([name, *(f"{counts.get(column, 0):,}" for column in columns)])
+    return ["source", *columns[:-1], "seen in an epoch"], rows

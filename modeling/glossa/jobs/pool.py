@@ -14,6 +14,12 @@ from typing import Any
 from ..errors import GlossaError
 
 
+def cores() -> int:
+    """The cores that this process may use."""
+    # Not every system can bind a process to cores.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def in_this_process(load: Callable[[], Callable[[Any], Any]], items: Sequence[Any]) -> Iterator[Any]:
     """The results of the function that `load` makes, in order."""
     yield from map(load(), items)

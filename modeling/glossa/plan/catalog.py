@@ -20,7 +20,7 @@ import yaml
 
 from ..data.arguments import RANGES, range_problem
 from ..data.filters import FILTERS, ONCE, PREFIX, checked, gathered
-from ..data.values import MEANINGS, nearest, typed
+from ..data.values import MEANINGS, from_json, nearest, typed
 from ..errors import GlossaError
 from ..shipped import shipped
 
@@ -260,19 +260,12 @@ def _from_yaml(path: Path, name: str, value: Any) -> Any:
     if name == "filters":
         return checked(value, f"{path}: ")
     if isinstance(value, dict):  # whose values have no declared types
-        return json.dumps({key: _json(text) for key, text in value.items()})
+        return json.dumps({key: from_json(text) for key, text in value.items()})
     if value in EMPTY:
         if not setting.optional and (problem := setting.problem(NULL)):
             raise GlossaError(f"{path}: {name} is null; {problem}.")
         return None
     return _read(str(path), name, value if isinstance(value, list) else [value])
-
-
-def _json(text: Any) -> Any:
-    try:
-        return json.loads(text)
-    except (TypeError, ValueError):
-        return text
 
 
 def _is_gone(name: str, value: Any) -> bool:

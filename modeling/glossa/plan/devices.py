@@ -9,13 +9,12 @@ from torch import nn
 from transformers import TrainingArguments
 
 from ..errors import GlossaError
+from ..jobs.pool import cores
 
 
 def available_cores() -> int:
     """The cores of this process: its share if a launcher started several on this machine."""
-    # Not every system can bind a process to cores.
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(cores // int(os.environ.get("LOCAL_WORLD_SIZE", 1)), 1)
+    return max(cores() // int(os.environ.get("LOCAL_WORLD_SIZE", 1)), 1)
 
 
 def environment_threads() -> int | None:

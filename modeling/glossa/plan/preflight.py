@@ -12,10 +12,9 @@ from transformers.integrations import get_reporting_integration_callbacks
 from transformers.training_args import OptimizerNames
 
 from ..data.encoding.vocabulary import target_vocabulary
-from ..data.encoding.word_links import require_thot
 from ..data.mixture import target_languages
 from ..data.streaming.streams import REFUSED, is_stream
-from ..errors import GlossaError
+from ..errors import GlossaError, require
 from ..evaluation.metrics import bleu_tokenizer
 from ..hub.push import check_account
 from ..inference.languages import Languages
@@ -173,7 +172,7 @@ def _check_alignment(settings: Settings) -> None:
         problem = f"init_from is {start}, whose family has no such head"
     if problem:
         raise GlossaError(f"alignment_head is true, but {problem}. Leave one of the two out.")
-    require_thot()
+    require("thot.alignment", "documents", "sil-thot")
 
 
 def _check_reporters(training: GlossaTrainingArguments) -> None:

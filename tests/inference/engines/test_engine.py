@@ -13,8 +13,7 @@ from transformers import GenerationConfig, PreTrainedTokenizerFast
 
 from glossa import GlossaTokenizer
 from glossa.configuration_glossa import PUBLISHED_2017
-from glossa.errors import GlossaError
-from glossa.export import require
+from glossa.errors import GlossaError, require
 from glossa.export.ctranslate2_model import ACTIVATIONS, export_ctranslate2
 from glossa.export.families import export_model
 from glossa.inference.engines.ctranslate2 import CTranslate2Engine, load_engine
@@ -207,7 +206,7 @@ def test_folder_without_an_engine_is_refused(tiny_run):
 def test_missing_package_error_has_the_install_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
     with pytest.raises(GlossaError, match=r'ctranslate2 is missing. Install it: pip install "glossa-mt\[engine\]"'):
-        require("ctranslate2")
+        require("ctranslate2", "engine")
 
 
 def test_quantization_shrinks_the_file_and_keeps_scores_close(tmp_path, tokenizer):

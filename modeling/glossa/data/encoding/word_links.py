@@ -1,12 +1,10 @@
 """Which words of pairs are translations of each other, learned from the pairs themselves by statistical models."""
 
-import importlib
 import re
 from collections.abc import Iterable, Sequence
-from types import ModuleType
 from typing import Any
 
-from ...errors import GlossaError
+from ...errors import require
 from ...facts_glossa import IDEOGRAPHS
 
 # A word with the apostrophe at its end (l', d'), a number, a character of a script without spaces, or another mark.
@@ -37,7 +35,7 @@ def link_words(sources: Sequence[str], targets: Sequence[str], model: str = MODE
     processors of one kind. A pair with a blank side, or with more words than the library takes (1,024), has none.
     Raises `GlossaError` if the package sil-thot is missing.
     """
-    thot = require_thot()
+    thot = require("thot.alignment", "documents", "sil-thot")
     sides = [[_folded(text) for text in texts] for texts in (sources, targets)]
     longest = thot.FastAlignModel().max_sentence_length
     rows = [row for row, pair in enumerate(zip(*sides, strict=True)) if all(0 < len(side) <= longest for side in pair)]
@@ -68,16 +66,6 @@ def _learned(thot: Any, name: str, given: list[list[str]], explained: list[list[
         model.train()
     model.end_training()
     return model
-
-
-def require_thot() -> ModuleType:
-    """The module of sil-thot that aligns words. Raises `GlossaError` if it is missing."""
-    try:
-        return importlib.import_module("thot.alignment")
-    except ImportError as error:
-        raise GlossaError(
-            'The package sil-thot, which aligns words, is missing. Install it: pip install "glossa-mt[documents]".'
-        ) from error
 
 
 def _folded(text: str) -> list[str]:

@@ -4,7 +4,6 @@ XML is read unit by unit, JSON object by object and a sheet row by row, so memor
 """
 
 import codecs
-import importlib
 import io
 import json
 import logging
@@ -14,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
-from ...errors import GlossaError
+from ...errors import GlossaError, require
 from .columns import HEADER, OTHER_LANGUAGE, OTHER_VARIANT, UNTRANSLATED, Columns, Row, keyed_pair, role_of
 from .files import BOM, damage_refused, open_binary, wrong_encoding
 from .segments import texts
@@ -28,15 +27,6 @@ ROOTS, UNITS = ("{*}tmx", "{*}xliff"), ("{*}tu", "{*}trans-unit", "{*}unit")  # 
 LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _CHARSET = re.compile(rb"(Content-Type:[^\n]*?charset=)([\w.:-]+)", re.I)
 _SPACE = re.compile(r"[ \t\n\r]*")
-
-
-def _library(path: Path, name: str, package: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise GlossaError(
-            f'{path} needs the package {package}, which is not installed: pip install "glossa-mt[formats]".'
-        ) from error
 
 
 def _too_large(path: Path, advice: str) -> GlossaError:
@@ -106,8 +96,8 @@ def excel_records(path: Path) -> Iterator[Record]:
 
     Raises `GlossaError` if it is damaged or too large, or if several sheets have rows.
     """
-    openpyxl = _library(path, "openpyxl", "openpyxl")
-    _library(path, "defusedxml", "defusedxml")  # with it, openpyxl refuses entities
+    openpyxl = require("openpyxl", "formats")
+    require("defusedxml", "formats")  # with it, openpyxl refuses entities
     with damage_refused(path):
         with zipfile.ZipFile(path) as archive:
             if sum(item.file_size for item in archive.infolist()) > LARGEST:
@@ -160,7 +150,7 @@ def read_xml(path: Path, columns: Columns) -> Iterator[Row]:
     a finished translation, is set aside. So is a row for each further variant of a language in a unit, and a warning
     names them. Raises `GlossaError` if the file is not XML or declares entities.
     """
-    etree, number = _library(path, "lxml.etree", "lxml"), 0
+    etree, number = require("lxml.etree", "formats"), 0
     variants: dict[str, int] = {}
     with open_binary(path) as file:
         events = etree.iterparse(
@@ -300,7 +290,7 @@ def read_po(path: Path, columns: Columns) -> Iterator[Row]:
     are in the other language. Of plural forms, the last is read with `msgid_plural`. Entries that are fuzzy, obsolete
     or not translated are set aside. Raises `GlossaError` if the language is none of the two.
     """
-    pypo = _library(path, "translate.storage.pypo", "translate-toolkit")
+    pypo = require("translate.storage.pypo", "formats", "translate-toolkit")
     with open_binary(path) as file:
         content = file.read(LARGEST + 1)
         if len(content) > LARGEST:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ...export import require
+from ...errors import require
 from ...facts_glossa import TextFacts
 from ...inference.texts.tags import Part, Piece
 from ..places import Document, Place, Written, character_offsets, spelled

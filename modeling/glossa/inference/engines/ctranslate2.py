@@ -15,8 +15,7 @@ from typing import Any
 import numpy
 
 from ...batches_glossa import LOWEST_SCORE, max_target_length, search_distinct
-from ...errors import GlossaError
-from ...export import require
+from ...errors import GlossaError, require
 from .engine import Engine, Search, Translation
 from .light_tokenizer import LightTokenizer
 
@@ -28,7 +27,7 @@ def _import_ctranslate2() -> ModuleType:
     absent = [name for name in CONVERTED_WITH if name not in sys.modules]
     sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]  # None: an `ImportError`, which it expects
     try:
-        return require("ctranslate2")
+        return require("ctranslate2", "engine")
     finally:
         for name in absent:
             del sys.modules[name]
