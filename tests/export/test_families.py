@@ -69,6 +69,16 @@ def test_logits_are_equal(family, scale, biases):
     torch.testing.assert_close(actual, expected, rtol=1e-5, atol=2e-5)
 
 
+@pytest.mark.parametrize("family", ["bart", "mbart"])
+def test_logits_are_equal_in_float64(family):
+    """All weights are copied, including positions, so results differ only by rounding."""
+    settings = dict.fromkeys(("query_key_value_bias", "attention_output_bias", "feed_forward_bias"), True)
+    model = random_model(**settings_for(family, **settings))
+    exported = export_model(model, family).double()
+    with torch.no_grad():
+        torch.testing.assert_close(exported(**batch()).logits, model.double()(**batch()).logits, rtol=0, atol=1e-10)
+
+
 def test_what_translating_needs_to_know_is_kept(tmp_path):
     model = random_model(**settings_for("marian"))
     known = {"source_language": "de", "target_language": "en", "split_sentences": False, "length_ratio": 1.25}

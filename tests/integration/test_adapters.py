@@ -135,6 +135,21 @@ def test_peft_knows_the_matrices_to_adapt(tiny_model, config, adapted):
     assert {part for name in trained for part in name.split(".") if part.endswith("_proj")} == adapted
 
 
+def test_the_adapter_methods_of_transformers(tiny_model, tmp_path):
+    model = tiny_model()
+    plain = logits_of(model)
+    model.add_adapter(LoraConfig(r=2, target_modules=["q_proj"], init_lora_weights=False), adapter_name="first")
+    adapted = logits_of(model)
+    assert (adapted - plain).abs().max() > 1e-3
+    model.disable_adapters()
+    torch.testing.assert_close(logits_of(model), plain)
+    model.enable_adapters()
+    model.save_pretrained(tmp_path)
+    other = tiny_model()
+    other.load_adapter(tmp_path)
+    torch.testing.assert_close(logits_of(other.double()), adapted, rtol=0, atol=1e-5)
+
+
 def int8():
     return pytest.importorskip("torchao.quantization").Int8WeightOnlyConfig()
 

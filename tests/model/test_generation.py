@@ -116,6 +116,12 @@ def test_generation_starts_with_decoder_start_token_id(tiny_model):
     assert (special.pad_token_id, special.eos_token_id, special.decoder_start_token_id) == (0, 1, 3)
 
 
+@pytest.mark.parametrize("beams", [1, 3])
+def test_greedy_and_beam_search_are_the_same_without_cache(tiny_model, architecture, beams):
+    model = tiny_model(**architecture)
+    assert ids(model, num_beams=beams).equal(ids(model, num_beams=beams, use_cache=False))
+
+
 def test_greedy_is_the_argmax_of_forward_passes(tiny_model, architecture):
     model = tiny_model(**architecture)
     decoded = torch.full((2, 1), 2)
@@ -136,6 +142,16 @@ def test_batched_equals_single(tiny_model, architecture, beams):
         assert batched[row, len(single) :].eq(PAD if beams == 1 else EOS).all()
 
 
+@pytest.mark.parametrize("normalize_logits", [True, False])
+@pytest.mark.parametrize("beams", [1, 3])
+def test_transition_scores_equal_those_of_transformers_for_a_shared_vocabulary(tiny_model, beams, normalize_logits):
+    model = tiny_model()
+    outputs = ids(model, num_beams=beams, return_dict_in_generate=True, output_scores=True)
+    arguments = outputs.sequences, outputs.scores, outputs.get("beam_indices"), normalize_logits
+    theirs = GenerationMixin.compute_transition_scores(model, *arguments)
+    torch.testing.assert_close(model.compute_transition_scores(*arguments), theirs)
+
+
 def test_several_sequences_are_distinct_and_sorted_by_score(tiny_model):
     model = tiny_model()
     outputs = ids(model, num_beams=4, num_return_sequences=3, return_dict_in_generate=True, output_scores=True)
@@ -147,6 +163,15 @@ def test_several_sequences_are_distinct_and_sorted_by_score(tiny_model):
         hypotheses = outputs.sequences[3 * row : 3 * row + 3]
         assert len({tuple(hypothesis.tolist()) for hypothesis in hypotheses}) == 3
         assert hypotheses[0, : best.shape[1]].equal(best[row])
+
+
+def test_sampling_depends_on_the_seed(tiny_model):
+    model = tiny_model()
+    drawn = []
+    for seed in (0, 0, 1):
+        torch.manual_seed(seed)
+        drawn.append(ids(model, do_sample=True, temperature=2.0))
+    assert drawn[0].equal(drawn[1]) and not drawn[0].equal(drawn[2])
 
 
 TARGETS = torch.tensor([[2, 20, 21], [2, 30, 31], [2, 22, 23], [2, 32, 33], [2, 24, 25], [2, 34, 35]])

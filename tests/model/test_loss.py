@@ -98,6 +98,15 @@ def test_chunked_loss_and_gradients_equal_those_of_whole_logits(rows, smoothing,
         torch.testing.assert_close(ours, expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize(("smoothing", "excluded"), SMOOTHINGS)
+def test_chunked_gradient_equals_finite_differences(smoothing, excluded):
+    states, weight, labels = states_and_labels(3, torch.float64)
+    assert torch.autograd.gradcheck(
+        lambda states, weight: 3 * chunked_cross_entropy(states, weight, labels, smoothing, excluded),
+        (states, weight),
+    )
+
+
 def test_chunked_loss_with_a_frozen_output_layer_or_without_gradients():
     states, weight, labels = states_and_labels(60, torch.float64)
     loss, gradient = with_gradients(chunked_cross_entropy(states, weight, labels, 0.1), states)

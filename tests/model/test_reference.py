@@ -3,7 +3,7 @@
 import pytest
 import torch
 from torch import nn
-from transformers import LlamaConfig
+from transformers import LlamaConfig, MarianConfig, MarianMTModel
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer, LlamaRotaryEmbedding
 
 from glossa.configuration_glossa import PUBLISHED_2017
@@ -96,6 +96,54 @@ def test_logits_equal_those_of_torch_nn_transformer(tiny_model, norm_position, a
     logits = ours(SOURCE, attention_mask=MASK, decoder_input_ids=TARGET).logits
     close(logits, states @ ours.lm_head.weight.T, tolerance)
     assert logits.std() > 0.1  # nearly constant logits would prove little
+
+
+def marian_name(name):
+    for ours, theirs in (
+        ("self_attn_residual.norm_after", "self_attn_layer_norm"),
+        ("encoder_attn_residual.norm_after", "encoder_attn_layer_norm"),
+        ("feed_forward_residual.norm_after", "final_layer_norm"),
+        ("feed_forward.up_proj", "fc1"),
+        ("feed_forward.down_proj", "fc2"),
+    ):
+        name = name.replace(ours, theirs)
+    return name
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(("dtype", "tolerance"), PRECISIONS, ids=["float32", "float64"])
+@pytest.mark.parametrize("activation", ["relu", "silu"])
+def test_logits_equal_those_of_marian(tiny_model, dtype, tolerance, activation):
+    settings = PAPER | {"norm_position": "post", "final_norm": False, "activation_function": activation}
+    ours = tiny_model(**settings).to(dtype)
+    config = MarianConfig(
+        vocab_size=50,
+        d_model=16,
+        encoder_layers=2,
+        decoder_layers=3,
+        encoder_attention_heads=4,
+        decoder_attention_heads=4,
+        encoder_ffn_dim=24,
+        decoder_ffn_dim=24,
+        activation_function=activation,
+        scale_embedding=True,
+        max_position_embeddings=32,
+        pad_token_id=0,
+        eos_token_id=1,
+        decoder_start_token_id=2,
+    )
+    theirs = MarianMTModel(config).to(dtype).eval()
+    weights = {marian_name(name): weight for name, weight in ours.state_dict().items()}
+    weights["model.shared.weight"] = weights["model.decoder.embed_tokens.weight"]
+    cos, sin = sinusoids(torch.arange(32), 16, 10000.0, dtype)
+    for side in ("encoder", "decoder"):
+        # Marian rounds its table from float64. With ours copied, the logits compare only the layers.
+        close(theirs.state_dict()[f"model.{side}.embed_positions.weight"], torch.cat((sin, cos), -1), 1e-5)
+        weights[f"model.{side}.embed_positions.weight"] = torch.cat((sin, cos), -1)
+    weights["final_logits_bias"] = torch.zeros(1, 50)
+    theirs.load_state_dict(weights)  # strict: all weights are set
+    batch = {"input_ids": SOURCE, "attention_mask": MASK, "decoder_input_ids": TARGET}
+    close(ours(**batch).logits, theirs(**batch).logits, tolerance)
 
 
 @torch.no_grad()
