@@ -109,8 +109,9 @@ def _recipe(place: Path, order: random.Random) -> tuple[str, Callable[[], None]]
     flags = [word for name, value in values.items() for word in (f"--{name}", value)] if as_flags else []
 
     def trial() -> None:
-        check([str(file), *flags])
-        check_before_data(parse_settings([str(file), *flags]))
+        given = catalog.parse([str(file), *flags])
+        check(given)
+        check_before_data(parse_settings(given))
 
     return f"{'flags' if as_flags else 'recipe'} {values}", trial
 
