@@ -4,15 +4,17 @@ If GLOSSA_PAGE_MODEL is set to SOURCE-TARGET=RUN, the page translates with that 
 docs/images.
 """
 
-import asyncio
 import json
 import os
 import shutil
 import threading
+import time
 from pathlib import Path
 
 import pytest
 from running_server import running, until
+
+from glossa.inference.translator import Translator
 
 pytestmark = pytest.mark.slow
 playwright = pytest.importorskip("playwright.sync_api", reason="the browser test needs playwright")
@@ -143,20 +145,17 @@ def answer(route, *sentences):
 
 def test_sentences_are_shown_as_they_finish(page, service, monkeypatch):
     """The first of twenty is there while the queue holds back the second; leaving cancels the rest."""
-    calls, given_up, go, free = [], [], threading.Event(), 1
-    translate_now = service.queue.translate
+    calls, go, free = [], threading.Event(), 1
+    translate_now = Translator.translate_segments
 
-    async def translate(translator, texts, deadline):
-        calls.append(texts)
-        try:
-            while len(calls) > free and not go.is_set():
-                await asyncio.sleep(0.01)
-        except asyncio.CancelledError:
-            given_up.append(len(texts))
-            raise
-        return await translate_now(translator, texts, deadline)
+    def translate(translator, sentences):
+        calls.append(len(sentences))
+        number = len(calls)
+        while number > free and not go.is_set():
+            time.sleep(0.01)
+        return translate_now(translator, sentences)
 
-    monkeypatch.setattr(service.queue, "translate", translate)
+    monkeypatch.setattr(Translator, "translate_segments", translate)
     page.fill("#text", "\n".join(f"{first} {second}." for first in "abcd" for second in "klmno"))
     playwright.expect(page.locator("#output [data-sentence]")).to_have_count(1)
     until(lambda: len(calls) == 2)
@@ -167,18 +166,18 @@ def test_sentences_are_shown_as_they_finish(page, service, monkeypatch):
     assert len(page.locator("#output").inner_text().split("\n")) == 20
     assert page.evaluate("first.isConnected")  # what was read aloud is not read again
     playwright.expect(page.locator("#status")).to_have_text("")
-    assert [len(texts) for texts in calls] == [1, 2, 4, 8, 5]
+    assert calls == [1, 1, 2, 4, 8, 4]  # each piece has as many as there are before it
     go.clear()
-    free = 6
+    free = 7
     page.fill("#text", "\n".join(f"{first} {second}." for first in "efgh" for second in "klmno"))
     playwright.expect(page.locator("#output [data-sentence]")).to_have_count(1)
-    until(lambda: len(calls) == 7)
+    until(lambda: len(calls) == 8)
     page.fill("#text", SECOND)
-    until(lambda: given_up == [2])  # the second group waited
+    until(lambda: any(job.left for job in service.queue.jobs))
     go.set()
     playwright.expect(page.locator("#output [data-sentence]")).to_have_count(1)
     page.wait_for_timeout(1000)
-    assert [len(texts) for texts in calls[5:]] == [1, 2]
+    assert calls[6:] == [1, 1]  # of the nineteen that waited only the one that had begun; SECOND is known
 
 
 def test_only_new_lines_are_sent(page):
@@ -381,8 +380,8 @@ def test_the_page_of_requests(page, url, images, width, theme):
     shown = [title.split()[1] for title in page.locator("h2").all_inner_texts()]
     assert shown == list(paths)
     first = page.locator(".request").first
-    assert [cell.split("\t")[:3] for cell in first.locator("tbody tr").all_inner_texts()][1:4] == [
-        ["source", "string", '"auto"'], ["target", "string", "required"], ["format", "text or html", '"text"'],
+    assert [cell.split("\t")[:3] for cell in first.locator("tbody tr").all_inner_texts()][1:3] == [
+        ["source", "string", '"auto"'], ["target", "string", "required"],
     ]  # fmt: skip
     command = first.locator("code").inner_text()
     assert command.startswith(f"curl {url}/translate -H") and '{"q":"Good morning.","target":"fr"}' in command

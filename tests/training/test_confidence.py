@@ -14,8 +14,8 @@ from glossa.inference.options import Checks
 from glossa.inference.translator import Translator
 from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
-from glossa.training.judging import Judged, measure_confidence
-from glossa.training.run import _learn_from, train
+from glossa.training.judging import Judged, _learn_from, measure_confidence
+from glossa.training.run import train
 
 
 def test_the_saved_weights_are_those_of_its_own_translations(tmp_path, tiny_settings, monkeypatch):

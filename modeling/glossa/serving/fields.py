@@ -164,12 +164,16 @@ def checked(kind: type[Fields], given: dict[str, Any]) -> Fields:
 
 
 ERRORS = {400: "The request cannot be answered.", 403: "No permission.", 429: "Too many requests.", 500: "A fault."}
+FIRST, LAST = ("q", "file", "inputs"), ("glossary", "api_key")  # as a reader expects them
 JSON, FORM, MULTIPART = "application/json", "application/x-www-form-urlencoded", "multipart/form-data"
 
 
 def described(kind: type[Request], kinds: tuple[str, ...] = (JSON, FORM)) -> dict[str, Any]:
     """The body and the errors of a route, for FastAPI's OpenAPI document."""
     schema = kind.model_json_schema()
+    fields = schema["properties"]
+    order = sorted(fields, key=lambda name: (name not in FIRST, name in LAST))
+    schema["properties"] = {name: fields[name] for name in order}
     error = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
     return {
         "requestBody": {"required": True, "content": {media: {"schema": schema} for media in kinds}},
