@@ -174,6 +174,7 @@ def described(kind: type[Request], kinds: tuple[str, ...] = (JSON, FORM)) -> dic
     fields = schema["properties"]
     order = sorted(fields, key=lambda name: (name not in FIRST, name in LAST))
     schema["properties"] = {name: fields[name] for name in order}
+    schema["required"] = [name for name in order if name in schema.get("required", ())]
     error = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
     return {
         "requestBody": {"required": True, "content": {media: {"schema": schema} for media in kinds}},
