@@ -45,7 +45,7 @@ class Job:
         sentences: The sentences, in their order.
         give: Called in the thread of the translation with each piece when it is translated, or with an exception.
         growing: Whether the first piece has one sentence, the next two, and so on, since somebody reads along.
-        turn: The job with the lowest number is next; each piece raises it by its cost.
+        turn: What its pieces have cost so far, above the time of the queue when it came.
         begun: Sentences of the pieces so far.
         running: Whether a piece is being translated.
         left: Whether nobody waits for the answer any more.
@@ -55,7 +55,7 @@ class Job:
     sentences: Sequence[Sentence]
     give: Callable[[Any], object]
     growing: bool = False
-    turn: int = 0
+    turn: float = 0.0
     begun: int = 0
     running: bool = False
     left: bool = False
@@ -70,7 +70,13 @@ class Job:
         """Characters of the sentences that no piece has had yet."""
         return sum(len(sentence.source) for sentence in self.sentences[self.begun :])
 
-    def take(self, room: int, first: bool) -> list[Sentence]:
+    @property
+    def due(self) -> float:
+        """When its next piece would be done if all jobs had the same share; the job with the lowest is next."""
+        rest = self.waiting + SENTENCE * (len(self.sentences) - self.begun)
+        return self.turn + min(rest * self.weight, PIECE)
+
+    def take(self, room: float, first: bool) -> list[Sentence]:
         """The next piece, of at most `room`; the `first` of several jobs gets a sentence in any case."""
         most = max(self.begun, 1) if self.growing else len(self.sentences)
         piece: list[Sentence] = []
@@ -90,13 +96,15 @@ class Job:
 class Queue:
     """Translates the sentences of requests in pieces.
 
-    A request that has had the least so far is next, so that a short one need not wait for a long one. A new request
-    begins where the others are.
+    The requests share the queue as in weighted fair queueing (Demers, Keshav and Shenker 1989): its time runs by the
+    cost of a piece divided by the number of requests, a request begins at the time at which it comes, and next is the
+    one whose piece would be done first. So a short one need not wait for a long one, nor a long one for ever more
+    short ones.
     """
 
     def __init__(self) -> None:
         self.jobs: list[Job] = []
-        self.now = 0  # the turn of the piece that began last
+        self.now = 0.0
         self.change = threading.Condition()
         self.closed = False
         self.threads = [threading.Thread(target=self._work, daemon=True) for _ in range(THREADS)]
@@ -206,9 +214,9 @@ class Queue:
     def _take(self) -> dict[Job, list[Sentence]]:
         """The sentences of the next job, and of others that wait for the same translator if there is room."""
         self._forget()
-        ready = sorted((job for job in self.jobs if not job.running), key=lambda job: (job.turn, job.waiting))
+        ready = sorted((job for job in self.jobs if not job.running), key=lambda job: job.due)
         piece: dict[Job, list[Sentence]] = {}
-        room = PIECE
+        room: float = PIECE
         for job in ready:
             first = next(iter(piece), job)
             if job.translator is not first.translator:
@@ -218,4 +226,6 @@ class Queue:
                 piece[job] = own
                 room -= job.turn - before
                 self.now = max(self.now, before)
+        if piece:
+            self.now += (PIECE - room) / len(self.jobs)
         return piece
