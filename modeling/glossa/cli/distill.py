@@ -47,10 +47,10 @@ class DistillOptions:
         "files of pairs to translate, or the folder of a run: what it was trained on (default: the first teacher)"
     )
     text: list[str] | None = option("text in one language to translate instead", metavar="FILE")
-    source_language: str | None = option("of the pairs (default: that of the first teacher)")
-    target_language: str | None = option("of the pairs (default: that of the first teacher)")
-    source_column: str | None = option("of --data_path, by name or number (default: that of the first run)")
-    target_column: str | None = option("of --data_path, by name or number (default: that of the first run)")
+    source_language: str | None = option("of the pairs (default: the first teacher's)")
+    target_language: str | None = option("of the pairs (default: the first teacher's)")
+    source_column: str | None = option("of --data_path, by name or number (default: the first run's)")
+    target_column: str | None = option("of --data_path, by name or number (default: the first run's)")
     text_column: str | None = option("column of the texts, if --text is a table")
     engine: str = option(
         "CTranslate2 if it can have the teacher, generate, or an exported teacher (default: auto)",

@@ -12,12 +12,12 @@ Options = TypeVar("Options")
 
 
 def argument(meaning: str = "", *, default: Any = MISSING, **settings: Any) -> Any:
-    """A positional argument. `settings` are those of `ArgumentParser.add_argument`."""
+    """A positional argument. `settings` are the arguments of `ArgumentParser.add_argument`."""
     return _field("", meaning, default, settings)
 
 
 def option(meaning: str = "", *, default: Any = None, required: bool = False, **settings: Any) -> Any:
-    """An option `--name`, whose default is None. `settings` are those of `ArgumentParser.add_argument`."""
+    """An option `--name`, whose default is None. `settings` are the arguments of `ArgumentParser.add_argument`."""
     return _field("--", meaning, MISSING if required else default, settings | {"required": required})
 
 
