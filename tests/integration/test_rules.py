@@ -21,6 +21,7 @@ ROOMS = (
     "inference",
     "documents",
     "evaluation",
+    "web",
     "serving",
     "hub",
     "plan",

@@ -17,6 +17,7 @@ from ..data.encoding.vocabulary import target_vocabulary
 from ..errors import GlossaError, require
 from ..layers_glossa import GlossaAttention, GlossaFeedForward, GlossaLearnedPositions, GlossaResidual
 from ..modeling_glossa import GlossaDecoder, GlossaEncoder, GlossaForConditionalGeneration
+from .decoding import not_supported
 from .families import KEPT, save_tokenizer, unsupported
 
 ctranslate2 = require("ctranslate2", "engine")
@@ -40,22 +41,9 @@ ACTIVATIONS = {
 }
 LONGEST_TABLE = 100_000  # rows of sinusoidal positions
 
-# Settings of generation_config.json that the engine uses, and settings that it can ignore. `repetition_penalty` is in
-# neither: CTranslate2 applies it before the softmax, transformers in beam search after it.
+# Settings of generation_config.json that the engine uses. `repetition_penalty` is not one of them: CTranslate2 applies
+# it before the softmax, transformers in beam search after it.
 DECODING = {"num_beams", "length_penalty", "early_stopping", "eos_token_id", "decoder_start_token_id"}
-NOT_DECODING = {"bos_token_id", "pad_token_id", "max_new_tokens", "max_length", "use_cache", "output_attentions"}
-NOT_DECODING |= {"output_hidden_states", "output_scores", "return_dict_in_generate", "transformers_version"}
-NOT_DECODING |= {"_from_model_config"}
-# Of an assistant model, which nobody has here.
-NOT_DECODING |= {"assistant_confidence_threshold", "assistant_lookbehind", "num_assistant_tokens"}
-NOT_DECODING |= {"num_assistant_tokens_schedule", "target_lookbehind"}
-SAMPLING = {"temperature", "top_k", "top_p", "typical_p", "epsilon_cutoff", "eta_cutoff"}
-# Values that ask for nothing. The Trainer writes them when it evaluates with `generate`.
-NEUTRAL = {
-    "do_sample": False, "diversity_penalty": 0.0, "encoder_no_repeat_ngram_size": 0, "encoder_repetition_penalty": 1.0,
-    "min_length": 0, "no_repeat_ngram_size": 0, "num_beam_groups": 1, "num_return_sequences": 1,
-    "remove_invalid_values": False, "repetition_penalty": 1.0,
-}  # fmt: skip
 
 
 def export_ctranslate2(
@@ -131,12 +119,7 @@ def _problems(config: GlossaConfig, decoding: GenerationConfig, tokenizer: PreTr
             f"the tokenizer's model_max_length is {tokenizer.model_max_length}, with sinusoidal positions it must be "
             f"at most {LONGEST_TABLE:,}"
         )
-    settings = decoding.to_diff_dict()
-    asked = {name for name, value in settings.items() if name not in NEUTRAL or NEUTRAL[name] != value}
-    if not settings.get("do_sample"):
-        asked -= SAMPLING
-    for name in sorted(asked - DECODING - NOT_DECODING):
-        problems.append(f"{name} in generation_config.json is {settings[name]!r}, it must not be set")
+    problems += not_supported(decoding, DECODING)
     if decoding.early_stopping not in (None, False, True):
         problems.append(f"early_stopping is {decoding.early_stopping!r}, it must be True or False")
     if decoding.eos_token_id is None or decoding.decoder_start_token_id is None:

@@ -65,19 +65,30 @@ class StepGraph(nn.Module):
         return outputs.logits[:, -1], torch.stack([torch.stack((layer.keys, layer.values)) for layer in layers])
 
 
-@torch.no_grad()
 def export_onnx(model: GlossaForConditionalGeneration, tokenizer: PreTrainedTokenizerBase, folder: str | Path) -> None:
     """Write encoder.onnx and decoder.onnx in float32, the tokenizer and generation_config.json.
 
     Raises `GlossaError` if the packages for it are missing, and for latent attention, whose two cached tensors differ
     in width, and experts, whose number of tokens depends on the data.
     """
+    check_graphs(model)
+    export_graphs(model, Path(folder))
+    save_tokenizer(tokenizer, Path(folder))
+    model.generation_config.save_pretrained(folder)
+
+
+def check_graphs(model: GlossaForConditionalGeneration) -> None:
+    """Raise `GlossaError` if the graphs cannot express the model, or the packages for them are missing."""
     if problems := unsupported(model.config, kv_lora_rank=None, num_local_experts=None):
         raise GlossaError(f"This model cannot be exported to onnx: {'; '.join(problems)}.")
     require("onnxscript", "engine")  # torch.onnx needs it
+
+
+@torch.no_grad()
+def export_graphs(model: GlossaForConditionalGeneration, folder: Path) -> None:
+    """Write encoder.onnx and decoder.onnx in float32. The model stays as it is."""
     for chatty in ("onnxscript", "onnx_ir", "torch.onnx"):
         logging.getLogger(chatty).setLevel(logging.ERROR)
-    folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     exported = copy.deepcopy(model).float().eval()
     exported.set_attn_implementation("eager")
@@ -90,8 +101,6 @@ def export_onnx(model: GlossaForConditionalGeneration, tokenizer: PreTrainedToke
     inputs["source"] = (source, {2: BATCH, 4: SOURCE})
     inputs["target"] = (source[..., :3, :].clone(), {2: BATCH, 4: WRITTEN})
     _export(StepGraph(exported), inputs, ["logits", "new_target"], folder / "decoder.onnx")
-    save_tokenizer(tokenizer, folder)
-    model.generation_config.save_pretrained(folder)
 
 
 def _export(graph: nn.Module, inputs: dict[str, tuple[torch.Tensor, dict]], outputs: list[str], path: Path) -> None:

@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 from .. import __version__
+from ..web import PAGE
 from . import api
 from .measures import Watched
 from .refusals import Refused
@@ -25,7 +26,6 @@ from .service import Service
 
 logger = logging.getLogger(__name__)
 
-PAGE = Path(__file__).with_name("page")
 # The page loads nothing from other hosts, and no other page may show it in a frame.
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; frame-ancestors 'self' https://huggingface.co",

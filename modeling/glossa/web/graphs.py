@@ -1,0 +1,127 @@
+"""The graphs of a model for the browser: weights in a file of their own, and only the best tokens of each step.
+
+Both graphs name the same weights, which lie in one safetensors file. Stored as float16 or int8 they are float32 again
+before ONNX Runtime gets them, so the precision changes the size of the download and the rounding, and nothing else.
+"""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from safetensors.numpy import save_file
+
+PRECISIONS = ("float32", "float16", "int8")
+GRAPHS = ("encoder", "decoder")
+SMALLEST = 64  # numbers; smaller tensors, such as the shapes of others, stay in the graphs
+SCALE = ".scale"
+Weights = dict[str, numpy.ndarray]
+
+
+def take_weights(folder: Path, names: dict[str, numpy.ndarray]) -> tuple[Weights, dict[str, list[str]]]:
+    """Take the weights out of encoder.onnx and decoder.onnx; those that both have, or one has transposed, once.
+
+    Args:
+        folder: It has the two graphs of [`export_graphs`], which are rewritten.
+        names: The model's weights by name; others are named by their number.
+
+    Returns:
+        The weights in float32, and the names of those that each graph needs.
+    """
+    known = {_key(value): name for name, value in names.items()}
+    weights: Weights = {}
+    places: dict[bytes, str] = {}  # names of the weights by what they hold
+    needed = {}
+    for graph in GRAPHS:
+        model = onnx.load(folder / f"{graph}.onnx")
+        needed[f"{graph}.onnx"] = _externalize(model.graph, weights, places, known)
+        if graph == "decoder":
+            _rank_tokens(model.graph)
+        onnx.save(model, folder / f"{graph}.onnx")
+    return weights, needed
+
+
+def _externalize(graph: Any, weights: Weights, places: dict[bytes, str], known: dict[bytes, str]) -> list[str]:
+    own: dict[str, str] = {}  # the graph's name of each weight
+    renamed = []
+    for tensor in list(graph.initializer):
+        value = numpy_helper.to_array(tensor)
+        if value.dtype != numpy.float32 or value.size < SMALLEST:
+            continue
+        key, flipped = _key(value), _key(value.T)
+        turned = key not in places and flipped in places
+        name = places.get(flipped if turned else key) or known.get(key) or known.get(flipped) or f"{len(weights)}"
+        if name not in weights:
+            weights[name], places[key] = value, name
+        graph.initializer.remove(tensor)
+        if name not in own:
+            own[name] = f"{tensor.name}.whole" if turned else tensor.name
+            graph.initializer.append(_external(own[name], name, weights[name]))
+        if turned or own[name] != tensor.name:
+            kind, options = ("Transpose", {"perm": [1, 0]}) if turned else ("Identity", {})
+            renamed.append(helper.make_node(kind, [own[name]], [tensor.name], **options))
+    nodes = [*renamed, *graph.node]
+    del graph.node[:]
+    graph.node.extend(nodes)
+    return sorted(own)
+
+
+def _key(value: numpy.ndarray) -> bytes:
+    return repr(value.shape).encode() + hashlib.blake2b(numpy.ascontiguousarray(value)).digest()
+
+
+def _external(name: str, file: str, value: numpy.ndarray) -> Any:
+    tensor = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=value.shape)
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, entry in (("location", file), ("offset", "0"), ("length", str(value.nbytes))):
+        tensor.external_data.add(key=key, value=entry)
+    return tensor
+
+
+def _rank_tokens(graph: Any) -> None:
+    """Replace the logits of the decoder by log-probabilities and the `count` best tokens of each sequence."""
+    graph.node.append(helper.make_node("LogSoftmax", ["logits"], ["log_probabilities"], axis=-1))
+    graph.node.append(helper.make_node("TopK", ["log_probabilities", "count"], ["values", "tokens"], axis=-1))
+    graph.input.append(helper.make_tensor_value_info("count", TensorProto.INT64, [1]))
+    kept = [output for output in graph.output if output.name != "logits"]
+    del graph.output[:]
+    kinds = {"log_probabilities": TensorProto.FLOAT, "values": TensorProto.FLOAT, "tokens": TensorProto.INT64}
+    added = [helper.make_tensor_value_info(name, kind, ["batch", None]) for name, kind in kinds.items()]
+    graph.output.extend([*kept, *added])
+
+
+def stored(weights: Weights, precision: str) -> Weights:
+    """The weights as they are saved. In int8 each row of a matrix has a scale; vectors stay float32."""
+    if precision == "float32":
+        return weights
+    if precision == "float16":
+        return {name: value.astype(numpy.float16) for name, value in weights.items()}
+    found: Weights = {}
+    for name, value in weights.items():
+        if value.ndim < 2:
+            found[name] = value
+            continue
+        rows = value.reshape(len(value), -1)
+        scale = (numpy.abs(rows).max(1, keepdims=True) / 127).clip(1e-12).astype(numpy.float32)
+        found[name] = numpy.rint(rows / scale).astype(numpy.int8).reshape(value.shape)
+        found[name + SCALE] = scale[:, 0]
+    return found
+
+
+def restored(saved: Weights) -> Weights:
+    """The float32 weights that the browser makes of [`stored`] ones."""
+    found = {}
+    for name, value in saved.items():
+        if name.endswith(SCALE):
+            continue
+        scale = saved.get(name + SCALE)
+        rows = value.astype(numpy.float32)
+        found[name] = rows if scale is None else (rows.reshape(len(rows), -1) * scale[:, None]).reshape(value.shape)
+    return found
+
+
+def save_weights(saved: Weights, file: Path) -> None:
+    """Write [`stored`] weights as safetensors."""
+    save_file({name: numpy.ascontiguousarray(value) for name, value in saved.items()}, file)

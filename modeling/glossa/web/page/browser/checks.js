@@ -1,0 +1,100 @@
+// Translations that cannot be right: `plausibility.py` and `han_numbers.py` in JavaScript.
+import { hasLetters, letters, size, split } from "./rules.js";
+
+export const NUMBERS = "different in numbers";
+
+// What is wrong with a translation, or "". `model` has length_ratio; probabilities are not checked here.
+export function findProblem(rules, given, translated, model) {
+  const source = split(given).join(" ");
+  const translation = split(translated).join(" ");
+  const { copied, checked, spare, shortest, longest } = rules.limits;
+  const count = letters(source).length;
+  if (!translation) return count ? "empty" : "";
+  if (count >= copied && rules.fold(source) === rules.fold(translation)) return "copied";
+  if (repeats(rules, translation) && !repeats(rules, source)) return "repetitive";
+  const ratio = model.length_ratio;
+  const measure = ratio == null ? (text) => new TextEncoder().encode(text).length : size;
+  const length = measure(translation);
+  const [least, most] = ratio == null ? [measure(source) / 2, measure(source) * 2] : Array(2).fill(size(source) * ratio);
+  if (size(source) >= checked && length + spare < shortest * least) return "too short";
+  if (length - spare > longest * most) return "too long";
+  return difference(rules, source, translation);
+}
+
+const repeats = (rules, text) => rules.all("repeated", text).some((found) => hasLetters(found[1]));
+
+function difference(rules, source, translation) {
+  const sorted = (name, text) => JSON.stringify(rules.all(name, text).map(([item]) => item).sort());
+  if (sorted("address", source) !== sorted("address", translation)) return "different in addresses";
+  if (sorted("placeholder", source) !== sorted("placeholder", translation)) return "different in placeholders";
+  const { spelled, hours, invented } = rules.limits;
+  const sides = [source, translation].map((text) => numbersOf(rules, rules.replaced("placeholder", text, " ")));
+  const [[first, inFirst], [second, inSecond]] = sides;
+  const missing = [...without(first, second)].some(
+    (number) => number > spelled && !second.has(number - BigInt(hours)) && !inSecond.has(number),
+  );
+  const shifted = new Set([...first.keys()].map((number) => number + BigInt(hours)));
+  const added = [...without(second, first)].some(
+    (number) => number >= invented && !shifted.has(number) && !inFirst.has(number),
+  );
+  return missing || added ? NUMBERS : "";
+}
+
+// The numbers that are more often in the first count.
+function* without(first, second) {
+  for (const [number, count] of first) if (count > (second.get(number) ?? 0)) yield number;
+}
+
+// How often each number is in a text, and those that Chinese characters may be.
+function numbersOf(rules, given) {
+  const possible = new Set();
+  let text = given;
+  if ([...rules.han.signs].some((sign) => given.includes(sign))) {
+    for (const [found] of rules.all("hanNumber", given)) possible.add(hanValue(rules, found));
+    text = rules.replaced("hanNumber", given, " ");
+  }
+  const counts = new Map();
+  for (const [found] of rules.all("quantity", text)) {
+    const number = BigInt(decimal(found.replace(/\P{Nd}/gv, "")).slice(0, 300));
+    counts.set(number, (counts.get(number) ?? 0) + 1);
+  }
+  return [counts, possible];
+}
+
+// Digits of any script as ASCII: those of a script are ten in a row, and begin at its zero.
+function decimal(digits) {
+  const value = (digit) => {
+    let zero = digit.codePointAt(0);
+    let steps = 0;
+    while (steps < 9 && /^\p{Nd}$/v.test(String.fromCodePoint(zero - 1)) && zero % 16 !== 0 && zero % 16 !== 6) {
+      zero -= 1;
+      steps += 1;
+    }
+    return steps;
+  };
+  return [...digits].map((digit) => (digit <= "9" ? digit : value(digit))).join("");
+}
+
+function hanValue(rules, number) {
+  const { digits, units, groups } = rules.han;
+  let total = 0;
+  let section = 0;
+  let waiting = null; // digits that no unit has followed yet
+  for (const [token] of rules.all("hanToken", number)) {
+    if (token in units) {
+      section += (waiting ?? 1) * units[token];
+      waiting = null;
+    } else if (token in groups) {
+      total += (section + (waiting ?? 0) || 1) * groups[token];
+      section = 0;
+      waiting = null;
+    } else if (token in digits) {
+      waiting = (waiting ?? 0) * 10 + digits[token];
+    } else {
+      waiting = token.split(".").length < 3 ? Number(decimalNumber(token)) : 0;
+    }
+  }
+  return BigInt(Math.trunc(total + section + (waiting ?? 0)));
+}
+
+const decimalNumber = (token) => [...token.replaceAll(",", "")].map((one) => (one === "." ? one : decimal(one))).join("");

@@ -1,0 +1,115 @@
+// The patterns, lists and classes of characters that Python wrote, and Python's functions of texts over them.
+
+export class Rules {
+  constructor(data) {
+    Object.assign(this, data);
+    const compiled = (source, flags) => new RegExp(source, flags);
+    this.patterns = Object.fromEntries(
+      Object.entries(data.patterns).map(([name, { source, flags }]) => [
+        name,
+        { find: compiled(source, `${flags}g`), here: compiled(source, `${flags}y`) },
+      ]),
+    );
+    this.classes = Object.fromEntries(
+      Object.entries(data.classes).map(([name, ranges]) => [name, compiled(`[${ranges}]`, "v")]),
+    );
+    this.lists = Object.fromEntries(Object.entries(data.lists).map(([name, words]) => [name, new Set(words)]));
+    this.folds = new Map(Object.entries(data.casefold));
+    this.sentinels = [...data.sentinels];
+  }
+
+  // All matches from `start` to `end`; what is behind `end` counts as not there.
+  all(name, text, start = 0, end = text.length) {
+    const { find } = this.patterns[name];
+    const searched = end === text.length ? text : text.slice(0, end);
+    find.lastIndex = start;
+    return [...searched.matchAll(find)].filter((found) => found.index >= start);
+  }
+
+  at(name, text, start = 0) {
+    const { here } = this.patterns[name];
+    here.lastIndex = start;
+    return here.exec(text);
+  }
+
+  first(name, text, start = 0) {
+    const { find } = this.patterns[name];
+    find.lastIndex = start;
+    return find.exec(text);
+  }
+
+  whole(name, text) {
+    const found = this.at(name, text);
+    return found !== null && found[0].length === text.length;
+  }
+
+  replaced(name, text, by) {
+    return text.replace(this.patterns[name].find, by);
+  }
+
+  fold(text) {
+    return [...text].map((one) => this.folds.get(one) ?? one.toLowerCase()).join("");
+  }
+
+  // As Python's methods of these names: whether there is a letter with case, and all of those have this one.
+  isUpper(text) {
+    return this.classes.upper.test(text) && !this.classes.lower.test(text) && !this.classes.title.test(text);
+  }
+
+  isLower(text) {
+    return this.classes.lower.test(text) && !this.classes.upper.test(text) && !this.classes.title.test(text);
+  }
+
+  isDigits(text) {
+    return text !== "" && [...text].every((one) => this.classes.digit.test(one));
+  }
+
+  // Whether a sentence would begin with a capital instead of this letter.
+  beginsNoSentence(letter) {
+    return this.classes.lower.test(letter) && !this.classes.begins.test(letter);
+  }
+}
+
+const SPACE = "[\\t-\\r\\u{1c}-\\u{20}\\u{85}\\u{a0}\\u{1680}\\u{2000}-\\u{200a}\\u{2028}\\u{2029}\\u{202f}\\u{205f}\\u{3000}]";
+const EDGES = { left: new RegExp(`^${SPACE}+`, "v"), right: new RegExp(`${SPACE}+$`, "v") };
+const SPACES = new RegExp(`${SPACE}+`, "v");
+
+export const stripLeft = (text) => text.replace(EDGES.left, "");
+export const stripRight = (text) => text.replace(EDGES.right, "");
+export const strip = (text) => stripRight(stripLeft(text));
+export const isSpace = (text) => text !== "" && strip(text) === "";
+
+// The parts between white space, as Python's `split()`.
+export const split = (text) => strip(text).split(SPACES).filter(Boolean);
+
+export const letters = (text) => text.match(/\p{L}/gv) ?? [];
+export const hasLetters = (text) => /\p{L}/v.test(text);
+export const isWordCharacter = (one) => /^[\p{L}\p{N}]$/v.test(one);
+
+// The last and first character, or "".
+export const last = (text) => [...text.slice(-2)].at(-1) ?? "";
+export const first = (text) => (text ? String.fromCodePoint(text.codePointAt(0)) : "");
+
+// How many characters a text has; `length` counts those beyond U+FFFF twice.
+export const size = (text) => [...text].length;
+
+// What the words of a text say of it.
+export function words(text) {
+  return split(text).filter(hasLetters);
+}
+
+export function capitals(rules, text) {
+  const [fewestUpper, fewestTitle, share] = rules.capitals;
+  const found = words(text);
+  const upper = found.filter((word) => word.toUpperCase() === word && word !== word.toLowerCase()).length;
+  if (upper >= fewestUpper && upper >= share * found.length) return "upper";
+  const firsts = found.map((word) => letters(word)[0]);
+  return found.length >= fewestTitle && firsts.every((one) => rules.isUpper(one)) ? "title" : "";
+}
+
+// What ends a sentence in the script of the last letter, or "" for scripts of which it is not known.
+export function period(rules, text) {
+  const letter = letters(text).at(-1) ?? "";
+  if (rules.at("noSpaces", letter)) return "。";
+  return letter && rules.classes.periodScripts.test(letter) ? "." : "";
+}

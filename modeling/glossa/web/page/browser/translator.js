@@ -1,0 +1,258 @@
+// Translates texts as `Translator` does in Python: plan, search, checks, join.
+import { NUMBERS, findProblem } from "./checks.js";
+import { strip } from "./rules.js";
+import { processors, search } from "./search.js";
+import { asModelReads, asWritten, hasMore, hasSentinels, maskNumbers, modelText, putBack, segmentText, spacedParts, withStop } from "./segments.js";
+import { cleanText } from "./sentences.js";
+import { MOVED, locate, putSpans, without } from "./spans.js";
+
+const SPARE_TOKENS = 50; // of a translation, next to twice the tokens of its source
+const BATCH = 16; // sentences of a call; more are not faster
+const STREAMED = 4; // sentences that appear together while one waits
+
+export class Translator {
+  // `model` is model.json, `rules` are Rules, `encode` and `decode` are the tokenizers of source and target.
+  constructor({ model, rules, graphs, encode, decode }) {
+    Object.assign(this, { model, rules, graphs, encode, decode });
+  }
+
+  // The translations of texts: for each { text, score, problem }, or a list of them, best first, with several.
+  // `options`: num_beams, num_return_sequences, length_penalty, no_repeat_ngram_size, target, prefix, retry.
+  async translate(texts, options = {}, cancelled = () => false) {
+    const settings = this.settings(options);
+    const planned = texts.map((text) => this.plan(text, settings));
+    await this.run(planned.flatMap((one) => one.sentences), settings, cancelled);
+    return planned.map((one) => {
+      const copied = one.sentences.every(({ segment }) => segment.copied);
+      const ranks = copied ? 1 : settings.count;
+      const found = Array.from({ length: ranks }, (_, rank) => this.joined(one, rank));
+      while (found.length < settings.count) found.push({ text: "", score: 0, problem: "" });
+      return settings.several ? found : found[0];
+    });
+  }
+
+  // Yields the translation of each sentence, in order: { text, before, translatedText, source }; `text` is the number
+  // of its text. The first thing is their number: { sentences }.
+  async *stream(texts, options = {}, cancelled = () => false) {
+    const settings = this.settings(options);
+    const planned = texts.map((text) => this.plan(text, settings));
+    const all = planned.flatMap((text, number) => text.sentences.map((_, place) => ({ text, number, place })));
+    yield { sentences: all.length };
+    for (let start = 0; start < all.length; start += STREAMED) {
+      const some = all.slice(start, start + STREAMED);
+      await this.run(some.map(({ text, place }) => text.sentences[place]), settings, cancelled);
+      for (const { text, number, place } of some) {
+        const [before, translatedText] = this.part(text, place);
+        yield { text: number, before, translatedText, source: text.sentences[place].segment.text };
+      }
+    }
+  }
+
+  settings(options) {
+    const own = this.model.search;
+    const count = options.num_return_sequences ?? 1;
+    const beams = options.num_beams ?? own.num_beams;
+    if (!(Number.isInteger(beams) && beams > 0 && count <= beams)) {
+      throw new RangeError(`num_beams is ${beams} and num_return_sequences ${count}; give at least as many beams.`);
+    }
+    const target = options.target ?? this.model.target;
+    if (!this.model.targets.includes(target)) {
+      throw new RangeError(`target is ${target}; this model translates into ${this.model.targets.join(", ")}.`);
+    }
+    const processed = { ...own, ...options };
+    const prefix = options.prefix ? this.encode(options.prefix, null, true) : [];
+    return { ...processed, beams, count, target, prefix, several: options.num_return_sequences !== undefined };
+  }
+
+  plan(given, settings) {
+    const tag = this.model.tagged ? /^<2([^<>\s]+)>\s*/.exec(given) : null;
+    const chosen = tag && this.model.targets.includes(tag[1]) ? tag[1] : settings.target;
+    const text = tag && chosen === tag[1] ? given.slice(tag[0].length) : given;
+    const { limits } = this.model;
+    const trained = Math.min(limits.source, limits.trained ?? limits.source);
+    const fits = (piece) => this.fits(piece, trained, chosen);
+    const segments = segmentText(this.rules, text, fits, this.model.text);
+    const sentences = segments.map((segment, index) => {
+      const copied = segment.copied || !segment.text;
+      const cut = !copied && hasMore(segments, index);
+      const sentence = { segment: { ...segment, copied }, cut, language: chosen, found: null };
+      if (copied) return { ...sentence, found: [{ text: segment.text, score: 0, problem: "" }] };
+      if (this.fits(modelText(this.rules, segment, cut), limits.source, chosen)) return sentence;
+      const problem = `too long: the model takes ${limits.source} tokens`;
+      return { ...sentence, found: [{ text: segment.text, score: 0, problem }] };
+    });
+    return { source: text, sentences };
+  }
+
+  fits(text, limit, language) {
+    const cleaned = cleanText(this.rules, text);
+    return cleaned.length * 9 + 6 <= limit || this.encode(cleaned, language).length <= limit;
+  }
+
+  // Gives translations to the sentences that have none.
+  async run(sentences, settings, cancelled) {
+    const waiting = sentences.filter((sentence) => sentence.found === null);
+    const asked = (list) => list.map((one) => ({ text: modelText(this.rules, one.segment, one.cut), language: one.language }));
+    const found = await this.checked(asked(waiting), settings, cancelled);
+    waiting.forEach((sentence, index) => (sentence.found = found[index]));
+    const again = waiting.filter(({ segment, found: own }) => {
+      const relevant = own.filter((one, rank) => one.text || rank === 0);
+      return segment.numbered && !relevant.every((one) => hasSentinels(this.rules, segment, one.text));
+    });
+    for (const one of again) one.segment = asModelReads(this.rules, one.segment, this.model.text, false);
+    const second = await this.checked(asked(again), settings, cancelled);
+    again.forEach((sentence, index) => (sentence.found = second[index]));
+    const broken = waiting.filter((sentence) => !this.write(sentence));
+    await this.runWithoutSpans(broken, settings, cancelled);
+  }
+
+  // Has the translations as they stand in a text; whether each has all spans.
+  write({ segment, found }) {
+    for (const one of found) one.text = asWritten(this.rules, segment, one.text);
+    return found.every((one) => !strip(one.text) || locate(segment.text, segment.spans, one.text) !== null);
+  }
+
+  async runWithoutSpans(sentences, settings, cancelled) {
+    const bare = sentences.map(({ segment }) => without(segment.text, segment.spans));
+    const own = sentences.map((sentence, index) => {
+      const plain = { text: bare[index].text, space: "", copied: false, spans: [], stop: "", items: [] };
+      const segment = asModelReads(this.rules, plain, this.model.text, false);
+      const stopped = this.model.text.add_stops && !sentence.cut ? withStop(this.rules, segment) : segment;
+      return { segment: stopped, cut: sentence.cut, language: sentence.language };
+    });
+    const asked = own.map((one) => ({ text: modelText(this.rules, one.segment, one.cut), language: one.language }));
+    const found = await this.checked(asked, settings, cancelled);
+    own.forEach((one, index) => {
+      one.found = found[index];
+      this.write(one);
+      sentences[index].found = one.found.map((each) => {
+        if (!strip(each.text)) return { ...each, text: "" };
+        const [text, certain] = putSpans(this.rules, sentences[index].segment.text, bare[index], each.text);
+        return { ...each, text, problem: certain ? each.problem : MOVED };
+      });
+    });
+  }
+
+  // The translations of sentences as the model reads them, checked, and searched again where something is wrong.
+  async checked(asked, settings, cancelled) {
+    if (!asked.length) return [];
+    const distinct = new Map(asked.map((one) => [JSON.stringify(one), one]));
+    const list = [...distinct.values()];
+    const found = await this.searched(list, settings, cancelled);
+    const check = (index, own) => own.forEach((one) => (one.problem = this.problem(list[index].text, one.text)));
+    found.forEach((own, index) => check(index, own));
+    const retry = async (wrong, texts, changed, restored) => {
+      const again = await this.searched(texts, changed, cancelled);
+      wrong.forEach((index, place) => {
+        again[place].forEach((one) => (one.text = restored(one.text, place)));
+        check(index, again[place]);
+        if (!again[place][0].problem) found[index] = again[place];
+      });
+    };
+    if (this.model.text.mask_items) {
+      const wrong = [...found.keys()].filter((index) => found[index][0].problem === NUMBERS);
+      const masked = wrong.map((index) => maskNumbers(this.rules, list[index].text));
+      const texts = wrong.map((index, place) => ({ ...list[index], text: masked[place][0] }));
+      await retry(wrong, texts, settings, (text, place) => putBack(this.rules, text, masked[place][1]));
+    }
+    if (settings.retry) {
+      const wrong = [...found.keys()].filter((index) => found[index][0].problem);
+      const wider = { ...settings, beams: 2 * settings.beams, no_repeat_ngram_size: 3 };
+      await retry(wrong, wrong.map((index) => list[index]), wider, (text) => text);
+    }
+    const byKey = new Map([...distinct.keys()].map((key, index) => [key, found[index]]));
+    return asked.map((one) => byKey.get(JSON.stringify(one)).map((each) => ({ ...each })));
+  }
+
+  problem(source, translation) {
+    return findProblem(this.rules, source, translation, this.model.text);
+  }
+
+  // The translations of each text with different texts, best first.
+  async searched(asked, settings, cancelled) {
+    const encoded = asked.map(({ text, language }) => {
+      const cleaned = cleanText(this.rules, text);
+      return cleaned ? this.encode(cleaned, language) : [];
+    });
+    const results = asked.map(() => new Map());
+    const order = [...encoded.keys()].filter((index) => encoded[index].length);
+    order.sort((one, other) => encoded[one].length - encoded[other].length);
+    const beamSizes = settings.count > 1 ? [settings.beams, 4 * settings.beams] : [settings.beams];
+    for (const beams of beamSizes) {
+      const few = order.filter((index) => results[index].size < settings.count);
+      for (let start = 0; start < few.length; start += BATCH) {
+        const rows = few.slice(start, start + BATCH);
+        const found = await this.batch(rows.map((index) => encoded[index]), { ...settings, beams }, cancelled);
+        rows.forEach((index, place) => {
+          for (const one of found[place].slice(0, settings.count > 1 ? beams : 1)) {
+            const text = this.decode(one.tokens);
+            if (!results[index].has(text)) results[index].set(text, { text, score: one.logProbability, problem: "" });
+          }
+        });
+      }
+    }
+    return results.map((found) => {
+      const own = [...found.values()].slice(0, settings.count);
+      while (own.length < settings.count) own.push({ text: "", score: -1e9, problem: "" });
+      return own;
+    });
+  }
+
+  batch(sources, settings, cancelled) {
+    const { limits, search: own } = this.model;
+    const allowed = sources.map((ids) => Math.min(2 * ids.length + SPARE_TOKENS, limits.target ?? Infinity));
+    const ends = new Set(own.ends);
+    return search(this.graphs, sources, allowed, {
+      beams: settings.beams,
+      lengthPenalty: settings.length_penalty,
+      earlyStopping: own.early_stopping,
+      start: own.start,
+      ends,
+      processors: processors({ ...settings, ends: own.ends }, Math.max(...allowed)),
+    }, cancelled);
+  }
+
+  // The best translation of each sentence, or one of another rank, with the white space after it.
+  parts({ sentences }, rank) {
+    const targets = sentences.map(({ segment, found }) => (segment.copied ? found[0] : found[rank] ?? found[0]).text);
+    const clean = (texts) => JSON.stringify(texts.map((text) => cleanText(this.rules, text)));
+    const segments = sentences.map(({ segment }) => segment);
+    const sources = segments.map(({ text }) => text);
+    if (clean(targets) === clean(sources) && clean(targets) !== '[""]') {
+      return segments.map(({ text, space }) => [text, space]);
+    }
+    return spacedParts(this.rules, segments, targets);
+  }
+
+  joined(text, rank) {
+    const own = text.sentences.map(({ segment, found }) => (segment.copied ? found[0] : found[rank] ?? found[0]));
+    const whole = this.parts(text, rank).flat().join("");
+    const [before, after] = edges(text.source);
+    const problems = own.map((one) => one.problem).filter(Boolean);
+    return {
+      text: whole && before + whole + after,
+      score: own.reduce((sum, one) => sum + one.score, 0),
+      problem: problems.includes(MOVED) ? MOVED : (problems[0] ?? ""),
+    };
+  }
+
+  // The white space before a sentence, and its translation, as soon as those before it are translated.
+  part(text, place) {
+    const first = Math.max(place - 1, 0);
+    const known = text.sentences.slice(first, place + 1).map(({ found }) => found[0].text);
+    // What follows is not known yet, but decides whether a period stays: any text will do, in the same script.
+    const isLast = place + 1 === text.sentences.length;
+    if (!isLast) known.push(known.at(-1));
+    const segments = text.sentences.slice(first, first + known.length).map(({ segment }) => segment);
+    const parts = spacedParts(this.rules, segments, known);
+    const [before, after] = edges(text.source);
+    const own = parts[place - first][0];
+    return [place ? parts[0][1] : own && before, isLast && own ? own + after : own];
+  }
+}
+
+function edges(source) {
+  const body = strip(source);
+  const start = source.indexOf(body);
+  return [source.slice(0, start), source.slice(start + body.length)];
+}
