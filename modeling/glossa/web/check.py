@@ -88,7 +88,9 @@ def compare(parts: "Exported", tokenizer: Any, pairs: Sequence[tuple[str, str]],
             engine = GraphEngine(parts, restored(saved), Path(folder), tokenizer.batch_decode)
             found = Translator(engine, tokenizer).best(sources)
         reference = reference or found
-        scores = score(found, [[one] for one in references], tokenize=bleu_tokenizer(language), metrics=("bleu", "chrf"))
+        scores = score(
+            found, [[one] for one in references], tokenize=bleu_tokenizer(language), metrics=("bleu", "chrf")
+        )
         same = sum(map(str.__eq__, found, reference)) / len(found)
         size = sum(value.nbytes for value in saved.values())
         rows.append(Row(precision, size, same, scores["bleu"]["score"], scores["chrf"]["score"]))

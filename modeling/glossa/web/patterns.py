@@ -110,7 +110,7 @@ def javascript(pattern: re.Pattern) -> dict[str, str]:
     """
     parsed = _parser.parse(pattern.pattern, pattern.flags)
     names = {number: name for name, number in parsed.state.groupdict.items()}
-    flags = "vi" if pattern.flags & re.IGNORECASE else "v"
+    flags = "ui" if pattern.flags & re.IGNORECASE else "u"
     return {"source": _Writer(names).sequence(parsed), "flags": flags}
 
 
@@ -184,8 +184,15 @@ def _literal(number: int) -> str:
 
 
 def _characters(items: list[tuple[Any, Any]]) -> str:
-    negated = "^" if str(items[0][0]) == "NEGATE" else ""
-    return f"[{negated}{''.join(_member(str(kind), value) for kind, value in items if str(kind) != 'NEGATE')}]"
+    """A class of characters. Those that are not of a category are an alternative: they cannot be a part of a class."""
+    members = [(str(kind), value) for kind, value in items if str(kind) != "NEGATE"]
+    negated = len(members) < len(items)
+    others = [str(value).removeprefix("CATEGORY_NOT_") for kind, value in members if "_NOT_" in str(value)]
+    plain = "".join(_member(kind, value) for kind, value in members if "_NOT_" not in str(value))
+    if not others:
+        return f"[{'^' if negated else ''}{plain}]"
+    alternatives = "|".join([*([f"[{plain}]"] if plain else []), *(f"[^{_CLASSES[name]}]" for name in others)])
+    return f"(?:(?!{alternatives})[^])" if negated else f"(?:{alternatives})"
 
 
 def _member(kind: str, value: Any) -> str:
@@ -193,5 +200,4 @@ def _member(kind: str, value: Any) -> str:
         return _literal(value)
     if kind == "RANGE":
         return "-".join(map(_literal, value))
-    negated, _, name = str(value).removeprefix("CATEGORY_").rpartition("NOT_")
-    return f"[^{_CLASSES[name]}]" if "NOT_" in str(value) else _CLASSES[name]
+    return _CLASSES[str(value).removeprefix("CATEGORY_")]

@@ -1,10 +1,10 @@
 """Write a folder of static files with a model in it: any file server shows a page that translates in the browser.
 
-    index.html, *.js, style.css      the page
-    browser/                         what translates there
-    model.json, rules.json           languages, search, limits; the rules about texts
-    encoder.onnx.gz, decoder.onnx.gz, weights.safetensors.gz, tokenizer.json.gz
-    runtime/                         ONNX Runtime and the tokenizer, with their licenses
+index.html, *.js, style.css      the page
+browser/                         what translates there
+model.json, rules.json           languages, search, limits; the rules about texts
+encoder.onnx.gz, decoder.onnx.gz, weights.safetensors.gz, tokenizer.json.gz
+runtime/                         ONNX Runtime and the tokenizer, with their licenses
 """
 
 import gzip

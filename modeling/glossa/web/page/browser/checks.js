@@ -55,7 +55,7 @@ function numbersOf(rules, given) {
   }
   const counts = new Map();
   for (const [found] of rules.all("quantity", text)) {
-    const number = BigInt(decimal(found.replace(/\P{Nd}/gv, "")).slice(0, 300));
+    const number = BigInt(decimal(found.replace(/\P{Nd}/gu, "")).slice(0, 300));
     counts.set(number, (counts.get(number) ?? 0) + 1);
   }
   return [counts, possible];
@@ -66,7 +66,7 @@ function decimal(digits) {
   const value = (digit) => {
     let zero = digit.codePointAt(0);
     let steps = 0;
-    while (steps < 9 && /^\p{Nd}$/v.test(String.fromCodePoint(zero - 1)) && zero % 16 !== 0 && zero % 16 !== 6) {
+    while (steps < 9 && /^\p{Nd}$/u.test(String.fromCodePoint(zero - 1)) && zero % 16 !== 0 && zero % 16 !== 6) {
       zero -= 1;
       steps += 1;
     }

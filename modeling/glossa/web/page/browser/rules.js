@@ -11,7 +11,7 @@ export class Rules {
       ]),
     );
     this.classes = Object.fromEntries(
-      Object.entries(data.classes).map(([name, ranges]) => [name, compiled(`[${ranges}]`, "v")]),
+      Object.entries(data.classes).map(([name, ranges]) => [name, compiled(`[${ranges}]`, "u")]),
     );
     this.lists = Object.fromEntries(Object.entries(data.lists).map(([name, words]) => [name, new Set(words)]));
     this.folds = new Map(Object.entries(data.casefold));
@@ -71,8 +71,8 @@ export class Rules {
 }
 
 const SPACE = "[\\t-\\r\\u{1c}-\\u{20}\\u{85}\\u{a0}\\u{1680}\\u{2000}-\\u{200a}\\u{2028}\\u{2029}\\u{202f}\\u{205f}\\u{3000}]";
-const EDGES = { left: new RegExp(`^${SPACE}+`, "v"), right: new RegExp(`${SPACE}+$`, "v") };
-const SPACES = new RegExp(`${SPACE}+`, "v");
+const EDGES = { left: new RegExp(`^${SPACE}+`, "u"), right: new RegExp(`${SPACE}+$`, "u") };
+const SPACES = new RegExp(`${SPACE}+`, "u");
 
 export const stripLeft = (text) => text.replace(EDGES.left, "");
 export const stripRight = (text) => text.replace(EDGES.right, "");
@@ -82,9 +82,9 @@ export const isSpace = (text) => text !== "" && strip(text) === "";
 // The parts between white space, as Python's `split()`.
 export const split = (text) => strip(text).split(SPACES).filter(Boolean);
 
-export const letters = (text) => text.match(/\p{L}/gv) ?? [];
-export const hasLetters = (text) => /\p{L}/v.test(text);
-export const isWordCharacter = (one) => /^[\p{L}\p{N}]$/v.test(one);
+export const letters = (text) => text.match(/\p{L}/gu) ?? [];
+export const hasLetters = (text) => /\p{L}/u.test(text);
+export const isWordCharacter = (one) => /^[\p{L}\p{N}]$/u.test(one);
 
 // The last and first character, or "".
 export const last = (text) => [...text.slice(-2)].at(-1) ?? "";

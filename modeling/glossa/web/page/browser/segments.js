@@ -15,7 +15,7 @@ export function findSpans(rules, text) {
 class Hidden {
   constructor(rules, text, spans) {
     this.letters = [...rules.hidden];
-    this.any = new RegExp(`[${this.letters[0]}-${this.letters.at(-1)}]`, "gv");
+    this.any = new RegExp(`[${this.letters[0]}-${this.letters.at(-1)}]`, "gu");
     const strange = [...text.matchAll(this.any)].map(({ index }) => [index, index + 2]);
     const apart = strange.filter(([start]) => !spans.some(([first, end]) => first <= start && start < end));
     this.given = [...spans.map((span) => [span, true]), ...apart.map((span) => [span, false])];
@@ -109,7 +109,7 @@ function withoutMarks(rules, text, spans, space) {
     const mark = rules.at(name, text, start);
     if (!mark) continue;
     const after = start + mark[0].length;
-    const [word] = text.slice(after).split(/[^\p{L}\p{N}_]/v);
+    const [word] = text.slice(after).split(/[^\p{L}\p{N}_]/u);
     if (rules.lists.MONTHS.has(word)) continue;
     const body = stripRight(mark[0]);
     parts.push(part(start, start + body.length, mark[0].slice(body.length), true));
@@ -210,7 +210,7 @@ function apart(rules, text, source) {
       [`(?<=${rules.wordCharacters})${sentinel}`, ` ${sentinel}`],
       [`${sentinel}(?=${rules.wordCharacters})`, `${sentinel} `],
     ]) {
-      if (!new RegExp(pattern, "v").test(source)) text = text.replace(new RegExp(pattern, "gv"), spaced);
+      if (!new RegExp(pattern, "u").test(source)) text = text.replace(new RegExp(pattern, "gu"), spaced);
     }
   }
   return text;

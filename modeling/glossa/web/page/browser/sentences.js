@@ -69,7 +69,7 @@ function periodEnds(rules, given, previous, alone, following, starts, abbreviati
   const token = given.split(/['’]/).at(-1);
   const bases = letters(token.normalize("NFD"));
   if (!bases.length) return true;
-  if (bases.length === 1 && /^\p{L}/v.test(token)) {
+  if (bases.length === 1 && /^\p{L}/u.test(token)) {
     return letterEnds(rules, bases[0], token, previous, alone, following, starts);
   }
   if (rules.whole("roman", token)) return !alone && (starts || rules.lists.LETTERS.has(rules.fold(previous)));
@@ -190,13 +190,13 @@ function between(rules, characters, wanted) {
 function inCharacter(rules, characters, place) {
   const [left, right] = [characters[place - 1], characters[place]];
   const [leading, following] = rules.thai;
-  if (/^\p{M}/v.test(right) || rules.joiners.includes(right) || left === "\u200d" || left === "\u2060") return true;
+  if (/^\p{M}/u.test(right) || rules.joiners.includes(right) || left === "\u200d" || left === "\u2060") return true;
   if (following.includes(right) || leading.includes(left) || (right >= "\u{1f3fb}" && right <= "\u{1f3ff}")) return true;
   if (rules.classes.virama.test(left)) return true;
   if (right >= "\u1160" && right <= "\u11ff") return true;
   let flags = 0;
-  while (flags < 40 && /^[\u{1f1e6}-\u{1f1ff}]$/v.test(characters[place - 1 - flags] ?? "")) flags += 1;
-  return /^[\u{1f1e6}-\u{1f1ff}]$/v.test(right) && flags % 2 === 1;
+  while (flags < 40 && /^[\u{1f1e6}-\u{1f1ff}]$/u.test(characters[place - 1 - flags] ?? "")) flags += 1;
+  return /^[\u{1f1e6}-\u{1f1ff}]$/u.test(right) && flags % 2 === 1;
 }
 
 function inNumber(rules, characters, place) {
