@@ -33,8 +33,10 @@ from .patterns import text_rules
 from .runtime import packages, write_runtime
 
 SERVER_ONLY = ("docs",)  # of the page, what describes the requests of a server
+PACKED = ".gz"
+KEPT_OFFLINE = (".html", ".js", ".mjs", ".css", ".svg", PACKED)
 VERSION = 1  # of the layout; the page refuses others
-WEIGHTS, PACKED = "weights.safetensors", ".gz"
+WEIGHTS = "weights.safetensors"
 TOKENIZERS = ("BPE", "Unigram")  # kinds with equal ids in both libraries; the others split white space differently
 # Settings of generation_config.json that the search in the browser knows.
 DECODING = {
@@ -102,7 +104,8 @@ def write_site(parts: Exported, folder: Path, precision: str, facts: dict[str, A
         runtime: See [`write_runtime`].
     """
     shutil.copytree(PAGE, folder, ignore=shutil.ignore_patterns(*SERVER_ONLY), dirs_exist_ok=True)
-    shutil.move(folder / "browser" / "engine.js", folder / "engine.js")  # instead of the server's
+    for name in ("engine.js", "offline.js"):  # the first one instead of the server's
+        shutil.move(folder / "browser" / name, folder / name)
     write_runtime(folder / "runtime", runtime)
     save_weights(stored(parts.weights, precision), folder / WEIGHTS)
     for name in GRAPHS:
@@ -113,8 +116,11 @@ def write_site(parts: Exported, folder: Path, precision: str, facts: dict[str, A
     packed = [WEIGHTS, *(f"{name}.onnx" for name in GRAPHS), *parts.tokenizers, "rules.json"]
     files = {name: _pack(folder / name) for name in packed}
     for file in sorted((folder / "runtime").glob(f"*{PACKED}")):
-        files[f"runtime/{file.name.removesuffix(PACKED)}"] = {"stored": file.stat().st_size}
+        content = gzip.decompress(file.read_bytes())
+        files[f"runtime/{file.name.removesuffix(PACKED)}"] = {"stored": file.stat().st_size, "bytes": len(content)}
+    offline = [file.relative_to(folder).as_posix() for file in sorted(folder.rglob("*")) if file.suffix in KEPT_OFFLINE]
     description = parts.model | {
+        "offline": offline,
         "version": VERSION,
         "precision": precision,
         "files": files,

@@ -1,5 +1,6 @@
 // The panel that shows what the model does with a sentence, from the data of /explain.
-import { element, message, post, show } from "./common.js";
+import { element, message, show } from "./common.js";
+import * as engine from "./engine.js";
 
 const PLAY = 700; // milliseconds for each step of the beams
 const COLUMN = 104;
@@ -29,7 +30,7 @@ async function load(prefix) {
   message("");
   try {
     const { sentence, source, target } = asked;
-    found = await post("explain", { q: sentence, source, target, prefix });
+    found = await engine.explain({ q: sentence, source, target, prefix });
   } catch (error) {
     message(error.message);
     return;

@@ -1,9 +1,9 @@
 // The page: translates while one types, see translation.js. What it shows of the model is in explain.js.
 import { explain, hide } from "./explain.js";
-import { element, keep, kept, message, post, show, wantedTheme } from "./common.js";
+import { element, keep, kept, message, show, wantedTheme } from "./common.js";
+import * as engine from "./engine.js";
 import { joined, showMissing, showSentences, translateLines } from "./translation.js";
 
-const WAIT = 350; // milliseconds without a key before text is translated
 const REMEMBERED = 30; // entries of the history
 let languages = [];
 let settings = {};
@@ -46,26 +46,57 @@ async function start() {
   element("key").value = kept("key") ?? "";
   glossary.value = kept("glossary") ?? "";
   countTerms();
+  text.value = given();
   try {
-    languages = await (await fetch("languages")).json();
-    settings = await (await fetch("frontend/settings")).json();
-  } catch {
-    message("The server does not answer. Load the page again when it runs.");
+    ({ languages, settings } = await engine.start(showProgress));
+  } catch (error) {
+    message(error.message);
     return;
+  } finally {
+    show("loading", false);
   }
   for (const one of languages) for (const code of [one.code, ...one.targets]) names.set(code, spoken(code));
-  fill(source, languages.map((one) => one.code), "Detect language");
+  fill(source, languages.map((one) => one.code), settings.detection ? "Detect language" : "");
   source.value = kept("source") ?? settings.language.source.code;
-  if (!source.value) source.value = "auto";
+  if (!source.value) source.selectedIndex = 0;
   showTargets();
   target.value = kept("target") ?? settings.language.target.code;
   if (!target.value) target.selectedIndex = 0;
   show("key-line", settings.keyRequired);
   show("open", settings.filesTranslation);
   show("improve", settings.suggestions);
-  element("file").accept = settings.supportedFilesFormat.join(",");
+  show("explain", settings.explanation);
+  show("terms", settings.glossary);
+  show("requests", settings.requests);
+  show("swap", languages.some((one) => one.targets.includes(source.value)) || settings.detection);
+  showNote(settings.note ?? []);
+  element("file").accept = (settings.supportedFilesFormat ?? []).join(",");
   showPast();
   changed();
+}
+
+// A text in the address: `#text=A%20man%20sleeps.`
+function given() {
+  return new URLSearchParams(location.hash.slice(1)).get("text") ?? text.value;
+}
+
+function showProgress(done, total) {
+  show("loading", true);
+  element("loaded").max = total;
+  element("loaded").value = done;
+  const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
+  element("loaded-words").textContent = `Loading the model: ${megabytes(done)} of ${megabytes(total)} MB`;
+}
+
+// What the page says of its model, a paragraph each.
+function showNote(paragraphs) {
+  const shownParagraphs = paragraphs.map((words) => {
+    const paragraph = document.createElement("p");
+    paragraph.textContent = words;
+    return paragraph;
+  });
+  element("note").replaceChildren(...shownParagraphs);
+  show("about", paragraphs.length > 0);
 }
 
 function setTheme(theme) {
@@ -76,12 +107,13 @@ function setTheme(theme) {
 
 function changed() {
   const length = text.value.length;
-  element("count").textContent = `${length.toLocaleString("en")} / ${(settings.charLimit ?? 0).toLocaleString("en")}`;
+  const limit = settings.charLimit ? ` / ${settings.charLimit.toLocaleString("en")}` : "";
+  element("count").textContent = `${length.toLocaleString("en")}${limit}`;
   element("clear").disabled = !length;
   clearTimeout(timer);
   running?.abort();
   output.classList.add("old");
-  timer = setTimeout(translate, WAIT);
+  if (settings.language) timer = setTimeout(translate, settings.wait);
 }
 
 async function translate() {
@@ -99,33 +131,39 @@ async function translate() {
   }
   running = new AbortController();
   element("status").textContent = "Translating …";
+  show("stop", settings.stops === true);
   const lines = given.split("\n");
   const found = { rows: [], source: source.value, text: lines };
   try {
     // The language of the whole text, since that of a short line is hard to tell.
     if (source.value === "auto") {
-      const [best] = await post("detect", { q: given.slice(0, 5000) }, running.signal);
+      const [best] = await engine.detect(given.slice(0, 5000), running.signal);
       if (!best) throw new Error("The language was not recognized. Choose it.");
       found.source = best.language;
       element("detected").textContent = `${names.get(best.language) ?? best.language} detected`;
     } else {
       element("detected").textContent = "";
     }
-    const wish = { source: found.source, target: target.value, glossary: glossary.value };
+    const wish = { source: found.source, target: target.value, glossary: settings.glossary ? glossary.value : "" };
     await translateLines(lines, wish, running.signal, (rows) => {
       if (number !== latest) return;
       found.rows = rows;
       showTranslation(found);
     });
   } catch (error) {
-    if (error.name === "AbortError" || number !== latest) return;
-    message(error.message);
-    element("status").textContent = "";
+    if (number !== latest) return;
+    stopped(error.name === "AbortError" ? "" : error.message);
     return;
   }
   if (number !== latest) return;
-  element("status").textContent = "";
+  stopped("");
   remember(given);
+}
+
+function stopped(words) {
+  message(words);
+  element("status").textContent = "";
+  show("stop", false);
 }
 
 function showTranslation(found) {
@@ -136,6 +174,24 @@ function showTranslation(found) {
   const empty = !translated().trim();
   for (const name of ["copy", "explain", "improve"]) element(name).disabled = empty;
   stopImproving();
+  element("others").replaceChildren();
+  show("alternatives", settings.alternatives > 1 && found.rows.flat().length === 1);
+  if (element("alternatives").open) showAlternatives();
+}
+
+// Other translations of a text of one sentence.
+async function showAlternatives() {
+  const number = latest;
+  const found = shown;
+  if (found.rows.flat().length !== 1) return;
+  const others = await engine.alternatives({ q: found.text.join("\n"), target: target.value }, settings.alternatives);
+  if (number !== latest) return;
+  const rows = others.slice(1).map((words) => {
+    const row = document.createElement("li");
+    row.textContent = words;
+    return row;
+  });
+  element("others").replaceChildren(...rows);
 }
 
 const translated = () => shown.rows.map(joined).join("\n");
@@ -201,7 +257,7 @@ function stopImproving() {
 async function saveBetter() {
   const better = element("better").value;
   try {
-    await post("suggest", {
+    await engine.suggest({
       q: text.value, s: better, output: translated(), source: shown.source || source.value, target: target.value,
     });
     stopImproving();
@@ -217,16 +273,17 @@ async function translateDocument(file) {
   form.append("source", source.value);
   form.append("target", target.value);
   if (glossary.value.trim()) form.append("glossary", glossary.value);
-  if (element("key").value) form.append("api_key", element("key").value);
   message("");
   show("download", false);
   element("status").textContent = `Translating ${file.name} …`;
-  const response = await fetch("translate_file", { method: "POST", body: form });
-  const answer = await response.json();
-  element("status").textContent = "";
-  if (!response.ok) {
-    message(answer.error);
+  let answer;
+  try {
+    answer = await engine.translateFile(form);
+  } catch (error) {
+    message(error.message);
     return;
+  } finally {
+    element("status").textContent = "";
   }
   const link = element("download");
   link.href = answer.translatedFileUrl;
@@ -236,6 +293,7 @@ async function translateDocument(file) {
 }
 
 function explainWord(sentence, word) {
+  if (!settings.explanation) return;
   show("unbound", glossary.value.trim() !== "");
   explain({ sentence: sentence.source, source: shown.source, target: target.value, word });
 }
@@ -246,6 +304,14 @@ function countTerms() {
 }
 
 text.addEventListener("input", changed);
+addEventListener("hashchange", () => {
+  text.value = given();
+  changed();
+});
+element("stop").addEventListener("click", () => running?.abort());
+element("alternatives").addEventListener("toggle", () => {
+  if (element("alternatives").open) showAlternatives();
+});
 source.addEventListener("change", () => {
   keep("source", source.value);
   showTargets();

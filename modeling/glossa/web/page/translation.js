@@ -1,8 +1,9 @@
-// Translations of lines, sentence by sentence as the server sends them, and how they are shown.
-import { element, lines, show } from "./common.js";
+// Translations of lines, sentence by sentence as they come, and how they are shown.
+import { element, show } from "./common.js";
+import { stream } from "./engine.js";
 
 const MOST_LINES = 500; // translations that are kept for unchanged lines
-const MOST_TEXTS = 64; // lines of a request, as the server allows
+const MOST_TEXTS = 64; // lines that are asked for at once; a server allows no more
 const DOUBT = 0.3; // sentences that need no correction with less probability are underlined
 const UNSURE = 0.5; // words of such a sentence that the model gave less probability are named,
 const MOST_WORDS = 3; // this many of them
@@ -23,8 +24,7 @@ export async function translateLines(texts, wish, signal, changed) {
     const finish = (end) => {
       for (; current < end; current += 1) remember(key(texts[some[current]]), rows[some[current]]);
     };
-    const fields = { ...wish, q: some.map((row) => texts[row]), confidence: true };
-    for await (const one of lines("translate_stream", fields, signal)) {
+    for await (const one of stream({ ...wish, q: some.map((row) => texts[row]) }, signal)) {
       if (one.error) throw new Error(one.error);
       if ("sentences" in one) {
         missing = one.sentences;

@@ -3,10 +3,10 @@ import { Graphs } from "./graphs.js";
 import { Rules } from "./rules.js";
 import { Translator } from "./translator.js";
 
-// `read(name)` gives the bytes of a file, unpacked; `ort` is ONNX Runtime, `Tokenizer` the class of its library.
-export async function loadTranslator(read, ort, Tokenizer) {
+// `model` is model.json, `read(name)` gives the bytes of a file, unpacked; `ort` is ONNX Runtime, `Tokenizer` the class
+// of its library.
+export async function loadTranslator(model, read, ort, Tokenizer) {
   const json = async (name) => JSON.parse(new TextDecoder().decode(await read(name)));
-  const model = await json("model.json");
   const rules = new Rules(await json("rules.json"));
   const source = tokenizer(await json("tokenizer.json"), Tokenizer);
   const target = model.files["target_tokenizer.json"] ? tokenizer(await json("target_tokenizer.json"), Tokenizer) : source;
@@ -16,7 +16,8 @@ export async function loadTranslator(read, ort, Tokenizer) {
     const externalData = model.graphs[name].map((path) => ({ path, data: weights.get(path) }));
     return ort.InferenceSession.create(graph, { executionProviders: ["wasm"], externalData });
   };
-  const graphs = new Graphs(ort, await session("encoder.onnx"), await session("decoder.onnx"), model.search.padding);
+  const encoder = await session("encoder.onnx");
+  const graphs = new Graphs(ort, encoder, await session("decoder.onnx"), model.search.padding);
   const [end] = model.search.ends;
   const special = new Set(model.special);
   return new Translator({

@@ -20,7 +20,7 @@ export async function search(graphs, sources, limits, settings, cancelled = () =
   const state = await graphs.read(sources);
   let unfinished = rows;
   while (unfinished.length) {
-    if (cancelled()) throw new DOMException("The translation was stopped.", "AbortError");
+    if (await cancelled()) throw new DOMException("The translation was stopped.", "AbortError");
     const last = unfinished.flatMap((row) => row.running.map((one) => one.tokens.at(-1)));
     const found = await state.step(last, count, settings.processors.length > 0);
     const parents = [];
