@@ -2,8 +2,9 @@
 
 FORMAT is a family of transformers (bart, marian, mbart, pegasus), whose folder holds no custom code, so that hosted
 inference, optimum and converters can load it; ctranslate2, a fast engine for serving; argos, a package for Argos
-Translate and LibreTranslate (`--output FILE.argosmodel`); or onnx, for ONNX Runtime. An architecture that the format
-does not support is refused, and the message names the settings.
+Translate and LibreTranslate (`--output FILE.argosmodel`); onnx, for ONNX Runtime; or web, a folder of static files
+whose page translates in the browser. An architecture that the format does not support is refused, and the message
+names the settings.
 """
 
 from dataclasses import dataclass
@@ -21,8 +22,14 @@ class ExportOptions:
     """The options of `glossa export`."""
 
     model: str = argument("folder of a run, or Hub name")
-    to: str = option("the format", required=True, choices=[*FAMILIES, "ctranslate2", "argos", "onnx"])
+    to: str = option("the format", required=True, choices=[*FAMILIES, "ctranslate2", "argos", "onnx", "web"])
     output: str = option("the folder to write; of argos the file", required=True)
+    precision: str = option(
+        "of web's weights: float32, float16 or int8 (default: the smallest that changes next to nothing)",
+        default="auto",
+        choices=["auto", "float32", "float16", "int8"],
+    )
+    runtime: Path | None = option("of web: a folder with the npm archives of its runtime (default: downloaded)")
     quantization: str | None = option("of ctranslate2's weights: int8, float16, ... (default: float32)")
 
 
@@ -42,6 +49,12 @@ def main(argv: list[str]) -> None:
         raise GlossaError(
             f"--quantization is for --to ctranslate2 and argos; {arguments.to} keeps the weights as they are."
         )
+
+    if arguments.to == "web":
+        export_page(arguments, folder)
+        return
+    if arguments.precision != "auto" or arguments.runtime:
+        raise GlossaError(f"--precision and --runtime are for --to web, not for {arguments.to}.")
 
     from ..registration import GlossaForConditionalGeneration
 
@@ -68,3 +81,13 @@ def main(argv: list[str]) -> None:
     files = [folder] if folder.is_file() else folder.iterdir()
     size = sum(file.stat().st_size for file in files) / 2**20
     print(f"{arguments.to}: {model.num_parameters():,} parameters saved in {folder}, {size:.1f} MiB in all")
+
+
+def export_page(arguments: ExportOptions, folder: Path) -> None:
+    from ..hub.space import page_facts
+    from ..web.site import export_site
+
+    run = Path(arguments.model)
+    facts = page_facts(run) if run.is_dir() else {"note": []}
+    print("\n".join(export_site(arguments.model, folder, facts, arguments.precision, arguments.runtime)))
+    print(f"Show it: python -m http.server --directory {folder}")

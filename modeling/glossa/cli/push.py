@@ -29,7 +29,13 @@ class PushOptions:
         const=True,
     )
     message: str = option("commit message", default="Push the translator")
-    space: bool = flag("push a Space of the same name as well, to try the model")
+    space: str | None = option(
+        "push a Space of the same name as well, to try the model: static (the default), a page that translates in the "
+        "visitor's browser and is free; or docker, a server, for accounts that pay for it",
+        nargs="?",
+        const="static",
+        choices=["static", "docker"],
+    )
     replace_card: bool = flag("replace a README.md that Glossa did not write")
     replace: bool = flag("replace other files that Glossa did not write")
     dry_run: bool = flag(
@@ -45,7 +51,8 @@ def parse(argv: list[str]) -> PushOptions:
 def main(argv: list[str]) -> None:
     arguments = parse(argv)
 
-    from ..hub.push import check, check_account, check_repo_id, preview, push, stage, stage_space, tree
+    from ..hub.push import check, check_account, check_repo_id, preview, push, requirements, stage, tree
+    from ..hub.space import stage_page, stage_server
 
     check_repo_id(arguments.repo_id)
     if not (arguments.dry_run or arguments.card_to):
@@ -57,8 +64,10 @@ def main(argv: list[str]) -> None:
             arguments.run, arguments.repo_id, folder, arguments.license, handler=True, publish_samples=samples
         )
         print("".join(f"{line}\n" for line in left_out), end="")
-        if arguments.space:
-            stage_space(arguments.repo_id, space)
+        if arguments.space == "docker":
+            stage_server(arguments.repo_id, space, requirements("serve", "engine"))
+        elif arguments.space:
+            print("\n".join(stage_page(arguments.run, arguments.repo_id, space, arguments.license)))
         print(f"It translates in a fresh process: {check(folder, arguments.run)}")
         if arguments.card_to:
             copy_card(folder, arguments.card_to)

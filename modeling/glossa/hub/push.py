@@ -25,14 +25,13 @@ from packaging.requirements import Requirement
 from ..errors import GlossaError, http_errors
 from ..inference.loading import load_model, load_tokenizer
 from ..run_folder import RunFolder
-from ..shipped import PACKAGE, shipped
 from .card import build_card
 from .changes import changes, look, operations, refuse_public
 from .facts import Run, naming_damage
+from .space import EXTRAS, keep_header
 
 logger = logging.getLogger(__name__)
 
-EXTRAS = shipped("model_card")  # the endpoint handler and the Space
 NO_TOKEN = "No token. Log in with `hf auth login`, or set HF_TOKEN to a token with write permission."
 
 _HTTP_ERRORS = http_errors()
@@ -154,12 +153,14 @@ def push(
         api.whoami()
         there = look(api, repo_id, repo_type, revision)
         if not there.exists:
-            sdk = "docker" if repo_type == "space" else None
+            sdk = _space_kind(folder) if repo_type == "space" else None
             api.create_repo(repo_id, repo_type=repo_type, private=private or None, exist_ok=True, space_sdk=sdk)
             there = look(api, repo_id, repo_type, revision)
         if private:
             refuse_public(repo_id, there)
-        planned = changes(folder, there, replace, replace_card)
+        if repo_type == "space":
+            keep_header(api, repo_id, there, folder, replace_card)
+        planned = changes(folder, there, replace, replace_card or repo_type == "space")
         commit = operations(folder, there, planned)
         if planned.kept:
             logger.warning("%s", planned.text())
@@ -176,6 +177,10 @@ def push(
         )
 
 
+def _space_kind(folder: Path) -> str:
+    return RepoCard.load(folder / "README.md").data.sdk
+
+
 def check_account(repo_id: str, token: str | None = None) -> None:
     """Raise `GlossaError` unless there is a token that the Hub knows, and `repo_id` is a name it allows."""
     api = HfApi(token=token)
@@ -185,22 +190,6 @@ def check_account(repo_id: str, token: str | None = None) -> None:
         raise GlossaError(NO_TOKEN)
     with hub_errors(repo_id, api.endpoint):
         api.whoami()
-
-
-def stage_space(repo_id: str, folder: Path) -> None:
-    """Write a Space that serves the model `repo_id` into `folder`, with this package, which it runs."""
-    skipped = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(EXTRAS / "space", folder, dirs_exist_ok=True, ignore=skipped)
-    shutil.copytree(PACKAGE, folder / "glossa", ignore=skipped)
-    shutil.copytree(EXTRAS, folder / "glossa" / EXTRAS.name, ignore=skipped, dirs_exist_ok=True)
-    shutil.copyfile(PACKAGE.parent / "glossa_command.py", folder / "glossa_command.py")
-    (folder / "requirements.txt").write_text("".join(f"{one}\n" for one in requirements("serve", "engine")))
-    start = folder / "Dockerfile"
-    start.write_text(start.read_text(encoding="utf-8").replace('"MODEL"', json.dumps(repo_id)), encoding="utf-8")
-    card = RepoCard.load(folder / "README.md")
-    card.data.title = repo_id.split("/")[-1]
-    card.data.models = [repo_id]
-    card.save(folder / "README.md")
 
 
 def requirements(*extras: str) -> list[str]:
@@ -230,11 +219,14 @@ def preview(
             there = look(api, repo_id, repo_type, revision)
         if private:
             refuse_public(repo_id, there)
+        if repo_type == "space" and there.exists:
+            keep_header(api, repo_id, there, folder, replace_card)
     except GlossaError as error:
         return f"What the push changes there: {error}"
     if not there.exists:
         return "The repository is new, or is a private one that this token may not read."
-    return changes(folder, there, replace, replace_card).text() or "Nothing there is replaced or deleted."
+    planned = changes(folder, there, replace, replace_card or repo_type == "space")
+    return planned.text() or "Nothing there is replaced or deleted."
 
 
 def tree(folder: Path) -> str:

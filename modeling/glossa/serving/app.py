@@ -6,7 +6,6 @@ import logging
 import re
 import signal
 from collections.abc import AsyncIterator, Callable, Sequence
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI, Request

@@ -102,3 +102,12 @@ def smallest(rows: Sequence[Row]) -> str:
     first = rows[0]
     allowed = [row for row in rows if row.identical >= LEAST_IDENTICAL and first.bleu - row.bleu <= MOST_LOST]
     return min(allowed, key=lambda row: row.size).precision
+
+
+def table(rows: Sequence[Row]) -> list[str]:
+    """The rows as lines of a table."""
+    lines = ["weights   megabytes  identical   BLEU  chrF++"]
+    for row in rows:
+        size, share = row.size / 1e6, 100 * row.identical
+        lines.append(f"{row.precision:8} {size:10.1f} {share:9.1f}% {row.bleu:6.1f} {row.chrf:7.1f}")
+    return lines

@@ -60,8 +60,7 @@ def _externalize(graph: Any, weights: Weights, places: dict[bytes, str], known: 
             own[name] = f"{tensor.name}.whole" if turned else tensor.name
             graph.initializer.append(_external(own[name], name, weights[name]))
         if turned or own[name] != tensor.name:
-            kind, options = ("Transpose", {"perm": [1, 0]}) if turned else ("Identity", {})
-            renamed.append(helper.make_node(kind, [own[name]], [tensor.name], **options))
+            renamed.append(helper.make_node("Transpose" if turned else "Identity", [own[name]], [tensor.name]))
     nodes = [*renamed, *graph.node]
     del graph.node[:]
     graph.node.extend(nodes)
@@ -69,7 +68,7 @@ def _externalize(graph: Any, weights: Weights, places: dict[bytes, str], known: 
 
 
 def _key(value: numpy.ndarray) -> bytes:
-    return repr(value.shape).encode() + hashlib.blake2b(numpy.ascontiguousarray(value)).digest()
+    return repr(value.shape).encode() + hashlib.blake2b(value.tobytes()).digest()
 
 
 def _external(name: str, file: str, value: numpy.ndarray) -> Any:

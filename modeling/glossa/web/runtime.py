@@ -100,7 +100,7 @@ def _write(folder: Path, name: str, content: bytes, package: Package) -> None:
 
 
 def _write_notices(folder: Path) -> None:
-    """ONNX Runtime's license and notices: its npm package has none, the Python package of the same project has them."""
+    """ONNX Runtime's license and notices, which its npm package lacks, from the Python package of the same project."""
     installed = Path(require("onnxruntime", "engine").__file__).parent
     for name in ("LICENSE", "ThirdPartyNotices.txt"):
         text = (installed / name).read_bytes()

@@ -26,24 +26,28 @@ from ..export.decoding import not_supported
 from ..export.families import KEPT
 from ..export.onnx_model import check_graphs, export_graphs
 from ..inference import plausibility
+from ..inference.loading import load_model, load_tokenizer
 from ..modeling_glossa import GlossaForConditionalGeneration
+from ..run_folder import RunFolder
 from . import PAGE
+from .check import compare, smallest, table
 from .graphs import GRAPHS, Weights, save_weights, stored, take_weights
 from .patterns import text_rules
 from .runtime import packages, write_runtime
 
 SERVER_ONLY = ("docs",)  # of the page, what describes the requests of a server
 PACKED = ".gz"
-KEPT_OFFLINE = (".html", ".js", ".mjs", ".css", ".svg", PACKED)
+KEPT_OFFLINE: tuple[str, ...] = (".html", ".js", ".mjs", ".css", ".svg", PACKED)
 VERSION = 1  # of the layout; the page refuses others
 WEIGHTS = "weights.safetensors"
+DEFAULT = "float16"  # without pairs to compare with: half the bytes, and rounding to 11 bits
 TOKENIZERS = ("BPE", "Unigram")  # kinds with equal ids in both libraries; the others split white space differently
 # Settings of generation_config.json that the search in the browser knows.
 DECODING = {
     "num_beams", "length_penalty", "early_stopping", "eos_token_id", "decoder_start_token_id", "no_repeat_ngram_size",
     "forced_bos_token_id", "forced_eos_token_id", "suppress_tokens", "begin_suppress_tokens", "min_new_tokens",
 }  # fmt: skip
-PASSED = ("no_repeat_ngram_size", "forced_bos_token_id", "forced_eos_token_id", "suppress_tokens")
+PASSED: tuple[str, ...] = ("no_repeat_ngram_size", "forced_bos_token_id", "forced_eos_token_id", "suppress_tokens")
 PASSED += ("begin_suppress_tokens", "min_new_tokens")
 CHECKS = {"repeated": plausibility._REPEATED, "quantity": plausibility._NUMBER}
 LIMITS = {
@@ -75,6 +79,38 @@ class Exported:
     needed: Mapping[str, Sequence[str]]
     model: dict[str, Any]
     tokenizers: dict[str, dict] = field(default_factory=dict)
+
+
+def export_site(
+    name: str, folder: Path, facts: dict[str, Any], precision: str = "auto", runtime: Path | None = None
+) -> list[str]:
+    """Write a page with a model, and return a table of what the precision of the weights changes, a line each.
+
+    Args:
+        name: The folder of a run, or a name on the Hub.
+        folder: An empty folder, or none yet.
+        facts: What the page says of the model: a `note`, a paragraph each.
+        precision: One of `PRECISIONS`, or "auto": the smallest that changes next to nothing on the run's test pairs,
+            and float16 for a model without any.
+        runtime: See [`write_runtime`].
+
+    Raises `GlossaError` if the model cannot be exported, or the runtime cannot be had.
+    """
+    model, tokenizer = load_model(name), load_tokenizer(name)
+    if not isinstance(model, GlossaForConditionalGeneration):
+        raise GlossaError(f"{name} is a {type(model).__name__}. Give a Glossa model.")
+    with exported(model, tokenizer) as parts:
+        run, language = RunFolder(name), parts.model["target"]
+        lines = [f"No test pairs: {DEFAULT} is stored, and not compared with float32."]
+        chosen = DEFAULT
+        if run.held_out_file("test").is_file():
+            pairs = run.load_held_out("test", language if parts.model["tagged"] else None)
+            rows = compare(parts, tokenizer, list(zip(pairs["source"], pairs["target"], strict=True)), language)
+            chosen, lines = smallest(rows), table(rows)
+        chosen = chosen if precision == "auto" else precision
+        write_site(parts, folder, chosen, facts, runtime)
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    return [*lines, f"{folder}: {size / 1e6:.1f} MB with weights in {chosen}"]
 
 
 @contextmanager
@@ -116,9 +152,11 @@ def write_site(parts: Exported, folder: Path, precision: str, facts: dict[str, A
     packed = [WEIGHTS, *(f"{name}.onnx" for name in GRAPHS), *parts.tokenizers, "rules.json"]
     files = {name: _pack(folder / name) for name in packed}
     for file in sorted((folder / "runtime").glob(f"*{PACKED}")):
-        content = gzip.decompress(file.read_bytes())
-        files[f"runtime/{file.name.removesuffix(PACKED)}"] = {"stored": file.stat().st_size, "bytes": len(content)}
-    offline = [file.relative_to(folder).as_posix() for file in sorted(folder.rglob("*")) if file.suffix in KEPT_OFFLINE]
+        size = len(gzip.decompress(file.read_bytes()))
+        files[f"runtime/{file.name.removesuffix(PACKED)}"] = {"stored": file.stat().st_size, "bytes": size}
+    offline = [
+        file.relative_to(folder).as_posix() for file in sorted(folder.rglob("*")) if file.suffix in KEPT_OFFLINE
+    ]
     description = parts.model | {
         "offline": offline,
         "version": VERSION,

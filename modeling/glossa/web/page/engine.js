@@ -1,0 +1,70 @@
+// What translates for the page: here a server. An exported folder has browser/engine.js in its place.
+//
+// Both have `start(progress)`, which gives { languages, settings }, and `stream`; what `settings` does not offer is not
+// shown, and not called.
+import { element } from "./common.js";
+
+export const settings = {
+  wait: 350, // milliseconds without a key before text is translated
+  detection: true,
+  explanation: true,
+  glossary: true,
+  alternatives: 0,
+  requests: true, // the page about them
+};
+
+export async function start() {
+  const [languages, own] = await Promise.all(
+    ["languages", "frontend/settings"].map(async (path) => (await fetch(path)).json()),
+  ).catch(() => {
+    throw new Error("The server does not answer. Load the page again when it runs.");
+  });
+  return { languages, settings: { ...settings, ...own } };
+}
+
+// Yields { sentences }, how many there are, then { text, before, translatedText, ... } of each, in order.
+export const stream = (fields, signal) => lines("translate_stream", { ...fields, confidence: true }, signal);
+
+export const detect = (q, signal) => post("detect", { q }, signal);
+
+export const explain = (fields) => post("explain", fields);
+
+export const suggest = (fields) => post("suggest", fields);
+
+export async function translateFile(form) {
+  if (element("key").value) form.append("api_key", element("key").value);
+  const response = await fetch("translate_file", { method: "POST", body: form });
+  const answer = await response.json();
+  if (!response.ok) throw new Error(answer.error);
+  return answer;
+}
+
+async function ask(path, fields, signal) {
+  const key = element("key").value;
+  const response = await fetch(path, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(key ? { ...fields, api_key: key } : fields),
+    signal,
+  });
+  if (response.ok) return response;
+  const answer = await response.json().catch(() => ({ error: `The server answers with status ${response.status}.` }));
+  throw new Error(answer.error);
+}
+
+async function post(path, fields, signal) {
+  return (await ask(path, fields, signal)).json();
+}
+
+// The lines of an answer, each of them JSON, as they come.
+async function* lines(path, fields, signal) {
+  const reader = (await ask(path, fields, signal)).body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const parts = (rest + value).split("\n");
+    rest = parts.pop();
+    for (const part of parts) yield JSON.parse(part);
+  }
+}
