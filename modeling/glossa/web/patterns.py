@@ -18,7 +18,6 @@ _parser: Any = import_module("re._parser")  # the standard library has no public
 _SPACE = r"\t-\r\u{1c}-\u{20}\u{85}\u{a0}\u{1680}\u{2000}-\u{200a}\u{2028}\u{2029}\u{202f}\u{205f}\u{3000}"
 # Python's classes; JavaScript's \w and \d know ASCII only, and its \s other characters.
 _CLASSES = {"DIGIT": r"\p{Nd}", "SPACE": _SPACE, "WORD": r"\p{L}\p{N}_"}
-_END_OF_TEXT = r"(?![^])"
 
 PATTERNS: dict[str, re.Pattern] = {
     "whiteSpace": sentences_glossa._WHITE_SPACE,
@@ -171,10 +170,10 @@ class _Writer:
 
 _WORD_BOUNDARY = r"(?:(?<=[{0}])(?![{0}])|(?<![{0}])(?=[{0}]))".format(_CLASSES["WORD"])
 _PLACES = {
-    "AT_BEGINNING": "(?<![^])",
-    "AT_BEGINNING_STRING": "(?<![^])",
-    "AT_END": rf"(?=\n?{_END_OF_TEXT})",
-    "AT_END_STRING": _END_OF_TEXT,
+    "AT_BEGINNING": "^",
+    "AT_BEGINNING_STRING": "^",
+    "AT_END": r"(?=\n?$)",
+    "AT_END_STRING": "$",
     "AT_BOUNDARY": _WORD_BOUNDARY,
 }
 
