@@ -61,6 +61,7 @@ class Calls {
   }
 
   async *all(kind, fields, signal) {
+    signal?.throwIfAborted();
     const call = ++this.number;
     const waiting = [];
     let wake = () => {};
