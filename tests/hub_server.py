@@ -10,12 +10,15 @@ Everything is in memory. `hub.requests` lists all requests. `hub.faults` lists r
 import base64
 import hashlib
 import json
+import mimetypes
 import os
 import re
 import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
+
+import yaml
 
 LFS_SUFFIXES = (".safetensors", ".png", ".parquet", ".gz", ".bin")
 KINDS = {"models": "", "datasets": "datasets/", "spaces": "spaces/"}
@@ -46,10 +49,14 @@ class Repository:
 
 
 class Hub:
-    """The server; `users` maps tokens to user names, and users may write only under their name."""
+    """The server; `users` maps tokens to user names, and users may write only under their name.
+
+    Only the users in `paying` may make Spaces with programs of their own.
+    """
 
     def __init__(self, users: dict[str, str] | None = None):
         self.users = users or {}
+        self.paying: set[str] = set()
         self.repositories: dict[tuple[str, str], Repository] = {}
         self.lfs: dict[str, bytes] = {}
         self.requests: list[str] = []
@@ -107,6 +114,7 @@ class Handler(BaseHTTPRequestHandler):
         (r"GET /api/(?P<kind>models|datasets|spaces)/(?P<name>[^/]+/[^/]+)", "info"),
         (r"(?:GET|HEAD) /(?P<prefix>datasets/|spaces/|)(?P<name>[^/]+/[^/]+)/resolve/(?P<revision>[^/]+)/(?P<path>.+)",
          "resolve"),
+        (r"GET /static/(?P<name>[^/]+/[^/]+)/(?P<path>.*)", "page"),
     ]  # fmt: skip
 
     def handle_one(self) -> None:
@@ -214,6 +222,8 @@ class Handler(BaseHTTPRequestHandler):
         if (kind, name) in self.hub.repositories:
             body = {"error": "You already created this repo", "url": url}
             return self.answer(body, 409, {"X-Error-Message": body["error"]})
+        if kind == "spaces" and asked.get("sdk") != "static" and owner not in self.hub.paying:
+            raise Refusal(402, "", "Static Spaces are free for everyone, but hosting Docker Spaces requires PRO")
         private = asked.get("private") or asked.get("visibility") == "private"
         self.hub.add(name, {".gitattributes": b""}, kind, bool(private))
         return self.answer({"url": url, "name": name, "id": name})
@@ -338,6 +348,17 @@ class Handler(BaseHTTPRequestHandler):
             headers["Content-Range"] = f"bytes {first}-{last}/{len(data)}"
             return self.answer(data[first : last + 1], 206, headers)
         return self.answer(data, 200, headers)
+
+    def page(self, name: str, path: str) -> None:
+        """A file of a static Space, with the headers that its README asks for."""
+        _, files, _ = self.content("spaces", name, BRANCH)
+        header = yaml.safe_load(files["README.md"].decode().split("---")[1])
+        path = path or "index.html"
+        if header["sdk"] != "static" or path not in files:
+            raise Refusal(404, "EntryNotFound", f"{path} is not shown")
+        kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
+        kind = "text/javascript" if path.endswith(".mjs") else kind
+        self.answer(files[path], 200, {"Content-Type": kind} | header.get("custom_headers", {}))
 
 
 def object_id(path: str, data: bytes) -> str:

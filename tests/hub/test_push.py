@@ -2,19 +2,16 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from environments import without_glossa
 from hub_server import Hub
-from huggingface_hub import HfApi, RepoCard
 from pushing import NAME, TOKEN, run_script, start, upload
 
 from glossa.errors import GlossaError
 from glossa.hub.changes import RECORD
-from glossa.hub.push import check, check_repo_id, push, stage, stage_space
+from glossa.hub.push import check, check_repo_id, stage
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
 
@@ -219,21 +216,3 @@ def test_repository_names_are_checked():
         with pytest.raises(GlossaError, match="repo_id is"):
             check_repo_id(name)
     check_repo_id("user/name.with-all_kinds")
-
-
-def test_a_space_serves_the_model_with_this_package(hub, tmp_path):
-    stage_space(NAME, tmp_path / "space")
-    push(tmp_path / "space", NAME, repo_type="space", api=HfApi(endpoint=hub.url, token=TOKEN))
-    files = hub.files(NAME, kind="spaces")
-    own = {name for name in files if not name.startswith("glossa/")}
-    assert own == {"Dockerfile", "README.md", "glossa_command.py", "requirements.txt", ".gitattributes", RECORD}
-    assert {"glossa/serving/page/index.html", "glossa/model_card/handler.py"} <= set(files)
-    start = json.loads(files["Dockerfile"].decode().splitlines()[-1].removeprefix("CMD "))
-    assert start[2:] == ["glossa_command", "serve", NAME, "--host", "0.0.0.0", "--port", "7860"]
-    needed = {re.match(r"[\w.-]+", line)[0] for line in files["requirements.txt"].decode().splitlines()}
-    assert {"torch", "transformers", "fastapi", "uvicorn", "ctranslate2"} <= needed and "pytest" not in needed
-    card = RepoCard(files["README.md"].decode())
-    assert (card.data.sdk, card.data.app_port, card.data.models) == ("docker", 7860, [NAME])
-    command = [sys.executable, "-m", *start[2:4], "--help"]
-    shown = subprocess.run(command, cwd=tmp_path / "space", capture_output=True, text=True, check=True)
-    assert "usage: glossa serve" in shown.stdout

@@ -1,4 +1,4 @@
-"""An exported page in a real browser: first visit, typing, offline, in a frame of another site, and what goes wrong."""
+"""An exported page in a real browser: first visit, typing, offline, in a frame of another site, what goes wrong."""
 
 import contextlib
 import functools

@@ -1,4 +1,4 @@
-"""The rules about texts in JavaScript and in Python: equal on every string of the tests and on sentences of scripts."""
+"""The rules about texts in JavaScript and in Python: equal on every string of the tests and on real sentences."""
 
 import ast
 import gzip
@@ -28,10 +28,11 @@ TESTS = Path(__file__).parents[1]
 DATA = TESTS.parents[1] / "shared" / "data"
 LONGEST = 60  # characters, so that many sentences are cut
 MODELS = [
-    {"lower_capitals": True, "mask_items": True, "add_stops": True, "keeps_placeholders": False, "length_ratio": 1.1},
-    {"lower_capitals": False, "mask_items": False, "add_stops": False, "keeps_placeholders": True, "length_ratio": None},
-]  # fmt: skip
-for model in MODELS:
+    {"lower_capitals": True, "mask_items": True, "add_stops": True, "keeps_placeholders": False},
+    {"lower_capitals": False, "mask_items": False, "add_stops": False, "keeps_placeholders": True},
+]
+for model, ratio in zip(MODELS, (1.1, None), strict=True):
+    model |= {"length_ratio": ratio}
     model |= {"split_sentences": True, "abbreviations": ["Kpr", "zzz"]}
 
 
@@ -52,7 +53,7 @@ def python(text, target, model):
     written = [one.text if one.copied else as_written(one, own) for one, own in zip(segments, read, strict=True)]
     located = [locate(one.text, one.spans, target) for one in segments]
     return {
-        "segments": [one._asdict() | {"items": list(one.items), "spans": [list(s) for s in one.spans]} for one in segments],
+        "segments": [one._asdict() | {"items": [*one.items], "spans": [*map(list, one.spans)]} for one in segments],
         "read": read,
         "joined": "".join(own + space for own, space in spaced_parts(segments, written)),
         "problem": plausibility.find_problem(text, target, model["length_ratio"]),

@@ -16,7 +16,7 @@ TEXTS = [
     "The man sleeps in the park.",
     "THE DOG RUNS IN THE HOUSE! The woman sleeps.\n\n- The man runs",
     "The dog {name} sleeps at https://example.org/a in 12 houses, see a@b.example.",
-    "the man sleeps in the park, the woman runs in the house, the dog sleeps in the park, and the man runs in the house",
+    "the man sleeps in the park, the woman runs in the house, the dog sleeps in the park, and the man runs",
     "",
     "  42 \n",
     "</s> <pad> The man </s>",
@@ -74,7 +74,7 @@ def test_generation_settings_act_as_in_transformers(site, node):
 
 
 def test_a_translation_begins_as_asked(site, node):
-    _, tokenizer, folder = site("shared")
+    _, _, folder = site("shared")
     [found] = node(folder, [{"texts": ["The man sleeps."], "options": {"num_beams": 2, "prefix": "Le chien"}}])
     assert found[0]["text"].startswith("Le chien")
 
@@ -109,11 +109,9 @@ def test_more_translations_than_beams_are_refused(site, node):
 )
 def test_a_setting_that_the_browser_does_not_know_is_refused(site, setting, value):
     model, tokenizer, _ = site("shared")
-    before = model.generation_config
-    try:
-        model.generation_config = GenerationConfig(**before.to_diff_dict() | {setting: value})
-        with pytest.raises(GlossaError, match=f"cannot be exported to web: {setting} in generation_config.json"):
-            with exported(model, tokenizer):
-                pass
-    finally:
-        model.generation_config = before
+    settings = model.generation_config.to_diff_dict() | {setting: value}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(model, "generation_config", GenerationConfig(**settings))
+        message = f"cannot be exported to web: {setting} in generation_config.json"
+        with pytest.raises(GlossaError, match=message), exported(model, tokenizer):
+            pass

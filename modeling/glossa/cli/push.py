@@ -61,7 +61,13 @@ def main(argv: list[str]) -> None:
         folder, space = Path(temporary) / "model", Path(temporary) / "space"
         samples = arguments.publish_samples
         left_out = stage(
-            arguments.run, arguments.repo_id, folder, arguments.license, handler=True, publish_samples=samples
+            arguments.run,
+            arguments.repo_id,
+            folder,
+            arguments.license,
+            handler=True,
+            publish_samples=samples,
+            space=bool(arguments.space),
         )
         print("".join(f"{line}\n" for line in left_out), end="")
         if arguments.space == "docker":

@@ -20,6 +20,7 @@ def build_card(
     license: str | None = None,
     model: Path | None = None,
     publish_samples: bool | None = None,
+    space: bool = False,
 ) -> ModelCard:
     """Build the card of the run in the folder `run`.
 
@@ -31,6 +32,7 @@ def build_card(
         license: A license identifier of the Hub. By default the card names no license.
         model: The folder of the model if it is not `run`, for example a checkpoint.
         publish_samples: Whether the card has sentences of the held-out pairs. By default only if the data is public.
+        space: Whether there is a Space of the same name, which the card then links to.
 
     Raises:
         GlossaError: if the model folder has no config.json, or the model is pretrained but not yet a translator.
@@ -58,6 +60,7 @@ def build_card(
     )
     return ModelCard.from_template(
         data,
+        space=space,
         template_path=str(TEMPLATE),
         repo_id=repo_id,
         facts=facts,

@@ -57,12 +57,13 @@ def stage(
     handler: bool = False,
     model: Path | None = None,
     publish_samples: bool | None = None,
+    space: bool = False,
 ) -> list[str]:
     """Write the files to push to `repo_id` into the empty `folder`, and return what is left out, a line each.
 
     The model is loaded and saved again, so that weights, code and config match this version of the package. It is the
-    model of the run, or the one in the folder `model`. `handler` adds the handler for Inference Endpoints. `license`
-    and `publish_samples` are as in [`build_card`]. Raises `GlossaError` if there is no model.
+    model of the run, or the one in the folder `model`. `handler` adds the handler for Inference Endpoints. `license`,
+    `publish_samples` and `space` are as in [`build_card`]. Raises `GlossaError` if there is no model.
     """
     model = model or run
     if model.is_dir() and not any(model.glob("*.safetensors")):
@@ -78,7 +79,7 @@ def stage(
             shutil.copyfile(measured, folder / measured.name)
         if handler:
             shutil.copyfile(EXTRAS / "handler.py", folder / "handler.py")
-        build_card(run, repo_id, license, model, samples).save(folder / "README.md")
+        build_card(run, repo_id, license, model, samples, space).save(folder / "README.md")
     left_out = [] if license else ["The card names no license. --license names one."]
     if not samples and (facts.samples or facts.sources()):
         left_out.append(
@@ -275,6 +276,11 @@ def _explain(error: HfHubHTTPError, repo_id: str) -> str:
         return f"{repo_id} is not on the Hub, or is a private repository of another user."
     if status == 401:
         return "The Hub does not know this token. Log in again with `hf auth login`, or set HF_TOKEN to a valid token."
+    if status == 402:
+        return (
+            f"The Hub makes such a Space only for accounts that pay: {error.server_message}. `--space` without a "
+            "value pushes a page that is free."
+        )
     if status == 412:
         return f"{repo_id} has changed while the push looked at it."
     if status == 403:
