@@ -2,9 +2,9 @@
 
 FORMAT is a family of transformers (bart, marian, mbart, pegasus), whose folder holds no custom code, so that hosted
 inference, optimum and converters can load it; ctranslate2, a fast engine for serving; argos, a package for Argos
-Translate and LibreTranslate (`--output FILE.argosmodel`); onnx, for ONNX Runtime; or web, a folder of static files
-whose page translates in the browser. An architecture that the format does not support is refused, and the message
-names the settings.
+Translate and LibreTranslate (`--output FILE.argosmodel`); onnx, for ONNX Runtime; web, a folder of static files whose
+page translates in the browser; or transformers.js, for that library. An architecture that the format does not support
+is refused, and the message names the settings.
 """
 
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from ..inference.loading import check_name, load_model, load_tokenizer
 from .options import argument, option, read
 
 FAMILIES = ("bart", "marian", "mbart", "pegasus")
+FORMATS = [*FAMILIES, "ctranslate2", "argos", "onnx", "web", "transformers.js"]
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class ExportOptions:
     """The options of `glossa export`."""
 
     model: str = argument("folder of a run, or Hub name")
-    to: str = option("the format", required=True, choices=[*FAMILIES, "ctranslate2", "argos", "onnx", "web"])
+    to: str = option("the format", required=True, choices=FORMATS)
     output: str = option("the folder to write; of argos the file", required=True)
     precision: str = option(
         "of web's weights: float32, float16 or int8 (default: the smallest that changes next to nothing)",
@@ -73,13 +74,17 @@ def main(argv: list[str]) -> None:
         from ..export.onnx_model import export_onnx
 
         export_onnx(model, tokenizer, folder)
+    elif arguments.to == "transformers.js":
+        from ..export.transformers_js import export_transformers_js
+
+        export_transformers_js(model, tokenizer, folder)
     else:
         from ..export.families import export_model, save_tokenizer
 
         export_model(model, arguments.to).save_pretrained(folder)
         save_tokenizer(tokenizer, folder)
-    files = [folder] if folder.is_file() else folder.iterdir()
-    size = sum(file.stat().st_size for file in files) / 2**20
+    files = [folder] if folder.is_file() else folder.rglob("*")
+    size = sum(file.stat().st_size for file in files if file.is_file()) / 2**20
     print(f"{arguments.to}: {model.num_parameters():,} parameters saved in {folder}, {size:.1f} MiB in all")
 
 

@@ -23,7 +23,7 @@ from ..modeling_glossa import GlossaForConditionalGeneration
 from .families import save_tokenizer, unsupported
 
 OPSET = 18
-BATCH, SOURCE, WRITTEN = "batch", "source_length", "target_length"  # axes of any length
+BATCH, SOURCE, WRITTEN = "batch_size", "source_length", "target_length"  # axes of any length
 
 
 class SourceGraph(nn.Module):
@@ -87,8 +87,6 @@ def check_graphs(model: GlossaForConditionalGeneration) -> None:
 @torch.no_grad()
 def export_graphs(model: GlossaForConditionalGeneration, folder: Path) -> None:
     """Write encoder.onnx and decoder.onnx in float32. The model stays as it is."""
-    for chatty in ("onnxscript", "onnx_ir", "torch.onnx"):
-        logging.getLogger(chatty).setLevel(logging.ERROR)
     folder.mkdir(parents=True, exist_ok=True)
     exported = copy.deepcopy(model).float().eval()
     exported.set_attn_implementation("eager")
@@ -96,15 +94,23 @@ def export_graphs(model: GlossaForConditionalGeneration, folder: Path) -> None:
     mask = torch.ones_like(ids)
     source = SourceGraph(exported)(ids, mask)
     inputs = {"input_ids": (ids, {0: BATCH, 1: SOURCE}), "attention_mask": (mask, {0: BATCH, 1: SOURCE})}
-    _export(SourceGraph(exported), inputs, ["source"], folder / "encoder.onnx")
+    export_graph(SourceGraph(exported), inputs, ["source"], folder / "encoder.onnx")
     inputs["input_ids"] = (ids[:, :1], {0: BATCH})
     inputs["source"] = (source, {2: BATCH, 4: SOURCE})
     inputs["target"] = (source[..., :3, :].clone(), {2: BATCH, 4: WRITTEN})
-    _export(StepGraph(exported), inputs, ["logits", "new_target"], folder / "decoder.onnx")
+    export_graph(StepGraph(exported), inputs, ["logits", "new_target"], folder / "decoder.onnx")
 
 
-def _export(graph: nn.Module, inputs: dict[str, tuple[torch.Tensor, dict]], outputs: list[str], path: Path) -> None:
-    """Trace `graph` with these inputs; their named axes may have any length."""
+def export_graph(
+    graph: nn.Module,
+    inputs: dict[str, tuple[torch.Tensor, dict]],
+    outputs: list[str],
+    path: Path,
+    named: int | None = None,
+) -> None:
+    """Trace `graph` with these inputs; their named axes may have any length. Those after the first `named` are `*`."""
+    for chatty in ("onnxscript", "onnx_ir", "torch.onnx"):
+        logging.getLogger(chatty).setLevel(logging.ERROR)
     tensors, shapes = zip(*inputs.values(), strict=True)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*axis name")  # of shared axis names, which are intended
@@ -115,7 +121,7 @@ def _export(graph: nn.Module, inputs: dict[str, tuple[torch.Tensor, dict]], outp
             path,
             input_names=list(inputs),
             output_names=outputs,
-            dynamic_shapes=shapes,
+            dynamic_shapes=shapes if named is None else (*shapes[:named], shapes[named:]),
             opset_version=OPSET,
             dynamo=True,
             external_data=False,
