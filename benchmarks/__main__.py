@@ -11,6 +11,7 @@ BENCHMARKS = {
     "load": ("load", "training speed next to busy programs, by number of threads and as a run chooses it"),
     "engine": ("engine", "CTranslate2 and transformers on a run's test sentences: equality, BLEU, seconds, size"),
     "serving": ("serving", "throughput and latency of `glossa serve` with many clients, and of its engine alone"),
+    "web": ("web", "an exported page in Chromium: equality with Python, files, start, speed, typing, offline"),
     "start": ("start", "seconds and CPU-seconds of `glossa translate` from a cold start, by engine"),
     "prepare": ("prepare", "glossa prepare by processes, on Ray, and killed: time, memory, and equal files"),
     "reproduce": ("reproduce", "the tables of docs/results.md, from recipes; finished runs are not repeated"),

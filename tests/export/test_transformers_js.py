@@ -23,7 +23,9 @@ import { pipeline, env } from "@huggingface/transformers";
 Object.assign(env, { localModelPath: process.argv[2], allowRemoteModels: false });
 const translate = await pipeline("translation", process.argv[3]);
 const found = [];
-for (const text of JSON.parse(process.argv[4])) found.push((await translate(text, { max_new_tokens: 30 }))[0].translation_text);
+for (const text of JSON.parse(process.argv[4])) {
+  found.push((await translate(text, { max_new_tokens: 30 }))[0].translation_text);
+}
 console.log(JSON.stringify(found));
 """
 

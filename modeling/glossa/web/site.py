@@ -209,7 +209,7 @@ def _fields(model: GlossaForConditionalGeneration, tokenizer: PreTrainedTokenize
     special = target_vocabulary(tokenizer).get_added_tokens_decoder()
     chosen = getattr(tokenizer, "tgt_lang", None)
     return {
-        "source": config.source_language or "source",
+        "source": config.source_language or "mul",  # several
         "targets": languages,
         "target": chosen if chosen in languages else languages[0],
         "tagged": bool(several),
