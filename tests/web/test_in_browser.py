@@ -1,17 +1,24 @@
-"""An exported page in a real browser: first visit, typing, offline, in a frame of another site, what goes wrong."""
+"""An exported page in a real browser: first visit, typing, offline, in a frame of another site, what goes wrong.
+
+If GLOSSA_PAGE_MODEL is set to the folder of a run, the pictures of docs/browser.md are made of its page.
+"""
 
 import contextlib
 import functools
 import gzip
 import http.server
 import json
+import os
 import shutil
 import threading
+from pathlib import Path
 
 import pytest
 
+from glossa.hub.space import page_facts
 from glossa.inference.engines.engine import Search
 from glossa.inference.translator import Translator
+from glossa.web.site import export_site
 
 pytestmark = pytest.mark.slow
 playwright = pytest.importorskip("playwright.sync_api", reason="the browser test needs playwright")
@@ -149,6 +156,30 @@ def test_the_page_has_no_findings_of_axe(browser, shared, scheme, width):
     assert results.violations_count == 0, results.generate_report()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     context.close()
+
+
+@pytest.mark.skipif("GLOSSA_PAGE_MODEL" not in os.environ, reason="only to make the pictures of the documentation")
+def test_pictures_of_the_documentation(browser, tmp_path):
+    run, images = os.environ["GLOSSA_PAGE_MODEL"], Path(__file__).parents[2] / "docs" / "images"
+    export_site(run, tmp_path / "page", page_facts(Path(run)))
+    with files_at(tmp_path / "page") as (address, _):
+        for name, width, height in (("light", 1200, 640), ("narrow", 390, 800)):
+            context = browser.new_context(viewport={"width": width, "height": height}, color_scheme="light")
+            page = context.new_page()
+            opened(page, address)
+            translation(page, "A man sleeps on a bench in the park.")
+            page.locator("#alternatives summary").click()
+            page.locator("#others li").first.wait_for()
+            page.screenshot(path=images / f"browser-{name}.png")
+            context.close()
+        page = browser.new_page(viewport={"width": 1200, "height": 640})
+        page.route("**/weights.safetensors.gz", lambda route: None)
+        page.goto(address)
+        page.wait_for_function(
+            "document.querySelector('#loaded-words').textContent.startsWith('Loading the model: 3.')"
+        )
+        page.screenshot(path=images / "browser-first.png")
+        page.close()
 
 
 def test_the_first_visit_shows_how_much_has_come(page, shared):

@@ -64,6 +64,7 @@ async function start() {
   if (!target.value) target.selectedIndex = 0;
   show("key-line", settings.keyRequired);
   show("open", settings.filesTranslation);
+  if (settings.filesTranslation) text.placeholder = "Type or paste text, or drop a document";
   show("improve", settings.suggestions);
   show("explain", settings.explanation);
   show("terms", settings.glossary);
