@@ -13,8 +13,9 @@ from small_models import build
 from glossa.data.arguments import TokenizerArguments
 from glossa.data.encoding.vocabulary import train_tokenizer, train_tokenizer_pair
 from glossa.errors import GlossaError
+from glossa.web.parts import exported
 from glossa.web.runtime import write_runtime
-from glossa.web.site import exported, write_site
+from glossa.web.site import write_site
 
 SOURCES = [
     f"The {a} {b} in the {c}." for a in ("man", "woman", "dog") for b in ("sleeps", "runs") for c in ("park", "house")

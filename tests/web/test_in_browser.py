@@ -170,14 +170,12 @@ def test_pictures_of_the_documentation(browser, tmp_path):
             translation(page, "A man sleeps on a bench in the park.")
             page.locator("#alternatives summary").click()
             page.locator("#others li").first.wait_for()
-            page.screenshot(path=images / f"browser-{name}.png")
+            page.screenshot(path=images / f"browser-{name}.png", full_page=True)
             context.close()
         page = browser.new_page(viewport={"width": 1200, "height": 640})
         page.route("**/weights.safetensors.gz", lambda route: None)
         page.goto(address)
-        page.wait_for_function(
-            "document.querySelector('#loaded-words').textContent.startsWith('Loading the model: 3.')"
-        )
+        page.wait_for_function("document.querySelector('#loaded').value > 3e6")
         page.screenshot(path=images / "browser-first.png")
         page.close()
 

@@ -9,7 +9,7 @@ from glossa.inference.options import Checks
 from glossa.inference.texts.spans import MOVED
 from glossa.inference.translator import Translator
 from glossa.spans_glossa import find_spans
-from glossa.web.site import exported
+from glossa.web.parts import exported
 
 pytestmark = pytest.mark.slow
 TEXTS = [

@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
@@ -14,9 +14,7 @@ from ..evaluation.metrics import bleu_tokenizer, score
 from ..inference.engines.engine import Engine, Search, Translation
 from ..inference.translator import Translator
 from .graphs import PRECISIONS, Weights, restored, stored
-
-if TYPE_CHECKING:
-    from .site import Exported
+from .parts import Exported
 
 PAIRS = 500  # of the test pairs, the first ones
 LEAST_IDENTICAL, MOST_LOST = 0.98, 0.2  # share of translations, and points of BLEU, by which `auto` chooses
@@ -38,7 +36,7 @@ class GraphEngine(Engine):
 
     num_beams = 1
 
-    def __init__(self, parts: "Exported", weights: Weights, folder: Path, decode: Any):
+    def __init__(self, parts: Exported, weights: Weights, folder: Path, decode: Any):
         runtime = require("onnxruntime", "engine")
         for name, value in weights.items():
             value.tofile(folder / name)
@@ -70,7 +68,7 @@ class GraphEngine(Engine):
         return [Translation(text) for text in self.decode(tokens.tolist(), skip_special_tokens=True)]
 
 
-def compare(parts: "Exported", tokenizer: Any, pairs: Sequence[tuple[str, str]], language: str) -> list[Row]:
+def compare(parts: Exported, tokenizer: Any, pairs: Sequence[tuple[str, str]], language: str) -> list[Row]:
     """A row for each precision, float32 first.
 
     Args:
