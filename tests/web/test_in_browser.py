@@ -101,7 +101,7 @@ def test_a_page_translates_and_asks_no_other_host(page, shared):
     assert translation(page, TEXT) == expected(shared, TEXT)
     assert asked and all(url.startswith((shared[2], "blob:", "data:")) for url in asked)
     assert "A model of a test." in page.locator("#about").inner_text()
-    for name in ("explain", "terms", "open", "improve", "requests", "swap", "loading"):
+    for name in ("terms", "open", "improve", "requests", "swap", "loading"):
         assert not page.locator(f"#{name}").is_visible(), name
 
 
@@ -189,6 +189,23 @@ def test_the_first_visit_shows_how_much_has_come(page, shared):
     assert page.locator("#loaded").get_attribute("max")
     page.locator("#text").fill(TEXT)
     assert page.locator("#text").input_value() == TEXT, "one can type meanwhile"
+
+
+def test_a_word_is_explained_with_a_graph_that_is_loaded_then(page, shared):
+    *_, address, asked = shared
+    asked.clear()
+    opened(page, address)
+    translation(page, TEXT)
+    assert not any("attention.onnx" in path for path in asked)
+    page.locator("#explain").click()
+    page.locator("#attention table").wait_for()
+    assert any("attention.onnx" in path for path in asked)
+    assert page.locator("#source-pieces .piece").count() > 3
+    before = page.evaluate("[...document.querySelectorAll('#target-pieces .piece')].map((one) => one.textContent)")
+    page.locator("#choices button").nth(1).click()
+    page.locator("#back").wait_for()
+    after = page.evaluate("[...document.querySelectorAll('#target-pieces .piece')].map((one) => one.textContent)")
+    assert after != before
 
 
 def test_the_page_works_without_a_connection_at_its_own_address(browser, site, tmp_path):

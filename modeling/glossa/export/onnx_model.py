@@ -65,6 +65,23 @@ class StepGraph(nn.Module):
         return outputs.logits[:, -1], torch.stack([torch.stack((layer.keys, layer.values)) for layer in layers])
 
 
+class AttentionGraph(nn.Module):
+    """A whole translation at once: log-probabilities of its tokens, and all attention weights."""
+
+    def __init__(self, model: GlossaForConditionalGeneration):
+        super().__init__()
+        self.model = model
+
+    def forward(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, target_ids: torch.Tensor
+    ) -> tuple[torch.Tensor, ...]:
+        outputs = self.model(
+            input_ids=input_ids, attention_mask=attention_mask, decoder_input_ids=target_ids, output_attentions=True
+        )
+        kinds = (outputs.encoder_attentions, outputs.decoder_attentions, outputs.cross_attentions)
+        return outputs.logits.log_softmax(-1), *(torch.stack(kind) for kind in kinds)
+
+
 def export_onnx(model: GlossaForConditionalGeneration, tokenizer: PreTrainedTokenizerBase, folder: str | Path) -> None:
     """Write encoder.onnx and decoder.onnx in float32, the tokenizer and generation_config.json.
 
@@ -99,6 +116,23 @@ def export_graphs(model: GlossaForConditionalGeneration, folder: Path) -> None:
     inputs["source"] = (source, {2: BATCH, 4: SOURCE})
     inputs["target"] = (source[..., :3, :].clone(), {2: BATCH, 4: WRITTEN})
     export_graph(StepGraph(exported), inputs, ["logits", "new_target"], folder / "decoder.onnx")
+
+
+@torch.no_grad()
+def export_attention(model: GlossaForConditionalGeneration, path: Path) -> None:
+    """Write a graph that explains a translation, in float32.
+
+    `input_ids` and `attention_mask` [B, S] and `target_ids` [B, T], which begin with the start token, give
+    `log_probabilities` [B, T, V] and the weights `encoder` [layers, B, heads, S, S], `decoder` [..., T, T] and `cross`
+    [..., T, S].
+    """
+    exported = copy.deepcopy(model).float().eval()
+    exported.set_attn_implementation("eager")  # fused attention does not return weights
+    ids = torch.zeros((2, 5), dtype=torch.long)
+    axes = {0: BATCH, 1: SOURCE}
+    inputs = {"input_ids": (ids, axes), "attention_mask": (torch.ones_like(ids), axes)}
+    inputs["target_ids"] = (ids[:, :3].clone(), {0: BATCH, 1: WRITTEN})
+    export_graph(AttentionGraph(exported), inputs, ["log_probabilities", "encoder", "decoder", "cross"], path)
 
 
 def export_graph(

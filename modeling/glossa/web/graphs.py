@@ -14,17 +14,17 @@ from onnx import TensorProto, helper, numpy_helper
 from safetensors.numpy import save_file
 
 PRECISIONS = ("float32", "float16", "int8")
-GRAPHS = ("encoder", "decoder")
+GRAPHS = ("encoder", "decoder", "attention")  # the last one is loaded when an explanation is asked for
 SMALLEST = 64  # numbers; smaller tensors, such as the shapes of others, stay in the graphs
 SCALE = ".scale"
 Weights = dict[str, numpy.ndarray]
 
 
 def take_weights(folder: Path, names: dict[str, numpy.ndarray]) -> tuple[Weights, dict[str, list[str]]]:
-    """Take the weights out of encoder.onnx and decoder.onnx; those that both have, or one has transposed, once.
+    """Take the weights out of the graphs; those that several have, or one has transposed, once.
 
     Args:
-        folder: It has the two graphs of [`export_graphs`], which are rewritten.
+        folder: It has the graphs of [`export_graphs`] and [`export_attention`], which are rewritten.
         names: The model's weights by name; others are named by their number.
 
     Returns:

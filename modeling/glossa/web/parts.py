@@ -15,7 +15,7 @@ from ..data.encoding.vocabulary import target_vocabulary
 from ..errors import GlossaError
 from ..export.decoding import not_supported
 from ..export.families import KEPT
-from ..export.onnx_model import check_graphs, export_graphs
+from ..export.onnx_model import check_graphs, export_attention, export_graphs
 from ..modeling_glossa import GlossaForConditionalGeneration
 from .graphs import Weights, take_weights
 
@@ -34,7 +34,7 @@ class Exported:
     """A model's parts for the browser, before they are written.
 
     Attributes:
-        graphs: A folder with encoder.onnx and decoder.onnx, without weights.
+        graphs: A folder with the graphs, without weights.
         weights: All weights in float32.
         needed: The names of the weights that each graph needs.
         model: The fields of model.json that say how to translate.
@@ -59,6 +59,7 @@ def exported(model: GlossaForConditionalGeneration, tokenizer: PreTrainedTokeniz
     fields = _fields(model, tokenizer)
     with tempfile.TemporaryDirectory(prefix="glossa-web-") as folder:
         export_graphs(model, Path(folder))
+        export_attention(model, Path(folder) / "attention.onnx")
         names = {name: value.detach().float().numpy() for name, value in model.state_dict().items()}
         weights, needed = take_weights(Path(folder), names)
         yield Exported(Path(folder), weights, needed, fields | {"graphs": needed}, tokenizers)
@@ -101,7 +102,7 @@ def _fields(model: GlossaForConditionalGeneration, tokenizer: PreTrainedTokenize
         "target": chosen if chosen in languages else languages[0],
         "tagged": bool(several),
         "tags": tags,
-        "special": sorted(number for number, token in special.items() if token.special),
+        "special": {number: token.content for number, token in special.items() if token.special},
         "search": {
             "num_beams": decoding.num_beams or 1,
             "length_penalty": 1.0 if decoding.length_penalty is None else decoding.length_penalty,

@@ -4,6 +4,7 @@ index.html, *.js, style.css      the page
 browser/                         what translates there
 model.json, rules.json           languages, search, limits; the rules about texts
 encoder.onnx.gz, decoder.onnx.gz, weights.safetensors.gz, tokenizer.json.gz
+attention.onnx.gz                for explanations, loaded when one is asked for
 runtime/                         ONNX Runtime and the tokenizer, with their licenses
 """
 
@@ -30,6 +31,7 @@ PACKED = ".gz"
 KEPT_OFFLINE: tuple[str, ...] = (".html", ".js", ".mjs", ".css", ".svg", PACKED)
 VERSION = 1  # of the layout; the page refuses others
 WEIGHTS = "weights.safetensors"
+LATER = "attention.onnx"  # not loaded before it is needed
 DEFAULT = "float16"  # without pairs to compare with: half the bytes, and rounding to 11 bits
 CHECKS = {"repeated": plausibility._REPEATED, "quantity": plausibility._NUMBER}
 LIMITS = {
@@ -98,11 +100,14 @@ def write_site(parts: Exported, folder: Path, precision: str, facts: dict[str, A
     (folder / "rules.json").write_text(json.dumps(text_rules(CHECKS, LIMITS), ensure_ascii=False), encoding="utf-8")
     packed = [WEIGHTS, *(f"{name}.onnx" for name in GRAPHS), *parts.tokenizers, "rules.json"]
     files = {name: _pack(folder / name) for name in packed}
+    files[LATER]["later"] = True
     for file in sorted((folder / "runtime").glob(f"*{PACKED}")):
         size = len(gzip.decompress(file.read_bytes()))
         files[f"runtime/{file.name.removesuffix(PACKED)}"] = {"stored": file.stat().st_size, "bytes": size}
     offline = [
-        file.relative_to(folder).as_posix() for file in sorted(folder.rglob("*")) if file.suffix in KEPT_OFFLINE
+        file.relative_to(folder).as_posix()
+        for file in sorted(folder.rglob("*"))
+        if file.suffix in KEPT_OFFLINE and file.name != LATER + PACKED
     ]
     description = parts.model | {
         "offline": offline,
@@ -115,7 +120,7 @@ def write_site(parts: Exported, folder: Path, precision: str, facts: dict[str, A
     (folder / "model.json").write_text(json.dumps(description, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
-def _pack(file: Path) -> dict[str, int]:
+def _pack(file: Path) -> dict[str, Any]:
     """Gzip a file in place, and say its sizes in bytes."""
     content = file.read_bytes()
     file.unlink()

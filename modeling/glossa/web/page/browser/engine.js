@@ -17,6 +17,7 @@ export async function start(progress) {
       wait: WAIT,
       charLimit: LONGEST,
       alternatives: ALTERNATIVES,
+      explanation: true,
       stops: true,
       language: { source: { code: source }, target: { code: target } },
       note: facts.note,
@@ -31,6 +32,8 @@ export async function alternatives({ q, target }, count) {
   const [found] = await translator.translate([q], options);
   return found.map((one) => one.text).filter(Boolean);
 }
+
+export const explain = ({ q, target, prefix }) => translator.explain(q, { target, prefix });
 
 // At its own address the page works without a connection; in a frame of another site it stores nothing.
 function keepForOffline() {

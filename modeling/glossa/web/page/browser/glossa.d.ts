@@ -37,6 +37,8 @@ export interface Translator {
   translate(texts: string[], options?: Options): Promise<Translation[]>;
   /** First the number of all sentences, then each of them, in order. */
   stream(texts: string[], options?: Options): AsyncGenerator<{ sentences: number } | Sentence>;
+  /** How a sentence is translated: choices, beams and attention, as the page shows them. */
+  explain(sentence: string, options?: { target?: string; prefix?: number[] }): Promise<Record<string, unknown>>;
   /** Ends the worker. */
   close(): void;
 }

@@ -31,6 +31,10 @@ class BrowserTranslator {
     return this.calls.all("stream", { texts, options }, signal);
   }
 
+  explain(sentence, { target = this.model.target, prefix = [] } = {}) {
+    return this.calls.last("explain", { sentence, target, prefix });
+  }
+
   close() {
     this.calls.worker.terminate();
   }

@@ -17,9 +17,10 @@ export async function loadTranslator(model, read, ort, Tokenizer) {
     return ort.InferenceSession.create(graph, { executionProviders: ["wasm"], externalData });
   };
   const encoder = await session("encoder.onnx");
+  const named = (vocabulary) => (id) =>
+    model.special[id] ?? (vocabulary.decode([id]).replace(/^ +| +$/g, "") || vocabulary.nameOf(id));
   const graphs = new Graphs(ort, encoder, await session("decoder.onnx"), model.search.padding);
   const [end] = model.search.ends;
-  const special = new Set(model.special);
   return new Translator({
     model,
     rules,
@@ -29,7 +30,10 @@ export async function loadTranslator(model, read, ort, Tokenizer) {
       const tag = model.tagged ? [model.tags[language]] : [];
       return [...tag, ...source.encode(text), end];
     },
-    decode: (ids) => target.decode(ids.filter((id) => !special.has(id))),
+    loadAttention: () => session("attention.onnx"),
+    pieces: [named(source), named(target)],
+    sourceText: (ids) => source.decode(ids.filter((id) => !(id in model.special))),
+    decode: (ids) => target.decode(ids.filter((id) => !(id in model.special))),
   });
 }
 
@@ -37,6 +41,7 @@ export async function loadTranslator(model, read, ort, Tokenizer) {
 function tokenizer(settings, Tokenizer) {
   const own = new Tokenizer(settings, { clean_up_tokenization_spaces: false });
   return {
+    nameOf: (id) => own.id_to_token(id) ?? "",
     encode: (text) => own.encode(text, { add_special_tokens: false }).ids,
     decode: (ids) => (ids.length ? own.decode(ids, { clean_up_tokenization_spaces: false }) : ""),
   };

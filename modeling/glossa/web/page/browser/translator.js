@@ -11,9 +11,10 @@ const BATCH = 16; // sentences of a call; more are not faster
 const STREAMED = 4; // sentences that appear together while one waits
 
 export class Translator {
-  // `model` is model.json, `rules` are Rules, `encode` and `decode` are the tokenizers of source and target.
-  constructor({ model, rules, graphs, encode, decode }) {
-    Object.assign(this, { model, rules, graphs, encode, decode });
+  // `parts`: `model` is model.json, `rules` are Rules, `encode` and `decode` are the tokenizers of source and target;
+  // `loadAttention`, `pieces` and `sourceText` are for explanations.
+  constructor(parts) {
+    Object.assign(this, parts);
   }
 
   // The translations of texts: for each { text, score, problem }, or a list of them, best first, with several.

@@ -1,4 +1,5 @@
 // Loads the model and translates, so that the page stays quick. One call after the other.
+import { explain } from "./explain.js";
 import { loadTranslator } from "./model.js";
 
 const VERSION = 1; // of the layout of model.json
@@ -16,6 +17,7 @@ async function answer({ call, kind, ...fields }) {
   const send = (item) => postMessage({ call, kind: "item", item });
   try {
     if (kind === "load") send(await load(fields.base, send));
+    else if (kind === "explain") send(await explain(translator, fields));
     else if (kind === "translate") send(await translator.translate(fields.texts, fields.options, cancelled(call)));
     else for await (const item of translator.stream(fields.texts, fields.options, cancelled(call))) send(item);
     postMessage({ call, kind: "done" });
@@ -56,7 +58,8 @@ function cancelled(call) {
 async function load(base, send) {
   const model = await (await answerOf(new URL("model.json", base))).json();
   if (model.version !== VERSION) throw new Error("This folder is of another version of Glossa. Export the model again.");
-  const sizes = Object.values(model.files).map((file) => file.stored);
+  const now = Object.keys(model.files).filter((name) => !model.files[name].later);
+  const sizes = now.map((name) => model.files[name].stored);
   const total = sizes.reduce((sum, size) => sum + size, 0);
   let done = 0;
   const read = (name) =>
@@ -65,7 +68,7 @@ async function load(base, send) {
       send({ progress: [Math.min(done, total), total] });
     });
   // All at once; the largest decides how long it takes.
-  const files = new Map(Object.keys(model.files).map((name) => [name, read(name)]));
+  const files = new Map(now.map((name) => [name, read(name)]));
   files.forEach((file) => file.catch(() => {})); // the first one that is awaited says it
   const runtime = (name) => new URL(`runtime/${name}`, base).href;
   const [ort, { Tokenizer }] = await Promise.all([import(runtime("ort.wasm.min.mjs")), import(runtime("tokenizers.min.mjs"))]);
@@ -73,7 +76,7 @@ async function load(base, send) {
   ort.env.wasm.wasmPaths = { mjs: runtime("ort-wasm-simd-threaded.mjs") };
   ort.env.wasm.wasmBinary = await files.get("runtime/ort-wasm-simd-threaded.wasm");
   ort.env.logLevel = "error";
-  translator = await loadTranslator(model, (name) => files.get(name), ort, Tokenizer);
+  translator = await loadTranslator(model, (name) => files.get(name) ?? read(name), ort, Tokenizer);
   return model;
 }
 
