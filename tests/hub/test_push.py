@@ -22,6 +22,7 @@ CODE |= {f"{name}_glossa.py" for name in ("facts", "sentences", "spans", "steps"
 FILES = CODE | {
     "config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",
     "README.md", "metrics.json", "history.json", "versions.json", "samples.md", "curves.png", "handler.py",
+    "requirements.txt",
 }  # fmt: skip
 
 

@@ -4,6 +4,7 @@ import importlib.metadata
 import json
 import logging
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -62,7 +63,8 @@ def stage(
     """Write the files to push to `repo_id` into the empty `folder`, and return what is left out, a line each.
 
     The model is loaded and saved again, so that weights, code and config match this version of the package. It is the
-    model of the run, or the one in the folder `model`. `handler` adds the handler for Inference Endpoints. `license`,
+    model of the run, or the one in the folder `model`. `handler` adds the handler for Inference Endpoints and
+    what it needs. `license`,
     `publish_samples` and `space` are as in [`build_card`]. Raises `GlossaError` if there is no model.
     """
     model = model or run
@@ -79,6 +81,8 @@ def stage(
             shutil.copyfile(measured, folder / measured.name)
         if handler:
             shutil.copyfile(EXTRAS / "handler.py", folder / "handler.py")
+            needed = [line for line in requirements() if re.match(r"(torch|transformers|tokenizers)\b", line)]
+            (folder / "requirements.txt").write_text("".join(f"{line}\n" for line in needed))
         build_card(run, repo_id, license, model, samples, space).save(folder / "README.md")
     left_out = [] if license else ["The card names no license. --license names one."]
     if not samples and (facts.samples or facts.sources()):
