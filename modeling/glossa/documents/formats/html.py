@@ -1,8 +1,8 @@
 """HTML pages."""
 
 from ..places import Document
+from .html_positions import html_tokens
 from .tagged import Rules, find_places
-from .xml_tokens import html_tokens
 
 _TITLED = frozenset({"*"})
 RULES = Rules(

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from ...errors import GlossaError
 from ..places import Document, Place
 from .strings import string_places
-from .xml_tokens import cut
+from .tokens import cut
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]', re.S)
+_COLON = re.compile(r"\s*:")
 _ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.")
 
 
@@ -26,6 +27,7 @@ def read(text: str, name: str) -> Document:
 
 def _places(text: str) -> list[Place]:
     places: list[Place] = []
+    escape = escape_for(text)
     keys: list[str] = []  # of the objects and arrays that are open
     key = ""
     for found in _TOKEN.finditer(text):
@@ -35,11 +37,11 @@ def _places(text: str) -> list[Place]:
             key = ""
         elif token in "}]":
             keys.pop()
-        elif token[0] == '"' and re.compile(r"\s*:").match(text, found.end()):
+        elif token[0] == '"' and _COLON.match(text, found.end()):
             key = token[1:-1]
         elif token[0] == '"' and not any(name.startswith("@") for name in [*keys, key]):
             parts = cut(text, found.start() + 1, found.end() - 1, _ESCAPE, decode, collapse=False)
-            places += string_places(parts, text, escape_for(text))
+            places += string_places(parts, text, escape)
     return places
 
 

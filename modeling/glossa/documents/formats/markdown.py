@@ -10,9 +10,10 @@ from ...facts_glossa import TextFacts
 from ...inference.texts.tags import Part, Piece
 from ..places import Document, Place, Written, character_offsets, spelled
 from .html import RULES
+from .html_positions import html_tokens
 from .plain import fill, line_end
 from .tagged import find_places, places_of
-from .xml_tokens import Token, html_tokens, trimmed
+from .tokens import Token, trimmed
 
 EMPHASIS = ("emphasis", "strong_emphasis", "strikethrough")
 LINKS = ("inline_link", "full_reference_link", "collapsed_reference_link", "shortcut_link")

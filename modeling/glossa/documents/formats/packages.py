@@ -11,7 +11,7 @@ from .html import RULES as HTML
 from .opening import Opened
 from .tagged import Rules, find_places
 from .word import read_word, with_comments
-from .xml_tokens import xml_tokens
+from .xml_positions import xml_tokens
 
 # The members that have texts.
 MEMBERS = {

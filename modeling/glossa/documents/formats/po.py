@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ...inference.texts.tags import Part
 from ..places import Document, Edit, Place
 from .strings import string_places
-from .xml_tokens import cut
+from .tokens import cut
 
 _FIELD = re.compile(
     r'^[ \t]*(msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)[ \t]*((?:"(?:[^"\\\n]|\\.)*"[ \t]*(?:\r?\n[ \t]*)?)+)',

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from ..places import Document, Place
 from .strings import string_places
-from .xml_tokens import cut
+from .tokens import cut
 
 _ENTRY = re.compile(
     r"^[ \t\f]*(?![#!])((?:[^\s\\:=]|\\.)+)[ \t\f]*(?:[:=][ \t\f]*)?((?:[^\\\r\n]|\\(?:\r\n|.|\n))*)", re.M

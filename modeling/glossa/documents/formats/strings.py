@@ -8,7 +8,7 @@ from ...inference.texts.tags import Part
 from ...spans_glossa import find_spans
 from ..places import Place, Written, has_words, spelled
 from .icu import with_messages
-from .xml_tokens import trimmed
+from .tokens import trimmed
 
 _TAG = re.compile(r"<(/)?([A-Za-z][\w.-]*|\d+)(?:\s[^<>]*?)?(/)?>|<>|</>")
 # Names that programs use: with a mark, a digit or a capital inside, and no space.

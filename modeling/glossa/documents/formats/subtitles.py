@@ -9,7 +9,7 @@ from ...facts_glossa import TextFacts
 from ...inference.texts.tags import Part, Piece, tag_pairs
 from ..places import Document, Place, Written, spelled
 from .strings import copied
-from .xml_tokens import escape_xml, text_parts, trimmed
+from .tokens import escape_xml, text_parts, trimmed
 
 WIDTH = 42  # characters of a line
 LINES = 2  # of a subtitle, if the source has fewer

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from ...errors import GlossaError
 from ...inference.texts.tags import Part, Piece
 from ..places import Document, Edit, Place, Written, has_words
-from .xml_tokens import Token, attributes, escape_xml, matching_tags, text_parts, trimmed, xml_tokens
+from .tokens import Token, attributes, escape_xml, matching_tags, text_parts, trimmed
+from .xml_positions import xml_tokens
 
 _AROUND = ("w:hyperlink", "w:ins", "w:smartTag", "w:moveTo")
 _BREAKS = ("w:br", "w:tab", "w:cr")  # between words

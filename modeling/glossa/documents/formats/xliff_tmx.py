@@ -8,7 +8,8 @@ from ...data.intake.segments import CODES
 from ...errors import GlossaError
 from ...inference.texts.tags import Part
 from ..places import Document, Edit, Place, Written, has_words, spelled
-from .xml_tokens import Token, attributes, escape_xml, matching_tags, text_parts, trimmed, xml_tokens
+from .tokens import Token, attributes, escape_xml, matching_tags, text_parts, trimmed
+from .xml_positions import xml_tokens
 
 if TYPE_CHECKING:
     from .opening import Languages
@@ -77,16 +78,20 @@ class _Reader:
         doubtful = {} if second else wanted | {"state": "needs-review-translation"}
         if target is None:
             after = self._after(children, source)
-            indent = re.search(r"\s*\Z", self.text[: self.tokens[source].start])
-            opened, other = (
-                f"{indent[0] if indent else ''}{_tag(prefix + 'target', given)}" for given in (wanted, doubtful)
-            )
+            indent = self._space_before(source)
+            opened, other = (f"{indent}{_tag(prefix + 'target', given)}" for given in (wanted, doubtful))
             span = (after, after)
         else:
             old = self.tokens[target]
             opened, other = (self._with_attributes(old, given).replace("/>", ">") for given in (wanted, doubtful))
             span = (old.start, self.tokens[self.ends[target]].end)
         self._fill(source, span, opened, f"</{prefix}target>", other, doubt)
+
+    def _space_before(self, index: int) -> str:
+        """The white space between a tag and what stands before it."""
+        before = self.tokens[index - 1]
+        text = self.text[before.start : before.end] if before.kind == "text" else ""
+        return text[len(text.rstrip()) :]
 
     def _after(self, children: list[int], source: int) -> int:
         """The character after the source, and after its segmented copy."""
@@ -126,8 +131,7 @@ class _Reader:
             self._fill(own, span, "<seg>", "</seg>")
             return
         last = self.tokens[self.ends[variants[-1]]].end
-        indent = re.search(r"\s*\Z", self.text[: self.tokens[variants[-1]].start])
-        opened = f'{indent[0] if indent else ""}<tuv xml:lang="{target}"><seg>'
+        opened = f'{self._space_before(variants[-1])}<tuv xml:lang="{target}"><seg>'
         self._fill(own, (last, last), opened, "</seg></tuv>")
 
     def _fill(

@@ -12,7 +12,7 @@ from ...inference.texts.tags import Part, Piece
 from ..places import Document, Place, Written, spelled
 from .plain import fill
 from .strings import copied, is_text, marked_parts, string_places
-from .xml_tokens import cut, trimmed
+from .tokens import cut, trimmed
 
 _DOUBLE_ESCAPE = re.compile(
     r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|\r?\n[ \t]*|.)|[ \t]*\r?\n(?:[ \t]*\r?\n)*[ \t]*"

@@ -1,13 +1,10 @@
-"""HTML and XML as tags and the texts between them, with the characters where each stands."""
+"""HTML and XML as tags and the texts between them: what is common to both, whichever parser finds the tags."""
 
 import html
 import re
-from collections.abc import Callable, Sequence
-from html.parser import HTMLParser
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
-from xml.parsers import expat
 
-from ...errors import GlossaError
 from ...inference.texts.tags import Part
 
 
@@ -27,142 +24,42 @@ class Token(NamedTuple):
     name: str = ""
 
 
-VOID = frozenset(
-    ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"]
-)
-_XML = re.compile(
-    r"<!--.*?-->|<\?.*?\?>|<!\[CDATA\[.*?\]\]>|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>"
-    r"|<(?P<close>/)?(?P<name>[^\s/>!?]+)(?:[^>\"']|\"[^\"]*\"|'[^']*')*?(?P<empty>/)?>",
-    re.S,
-)
-_ATTRIBUTE = re.compile(r"([^\s=\"'<>/]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))")
+# An attribute with or without a value. Each character is looked at once: quantifiers are possessive, and a name without
+# a value is a match too.
+ATTRIBUTE = r"""[\s/]*+[^\s/>][^\s/=>]*+(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>"'][^\s>]*+)?)?+"""
+_ATTRIBUTE = re.compile(r"""[\s/]*+([^\s/>][^\s/=>]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"'][^\s>]*+))?)?+""")
 _SPACE = re.compile(r"[ \t\r\n\f]+")
 _ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]*|#\d+|#[xX][0-9a-fA-F]+);")
 
 
-class _Html(HTMLParser):
-    def __init__(self, text: str):
-        super().__init__(convert_charrefs=False)
-        self.found: list[tuple[str, int, str]] = []
-        self.lines = [0, *(match.end() for match in re.finditer("\n", text))]
-        self.feed(text)
-        self.close()
-
-    def _add(self, kind: str, name: str = "") -> None:
-        line, column = self.getpos()
-        self.found.append((kind, self.lines[line - 1] + column, name))
-
-    def handle_starttag(self, tag, attrs):
-        self._add("empty" if tag in VOID else "open", tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self._add("empty" if tag in VOID else "open", tag)  # only void elements are closed by a slash
-
-    def handle_endtag(self, tag):
-        self._add("close", tag)
-
-    def handle_data(self, data):
-        self._add("text")
-
-    def handle_entityref(self, name):
-        self._add("text")
-
-    def handle_charref(self, name):
-        self._add("text")
-
-    def handle_comment(self, data):
-        self._add("other")
-
-    def handle_decl(self, decl):
-        self._add("other")
-
-    def handle_pi(self, data):
-        self._add("other")
-
-    def unknown_decl(self, data):
-        self._add("other")
-
-
-def html_tokens(text: str) -> list[Token]:
-    """The tokens of a page, which need not be right: what is not understood is text."""
-    found = _Html(text).found
-    ends = [*(start for _, start, _ in found[1:]), len(text)]
-    tokens: list[Token] = []
-    position = 0
-    for (kind, start, name), end in zip(found, ends, strict=False):  # an empty page has no token
-        if end <= start:
-            continue
-        if kind == "text" and tokens and tokens[-1].kind == "text" and tokens[-1].end == start:
-            tokens[-1] = tokens[-1]._replace(end=end)
-        else:
-            tokens.append(Token(kind, start, end, name))
-        position = end
-    if position < len(text):  # an unfinished tag
-        tokens.append(Token("other", position, len(text)))
-    return tokens
-
-
-def xml_tokens(text: str, name: str) -> list[Token]:
-    """The tokens of an XML document. Raises `GlossaError` with the line if it is not well-formed."""
-    check_xml(text, name)
-    tokens, position = [], 0
-    for found in _XML.finditer(text):
-        if found.start() > position:
-            tokens.append(Token("text", position, found.start()))
-        kind = "close" if found["close"] else "empty" if found["empty"] else "open" if found["name"] else "other"
-        if found[0].startswith("<![CDATA["):
-            kind = "text"
-        tokens.append(Token(kind, *found.span(), found["name"] or ""))
-        position = found.end()
-    if position < len(text):
-        tokens.append(Token("text", position, len(text)))
-    return tokens
-
-
 def matching_tags(tokens: Sequence[Token]) -> list[int]:
-    """For each token of XML the position of the one that closes it; its own if it opens nothing."""
+    """For each token the position of the one that closes it; its own if it opens nothing, or is never closed."""
     ends = list(range(len(tokens)))
-    stack: list[int] = []
+    open_ones: dict[str, list[int]] = {}
     for index, token in enumerate(tokens):
         if token.kind == "open":
-            stack.append(index)
-        elif token.kind == "close":
-            ends[stack.pop()] = index
+            open_ones.setdefault(token.name, []).append(index)
+        elif token.kind == "close" and open_ones.get(token.name):
+            ends[open_ones[token.name].pop()] = index
     return ends
 
 
-def check_xml(text: str, name: str) -> None:
-    """Raise `GlossaError` if `text` is not well-formed, or defines entities, which can be huge."""
-    parser = expat.ParserCreate("utf-8")
-
-    def refuse(entity, *_):
-        raise GlossaError(
-            f"{name}, line {parser.CurrentLineNumber}: the document defines the entity {entity}. Definitions of "
-            "entities are refused. Write the text itself in their place."
-        )
-
-    parser.EntityDeclHandler = refuse
-    try:
-        parser.Parse(re.sub(r"^\ufeff", "", text).encode("utf-8", "surrogatepass"), True)
-    except expat.ExpatError as error:
-        raise GlossaError(
-            f"{name}, line {error.lineno}: not well-formed XML ({expat.ErrorString(error.code)}). Repair it in the "
-            "program that wrote it."
-        ) from error
+def _attributes(text: str, token: Token) -> Iterator[re.Match]:
+    return _ATTRIBUTE.finditer(text, token.start + 1 + len(token.name), token.end - 1)
 
 
 def attributes(text: str, token: Token) -> dict[str, str]:
     """The attributes of a tag, decoded; their names are in lower case."""
-    inside = text[token.start + 1 + len(token.name) : token.end]
-    return {
-        name.lower(): html.unescape(next((value for value in values if value), ""))
-        for name, *values in _ATTRIBUTE.findall(inside)
-    }
+    found: dict[str, str] = {}
+    for name, *values in (match.groups() for match in _attributes(text, token)):
+        value = next((value for value in values if value is not None), "")
+        found.setdefault(name.lower(), html.unescape(value))
+    return found
 
 
 def attribute_range(text: str, token: Token, name: str) -> tuple[int, int] | None:
     """The characters of the value of an attribute, if it is in quotes."""
-    for found in _ATTRIBUTE.finditer(text, token.start + 1 + len(token.name), token.end):
+    for found in _attributes(text, token):
         if found[1].lower() == name:
             quoted = 2 if found[2] is not None else 3
             return found.span(quoted) if found[quoted] is not None else None
