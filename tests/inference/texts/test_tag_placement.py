@@ -10,7 +10,7 @@ from glossa.data.encoding.word_links import find_words
 from glossa.documents.formats.icu import with_messages
 from glossa.documents.places import Edit, Place, compose
 from glossa.inference.texts.alignment import Pair, align_by_form, normalized
-from glossa.inference.texts.tag_placement import harden
+from glossa.inference.texts.links import harden
 from glossa.inference.texts.tags import Part, take_tags
 
 TAG = re.compile(r"</?(\w+)/?>")

@@ -24,8 +24,8 @@ class Token(NamedTuple):
     name: str = ""
 
 
-# An attribute with or without a value. Each character is looked at once: quantifiers are possessive, and a name without
-# a value is a match too.
+# An attribute with or without a value. Each character is looked at once: quantifiers are possessive, and a name
+# without a value is a match too.
 ATTRIBUTE = r"""[\s/]*+[^\s/>][^\s/=>]*+(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>"'][^\s>]*+)?)?+"""
 _ATTRIBUTE = re.compile(r"""[\s/]*+([^\s/>][^\s/=>]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"'][^\s>]*+))?)?+""")
 _SPACE = re.compile(r"[ \t\r\n\f]+")

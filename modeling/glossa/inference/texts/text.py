@@ -13,8 +13,9 @@ from ...spans_glossa import Span
 from ..confidence import words_of
 from ..engines.engine import Translation
 from .alignment import Pair
+from .links import Block, Links
 from .spans import MOVED, locate
-from .tag_placement import put_tags
+from .tag_placement import Cut, put_tags
 from .tags import Piece, Tagged
 
 
@@ -209,8 +210,13 @@ class Text:
             return [whole]
         source_words: list[tuple[int, int]] = []
         target_words: list[tuple[int, int]] = []
-        blocks, places, start = [], {}, 0
+        blocks: list[Block] = []
+        cuts: list[Cut] = []
+        places, start = {}, 0
+        before: Span | None = None  # where the sentence before ends in the source, and in the translation
         for sentence, (target, space) in zip(self.sentences, parts, strict=True):
+            if before is not None:
+                cuts.append(Cut(Span(before.start, sentence.start), Span(before.end, start), len(target_words)))
             own = find_words(sentence.source, sentence.segment.spans)
             theirs = find_words(target, sorted(sentence.places[0]))
             block = numpy.zeros((len(own), len(theirs)))
@@ -222,12 +228,10 @@ class Text:
             target_words += [(first + start, last + start) for first, last in theirs]
             for span, place in zip(sentence.segment.spans, sentence.places[0], strict=True):
                 places[span.start + sentence.start] = Span(place.start + start, place.end + start)
+            before = Span(sentence.start + len(sentence.source), start + len(target))
             start += len(target) + len(space)
-        weights = numpy.zeros((len(source_words), len(target_words)))
-        for row, column, block in blocks:
-            weights[row : row + block.shape[0], column : column + block.shape[1]] = block
         spans = [places[span.start] for span, _ in self.tagged.alone]
-        return put_tags(self.tagged, source_words, whole, target_words, weights, spans)
+        return put_tags(self.tagged, source_words, whole, target_words, Links(blocks), spans, cuts)
 
 
 def most_important(problems: Iterable[str]) -> str:
