@@ -1,5 +1,6 @@
 """Translate texts with a trained model: every text goes through `Translator.translate_segments`."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -305,12 +306,12 @@ class Translator:
 
 def spans_of(tagged: Tagged) -> list[Span]:
     """The spans of a text: parts that stand for themselves, and what [`find_spans`] finds in the rest of it."""
-    own = [span for span, _ in tagged.alone]
-    found = [
-        span
-        for span in find_spans(tagged.text)
-        if not any(span.start < end and start < span.end for start, end in own)
-    ]
+    own = [span for span, _ in tagged.alone]  # from left to right
+    found = []
+    for span in find_spans(tagged.text):
+        following = bisect_right(own, span.start, key=lambda each: each.end)
+        if following == len(own) or own[following].start >= span.end:
+            found.append(span)
     return sorted([*own, *found])
 
 

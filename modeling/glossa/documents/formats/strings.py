@@ -11,6 +11,7 @@ from .icu import with_messages
 from .tokens import trimmed
 
 _TAG = re.compile(r"<(/)?([A-Za-z][\w.-]*|\d+)(?:\s[^<>]*?)?(/)?>|<>|</>")
+_MARK = re.compile(rf"{_TAG.pattern}|[ \t]*\r?\n\s*")
 # Names that programs use: with a mark, a digit or a capital inside, and no space.
 _NAME = re.compile(r"\S*(?:\w[_#/\\]\w|[a-z][A-Z]|\d|^[#@$._/-]|\w[.:]\w)\S*|[A-Z_]+_[A-Z_]+")
 
@@ -18,41 +19,48 @@ _NAME = re.compile(r"\S*(?:\w[_#/\\]\w|[a-z][A-Z]|\d|^[#@$._/-]|\w[.:]\w)\S*|[A-
 def marked_parts(parts: Sequence[Part]) -> list[Part]:
     """Text parts with tags as parts of their own, and each line end as a break."""
     text = "".join(part.text for part in parts)
-    edges = list(_edges(parts))  # of the characters of `text`: where each begins in the document, and ends
+    cutter = _Cutter(parts)
     done: list[Part] = []
-    position = 0
-    for found in re.finditer(rf"{_TAG.pattern}|[ \t]*\r?\n\s*", text):
-        done += _between(parts, position, found.start())
-        start, end = edges[found.start()][0], edges[found.end() - 1][1]
+    for found in _MARK.finditer(text):
+        done += cutter.up_to(found.start())
+        start, end = cutter.span_up_to(found.end())
         if found[0].isspace():
             done.append(Part("break", start, end))
         else:
             kind = "close" if found[0].startswith("</") else "alone" if found[3] else "open"
             done.append(Part(kind, start, end, "", found[2] or ""))
-        position = found.end()
-    return [*done, *_between(parts, position, len(text))]
+    return [*done, *cutter.up_to(len(text))]
 
 
-def _edges(parts: Iterable[Part]) -> Iterator[tuple[int, int]]:
-    for part in parts:
-        if len(part.text) == part.end - part.start:
-            yield from ((part.start + index, part.start + index + 1) for index in range(len(part.text)))
-        else:
-            yield from [(part.start, part.end)] * len(part.text)
+class _Cutter:
+    """Takes parts apart from left to right, by the characters of their text."""
 
+    def __init__(self, parts: Sequence[Part]):
+        self.parts, self.number, self.position = parts, 0, 0  # the next part, and where its text begins
+        self.taken = 0  # characters of the text
 
-def _between(parts: Sequence[Part], first: int, last: int) -> Iterator[Part]:
-    """The parts of the characters from `first` to `last` of the text."""
-    position = 0
-    for part in parts:
-        start, end = max(first, position), min(last, position + len(part.text))
-        if start < end:
+    def up_to(self, end: int) -> Iterator[Part]:
+        """The parts of the next characters; one that is spelled in another way than its text stays whole."""
+        while self.taken < end:
+            part = self.parts[self.number]
+            first = self.taken - self.position
+            last = min(end - self.position, len(part.text))
             if len(part.text) == part.end - part.start:
-                offset = part.start - position
-                yield Part("text", start + offset, end + offset, part.text[start - position : end - position])
-            else:
+                yield Part("text", part.start + first, part.start + last, part.text[first:last])
+            elif part.text:
                 yield part
-        position += len(part.text)
+            self.taken = self.position + last
+            if last == len(part.text):
+                self._advance()
+
+    def _advance(self) -> None:
+        self.position += len(self.parts[self.number].text)
+        self.number += 1
+
+    def span_up_to(self, end: int) -> tuple[int, int]:
+        """Where the next characters are in the document."""
+        parts = list(self.up_to(end))
+        return parts[0].start, parts[-1].end
 
 
 def is_text(text: str) -> bool:
@@ -97,11 +105,8 @@ def string_places(
 
 
 def _without_outer_breaks(parts: list[Part]) -> list[Part]:
-    while parts and (parts[0].kind == "break" or (not parts[0].text.strip() and parts[0].kind == "text")):
-        parts = parts[1:]
-    while parts and (parts[-1].kind == "break" or (not parts[-1].text.strip() and parts[-1].kind == "text")):
-        parts = parts[:-1]
-    return parts
+    inner = [index for index, part in enumerate(parts) if part.kind not in ("break", "text") or part.text.strip()]
+    return parts[inner[0] : inner[-1] + 1] if inner else []
 
 
 def copied(pieces: Iterable[Written], text: str) -> str:

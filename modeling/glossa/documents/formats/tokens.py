@@ -2,7 +2,9 @@
 
 import html
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from ...inference.texts.tags import Part
@@ -104,31 +106,51 @@ def cut(
 
 def trimmed(parts: Sequence[Part]) -> list[Part]:
     """Parts without white space, and without marks that do not stand between words, at their ends."""
-    rest = list(parts)
+    rest = deque(parts)
+    closing = _closing(parts)
+    first_number = 0  # of the first one of the rest among all parts
     while rest:
         first, last = rest[0], rest[-1]
+        dropped = 0
         if first.kind == "text" and first.text[:1].isspace():
             rest[0] = _shortened(first, left=True)
-            rest = rest if rest[0].text else rest[1:]
+            dropped = not rest[0].text
         elif last.kind == "text" and last.text[-1:].isspace():
             rest[-1] = _shortened(last, left=False)
-            rest = rest if rest[-1].text else rest[:-1]
+            if not rest[-1].text:
+                rest.pop()
         elif first.kind == "alone" and not first.text:
-            rest = rest[1:]
+            dropped = 1
         elif last.kind == "alone" and not last.text:
-            rest = rest[:-1]
-        elif first.kind == "open" and (end := _closed_at(rest)) is not None:
-            if end == len(rest) - 1:
-                rest = rest[1:-1]
-            elif not any(part.text.strip() for part in rest[:end]):
-                rest = rest[end + 1 :]
+            rest.pop()
+        elif first.kind == "open" and (end := closing.get(first_number)) is not None:
+            if end == first_number + len(rest) - 1:
+                rest.pop()
+                dropped = 1
+            elif not any(part.text.strip() for part in islice(rest, end - first_number)):
+                dropped = end - first_number + 1
             else:
                 break
         elif not first.text and first.kind != "open":  # closed, or empty
-            rest = rest[1:]
+            dropped = 1
         else:
             break
-    return rest
+        for _ in range(dropped):
+            rest.popleft()
+        first_number += dropped
+    return list(rest)
+
+
+def _closing(parts: Sequence[Part]) -> dict[int, int]:
+    """The position of the tag that closes each tag that is closed."""
+    found: dict[int, int] = {}
+    open_ones: dict[str, list[int]] = {}
+    for index, part in enumerate(parts):
+        if part.kind == "open":
+            open_ones.setdefault(part.name, []).append(index)
+        elif part.kind == "close" and open_ones.get(part.name):
+            found[open_ones[part.name].pop()] = index
+    return found
 
 
 def _shortened(part: Part, left: bool) -> Part:
@@ -137,17 +159,6 @@ def _shortened(part: Part, left: bool) -> Part:
     cut_off = len(part.text) - len(text)
     start, end = (part.start + cut_off, part.end) if left else (part.start, part.end - cut_off)
     return part._replace(text=text, start=start, end=end)
-
-
-def _closed_at(parts: Sequence[Part]) -> int | None:
-    """The position of the tag that closes the first one."""
-    depth = 0
-    for index, part in enumerate(parts):
-        if part.name == parts[0].name:
-            depth += {"open": 1, "close": -1}.get(part.kind, 0)
-            if not depth:
-                return index
-    return None
 
 
 def escape_xml(text: str) -> str:
