@@ -87,7 +87,7 @@ class _Reader:
                 start, point = child.end_byte, child.end_point
         ranges.append(self.ranges(point, node.end_point, start, node.end_byte))
         self.inlines.included_ranges = ranges
-        self.continuations = [self._span(child) for child in node.children if child.type == "block_continuation"]
+        self.continuations = dict(self._span(child) for child in node.children if child.type == "block_continuation")
         return self.inlines.parse(self.content).root_node
 
     def _parts(self, node: Any, start: int, end: int, run: list[Part], references: dict[Part, list[Written]]) -> None:
@@ -104,10 +104,9 @@ class _Reader:
 
     def _text(self, start: int, end: int, run: list[Part]) -> None:
         """Text with line ends, and the marks that continue the block after them, as spaces."""
-        marks = dict(self.continuations)
         position = start
         for found in _SOFT_BREAK.finditer(self.text, start, end):
-            first, last = found.start(), max(found.end(), marks.get(self.text.find("\n", found.start()) + 1, 0))
+            first, last = found.start(), max(found.end(), self.continuations.get(self.text.find("\n", found.start()) + 1, 0))
             last = min(last, end)
             if first < position:
                 continue

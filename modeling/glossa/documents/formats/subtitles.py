@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from itertools import combinations, pairwise
+from itertools import pairwise
 
 from ...errors import GlossaError
 from ...facts_glossa import TextFacts
@@ -14,6 +14,7 @@ from .tokens import escape_xml, text_parts, trimmed
 WIDTH = 42  # characters of a line
 LINES = 2  # of a subtitle, if the source has fewer
 PAUSE = 3.0  # seconds between subtitles that may share a sentence
+MOST_LINES = 3  # into which a text is divided evenly
 SHARED = 5  # subtitles that a sentence may run over
 _TIME = r"(?:(\d+):)?(\d\d):(\d\d)[,.](\d{1,3})"
 _CUE = re.compile(rf"^[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}[^\n]*(?:\n|\Z)", re.M)
@@ -208,11 +209,30 @@ def _in_lines(place: Place, pieces: list[Piece], count: int, ends: str) -> list[
 
 def _even(widths: list[int], count: int) -> set[int]:
     """The words that begin another of `count` lines, so that the widest one is as narrow as possible."""
-    count = min(count, len(widths), 3)
+    count = min(count, len(widths), MOST_LINES)
+    narrowest, widest = max(widths), sum(widths) + len(widths) - 1
+    while narrowest < widest:
+        middle = (narrowest + widest) // 2
+        if _lines(widths, middle) <= count:
+            widest = middle
+        else:
+            narrowest = middle + 1
+    begins: list[int] = []
+    word = len(widths)
+    for line in range(count - 1, 0, -1):  # from the last line on, each as full as it can be
+        width = -1
+        while word > line and width + widths[word - 1] + 1 <= narrowest:
+            word -= 1
+            width += widths[word] + 1
+        begins.append(word)
+    return set(begins)
 
-    def widest(breaks: tuple[int, ...]) -> int:
-        return max(sum(widths[a:b]) + b - a - 1 for a, b in pairwise((0, *breaks, len(widths))))
 
-    return set(
-        min(combinations(range(1, len(widths)), count - 1), key=lambda breaks: widest(tuple(breaks)), default=())
-    )
+def _lines(widths: list[int], most: int) -> int:
+    """How many lines of at most this width the words take."""
+    lines, width = 1, -1
+    for each in widths:
+        width += each + 1
+        if width > most:
+            lines, width = lines + 1, each
+    return lines
