@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from glossa.documents.formats.opening import Languages, format_of, open_document
-from glossa.documents.places import Edit, compose
+from glossa.documents.places import compose
 from glossa.inference.engines.engine import Engine, Translation
 from glossa.inference.options import Checks
 from glossa.inference.texts.alignment import align_by_form
@@ -78,7 +78,7 @@ def translated(path: Path, function=same, kind=None, languages=KNOWN, kept=True,
         edits = list(document.edits)
         for place, text, pieces in zip(document.places, texts, translator.join_tagged(texts), strict=True):
             whole = "".join(part + space for part, space in text.parts())
-            if not kept or not place.keep or whole != text.source:
-                edits.append(Edit(place.start, place.end, place.write(pieces)))
+            if not kept or whole != text.source:
+                edits.append(place.edit(pieces))
         done.append(compose(document.text, edits))
     return opened.pack(done)

@@ -172,13 +172,12 @@ class Work:
             yield texts
             for place, text, pieces in zip(places, texts, self.translator.join_tagged(texts), strict=True):
                 best, problem = _whole(text), ""
-                if best.text != text.source or not place.keep:
-                    doubtful = any(map(is_doubtful, text.sentences))
-                    written = place.write(pieces, doubtful)
-                    if doubtful:
-                        doubts |= {edit[:2]: edit for edit in place.doubt}
-                    edits.append(Edit(place.start, place.end, written))
-                    problem = place.check(written) if place.check else ""
+                doubtful = any(map(is_doubtful, text.sentences))
+                if doubtful:
+                    doubts |= {edit[:2]: edit for edit in place.doubt}
+                if best.text != text.source:
+                    edits.append(place.edit(pieces, doubtful))
+                    problem = place.check(edits[-1].written) if place.check else ""
                 best.problem = best.problem or problem
                 self._count(text, best, number(place.start), path)
         yield compose(document.text, [*(edit for edit in edits if edit[:2] not in doubts), *doubts.values()])

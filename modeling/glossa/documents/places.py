@@ -15,16 +15,17 @@ Written = str | tuple[int, int]  # what is written: a string, or the characters 
 
 
 class Edit(NamedTuple):
-    """Characters from `start` to `end` of a document are replaced."""
+    """Characters from `start` to `end` of a document are replaced; if `copied`, only where another edit copies them."""
 
     start: int
     end: int
     written: list[Written]
+    copied: bool = False
 
 
 @dataclass
 class Place:
-    """A text of a document, and where its translation goes.
+    """A text of a document, which its translation replaces.
 
     Attributes:
         parts: What stands there, in order.
@@ -32,13 +33,12 @@ class Place:
         end: The one after the last.
         escape: How text is written in the document.
         lay: Writes the pieces of the translation, if they are more than escaped text.
-        keep: Whether a place whose translation is its source stays as it is.
         check: What is wrong with what is written, or "".
-        before: What is written before the translation, if it goes to another place than its source's.
-        after: What is written after it.
+        label: Whether it is a text of a program, which ends as its source does.
+        copied: Whether the text stays, and its translation goes to where another edit copies it.
         doubt: What else is written if people should look at the translation; it replaces other edits of the same
             characters.
-        doubtful_before: What is then written instead of `before`, if not the same.
+        doubtful_before: What is then written before the translation.
     """
 
     parts: list[Part]
@@ -46,10 +46,9 @@ class Place:
     start: int = -1
     end: int = -1
     lay: Callable[[list[Piece]], list[Written]] | None = None
-    keep: bool = True
     check: Callable[[list[Written]], str] | None = None
-    before: list[Written] = field(default_factory=list)
-    after: list[Written] = field(default_factory=list)
+    label: bool = False
+    copied: bool = False
     doubt: list[Edit] = field(default_factory=list)
     doubtful_before: list[Written] = field(default_factory=list)
 
@@ -57,11 +56,11 @@ class Place:
         if self.start < 0:
             self.start, self.end = self.parts[0].start, self.parts[-1].end
 
-    def write(self, pieces: list[Piece], doubtful: bool = False) -> list[Written]:
-        """The text and source ranges that replace the place."""
+    def edit(self, pieces: list[Piece], doubtful: bool = False) -> Edit:
+        """The edit that writes the pieces of the translation."""
         written = self.plainly(pieces) if self.lay is None else self.lay(pieces)
-        before = self.doubtful_before if doubtful and self.doubtful_before else self.before
-        return [*before, *written, *self.after]
+        before = self.doubtful_before if doubtful else []
+        return Edit(self.start, self.end, [*before, *written], self.copied)
 
     def plainly(self, pieces: list[Piece]) -> list[Written]:
         """Pieces with their texts escaped."""
@@ -76,11 +75,13 @@ class Document:
         text: All of it.
         places: In the order of their first character; a place may be inside a part of another one.
         edits: What changes in any translation, such as the state of a unit.
+        notes: What people should know about the file, a line each.
     """
 
     text: str
     places: list[Place]
     edits: list[Edit] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 def has_words(parts: Iterable[Part]) -> bool:
@@ -93,20 +94,25 @@ def compose(text: str, edits: Iterable[Edit]) -> str:
     ordered = sorted(edits, key=lambda edit: (edit.start, -edit.end))
     starts = [edit.start for edit in ordered]
 
-    def part(start: int, end: int, first: int) -> str:
+    def part(start: int, end: int, first: int, copied: bool) -> str:
         done, position = [], start
         for index in range(max(first, bisect_left(starts, start)), len(ordered)):
             edit = ordered[index]
             if edit.start >= end and not (edit.start == edit.end == end == len(text)):
                 break
-            if edit.start < position or edit.end > end:
+            if edit.start < position or edit.end > end or (edit.copied and not copied):
                 continue  # inside the edit before, or around this part
             done.append(text[position : edit.start])
-            done += [piece if isinstance(piece, str) else part(*piece, index + 1) for piece in edit.written]
+            for piece in edit.written:
+                if isinstance(piece, str):
+                    done.append(piece)
+                else:
+                    inside = edit.start <= piece[0] and piece[1] <= edit.end
+                    done.append(part(*piece, index + 1 if inside else 0, copied or not inside))
             position = edit.end
         return "".join([*done, text[position:end]])
 
-    return part(0, len(text), 0)
+    return part(0, len(text), 0, False)
 
 
 def spelled(place_parts: Sequence[Part], source: str, escape: Callable[[str], str]) -> Callable[[str], str]:

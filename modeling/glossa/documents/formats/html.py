@@ -76,6 +76,6 @@ RULES = Rules(
 )
 
 
-def read(text: str, name: str) -> Document:
+def read(text: str, name: str, languages: object = None) -> Document:
     """The texts of a page."""
     return Document(text, find_places(text, html_tokens(text), RULES))

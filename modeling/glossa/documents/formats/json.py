@@ -14,7 +14,7 @@ _COLON = re.compile(r"\s*:")
 _ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.")
 
 
-def read(text: str, name: str) -> Document:
+def read(text: str, name: str, languages: object = None) -> Document:
     """The values of a file; of what stands under a key that begins with @, as in ARB files, none."""
     try:
         json.loads(text.removeprefix("\ufeff"))

@@ -23,7 +23,7 @@ _SOFT_BREAK = re.compile(r"[ \t]*\r?\n[ \t]*")
 _HTML_NAME = re.compile(r"</?([A-Za-z][\w-]*)")
 
 
-def read(text: str, name: str) -> Document:
+def read(text: str, name: str, languages: object = None) -> Document:
     """The texts of a page in Markdown: paragraphs, headings, cells and items; no code, keys or front matter."""
     return _Reader(text).document()
 

@@ -31,7 +31,6 @@ ENDINGS = {
 }
 MODULES = {
     **dict.fromkeys(("srt", "vtt"), "subtitles"),
-    **dict.fromkeys(("xliff", "tmx"), "xliff_tmx"),
     **dict.fromkeys(("docx", "odt", "epub"), "packages"),
     "paragraphs": "plain",
 }
@@ -87,8 +86,7 @@ def open_document(path: Path, kind: str, languages: Languages = UNKNOWN) -> Open
         return module.open_package(content, path, kind)
     encoding = _encoding(content, path, kind)
     text = _decoded(content, path, kind, encoding)
-    asked = (kind, languages) if MODULES.get(kind) == "xliff_tmx" else ()
-    return Opened([module.read(text, str(path), *asked)], lambda texts: _encoded(texts[0], path, kind, encoding))
+    return Opened([module.read(text, str(path), languages)], lambda texts: _encoded(texts[0], path, kind, encoding))
 
 
 def _encoding(content: bytes, path: Path, kind: str) -> str:

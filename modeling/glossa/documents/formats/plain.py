@@ -9,7 +9,7 @@ _ENDED = re.compile(r"[.!?…:;。！？][\"'”»’)\]*_`]*$")
 _PARAGRAPH = re.compile(r"[^\s](?:.*\S)?(?:[ \t]*\r?\n(?=[ \t]*\S).*\S)*")
 
 
-def read(text: str, name: str) -> Document:
+def read(text: str, name: str, languages: object = None) -> Document:
     """The paragraphs of a text, which blank lines divide."""
     return Document(text, [_place(text, *found.span()) for found in _PARAGRAPH.finditer(text)])
 

@@ -15,7 +15,7 @@ _ESCAPE = r"\\(?:\r?\n[ \t\f]*|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-f
 _NAMED = {"\\n": "\n", "\\t": "\t", "\\r": "\r", "\\f": "\f"}
 
 
-def read(text: str, name: str) -> Document:
+def read(text: str, name: str, languages: object = None) -> Document:
     """The values of a file."""
     places: list[Place] = []
     for line in _LINE.finditer(text):

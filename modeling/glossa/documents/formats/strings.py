@@ -1,111 +1,114 @@
-"""Strings of programs, as JSON, YAML, PO and properties have them: escapes, tags, line ends."""
+"""Strings of programs, as JSON, YAML, PO and XLIFF have them: escapes, tags, line ends, accelerators."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ...facts_glossa import TextFacts
-from ...inference.texts.tags import Part
+from ...inference.texts.tags import Part, Piece
 from ...spans_glossa import find_spans
 from ..places import Place, Written, has_words, spelled
 from .icu import with_messages
-from .tokens import trimmed
+from .tokens import Cutter, trimmed
 
+# Elements of HTML that end a text.
+BLOCKS = frozenset(
+    (
+        "address article aside blockquote body br caption center dd details dialog div dl dt fieldset figcaption figure"
+        " footer form h1 h2 h3 h4 h5 h6 head header hr html legend li main menu nav ol optgroup option p pre section"
+        " select summary table tbody td tfoot th thead title tr ul"
+    ).split()
+)
 _TAG = re.compile(r"<(/)?([A-Za-z][\w.-]*|\d+)(?:\s[^<>]*?)?(/)?>|<>|</>")
 _MARK = re.compile(rf"{_TAG.pattern}|[ \t]*\r?\n\s*")
 # Names that programs use: with a mark, a digit or a capital inside, and no space.
 _NAME = re.compile(r"\S*(?:\w[_#/\\]\w|[a-z][A-Z]|\d|^[#@$._/-]|\w[.:]\w)\S*|[A-Z_]+_[A-Z_]+")
+# The mark before the letter that is pressed with Alt to choose a menu: & of Windows and Qt, _ of GTK.
+_ACCELERATORS = {"&": re.compile(r"&(?=[^\W_])(?!#?\w+;)"), "_": re.compile(r"_(?=[^\W_])")}
 
 
 def marked_parts(parts: Sequence[Part]) -> list[Part]:
-    """Text parts with tags as parts of their own, and each line end as a break."""
-    text = "".join(part.text for part in parts)
-    cutter = _Cutter(parts)
+    """Parts with the tags in their texts as parts of their own, and each line end as a break; a block ends a text."""
+    shown = "".join(part.text if part.kind == "text" else "\ufffc" for part in parts)
+    cutter = Cutter(parts)
     done: list[Part] = []
-    for found in _MARK.finditer(text):
+    for found in _MARK.finditer(shown):
         done += cutter.up_to(found.start())
         start, end = cutter.span_up_to(found.end())
         if found[0].isspace():
             done.append(Part("break", start, end))
+        elif (found[2] or "").lower() in BLOCKS:
+            done.append(Part("end", start, end))
         else:
             kind = "close" if found[0].startswith("</") else "alone" if found[3] else "open"
             done.append(Part(kind, start, end, "", found[2] or ""))
-    return [*done, *cutter.up_to(len(text))]
-
-
-class _Cutter:
-    """Takes parts apart from left to right, by the characters of their text."""
-
-    def __init__(self, parts: Sequence[Part]):
-        self.parts, self.number, self.position = parts, 0, 0  # the next part, and where its text begins
-        self.taken = 0  # characters of the text
-
-    def up_to(self, end: int) -> Iterator[Part]:
-        """The parts of the next characters; one that is spelled in another way than its text stays whole."""
-        while self.taken < end:
-            part = self.parts[self.number]
-            first = self.taken - self.position
-            last = min(end - self.position, len(part.text))
-            if len(part.text) == part.end - part.start:
-                yield Part("text", part.start + first, part.start + last, part.text[first:last])
-            elif part.text:
-                yield part
-            self.taken = self.position + last
-            if last == len(part.text):
-                self._advance()
-
-    def _advance(self) -> None:
-        self.position += len(self.parts[self.number].text)
-        self.number += 1
-
-    def span_up_to(self, end: int) -> tuple[int, int]:
-        """Where the next characters are in the document."""
-        parts = list(self.up_to(end))
-        return parts[0].start, parts[-1].end
+    return [*done, *cutter.up_to(len(shown))]
 
 
 def is_text(text: str) -> bool:
     """Whether a string says something to people, rather than being a name, an address or a value."""
-    rest = text
-    for start, end in reversed(find_spans(text)):
-        rest = rest[:start] + " " + rest[end:]
-    return TextFacts(rest).has_letters and not _NAME.fullmatch(text.strip())
+    position, rest = 0, []
+    for start, end in find_spans(text):
+        rest.append(text[position:start])
+        position = end
+    return TextFacts(" ".join([*rest, text[position:]])).has_letters and not _NAME.fullmatch(text.strip())
 
 
 def string_places(
     parts: Sequence[Part],
     text: str,
     escape: Callable[[str], str],
-    written: tuple[int, int] | None = None,
-    quotes: tuple[str, str] = ("", ""),
+    named: bool = True,
+    accelerators: str = "",
 ) -> Iterator[Place]:
     """The places of one string.
 
     Args:
-        parts: Its text.
+        parts: What stands in it.
         text: The document.
         escape: How text is written.
-        written: Where the translation goes, if not to the place of the source.
-        quotes: What stands around it there.
+        named: Whether the string may be a name of the program instead of a text.
+        accelerators: Marks of accelerators that strings of this format have.
     """
-    if not is_text("".join(part.text for part in parts)):
+    if named and not is_text("".join(part.text for part in parts)):
         return
-    marked = marked_parts(parts)
-    kept = trimmed(_without_outer_breaks(marked))
+    kept = trimmed(_without_outer_breaks(marked_parts(parts)))
     if not has_words(kept):
         return
-    place = Place(kept, spelled(kept, text, escape))
-    if written is None:
-        yield from with_messages(place, text)
+    place = Place(kept, spelled(kept, text, escape), label=True)
+    for mark in accelerators:
+        _take_accelerator(place, mark)
+    yield from with_messages(place, text)
+
+
+def _take_accelerator(place: Place, mark: str) -> None:
+    """Take the only mark of an accelerator out of a place, and have it written into the translation."""
+    shown = "".join(part.text if part.kind == "text" else "\ufffc" for part in place.parts)
+    found = list(_ACCELERATORS[mark].finditer(shown))
+    if len(found) != 1 or shown.count(mark) != 1 or any(start <= found[0].start() < end for start, end in find_spans(shown)):
         return
-    place.start, place.end = written
-    place.keep = False
-    place.before = [quotes[0], (marked[0].start, kept[0].start)]
-    place.after = [(kept[-1].end, marked[-1].end), quotes[1]]
-    yield place
+    cutter, at = Cutter(place.parts), found[0].start()
+    before = list(cutter.up_to(at))
+    span = cutter.span_up_to(at + 1)
+    place.parts = [*before, *cutter.up_to(len(shown))]
+    place.start, place.end = min(place.start, span[0]), max(place.end, span[1])
+    letter = shown[at + 1]
+    place.lay = lambda pieces: place.plainly(_with_accelerator(pieces, mark, letter))
+
+
+def _with_accelerator(pieces: list[Piece], mark: str, letter: str) -> list[Piece]:
+    """Pieces with a mark before the letter, at the start of a word if one begins with it, or else before the first."""
+    for pattern in (rf"\b{letter}", letter, r"[^\W_]"):
+        for number, piece in enumerate(pieces):
+            found = re.search(pattern, piece, re.I) if isinstance(piece, str) else None
+            if found:
+                marked = f"{piece[: found.start()]}{mark}{piece[found.start() :]}"
+                return [*pieces[:number], marked, *pieces[number + 1 :]]
+    return pieces
 
 
 def _without_outer_breaks(parts: list[Part]) -> list[Part]:
-    inner = [index for index, part in enumerate(parts) if part.kind not in ("break", "text") or part.text.strip()]
+    outer = ("break", "end")
+    inner = [index for index, part in enumerate(parts) if part.kind not in (*outer, "text") or part.text.strip()]
     return parts[inner[0] : inner[-1] + 1] if inner else []
 
 

@@ -35,7 +35,7 @@ class _Cue:
         self.words = "".join(part.text or " " for part in self.parts)
 
 
-def read(text: str, name: str) -> Document:
+def read(text: str, name: str, languages: object = None) -> Document:
     """The sentences of a file of subtitles."""
     subrip = not text.removeprefix("\ufeff").startswith("WEBVTT")
     cues = list(_cues(text, subrip))

@@ -104,6 +104,36 @@ def cut(
     return parts
 
 
+class Cutter:
+    """Takes parts apart from left to right, by the characters of their text; a part that is no text is one character."""
+
+    def __init__(self, parts: Sequence[Part]):
+        self.parts, self.number, self.position = parts, 0, 0  # the next part, and where its text begins
+        self.taken = 0  # characters of the text
+
+    def up_to(self, end: int) -> Iterator[Part]:
+        """The parts of the next characters; one that is spelled in another way than its text stays whole."""
+        while self.taken < end:
+            part = self.parts[self.number]
+            length = len(part.text) if part.kind == "text" else 1
+            first = self.taken - self.position
+            last = min(end - self.position, length)
+            if part.kind == "text" and length == part.end - part.start:
+                text = part.text[first:last]
+                yield part._replace(start=part.start + first, end=part.start + last, text=text)
+            elif length:
+                yield part
+            self.taken = self.position + last
+            if last == length:
+                self.position += length
+                self.number += 1
+
+    def span_up_to(self, end: int) -> tuple[int, int]:
+        """Where the next characters are in the document."""
+        parts = list(self.up_to(end))
+        return parts[0].start, parts[-1].end
+
+
 def trimmed(parts: Sequence[Part]) -> list[Part]:
     """Parts without white space, and without marks that do not stand between words, at their ends."""
     rest = deque(parts)

@@ -24,7 +24,7 @@ LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's, ten times a
 _STRING = "tag:yaml.org,2002:str"
 
 
-def read(text: str, name: str) -> Document:
+def read(text: str, name: str, languages: object = None) -> Document:
     """The values of a file that are strings. Raises `GlossaError` with the line if it is not YAML."""
     shift = text.startswith("\ufeff")
     places: list[Place] = []

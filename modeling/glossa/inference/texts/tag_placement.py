@@ -367,7 +367,7 @@ class _Writer:
 
 
 def _is_break(child: Element | Point) -> bool:
-    return isinstance(child, Point) and child.parts[0].kind == "break"
+    return isinstance(child, Point) and child.parts[0].kind in ("break", "end")
 
 
 def _is_after(child: Element | Point, cut: Cut) -> bool:

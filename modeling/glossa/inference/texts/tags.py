@@ -17,7 +17,7 @@ class Part(NamedTuple):
     Attributes:
         kind: "text"; "open" or "close" for one of two tags around a text; "alone" for what stands for itself, such as
             an image, code or a placeholder; "break" for what divides a text and keeps its order, such as the time of
-            a subtitle.
+            a subtitle; "end" for what also ends a sentence.
         start: Its first character in the document.
         end: The one after its last.
         text: What it says: of a text the words, of what stands alone the words that a model should see, or "".
@@ -105,7 +105,7 @@ def take_tags(parts: Sequence[Part]) -> Tagged:
     for index, (part, spaces) in enumerate(zip(parts, _spaces(parts), strict=True)):
         if part.text and part.kind in ("text", "alone"):
             text = part.text
-            if part.kind == "text" and (not done.length or (not glued and text[0] == " " == done.last)):
+            if part.kind == "text" and (not done.length or (not glued and text[0] == " " and done.last in (" ", "\n"))):
                 text = text.lstrip(" ")
             at = done.length
             done.add(text)
@@ -113,9 +113,9 @@ def take_tags(parts: Sequence[Part]) -> Tagged:
                 tagged.alone.append((Span(at, done.length), part))
             glued = True
             continue
-        if part.kind == "break":
+        if part.kind in ("break", "end"):
             done.strip()
-            done.add(" " * bool(done.length))
+            done.add((" " if part.kind == "break" else "\n") * bool(done.length and done.last != "\n"))
         glued = False
         at = done.length
         if part.kind == "open" and index in pairs:
