@@ -15,7 +15,6 @@ from ..inference.engines.engine import Translation
 from ..inference.engines.stamps import stamp_models
 from ..inference.review import Problems, find_problems
 from ..inference.search.terms import count
-from ..inference.texts.tags import take_tags
 from ..inference.texts.text import Sentence, Text
 from ..jobs.records import check_same, locked, read_record
 from ..jobs.whole_files import write_whole
@@ -162,12 +161,14 @@ class Work:
 
     def steps(self, document: Document, path: Path) -> Iterator[list[Text] | str]:
         """The texts of a document, some at a time, whose sentences are to be translated each time; last, its text."""
+        for note in document.notes:
+            print(note, file=sys.stderr)
         edits = list(document.edits)
         doubts: dict[tuple[int, int], Edit] = {}  # by their characters; each takes the place of other edits of these
         number = line_numbers(document.text)
         for start in range(0, len(document.places), CHUNK):
             places = document.places[start : start + CHUNK]
-            texts = self.translator.plan([take_tags(place.parts) for place in places])
+            texts = self.translator.plan([document.tagged(place) for place in places])
             remember(texts, self.memory)
             yield texts
             for place, text, pieces in zip(places, texts, self.translator.join_tagged(texts), strict=True):
@@ -175,7 +176,7 @@ class Work:
                 doubtful = any(map(is_doubtful, text.sentences))
                 if doubtful:
                     doubts |= {edit[:2]: edit for edit in place.doubt}
-                if best.text != text.source:
+                if best.text != text.source or doubtful:
                     edits.append(place.edit(pieces, doubtful))
                     problem = place.check(edits[-1].written) if place.check else ""
                 best.problem = best.problem or problem

@@ -3,19 +3,20 @@
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy
 
 from ..facts_glossa import TextFacts
-from ..inference.texts.tags import Part, Piece
+from ..inference.texts.tags import Part, Piece, Tagged, take_tags
 
+CDATA = "<![CDATA["  # begins a section that is no markup, and names the parts of one
 Written = str | tuple[int, int]  # what is written: a string, or the characters from one to another of the document
 
 
 class Edit(NamedTuple):
-    """Characters from `start` to `end` of a document are replaced; if `copied`, only where another edit copies them."""
+    """The characters from `start` to `end` are replaced; if `copied`, only where another edit copies them."""
 
     start: int
     end: int
@@ -63,8 +64,16 @@ class Place:
         return Edit(self.start, self.end, [*before, *written], self.copied)
 
     def plainly(self, pieces: list[Piece]) -> list[Written]:
-        """Pieces with their texts escaped."""
-        return [(piece.start, piece.end) if isinstance(piece, Part) else self.escape(piece) for piece in pieces]
+        """Pieces with their texts escaped, but not in sections of XML that are no markup."""
+        written: list[Written] = []
+        literal = next((part.kind != "open" for part in self.parts if part.name == CDATA), False)
+        for piece in pieces:
+            if isinstance(piece, Part):
+                literal = piece.kind == "open" if piece.name == CDATA else literal
+                written.append((piece.start, piece.end))
+            else:
+                written.append(piece.replace("]]>", f"]]]]>{CDATA}>") if literal else self.escape(piece))
+        return written
 
 
 @dataclass
@@ -76,12 +85,18 @@ class Document:
         places: In the order of their first character; a place may be inside a part of another one.
         edits: What changes in any translation, such as the state of a unit.
         notes: What people should know about the file, a line each.
+        language: The code of the target language; "" if it is not known.
     """
 
     text: str
     places: list[Place]
     edits: list[Edit] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    language: str = ""
+
+    def tagged(self, place: Place) -> Tagged:
+        """The words and tags of a place."""
+        return replace(take_tags(place.parts), label=self.language if place.label else None)
 
 
 def has_words(parts: Iterable[Part]) -> bool:

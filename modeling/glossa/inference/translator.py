@@ -163,6 +163,8 @@ class Translator:
         for index, segment in enumerate(segments):
             segment = segment._replace(copied=segment.copied or not segment.text)
             sentence = Sentence(segment, start, _goes_on(segments, index), language=language)
+            if index + 1 == len(segments) or "\n" in segment.space:
+                sentence.label = tagged.label
             if segment.copied:
                 sentence.keep_source("", failed=False)
             else:
@@ -255,7 +257,7 @@ class Translator:
         segment = self._read(Segment(text, ""), numbered=False)
         if self.engine.add_stops and not sentence.cut:
             segment = with_stop(segment)
-        return Sentence(segment, cut=sentence.cut, prefix=sentence.prefix)
+        return Sentence(segment, cut=sentence.cut, prefix=sentence.prefix, label=sentence.label)
 
     def aligner(self, translator: SentenceTranslator | None = None) -> Aligner:
         """Links the words of texts and translations, in the language of `translator` or the one that is chosen."""

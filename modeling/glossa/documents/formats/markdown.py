@@ -106,8 +106,8 @@ class _Reader:
         """Text with line ends, and the marks that continue the block after them, as spaces."""
         position = start
         for found in _SOFT_BREAK.finditer(self.text, start, end):
-            first, last = found.start(), max(found.end(), self.continuations.get(self.text.find("\n", found.start()) + 1, 0))
-            last = min(last, end)
+            first, following = found.start(), self.text.find("\n", found.start()) + 1
+            last = min(max(found.end(), self.continuations.get(following, 0)), end)
             if first < position:
                 continue
             if first > position:

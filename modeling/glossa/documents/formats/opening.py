@@ -83,10 +83,17 @@ def open_document(path: Path, kind: str, languages: Languages = UNKNOWN) -> Open
         raise GlossaError(f"{path}: {error.strerror}.") from error
     module = importlib.import_module(f".{MODULES.get(kind, kind)}", __package__)
     if kind in PACKED:
-        return module.open_package(content, path, kind)
+        return _into(languages, module.open_package(content, path, kind, languages))
     encoding = _encoding(content, path, kind)
     text = _decoded(content, path, kind, encoding)
-    return Opened([module.read(text, str(path), languages)], lambda texts: _encoded(texts[0], path, kind, encoding))
+    document = module.read(text, str(path), languages)
+    return _into(languages, Opened([document], lambda texts: _encoded(texts[0], path, kind, encoding)))
+
+
+def _into(languages: Languages, opened: Opened) -> Opened:
+    for document in opened.documents:
+        document.language = languages.target or ""
+    return opened
 
 
 def _encoding(content: bytes, path: Path, kind: str) -> str:

@@ -58,9 +58,7 @@ class _Entry:
     def translations(self) -> dict[int, _Field]:
         """The plural forms by their number; -1 for an entry without."""
         return {
-            int(re.sub(r"\D", "", name) or -1): each
-            for name, each in self.fields.items()
-            if name.startswith("msgstr")
+            int(re.sub(r"\D", "", name) or -1): each for name, each in self.fields.items() if name.startswith("msgstr")
         }
 
 
@@ -119,9 +117,8 @@ class _Catalog:
                 position = keyword.end()
             string = _STRING.match(self.text, position)
             if string is None or current is None:
-                raise GlossaError(
-                    f"{self.name}, line {number}: not PO: {body[:40]!r} is no keyword with a string in quotes. Repair it."
-                )
+                reason = f"{body[:40]!r} is no keyword with a string in quotes"
+                raise GlossaError(f"{self.name}, line {number}: not PO: {reason}. Repair it.")
             current.strings.append(string.span(1))
             current.end = string.end(1) + 1
         yield entry
@@ -187,8 +184,9 @@ class _Catalog:
                 said = said.replace(self.text[start:end], new)
         if len(self.document_.edits) > before:
             for start, end in entry.flags:
-                flags = [flag for flag in self.text[start:end].strip(" \t\r\n#,").split(",") if flag.strip() != "fuzzy"]
-                kept = f"#,{','.join(flags)}{self.line_end}" if flags else ""
+                flags = [flag.strip() for flag in self.text[start:end].strip(" \t\r\n#,").split(",")]
+                others = ", ".join(flag for flag in flags if flag != "fuzzy")
+                kept = f"#, {others}{self.line_end}" if others else ""
                 self.document_.edits.append(Edit(start, end, [kept]))
         if plural := _PLURAL.search(said):
             self.forms = int(plural[1])

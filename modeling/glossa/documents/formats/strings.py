@@ -12,12 +12,11 @@ from .tokens import Cutter, trimmed
 
 # Elements of HTML that end a text.
 BLOCKS = frozenset(
-    (
-        "address article aside blockquote body br caption center dd details dialog div dl dt fieldset figcaption figure"
-        " footer form h1 h2 h3 h4 h5 h6 head header hr html legend li main menu nav ol optgroup option p pre section"
-        " select summary table tbody td tfoot th thead title tr ul"
-    ).split()
-)
+    ["address", "article", "aside", "blockquote", "body", "br", "caption", "center", "dd", "details", "dialog", "div",
+     "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "head",
+     "header", "hr", "html", "legend", "li", "main", "menu", "nav", "ol", "optgroup", "option", "p", "pre", "section",
+     "select", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "title", "tr", "ul"]
+)  # fmt: skip
 _TAG = re.compile(r"<(/)?([A-Za-z][\w.-]*|\d+)(?:\s[^<>]*?)?(/)?>|<>|</>")
 _MARK = re.compile(rf"{_TAG.pattern}|[ \t]*\r?\n\s*")
 # Names that programs use: with a mark, a digit or a capital inside, and no space.
@@ -41,7 +40,24 @@ def marked_parts(parts: Sequence[Part]) -> list[Part]:
         else:
             kind = "close" if found[0].startswith("</") else "alone" if found[3] else "open"
             done.append(Part(kind, start, end, "", found[2] or ""))
-    return [*done, *cutter.up_to(len(shown))]
+    return list(_joined_ends([*done, *cutter.up_to(len(shown))]))
+
+
+def _joined_ends(parts: Iterable[Part]) -> Iterator[Part]:
+    """Parts with ends of texts that have only white space between them as one."""
+    waiting: list[Part] = []  # an end, and white space after it
+    for part in parts:
+        if waiting and part.kind in ("end", "break"):
+            waiting = [waiting[0]._replace(end=part.end)]
+        elif part.kind == "end":
+            waiting = [part]
+        elif waiting and part.kind == "text" and part.text.isspace():
+            waiting.append(part)
+        else:
+            yield from waiting
+            waiting = []
+            yield part
+    yield from waiting
 
 
 def is_text(text: str) -> bool:
@@ -71,7 +87,7 @@ def string_places(
     """
     if named and not is_text("".join(part.text for part in parts)):
         return
-    kept = trimmed(_without_outer_breaks(marked_parts(parts)))
+    kept = trimmed(marked_parts(parts))
     if not has_words(kept):
         return
     place = Place(kept, spelled(kept, text, escape), label=True)
@@ -84,9 +100,11 @@ def _take_accelerator(place: Place, mark: str) -> None:
     """Take the only mark of an accelerator out of a place, and have it written into the translation."""
     shown = "".join(part.text if part.kind == "text" else "\ufffc" for part in place.parts)
     found = list(_ACCELERATORS[mark].finditer(shown))
-    if len(found) != 1 or shown.count(mark) != 1 or any(start <= found[0].start() < end for start, end in find_spans(shown)):
+    if len(found) != 1 or shown.count(mark) != 1:
         return
     cutter, at = Cutter(place.parts), found[0].start()
+    if any(start <= at < end for start, end in find_spans(shown)):
+        return
     before = list(cutter.up_to(at))
     span = cutter.span_up_to(at + 1)
     place.parts = [*before, *cutter.up_to(len(shown))]
@@ -104,12 +122,6 @@ def _with_accelerator(pieces: list[Piece], mark: str, letter: str) -> list[Piece
                 marked = f"{piece[: found.start()]}{mark}{piece[found.start() :]}"
                 return [*pieces[:number], marked, *pieces[number + 1 :]]
     return pieces
-
-
-def _without_outer_breaks(parts: list[Part]) -> list[Part]:
-    outer = ("break", "end")
-    inner = [index for index, part in enumerate(parts) if part.kind not in (*outer, "text") or part.text.strip()]
-    return parts[inner[0] : inner[-1] + 1] if inner else []
 
 
 def copied(pieces: Iterable[Written], text: str) -> str:

@@ -19,6 +19,7 @@ SHARED = 5  # subtitles that a sentence may run over
 _TIME = r"(?:(\d+):)?(\d\d):(\d\d)[,.](\d{1,3})"
 _CUE = re.compile(rf"^[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}[^\n]*(?:\n|\Z)", re.M)
 _BLANK = re.compile(r"\r?\n[ \t]*(?:\r?\n|\Z)")
+_NUMBER = re.compile(r"(?:\A|\n)[ \t]*\d+[ \t]*\r?\n\Z")  # of the subtitle that follows
 _MARK = re.compile(r"</?[A-Za-z][^<>\n]*>|<(?:\d+:)?\d\d:\d\d\.\d{3}>|\{\\[^{}\n]*\}")
 _DIALOG = re.compile(r"\s*(?:[-–—‐]|>>)\s*\S")
 _ENDS = re.compile(r"[.!?…。！？:♪♫\])\"”»][\"”»'’)\]]*\s*$")
@@ -52,10 +53,12 @@ def _cues(text: str, subrip: bool) -> Iterator[_Cue]:
     times = list(_CUE.finditer(text))
     for found, following in zip(times, [*times[1:], None], strict=False):  # without subtitles there are none
         limit = len(text) if following is None else following.start()
-        blank = _BLANK.search(text, found.end() - 1, limit)
-        end = blank.start() if blank else limit
-        if blank is None and following is not None:  # the blank line is missing
-            end -= len(re.search(r"(?:\n[ \t]*\d*)?\s*\Z", text[found.end() : limit])[0])
+        end = limit
+        if not subrip and (blank := _BLANK.search(text, found.end() - 1, limit)):
+            end = blank.start()
+        elif following is not None:
+            end = found.end() + len(_NUMBER.sub("", text[found.end() : limit]))
+        end = found.end() + len(text[found.end() : end].rstrip())
         if text[found.end() : end].strip():
             yield _Cue(text, found.end(), end, (_seconds(found.groups()[:4]), _seconds(found.groups()[4:])), subrip)
 
@@ -68,12 +71,16 @@ def _seconds(time: tuple) -> float:
 def _parts(text: str, start: int, end: int, subrip: bool) -> Iterator[Part]:
     """The parts of one subtitle: lines that begin with a dash are divided, others joined."""
     position = start
-    for found in re.compile(rf"{_MARK.pattern}|[ \t]*\r?\n[ \t]*").finditer(text, start, end):
+    for found in re.compile(rf"{_MARK.pattern}|(?:[ \t]*\r?\n[ \t]*)+").finditer(text, start, end):
         yield from _texts(text, position, found.start(), subrip)
         position = found.end()
         if not found[0].strip():
-            divided = _DIALOG.match(text, found.end())
-            yield Part("break", *found.span()) if divided else Part("text", *found.span(), " ")
+            if found[0].count("\n") > 1:
+                yield Part("end", *found.span())
+            elif _DIALOG.match(text, found.end()):
+                yield Part("break", *found.span())
+            else:
+                yield Part("text", *found.span(), " ")
         elif found[0][0] == "{" or found[0][1].isdigit():
             yield Part("alone", *found.span())
         else:
@@ -140,10 +147,9 @@ def _lay(text: str, place: Place, pieces: list[Piece], group: list[_Cue], ends: 
             written.append((own[0].start, own[0].end))
             own = own[1:]
         speakers = _speakers(own)
-        lines = [part for part in cue.parts if part.kind == "break"]
-        count = max(len(cue.lines) - len(lines), 1) if len(speakers) == 1 else 1
-        for number, speaker in enumerate(speakers):
-            written += [ends] if number else []
+        count = max(len(cue.lines), 1) if len(speakers) == 1 else 1
+        for before, speaker in speakers:
+            written += [(before.start, before.end)] if before else []
             written += _in_lines(place, speaker, count, ends)
     return written
 
@@ -172,13 +178,14 @@ def _divided(text: str, pieces: list[Piece]) -> list[list[Piece]]:
     ]
 
 
-def _speakers(pieces: list[Piece]) -> list[list[Piece]]:
-    found: list[list[Piece]] = [[]]
+def _speakers(pieces: list[Piece]) -> list[tuple[Part | None, list[Piece]]]:
+    """The pieces between breaks, each with the break before it."""
+    found: list[tuple[Part | None, list[Piece]]] = [(None, [])]
     for piece in pieces:
-        if isinstance(piece, Part) and piece.kind == "break":
-            found.append([])
+        if isinstance(piece, Part) and piece.kind in ("break", "end"):
+            found.append((piece, []))
         else:
-            found[-1].append(piece)
+            found[-1][1].append(piece)
     return found
 
 

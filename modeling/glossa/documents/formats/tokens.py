@@ -8,6 +8,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from ...inference.texts.tags import Part
+from ..places import CDATA
 
 
 class Token(NamedTuple):
@@ -30,6 +31,9 @@ class Token(NamedTuple):
 # without a value is a match too.
 ATTRIBUTE = r"""[\s/]*+[^\s/>][^\s/=>]*+(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>"'][^\s>]*+)?)?+"""
 _ATTRIBUTE = re.compile(r"""[\s/]*+([^\s/>][^\s/=>]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"'][^\s>]*+))?)?+""")
+# What stands outside of a text at its ends: white space, marks of direction, characters without a width.
+_LEADING = re.compile(r"[\s\u200b\u200e\u200f\u2060\ufeff]+")
+_TRAILING = re.compile(r"[\s\u200b\u200e\u200f\u2060\ufeff]++\Z")
 _SPACE = re.compile(r"[ \t\r\n\f]+")
 _ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]*|#\d+|#[xX][0-9a-fA-F]+);")
 
@@ -70,12 +74,12 @@ def attribute_range(text: str, token: Token, name: str) -> tuple[int, int] | Non
 
 def text_parts(text: str, start: int, end: int, collapse: bool = True) -> list[Part]:
     """The text between two characters of HTML or XML; each entity, and white space if `collapse`, is a part."""
-    if text.startswith("<![CDATA[", start):
+    if text.startswith(CDATA, start):
         body = (start + 9, end - 3)
         return [
-            Part("open", start, body[0], "", "CDATA"),
-            *cut(text, *body, None, str),
-            Part("close", body[1], end, "", "CDATA"),
+            Part("open", start, body[0], "", CDATA),
+            *(part._replace(name=CDATA) for part in cut(text, *body, None, str)),
+            Part("close", body[1], end, "", CDATA),
         ]
     return cut(text, start, end, _ENTITY, html.unescape, collapse)
 
@@ -105,7 +109,7 @@ def cut(
 
 
 class Cutter:
-    """Takes parts apart from left to right, by the characters of their text; a part that is no text is one character."""
+    """Takes parts apart from left to right, by the characters of their text; one that is no text is one character."""
 
     def __init__(self, parts: Sequence[Part]):
         self.parts, self.number, self.position = parts, 0, 0  # the next part, and where its text begins
@@ -142,16 +146,16 @@ def trimmed(parts: Sequence[Part]) -> list[Part]:
     while rest:
         first, last = rest[0], rest[-1]
         dropped = 0
-        if first.kind == "text" and first.text[:1].isspace():
+        if first.kind == "text" and _LEADING.match(first.text):
             rest[0] = _shortened(first, left=True)
             dropped = not rest[0].text
-        elif last.kind == "text" and last.text[-1:].isspace():
+        elif last.kind == "text" and _TRAILING.search(last.text[-1:]):
             rest[-1] = _shortened(last, left=False)
             if not rest[-1].text:
                 rest.pop()
         elif first.kind == "alone" and not first.text:
             dropped = 1
-        elif last.kind == "alone" and not last.text:
+        elif last.kind in ("alone", "break", "end") and not last.text:
             rest.pop()
         elif first.kind == "open" and (end := closing.get(first_number)) is not None:
             if end == first_number + len(rest) - 1:
@@ -184,8 +188,8 @@ def _closing(parts: Sequence[Part]) -> dict[int, int]:
 
 
 def _shortened(part: Part, left: bool) -> Part:
-    """A text without white space at one end. Text of another length than its source is one character."""
-    text = part.text.lstrip() if left else part.text.rstrip()
+    """A text without white space and marks of direction at one end. Text of another length than its source is one character."""
+    text = (_LEADING if left else _TRAILING).sub("", part.text)
     cut_off = len(part.text) - len(text)
     start, end = (part.start + cut_off, part.end) if left else (part.start, part.end - cut_off)
     return part._replace(text=text, start=start, end=end)

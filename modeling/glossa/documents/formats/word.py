@@ -4,22 +4,36 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ...errors import GlossaError
 from ...inference.texts.tags import Part, Piece
 from ..places import Document, Edit, Place, Written, has_words
+from .language import set_language, translated_language
 from .tokens import Token, attributes, escape_xml, matching_tags, text_parts, trimmed
 from .xml_positions import xml_tokens
 
-_AROUND = ("w:hyperlink", "w:ins", "w:smartTag", "w:moveTo")
+if TYPE_CHECKING:
+    from .opening import Languages
+
+# Elements around runs of a paragraph, and what stands in some of these before the runs.
+_AROUND = frozenset(
+    ["w:hyperlink", "w:ins", "w:smartTag", "w:moveTo", "w:sdt", "w:sdtContent", "w:customXml", "w:bdo", "w:dir",
+     "w:fldSimple"]
+)  # fmt: skip
+_PROPERTIES = frozenset(["w:sdtPr", "w:sdtEndPr", "w:customXmlPr", "w:smartTagPr", "w:fldData"])
+_LANGUAGE = re.compile(r"(<w:lang\b[^>]*?\bw:val=[\"'])([^\"']*)")
 _BREAKS = ("w:br", "w:tab", "w:cr")  # between words
 _DROPPED = ("w:proofErr", "w:lastRenderedPageBreak")  # which Word writes again
 
 
-def read_word(text: str, name: str, commented: bool = False) -> Document:
-    """The paragraphs of a part of a document; if it may have comments, those that people should look at get one."""
+def read_word(text: str, name: str, languages: "Languages", commented: bool = False) -> Document:
+    """The paragraphs of a part of a document, whose language becomes the target.
+
+    If it may have comments, paragraphs that people should look at get one.
+    """
     tokens = xml_tokens(text, name)
-    reader = _Reader(text, tokens, matching_tags(tokens))
+    reader = _Reader(text, tokens, matching_tags(tokens), languages)
     found = (
         reader.paragraph(index) for index, token in enumerate(tokens) if token.name == "w:p" and token.kind == "open"
     )
@@ -28,7 +42,11 @@ def read_word(text: str, name: str, commented: bool = False) -> Document:
         begin, end = around(place.start)
         place.doubtful_before = [begin]
         place.doubt = [Edit(place.end, place.end, [end])]
-    return Document(text, places)
+    document = Document(text, places)
+    for token in tokens:
+        if token.name == "w:lang":
+            set_language(document, token, languages, ("w:val",))
+    return document
 
 
 @dataclass
@@ -54,8 +72,8 @@ class _Paragraph:
 
 
 class _Reader:
-    def __init__(self, text: str, tokens: Sequence[Token], ends: Sequence[int]):
-        self.text, self.tokens, self.ends = text, tokens, ends
+    def __init__(self, text: str, tokens: Sequence[Token], ends: Sequence[int], languages: "Languages"):
+        self.text, self.tokens, self.ends, self.languages = text, tokens, ends, languages
 
     def paragraph(self, index: int) -> Place | None:
         found = _Paragraph()
@@ -88,8 +106,11 @@ class _Reader:
                 self._run(index, end, paragraph)
             elif token.name in _AROUND and token.kind == "open":
                 name = f"{token.name} {token.start}"
-                paragraph.parts.append(Part("open", token.start, token.end, "", name))
-                self._content(index + 1, end, paragraph)
+                inner = index + 1
+                while self.tokens[inner].name in _PROPERTIES:
+                    inner = self.ends[inner] + 1
+                paragraph.parts.append(Part("open", token.start, self.tokens[inner - 1].end, "", name))
+                self._content(inner, end, paragraph)
                 paragraph.parts.append(Part("close", self.tokens[end].start, self.tokens[end].end, "", name))
             elif token.kind != "text" and token.name not in _DROPPED:
                 paragraph.parts.append(Part("alone", token.start, self.tokens[end].end))
@@ -123,6 +144,9 @@ class _Reader:
                 return attributes(self.text, token).get("w:fldchartype", "")
         return ""
 
+    def _translated(self, found: re.Match) -> str:
+        return found[1] + (translated_language(found[2], self.languages) or found[2])
+
     def _run(self, index: int, end: int, paragraph: _Paragraph) -> None:
         """Add a run: its texts, and what else it has, in its format."""
         own, inner = "", []
@@ -131,7 +155,7 @@ class _Reader:
             token, last = self.tokens[position], self.ends[position]
             span = (token.start, self.tokens[last].end)
             if token.name == "w:rPr":
-                own = self.text[slice(*span)]
+                own = _LANGUAGE.sub(self._translated, self.text[slice(*span)])
             elif token.name == "w:t" and token.kind == "open":
                 inner += text_parts(self.text, token.end, self.tokens[last].start, collapse=False)
             elif token.kind != "text" and token.name not in _DROPPED and token.name != "w:t":

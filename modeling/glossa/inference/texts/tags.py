@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from ...spans_glossa import Span
 
-
 DEEPEST = 120  # tags inside each other, into which what places them goes down
 
 
@@ -73,12 +72,14 @@ class Tagged:
     Attributes:
         text: The words.
         root: The tags.
+        label: For a label, whose translation ends as it does, the code of the target language, or "".
         alone: Spans of `text` that are a part of the source each, such as an image with a name or code.
     """
 
     text: str
     root: Element
     alone: list[tuple[Span, Part]] = field(default_factory=list)
+    label: str | None = None
 
     @property
     def is_plain(self) -> bool:
@@ -94,8 +95,8 @@ class Tagged:
 def take_tags(parts: Sequence[Part]) -> Tagged:
     """The text of parts and its tags.
 
-    A tag that is not closed, crosses another one, or is inside more than `DEEPEST` others, stands alone. Of white space
-    on both sides of a tag, one side is in the text.
+    A tag that is not closed, crosses another one, or is inside more than `DEEPEST` others, stands alone. Of white
+    space on both sides of a tag, one side is in the text.
     """
     pairs = tag_pairs(parts)
     tagged = Tagged("", Element(0, 0))
@@ -105,7 +106,8 @@ def take_tags(parts: Sequence[Part]) -> Tagged:
     for index, (part, spaces) in enumerate(zip(parts, _spaces(parts), strict=True)):
         if part.text and part.kind in ("text", "alone"):
             text = part.text
-            if part.kind == "text" and (not done.length or (not glued and text[0] == " " and done.last in (" ", "\n"))):
+            doubled = not glued and text[0] == " " and done.last in (" ", "\n")
+            if part.kind == "text" and (doubled or not done.length):
                 text = text.lstrip(" ")
             at = done.length
             done.add(text)

@@ -13,6 +13,7 @@ from ...spans_glossa import Span
 from ..confidence import words_of
 from ..engines.engine import Translation
 from .alignment import Pair
+from .labels import ended_as
 from .links import Block, Links
 from .spans import MOVED, locate
 from .tag_placement import Cut, put_tags
@@ -32,6 +33,7 @@ class Sentence:
         translations: What it became, best first; empty until it is translated.
         places: Of each translation, where each span of the segment is.
         remembered: Whether its translation comes from a memory.
+        label: If it ends a label, the code of the target language, or "".
     """
 
     segment: Segment
@@ -42,6 +44,7 @@ class Sentence:
     translations: list[Translation] = field(default_factory=list)
     places: list[Sequence[Span]] = field(default_factory=list)
     remembered: bool = False
+    label: str | None = None
 
     @property
     def source(self) -> str:
@@ -65,10 +68,17 @@ class Sentence:
 
     def write(self, translations: Iterable[Translation]) -> bool:
         """Take the model's translations as they stand in a text; whether each has all spans."""
-        self.translations = [replace(each, text=as_written(self.segment, each.text)) for each in translations]
+        self.translations = [replace(each, text=self._written(each.text)) for each in translations]
         found = [self._locate(each.text) for each in self.translations]
         self.places = [places or () for places in found]
         return None not in found
+
+    def _written(self, text: str) -> str:
+        """A translation by the model as it stands in a text."""
+        if text == self.asked:  # nothing is another language, and characters that the model does not read stay
+            return self.source
+        written = as_written(self.segment, text)
+        return written if self.label is None else ended_as(self.source, written, self.label)
 
     def _locate(self, text: str) -> Sequence[Span] | None:
         return locate(self.source, self.segment.spans, text) if text.strip() else ()
