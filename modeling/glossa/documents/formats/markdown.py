@@ -8,15 +8,18 @@ from typing import Any
 from ...errors import require
 from ...facts_glossa import TextFacts
 from ...inference.texts.tags import Part, Piece
-from ..places import Document, Place, Written, character_offsets, spelled
+from ..places import Document, Place, Written, character_offsets, has_words, spelled
 from .html import RULES
 from .html_positions import html_tokens
+from .markdown_lines import hidden
 from .plain import fill, line_end
 from .tagged import find_places, places_of
 from .tokens import Token, trimmed
 
 EMPHASIS = ("emphasis", "strong_emphasis", "strikethrough")
 LINKS = ("inline_link", "full_reference_link", "collapsed_reference_link", "shortcut_link")
+ATTRIBUTED = (*LINKS, "image", "code_span", *EMPHASIS)  # after which attributes may follow
+_ATTRIBUTES = re.compile(r"\{(?:[:.#][^{}\n]*|[\w-]+=[^{}\n]*)\}")
 _SPECIAL = re.compile(r"[\\`*_\[\]<|]")
 _BLOCK_MARK = re.compile(r"(?:([-+*>]|#{1,6})|(\d{1,9})([.)]))(?=\s|$)")
 _SOFT_BREAK = re.compile(r"[ \t]*\r?\n[ \t]*")
@@ -35,7 +38,8 @@ class _Reader:
         self.ranges: type = tree_sitter.Range
         self.blocks = tree_sitter.Parser(tree_sitter.Language(grammar.language()))
         self.inlines = tree_sitter.Parser(tree_sitter.Language(grammar.inline_language()))
-        self.text, self.content = text, text.encode("utf-8", "surrogatepass")
+        self.text = text
+        self.content, self.titles = hidden(text)
         self.at: Callable[[int], int] = character_offsets(text)
         self.places: list[Place] = []
         self.labels: set[str] = set()
@@ -56,6 +60,10 @@ class _Reader:
                 self.places += find_places(self.text, shift, RULES)
             elif node.type == "link_title":
                 self._add_title(node)
+        for start, end, mark in self.titles:
+            parts = [Part("text", start, end, self.text[start:end])]
+            if has_words(parts):
+                self.places.append(Place(parts, _escape_title(mark), label=True))
         return Document(self.text, sorted(self.places, key=lambda place: place.start))
 
     def _span(self, node: Any) -> tuple[int, int]:
@@ -97,6 +105,8 @@ class _Reader:
             first, last = self._span(child)
             if first < position or last > end or child.type not in _HANDLERS:
                 continue
+            if child.type in ATTRIBUTED and (attributes := _ATTRIBUTES.match(self.text, last, end)):
+                last = attributes.end()
             self._text(position, first, run)
             _HANDLERS[child.type](self, child, first, last, run, references)
             position = last
@@ -230,6 +240,11 @@ _HANDLERS: dict[str, Callable] = {
     "backslash_escape": _Reader._escaped,
     "hard_line_break": _Reader._break,
 }
+
+
+def _escape_title(mark: str) -> Callable[[str], str]:
+    """How the title of a hidden line is written: without the mark that ends it."""
+    return lambda text: text.replace(mark, "’" if mark == '"' else f"\\{mark}") if mark else text
 
 
 def _walk(node: Any) -> Iterator[Any]:

@@ -32,7 +32,7 @@ class Token(NamedTuple):
 ATTRIBUTE = r"""[\s/]*+[^\s/>][^\s/=>]*+(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>"'][^\s>]*+)?)?+"""
 _ATTRIBUTE = re.compile(r"""[\s/]*+([^\s/>][^\s/=>]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"'][^\s>]*+))?)?+""")
 # What stands outside of a text at its ends: white space, marks of direction, characters without a width.
-_LEADING = re.compile(r"[\s\u200b\u200e\u200f\u2060\ufeff]+")
+_LEADING = re.compile(r"\A[\s\u200b\u200e\u200f\u2060\ufeff]+")
 _TRAILING = re.compile(r"[\s\u200b\u200e\u200f\u2060\ufeff]++\Z")
 _SPACE = re.compile(r"[ \t\r\n\f]+")
 _ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]*|#\d+|#[xX][0-9a-fA-F]+);")
@@ -188,7 +188,7 @@ def _closing(parts: Sequence[Part]) -> dict[int, int]:
 
 
 def _shortened(part: Part, left: bool) -> Part:
-    """A text without white space and marks of direction at one end. Text of another length than its source is one character."""
+    """A text without what stands outside of it at one end. Text of another length than its source is one character."""
     text = (_LEADING if left else _TRAILING).sub("", part.text)
     cut_off = len(part.text) - len(text)
     start, end = (part.start + cut_off, part.end) if left else (part.start, part.end - cut_off)
