@@ -16,13 +16,14 @@ from .plain import fill, line_end
 from .tagged import find_places, places_of
 from .tokens import Token, trimmed
 
+DEEPEST = 50  # inline nodes inside each other; deeper ones are text
 EMPHASIS = ("emphasis", "strong_emphasis", "strikethrough")
 LINKS = ("inline_link", "full_reference_link", "collapsed_reference_link", "shortcut_link")
 ATTRIBUTED = (*LINKS, "image", "code_span", *EMPHASIS)  # after which attributes may follow
 _ATTRIBUTES = re.compile(r"\{(?:[:.#][^{}\n]*|[\w-]+=[^{}\n]*)\}")
 _SPECIAL = re.compile(r"[\\`*_\[\]<|]")
 _BLOCK_MARK = re.compile(r"(?:([-+*>]|#{1,6})|(\d{1,9})([.)]))(?=\s|$)")
-_SOFT_BREAK = re.compile(r"[ \t]*\r?\n[ \t]*")
+_SOFT_BREAK = re.compile(r"(?<![ \t])[ \t]*+\r?\n[ \t]*+")
 _HTML_NAME = re.compile(r"</?([A-Za-z][\w-]*)")
 
 
@@ -43,6 +44,7 @@ class _Reader:
         self.at: Callable[[int], int] = character_offsets(text)
         self.places: list[Place] = []
         self.labels: set[str] = set()
+        self.depth = 0  # of the inline node that is read
 
     def document(self) -> Document:
         root = self.blocks.parse(self.content).root_node
@@ -101,7 +103,8 @@ class _Reader:
     def _parts(self, node: Any, start: int, end: int, run: list[Part], references: dict[Part, list[Written]]) -> None:
         """The parts of what is between two characters of an inline node."""
         position = start
-        for child in node.children:
+        self.depth += 1
+        for child in node.children if self.depth <= DEEPEST else ():
             first, last = self._span(child)
             if first < position or last > end or child.type not in _HANDLERS:
                 continue
@@ -111,6 +114,7 @@ class _Reader:
             _HANDLERS[child.type](self, child, first, last, run, references)
             position = last
         self._text(position, end, run)
+        self.depth -= 1
 
     def _text(self, start: int, end: int, run: list[Part]) -> None:
         """Text with line ends, and the marks that continue the block after them, as spaces."""

@@ -46,6 +46,10 @@ _DECLARED = {
 }
 
 
+# What Python calls an encoding, and no document has.
+_NO_ENCODINGS = ("idna", "punycode", "raw-unicode-escape", "unicode-escape")
+
+
 class Opened(NamedTuple):
     """A file that is open for translation.
 
@@ -108,8 +112,12 @@ def _encoding(content: bytes, path: Path, kind: str) -> str:
     if name == "CHARSET":  # a template that nobody has filled in
         return "utf-8"
     try:
-        return "utf-8" if codecs.lookup(name).name == "ascii" else codecs.lookup(name).name
-    except LookupError as error:
+        found = codecs.lookup(name).name
+        "a".encode(found)
+        if found in _NO_ENCODINGS:
+            raise LookupError(found)
+        return "utf-8" if found == "ascii" else found
+    except (LookupError, UnicodeError) as error:
         raise GlossaError(
             f"{path} says that its encoding is {name}, which is not known. Convert it to UTF-8: iconv -f ... -t UTF-8."
         ) from error

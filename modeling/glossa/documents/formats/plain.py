@@ -16,7 +16,7 @@ def read(text: str, name: str, languages: object = None) -> Document:
 
 def _place(text: str, start: int, end: int) -> Place:
     parts, position = [], start
-    for found in re.finditer(r"[ \t]*\r?\n[ \t]*", text[start:end]):
+    for found in re.finditer(r"(?<![ \t])[ \t]*+\r?\n[ \t]*+", text[start:end]):
         parts.append(Part("text", position, start + found.start(), text[position : start + found.start()]))
         parts.append(line_end(text, start + found.start(), start + found.end()))
         position = start + found.end()

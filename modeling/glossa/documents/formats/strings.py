@@ -18,7 +18,7 @@ BLOCKS = frozenset(
      "select", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "title", "tr", "ul"]
 )  # fmt: skip
 _TAG = re.compile(r"<(/)?([A-Za-z][\w.-]*|\d+)(?:\s[^<>]*?)?(/)?>|<>|</>")
-_MARK = re.compile(rf"{_TAG.pattern}|[ \t]*\r?\n\s*")
+_MARK = re.compile(rf"{_TAG.pattern}|(?<![ \t])[ \t]*+\r?\n\s*+")
 # Names that programs use: with a mark, a digit or a capital inside, and no space.
 _NAME = re.compile(r"\S*(?:\w[_#/\\]\w|[a-z][A-Z]|\d|^[#@$._/-]|\w[.:]\w)\S*|[A-Z_]+_[A-Z_]+")
 # The mark before the letter that is pressed with Alt to choose a menu: & of Windows and Qt, _ of GTK.

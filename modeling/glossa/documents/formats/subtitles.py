@@ -71,7 +71,7 @@ def _seconds(time: tuple) -> float:
 def _parts(text: str, start: int, end: int, subrip: bool) -> Iterator[Part]:
     """The parts of one subtitle: lines that begin with a dash are divided, others joined."""
     position = start
-    for found in re.compile(rf"{_MARK.pattern}|(?:[ \t]*\r?\n[ \t]*)+").finditer(text, start, end):
+    for found in re.compile(rf"{_MARK.pattern}|(?<![ \t])(?:[ \t]*+\r?\n[ \t]*+)++").finditer(text, start, end):
         yield from _texts(text, position, found.start(), subrip)
         position = found.end()
         if not found[0].strip():

@@ -32,8 +32,7 @@ class Token(NamedTuple):
 ATTRIBUTE = r"""[\s/]*+[^\s/>][^\s/=>]*+(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>"'][^\s>]*+)?)?+"""
 _ATTRIBUTE = re.compile(r"""[\s/]*+([^\s/>][^\s/=>]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"'][^\s>]*+))?)?+""")
 # What stands outside of a text at its ends: white space, marks of direction, characters without a width.
-_LEADING = re.compile(r"\A[\s\u200b\u200e\u200f\u2060\ufeff]+")
-_TRAILING = re.compile(r"[\s\u200b\u200e\u200f\u2060\ufeff]++\Z")
+_OUTER = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\u200b\u200e\u200f\u2060\ufeff"
 _SPACE = re.compile(r"[ \t\r\n\f]+")
 _ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]*|#\d+|#[xX][0-9a-fA-F]+);")
 
@@ -146,10 +145,10 @@ def trimmed(parts: Sequence[Part]) -> list[Part]:
     while rest:
         first, last = rest[0], rest[-1]
         dropped = 0
-        if first.kind == "text" and _LEADING.match(first.text):
+        if first.kind == "text" and first.text[:1] in _OUTER:
             rest[0] = _shortened(first, left=True)
             dropped = not rest[0].text
-        elif last.kind == "text" and _TRAILING.search(last.text[-1:]):
+        elif last.kind == "text" and last.text[-1:] in _OUTER:
             rest[-1] = _shortened(last, left=False)
             if not rest[-1].text:
                 rest.pop()
@@ -189,7 +188,7 @@ def _closing(parts: Sequence[Part]) -> dict[int, int]:
 
 def _shortened(part: Part, left: bool) -> Part:
     """A text without what stands outside of it at one end. Text of another length than its source is one character."""
-    text = (_LEADING if left else _TRAILING).sub("", part.text)
+    text = part.text.lstrip(_OUTER) if left else part.text.rstrip(_OUTER)
     cut_off = len(part.text) - len(text)
     start, end = (part.start + cut_off, part.end) if left else (part.start, part.end - cut_off)
     return part._replace(text=text, start=start, end=end)

@@ -15,11 +15,11 @@ from .strings import copied, is_text, marked_parts, string_places
 from .tokens import cut, trimmed
 
 _DOUBLE_ESCAPE = re.compile(
-    r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|\r?\n[ \t]*|.)|[ \t]*\r?\n(?:[ \t]*\r?\n)*[ \t]*"
+    r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|\r?\n[ \t]*|.)|(?<![ \t])[ \t]*+\r?\n(?:[ \t]*\r?\n)*+[ \t]*+"
 )
-_SINGLE_ESCAPE = re.compile(r"''|[ \t]*\r?\n(?:[ \t]*\r?\n)*[ \t]*")
+_SINGLE_ESCAPE = re.compile(r"''|(?<![ \t])[ \t]*+\r?\n(?:[ \t]*\r?\n)*+[ \t]*+")
 _PROPERTIES = re.compile(r"(?:[&!][^\s,\[\]{}]*\s+)*")  # anchor and tag
-_FOLD = re.compile(r"[ \t]*\r?\n(?:[ \t]*\r?\n)*[ \t]*")
+_FOLD = re.compile(r"(?<![ \t])[ \t]*+\r?\n(?:[ \t]*\r?\n)*+[ \t]*+")
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's, ten times as fast, where it is installed
 _STRING = "tag:yaml.org,2002:str"
 

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from ...facts_glossa import NO_SPACES
 
-_END = re.compile(r"[ \u00a0\u202f]*(?P<mark>…+|\.{2,}|[?!？！؟]+|[.:。：।۔])\Z")
+LONGEST = 20  # characters of a mark
+_END = re.compile(r"(?P<mark>…+|\.{2,}|[?!？！؟]+|[.:。：।۔])\Z")
 _KINDS = {
     **dict.fromkeys("?？؟", "question"),
     **dict.fromkeys("!！", "exclamation"),
@@ -36,11 +37,11 @@ class End(NamedTuple):
 
 def end_of(text: str) -> End:
     """The end of a text."""
-    found = _END.search(text)
+    found = _END.search(text, max(len(text) - LONGEST, 0))
     if found is None:
         return End(text)
     mark = found["mark"]
-    return End(text[: found.start()], mark, "ellipsis" if mark.startswith("..") else _KINDS[mark[0]])
+    return End(text[: found.start()].rstrip(" \u00a0\u202f"), mark, "ellipsis" if mark.startswith("..") else _KINDS[mark[0]])
 
 
 def ended_as(source: str, target: str, language: str) -> str:

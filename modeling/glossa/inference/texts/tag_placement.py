@@ -17,6 +17,7 @@ from .links import SIDES, Links, best_range, snapped
 from .tags import Element, Piece, Point, Tagged
 
 ALONE = 1000.0  # what a word that stands for itself weighs for the element in which it was
+MOST_WORK = 100_000  # breaks times words of a sentence with which the best places of its breaks are searched
 
 
 class Cut(NamedTuple):
@@ -167,10 +168,12 @@ class _Writer:
     def _sections(self, bounds: list[int], low: int, high: int) -> list[int]:
         """The gaps between target words that divide them like `bounds` divide the source, none empty if possible."""
         sections = len(bounds) - 1
+        total, words = bounds[-1] - bounds[0], high - low
+        if sections * words > MOST_WORK:
+            return [low + round(words * (bound - bounds[0]) / max(total, 1)) for bound in bounds]
         rows = [self._rows(first, last) for first, last in pairwise(bounds)]
         gains = numpy.array([self.links.sums(own, low, high) for own in rows]).reshape(sections, -1)
         sums = numpy.concatenate([numpy.zeros((sections, 1)), gains.cumsum(1)], axis=1)  # [sections, gaps]
-        total, words = bounds[-1] - bounds[0], high - low
         least = 1 if words >= sections else 0
         best = numpy.full((sections + 1, words + 1), -numpy.inf)
         back = numpy.zeros((sections + 1, words + 1), dtype=int)
