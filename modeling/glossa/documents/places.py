@@ -40,6 +40,7 @@ class Place:
         doubt: What else is written if people should look at the translation; it replaces other edits of the same
             characters.
         doubtful_before: What is then written before the translation.
+        literal: How text is written in sections of XML that are no markup.
     """
 
     parts: list[Part]
@@ -52,6 +53,7 @@ class Place:
     copied: bool = False
     doubt: list[Edit] = field(default_factory=list)
     doubtful_before: list[Written] = field(default_factory=list)
+    literal: Callable[[str], str] = str
 
     def __post_init__(self):
         if self.start < 0:
@@ -72,7 +74,8 @@ class Place:
                 literal = piece.kind == "open" if piece.name == CDATA else literal
                 written.append((piece.start, piece.end))
             else:
-                written.append(piece.replace("]]>", f"]]]]>{CDATA}>") if literal else self.escape(piece))
+                plain = self.literal(piece).replace("]]>", f"]]]]>{CDATA}>")
+                written.append(plain if literal else self.escape(piece))
         return written
 
 

@@ -3,12 +3,15 @@
 from typing import TYPE_CHECKING
 
 from ...data.languages import language_name, same_language
-from ...errors import GlossaError
+from ...errors import GlossaError, require
 from ..places import Document, Edit
 from .tokens import Token, attribute_range, attributes
 
 if TYPE_CHECKING:
     from .opening import Languages
+
+
+CATEGORIES = ("zero", "one", "two", "few", "many", "other")
 
 
 def check_target(name: str, said: str, languages: "Languages") -> None:
@@ -33,6 +36,23 @@ def translated_language(said: str, languages: "Languages") -> str | None:
     if not said or not (languages.source and languages.target) or not same_language(said, languages.source):
         return None
     return None if same_language(said, languages.target) else languages.target.replace("_", "-")
+
+
+def plural_categories(target: str) -> list[str]:
+    """The plural categories of a language by Unicode's CLDR, such as one, few, many, other."""
+    babel = require("babel", "documents")
+    try:
+        own = {*babel.Locale.parse(target.replace("-", "_")).plural_form.tags, "other"}
+    except (babel.UnknownLocaleError, ValueError):
+        own = {"one", "other"}
+    return [category for category in CATEGORIES if category in own]
+
+
+def missing_forms(document: Document, name: str, count: int) -> None:
+    """Add a note about plural forms that a file has no place for."""
+    if count:
+        note = f"{count:,} plural forms that the language has and the file has not are made from the general one."
+        document.notes.append(f"{name}: {note}")
 
 
 def set_language(

@@ -15,7 +15,7 @@ from ..places import Document
 # The ends of names of each format. Its module in this folder has the same name, unless `MODULES` says another one.
 ENDINGS = {
     "html": ".html .htm",
-    "markdown": ".md .markdown",
+    "markdown": ".md .markdown .mdx",
     "srt": ".srt",
     "vtt": ".vtt",
     "po": ".po .pot",
@@ -24,6 +24,13 @@ ENDINGS = {
     "properties": ".properties",
     "xliff": ".xliff .xlf",
     "tmx": ".tmx",
+    "android": "strings.xml arrays.xml plurals.xml",
+    "resx": ".resx .resw",
+    "strings": ".strings",
+    "stringsdict": ".stringsdict",
+    "xcstrings": ".xcstrings",
+    "ts": ".ts",
+    "fluent": ".ftl",
     "docx": ".docx",
     "odt": ".odt",
     "epub": ".epub",
@@ -33,19 +40,20 @@ MODULES = {
     **dict.fromkeys(("srt", "vtt"), "subtitles"),
     **dict.fromkeys(("docx", "odt", "epub"), "packages"),
     "paragraphs": "plain",
+    "strings": "apple_strings",
+    "ts": "qt",
 }
 FORMATS = (*ENDINGS, "lines")
 PACKED = ("docx", "odt", "epub")
+WIDE = ("resx", "strings")  # which are often UTF-16, with a byte order mark
 _BY_ENDING = {ending: name for name, endings in ENDINGS.items() for ending in endings.split()}
 # Where a document says its encoding.
+_XML = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([\w.:-]+)")
 _DECLARED = {
     "html": re.compile(rb"<meta[^>]*?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.I),
-    "xliff": re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([\w.:-]+)"),
-    "tmx": re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([\w.:-]+)"),
     "po": re.compile(rb"Content-Type:[^\n]*?charset=([\w.:-]+)", re.I),
+    **dict.fromkeys(("xliff", "tmx", "android", "resx", "stringsdict", "ts"), _XML),
 }
-
-
 # What Python calls an encoding, and no document has.
 _NO_ENCODINGS = ("idna", "punycode", "raw-unicode-escape", "unicode-escape")
 
@@ -75,8 +83,13 @@ UNKNOWN = Languages()
 
 def format_of(name: str, given: str | None = None) -> str | None:
     """The format of a file, by `given` or by its name; None if it is a text of lines, or of no format known here."""
-    chosen = given or _BY_ENDING.get(Path(name).suffix.lower())
+    chosen = given or _BY_ENDING.get(ending_of(name))
     return None if chosen == "lines" else chosen
+
+
+def ending_of(name: str) -> str:
+    """The longest known end of a name, in lower case; "" if there is none."""
+    return max((ending for ending in _BY_ENDING if name.lower().endswith(ending)), key=len, default="")
 
 
 def open_document(path: Path, kind: str, languages: Languages = UNKNOWN) -> Opened:
@@ -101,6 +114,9 @@ def _into(languages: Languages, opened: Opened) -> Opened:
 
 
 def _encoding(content: bytes, path: Path, kind: str) -> str:
+    for mark, name in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
+        if kind in WIDE and content.startswith(mark):
+            return name
     if guess := wide_encoding(content):
         raise wrong_encoding(path, 1, "this looks like UTF-16", guess)
     if content.startswith(codecs.BOM_UTF8) or kind not in _DECLARED:
@@ -149,7 +165,9 @@ def _encoded(text: str, path: Path, kind: str, encoding: str) -> bytes:
     if kind == "properties":
         return b"".join(_property(character, encoding) for character in text)
     try:
-        return text.encode(encoding, "xmlcharrefreplace" if kind in ("html", "xliff", "tmx") else "strict")
+        return text.encode(
+            encoding, "xmlcharrefreplace" if kind == "html" or _DECLARED.get(kind) is _XML else "strict"
+        )
     except UnicodeEncodeError as error:
         raise GlossaError(
             f"{path} says that its encoding is {encoding}, which has no {text[error.start]!r} of the translation. "

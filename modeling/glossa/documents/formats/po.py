@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ...errors import GlossaError, require
 from ...inference.texts.tags import Part
 from ..places import Document, Edit, Place
-from .language import check_target
+from .language import check_target, missing_forms
 from .strings import string_places
 from .tokens import cut
 
@@ -88,9 +88,7 @@ class _Catalog:
                 self._fill(entry, source)
             elif source is not None and -1 not in entry.translations:
                 self._fill(entry, source, partly=True)
-        if self.made:
-            note = f"{self.made:,} plural forms that the language has and the file has not are made from the plural."
-            self.document_.notes.append(f"{self.name}: {note}")
+        missing_forms(self.document_, self.name, self.made)
         return self.document_
 
     def _entries(self) -> Iterator[_Entry]:

@@ -25,16 +25,21 @@ _NAME = re.compile(r"\S*(?:\w[_#/\\]\w|[a-z][A-Z]|\d|^[#@$._/-]|\w[.:]\w)\S*|[A-
 _ACCELERATORS = {"&": re.compile(r"&(?=[^\W_])(?!#?\w+;)"), "_": re.compile(r"_(?=[^\W_])")}
 
 
-def marked_parts(parts: Sequence[Part]) -> list[Part]:
-    """Parts with the tags in their texts as parts of their own, and each line end as a break; a block ends a text."""
+def marked_parts(parts: Sequence[Part], kept: str = "") -> list[Part]:
+    """Parts with the tags in their texts as parts of their own, and each line end as a break; a block ends a text.
+
+    What the pattern `kept` finds stands for itself.
+    """
     shown = "".join(part.text if part.kind == "text" else "\ufffc" for part in parts)
     cutter = Cutter(parts)
     done: list[Part] = []
-    for found in _MARK.finditer(shown):
+    for found in re.compile(f"{_MARK.pattern}|(?P<kept>{kept})").finditer(shown) if kept else _MARK.finditer(shown):
         done += cutter.up_to(found.start())
         start, end = cutter.span_up_to(found.end())
         if found[0].isspace():
             done.append(Part("break", start, end))
+        elif kept and found["kept"] is not None:
+            done.append(Part("alone", start, end, found[0]))
         elif (found[2] or "").lower() in BLOCKS:
             done.append(Part("end", start, end))
         else:
@@ -75,6 +80,8 @@ def string_places(
     escape: Callable[[str], str],
     named: bool = True,
     accelerators: str = "",
+    kept: str = "",
+    literal: Callable[[str], str] = str,
 ) -> Iterator[Place]:
     """The places of one string.
 
@@ -84,13 +91,15 @@ def string_places(
         escape: How text is written.
         named: Whether the string may be a name of the program instead of a text.
         accelerators: Marks of accelerators that strings of this format have.
+        literal: How it is written in sections of XML that are no markup.
+        kept: A pattern of what stays in strings of this format, as a word of its own.
     """
     if named and not is_text("".join(part.text for part in parts)):
         return
-    kept = trimmed(marked_parts(parts))
-    if not has_words(kept):
+    own = trimmed(marked_parts(parts, kept))
+    if not has_words(own):
         return
-    place = Place(kept, spelled(kept, text, escape), label=True)
+    place = Place(own, spelled(own, text, escape), label=True, literal=literal)
     for mark in accelerators:
         _take_accelerator(place, mark)
     yield from with_messages(place, text)

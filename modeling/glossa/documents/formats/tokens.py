@@ -34,7 +34,7 @@ _ATTRIBUTE = re.compile(r"""[\s/]*+([^\s/>][^\s/=>]*+)(?:\s*+=\s*+(?:"([^"]*+)"|
 # What stands outside of a text at its ends: white space, marks of direction, characters without a width.
 _OUTER = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\u200b\u200e\u200f\u2060\ufeff"
 _SPACE = re.compile(r"[ \t\r\n\f]+")
-_ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]*|#\d+|#[xX][0-9a-fA-F]+);")
+ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]*|#\d+|#[xX][0-9a-fA-F]+);")
 
 
 def matching_tags(tokens: Sequence[Token]) -> list[int]:
@@ -80,7 +80,7 @@ def text_parts(text: str, start: int, end: int, collapse: bool = True) -> list[P
             *(part._replace(name=CDATA) for part in cut(text, *body, None, str)),
             Part("close", body[1], end, "", CDATA),
         ]
-    return cut(text, start, end, _ENTITY, html.unescape, collapse)
+    return cut(text, start, end, ENTITY, html.unescape, collapse)
 
 
 def cut(

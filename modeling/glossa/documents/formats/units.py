@@ -1,11 +1,12 @@
 """Units of XML files for translators: a source, and next to it the translation, which is written if there is none."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from ...data.intake.segments import CODES
 from ...inference.texts.tags import Part
-from ..places import Document, Edit, Written
+from ..places import Document, Edit, Place, Written
 from .strings import string_places
 from .tokens import Token, attribute_range, attributes, escape_xml, matching_tags, text_parts
 from .xml_positions import xml_tokens
@@ -87,11 +88,19 @@ class Units:
             return [start, self.inside(source), closed]
 
         self.document.edits.append(Edit(*span, written(opened)))
-        doubtful = [*([Edit(*span, written(other))] if other else []), *doubt]
+        self.add_copied(source, [*([Edit(*span, written(other))] if other else []), *doubt])
+
+    def add_copied(self, source: int, doubt: list[Edit]) -> None:
+        """Have the copies of a source element translated."""
         parts = list(self.parts(source + 1, self.ends[source]))
         for place in string_places(parts, self.text, escape_xml, named=False, accelerators="&"):
-            place.copied, place.doubt = True, doubtful
+            place.copied, place.doubt = True, doubt
             self.document.places.append(place)
+
+    def string(self, index: int, escape: Callable[[str], str] = escape_xml, **options: Any) -> list[Place]:
+        """The places of what stands in an element, which their translations replace; options of `string_places`."""
+        parts = list(self.parts(index + 1, self.ends[index]))
+        return list(string_places(parts, self.text, escape, **options))
 
     def parts(self, first: int, last: int) -> Iterator[Part]:
         """The parts of the content of an element: codes stand alone, or for a pair of tags."""
@@ -100,7 +109,7 @@ class Units:
             token, end = self.tokens[index], index
             name = local(token)
             if token.kind == "text":
-                yield from text_parts(self.text, token.start, token.end)
+                yield from self.text_parts(token.start, token.end)
             elif token.kind in ("open", "empty") and (name in CODES or self._is_protected(token)):
                 end = self.ends[index]
                 yield self._code(token, self.tokens[end].end, name, self._inner(index, end))
@@ -109,6 +118,10 @@ class Units:
             else:
                 yield Part("alone", token.start, token.end)
             index = end + 1
+
+    def text_parts(self, start: int, end: int) -> list[Part]:
+        """The parts of a text between tags."""
+        return text_parts(self.text, start, end)
 
     def _code(self, token: Token, end: int, name: str, inner: str) -> Part:
         given = attributes(self.text, token)

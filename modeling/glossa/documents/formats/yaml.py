@@ -15,7 +15,8 @@ from .strings import copied, is_text, marked_parts, string_places
 from .tokens import cut, trimmed
 
 _DOUBLE_ESCAPE = re.compile(
-    r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|\r?\n[ \t]*|.)|(?<![ \t])[ \t]*+\r?\n(?:[ \t]*\r?\n)*+[ \t]*+"
+    r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|\r?\n[ \t]*|.)"
+    r"|(?<![ \t])[ \t]*+\r?\n(?:[ \t]*\r?\n)*+[ \t]*+"
 )
 _SINGLE_ESCAPE = re.compile(r"''|(?<![ \t])[ \t]*+\r?\n(?:[ \t]*\r?\n)*+[ \t]*+")
 _PROPERTIES = re.compile(r"(?:[&!][^\s,\[\]{}]*\s+)*")  # anchor and tag

@@ -41,7 +41,9 @@ def end_of(text: str) -> End:
     if found is None:
         return End(text)
     mark = found["mark"]
-    return End(text[: found.start()].rstrip(" \u00a0\u202f"), mark, "ellipsis" if mark.startswith("..") else _KINDS[mark[0]])
+    return End(
+        text[: found.start()].rstrip(" \u00a0\u202f"), mark, "ellipsis" if mark.startswith("..") else _KINDS[mark[0]]
+    )
 
 
 def ended_as(source: str, target: str, language: str) -> str:

@@ -17,7 +17,7 @@ from .links import SIDES, Links, best_range, snapped
 from .tags import Element, Piece, Point, Tagged
 
 ALONE = 1000.0  # what a word that stands for itself weighs for the element in which it was
-MOST_WORK = 100_000  # breaks times words of a sentence with which the best places of its breaks are searched
+MOST_WORK = 5_000  # breaks times words of a sentence with which the best places of its breaks are searched
 
 
 class Cut(NamedTuple):
