@@ -32,19 +32,23 @@ ENDINGS = {
     "ts": ".ts",
     "fluent": ".ftl",
     "docx": ".docx",
+    "pptx": ".pptx",
+    "xlsx": ".xlsx",
     "odt": ".odt",
+    "odp": ".odp",
+    "ods": ".ods",
     "epub": ".epub",
     "paragraphs": "",
 }
 MODULES = {
     **dict.fromkeys(("srt", "vtt"), "subtitles"),
-    **dict.fromkeys(("docx", "odt", "epub"), "packages"),
+    **dict.fromkeys(("docx", "pptx", "xlsx", "odt", "odp", "ods", "epub"), "packages"),
     "paragraphs": "plain",
     "strings": "apple_strings",
     "ts": "qt",
 }
 FORMATS = (*ENDINGS, "lines")
-PACKED = ("docx", "odt", "epub")
+PACKED = ("docx", "pptx", "xlsx", "odt", "odp", "ods", "epub")
 WIDE = ("resx", "strings")  # which are often UTF-16, with a byte order mark
 _BY_ENDING = {ending: name for name, endings in ENDINGS.items() for ending in endings.split()}
 # Where a document says its encoding.

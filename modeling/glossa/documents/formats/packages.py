@@ -1,4 +1,4 @@
-"""Packed formats: Word, OpenDocument text, and EPUB, which are zipped XML."""
+"""Packed formats, which are zipped XML: of Office and OpenDocument, and EPUB."""
 
 import copy
 import io
@@ -7,7 +7,7 @@ import re
 import zipfile
 import zlib
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -17,6 +17,7 @@ from ..places import Document, Edit
 from .html import read_tokens
 from .language import note_source, set_language, translated_language
 from .opening import Opened
+from .runs import DRAWING, SHEET, Names, run_places
 from .strings import string_places
 from .tagged import Rules, find_places
 from .tokens import Token, attributes, escape_xml, text_parts
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 # The members that have texts, or say their language. Chapters of a book may have any name: its manifest says them.
 MEMBERS = {
     "docx": r"word/(?:document|header\d*|footer\d*|footnotes|endnotes|comments|glossary/document|styles)\.xml",
-    "odt": r"(?:content|styles)\.xml",
+    "pptx": r"ppt/(?:slides/slide|notesSlides/notesSlide|charts/chart|diagrams/data)\d+\.xml",
+    "xlsx": r"xl/(?:sharedStrings|comments\d*|(?:worksheets/sheet|charts/chart|drawings/drawing)\d+)\.xml",
+    **dict.fromkeys(("odt", "odp", "ods"), r"(?:content|styles)\.xml"),
     "epub": r"(?i:.*\.(?:xhtml|html?|ncx|opf))",
 }
 CHAPTERS = ("application/xhtml+xml", "text/html", "text/x-oeb1-document")  # media types
@@ -80,6 +83,7 @@ def open_package(content: bytes, path: Path, kind: str, languages: "Languages") 
         if sum(info.file_size for info in members) > LARGEST:
             raise GlossaError(f"{path} has texts of more than {LARGEST >> 20} MiB. Divide the document.")
         texts = [archive.read(info).decode("utf-8") for info in members]
+        columns = _columns(archive, kind)
     except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError, ValueError) as error:
         raise GlossaError(f"{path}: not a {kind} file that can be read: {error}. Save it again.") from error
     if not members:
@@ -87,7 +91,7 @@ def open_package(content: bytes, path: Path, kind: str, languages: "Languages") 
             f"{path}: not a {kind} file: it has no texts. Give --format if the name is another format's."
         )
     documents = [
-        _read(text, f"{path}, {info.filename}", kind, info.filename, languages)
+        _read(text, f"{path}, {info.filename}", kind, info.filename, languages, columns)
         for text, info in zip(texts, members, strict=True)
     ]
     changed = [info.filename for info in members]
@@ -108,17 +112,42 @@ def chosen_members(archive: zipfile.ZipFile, kind: str) -> set[str]:
     return names
 
 
-def _read(text: str, name: str, kind: str, member: str, languages: "Languages") -> Document:
+def _read(text: str, name: str, kind: str, member: str, languages: "Languages", columns: Collection[str]) -> Document:
     if kind == "docx":
         return read_word(text, name, languages, commented=member == "word/document.xml")
+    if kind in ("pptx", "xlsx"):
+        drawn = kind == "pptx" or member.startswith(("xl/charts/", "xl/drawings/"))
+        return _runs(text, name, DRAWING if drawn else SHEET, languages, columns)
     tokens, ending = xml_tokens(text, name), posixpath.splitext(member)[1].lower()
-    if kind == "odt":
+    if kind in ("odt", "odp", "ods"):
         return Document(text, find_places(text, tokens, OPEN_DOCUMENT))
     if ending == ".ncx":
         return Document(text, find_places(text, tokens, CONTENTS))
     if ending == ".opf":
         return _book(text, name, tokens, languages)
     return read_tokens(text, name, tokens, languages)
+
+
+def _runs(text: str, name: str, names: Names, languages: "Languages", columns: Collection[str]) -> Document:
+    """The paragraphs of slides, or the texts of cells; names of the columns of tables stay."""
+    places, tokens = run_places(text, name, names, languages)
+    places = [place for place in places if "".join(part.text for part in place.parts).strip() not in columns]
+    document = Document(text, places)
+    for token in tokens if names is DRAWING else ():
+        if token.kind in ("open", "empty") and token.name in ("a:rPr", "a:endParaRPr", "a:defRPr"):
+            set_language(document, token, languages, ("lang",))
+    return document
+
+
+def _columns(archive: zipfile.ZipFile, kind: str) -> set[str]:
+    """The names of the columns of tables in a workbook, which the cells above them must have too."""
+    found: set[str] = set()
+    for name in archive.namelist() if kind == "xlsx" else ():
+        if re.fullmatch(r"xl/tables/table\d+\.xml", name):
+            text = archive.read(name).decode("utf-8")
+            tokens = [token for token in xml_tokens(text, name) if token.name == "tableColumn"]
+            found.update(attributes(text, token).get("name", "").strip() for token in tokens)
+    return found
 
 
 def _book(text: str, name: str, tokens: Sequence[Token], languages: "Languages") -> Document:

@@ -8,6 +8,7 @@ from ..places import Place, has_words, spelled
 from .icu import with_messages
 from .tokens import Token, attribute_range, attributes, escape_xml, matching_tags, text_parts, trimmed
 
+CELL = "table:table-cell"  # of a sheet: what is shown of a number, a date or a formula is no text
 UNWANTED = ("no", "notranslate")
 
 
@@ -63,7 +64,8 @@ class _Finder:
             active = depth > 0 or not rules.only
             if token.kind in ("open", "empty") and active:
                 self.places.extend(_attribute_places(text, token, rules))
-            if token.kind == "open" and active and _kept(text, token, rules):
+            looked_at = active or token.name in rules.skipped or token.name == CELL
+            if token.kind == "open" and looked_at and _kept(text, token, rules):
                 end = self.ends[index]
                 self._look_inside(index, end)
                 if token.name in rules.inline or token.name in rules.alone or token.name in rules.opaque:
@@ -103,6 +105,8 @@ def _kept(text: str, token: Token, rules: Rules) -> bool:
     if token.name in rules.alone or token.name in rules.opaque or token.name in rules.skipped:
         return True
     given = attributes(text, token)
+    if token.name == CELL and ("table:formula" in given or given.get("office:value-type", "string") != "string"):
+        return True
     return given.get("translate") in UNWANTED or any(name in UNWANTED for name in given.get("class", "").split())
 
 
