@@ -17,7 +17,10 @@ SLIDE = (
     "</a:p></a:tc></a:tbl></p:sld>"
 )
 NOTES = '<p:notes xmlns:p="p" xmlns:a="a"><a:p><a:r><a:t>A note</a:t></a:r></a:p></p:notes>'
-CHART = '<c:chart xmlns:c="c" xmlns:a="a"><c:title><a:p><a:r><a:t>A title</a:t></a:r></a:p></c:title><c:v>7</c:v></c:chart>'
+CHART = (
+    '<c:chart xmlns:c="c" xmlns:a="a"><c:title><a:p><a:r><a:t>A title</a:t></a:r></a:p></c:title><c:v>7</c:v>'
+    "</c:chart>"
+)
 SHEET = (
     '<?xml version="1.0"?>\n<office:document-content xmlns:office="o" xmlns:text="t" xmlns:table="b"><table:table '
     'table:name="Sheet one"><table:table-cell office:value-type="string"><text:p>Good day</text:p></table:table-cell>'
@@ -33,8 +36,8 @@ FILES = {
     "a.ods": {"mimetype": "application/vnd.oasis.opendocument.spreadsheet", "content.xml": SHEET},
     "a.odp": {
         "mimetype": "application/vnd.oasis.opendocument.presentation",
-        "content.xml": '<o:d xmlns:o="o" xmlns:text="t" xmlns:draw="d"><draw:frame><draw:text-box><text:p>A slide</text:p>'
-        "</draw:text-box></draw:frame></o:d>",
+        "content.xml": '<o:d xmlns:o="o" xmlns:text="t" xmlns:draw="d"><draw:frame><draw:text-box>'
+        "<text:p>A slide</text:p></draw:text-box></draw:frame></o:d>",
     },
 }  # fmt: skip
 

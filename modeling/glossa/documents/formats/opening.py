@@ -31,6 +31,13 @@ ENDINGS = {
     "xcstrings": ".xcstrings",
     "ts": ".ts",
     "fluent": ".ftl",
+    "table": ".csv .tsv",
+    "ini": ".ini",
+    "toml": ".toml",
+    "asciidoc": ".adoc .asciidoc",
+    "ipynb": ".ipynb",
+    "lrc": ".lrc",
+    "ass": ".ass .ssa",
     "docx": ".docx",
     "pptx": ".pptx",
     "xlsx": ".xlsx",
@@ -44,12 +51,15 @@ MODULES = {
     **dict.fromkeys(("srt", "vtt"), "subtitles"),
     **dict.fromkeys(("docx", "pptx", "xlsx", "odt", "odp", "ods", "epub"), "packages"),
     "paragraphs": "plain",
+    "ipynb": "notebook",
+    "lrc": "lyrics",
+    "ass": "substation",
     "strings": "apple_strings",
     "ts": "qt",
 }
 FORMATS = (*ENDINGS, "lines")
 PACKED = ("docx", "pptx", "xlsx", "odt", "odp", "ods", "epub")
-WIDE = ("resx", "strings")  # which are often UTF-16, with a byte order mark
+WIDE = ("resx", "strings", "ini", "table", "lrc", "ass")  # which are often UTF-16, with a byte order mark
 _BY_ENDING = {ending: name for name, endings in ENDINGS.items() for ending in endings.split()}
 # Where a document says its encoding.
 _XML = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([\w.:-]+)")
@@ -107,6 +117,12 @@ def open_document(path: Path, kind: str, languages: Languages = UNKNOWN) -> Open
         return _into(languages, module.open_package(content, path, kind, languages))
     encoding = _encoding(content, path, kind)
     text = _decoded(content, path, kind, encoding)
+    if kind == "ipynb":
+        cells, places = module.read_cells(text, str(path), languages)
+        return _into(
+            languages,
+            Opened(cells, lambda texts: _encoded(module.written(text, cells, places, texts), path, kind, encoding)),
+        )
     document = module.read(text, str(path), languages)
     return _into(languages, Opened([document], lambda texts: _encoded(texts[0], path, kind, encoding)))
 
