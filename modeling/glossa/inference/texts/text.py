@@ -75,10 +75,8 @@ class Sentence:
 
     def _written(self, text: str) -> str:
         """A translation by the model as it stands in a text."""
-        if clean_text(text) == clean_text(
-            self.asked
-        ):  # nothing is another language, and characters that the model does not read stay
-            return self.source
+        if text.strip() and clean_text(text) == clean_text(self.asked):
+            return self.source  # with the characters that the model does not read
         written = as_written(self.segment, text)
         return written if self.label is None else ended_as(self.source, written, self.label)
 
