@@ -13,6 +13,7 @@ BENCHMARKS = {
     "serving": ("serving", "throughput and latency of `glossa serve` with many clients, and of its engine alone"),
     "web": ("web", "an exported page in Chromium: equality with Python, files, start, speed, typing, offline"),
     "start": ("start", "seconds and CPU-seconds of `glossa translate` from a cold start, by engine"),
+    "documents": ("documents", "seconds that documents take without the model, and how they grow with their size"),
     "prepare": ("prepare", "glossa prepare by processes, on Ray, and killed: time, memory, and equal files"),
     "reproduce": ("reproduce", "the tables of docs/results.md, from recipes; finished runs are not repeated"),
     "queue": ("trainings", "the trainings that a table still lacks, as many side by side as cores and memory allow"),

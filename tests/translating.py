@@ -5,11 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from glossa.documents.formats.opening import Languages, format_of, open_document
-from glossa.documents.places import Edit, compose
+from glossa.documents.places import compose
 from glossa.inference.engines.engine import Engine, Translation
 from glossa.inference.options import Checks
 from glossa.inference.texts.alignment import align_by_form
-from glossa.inference.texts.tags import Tagged, take_tags
+from glossa.inference.texts.tags import Tagged
 from glossa.inference.texts.text import Text
 from glossa.inference.translator import Translator
 
@@ -74,11 +74,11 @@ def translated(path: Path, function=same, kind=None, languages=KNOWN, kept=True,
     translator = Given(function, aligner)
     done = []
     for document in opened.documents:
-        texts = translator.translated(*(take_tags(place.parts) for place in document.places))
+        texts = translator.translated(*map(document.tagged, document.places))
         edits = list(document.edits)
         for place, text, pieces in zip(document.places, texts, translator.join_tagged(texts), strict=True):
             whole = "".join(part + space for part, space in text.parts())
-            if not kept or not place.keep or whole != text.source:
-                edits.append(Edit(place.start, place.end, place.write(pieces)))
+            if not kept or whole != text.source:
+                edits.append(place.edit(pieces))
         done.append(compose(document.text, edits))
     return opened.pack(done)

@@ -15,6 +15,10 @@ _NUMBER = re.compile(rf"\d+(?:[.,:]\d+)*|{MARK}")
 # A sentinel, or a digit or letter of Latin, Greek or Cyrillic. In other scripts, as in Korean, endings may follow it.
 _WORD = f"[0-9A-Za-z\u00c0-\u024f\u0370-\u052f\u1e00-\u1fff{SENTINELS}]"
 _SPACES = " \u00a0\u202f"  # which a translation has at its end only by mistake
+# Characters that change nothing in what a text says, and that models have hardly seen: soft hyphens, marks of
+# direction, places for a line break; and no-break or narrow spaces next to a letter, where other texts have a space.
+_INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]+")
+_GLUE = re.compile(r"(?<=[^\W\d_])[\u00a0\u202f\u2000-\u200a]+(?=\w)|(?<=\w)[\u00a0\u202f\u2000-\u200a]+(?=[^\W\d_])")
 _END = re.compile(r"[\s\u00a0\u202f]*[.!?…。！？।]*$")
 _CLAUSE_MARKS = dict(
     zip(",;:，；：、،؛", "，；：,;:,,;", strict=True)
@@ -179,7 +183,7 @@ def model_texts(segments: Sequence[Segment]) -> list[str]:
 
 def model_text(segment: Segment, cut: bool = False) -> str:
     """The text of a segment that the model reads; `cut` means that the sentence goes on in the next segment."""
-    text = _masked(segment)
+    text = _INVISIBLE.sub("", _GLUE.sub(" ", _masked(segment)))
     text = (_closed(text) if cut else text) + segment.stop
     return text.lower() if segment.capitals else text
 

@@ -8,9 +8,11 @@ import time
 from pathlib import Path
 
 import pytest
+from translating import translated
 
 from glossa.cli.inputs import KINDS, check_input, name_document
 from glossa.cli.translate import main
+from glossa.documents.formats.opening import format_of
 from glossa.errors import GlossaError
 from glossa.inference.engines.engine import Search
 from glossa.inference.loading import load_model, load_tokenizer
@@ -141,3 +143,37 @@ class TestProcesses:
         assert process.wait(timeout=60) == 130
         assert process.stderr.read().endswith(b"Interrupted.\n")
         assert output.read_bytes().count(b"\n") == 4096
+
+
+@pytest.mark.skipif(not GIVEN.is_dir(), reason="../shared/cases is not here")
+@pytest.mark.parametrize("path", sorted(GIVEN.glob("files/unknown-format-as-lines/*")), ids=lambda path: path.name)
+def test_given_files_of_other_formats_are_no_lines(path):
+    """The case `unknown-format-as-lines`: each is translated as a document now, or refused."""
+    if format_of(path.name) is None:
+        with pytest.raises(GlossaError, match=f"{path.name} is a .* file, whose structure would be lost"):
+            check_input(str(path), path.read_bytes(), lines=False)
+    else:
+        assert path.suffix not in (".js", ".php", ".svg")
+
+
+@pytest.mark.skipif(not GIVEN.is_dir(), reason="../shared/cases is not here")
+def test_a_given_presentation_is_no_text_in_utf16():
+    """The case `zip-says-utf16`: it is translated; under another name it is packed, and not UTF-16."""
+    path = GIVEN / "files" / "zip-says-utf16" / "a.pptx"
+    assert format_of(path.name) == "pptx"
+    assert b"ppt/slides/slide1.xml" in translated(path)
+    with pytest.raises(GlossaError, match=r"a\.bin is a packed file"):
+        check_input("a.bin", path.read_bytes(), lines=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("title = The house\nname = Ann\n", "structured"), ("[a]\nb = c\n", "structured"),
+        ("<svg><text>Hi</text></svg>\n", "structured"), ("if (a) {\n  b();\n}\n", "structured"),
+        ("We see a house.\nWho sees it?\n", ""), ("Note: this is a text.\nIt goes on.\nAnd on.\n", ""),
+    ],
+)  # fmt: skip
+def test_unknown_endings_with_the_look_of_a_structured_file(text, kind):
+    assert name_document("a.foo", text.encode()) == kind
+    assert name_document("a.txt", text.encode()) == name_document("a.fr", text.encode()) == ""

@@ -20,7 +20,8 @@ def test_a_document_is_translated_and_fetched(url, expected):
     address = answer.json()["translatedFileUrl"]
     assert address.startswith(f"{url}/download_file/") and address.endswith(".fr.json")
     found = requests.get(address, timeout=60)
-    first, second = expected.best(["a k.", "b l."])
+    # In the strings of a program a mark at the end is of the same kind as in the source.
+    first, second = (text.replace("!", ".") for text in expected.best(["a k.", "b l."]))
     assert json.loads(found.content) == {"title": first, "other": [second, 3]}
     assert found.headers["content-disposition"].startswith("attachment")
 

@@ -7,8 +7,9 @@ import random
 import tempfile
 from pathlib import Path
 
-from translating import rot13, translated
+from translating import KNOWN, rot13, translated
 
+from glossa.documents.formats.opening import UNKNOWN
 from glossa.errors import GlossaError
 from torture.tags import FAULTS
 
@@ -48,7 +49,8 @@ def torture(count: int, seed: int) -> dict:
 
 def _attempt(path: Path) -> tuple[str, str]:
     try:
-        found = translated(path)
+        # Where it is known, the language of a page is set.
+        found = translated(path, languages=KNOWN if path.suffix in FILLED else UNKNOWN)
         translated(path, rot13)
     except GlossaError as error:
         return "refused", f"a message of several lines: {error}" if "\n" in str(error) else ""

@@ -7,29 +7,39 @@ import re
 from pathlib import Path
 
 from ..data.intake.files import wide_encoding, wrong_encoding
+from ..data.languages import language_code
+from ..documents.formats.opening import ENDINGS as FORMATS
+from ..documents.formats.opening import PACKED, ending_of
 from ..errors import GlossaError
 
 START = 4096  # bytes that are looked at
-# Documents by the end of their name.
+# Documents by the end of their name; those that `documents` knows have the name of their format.
 ENDINGS = {
-    "XLIFF": ".xliff .xlf .sdlxliff .mqxliff",
-    "HTML": ".html .htm .xhtml",
-    "subtitle": ".srt .vtt .sbv .ass .ssa",
-    "Markdown": ".md .markdown .mdx .rst",
-    "JSON": ".json .jsonl .ipynb .arb",
-    "PO": ".po .pot",
-    "TMX": ".tmx .tbx",
-    "XML": ".xml .resx .dita .fb2",
-    "spreadsheet": ".xlsx .xls .ods .csv .tsv",
-    "Word or presentation": ".docx .doc .odt .rtf .pptx .ppt .odp",
-    "PDF or book": ".pdf .epub .mobi .tex",
+    "XLIFF": ".sdlxliff .mqxliff",
+    "HTML": ".xhtml",
+    "subtitle": ".sbv",
+    "text with markup": ".rst .tex .org .textile .wiki",
+    "JSON": ".jsonl .json5",
+    "TBX": ".tbx",
+    "XML": ".xml .dita .fb2 .svg .plist .xsd .xsl",
+    "spreadsheet": ".xls",
+    "Word or presentation": ".doc .rtf .ppt",
+    "PDF or book": ".pdf .mobi",
     "packed": ".zip .gz .bz2 .xz .zst .7z .tar",
-    "YAML or properties": ".yaml .yml .properties .strings",
+    "program": ".js .mjs .cjs .jsx .tsx .vue .svelte .php .py .rb .java .kt .swift .go .rs .c .h .cpp .cs .dart .sh"
+    " .ps1 .sql .css .scss .less .r .lua .pl",
+    "settings": ".cfg .conf .env .desktop .reg .plist .gradle .lock",
 }
 KINDS = {ending: kind for kind, endings in ENDINGS.items() for ending in endings.split()}
+KINDS |= {ending: kind for kind, endings in FORMATS.items() for ending in endings.split()}
 # The kinds that have a `--format`.
-TRANSLATED = {"XLIFF": "xliff", "HTML": "html", "Markdown": "markdown", "JSON": "json", "PO": "po", "TMX": "tmx"}
-TRANSLATED |= {"subtitle": "srt"}
+TRANSLATED = {"XLIFF": "xliff", "HTML": "html", "JSON": "json", "PO": "po", "TMX": "tmx", "subtitle": "srt"}
+TRANSLATED |= {"XHTML": "html", "INI": "ini"}
+# Endings of texts. What has another one, and the look of a structured file, is none; codes of languages are texts too.
+TEXTS = ("", ".txt", ".text", ".raw", ".tok", ".bpe", ".src", ".tgt", ".ref", ".hyp", ".list", ".lines", ".log")
+_STRUCTURED = re.compile(  # a line of a program or of settings
+    r"""[\w.$"'-]+\s*(?:=|:=|=>|:\s)\s*\S|\[[^\]]+\]\s*$|[{}()\[\];,]+$|.*[;{]$|</?[A-Za-z!?][^>]*>|@\w+|//|/\*|\#\w+|\w+\(.*\)"""
+)
 # Documents by their first bytes.
 STARTS = {
     "XLIFF": rb"(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)?<xliff\b",
@@ -47,23 +57,33 @@ STARTS = {
 
 def name_document(name: str, start: bytes) -> str:
     """The kind of document that a file is by its `name` ("" for standard input) and first bytes; "" for lines."""
-    if kind := KINDS.get(Path(name).suffix.lower(), ""):
+    ending = Path(name).suffix.lower()
+    if kind := KINDS.get(ending_of(name)) or KINDS.get(ending, ""):
         return kind
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
-    return next((kind for kind, begins in STARTS.items() if re.match(begins, text, re.I | re.S)), "")
+    if kind := next((kind for kind, begins in STARTS.items() if re.match(begins, text, re.I | re.S)), ""):
+        return kind
+    return "" if ending in TEXTS or language_code(ending[1:]) else _looks_structured(text)
+
+
+def _looks_structured(start: bytes) -> str:
+    """ "structured" if at least half of the first lines of a text look like a program or settings."""
+    lines = [line.strip() for line in start.decode("utf-8", "replace").splitlines() if line.strip()][:20]
+    return "structured" if 2 * sum(bool(_STRUCTURED.match(line)) for line in lines) >= max(len(lines), 1) else ""
 
 
 def check_input(name: str, start: bytes, lines: bool) -> str:
     """Raise `GlossaError` if a file is UTF-16, or a document and `lines` is not set; returns the kind of document."""
-    if guess := wide_encoding(start):
+    kind = name_document(name, start)
+    if (guess := wide_encoding(start)) and kind not in ("packed", *PACKED):
         if name:
             raise wrong_encoding(Path(name), 1, "this looks like UTF-16", guess)
         raise GlossaError(
             f"Standard input looks like UTF-16. Only UTF-8 is read; convert it: iconv -f {guess} -t UTF-8 | glossa ..."
         )
-    kind = name_document(name, start)
     if kind and name and not lines:
-        known = f"Give --format {TRANSLATED[kind]} to keep it, a" if kind in TRANSLATED else "Give a"
+        wanted = kind if kind in FORMATS else TRANSLATED.get(kind)
+        known = f"Give --format {wanted} to keep it, a" if wanted else "Give a"
         raise GlossaError(
             f"{name} is a {kind} file, whose structure would be lost: every line is translated as text. {known} file "
             "with a sentence or paragraph on each line, or --format lines to translate it nevertheless."

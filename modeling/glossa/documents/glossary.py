@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
-from xml.parsers import expat
 
 from ..data.intake.columns import HEADER, Columns
 from ..data.intake.readers import read_rows
@@ -17,7 +16,9 @@ from ..inference.search.terms import Term
 from ..sentences_glossa import clean_text
 from ..spans_glossa import find_spans
 from .formats.opening import Languages
-from .formats.xml_tokens import check_xml
+from .formats.tokens import attributes, text_parts
+from .formats.xml_positions import xml_tokens
+from .places import line_numbers
 
 logger = logging.getLogger(__name__)
 
@@ -287,32 +288,22 @@ def _tbx_entries(path: Path) -> Iterator[tuple[int, dict[str, list[str]]]]:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise GlossaError(f"{path} is not UTF-8. Save it as UTF-8.") from error
-    check_xml(text, str(path))
+    tokens, number = xml_tokens(text, str(path)), line_numbers(text)
     entries: list[tuple[int, dict[str, list[str]]]] = []
-    language, reading = "", False
-    words: list[str] = []
-    parser = expat.ParserCreate("utf-8")
-
-    def start(name: str, attributes: dict[str, str]) -> None:
-        nonlocal language, reading
-        name = name.rpartition(":")[2]
-        if name in ("termEntry", "conceptEntry"):
-            entries.append((parser.CurrentLineNumber, {}))
-        elif name in ("langSet", "langSec"):
-            given = attributes.get("xml:lang", attributes.get("lang", ""))
-            language = language_code(given) or given
+    language = ""
+    words: list[str] | None = None  # of a term that is read
+    for token in tokens:
+        name = token.name.rpartition(":")[2]
+        if token.kind == "text" and words is not None:
+            words += [part.text for part in text_parts(text, token.start, token.end)]
+        elif token.kind == "open" and name in ("termEntry", "conceptEntry"):
+            entries.append((number(token.start), {}))
+        elif token.kind == "open" and name in ("langSet", "langSec"):
+            given = attributes(text, token)
+            code = given.get("xml:lang", given.get("lang", ""))
+            language = language_code(code) or code
         elif name == "term":
-            reading = True
-            words.clear()
-
-    def end(name: str) -> None:
-        nonlocal reading
-        if name.rpartition(":")[2] == "term":
-            reading = False
-            if entries:
+            if words is not None and entries:
                 entries[-1][1].setdefault(language, []).append(clean_text("".join(words)))
-
-    parser.StartElementHandler, parser.EndElementHandler = start, end
-    parser.CharacterDataHandler = lambda data: words.append(data) if reading else None
-    parser.Parse(text.encode(), True)
+            words = [] if token.kind == "open" else None
     yield from entries

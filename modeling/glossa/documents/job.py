@@ -15,13 +15,12 @@ from ..inference.engines.engine import Translation
 from ..inference.engines.stamps import stamp_models
 from ..inference.review import Problems, find_problems
 from ..inference.search.terms import count
-from ..inference.texts.tags import take_tags
 from ..inference.texts.text import Sentence, Text
 from ..jobs.records import check_same, locked, read_record
 from ..jobs.whole_files import write_whole
 from .formats.opening import UNKNOWN, Languages, Opened, format_of, open_document
 from .memory import Kept, Translate, read_memory, remember
-from .places import Document, Edit, compose, line_of
+from .places import Document, Edit, compose, line_numbers
 
 if TYPE_CHECKING:
     from ..inference.translator import Translator
@@ -162,25 +161,27 @@ class Work:
 
     def steps(self, document: Document, path: Path) -> Iterator[list[Text] | str]:
         """The texts of a document, some at a time, whose sentences are to be translated each time; last, its text."""
+        for note in document.notes:
+            print(note, file=sys.stderr)
         edits = list(document.edits)
+        doubts: dict[tuple[int, int], Edit] = {}  # by their characters; each takes the place of other edits of these
+        number = line_numbers(document.text)
         for start in range(0, len(document.places), CHUNK):
             places = document.places[start : start + CHUNK]
-            texts = self.translator.plan([take_tags(place.parts) for place in places])
+            texts = self.translator.plan([document.tagged(place) for place in places])
             remember(texts, self.memory)
             yield texts
             for place, text, pieces in zip(places, texts, self.translator.join_tagged(texts), strict=True):
                 best, problem = _whole(text), ""
-                if best.text != text.source or not place.keep:
-                    doubtful = any(map(is_doubtful, text.sentences))
-                    written = place.write(pieces, doubtful)
-                    if doubtful:
-                        spans = {edit[:2] for edit in place.doubt}
-                        edits = [edit for edit in edits if edit[:2] not in spans] + place.doubt
-                    edits.append(Edit(place.start, place.end, written))
-                    problem = place.check(written) if place.check else ""
+                doubtful = any(map(is_doubtful, text.sentences))
+                if doubtful:
+                    doubts |= {edit[:2]: edit for edit in place.doubt}
+                if best.text != text.source or doubtful:
+                    edits.append(place.edit(pieces, doubtful))
+                    problem = place.check(edits[-1].written) if place.check else ""
                 best.problem = best.problem or problem
-                self._count(text, best, line_of(document.text, place.start), path)
-        yield compose(document.text, edits)
+                self._count(text, best, number(place.start), path)
+        yield compose(document.text, [*(edit for edit in edits if edit[:2] not in doubts), *doubts.values()])
 
     def _count(self, text: Text, best: Translation, line: int, path: Path) -> None:
         self.texts += 1

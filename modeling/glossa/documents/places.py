@@ -1,27 +1,32 @@
 """Places of a document where text stands, and the document with other text there; the rest stays as it is."""
 
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from ..facts_glossa import TextFacts
-from ..inference.texts.tags import Part, Piece
+import numpy
 
+from ..facts_glossa import TextFacts
+from ..inference.texts.tags import Part, Piece, Tagged, take_tags
+
+CDATA = "<![CDATA["  # begins a section that is no markup, and names the parts of one
 Written = str | tuple[int, int]  # what is written: a string, or the characters from one to another of the document
 
 
 class Edit(NamedTuple):
-    """Characters from `start` to `end` of a document are replaced."""
+    """The characters from `start` to `end` are replaced; if `copied`, only where another edit copies them."""
 
     start: int
     end: int
     written: list[Written]
+    copied: bool = False
 
 
 @dataclass
 class Place:
-    """A text of a document, and where its translation goes.
+    """A text of a document, which its translation replaces.
 
     Attributes:
         parts: What stands there, in order.
@@ -29,13 +34,13 @@ class Place:
         end: The one after the last.
         escape: How text is written in the document.
         lay: Writes the pieces of the translation, if they are more than escaped text.
-        keep: Whether a place whose translation is its source stays as it is.
         check: What is wrong with what is written, or "".
-        before: What is written before the translation, if it goes to another place than its source's.
-        after: What is written after it.
+        label: Whether it is a text of a program, which ends as its source does.
+        copied: Whether the text stays, and its translation goes to where another edit copies it.
         doubt: What else is written if people should look at the translation; it replaces other edits of the same
             characters.
-        doubtful_before: What is then written instead of `before`, if not the same.
+        doubtful_before: What is then written before the translation.
+        literal: How text is written in sections of XML that are no markup.
     """
 
     parts: list[Part]
@@ -43,26 +48,35 @@ class Place:
     start: int = -1
     end: int = -1
     lay: Callable[[list[Piece]], list[Written]] | None = None
-    keep: bool = True
     check: Callable[[list[Written]], str] | None = None
-    before: list[Written] = field(default_factory=list)
-    after: list[Written] = field(default_factory=list)
+    label: bool = False
+    copied: bool = False
     doubt: list[Edit] = field(default_factory=list)
     doubtful_before: list[Written] = field(default_factory=list)
+    literal: Callable[[str], str] = str
 
     def __post_init__(self):
         if self.start < 0:
             self.start, self.end = self.parts[0].start, self.parts[-1].end
 
-    def write(self, pieces: list[Piece], doubtful: bool = False) -> list[Written]:
-        """The text and source ranges that replace the place."""
+    def edit(self, pieces: list[Piece], doubtful: bool = False) -> Edit:
+        """The edit that writes the pieces of the translation."""
         written = self.plainly(pieces) if self.lay is None else self.lay(pieces)
-        before = self.doubtful_before if doubtful and self.doubtful_before else self.before
-        return [*before, *written, *self.after]
+        before = self.doubtful_before if doubtful else []
+        return Edit(self.start, self.end, [*before, *written], self.copied)
 
     def plainly(self, pieces: list[Piece]) -> list[Written]:
-        """Pieces with their texts escaped."""
-        return [(piece.start, piece.end) if isinstance(piece, Part) else self.escape(piece) for piece in pieces]
+        """Pieces with their texts escaped, but not in sections of XML that are no markup."""
+        written: list[Written] = []
+        literal = next((part.kind != "open" for part in self.parts if part.name == CDATA), False)
+        for piece in pieces:
+            if isinstance(piece, Part):
+                literal = piece.kind == "open" if piece.name == CDATA else literal
+                written.append((piece.start, piece.end))
+            else:
+                plain = self.literal(piece).replace("]]>", f"]]]]>{CDATA}>")
+                written.append(plain if literal else self.escape(piece))
+        return written
 
 
 @dataclass
@@ -73,11 +87,19 @@ class Document:
         text: All of it.
         places: In the order of their first character; a place may be inside a part of another one.
         edits: What changes in any translation, such as the state of a unit.
+        notes: What people should know about the file, a line each.
+        language: The code of the target language; "" if it is not known.
     """
 
     text: str
     places: list[Place]
     edits: list[Edit] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    language: str = ""
+
+    def tagged(self, place: Place) -> Tagged:
+        """The words and tags of a place."""
+        return replace(take_tags(place.parts), label=self.language if place.label else None)
 
 
 def has_words(parts: Iterable[Part]) -> bool:
@@ -90,20 +112,25 @@ def compose(text: str, edits: Iterable[Edit]) -> str:
     ordered = sorted(edits, key=lambda edit: (edit.start, -edit.end))
     starts = [edit.start for edit in ordered]
 
-    def part(start: int, end: int, first: int) -> str:
+    def part(start: int, end: int, first: int, copied: bool) -> str:
         done, position = [], start
         for index in range(max(first, bisect_left(starts, start)), len(ordered)):
             edit = ordered[index]
             if edit.start >= end and not (edit.start == edit.end == end == len(text)):
                 break
-            if edit.start < position or edit.end > end:
+            if edit.start < position or edit.end > end or (edit.copied and not copied):
                 continue  # inside the edit before, or around this part
             done.append(text[position : edit.start])
-            done += [piece if isinstance(piece, str) else part(*piece, index + 1) for piece in edit.written]
+            for piece in edit.written:
+                if isinstance(piece, str):
+                    done.append(piece)
+                else:
+                    inside = edit.start <= piece[0] and piece[1] <= edit.end
+                    done.append(part(*piece, index + 1 if inside else 0, copied or not inside))
             position = edit.end
         return "".join([*done, text[position:end]])
 
-    return part(0, len(text), 0)
+    return part(0, len(text), 0, False)
 
 
 def spelled(place_parts: Sequence[Part], source: str, escape: Callable[[str], str]) -> Callable[[str], str]:
@@ -124,12 +151,12 @@ def character_offsets(text: str) -> Callable[[int], int]:
     """A function that maps a byte offset in UTF-8 to the character offset in `text`."""
     if text.isascii():
         return lambda offset: offset
-    starts = [0]
-    for character in text:
-        starts.append(starts[-1] + len(character.encode("utf-8", "surrogatepass")))
-    return lambda offset: bisect_left(starts, offset)
+    content = numpy.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=numpy.uint8)
+    begun = numpy.concatenate([[0], ((content & 0xC0) != 0x80).cumsum(dtype=numpy.int32)])  # before each byte
+    return lambda offset: int(begun[offset])
 
 
-def line_of(text: str, position: int) -> int:
-    """The number of a line, from 1."""
-    return text.count("\n", 0, position) + 1
+def line_numbers(text: str) -> Callable[[int], int]:
+    """A function that maps a character of a text to the number of its line, from 1."""
+    ends = [found.start() for found in re.finditer("\n", text)]
+    return lambda position: bisect_left(ends, position) + 1

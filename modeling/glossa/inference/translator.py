@@ -1,5 +1,6 @@
 """Translate texts with a trained model: every text goes through `Translator.translate_segments`."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -162,6 +163,8 @@ class Translator:
         for index, segment in enumerate(segments):
             segment = segment._replace(copied=segment.copied or not segment.text)
             sentence = Sentence(segment, start, _goes_on(segments, index), language=language)
+            if index + 1 == len(segments) or "\n" in segment.space:
+                sentence.label = tagged.label
             if segment.copied:
                 sentence.keep_source("", failed=False)
             else:
@@ -254,7 +257,7 @@ class Translator:
         segment = self._read(Segment(text, ""), numbered=False)
         if self.engine.add_stops and not sentence.cut:
             segment = with_stop(segment)
-        return Sentence(segment, cut=sentence.cut, prefix=sentence.prefix)
+        return Sentence(segment, cut=sentence.cut, prefix=sentence.prefix, label=sentence.label)
 
     def aligner(self, translator: SentenceTranslator | None = None) -> Aligner:
         """Links the words of texts and translations, in the language of `translator` or the one that is chosen."""
@@ -305,12 +308,12 @@ class Translator:
 
 def spans_of(tagged: Tagged) -> list[Span]:
     """The spans of a text: parts that stand for themselves, and what [`find_spans`] finds in the rest of it."""
-    own = [span for span, _ in tagged.alone]
-    found = [
-        span
-        for span in find_spans(tagged.text)
-        if not any(span.start < end and start < span.end for start, end in own)
-    ]
+    own = [span for span, _ in tagged.alone]  # from left to right
+    found = []
+    for span in find_spans(tagged.text):
+        following = bisect_right(own, span.start, key=lambda each: each.end)
+        if following == len(own) or own[following].start >= span.end:
+            found.append(span)
     return sorted([*own, *found])
 
 

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from ..documents.formats.opening import ENDINGS, Languages, Opened, format_of, open_document
+from ..documents.formats.opening import ENDINGS, Languages, Opened, ending_of, format_of, open_document
 from ..documents.job import Work
 from ..errors import GlossaError
 from ..inference.review import Problems
@@ -45,7 +45,7 @@ class Files:
 
         Raises `Refused` for a document that is broken or of no known format, and if others are being translated.
         """
-        ending = Path(name).suffix.lower()
+        ending = ending_of(name) or Path(name).suffix.lower()
         if ending not in self.endings():
             raise Refused(f"file is {ending or 'a name without ending'}; it may be {', '.join(self.endings())}.")
         if self.running >= AT_ONCE:

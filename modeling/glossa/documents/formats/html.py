@@ -1,8 +1,16 @@
 """HTML pages."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from ..places import Document
+from .html_positions import html_tokens
+from .language import note_source, set_language
 from .tagged import Rules, find_places
-from .xml_tokens import html_tokens
+from .tokens import Token, attributes
+
+if TYPE_CHECKING:
+    from .opening import Languages
 
 _TITLED = frozenset({"*"})
 RULES = Rules(
@@ -28,6 +36,8 @@ RULES = Rules(
             "label",
             "mark",
             "q",
+            "rb",
+            "ruby",
             "s",
             "small",
             "span",
@@ -43,7 +53,22 @@ RULES = Rules(
     ),
     alone=frozenset(["code", "kbd", "samp", "var"]),
     opaque=frozenset(
-        ["script", "style", "svg", "math", "template", "iframe", "object", "canvas", "audio", "video", "noscript"]
+        [
+            "script",
+            "style",
+            "svg",
+            "math",
+            "template",
+            "iframe",
+            "object",
+            "canvas",
+            "audio",
+            "video",
+            "noscript",
+            "rt",
+            "rp",
+            "rtc",
+        ]  # the last ones are readings of the words before them
     ),
     skipped=frozenset(["pre", "textarea"]),
     attributes={
@@ -76,6 +101,18 @@ RULES = Rules(
 )
 
 
-def read(text: str, name: str) -> Document:
+def read(text: str, name: str, languages: "Languages") -> Document:
     """The texts of a page."""
-    return Document(text, find_places(text, html_tokens(text), RULES))
+    return read_tokens(text, name, html_tokens(text), languages)
+
+
+def read_tokens(text: str, name: str, tokens: Sequence[Token], languages: "Languages") -> Document:
+    """The texts of a page with these tags, whose language becomes the target."""
+    document = Document(text, find_places(text, tokens, RULES))
+    for token in tokens:
+        if token.kind == "open" and "lang" in text[token.start : token.end]:
+            if token.name == "html":
+                given = attributes(text, token)
+                note_source(document, name, given.get("lang") or given.get("xml:lang") or "", languages)
+            set_language(document, token, languages)
+    return document

@@ -2,45 +2,92 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 from ...errors import GlossaError
 from ..places import Document, Place
 from .strings import string_places
-from .xml_tokens import cut
+from .tokens import cut
 
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]', re.S)
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s"{}\[\],:]+', re.S)
 _ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.")
 
 
-def read(text: str, name: str) -> Document:
+@dataclass
+class Node:
+    """A value and its characters.
+
+    Attributes:
+        kind: "object", "array", "string", or "other", such as a number.
+        start: Its first character.
+        end: The one after its last.
+        items: The values of an array, or of an object by key.
+        keys: The characters of each key.
+    """
+
+    kind: str
+    start: int
+    end: int = 0
+    items: "dict[str | int, Node]" = field(default_factory=dict)
+    keys: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+
+def read(text: str, name: str, languages: object = None) -> Document:
     """The values of a file; of what stands under a key that begins with @, as in ARB files, none."""
+    document = Document(text, [])
+    escape = escape_for(text)
+    for node in _values(read_nodes(text, name)):
+        document.places += value_places(text, node, escape)
+    return document
+
+
+def read_nodes(text: str, name: str) -> Node:
+    """The values of a file with their places. Raises `GlossaError` with the line if it is not JSON."""
     try:
         json.loads(text.removeprefix("\ufeff"))
     except ValueError as error:
         raise GlossaError(f"{name}: not JSON: {error}. Repair it, or give --format lines.") from error
     except RecursionError as error:
         raise GlossaError(f"{name}: not JSON that can be read: it is nested too deeply.") from error
-    return Document(text, _places(text))
+    root = Node("array", 0, len(text))
+    stack, key = [root], ""
+    key_span: tuple[int, int] | None = None
+    for found in _TOKEN.finditer(text, text.startswith("\ufeff")):
+        token, parent = found[0], stack[-1]
+        if token in "}]":
+            stack.pop().end = found.end()
+        elif token == ",":
+            key_span = None
+        elif parent.kind == "object" and key_span is None:
+            key, key_span = json.loads(token), found.span()
+        elif token != ":":
+            kind = {"{": "object", "[": "array", '"': "string"}.get(token[0], "other")
+            node = Node(kind, *found.span())
+            if parent.kind == "object" and key_span:
+                parent.keys[key] = key_span
+            parent.items[key if parent.kind == "object" else len(parent.items)] = node
+            if kind in ("object", "array"):
+                stack.append(node)
+                key_span = None
+    return root.items[0]
 
 
-def _places(text: str) -> list[Place]:
-    places: list[Place] = []
-    keys: list[str] = []  # of the objects and arrays that are open
-    key = ""
-    for found in _TOKEN.finditer(text):
-        token = found[0]
-        if token in "{[":
-            keys.append(key)
-            key = ""
-        elif token in "}]":
-            keys.pop()
-        elif token[0] == '"' and re.compile(r"\s*:").match(text, found.end()):
-            key = token[1:-1]
-        elif token[0] == '"' and not any(name.startswith("@") for name in [*keys, key]):
-            parts = cut(text, found.start() + 1, found.end() - 1, _ESCAPE, decode, collapse=False)
-            places += string_places(parts, text, escape_for(text))
-    return places
+def _values(node: Node) -> Iterator[Node]:
+    """The strings of a file in their order; none under a key that begins with @."""
+    stack = [node]
+    while stack:
+        node = stack.pop()
+        if node.kind == "string":
+            yield node
+        inner = [child for key, child in node.items.items() if not str(key).startswith("@")]
+        stack += reversed(inner)
+
+
+def value_places(text: str, node: Node, escape: Callable[[str], str], **options) -> Iterator[Place]:
+    """The places of a string; options of [`string_places`]."""
+    parts = cut(text, node.start + 1, node.end - 1, _ESCAPE, decode, collapse=False)
+    yield from string_places(parts, text, escape, **options)
 
 
 def decode(escape: str) -> str:

@@ -8,21 +8,26 @@ from typing import Any
 from ...errors import require
 from ...facts_glossa import TextFacts
 from ...inference.texts.tags import Part, Piece
-from ..places import Document, Place, Written, character_offsets, spelled
+from ..places import Document, Place, Written, character_offsets, has_words, spelled
 from .html import RULES
+from .html_positions import html_tokens
+from .markdown_lines import hidden
 from .plain import fill, line_end
 from .tagged import find_places, places_of
-from .xml_tokens import Token, html_tokens, trimmed
+from .tokens import Token, trimmed
 
+DEEPEST = 50  # inline nodes inside each other; deeper ones are text
 EMPHASIS = ("emphasis", "strong_emphasis", "strikethrough")
 LINKS = ("inline_link", "full_reference_link", "collapsed_reference_link", "shortcut_link")
+ATTRIBUTED = (*LINKS, "image", "code_span", *EMPHASIS)  # after which attributes may follow
+_ATTRIBUTES = re.compile(r"\{(?:[:.#][^{}\n]*|[\w-]+=[^{}\n]*)\}")
 _SPECIAL = re.compile(r"[\\`*_\[\]<|]")
 _BLOCK_MARK = re.compile(r"(?:([-+*>]|#{1,6})|(\d{1,9})([.)]))(?=\s|$)")
-_SOFT_BREAK = re.compile(r"[ \t]*\r?\n[ \t]*")
+_SOFT_BREAK = re.compile(r"(?<![ \t])[ \t]*+\r?\n[ \t]*+")
 _HTML_NAME = re.compile(r"</?([A-Za-z][\w-]*)")
 
 
-def read(text: str, name: str) -> Document:
+def read(text: str, name: str, languages: object = None) -> Document:
     """The texts of a page in Markdown: paragraphs, headings, cells and items; no code, keys or front matter."""
     return _Reader(text).document()
 
@@ -34,10 +39,12 @@ class _Reader:
         self.ranges: type = tree_sitter.Range
         self.blocks = tree_sitter.Parser(tree_sitter.Language(grammar.language()))
         self.inlines = tree_sitter.Parser(tree_sitter.Language(grammar.inline_language()))
-        self.text, self.content = text, text.encode("utf-8", "surrogatepass")
+        self.text = text
+        self.content, self.titles = hidden(text)
         self.at: Callable[[int], int] = character_offsets(text)
         self.places: list[Place] = []
         self.labels: set[str] = set()
+        self.depth = 0  # of the inline node that is read
 
     def document(self) -> Document:
         root = self.blocks.parse(self.content).root_node
@@ -55,6 +62,10 @@ class _Reader:
                 self.places += find_places(self.text, shift, RULES)
             elif node.type == "link_title":
                 self._add_title(node)
+        for start, end, mark in self.titles:
+            parts = [Part("text", start, end, self.text[start:end])]
+            if has_words(parts):
+                self.places.append(Place(parts, _escape_title(mark), label=True))
         return Document(self.text, sorted(self.places, key=lambda place: place.start))
 
     def _span(self, node: Any) -> tuple[int, int]:
@@ -86,28 +97,31 @@ class _Reader:
                 start, point = child.end_byte, child.end_point
         ranges.append(self.ranges(point, node.end_point, start, node.end_byte))
         self.inlines.included_ranges = ranges
-        self.continuations = [self._span(child) for child in node.children if child.type == "block_continuation"]
+        self.continuations = dict(self._span(child) for child in node.children if child.type == "block_continuation")
         return self.inlines.parse(self.content).root_node
 
     def _parts(self, node: Any, start: int, end: int, run: list[Part], references: dict[Part, list[Written]]) -> None:
         """The parts of what is between two characters of an inline node."""
         position = start
-        for child in node.children:
+        self.depth += 1
+        for child in node.children if self.depth <= DEEPEST else ():
             first, last = self._span(child)
             if first < position or last > end or child.type not in _HANDLERS:
                 continue
+            if child.type in ATTRIBUTED and (attributes := _ATTRIBUTES.match(self.text, last, end)):
+                last = attributes.end()
             self._text(position, first, run)
             _HANDLERS[child.type](self, child, first, last, run, references)
             position = last
         self._text(position, end, run)
+        self.depth -= 1
 
     def _text(self, start: int, end: int, run: list[Part]) -> None:
         """Text with line ends, and the marks that continue the block after them, as spaces."""
-        marks = dict(self.continuations)
         position = start
         for found in _SOFT_BREAK.finditer(self.text, start, end):
-            first, last = found.start(), max(found.end(), marks.get(self.text.find("\n", found.start()) + 1, 0))
-            last = min(last, end)
+            first, following = found.start(), self.text.find("\n", found.start()) + 1
+            last = min(max(found.end(), self.continuations.get(following, 0)), end)
             if first < position:
                 continue
             if first > position:
@@ -230,6 +244,11 @@ _HANDLERS: dict[str, Callable] = {
     "backslash_escape": _Reader._escaped,
     "hard_line_break": _Reader._break,
 }
+
+
+def _escape_title(mark: str) -> Callable[[str], str]:
+    """How the title of a hidden line is written: without the mark that ends it."""
+    return lambda text: text.replace(mark, "’" if mark == '"' else f"\\{mark}") if mark else text
 
 
 def _walk(node: Any) -> Iterator[Any]:

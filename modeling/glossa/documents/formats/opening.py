@@ -15,7 +15,7 @@ from ..places import Document
 # The ends of names of each format. Its module in this folder has the same name, unless `MODULES` says another one.
 ENDINGS = {
     "html": ".html .htm",
-    "markdown": ".md .markdown",
+    "markdown": ".md .markdown .mdx",
     "srt": ".srt",
     "vtt": ".vtt",
     "po": ".po .pot",
@@ -24,27 +24,52 @@ ENDINGS = {
     "properties": ".properties",
     "xliff": ".xliff .xlf",
     "tmx": ".tmx",
+    "android": "strings.xml arrays.xml plurals.xml",
+    "resx": ".resx .resw",
+    "strings": ".strings",
+    "stringsdict": ".stringsdict",
+    "xcstrings": ".xcstrings",
+    "ts": ".ts",
+    "fluent": ".ftl",
+    "table": ".csv .tsv",
+    "ini": ".ini",
+    "toml": ".toml",
+    "asciidoc": ".adoc .asciidoc",
+    "ipynb": ".ipynb",
+    "lrc": ".lrc",
+    "ass": ".ass .ssa",
     "docx": ".docx",
+    "pptx": ".pptx",
+    "xlsx": ".xlsx",
     "odt": ".odt",
+    "odp": ".odp",
+    "ods": ".ods",
     "epub": ".epub",
     "paragraphs": "",
 }
 MODULES = {
     **dict.fromkeys(("srt", "vtt"), "subtitles"),
-    **dict.fromkeys(("xliff", "tmx"), "xliff_tmx"),
-    **dict.fromkeys(("docx", "odt", "epub"), "packages"),
+    **dict.fromkeys(("docx", "pptx", "xlsx", "odt", "odp", "ods", "epub"), "packages"),
     "paragraphs": "plain",
+    "ipynb": "notebook",
+    "lrc": "lyrics",
+    "ass": "substation",
+    "strings": "apple_strings",
+    "ts": "qt",
 }
 FORMATS = (*ENDINGS, "lines")
-PACKED = ("docx", "odt", "epub")
+PACKED = ("docx", "pptx", "xlsx", "odt", "odp", "ods", "epub")
+WIDE = ("resx", "strings", "ini", "table", "lrc", "ass")  # which are often UTF-16, with a byte order mark
 _BY_ENDING = {ending: name for name, endings in ENDINGS.items() for ending in endings.split()}
 # Where a document says its encoding.
+_XML = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([\w.:-]+)")
 _DECLARED = {
     "html": re.compile(rb"<meta[^>]*?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.I),
-    "xliff": re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([\w.:-]+)"),
-    "tmx": re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([\w.:-]+)"),
     "po": re.compile(rb"Content-Type:[^\n]*?charset=([\w.:-]+)", re.I),
+    **dict.fromkeys(("xliff", "tmx", "android", "resx", "stringsdict", "ts"), _XML),
 }
+# What Python calls an encoding, and no document has.
+_NO_ENCODINGS = ("idna", "punycode", "raw-unicode-escape", "unicode-escape")
 
 
 class Opened(NamedTuple):
@@ -72,8 +97,13 @@ UNKNOWN = Languages()
 
 def format_of(name: str, given: str | None = None) -> str | None:
     """The format of a file, by `given` or by its name; None if it is a text of lines, or of no format known here."""
-    chosen = given or _BY_ENDING.get(Path(name).suffix.lower())
+    chosen = given or _BY_ENDING.get(ending_of(name))
     return None if chosen == "lines" else chosen
+
+
+def ending_of(name: str) -> str:
+    """The longest known end of a name, in lower case; "" if there is none."""
+    return max((ending for ending in _BY_ENDING if name.lower().endswith(ending)), key=len, default="")
 
 
 def open_document(path: Path, kind: str, languages: Languages = UNKNOWN) -> Opened:
@@ -84,14 +114,29 @@ def open_document(path: Path, kind: str, languages: Languages = UNKNOWN) -> Open
         raise GlossaError(f"{path}: {error.strerror}.") from error
     module = importlib.import_module(f".{MODULES.get(kind, kind)}", __package__)
     if kind in PACKED:
-        return module.open_package(content, path, kind)
+        return _into(languages, module.open_package(content, path, kind, languages))
     encoding = _encoding(content, path, kind)
     text = _decoded(content, path, kind, encoding)
-    asked = (kind, languages) if MODULES.get(kind) == "xliff_tmx" else ()
-    return Opened([module.read(text, str(path), *asked)], lambda texts: _encoded(texts[0], path, kind, encoding))
+    if kind == "ipynb":
+        cells, places = module.read_cells(text, str(path), languages)
+        return _into(
+            languages,
+            Opened(cells, lambda texts: _encoded(module.written(text, cells, places, texts), path, kind, encoding)),
+        )
+    document = module.read(text, str(path), languages)
+    return _into(languages, Opened([document], lambda texts: _encoded(texts[0], path, kind, encoding)))
+
+
+def _into(languages: Languages, opened: Opened) -> Opened:
+    for document in opened.documents:
+        document.language = languages.target or ""
+    return opened
 
 
 def _encoding(content: bytes, path: Path, kind: str) -> str:
+    for mark, name in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
+        if kind in WIDE and content.startswith(mark):
+            return name
     if guess := wide_encoding(content):
         raise wrong_encoding(path, 1, "this looks like UTF-16", guess)
     if content.startswith(codecs.BOM_UTF8) or kind not in _DECLARED:
@@ -103,8 +148,12 @@ def _encoding(content: bytes, path: Path, kind: str) -> str:
     if name == "CHARSET":  # a template that nobody has filled in
         return "utf-8"
     try:
-        return "utf-8" if codecs.lookup(name).name == "ascii" else codecs.lookup(name).name
-    except LookupError as error:
+        found = codecs.lookup(name).name
+        "a".encode(found)
+        if found in _NO_ENCODINGS:
+            raise LookupError(found)
+        return "utf-8" if found == "ascii" else found
+    except (LookupError, UnicodeError) as error:
         raise GlossaError(
             f"{path} says that its encoding is {name}, which is not known. Convert it to UTF-8: iconv -f ... -t UTF-8."
         ) from error
@@ -136,7 +185,9 @@ def _encoded(text: str, path: Path, kind: str, encoding: str) -> bytes:
     if kind == "properties":
         return b"".join(_property(character, encoding) for character in text)
     try:
-        return text.encode(encoding, "xmlcharrefreplace" if kind in ("html", "xliff", "tmx") else "strict")
+        return text.encode(
+            encoding, "xmlcharrefreplace" if kind == "html" or _DECLARED.get(kind) is _XML else "strict"
+        )
     except UnicodeEncodeError as error:
         raise GlossaError(
             f"{path} says that its encoding is {encoding}, which has no {text[error.start]!r} of the translation. "

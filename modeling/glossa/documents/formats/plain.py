@@ -9,14 +9,14 @@ _ENDED = re.compile(r"[.!?…:;。！？][\"'”»’)\]*_`]*$")
 _PARAGRAPH = re.compile(r"[^\s](?:.*\S)?(?:[ \t]*\r?\n(?=[ \t]*\S).*\S)*")
 
 
-def read(text: str, name: str) -> Document:
+def read(text: str, name: str, languages: object = None) -> Document:
     """The paragraphs of a text, which blank lines divide."""
     return Document(text, [_place(text, *found.span()) for found in _PARAGRAPH.finditer(text)])
 
 
 def _place(text: str, start: int, end: int) -> Place:
     parts, position = [], start
-    for found in re.finditer(r"[ \t]*\r?\n[ \t]*", text[start:end]):
+    for found in re.finditer(r"(?<![ \t])[ \t]*+\r?\n[ \t]*+", text[start:end]):
         parts.append(Part("text", position, start + found.start(), text[position : start + found.start()]))
         parts.append(line_end(text, start + found.start(), start + found.end()))
         position = start + found.end()

@@ -1,71 +1,209 @@
 """PO catalogs of gettext: empty translations are filled in, others stay."""
 
+import gettext
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from ...errors import GlossaError, require
 from ...inference.texts.tags import Part
 from ..places import Document, Edit, Place
+from .language import check_target, missing_forms
 from .strings import string_places
-from .xml_tokens import cut
+from .tokens import cut
 
-_FIELD = re.compile(
-    r'^[ \t]*(msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)[ \t]*((?:"(?:[^"\\\n]|\\.)*"[ \t]*(?:\r?\n[ \t]*)?)+)',
-    re.M,
-)
-_STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+if TYPE_CHECKING:
+    from .opening import Languages
+
+_LINE = re.compile(r"[^\n]*(?:\n|\Z)")
+_KEYWORD = re.compile(r"[ \t]*(msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)[ \t]*(?=\")")
+_STRING = re.compile(r'[ \t]*"((?:[^"\\\r\n]|\\.)*+)"[ \t]*\r?(?:\n|\Z)')
 _ESCAPE = re.compile(r"\\(?:[0-7]{1,3}|x[0-9a-fA-F]{1,2}|.)", re.S)
 _ESCAPES = {"\\n": "\n", "\\t": "\t", "\\r": "\r", '\\"': '"', "\\\\": "\\"}
+_PLURAL = re.compile(r"nplurals\s*=\s*(\d+)\s*;\s*plural\s*=\s*([^;\\]+)")
+
+
+@dataclass
+class _Field:
+    """A keyword and its strings.
+
+    Attributes:
+        start: The first character of its line.
+        strings: What is between the quotes of each string.
+        end: The character after its last quote.
+    """
+
+    start: int
+    strings: list[tuple[int, int]] = field(default_factory=list)
+    end: int = 0
+
+    @property
+    def span(self) -> tuple[int, int]:
+        return self.strings[0][0] - 1, self.end
+
+    @property
+    def is_empty(self) -> bool:
+        return all(start == end for start, end in self.strings)
 
 
 @dataclass
 class _Entry:
-    singular: tuple[int, int] | None = None
-    plural: tuple[int, int] | None = None
-    start: int = 0
+    """The fields of an entry by their keyword, and the lines of its flags."""
+
+    fields: dict[str, _Field] = field(default_factory=dict)
+    flags: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def translations(self) -> dict[int, _Field]:
+        """The plural forms by their number; -1 for an entry without."""
+        return {
+            int(re.sub(r"\D", "", name) or -1): each for name, each in self.fields.items() if name.startswith("msgstr")
+        }
 
 
-def read(text: str, name: str) -> Document:
-    """The entries of a catalog that have no translation."""
-    places: list[Place] = []
-    entry, context = _Entry(), None
-    line_end = "\r\n" if "\r\n" in text else "\n"
-    for found in _FIELD.finditer(text):
-        keyword, span = found[1], _value(found)
-        if keyword == "msgctxt" or keyword == "msgid":
-            entry = _Entry(span if keyword == "msgid" else None, start=found.start())
-            if keyword == "msgid" and context is not None:
-                entry.start = context
-            context = found.start() if keyword == "msgctxt" else None
-        elif keyword == "msgid_plural":
-            entry.plural = span
-        elif entry.singular and not any(_STRING.findall(text[slice(*span)])):
-            last = keyword.endswith("[0]") and not text.startswith("msgstr[1]", found.end())
-            other = entry.plural and (last or not keyword.endswith("[0]"))
-            source = entry.plural if entry.plural and other else entry.singular
-            for place in _places(text, source, span):
-                place.doubt = [Edit(entry.start, entry.start, [f"#, fuzzy{line_end}"])]
-                places.append(place)
-    return Document(text, places)
+def read(text: str, name: str, languages: "Languages") -> Document:
+    """The entries of a catalog that have no translation.
+
+    The header of a template gets language, encoding and plural forms. Raises `GlossaError` with the line if the file
+    is no catalog, and if it is one of another language.
+    """
+    return _Catalog(text, name, languages).document()
 
 
-def _value(found: re.Match) -> tuple[int, int]:
-    return found.start(2), found.start(2) + len(found[2].rstrip())
+class _Catalog:
+    def __init__(self, text: str, name: str, languages: "Languages"):
+        self.text, self.name, self.languages = text, name, languages
+        self.line_end = "\r\n" if "\r\n" in text else "\n"
+        self.document_ = Document(text, [])
+        self.forms, self.singular = 0, 0  # of the header: their number, 0 if it is not known, and the one for 1
+        self.made = 0  # forms that the catalog had no place for
 
+    def document(self) -> Document:
+        for entry in list(self._entries()):
+            source = entry.fields.get("msgid")
+            if source is not None and source.is_empty and "msgctxt" not in entry.fields:
+                self._header(entry)
+            elif source is not None and all(each.is_empty for each in entry.translations.values()):
+                self._fill(entry, source)
+            elif source is not None and -1 not in entry.translations:
+                self._fill(entry, source, partly=True)
+        missing_forms(self.document_, self.name, self.made)
+        return self.document_
 
-def _places(text: str, source: tuple[int, int], target: tuple[int, int]) -> Iterator[Place]:
-    parts: list[Part] = []
-    for found in _STRING.finditer(text, *source):
-        parts += cut(text, *found.span(1), _ESCAPE, lambda escape: _ESCAPES.get(escape, escape), collapse=False)
-    for place in string_places(parts, text, _escape, target, ('"', '"')):
-        place.before = [piece if isinstance(piece, str) else _unquoted(text, piece) for piece in place.before]
-        place.after = [piece if isinstance(piece, str) else _unquoted(text, piece) for piece in place.after]
-        yield place
+    def _entries(self) -> Iterator[_Entry]:
+        entry, current = _Entry(), None
+        for number, found in enumerate(_LINE.finditer(self.text.removesuffix("\n")), 1):
+            shift = self.text.startswith("\ufeff", found.start())
+            body = found[0][shift:].strip()
+            if not body or body.startswith("#"):
+                current = None
+                if body.startswith("#,"):
+                    if entry.fields:
+                        yield entry
+                        entry = _Entry()
+                    entry.flags.append(found.span())
+                continue
+            position = found.start() + shift
+            if keyword := _KEYWORD.match(self.text, position):
+                if (keyword[1] == "msgctxt" or keyword[1] in entry.fields) or (
+                    keyword[1] == "msgid" and set(entry.fields) - {"msgctxt"}
+                ):
+                    yield entry
+                    entry = _Entry()
+                current = entry.fields.setdefault(keyword[1], _Field(found.start()))
+                position = keyword.end()
+            string = _STRING.match(self.text, position)
+            if string is None or current is None:
+                reason = f"{body[:40]!r} is no keyword with a string in quotes"
+                raise GlossaError(f"{self.name}, line {number}: not PO: {reason}. Repair it.")
+            current.strings.append(string.span(1))
+            current.end = string.end(1) + 1
+        yield entry
 
+    def _fill(self, entry: _Entry, source: _Field, partly: bool = False) -> None:
+        """Have the translations of an entry written; if some are there, those that are missing."""
+        plural, forms = entry.fields.get("msgid_plural"), entry.translations
+        if plural is None or -1 in forms:
+            self._copy(entry, source, [each for each in forms.values() if each.is_empty])
+            return
+        numbers = range(self.forms or len(forms))
+        singles = {self.singular} if len(numbers) > 1 else set()
+        for own, wanted in ((source, singles), (plural, {*numbers} - singles)):
+            self._copy(entry, own, [each for number, each in forms.items() if number in wanted and each.is_empty])
+        if partly or not self._has_words(plural):
+            return
+        last = forms[max(forms)]
+        added = [f"{self.line_end}msgstr[{number}] " for number in numbers if number not in forms]
+        self.made += len(added)
+        if added:
+            written = [piece for each in added for piece in (each, plural.span)]
+            self.document_.edits.append(Edit(last.end, last.end, written))
+        for number, each in forms.items():
+            if number not in numbers:
+                before = self.text.rfind("\n", 0, each.start)
+                self.document_.edits.append(Edit(before - self.text[:before].endswith("\r"), each.end, []))
 
-def _unquoted(text: str, span: tuple[int, int]) -> str:
-    """What stands between two characters of a value that may run over several lines."""
-    return re.sub(r'"\s*\n\s*"', "", text[slice(*span)])
+    def _has_words(self, own: _Field) -> bool:
+        return next(self._places(own), None) is not None
+
+    def _copy(self, entry: _Entry, source: _Field, targets: list[_Field]) -> None:
+        """Have the translation of a field written to others."""
+        places = list(self._places(source)) if targets else []
+        if not places:
+            return
+        start = min(each.start for each in entry.fields.values())
+        for place in places:
+            place.doubt = [Edit(start, start, [f"#, fuzzy{self.line_end}"])]
+        self.document_.places += places
+        self.document_.edits += [Edit(*target.span, [source.span]) for target in targets]
+
+    def _places(self, source: _Field) -> Iterator[Place]:
+        parts: list[Part] = []
+        for span in source.strings:
+            parts += cut(self.text, *span, _ESCAPE, lambda escape: _ESCAPES.get(escape, escape), collapse=False)
+        for place in string_places(parts, self.text, _escape, named=False, accelerators="&_"):
+            place.copied = True
+            yield place
+
+    def _header(self, entry: _Entry) -> None:
+        own = entry.fields.get("msgstr")
+        if own is None:
+            return
+        said = "".join(self.text[slice(*span)] for span in own.strings)
+        language = re.search(r"(?:^|\\n)Language:[ \t]*([\w@.-]*)", said)
+        if language and language[1]:
+            check_target(self.name, language[1], self.languages)
+        before = len(self.document_.edits)
+        for start, end in own.strings:
+            new = self._filled(self.text[start:end])
+            if new != self.text[start:end]:
+                self.document_.edits.append(Edit(start, end, [new]))
+                said = said.replace(self.text[start:end], new)
+        if len(self.document_.edits) > before:
+            for start, end in entry.flags:
+                flags = [flag.strip() for flag in self.text[start:end].strip(" \t\r\n#,").split(",")]
+                others = ", ".join(flag for flag in flags if flag != "fuzzy")
+                kept = f"#, {others}{self.line_end}" if others else ""
+                self.document_.edits.append(Edit(start, end, [kept]))
+        if plural := _PLURAL.search(said):
+            self.forms = int(plural[1])
+            try:
+                self.singular = gettext.c2py(plural[2])(1)
+            except ValueError as error:
+                raise GlossaError(f"{self.name}: its header has no valid Plural-Forms: {error}. Repair it.") from error
+
+    def _filled(self, line: str) -> str:
+        """A line of the header with what the translations need in place of what a template has."""
+        target = self.languages.target
+        line = line.replace("charset=CHARSET", "charset=UTF-8")
+        if target is None:
+            return line
+        line = re.sub(r"^(Language:)[ \t]*(?=\\n|$)", rf"\1 {target.replace('-', '_')}", line)
+        if "nplurals=INTEGER" in line:
+            plural = require("babel.messages.plurals", "documents", "babel").get_plural(target.replace("-", "_"))
+            line = re.sub(r"nplurals=INTEGER;\s*plural=EXPRESSION;?", plural.plural_forms.rstrip(";") + ";", line)
+        return line
 
 
 def _escape(text: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from ..places import Document, Place
 from .strings import string_places
-from .xml_tokens import cut
+from .tokens import cut
 
 _ENTRY = re.compile(
     r"^[ \t\f]*(?![#!])((?:[^\s\\:=]|\\.)+)[ \t\f]*(?:[:=][ \t\f]*)?((?:[^\\\r\n]|\\(?:\r\n|.|\n))*)", re.M
@@ -15,7 +15,7 @@ _ESCAPE = r"\\(?:\r?\n[ \t\f]*|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-f
 _NAMED = {"\\n": "\n", "\\t": "\t", "\\r": "\r", "\\f": "\f"}
 
 
-def read(text: str, name: str) -> Document:
+def read(text: str, name: str, languages: object = None) -> Document:
     """The values of a file."""
     places: list[Place] = []
     for line in _LINE.finditer(text):

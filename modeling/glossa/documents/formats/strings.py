@@ -1,107 +1,136 @@
-"""Strings of programs, as JSON, YAML, PO and properties have them: escapes, tags, line ends."""
+"""Strings of programs, as JSON, YAML, PO and XLIFF have them: escapes, tags, line ends, accelerators."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ...facts_glossa import TextFacts
-from ...inference.texts.tags import Part
+from ...inference.texts.tags import Part, Piece
 from ...spans_glossa import find_spans
 from ..places import Place, Written, has_words, spelled
 from .icu import with_messages
-from .xml_tokens import trimmed
+from .tokens import Cutter, trimmed
 
+# Elements of HTML that end a text.
+BLOCKS = frozenset(
+    ["address", "article", "aside", "blockquote", "body", "br", "caption", "center", "dd", "details", "dialog", "div",
+     "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "head",
+     "header", "hr", "html", "legend", "li", "main", "menu", "nav", "ol", "optgroup", "option", "p", "pre", "section",
+     "select", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "title", "tr", "ul"]
+)  # fmt: skip
 _TAG = re.compile(r"<(/)?([A-Za-z][\w.-]*|\d+)(?:\s[^<>]*?)?(/)?>|<>|</>")
+_MARK = re.compile(rf"{_TAG.pattern}|(?<![ \t])[ \t]*+\r?\n\s*+")
 # Names that programs use: with a mark, a digit or a capital inside, and no space.
 _NAME = re.compile(r"\S*(?:\w[_#/\\]\w|[a-z][A-Z]|\d|^[#@$._/-]|\w[.:]\w)\S*|[A-Z_]+_[A-Z_]+")
+# The mark before the letter that is pressed with Alt to choose a menu: & of Windows and Qt, _ of GTK.
+_ACCELERATORS = {"&": re.compile(r"&(?=[^\W_])(?!#?\w+;)"), "_": re.compile(r"_(?=[^\W_])")}
 
 
-def marked_parts(parts: Sequence[Part]) -> list[Part]:
-    """Text parts with tags as parts of their own, and each line end as a break."""
-    text = "".join(part.text for part in parts)
-    edges = list(_edges(parts))  # of the characters of `text`: where each begins in the document, and ends
+def marked_parts(parts: Sequence[Part], kept: str = "") -> list[Part]:
+    """Parts with the tags in their texts as parts of their own, and each line end as a break; a block ends a text.
+
+    What the pattern `kept` finds stands for itself.
+    """
+    shown = "".join(part.text if part.kind == "text" else "\ufffc" for part in parts)
+    cutter = Cutter(parts)
     done: list[Part] = []
-    position = 0
-    for found in re.finditer(rf"{_TAG.pattern}|[ \t]*\r?\n\s*", text):
-        done += _between(parts, position, found.start())
-        start, end = edges[found.start()][0], edges[found.end() - 1][1]
+    for found in re.compile(f"{_MARK.pattern}|(?P<kept>{kept})").finditer(shown) if kept else _MARK.finditer(shown):
+        done += cutter.up_to(found.start())
+        start, end = cutter.span_up_to(found.end())
         if found[0].isspace():
             done.append(Part("break", start, end))
+        elif kept and found["kept"] is not None:
+            done.append(Part("alone", start, end, found[0]))
+        elif (found[2] or "").lower() in BLOCKS:
+            done.append(Part("end", start, end))
         else:
             kind = "close" if found[0].startswith("</") else "alone" if found[3] else "open"
             done.append(Part(kind, start, end, "", found[2] or ""))
-        position = found.end()
-    return [*done, *_between(parts, position, len(text))]
+    return list(_joined_ends([*done, *cutter.up_to(len(shown))]))
 
 
-def _edges(parts: Iterable[Part]) -> Iterator[tuple[int, int]]:
+def _joined_ends(parts: Iterable[Part]) -> Iterator[Part]:
+    """Parts with ends of texts that have only white space between them as one."""
+    waiting: list[Part] = []  # an end, and white space after it
     for part in parts:
-        if len(part.text) == part.end - part.start:
-            yield from ((part.start + index, part.start + index + 1) for index in range(len(part.text)))
+        if waiting and part.kind in ("end", "break"):
+            waiting = [waiting[0]._replace(end=part.end)]
+        elif part.kind == "end":
+            waiting = [part]
+        elif waiting and part.kind == "text" and part.text.isspace():
+            waiting.append(part)
         else:
-            yield from [(part.start, part.end)] * len(part.text)
-
-
-def _between(parts: Sequence[Part], first: int, last: int) -> Iterator[Part]:
-    """The parts of the characters from `first` to `last` of the text."""
-    position = 0
-    for part in parts:
-        start, end = max(first, position), min(last, position + len(part.text))
-        if start < end:
-            if len(part.text) == part.end - part.start:
-                offset = part.start - position
-                yield Part("text", start + offset, end + offset, part.text[start - position : end - position])
-            else:
-                yield part
-        position += len(part.text)
+            yield from waiting
+            waiting = []
+            yield part
+    yield from waiting
 
 
 def is_text(text: str) -> bool:
     """Whether a string says something to people, rather than being a name, an address or a value."""
-    rest = text
-    for start, end in reversed(find_spans(text)):
-        rest = rest[:start] + " " + rest[end:]
-    return TextFacts(rest).has_letters and not _NAME.fullmatch(text.strip())
+    position, rest = 0, []
+    for start, end in find_spans(text):
+        rest.append(text[position:start])
+        position = end
+    return TextFacts(" ".join([*rest, text[position:]])).has_letters and not _NAME.fullmatch(text.strip())
 
 
 def string_places(
     parts: Sequence[Part],
     text: str,
     escape: Callable[[str], str],
-    written: tuple[int, int] | None = None,
-    quotes: tuple[str, str] = ("", ""),
+    named: bool = True,
+    accelerators: str = "",
+    kept: str = "",
+    literal: Callable[[str], str] = str,
 ) -> Iterator[Place]:
     """The places of one string.
 
     Args:
-        parts: Its text.
+        parts: What stands in it.
         text: The document.
         escape: How text is written.
-        written: Where the translation goes, if not to the place of the source.
-        quotes: What stands around it there.
+        named: Whether the string may be a name of the program instead of a text.
+        accelerators: Marks of accelerators that strings of this format have.
+        literal: How it is written in sections of XML that are no markup.
+        kept: A pattern of what stays in strings of this format, as a word of its own.
     """
-    if not is_text("".join(part.text for part in parts)):
+    if named and not is_text("".join(part.text for part in parts)):
         return
-    marked = marked_parts(parts)
-    kept = trimmed(_without_outer_breaks(marked))
-    if not has_words(kept):
+    own = trimmed(marked_parts(parts, kept))
+    if not has_words(own):
         return
-    place = Place(kept, spelled(kept, text, escape))
-    if written is None:
-        yield from with_messages(place, text)
-        return
-    place.start, place.end = written
-    place.keep = False
-    place.before = [quotes[0], (marked[0].start, kept[0].start)]
-    place.after = [(kept[-1].end, marked[-1].end), quotes[1]]
-    yield place
+    place = Place(own, spelled(own, text, escape), label=True, literal=literal)
+    for mark in accelerators:
+        _take_accelerator(place, mark)
+    yield from with_messages(place, text)
 
 
-def _without_outer_breaks(parts: list[Part]) -> list[Part]:
-    while parts and (parts[0].kind == "break" or (not parts[0].text.strip() and parts[0].kind == "text")):
-        parts = parts[1:]
-    while parts and (parts[-1].kind == "break" or (not parts[-1].text.strip() and parts[-1].kind == "text")):
-        parts = parts[:-1]
-    return parts
+def _take_accelerator(place: Place, mark: str) -> None:
+    """Take the only mark of an accelerator out of a place, and have it written into the translation."""
+    shown = "".join(part.text if part.kind == "text" else "\ufffc" for part in place.parts)
+    found = list(_ACCELERATORS[mark].finditer(shown))
+    if len(found) != 1 or shown.count(mark) != 1:
+        return
+    cutter, at = Cutter(place.parts), found[0].start()
+    if any(start <= at < end for start, end in find_spans(shown)):
+        return
+    before = list(cutter.up_to(at))
+    span = cutter.span_up_to(at + 1)
+    place.parts = [*before, *cutter.up_to(len(shown))]
+    place.start, place.end = min(place.start, span[0]), max(place.end, span[1])
+    letter = shown[at + 1]
+    place.lay = lambda pieces: place.plainly(_with_accelerator(pieces, mark, letter))
+
+
+def _with_accelerator(pieces: list[Piece], mark: str, letter: str) -> list[Piece]:
+    """Pieces with a mark before the letter, at the start of a word if one begins with it, or else before the first."""
+    for pattern in (rf"\b{letter}", letter, r"[^\W_]"):
+        for number, piece in enumerate(pieces):
+            found = re.search(pattern, piece, re.I) if isinstance(piece, str) else None
+            if found:
+                marked = f"{piece[: found.start()]}{mark}{piece[found.start() :]}"
+                return [*pieces[:number], marked, *pieces[number + 1 :]]
+    return pieces
 
 
 def copied(pieces: Iterable[Written], text: str) -> str:

@@ -2,22 +2,24 @@
 
 import re
 from collections.abc import Iterator
-from itertools import combinations, pairwise
+from itertools import pairwise
 
 from ...errors import GlossaError
 from ...facts_glossa import TextFacts
 from ...inference.texts.tags import Part, Piece, tag_pairs
 from ..places import Document, Place, Written, spelled
 from .strings import copied
-from .xml_tokens import escape_xml, text_parts, trimmed
+from .tokens import escape_xml, text_parts, trimmed
 
 WIDTH = 42  # characters of a line
 LINES = 2  # of a subtitle, if the source has fewer
 PAUSE = 3.0  # seconds between subtitles that may share a sentence
+MOST_LINES = 3  # into which a text is divided evenly
 SHARED = 5  # subtitles that a sentence may run over
 _TIME = r"(?:(\d+):)?(\d\d):(\d\d)[,.](\d{1,3})"
 _CUE = re.compile(rf"^[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}[^\n]*(?:\n|\Z)", re.M)
 _BLANK = re.compile(r"\r?\n[ \t]*(?:\r?\n|\Z)")
+_NUMBER = re.compile(r"(?:\A|\n)[ \t]*\d+[ \t]*\r?\n\Z")  # of the subtitle that follows
 _MARK = re.compile(r"</?[A-Za-z][^<>\n]*>|<(?:\d+:)?\d\d:\d\d\.\d{3}>|\{\\[^{}\n]*\}")
 _DIALOG = re.compile(r"\s*(?:[-–—‐]|>>)\s*\S")
 _ENDS = re.compile(r"[.!?…。！？:♪♫\])\"”»][\"”»'’)\]]*\s*$")
@@ -34,7 +36,7 @@ class _Cue:
         self.words = "".join(part.text or " " for part in self.parts)
 
 
-def read(text: str, name: str) -> Document:
+def read(text: str, name: str, languages: object = None) -> Document:
     """The sentences of a file of subtitles."""
     subrip = not text.removeprefix("\ufeff").startswith("WEBVTT")
     cues = list(_cues(text, subrip))
@@ -51,10 +53,12 @@ def _cues(text: str, subrip: bool) -> Iterator[_Cue]:
     times = list(_CUE.finditer(text))
     for found, following in zip(times, [*times[1:], None], strict=False):  # without subtitles there are none
         limit = len(text) if following is None else following.start()
-        blank = _BLANK.search(text, found.end() - 1, limit)
-        end = blank.start() if blank else limit
-        if blank is None and following is not None:  # the blank line is missing
-            end -= len(re.search(r"(?:\n[ \t]*\d*)?\s*\Z", text[found.end() : limit])[0])
+        end = limit
+        if not subrip and (blank := _BLANK.search(text, found.end() - 1, limit)):
+            end = blank.start()
+        elif following is not None:
+            end = found.end() + len(_NUMBER.sub("", text[found.end() : limit]))
+        end = found.end() + len(text[found.end() : end].rstrip())
         if text[found.end() : end].strip():
             yield _Cue(text, found.end(), end, (_seconds(found.groups()[:4]), _seconds(found.groups()[4:])), subrip)
 
@@ -67,12 +71,16 @@ def _seconds(time: tuple) -> float:
 def _parts(text: str, start: int, end: int, subrip: bool) -> Iterator[Part]:
     """The parts of one subtitle: lines that begin with a dash are divided, others joined."""
     position = start
-    for found in re.compile(rf"{_MARK.pattern}|[ \t]*\r?\n[ \t]*").finditer(text, start, end):
+    for found in re.compile(rf"{_MARK.pattern}|(?<![ \t])(?:[ \t]*+\r?\n[ \t]*+)++").finditer(text, start, end):
         yield from _texts(text, position, found.start(), subrip)
         position = found.end()
         if not found[0].strip():
-            divided = _DIALOG.match(text, found.end())
-            yield Part("break", *found.span()) if divided else Part("text", *found.span(), " ")
+            if found[0].count("\n") > 1:
+                yield Part("end", *found.span())
+            elif _DIALOG.match(text, found.end()):
+                yield Part("break", *found.span())
+            else:
+                yield Part("text", *found.span(), " ")
         elif found[0][0] == "{" or found[0][1].isdigit():
             yield Part("alone", *found.span())
         else:
@@ -139,10 +147,9 @@ def _lay(text: str, place: Place, pieces: list[Piece], group: list[_Cue], ends: 
             written.append((own[0].start, own[0].end))
             own = own[1:]
         speakers = _speakers(own)
-        lines = [part for part in cue.parts if part.kind == "break"]
-        count = max(len(cue.lines) - len(lines), 1) if len(speakers) == 1 else 1
-        for number, speaker in enumerate(speakers):
-            written += [ends] if number else []
+        count = max(len(cue.lines), 1) if len(speakers) == 1 else 1
+        for before, speaker in speakers:
+            written += [(before.start, before.end)] if before else []
             written += _in_lines(place, speaker, count, ends)
     return written
 
@@ -171,13 +178,14 @@ def _divided(text: str, pieces: list[Piece]) -> list[list[Piece]]:
     ]
 
 
-def _speakers(pieces: list[Piece]) -> list[list[Piece]]:
-    found: list[list[Piece]] = [[]]
+def _speakers(pieces: list[Piece]) -> list[tuple[Part | None, list[Piece]]]:
+    """The pieces between breaks, each with the break before it."""
+    found: list[tuple[Part | None, list[Piece]]] = [(None, [])]
     for piece in pieces:
-        if isinstance(piece, Part) and piece.kind == "break":
-            found.append([])
+        if isinstance(piece, Part) and piece.kind in ("break", "end"):
+            found.append((piece, []))
         else:
-            found[-1].append(piece)
+            found[-1][1].append(piece)
     return found
 
 
@@ -208,11 +216,30 @@ def _in_lines(place: Place, pieces: list[Piece], count: int, ends: str) -> list[
 
 def _even(widths: list[int], count: int) -> set[int]:
     """The words that begin another of `count` lines, so that the widest one is as narrow as possible."""
-    count = min(count, len(widths), 3)
+    count = min(count, len(widths), MOST_LINES)
+    narrowest, widest = max(widths), sum(widths) + len(widths) - 1
+    while narrowest < widest:
+        middle = (narrowest + widest) // 2
+        if _lines(widths, middle) <= count:
+            widest = middle
+        else:
+            narrowest = middle + 1
+    begins: list[int] = []
+    word = len(widths)
+    for line in range(count - 1, 0, -1):  # from the last line on, each as full as it can be
+        width = -1
+        while word > line and width + widths[word - 1] + 1 <= narrowest:
+            word -= 1
+            width += widths[word] + 1
+        begins.append(word)
+    return set(begins)
 
-    def widest(breaks: tuple[int, ...]) -> int:
-        return max(sum(widths[a:b]) + b - a - 1 for a, b in pairwise((0, *breaks, len(widths))))
 
-    return set(
-        min(combinations(range(1, len(widths)), count - 1), key=lambda breaks: widest(tuple(breaks)), default=())
-    )
+def _lines(widths: list[int], most: int) -> int:
+    """How many lines of at most this width the words take."""
+    lines, width = 1, -1
+    for each in widths:
+        width += each + 1
+        if width > most:
+            lines, width = lines + 1, each
+    return lines

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from ...inference.texts.tags import Part
 from ..places import Place, has_words, spelled
 from .icu import with_messages
-from .xml_tokens import Token, attribute_range, attributes, escape_xml, text_parts, trimmed
+from .tokens import Token, attribute_range, attributes, escape_xml, matching_tags, text_parts, trimmed
 
+CELL = "table:table-cell"  # of a sheet: what is shown of a number, a date or a formula is no text
 UNWANTED = ("no", "notranslate")
 
 
@@ -38,52 +39,65 @@ class Rules:
 
 def find_places(text: str, tokens: Sequence[Token], rules: Rules) -> list[Place]:
     """The texts of a document, and those of attributes inside them."""
-    places: list[Place] = []
-    run: list[Part] = []
-    depth, index = 0, 0  # of elements in `only`
+    finder = _Finder(text, tokens, rules)
+    while finder.ahead:
+        finder.find(*finder.ahead.pop())
+    return sorted(finder.places, key=lambda place: place.start)
 
-    def flush() -> None:
-        places.extend(places_of(run, text))
+
+class _Finder:
+    """Finds the places of a document; `ahead` are the tokens, from one to another, that are still to be read."""
+
+    def __init__(self, text: str, tokens: Sequence[Token], rules: Rules):
+        self.text, self.tokens, self.rules = text, tokens, rules
+        self.ends = matching_tags(tokens)
+        self.places: list[Place] = []
+        self.ahead = [(0, len(tokens))]
+
+    def find(self, first: int, last: int) -> None:
+        text, rules = self.text, self.rules
+        run: list[Part] = []
+        depth, index = 0, first  # of elements in `only`
+        while index < last:
+            token, end = self.tokens[index], index
+            depth += (token.name in rules.only) * {"open": 1, "close": -1}.get(token.kind, 0)
+            active = depth > 0 or not rules.only
+            if token.kind in ("open", "empty") and active:
+                self.places.extend(_attribute_places(text, token, rules))
+            looked_at = active or token.name in rules.skipped or token.name == CELL
+            if token.kind == "open" and looked_at and _kept(text, token, rules):
+                end = self.ends[index]
+                self._look_inside(index, end)
+                if token.name in rules.inline or token.name in rules.alone or token.name in rules.opaque:
+                    words = "" if token.name in rules.opaque else _words(text, self.tokens[index + 1 : end])
+                    run.append(Part("alone", token.start, self.tokens[end].end, words))
+                else:
+                    self._end(run)
+            elif token.name in rules.breaks:
+                run.append(Part("break", token.start, token.end))
+            elif token.kind == "text" and active:
+                run += text_parts(text, token.start, token.end)
+            elif token.kind == "other" or token.name in rules.inline or token.name in rules.opaque:
+                kind = token.kind if token.kind in ("open", "close") else "alone"
+                run.append(Part(kind, token.start, token.end, "", token.name))
+            else:
+                self._end(run)
+            index = end + 1
+        self._end(run)
+
+    def _end(self, run: list[Part]) -> None:
+        self.places.extend(places_of(run, self.text))
         run.clear()
 
-    while index < len(tokens):
-        token = tokens[index]
-        last = index
-        depth += (token.name in rules.only) * {"open": 1, "close": -1}.get(token.kind, 0)
-        active = depth > 0 or not rules.only
-        if token.kind in ("open", "empty") and active:
-            places.extend(_attribute_places(text, token, rules))
-        if token.kind == "open" and active and _kept(text, token, rules):
-            last = _matching(tokens, index)
-            inside = tokens[index + 1 : last]
-            places += _places_inside(text, token, inside, rules)
-            if token.name in rules.inline or token.name in rules.alone or token.name in rules.opaque:
-                words = "" if token.name in rules.opaque else _words(text, inside)
-                run.append(Part("alone", token.start, tokens[last].end, words))
-            else:
-                flush()
-        elif token.name in rules.breaks:
-            run.append(Part("break", token.start, token.end))
-        elif token.kind == "text" and active:
-            run += text_parts(text, token.start, token.end)
-        elif token.kind == "other" or token.name in rules.inline or token.name in rules.opaque:
-            kind = token.kind if token.kind in ("open", "close") else "alone"
-            run.append(Part(kind, token.start, token.end, "", token.name))
-        else:
-            flush()
-        index = last + 1
-    flush()
-    return sorted(places, key=lambda place: place.start)
-
-
-def _places_inside(text: str, token: Token, inside: Sequence[Token], rules: Rules) -> Iterator[Place]:
-    """The places in an element whose content is no part of the text around it."""
-    if token.name in rules.opaque and rules.only:
-        yield from find_places(text, inside, rules)
-    elif token.name not in rules.skipped and token.name not in rules.opaque:
-        for other in inside:
-            if other.kind in ("open", "empty"):
-                yield from _attribute_places(text, other, rules)
+    def _look_inside(self, index: int, end: int) -> None:
+        """Find the places in an element whose content is no part of the text around it."""
+        name, rules = self.tokens[index].name, self.rules
+        if name in rules.opaque and rules.only:
+            self.ahead.append((index + 1, end))
+        elif name not in rules.skipped and name not in rules.opaque:
+            for other in self.tokens[index + 1 : end]:
+                if other.kind in ("open", "empty"):
+                    self.places.extend(_attribute_places(self.text, other, rules))
 
 
 def _kept(text: str, token: Token, rules: Rules) -> bool:
@@ -91,18 +105,9 @@ def _kept(text: str, token: Token, rules: Rules) -> bool:
     if token.name in rules.alone or token.name in rules.opaque or token.name in rules.skipped:
         return True
     given = attributes(text, token)
+    if token.name == CELL and ("table:formula" in given or given.get("office:value-type", "string") != "string"):
+        return True
     return given.get("translate") in UNWANTED or any(name in UNWANTED for name in given.get("class", "").split())
-
-
-def _matching(tokens: Sequence[Token], index: int) -> int:
-    """The position of the tag that closes the one at `index`; its own if there is none."""
-    depth = 0
-    for position in range(index, len(tokens)):
-        if tokens[position].name == tokens[index].name:
-            depth += {"open": 1, "close": -1}.get(tokens[position].kind, 0)
-            if not depth:
-                return position
-    return index
 
 
 def _words(text: str, tokens: Sequence[Token]) -> str:

@@ -9,7 +9,7 @@ import numpy
 from ...data.encoding.word_links import find_words
 from ...spans_glossa import Span
 from .alignment import Pair
-from .tag_placement import harden
+from .links import harden
 
 MOVED = "uncertain in placeholders"  # the problem of a translation with a span at its end, having no certain place
 

@@ -4,18 +4,34 @@ Every tag comes back exactly once, and tags stay nested as they were. Elements m
 they enclose.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy
 
 from ...spans_glossa import Span
 from .alignment import Words
+from .links import SIDES, Links, best_range, snapped
 from .tags import Element, Piece, Point, Tagged
 
-LINKED = 0.05  # the least share of a target word's weight that makes a link
 ALONE = 1000.0  # what a word that stands for itself weighs for the element in which it was
-SIDES = 0.5  # of a link that only one of its two words finds best
+MOST_WORK = 5_000  # breaks times words of a sentence with which the best places of its breaks are searched
+
+
+class Cut(NamedTuple):
+    """The white space between two sentences, on both sides.
+
+    Attributes:
+        source: Its first character in the source, and the one after its last.
+        target: The same in the translation.
+        word: The target word that follows it.
+    """
+
+    source: Span
+    target: Span
+    word: int
 
 
 def put_tags(
@@ -23,51 +39,95 @@ def put_tags(
     source_words: Words,
     target: str,
     target_words: Words,
-    links: numpy.ndarray,
+    links: Links,
     spans: Sequence[Span] = (),
+    cuts: Sequence[Cut] = (),
 ) -> list[Piece]:
     """The pieces of a translation with the tags of its source.
+
+    A tag stays in its sentence, so the time grows like the number of sentences.
 
     Args:
         tagged: The source.
         source_words: Its words.
         target: The translation.
         target_words: Its words.
-        links: Weights of their links, [source words, target words].
+        links: The links of their words.
         spans: The characters of `target` where each of `tagged.alone` stands.
+        cuts: What is between the sentences, in order.
     """
-    writer = _Writer(tagged, source_words, target, target_words, harden(links), spans)
+    writer = _Writer(tagged, source_words, target, target_words, links, spans, cuts)
     writer.write(tagged.root, 0, len(target_words), 0, len(target))
     return writer.joined()
-
-
-def harden(weights: numpy.ndarray) -> numpy.ndarray:
-    """Links of 1 where two words find each other best, and of `SIDES` where one of them does."""
-    if 0 in weights.shape:
-        return weights
-    rows, columns = weights.shape
-    forward = numpy.zeros_like(weights)
-    forward[weights.argmax(0), numpy.arange(columns)] = 1
-    backward = numpy.zeros_like(weights)
-    backward[numpy.arange(rows), weights.argmax(1)] = 1
-    return (forward * backward + SIDES * (forward != backward)) * (weights >= LINKED)
 
 
 class _Writer:
     """Writes the pieces of one translation."""
 
-    def __init__(self, tagged: Tagged, source_words: Words, target: str, target_words: Words, links, spans):
+    def __init__(self, tagged: Tagged, source_words: Words, target: str, target_words: Words, links, spans, cuts):
         self.tagged, self.source_words = tagged, source_words
-        self.target, self.target_words, self.links = target, target_words, links
-        self.spans = list(spans)
-        self.alone = sorted((*span, part) for span, (_, part) in zip(spans, tagged.alone, strict=True))
+        self.target, self.target_words, self.links, self.cuts = target, target_words, links, cuts
+        numbers = {tuple(word): number for number, word in enumerate(target_words)}
+        # What stands for itself: where in the translation, the number of the target word, where in the source.
+        self.alone = sorted(
+            (place, numbers[tuple(place)], span, part) for place, (span, part) in zip(spans, tagged.alone, strict=True)
+        )
         self.pieces: list[Piece] = []
 
     def write(self, element: Element, low: int, high: int, start: int, end: int) -> None:
         """Write the target words from `low` to `high`, which are the characters from `start` to `end`."""
-        if breaks := [child for child in element.children if _is_break(child)]:
+        if not element.children:
+            self._write_text(start, end)
+        elif cuts := self._cuts_inside(element):
+            self._write_sentences(element, cuts, low, high, start, end)
+        elif breaks := [child for child in element.children if _is_break(child)]:
             self._write_sections(element, breaks, low, high, start, end)
-            return
+        else:
+            self._write_children(element, low, high, start, end)
+
+    def _cuts_inside(self, element: Element) -> list[Cut]:
+        """The cuts inside an element that none of its children is around."""
+        found = []
+        inner = [child for child in element.children if isinstance(child, Element)]
+        number = 0
+        for cut in self.cuts[bisect_right(self.cuts, element.start, key=lambda cut: cut.source.start) :]:
+            if cut.source.end >= element.end:
+                break
+            while number < len(inner) and inner[number].end <= cut.source.end:
+                number += 1
+            if number == len(inner) or inner[number].start >= cut.source.start:
+                found.append(cut)
+        return found
+
+    def _write_sentences(self, element: Element, cuts: list[Cut], low: int, high: int, start: int, end: int) -> None:
+        """Write each sentence, or several that a child is around, for itself; breaks between them stay there."""
+        inner: list[list[Element | Point]] = [[] for _ in range(len(cuts) + 1)]
+        between: list[list[Point]] = [[] for _ in cuts]
+        number = 0
+        for child in element.children:
+            while number < len(cuts) and _is_after(child, cuts[number]):
+                number += 1
+            if _is_break(child) and number < len(cuts) and child.at >= cuts[number].source.start:
+                between[number].append(child)
+            else:
+                inner[number].append(child)
+        first, left, source = low, start, element.start
+        for number, children in enumerate(inner):
+            last, right, own_end, following = high, end, element.end, end
+            if number < len(cuts):
+                cut = cuts[number]
+                last = min(max(cut.word, first), high)
+                begun = next((each.start for each in inner[number + 1] if isinstance(each, Element)), cut.source.end)
+                own_end = min(begun, cut.source.end)
+                right = following = cut.target.start if own_end < cut.source.end else cut.target.end
+                if between[number]:
+                    right, following = cut.target
+                right, following = (min(max(place, left), end) for place in (right, following))
+            self.write(Element(source, own_end, children=children), first, last, left, right)
+            self.pieces += [part for point in (between[number] if number < len(cuts) else []) for part in point.parts]
+            first, left, source = last, following, own_end
+
+    def _write_children(self, element: Element, low: int, high: int, start: int, end: int) -> None:
         elements = [child for child in element.children if isinstance(child, Element)]
         points = [child for child in element.children if isinstance(child, Point)]
         ranges = self._ranges(element, elements, low, high)
@@ -108,10 +168,12 @@ class _Writer:
     def _sections(self, bounds: list[int], low: int, high: int) -> list[int]:
         """The gaps between target words that divide them like `bounds` divide the source, none empty if possible."""
         sections = len(bounds) - 1
-        rows = [self._rows(first, last) for first, last in pairwise(bounds)]
-        gains = numpy.array([self.links[own, low:high].sum(0) for own in rows]).reshape(sections, -1)
-        sums = numpy.concatenate([numpy.zeros((sections, 1)), gains.cumsum(1)], axis=1)  # [sections, gaps]
         total, words = bounds[-1] - bounds[0], high - low
+        if sections * words > MOST_WORK:
+            return [low + round(words * (bound - bounds[0]) / max(total, 1)) for bound in bounds]
+        rows = [self._rows(first, last) for first, last in pairwise(bounds)]
+        gains = numpy.array([self.links.sums(own, low, high) for own in rows]).reshape(sections, -1)
+        sums = numpy.concatenate([numpy.zeros((sections, 1)), gains.cumsum(1)], axis=1)  # [sections, gaps]
         least = 1 if words >= sections else 0
         best = numpy.full((sections + 1, words + 1), -numpy.inf)
         back = numpy.zeros((sections + 1, words + 1), dtype=int)
@@ -177,10 +239,12 @@ class _Writer:
 
     def _write_text(self, start: int, end: int) -> None:
         position = start
-        for first, last, part in self.alone:
-            if start <= first and last <= end and first >= position:
-                self.pieces += [self.target[position:first], part]
-                position = last
+        for place, _, _, part in self.alone[bisect_left(self.alone, start, key=lambda each: each[0].start) :]:
+            if place.start >= end:
+                break
+            if place.end <= end and place.start >= position:
+                self.pieces += [self.target[position : place.start], part]
+                position = place.end
         self.pieces.append(self.target[position:end])
 
     def joined(self) -> list[Piece]:
@@ -193,35 +257,36 @@ class _Writer:
                 done.append(piece)
         return done
 
-    def _rows(self, start: int, end: int) -> list[int]:
+    def _rows(self, start: int, end: int) -> range:
         """The source words that have characters between `start` and `end`."""
-        return [row for row, (first, last) in enumerate(self.source_words) if first < end and last > start]
+        first = bisect_right(self.source_words, start, key=lambda word: word[1])
+        return range(first, max(first, bisect_left(self.source_words, end, key=lambda word: word[0])))
 
     def _ranges(self, parent: Element, elements: list[Element], low: int, high: int) -> list[tuple[int, int]]:
         """The target words of each element, from `low` to `high`; no word is in two."""
         outer = self._rows(parent.start, parent.end)
+        everywhere = self.links.sums(outer, low, high)
         chosen: list[tuple[int, int]] = [(-1, -1)] * len(elements)
-        free = numpy.zeros(len(self.target_words), dtype=bool)
-        free[low:high] = True
+        free = numpy.ones(high - low, dtype=bool)
         gains = []
-        own = self._words_alone(elements)
-        free[own.pop(None, [])] = False
+        own = self._words_alone(elements, low, high)
+        free[[word - low for word in own.pop(None, [])]] = False
         for index, element in enumerate(elements):
             rows = self._rows(element.start, element.end)
-            others = [row for row in outer if row not in set(rows)]
-            gain = self.links[rows].sum(0) - self.links[others].sum(0) - 0.01
-            if not others:
-                gain = numpy.ones(len(self.target_words))
+            gain = 2 * self.links.sums(rows, low, high) - everywhere - 0.01
+            if len(rows) == len(outer):
+                gain = numpy.ones(high - low)
             for owner, words in own.items():
-                gain[words] += ALONE if owner == index else -ALONE
-            gains.append((float(numpy.clip(gain[low:high], 0, None).sum()), index, gain, rows))
+                gain[[word - low for word in words]] += ALONE if owner == index else -ALONE
+            gains.append((float(numpy.clip(gain, 0, None).sum()), index, gain, rows))
         for _, index, gain, rows in sorted(gains, key=lambda entry: -entry[0]):
-            first, last = self._worded(_best_range(gain, free), elements[index], own.get(index, []))
+            found = best_range(gain, free)
+            first, last = self._worded((found[0] + low, found[1] + low), elements[index], own.get(index, []))
             if first == last:
-                first, last = self._nearest_free(self._expected(rows, outer, low, high), free, low, high)
+                first, last = self._nearest_free(self._expected(rows, outer, low, high), free, low)
             chosen[index] = (first, last)
-            free[first:last] = False
-        return [(_snapped(first, chosen),) * 2 if first == last else (first, last) for first, last in chosen]
+            free[first - low : last - low] = False
+        return [(snapped(first, chosen),) * 2 if first == last else (first, last) for first, last in chosen]
 
     def _worded(self, found: tuple[int, int], element: Element, alone: list[int]) -> tuple[int, int]:
         """A range without punctuation at its ends that the element does not have there; empty if no word is left."""
@@ -234,31 +299,38 @@ class _Writer:
             return 0, 0
         return words[0] if source[0].isalnum() else first, words[-1] + 1 if source[-1].isalnum() else last
 
-    def _words_alone(self, elements: list[Element]) -> dict[int | None, list[int]]:
+    def _words_alone(self, elements: list[Element], low: int, high: int) -> dict[int | None, list[int]]:
         """The target words that stand for themselves, by the number of the element that has them; None: of none."""
         found: dict[int | None, list[int]] = {}
-        for ((start, end), _), span in zip(self.tagged.alone, self.spans, strict=True):
-            inside = (number for number, each in enumerate(elements) if each.start <= start and end <= each.end)
-            found.setdefault(next(inside, None), []).append(self.target_words.index(span))
+        first, last = (bisect_left(self.alone, word, key=lambda each: each[1]) for word in (low, high))
+        for _, word, (start, end), _ in self.alone[first:last]:
+            number = bisect_right(elements, start, key=lambda each: each.start) - 1
+            inside = number >= 0 and elements[number].start <= start and end <= elements[number].end
+            found.setdefault(number if inside else None, []).append(word)
         return found
 
-    def _expected(self, rows: list[int], outer: list[int], low: int, high: int) -> int:
+    def _expected(self, rows: range, outer: range, low: int, high: int) -> int:
         """The target word before which a source word without links is expected."""
-        before = [row for row in outer if rows and row < rows[0]]
-        after = [row for row in outer if rows and row > rows[-1]]
+        before = range(outer.start, rows.start) if rows else ()
+        after = range(rows.stop, outer.stop) if rows else ()
         for row in reversed(before):
-            linked = numpy.flatnonzero(self.links[row, low:high])
+            linked = self._linked(row, low, high)
             if len(linked):
                 return low + int(linked.max()) + 1
         for row in after:
-            linked = numpy.flatnonzero(self.links[row, low:high])
+            linked = self._linked(row, low, high)
             if len(linked):
                 return low + max(int(linked.min()) - 1, 0)
         return low + round((high - low) * len(before) / max(len(outer), 1))
 
-    def _nearest_free(self, expected: int, free: numpy.ndarray, low: int, high: int) -> tuple[int, int]:
+    def _linked(self, row: int, low: int, high: int, least: float = 0.0) -> numpy.ndarray:
+        """The target words after `low`, from 0, to which a source word has a link of more than 0 and `least`."""
+        weights = self.links.sums(range(row, row + 1), low, high)
+        return numpy.flatnonzero((weights > 0) & (weights >= least))
+
+    def _nearest_free(self, expected: int, free: numpy.ndarray, low: int) -> tuple[int, int]:
         """The free word nearest to the expected one; an empty range if there is none."""
-        words = [word for word in range(low, high) if free[word] and self._has_letters(word)]
+        words = [low + int(word) for word in numpy.flatnonzero(free) if self._has_letters(low + int(word))]
         if not words:
             return expected, expected
         word = min(words, key=lambda word: abs(word - expected))
@@ -270,58 +342,44 @@ class _Writer:
     def _gap(self, parent: Element, point: Point, low: int, high: int, ranges: list[tuple[int, int]]) -> int:
         """The number of the target word before which a point comes."""
         rows = self._rows(parent.start, parent.end)
-        before = [row for row in rows if self.source_words[row][1] <= point.at]
-        after = [row for row in rows if self.source_words[row][0] >= point.at]
-        gap = self._aligned_gap(before, after, low, high, self.tagged.text[point.at : point.at + 1].isalnum())
-        return _snapped(gap, ranges)
+        before = bisect_right(self.source_words, point.at, rows.start, rows.stop, key=lambda word: word[1])
+        after = bisect_left(self.source_words, point.at, rows.start, rows.stop, key=lambda word: word[0])
+        glued = self.tagged.text[point.at : point.at + 1].isalnum()
+        sides = range(rows.start, before), range(after, rows.stop)
+        return snapped(self._aligned_gap(*sides, low, high, glued), ranges)
 
-    def _aligned_gap(self, before: list[int], after: list[int], low: int, high: int, glued: bool) -> int:
+    def _aligned_gap(self, before: range, after: range, low: int, high: int, glued: bool) -> int:
         if not before:
             return low
         if not after:
             return high
-        left = numpy.flatnonzero(self.links[before[-1], low:high] >= SIDES)
-        right = numpy.flatnonzero(self.links[after[0], low:high] >= SIDES)
+        left = self._linked(before[-1], low, high, SIDES)
+        right = self._linked(after[0], low, high, SIDES)
         if len(left) and not (glued and len(right)):
             return low + int(left.max()) + 1
         if len(right):
             return low + int(right.min())
         return self._balanced(before, after, low, high)
 
-    def _balanced(self, before: list[int], after: list[int], low: int, high: int) -> int:
+    def _balanced(self, before: range, after: range, low: int, high: int) -> int:
         """The gap with the most links from left to left and from right to right."""
-        left = self.links[before, low:high].sum(0)
-        right = self.links[after, low:high].sum(0)
-        scores = [left[:gap].sum() + right[gap:].sum() for gap in range(high - low + 1)]
-        return low + int(numpy.argmax(scores))
+        left, right = self.links.sums(before, low, high), self.links.sums(after, low, high)
+        to_left = numpy.concatenate([[0], left.cumsum()])
+        to_right = right.sum() - numpy.concatenate([[0], right.cumsum()])
+        return low + int(numpy.argmax(to_left + to_right))
 
 
 def _is_break(child: Element | Point) -> bool:
-    return isinstance(child, Point) and child.parts[0].kind == "break"
+    return isinstance(child, Point) and child.parts[0].kind in ("break", "end")
 
 
-def _snapped(gap: int, ranges: Sequence[tuple[int, int]]) -> int:
-    """The gap between words next to `gap` that is inside none of `ranges`."""
-    for first, last in ranges:
-        if first < gap < last:
-            return first if gap - first < last - gap else last
-    return gap
-
-
-def _best_range(gain: numpy.ndarray, free: numpy.ndarray) -> tuple[int, int]:
-    """The free words next to each other with the largest sum; (0, 0) if none is above 0."""
-    best, found = 0.0, (0, 0)
-    total, first = 0.0, 0
-    for word, value in enumerate(gain):
-        if not free[word]:
-            total, first = 0.0, word + 1
-            continue
-        if total <= 0:
-            total, first = 0.0, word
-        total += float(value)
-        if total > best + 1e-9:
-            best, found = total, (first, word + 1)
-    return found
+def _is_after(child: Element | Point, cut: Cut) -> bool:
+    """Whether a child belongs to the sentence after a cut, or to a later one."""
+    if isinstance(child, Element):
+        return child.start >= cut.source.start
+    if child.at != cut.source.end or _is_break(child):
+        return child.at > cut.source.end
+    return child.spaces == (True, False)  # what stands next to a word stays there
 
 
 def _all_parts(element: Element) -> list[Piece]:

@@ -1,10 +1,13 @@
 """The words of a text and its tags, apart."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ...spans_glossa import Span
+
+DEEPEST = 120  # tags inside each other, into which what places them goes down
 
 
 class Part(NamedTuple):
@@ -13,7 +16,7 @@ class Part(NamedTuple):
     Attributes:
         kind: "text"; "open" or "close" for one of two tags around a text; "alone" for what stands for itself, such as
             an image, code or a placeholder; "break" for what divides a text and keeps its order, such as the time of
-            a subtitle.
+            a subtitle; "end" for what also ends a sentence.
         start: Its first character in the document.
         end: The one after its last.
         text: What it says: of a text the words, of what stands alone the words that a model should see, or "".
@@ -69,12 +72,14 @@ class Tagged:
     Attributes:
         text: The words.
         root: The tags.
+        label: For a label, whose translation ends as it does, the code of the target language, or "".
         alone: Spans of `text` that are a part of the source each, such as an image with a name or code.
     """
 
     text: str
     root: Element
     alone: list[tuple[Span, Part]] = field(default_factory=list)
+    label: str | None = None
 
     @property
     def is_plain(self) -> bool:
@@ -88,29 +93,33 @@ class Tagged:
 
 
 def take_tags(parts: Sequence[Part]) -> Tagged:
-    """The text of parts and its tags. A tag that is not closed, or crosses another one, stands alone.
+    """The text of parts and its tags.
 
-    Of white space on both sides of a tag, one side is in the text.
+    A tag that is not closed, crosses another one, or is inside more than `DEEPEST` others, stands alone. Of white
+    space on both sides of a tag, one side is in the text.
     """
     pairs = tag_pairs(parts)
     tagged = Tagged("", Element(0, 0))
     stack = [tagged.root]
+    done = _Growing()
     glued = True  # the last part was text
-    for index, part in enumerate(parts):
+    for index, (part, spaces) in enumerate(zip(parts, _spaces(parts), strict=True)):
         if part.text and part.kind in ("text", "alone"):
             text = part.text
-            if part.kind == "text" and (not tagged.text or (not glued and text[0] == " " == tagged.text[-1])):
+            doubled = not glued and text[0] == " " and done.last in (" ", "\n")
+            if part.kind == "text" and (doubled or not done.length):
                 text = text.lstrip(" ")
-            at = len(tagged.text)
-            tagged.text += text
+            at = done.length
+            done.add(text)
             if part.kind == "alone":
-                tagged.alone.append((Span(at, len(tagged.text)), part))
+                tagged.alone.append((Span(at, done.length), part))
             glued = True
             continue
-        if part.kind == "break":
-            tagged.text = tagged.text.rstrip(" ") + " " * bool(tagged.text)
+        if part.kind in ("break", "end"):
+            done.strip()
+            done.add((" " if part.kind == "break" else "\n") * bool(done.length and done.last != "\n"))
         glued = False
-        at, spaces = len(tagged.text), _spaces(parts, index)
+        at = done.length
         if part.kind == "open" and index in pairs:
             element = Element(at, at, part, opening=spaces)
             stack[-1].children.append(element)
@@ -118,13 +127,48 @@ def take_tags(parts: Sequence[Part]) -> Tagged:
         elif part.kind == "close" and index in pairs:
             element = stack.pop()
             element.end, element.close, element.closing = at, part, spaces
-            if not tagged.text[element.start : at].strip():  # it has no words
+            if done.words <= element.start:  # it has no words
                 stack[-1].children[-1] = _as_point(element)
         else:
             stack[-1].children.append(Point([part], at, spaces))
-    tagged.text = tagged.text.rstrip(" ")
+    done.strip()
+    tagged.text = "".join(done.texts)
     _clamp(tagged.root, len(tagged.text))
     return tagged
+
+
+class _Growing:
+    """A text that grows at its end.
+
+    Attributes:
+        texts: Its pieces.
+        length: Of all of them.
+        words: The character after its last one that is no white space.
+    """
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.length = self.words = 0
+
+    @property
+    def last(self) -> str:
+        return self.texts[-1][-1] if self.texts else ""
+
+    def add(self, text: str) -> None:
+        if text:
+            self.texts.append(text)
+            if body := text.rstrip():
+                self.words = self.length + len(body)
+            self.length += len(text)
+
+    def strip(self) -> None:
+        """Leave out the spaces at the end."""
+        while self.texts and self.texts[-1].endswith(" "):
+            text = self.texts.pop()
+            self.length -= len(text)
+            if rest := text.rstrip(" "):
+                self.texts.append(rest)
+                self.length += len(rest)
 
 
 def _clamp(element: Element, length: int) -> None:
@@ -137,26 +181,39 @@ def _clamp(element: Element, length: int) -> None:
             child.at = min(child.at, length)
 
 
-def _spaces(parts: Sequence[Part], index: int) -> Spaces:
-    """The white space around the tag at `index`, tags next to it left out."""
-    before = next((part.text for part in reversed(parts[:index]) if part.text), "")
-    after = next((part.text for part in parts[index + 1 :] if part.text), "")
-    return Spaces(before[-1:].isspace(), after[:1].isspace())
+def _spaces(parts: Sequence[Part]) -> Iterator[Spaces]:
+    """The white space around each part, tags next to it left out."""
+    following, after = "", []
+    for part in reversed(parts):
+        after.append(following[:1].isspace())
+        following = part.text or following
+    before = ""
+    for part in parts:
+        yield Spaces(before[-1:].isspace(), after.pop())
+        before = part.text or before
 
 
 def tag_pairs(parts: Sequence[Part]) -> set[int]:
-    """The positions of tags that enclose something without crossing others."""
+    """The positions of tags that enclose something without crossing others, at most `DEEPEST` inside each other."""
     found: set[int] = set()
     stack: list[int] = []
+    open_names: Counter[str] = Counter()
     for index, part in enumerate(parts):
         if part.kind == "open":
             stack.append(index)
-        elif part.kind == "close":
-            names = [parts[other].name for other in stack]
-            if part.name in names:
-                while parts[stack[-1]].name != part.name:
-                    stack.pop()
-                found |= {stack.pop(), index}
+            open_names[part.name] += 1
+        elif part.kind == "close" and open_names[part.name]:
+            while True:
+                first = stack.pop()
+                open_names[parts[first].name] -= 1
+                if parts[first].name == part.name:
+                    break
+            found |= {first, index}
+    depth = 0
+    for index in sorted(found):
+        depth += 1 if parts[index].kind == "open" else -1
+        if depth > DEEPEST or (depth == DEEPEST and parts[index].kind == "close"):
+            found.discard(index)
     return found
 
 

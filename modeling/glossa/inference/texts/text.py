@@ -13,8 +13,10 @@ from ...spans_glossa import Span
 from ..confidence import words_of
 from ..engines.engine import Translation
 from .alignment import Pair
+from .labels import ended_as
+from .links import Block, Links
 from .spans import MOVED, locate
-from .tag_placement import put_tags
+from .tag_placement import Cut, put_tags
 from .tags import Piece, Tagged
 
 
@@ -31,6 +33,7 @@ class Sentence:
         translations: What it became, best first; empty until it is translated.
         places: Of each translation, where each span of the segment is.
         remembered: Whether its translation comes from a memory.
+        label: If it ends a label, the code of the target language, or "".
     """
 
     segment: Segment
@@ -41,6 +44,7 @@ class Sentence:
     translations: list[Translation] = field(default_factory=list)
     places: list[Sequence[Span]] = field(default_factory=list)
     remembered: bool = False
+    label: str | None = None
 
     @property
     def source(self) -> str:
@@ -64,10 +68,17 @@ class Sentence:
 
     def write(self, translations: Iterable[Translation]) -> bool:
         """Take the model's translations as they stand in a text; whether each has all spans."""
-        self.translations = [replace(each, text=as_written(self.segment, each.text)) for each in translations]
+        self.translations = [replace(each, text=self._written(each.text)) for each in translations]
         found = [self._locate(each.text) for each in self.translations]
         self.places = [places or () for places in found]
         return None not in found
+
+    def _written(self, text: str) -> str:
+        """A translation by the model as it stands in a text."""
+        if text.strip() and clean_text(text) == clean_text(self.asked):
+            return self.source  # with the characters that the model does not read
+        written = as_written(self.segment, text)
+        return written if self.label is None else ended_as(self.source, written, self.label)
 
     def _locate(self, text: str) -> Sequence[Span] | None:
         return locate(self.source, self.segment.spans, text) if text.strip() else ()
@@ -209,8 +220,13 @@ class Text:
             return [whole]
         source_words: list[tuple[int, int]] = []
         target_words: list[tuple[int, int]] = []
-        blocks, places, start = [], {}, 0
+        blocks: list[Block] = []
+        cuts: list[Cut] = []
+        places, start = {}, 0
+        before: Span | None = None  # where the sentence before ends in the source, and in the translation
         for sentence, (target, space) in zip(self.sentences, parts, strict=True):
+            if before is not None:
+                cuts.append(Cut(Span(before.start, sentence.start), Span(before.end, start), len(target_words)))
             own = find_words(sentence.source, sentence.segment.spans)
             theirs = find_words(target, sorted(sentence.places[0]))
             block = numpy.zeros((len(own), len(theirs)))
@@ -222,12 +238,10 @@ class Text:
             target_words += [(first + start, last + start) for first, last in theirs]
             for span, place in zip(sentence.segment.spans, sentence.places[0], strict=True):
                 places[span.start + sentence.start] = Span(place.start + start, place.end + start)
+            before = Span(sentence.start + len(sentence.source), start + len(target))
             start += len(target) + len(space)
-        weights = numpy.zeros((len(source_words), len(target_words)))
-        for row, column, block in blocks:
-            weights[row : row + block.shape[0], column : column + block.shape[1]] = block
         spans = [places[span.start] for span, _ in self.tagged.alone]
-        return put_tags(self.tagged, source_words, whole, target_words, weights, spans)
+        return put_tags(self.tagged, source_words, whole, target_words, Links(blocks), spans, cuts)
 
 
 def most_important(problems: Iterable[str]) -> str:

@@ -1,0 +1,46 @@
+"""Pages of HTML as tags and texts, each with its characters, as browsers divide them.
+
+This is the part of the tokenizer of the HTML standard (section 13.2.5) that says where tags, comments and texts are.
+`html.parser` of Python 3.11.7 takes 40 seconds for one tag of 60,000 characters; the time of this one is linear.
+"""
+
+import re
+
+from .tokens import ATTRIBUTE, Token
+
+VOID = frozenset(
+    ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"]
+)
+# Elements whose content has no tags; the first ones' is no text either.
+RAW = frozenset(["script", "style", "xmp", "iframe", "noembed", "noframes", "textarea", "title"])
+_MARKUP = re.compile(
+    r"<!--(?:-?>|.*?(?:--!?>|\Z))"  # a comment
+    r"|<[!?][^>]*+(?:>|\Z)|</(?:[^A-Za-z>][^>]*+)?+(?:>|\Z)"  # a declaration, and what is read as a comment
+    rf"|<(?P<close>/)?(?P<name>[A-Za-z][^\s/>]*+)(?:{ATTRIBUTE})*+[\s/]*+(?P<end>>|\Z)",
+    re.S,
+)
+
+
+def html_tokens(text: str) -> list[Token]:
+    """The tokens of a page, which need not be right: what is not understood is text."""
+    tokens: list[Token] = []
+    position = 0
+    while found := _MARKUP.search(text, position):
+        if found.start() > position:
+            tokens.append(Token("text", position, found.start()))
+        position = found.end()
+        name = (found["name"] or "").lower()
+        if not name or not found["end"]:  # no tag, or an unfinished one
+            tokens.append(Token("other", *found.span()))
+            continue
+        kind = "close" if found["close"] else "empty" if name in VOID else "open"
+        tokens.append(Token(kind, *found.span(), name))
+        if kind == "open" and name in RAW:
+            closing = re.compile(rf"</{name}(?=[\s/>])", re.I).search(text, position)
+            end = closing.start() if closing else len(text)
+            if end > position:
+                tokens.append(Token("text", position, end))
+            position = end
+    if position < len(text):
+        tokens.append(Token("text", position, len(text)))
+    return tokens

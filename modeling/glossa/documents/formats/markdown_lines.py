@@ -1,0 +1,113 @@
+"""Line syntaxes of Markdown's relatives, which the parser of Markdown takes for text.
+
+They are hidden from the parser by characters of the same length: a line of its own becomes a blank line, and what
+begins a block becomes the mark of a block of Markdown.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+LONGEST = 1000  # characters of a line that is hidden as a whole
+_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
+# What stays of each line as a whole.
+_ALONE = re.compile(
+    r"[ \t]*(?:"
+    r"\{\{[<%].*[>%]\}\}|\{%.*%\}"  # Hugo's shortcodes, Liquid's tags
+    r"|\{[:.#][^{}]*\}"  # attributes of kramdown and Pandoc
+    r"|\[TOC\]|\[\[_TOC_\]\]"
+    r")[ \t]*"
+)
+_MODULE = re.compile(  # MDX
+    r"import[ \t](?:.*[ \t]from[ \t]+)?[\"'][^\"']+[\"'];?[ \t]*"
+    r"|export[ \t]+(?:default|const|let|var|function|class)\b.*"
+)
+# Containers of Docusaurus, VuePress and Pandoc, with a name, attributes and a title.
+_CONTAINER = re.compile(
+    r"(?P<before>[ \t>]*):{3,}[ \t]*(?:\{[^}]*\}|[\w-]*)(?:\{[^}]*\})?"
+    r"(?:\[(?P<boxed>.*)\]|[ \t]+(?P<title>[^\s{:].*?))?"
+    r"(?:\{[^}]*\})?[ \t]*:*[ \t]*"
+)
+# Admonitions and tabs of Python-Markdown, whose content is indented by four.
+_ADMONITION = re.compile(
+    r"(?P<before>[ \t]*)(?:(?:!!!|\?\?\?\+?)[ \t]+[\w-]+(?:[ \t]+[\w-]+)*|===[!+]?)(?:[ \t]+\"(?P<quoted>.*)\")?[ \t]*"
+)
+_ALERT = re.compile(
+    r"(?P<before>(?:[ \t]*>)+[ \t]*)\[!\w+\][+-]?(?:[ \t]+(?P<title>\S.*?))?[ \t]*"
+)  # GitHub, Obsidian
+_NOTE = re.compile(r"(?P<before> {0,3})(?:\[\^[^\]\s]+\]|\*\[[^\]]+\]):(?=[ \t])")  # a footnote, an abbreviation
+_DEFINITION = re.compile(r"(?P<before> {0,3}):(?=[ \t]{1,4}\S)")
+_HEADING = re.compile(r"(?P<before>[ \t>]*#{1,6}[ \t].*?)[ \t]*\{[#.:][^{}]*\}[ \t]*")
+# Mathematics by Pandoc's rule: no space inside of the marks, and no digit after the second one.
+_MATHEMATICS = re.compile(r"\$\$.*?\$\$|\$(?=[^\s$])(?:\\.|[^$\\\n]|\n(?![ \t]*\n))*?(?<!\s)\$(?!\d)|(\$)", re.S)
+
+
+class Title(NamedTuple):
+    """The text of a hidden line, from one character to another, and the mark that it must not have."""
+
+    start: int
+    end: int
+    mark: str
+
+
+def hidden(text: str) -> tuple[bytes, list[Title]]:
+    """The text for the parser, in UTF-8, and the titles in the hidden lines."""
+    titles: list[Title] = []
+    done = []
+    position = 0
+    for start, end, instead in [*_lines(text, titles), (len(text), len(text), "")]:
+        done.append(_without_prices(text[position:start]))
+        length = len(text[start:end].encode("utf-8", "surrogatepass"))
+        done.append(instead * length if instead == ">" else instead.ljust(length)[:length])
+        position = end
+    return "".join(done).encode("utf-8", "surrogatepass"), titles
+
+
+def _without_prices(text: str) -> str:
+    """A text with a letter for each dollar that marks no mathematics."""
+    return _MATHEMATICS.sub(lambda found: "S" if found[1] else found[0], text) if "$" in text else text
+
+
+def _lines(text: str, titles: list[Title]) -> Iterator[tuple[int, int, str]]:
+    """The characters that are hidden, and what stands there instead; titles are added."""
+    fence, start, inside = "", 0, 0  # the fence of code around the line, its start, the indent of an admonition's text
+    while start < len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        line = text[start:end].rstrip("\r")
+        if found := _FENCE.match(line):
+            if not fence:
+                fence = found[1]
+            elif found[1].startswith(fence) and not line[found.end() :].strip():
+                fence = ""
+        elif not fence and line.strip():
+            indent = len(line) - len(line.lstrip())
+            inside = inside if indent >= inside else 0
+            if indent < inside + 4:
+                hides = _hidden_in(line, start, titles)
+                inside = indent + 4 if hides and hides[2] == _LIST else inside
+                yield from [hides] if hides else []
+        start = end + 1
+
+
+_LIST = "- ***"  # an item that begins with a rule: what is indented after it belongs to it
+
+
+def _hidden_in(line: str, start: int, titles: list[Title]) -> tuple[int, int, str] | None:
+    """What is hidden of a line that begins at `start`."""
+    for pattern, instead in ((_NOTE, ">"), (_DEFINITION, "-")):
+        if found := pattern.match(line):
+            return start + found.end("before"), start + found.end(), instead
+    if len(line) > LONGEST:
+        return None
+    for pattern, instead in ((_CONTAINER, ""), (_ALERT, ""), (_ADMONITION, _LIST)):
+        if found := pattern.fullmatch(line):
+            for name, mark in (("boxed", "]"), ("quoted", '"'), ("title", "")):
+                if name in pattern.groupindex and found[name]:
+                    titles.append(Title(start + found.start(name), start + found.end(name), mark))
+            return start + found.end("before"), start + len(line), instead
+    if found := _HEADING.fullmatch(line):
+        return start + found.end("before"), start + len(line), ""
+    if _ALONE.fullmatch(line) or _MODULE.fullmatch(line):
+        return start, start + len(line), ""
+    return None

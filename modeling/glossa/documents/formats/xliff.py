@@ -1,0 +1,90 @@
+"""XLIFF 1.2 and 2.0: units without a finished translation get one, others stay."""
+
+from typing import TYPE_CHECKING
+
+from ...errors import GlossaError
+from ..places import Edit
+from .language import check_target, note_source
+from .units import Units, local
+
+if TYPE_CHECKING:
+    from ..places import Document
+    from .opening import Languages
+
+_UNFINISHED = ("new", "needs-translation", "initial")
+
+
+def read(text: str, name: str, languages: "Languages") -> "Document":
+    """The units of a file that have no translation. Raises `GlossaError` if it is no such file."""
+    return _Reader(text, name, languages).read()
+
+
+class _Reader(Units):
+    def __init__(self, text: str, name: str, languages: "Languages"):
+        super().__init__(text, name)
+        if local(self.root) != "xliff":
+            raise GlossaError(f"{name}, line 1: the first element is {self.root.name}, not xliff. Give --format.")
+        self.name, self.languages = name, languages
+
+    def read(self) -> "Document":
+        root = self.tokens.index(self.root)
+        second = self.given(root).get("version", "1.2").startswith("2")
+        self._languages(root, second)
+        unit_name = "segment" if second else "trans-unit"
+        closed: list[bool] = []  # for each element that is open: whether it must not be translated
+        for index, token in enumerate(self.tokens):
+            if token.kind == "open":
+                said = self.given(index).get("translate")
+                closed.append((closed[-1] if closed else False) if said is None else said == "no")
+                if local(token) == unit_name and not closed[-1]:
+                    self._unit(index, second)
+            elif token.kind == "close" and closed:
+                closed.pop()
+        return self.document
+
+    def _languages(self, root: int, second: bool) -> None:
+        """Check what the file says of its languages, and add what XLIFF 2 requires of a file with translations."""
+        files = [root] if second else self.children(root, "file")
+        names = ("srclang", "trglang") if second else ("source-language", "target-language")
+        for index in files:
+            given = self.given(index)
+            check_target(self.name, given.get(names[1], ""), self.languages)
+            note_source(self.document, self.name, given.get(names[0], ""), self.languages)
+            target = (self.languages.target or "").replace("_", "-")
+            if target and not given.get(names[1]):
+                self.set_attributes(index, {"trgLang" if second else names[1]: target})
+
+    def _unit(self, index: int, second: bool) -> None:
+        source, target = self.child(index, "source"), self.child(index, "target")
+        if source is None or self.tokens[source].kind != "open":
+            return
+        state = self.given(index if second else source if target is None else target).get("state")
+        if target is not None and self.content(target).strip() and state not in _UNFINISHED:
+            return
+        unit = self.tokens[index]
+        prefix = unit.name[: -len(local(unit))]
+        wanted = {} if second else {"state": "translated", "state-qualifier": "mt-suggestion"}
+        doubt: list[Edit] = []
+        if second:
+            self.set_attributes(index, {"state": "translated"})
+            doubt.append(Edit(unit.start, unit.end, [self.with_attributes(index, {"state": "initial"})]))
+        doubtful = {} if second else wanted | {"state": "needs-review-translation"}
+        if target is None:
+            after = self._after(index, source)
+            space = self.space_before(source)
+            opened, other = (f"{space}{_tag(prefix + 'target', given)}" for given in (wanted, doubtful))
+            span = (after, after)
+        else:
+            opened, other = (self.with_attributes(target, given).replace("/>", ">") for given in (wanted, doubtful))
+            span = self.whole(target)
+        self.fill(source, span, opened, f"</{prefix}target>", other, doubt)
+
+    def _after(self, index: int, source: int) -> int:
+        """The character after the source, and after its segmented copy."""
+        copies = self.children(index, "seg-source")
+        return self.whole((copies or [source])[-1])[1]
+
+
+def _tag(name: str, given: dict[str, str]) -> str:
+    written = "".join(f' {key}="{value}"' for key, value in given.items())
+    return f"<{name}{written}>"

@@ -1,0 +1,184 @@
+"""Formats of strings of programs: what is translated, and that a reader of the format's own reads the result."""
+
+import json
+import plistlib
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from translating import translated
+
+from glossa.documents.formats.opening import UNKNOWN, Languages
+from glossa.errors import GlossaError
+
+POLISH = Languages("en", "pl")  # one, few, many and other
+FILES = {
+    "strings.xml": r"""<?xml version="1.0" encoding="utf-8"?>
+<resources xmlns:xliff="urn:oasis:names:tc:xliff:document:1.2">
+    <!-- A comment -->
+    <string name="app" translatable="false">App name</string>
+    <string name="hello">Hello, <b>%1$s</b>! It\'s \"you\" &amp; me.\nNext line</string>
+    <string name="ref">@string/hello</string>
+    <string name="code">Code: <xliff:g id="x" example="1">%s</xliff:g> here</string>
+    <string name="html"><![CDATA[A <b>man</b> isn\'t here]]></string>
+    <string-array name="days"><item>Monday</item><item>42</item></string-array>
+    <plurals name="files">
+        <item quantity="one">%d file</item>
+        <item quantity="other">%d files</item>
+    </plurals>
+</resources>
+""",
+    "a.resx": """<?xml version="1.0" encoding="utf-8"?>
+<root>
+  <resheader name="version"><value>some text</value></resheader>
+  <data name="Hello" xml:space="preserve"><value>&amp;Save the file {0}</value><comment>Leave it</comment></data>
+  <data name=">>x.Name" xml:space="preserve"><value>a name</value></data>
+  <data name="img" type="System.Drawing.Bitmap"><value>some text</value></data>
+</root>
+""",
+    "a.strings": r"""/* A comment; "with" = "this"; */
+"hello" = "Hello %@,\nit's \"you\"";
+// another one
+NSKey = "Good day";
+""",
+    "a.stringsdict": """<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<plist version="1.0"><dict>
+  <key>files</key>
+  <dict>
+    <key>NSStringLocalizedFormatKey</key><string>%#@files@ in the house</string>
+    <key>files</key>
+    <dict>
+      <key>NSStringFormatSpecTypeKey</key><string>NSStringPluralRuleType</string>
+      <key>one</key><string>%d file</string>
+      <key>other</key><string>%d files</string>
+    </dict>
+  </dict>
+</dict></plist>
+""",
+    "a.ftl": """### A comment
+sleep = The boy sleeps.
+hello =
+    Hello { $name }, and
+    welcome to { -brand }.
+    .title = A title <b>here</b>
+emails = You have { $count ->
+        [one] one email
+       *[other] { $count } emails
+    } here.
+""",
+}
+
+
+def shouted(folder, name, text=None, languages=POLISH, function=str.upper):
+    (folder / name).write_text(text or FILES[name], encoding="utf-8")
+    return translated(folder / name, function, languages=languages).decode()
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_an_engine_that_returns_its_source_changes_no_byte(tmp_path, name):
+    if name == "a.ftl":
+        pytest.importorskip("fluent.syntax")
+    (tmp_path / name).write_text(FILES[name], encoding="utf-8")
+    assert translated(tmp_path / name, languages=UNKNOWN).decode() == FILES[name]
+
+
+def test_android(tmp_path):
+    found = shouted(tmp_path, "strings.xml")
+    root = ElementTree.fromstring(found)
+    strings = {each.get("name"): "".join(each.itertext()) for each in root.iter("string")}
+    assert strings == {
+        "app": "App name", "hello": r"HELLO, %1$s! IT\'S \"YOU\" & ME.\nNEXT LINE", "ref": "@string/hello",
+        "code": "CODE: %s HERE", "html": r"A <b>MAN</b> ISN\'T HERE",
+    }  # fmt: skip
+    assert "HELLO, <b>%1$s</b>!" in found and "<![CDATA[" in found and "<item>MONDAY</item><item>42</item>" in found
+    forms = {item.get("quantity"): item.text for item in root.find("plurals")}
+    assert forms == {"one": "%d FILE", "other": "%d FILES", "few": "%d FILES", "many": "%d FILES"}
+    assert '\n        <item quantity="few">' in found
+    found = shouted(tmp_path, "strings.xml", function=lambda text: '@it\'s "x" & <y>')
+    assert r"<item>\@it\'s \"x\" &amp; &lt;y&gt;</item>" in found
+
+
+def test_resx(tmp_path):
+    found = shouted(tmp_path, "a.resx")
+    assert found == FILES["a.resx"].replace("&amp;Save the file", "&amp;SAVE THE FILE")
+    (tmp_path / "a.resx").write_bytes(FILES["a.resx"].replace("utf-8", "utf-16").encode("utf-16"))
+    wide = translated(tmp_path / "a.resx", str.upper, languages=POLISH)
+    assert wide.decode("utf-16") == found.replace("utf-8", "utf-16") and wide[:2] == b"\xff\xfe"
+
+
+def test_apple_strings(tmp_path):
+    found = shouted(tmp_path, "a.strings")
+    assert found == FILES["a.strings"].replace("Hello %@", "HELLO %@").replace("it's", "IT'S").replace(
+        "you", "YOU"
+    ).replace("Good day", "GOOD DAY")
+    for mark in ("utf-16-le", "utf-16-be"):
+        (tmp_path / "a.strings").write_bytes(f"\ufeff{FILES['a.strings']}".encode(mark))
+        assert translated(tmp_path / "a.strings", str.upper).decode(mark) == f"\ufeff{found}"
+    (tmp_path / "a.strings").write_text('"a" = "b";\n"c" = d e;\n')
+    with pytest.raises(GlossaError, match=r"a\.strings, line 2: not an entry"):
+        translated(tmp_path / "a.strings")
+
+
+def test_apple_plural_forms(tmp_path):
+    found = plistlib.loads(shouted(tmp_path, "a.stringsdict").encode())["files"]
+    assert found["NSStringLocalizedFormatKey"] == "%#@files@ IN THE HOUSE"
+    assert found["files"] == {
+        "NSStringFormatSpecTypeKey": "NSStringPluralRuleType", "one": "%d FILE", "other": "%d FILES",
+        "few": "%d FILES", "many": "%d FILES",
+    }  # fmt: skip
+
+
+def test_string_catalogs(tmp_path):
+    def unit(value):
+        return {"stringUnit": {"state": "translated", "value": value}}
+
+    plural = {"one": unit("%d file"), "other": unit("%d files")}
+    strings = {
+        "Hello, %@!": {}, "Stay": {"shouldTranslate": False}, "Da": {"localizations": {"pl": unit("Tak")}},
+        "greeting": {"localizations": {"de": unit("Guten Tag"), "en": unit('Good "day"')}},
+        "files": {"localizations": {"en": {"variations": {"plural": plural}}}},
+    }  # fmt: skip
+    text = json.dumps({"sourceLanguage": "en", "strings": strings, "version": "1.0"}, indent=2)
+    found = json.loads(shouted(tmp_path, "a.xcstrings", text))["strings"]
+    assert found["Hello, %@!"] == {"localizations": {"pl": unit("HELLO, %@!")}}
+    assert found["Stay"] == strings["Stay"] and found["Da"] == strings["Da"]
+    assert found["greeting"]["localizations"] == strings["greeting"]["localizations"] | {"pl": unit('GOOD "DAY"')}
+    forms = found["files"]["localizations"]["pl"]["variations"]["plural"]
+    assert forms == {"one": unit("%d FILE"), **dict.fromkeys(("other", "few", "many"), unit("%d FILES"))}
+    assert found["files"]["localizations"]["en"] == strings["files"]["localizations"]["en"]
+    with pytest.raises(GlossaError, match="Give --target_language"):
+        shouted(tmp_path, "a.xcstrings", text, languages=UNKNOWN)
+
+
+def test_qt(tmp_path):
+    message = "<message><source>{}</source><translation{}</translation></message>"
+    numerus = "<numerusform></numerusform>"
+    body = message.format("&amp;Open the %1", ' type="unfinished">') + message.format("Done", ">Gotowe")
+    body += message.format("%n file(s)", f' type="unfinished">{numerus}{numerus}{numerus}')
+    text = f'<!DOCTYPE TS>\n<TS version="2.1" sourcelanguage="en"><context>{body}</context></TS>\n'
+    found = shouted(tmp_path, "a.ts", text)
+    root = ElementTree.fromstring(found)
+    assert root.get("language") == "pl"
+    texts = [["".join(each.itertext()) for each in message.iter("translation")] for message in root.iter("message")]
+    assert texts == [["&OPEN THE %1"], ["Gotowe"], ["%n FILE(S)" * 3]]
+    assert not any(each.get("type") for each in root.iter("translation"))
+    (tmp_path / "a.ts").write_text(found)
+    assert translated(tmp_path / "a.ts", str.lower, languages=POLISH).decode() == found, "what is filled stays"
+    (tmp_path / "a.ts").write_text("export const a = 1;\n")
+    with pytest.raises(GlossaError, match=r"a\.ts, line 1: not well-formed XML"):
+        translated(tmp_path / "a.ts")
+
+
+def test_fluent(tmp_path):
+    syntax = pytest.importorskip("fluent.syntax")
+    found = shouted(tmp_path, "a.ftl")
+    for line in (
+        "sleep = THE BOY SLEEPS.", "    HELLO { $name }, AND", "    WELCOME TO { -brand }.",
+        "    .title = A TITLE <b>HERE</b>", "emails = YOU HAVE { $count ->", "        [one] ONE EMAIL",
+        "       *[other] { $count } EMAILS", "    } HERE.",
+    ):  # fmt: skip
+        assert line in found.split("\n"), line
+    assert not any(isinstance(entry, syntax.ast.Junk) for entry in syntax.parse(found).body)
+    (tmp_path / "a.ftl").write_text("sleep = Hi\nb b\n")
+    with pytest.raises(GlossaError, match=r"a\.ftl, line 2: not Fluent"):
+        translated(tmp_path / "a.ftl")

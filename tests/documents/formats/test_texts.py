@@ -1,0 +1,192 @@
+"""Tables, settings, pages, notebooks and lyrics: what is translated, and that other readers read the result."""
+
+import configparser
+import csv
+import io
+import json
+import tomllib
+
+import pytest
+from translating import KNOWN, translated
+
+from glossa.documents.formats.opening import UNKNOWN
+from glossa.errors import GlossaError
+
+FILES = {
+    "a.ini": """; a comment
+[Main section]
+title = The house
+name="Good day, sir"
+path = /etc/x
+# more
+long: one line
+  and another
+""",
+    "a.toml": """# comment
+title = "The \\"big\\" house"
+[owner]
+name = 'Good day'
+"quoted key" = "A man sleeps."
+list = ["A dog", "a.b/c",
+  "Another dog",
+]
+t = { x = "A cat", y = 1 }
+multi = \"\"\"
+First line here.
+Second \\
+    line\"\"\"
+date = 1979-05-27T07:32:00Z
+""",
+    "a.adoc": """= The title
+:author: Ann
+// comment
+
+A man *sleeps* in the `code` and
+https://example.org[the house], see <<x,that one>>.
+
+[source,python]
+----
+code = "stay"
+----
+
+.A block title
+* One item
+** Another _item_
+. Number one
+
+NOTE: A dog runs.
+
+Term:: The meaning
+
+|===
+|A cell |Another cell
+|===
+
+ literal text stays
+
+image::a.png[Alt text]
+""",
+    "a.lrc": "[ar:Somebody]\n[00:01.00]The boy sleeps.\n[00:02.00][00:05.00]<00:02.00>A <00:02.50>dog\n",
+    "a.ass": """[Script Info]
+Title: some title
+
+[Events]
+Format: Layer, Start, End, Style, Text
+Dialogue: 0,0:00:01.00,0:00:02.00,Default,{\\an8}The boy, {\\i1}he{\\i0} sleeps.\\NA dog runs.
+Comment: 0,0:00:01.00,0:00:02.00,Default,Stay here
+Dialogue: 0,0:00:01.00,0:00:02.00,Default,{\\p1}m 0 0 l 1 1
+""",
+    "a.ipynb": json.dumps(
+        {
+            "cells": [
+                {"cell_type": "markdown", "metadata": {}, "source": ["# The title\n", "\n", "A *man* sleeps."]},
+                {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None,
+                 "source": ["print('stay here')"]},
+                {"cell_type": "markdown", "metadata": {}, "source": "One string\nhere"},
+            ],
+            "metadata": {},
+            "nbformat": 4,
+            "nbformat_minor": 4,
+        },
+        indent=1,
+    ),
+}  # fmt: skip
+
+
+def shouted(folder, name, text=None, function=str.upper, languages=KNOWN):
+    (folder / name).write_text(text or FILES[name], encoding="utf-8")
+    return translated(folder / name, function, languages=languages).decode()
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+@pytest.mark.parametrize("name", FILES)
+def test_an_engine_that_returns_its_source_changes_no_byte(tmp_path, name, ends):
+    content = FILES[name].replace("\n", ends).encode()
+    (tmp_path / name).write_bytes(content)
+    assert translated(tmp_path / name, languages=UNKNOWN) == content
+
+
+def test_ini(tmp_path):
+    parser = configparser.ConfigParser()
+    parser.read_string(shouted(tmp_path, "a.ini"))
+    assert dict(parser["Main section"]) == {
+        "title": "THE HOUSE", "name": '"GOOD DAY, SIR"', "path": "/etc/x", "long": "ONE LINE\nAND ANOTHER"
+    }  # fmt: skip
+    with pytest.raises(GlossaError, match=r"a\.ini, line 2: not an entry"):
+        shouted(tmp_path, "a.ini", "[a]\nthis is text\n")
+
+
+def test_toml(tmp_path):
+    found = tomllib.loads(shouted(tmp_path, "a.toml"))
+    assert found["title"] == 'THE "BIG" HOUSE' and found["owner"]["name"] == "GOOD DAY"
+    assert found["owner"]["quoted key"] == "A MAN SLEEPS."
+    assert found["owner"]["list"] == ["A DOG", "a.b/c", "ANOTHER DOG"] and found["owner"]["t"] == {
+        "x": "A CAT",
+        "y": 1,
+    }
+    assert found["owner"]["multi"] == "FIRST LINE HERE.\nSECOND LINE"
+    assert tomllib.loads(shouted(tmp_path, "a.toml", "a = 'Good day'\n", lambda text: "it's")) == {"a": "it’s"}
+    with pytest.raises(GlossaError, match=r"a\.toml: not TOML: .*line 1"):
+        shouted(tmp_path, "a.toml", "a = b\n")
+
+
+def test_asciidoc(tmp_path):
+    expected = FILES["a.adoc"]
+    for text in (
+        "= The title", "A man *sleeps* in the `", "` and\n", "[the house], see", ",that one>>", "A block title",
+        "One item", "Another _item_", "Number one", "A dog runs.", "Term::", "The meaning", "A cell", "Another cell",
+    ):  # fmt: skip
+        expected = expected.replace(text, text.upper())
+    assert shouted(tmp_path, "a.adoc") == expected
+
+
+def test_lyrics(tmp_path):
+    found = shouted(tmp_path, "a.lrc")
+    assert found == "[ar:Somebody]\n[00:01.00]THE BOY SLEEPS.\n[00:02.00][00:05.00]<00:02.00>A <00:02.50>DOG\n"
+
+
+def test_subtitles_of_substation(tmp_path):
+    expected = FILES["a.ass"].replace("The boy, ", "THE BOY, ").replace("}he{", "}HE{")
+    expected = expected.replace(" sleeps.", " SLEEPS.").replace("NA dog runs", "NA DOG RUNS")
+    assert shouted(tmp_path, "a.ass") == expected
+    with pytest.raises(GlossaError, match=r"a\.ass, line 1: not subtitles of SubStation Alpha"):
+        shouted(tmp_path, "a.ass", "Hi there\n")
+
+
+def test_notebooks(tmp_path):
+    """The case `ipynb-advice`: only Markdown cells."""
+    text = shouted(tmp_path, "a.ipynb")
+    cells = json.loads(text)["cells"]
+    assert [cell["source"] for cell in cells] == [
+        ["# THE TITLE\n", "\n", "A *MAN* SLEEPS."], ["print('stay here')"], "ONE STRING\nHERE"
+    ]  # fmt: skip
+    nbformat = pytest.importorskip("nbformat")
+    nbformat.validate(nbformat.reads(text, as_version=4))
+    with pytest.raises(GlossaError, match="not a notebook of version 4"):
+        shouted(tmp_path, "a.ipynb", "{}")
+
+
+class TestTables:
+    def rows(self, text, **options):
+        return list(csv.reader(io.StringIO(text, newline=""), **options))
+
+    def test_empty_cells_are_filled(self, tmp_path):
+        text = 'key,en,fr,note\na,"Hello, ""you"" {name}",,x\nb,Good day,Oui,\nc,"Two\nlines",,\nd,42,,\n'
+        found = shouted(tmp_path, "a.csv", text)
+        assert self.rows(found) == [
+            ["key", "en", "fr", "note"], ["a", 'Hello, "you" {name}', 'HELLO, "YOU" {name}', "x"],
+            ["b", "Good day", "Oui", ""], ["c", "Two\nlines", "TWO\nLINES", ""], ["d", "42", "", ""],
+        ]  # fmt: skip
+        assert found.replace('"HELLO, ""YOU"" {name}"', "").replace('"TWO\nLINES"', "") == text
+
+    @pytest.mark.parametrize(("separator", "name"), [("\t", "a.tsv"), (";", "a.csv"), ("|", "a.csv")])
+    def test_separators(self, tmp_path, separator, name):
+        text = f"id{separator}source{separator}target\r\n1{separator}A man sleeps.{separator}\r\n"
+        found = shouted(tmp_path, name, text)
+        assert self.rows(found, delimiter=separator)[1] == ["1", "A man sleeps.", "A MAN SLEEPS."]
+
+    def test_other_tables_are_refused(self, tmp_path):
+        with pytest.raises(GlossaError, match=r"line 1: the columns are a, b; two of them must be named en and fr"):
+            shouted(tmp_path, "a.csv", "a,b\n1,2\n")
+        with pytest.raises(GlossaError, match=r"line 3: the row has 1 cells, not 2"):
+            shouted(tmp_path, "a.csv", "en,fr\nHi there,\nHi\n")
