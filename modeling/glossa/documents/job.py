@@ -1,6 +1,5 @@
 """Translate documents: `glossa translate MODEL --input report.html --output report.fr.html`, or folders of them."""
 
-import json
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,8 +16,7 @@ from ..inference.review import Problems, find_problems
 from ..inference.search.terms import count
 from ..inference.texts.tags import take_tags
 from ..inference.texts.text import Sentence, Text
-from ..jobs.records import check_same, locked, read_record
-from ..jobs.whole_files import write_whole
+from ..jobs.records import begin, locked
 from .formats.opening import UNKNOWN, Languages, Opened, format_of, open_document
 from .memory import Kept, Translate, read_memory, remember
 from .places import Document, Edit, compose, line_of
@@ -85,7 +83,7 @@ class DocumentJob:
         state = self.target.with_name(f"{self.target.name}.parts")
         self.target.parent.mkdir(parents=True, exist_ok=True)
         with locked(self.target):
-            self._check_state(state)
+            begin(state, {**self.settings, **stamp_models(self.models)})
             kept = Kept(translator.translate_segments, state / "segments.jsonl")
             if kept.found:
                 print(f"Continuing: {kept.found:,} sentences are already translated.", file=sys.stderr)
@@ -118,16 +116,6 @@ class DocumentJob:
         if not found:
             raise GlossaError(broken[0])
         return found, broken
-
-    def _check_state(self, state: Path) -> None:
-        """Make the folder of the job's state, or check that it is of the same job."""
-        wanted = json.loads(json.dumps({**self.settings, **stamp_models(self.models)}))
-        record = state / "job.json"
-        if record.exists():
-            check_same(read_record(record), wanted, str(state), f"remove {state}")
-            return
-        state.mkdir(parents=True, exist_ok=True)
-        write_whole(record, json.dumps(wanted))
 
 
 @dataclass
