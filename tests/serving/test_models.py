@@ -50,7 +50,7 @@ def test_languages_include_those_through_another_one():
     assert models.languages == {"en": ["fr", "de"], "fr": ["en", "de"], "de": ["fr", "en"]}
     assert [step.model for step in models.route("en", "de")] == ["a", "b"]
     assert [step.model for step in models.route("de", "en")] == ["c"]
-    with pytest.raises(Refused, match="source is es, which is not served"):
+    with pytest.raises(Refused, match="es is not supported"):
         models.route("es", "en")
 
 

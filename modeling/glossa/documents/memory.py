@@ -1,7 +1,7 @@
 """Translations that are there already: of a memory that the user gives, and of a job that was interrupted."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,7 @@ from ..data.intake.columns import Columns
 from ..data.intake.readers import read_rows
 from ..errors import GlossaError
 from ..inference.engines.engine import Translation
-from ..inference.texts.text import Sentence, Text
-from ..inference.translator import spans_of
+from ..inference.texts.text import Sentence
 from ..jobs.whole_files import synchronize
 from ..sentences_glossa import clean_text
 from ..spans_glossa import Span
@@ -28,20 +27,12 @@ def read_memory(path: Path, languages: Languages) -> dict[str, str]:
 
     Of several translations of a text the last one counts. Raises `GlossaError` if there is none.
     """
-    if not path.exists():
-        raise GlossaError(f"--memory {path} is not there. Give a TMX file, or a folder of such files.")
-    files = sorted(file for file in path.rglob("*") if file.suffix.lower() in READ) if path.is_dir() else [path]
     if languages.source is None or languages.target is None:
         raise GlossaError(
             "--memory needs to know the languages of the model, which does not say them. Give --target_language, and "
             "a model whose config has source_language and target_language."
         )
-    columns = Columns(((languages.source, languages.target), ("source", "target")))
-    found: dict[str, str] = {}
-    for file in files:
-        for source, target, _, problem in read_rows((file,), columns, None):
-            if not problem and source.strip() and target.strip():
-                found[clean_text(source)] = clean_text(target)
+    found = pairs_of(path, languages.source, languages.target)
     if not found:
         raise GlossaError(
             f"--memory {path} has no pair of {languages.source} and {languages.target}. Give a file of both languages."
@@ -49,14 +40,22 @@ def read_memory(path: Path, languages: Languages) -> dict[str, str]:
     return found
 
 
-def remember(texts: Sequence[Text], memory: Mapping[str, str]) -> None:
-    """Give texts and sentences the translations that a memory has of them, if these have all their spans."""
-    for text in texts:
-        if text.source in memory and text.remember(memory[text.source], spans_of(text.tagged)):
-            continue
-        for sentence in text.sentences:
-            if not sentence.translations and sentence.source in memory:
-                sentence.remember(memory[sentence.source])
+def files_of(path: Path) -> list[Path]:
+    """The files of a translation memory. Raises `GlossaError` if it is not there."""
+    if not path.exists():
+        raise GlossaError(f"--memory {path} is not there. Give a TMX file, or a folder of such files.")
+    return sorted(file for file in path.rglob("*") if file.suffix.lower() in READ) if path.is_dir() else [path]
+
+
+def pairs_of(path: Path, source: str, target: str) -> dict[str, str]:
+    """The translations between two languages in a translation memory, perhaps none."""
+    found: dict[str, str] = {}
+    columns = Columns(((source, target), ("source", "target")))
+    for file in files_of(path):
+        for text, translation, _, problem in read_rows((file,), columns, None):
+            if not problem and text.strip() and translation.strip():
+                found[clean_text(text)] = clean_text(translation)
+    return found
 
 
 class Kept:

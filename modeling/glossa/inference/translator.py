@@ -1,9 +1,10 @@
 """Translate texts with a trained model: every text goes through `Translator.translate_segments`."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ..batches_glossa import check_beams, fits
@@ -47,6 +48,7 @@ class Translator:
             The default comes from the model's config.
         reranker: Sorts the translations of each sentence by the sum of the model's log-probability and this one's.
         terms: Terms that translations must have, words that they must not have, and the search for both.
+        memory: Translations of texts and sentences, which are used as they are if they have all spans.
 
     Raises:
         GlossaError: if the search wants more translations than it has beams, or a confidence is asked for that the
@@ -64,6 +66,7 @@ class Translator:
         split_sentences: bool | None = None,
         reranker: "Reranker | None" = None,
         terms: "Terms | None" = None,
+        memory: Mapping[str, str] = MappingProxyType({}),
     ):
         self.engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer)
         self.tokenizer, self.checks, self.execution = tokenizer, checks, execution
@@ -74,7 +77,7 @@ class Translator:
             )
         scores = search.scores or reranker is not None or checks.needs_confidence
         self.search = replace(search, num_beams=search.num_beams or self.engine.num_beams, scores=scores)
-        self.reranker, self.terms = reranker, terms
+        self.reranker, self.terms, self.memory = reranker, terms, memory
         self.split_sentences = self.engine.split_sentences if split_sentences is None else split_sentences
         self._by_language: dict[str | None, SentenceTranslator] = {}
         if not self.engine.sampled:
@@ -94,6 +97,7 @@ class Translator:
             split_sentences=self.split_sentences,
             reranker=self.reranker,
             terms=self.terms,
+            memory=self.memory,
         )
 
     def translate(
@@ -170,7 +174,10 @@ class Translator:
                     sentence.keep_source(failure, failed=True)
             sentences.append(sentence)
             start += len(segment.text) + len(segment.space)
-        return Text(tagged, sentences)
+        planned = Text(tagged, sentences)
+        if language == chosen and not any(sentence.prefix for sentence in sentences):
+            planned.remember(self.memory, spans_of(tagged))
+        return planned
 
     def _segments(self, tagged: Tagged, tokenizer: Any) -> list[Segment]:
         limit = tokenizer.model_max_length

@@ -1,6 +1,6 @@
 """A text on its way through a translation: its sentences, what each became, and the whole joined again."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -54,6 +54,11 @@ class Sentence:
     @property
     def best(self) -> Translation:
         return self.translations[0]
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it has one translation, however many are asked for."""
+        return self.segment.copied or self.remembered
 
     @property
     def lacks_sentinels(self) -> bool:
@@ -117,12 +122,15 @@ class Text:
         """Why it cannot be translated, or ""."""
         return next((own.best.problem for own in self.sentences if own.translations and own.best.failed), "")
 
-    def remember(self, target: str, spans: Sequence[Span]) -> bool:
-        """Take `target` from a memory as the translation of all of it, if it has all spans."""
+    def remember(self, memory: Mapping[str, str], spans: Sequence[Span]) -> None:
+        """Take the translation of all of it from a memory, or those of its sentences, if they have all spans."""
         whole = Sentence(Segment(self.source, "", spans=tuple(spans)))
-        if whole.remember(target):
+        if self.source in memory and whole.remember(memory[self.source]):
             self.sentences = [whole]
-        return whole.remembered
+            return
+        for sentence in self.sentences:
+            if not sentence.translations and sentence.source in memory:
+                sentence.remember(memory[sentence.source])
 
     def parts(self, rank: int = 0) -> list[tuple[str, str]]:
         """The translation of each sentence, the best one or of another rank, and the white space after it."""
@@ -134,7 +142,7 @@ class Text:
 
     @staticmethod
     def _ranked(sentence: Sentence, rank: int) -> Translation:
-        return sentence.best if sentence.segment.copied else sentence.translations[rank]
+        return sentence.best if sentence.is_fixed else sentence.translations[rank]
 
     def part(self, place: int) -> tuple[str, str]:
         """The white space before a sentence, and its translation, as soon as those before it are translated."""
@@ -159,10 +167,10 @@ class Text:
     def joined(self, count: int, scores: bool, confident: bool) -> list[Translation]:
         """The translations of the whole: of the best of each sentence, of the second best, and so on.
 
-        The confidence is the product of the sentences' confidences; copied ones count as right. If the text is only
-        copied, the others of `count` are blank.
+        The confidence is the product of the sentences' confidences; copied ones and those of a memory count as right.
+        If the text has only such sentences, the others of `count` are blank.
         """
-        ranks = 1 if all(sentence.segment.copied for sentence in self.sentences) else count
+        ranks = 1 if all(sentence.is_fixed for sentence in self.sentences) else count
         found = [self._joined(rank, scores, confident) for rank in range(ranks)]
         return found + [Translation("", 0.0 if scores else None)] * (count - ranks)
 
