@@ -43,7 +43,8 @@ def test_lines():
         ("a", "q"), ("b", "r"), ("ice cream", "sorbet => x"),
     ]  # fmt: skip
     for text, words in (("a => b\nc d", "line 2: write a term"), ("a =>", "line 1: the target of 'a' has no word"),
-                        ("\n=> b", "line 2: the source of 'b'"), ("\tb", "line 1: the source of 'b'")):  # fmt: skip
+                        ("\n=> b", "line 2: the source of 'b'"), ("\tb", "line 1: the source of 'b'"),
+                        ("a => " + "b " * 41, "line 1: the target of 'a' has 41")):  # fmt: skip
         with pytest.raises(GlossaError, match=f"Glossary, {words}"):
             terms_of_lines(text)
 

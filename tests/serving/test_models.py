@@ -5,12 +5,16 @@ import gc
 import weakref
 
 import pytest
+import requests
+from running_server import running
 
 from glossa.errors import GlossaError
 from glossa.inference.engines.engine import Search
 from glossa.serving import models as module
+from glossa.serving.app import build_app
 from glossa.serving.models import Models, Wishes
 from glossa.serving.refusals import Refused
+from glossa.serving.service import Service
 
 
 class Engine:
@@ -102,3 +106,22 @@ def test_a_model_that_does_not_load_is_a_fault_of_the_server(loads, caplog):
     with pytest.raises(Refused, match="The model does not load") as caught:
         translators(Models(["en-fr=broken"]), ("en", "fr"))
     assert caught.value.status == 500 and "broken does not load" in caplog.text
+
+
+def test_a_memory_is_for_its_direction(learned_run, tmp_path):
+    memory = tmp_path / "memory.tsv"
+    memory.write_text("en\tfr\nThe house.\tLa maison !\n")
+    names = [f"{pair}={learned_run}" for pair in ("en-fr", "fr-en")]
+    service = Service(Models(names, memory=memory), folder=tmp_path)
+    with running(lambda: build_app(service)) as url:
+        fields = {"q": ["The house.", "a k! The house."], "source": "en", "target": "fr"}
+        found = requests.post(f"{url}/translate", json=fields, timeout=60).json()["translatedText"]
+        assert found[0] == "La maison !" and found[1].endswith(" La maison !")
+        html = fields | {"q": "<p>The <b>house</b>.</p>", "format": "html"}
+        assert "maison" in requests.post(f"{url}/translate", json=html, timeout=60).json()["translatedText"]
+        more = requests.post(f"{url}/translate", json=fields | {"alternatives": 1}, timeout=60).json()
+        assert more["translatedText"] == found and more["alternatives"][0] == []
+        back = fields | {"source": "fr", "target": "en"}
+        assert "maison" not in requests.post(f"{url}/translate", json=back, timeout=60).text
+    with pytest.raises(GlossaError, match="has no pair of the models' languages: de-fr"):
+        Models([f"de-fr={learned_run}"], memory=memory)
