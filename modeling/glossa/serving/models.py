@@ -4,7 +4,7 @@ import asyncio
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -151,10 +151,7 @@ class Models:
                         f"{step.target}. Serve one of them."
                     )
                 self.steps[pair] = step
-        self.memories = {} if memory is None else {pair: pairs_of(memory, *pair) for pair in self.steps}
-        if memory is not None and not any(self.memories.values()):
-            pairs = ", ".join("-".join(pair) for pair in self.steps)
-            raise GlossaError(f"--memory {memory} has no pair of the models' languages: {pairs}. Give another file.")
+        self.memories = {} if memory is None else read_memories(memory, self.steps)
         self.loaded: OrderedDict[str, Loaded] = OrderedDict()
         self.turn = asyncio.Lock()
 
@@ -232,6 +229,22 @@ class Models:
             async with self.turn:
                 await self._load(name)
             logger.info("%s was loaded again.", name)
+
+
+def read_memories(path: Path, pairs: Iterable[tuple[str, str]]) -> Memories:
+    """The translations of a memory by direction. Raises `GlossaError` if there are none in any of `pairs`."""
+    found: dict[tuple[str, str], Mapping[str, str]] = {}
+    problem = "it has no pair of the models' languages"
+    for source, target in pairs:
+        try:
+            if known := pairs_of(path, source, target):
+                found[source, target] = known
+                logger.info("--memory %s: %d translations from %s to %s", path, len(known), source, target)
+        except GlossaError as error:  # a table may have other languages
+            problem = str(error)
+    if not found:
+        raise GlossaError(f"--memory {path} has no translations for the models: {problem}. Give another file.")
+    return found
 
 
 def directions(name: str) -> list[Step]:
