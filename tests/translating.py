@@ -52,9 +52,9 @@ class Given(Translator):
     def aligner(self, translator=None):
         return self.align
 
-    def translated(self, *texts: str | Tagged) -> list[Text]:
-        """The texts with their sentences translated."""
-        planned = self.plan(texts)
+    def translated(self, *texts: str | Tagged, labels: bool = False) -> list[Text]:
+        """The texts with their sentences translated; see [`Translator.plan`] for `labels`."""
+        planned = self.plan(texts, labels=labels)
         self.translate_segments([sentence for text in planned for sentence in text.sentences])
         return planned
 
@@ -74,7 +74,7 @@ def translated(path: Path, function=same, kind=None, languages=KNOWN, kept=True,
     translator = Given(function, aligner)
     done = []
     for document in opened.documents:
-        texts = translator.translated(*(take_tags(place.parts) for place in document.places))
+        texts = translator.translated(*(take_tags(place.parts) for place in document.places), labels=document.labels)
         edits = list(document.edits)
         for place, text, pieces in zip(document.places, texts, translator.join_tagged(texts), strict=True):
             whole = "".join(part + space for part, space in text.parts())

@@ -148,7 +148,7 @@ class Work:
         edits = list(document.edits)
         for start in range(0, len(document.places), CHUNK):
             places = document.places[start : start + CHUNK]
-            texts = self.translator.plan([take_tags(place.parts) for place in places])
+            texts = self.translator.plan([take_tags(place.parts) for place in places], labels=document.labels)
             yield texts
             for place, text, pieces in zip(places, texts, self.translator.join_tagged(texts), strict=True):
                 best, problem = _whole(text), ""

@@ -73,11 +73,13 @@ class Document:
         text: All of it.
         places: In the order of their first character; a place may be inside a part of another one.
         edits: What changes in any translation, such as the state of a unit.
+        labels: Whether its texts are those of a program, whose translations end as they do.
     """
 
     text: str
     places: list[Place]
     edits: list[Edit] = field(default_factory=list)
+    labels: bool = False
 
 
 def has_words(parts: Iterable[Part]) -> bool:

@@ -14,10 +14,11 @@ from ..sentences_glossa import clean_text
 from ..spans_glossa import Span, find_spans
 from .confidence import FEWEST, UNCERTAIN
 from .engines.engine import Engine, GenerateEngine, Search, Translation
-from .languages import tag_problem, take_tag
+from .languages import Languages, tag_problem, take_tag
 from .options import Checks, Execution
 from .sentences import SentenceTranslator
 from .texts.alignment import Aligner, AttentionAligner, aligned, link_rows
+from .texts.labels import Label
 from .texts.spans import MOVED, pair_of, put_spans, without
 from .texts.tags import Piece, Tagged
 from .texts.text import Sentence, Text
@@ -70,6 +71,7 @@ class Translator:
     ):
         self.engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer)
         self.tokenizer, self.checks, self.execution = tokenizer, checks, execution
+        self.target_language = Languages.of_tokenizer(tokenizer).target
         if checks.needs_confidence and self.engine.confidence is None:
             raise GlossaError(
                 "The model has not learned a confidence: its run was of an earlier version, or had too few validation "
@@ -136,18 +138,23 @@ class Translator:
                 raise GlossaError(f"Line {before + error.index + 1}: {error}") from error
             before += len(texts)
 
-    def plan(self, texts: Sequence[str | Tagged], prefixes: Sequence[str] | None = None) -> list[Text]:
-        """The sentences of each text; what has no words to translate is copied already. Raises as `translate`."""
+    def plan(
+        self, texts: Sequence[str | Tagged], prefixes: Sequence[str] | None = None, labels: bool = False
+    ) -> list[Text]:
+        """The sentences of each text; what has no words to translate is copied already. Raises as `translate`.
+
+        `labels` means that they are texts of a program, whose translations end as they do; see [`Label`].
+        """
         if prefixes and any(prefixes) and self.terms is None:
             raise GlossaError("Beginnings of translations need a search for them: give the Translator `terms`.")
         planned = []
         for row, (text, prefix) in enumerate(zip(texts, prefixes or [""] * len(texts), strict=True)):
-            planned.append(self._plan(text, prefix))
+            planned.append(self._plan(text, prefix, labels))
             if self.checks.on_error == "stop" and planned[-1].failure:
                 raise Untranslatable(planned[-1].failure, row)
         return planned
 
-    def _plan(self, text: str | Tagged, prefix: str) -> Text:
+    def _plan(self, text: str | Tagged, prefix: str, labels: bool) -> Text:
         allowed = getattr(self.tokenizer, "target_languages", [])
         tagged = text if isinstance(text, Tagged) else Tagged.plain(text)
         chosen = language = self.tokenizer.tgt_lang if allowed else None
@@ -165,7 +172,9 @@ class Translator:
         sentences, start = [], 0
         for index, segment in enumerate(segments):
             segment = segment._replace(copied=segment.copied or not segment.text)
-            sentence = Sentence(segment, start, _goes_on(segments, index), language=language)
+            cut = _goes_on(segments, index)
+            label = None if segment.copied or cut else Label.of(segment, labels)
+            sentence = self._sentence(segment, cut, label, language, start)
             if segment.copied:
                 sentence.keep_source("", failed=False)
             else:
@@ -178,6 +187,12 @@ class Translator:
         if language == chosen and not any(sentence.prefix for sentence in sentences):
             planned.remember(self.memory, spans_of(tagged))
         return planned
+
+    def _sentence(
+        self, segment: Segment, cut: bool, label: Label | None, language: str | None = None, start: int = 0
+    ) -> Sentence:
+        code = language or self.target_language
+        return Sentence(segment, start, cut, "", language, code, label, bool(self.engine.add_stops))
 
     def _segments(self, tagged: Tagged, tokenizer: Any) -> list[Segment]:
         limit = tokenizer.model_max_length
@@ -255,13 +270,17 @@ class Translator:
                     text, places, problem = "", [], each.problem
                 sentence.translations.append(replace(each, text=text, problem=problem))
                 sentence.places.append(places)
+                sentence.lower_start(-1)
 
     def _bare(self, sentence: Sentence, text: str) -> Sentence:
         """A sentence of which only `text` is left."""
         segment = self._read(Segment(text, ""), numbered=False)
         if self.engine.add_stops and not sentence.cut:
             segment = with_stop(segment)
-        return Sentence(segment, cut=sentence.cut, prefix=sentence.prefix)
+        label = None if sentence.label is None else Label.of(segment, sentence.label.strict)
+        bare = self._sentence(segment, sentence.cut, label, sentence.language)
+        bare.prefix = sentence.prefix
+        return bare
 
     def aligner(self, translator: SentenceTranslator | None = None) -> Aligner:
         """Links the words of texts and translations, in the language of `translator` or the one that is chosen."""

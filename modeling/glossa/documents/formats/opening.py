@@ -37,6 +37,7 @@ MODULES = {
 }
 FORMATS = (*ENDINGS, "lines")
 PACKED = ("docx", "odt", "epub")
+STRINGS = ("po", "json", "yaml", "properties", "xliff")  # formats of the texts of programs
 _BY_ENDING = {ending: name for name, endings in ENDINGS.items() for ending in endings.split()}
 # Where a document says its encoding.
 _DECLARED = {
@@ -88,7 +89,9 @@ def open_document(path: Path, kind: str, languages: Languages = UNKNOWN) -> Open
     encoding = _encoding(content, path, kind)
     text = _decoded(content, path, kind, encoding)
     asked = (kind, languages) if MODULES.get(kind) == "xliff_tmx" else ()
-    return Opened([module.read(text, str(path), *asked)], lambda texts: _encoded(texts[0], path, kind, encoding))
+    document = module.read(text, str(path), *asked)
+    document.labels = kind in STRINGS
+    return Opened([document], lambda texts: _encoded(texts[0], path, kind, encoding))
 
 
 def _encoding(content: bytes, path: Path, kind: str) -> str:

@@ -7,12 +7,13 @@ from math import prod
 import numpy
 
 from ...data.encoding.word_links import Words, find_words
-from ...segments_glossa import Segment, as_written, has_sentinels, model_text, spaced_parts
+from ...segments_glossa import Segment, as_written, has_sentinels, model_text, spaced_parts, with_stop
 from ...sentences_glossa import clean_text
 from ...spans_glossa import Span
 from ..confidence import words_of
 from ..engines.engine import Translation
 from .alignment import Pair
+from .labels import Label, lower_start
 from .spans import MOVED, locate
 from .tag_placement import put_tags
 from .tags import Piece, Tagged
@@ -28,6 +29,9 @@ class Sentence:
         cut: Whether the sentence goes on in the next part.
         prefix: The beginning that its translations must have.
         language: The target language, for a model of several.
+        written_in: The code of the target language, of any model that says it.
+        label: What its translations have, whatever the model writes; None if it is no label.
+        stops: Whether the model reads sentences with a period only.
         translations: What it became, best first; empty until it is translated.
         places: Of each translation, where each span of the segment is.
         remembered: Whether its translation comes from a memory.
@@ -38,6 +42,9 @@ class Sentence:
     cut: bool = False
     prefix: str = ""
     language: str | None = None
+    written_in: str | None = None
+    label: Label | None = None
+    stops: bool = False
     translations: list[Translation] = field(default_factory=list)
     places: list[Sequence[Span]] = field(default_factory=list)
     remembered: bool = False
@@ -49,7 +56,15 @@ class Sentence:
     @property
     def asked(self) -> str:
         """The sentence as the model reads it."""
-        return model_text(self.segment, self.cut)
+        return model_text(self._read, self.cut)
+
+    @property
+    def _read(self) -> Segment:
+        """The segment without what the model does not read of a label."""
+        if self.label is None:
+            return self.segment
+        segment = self.label.read(self.segment)
+        return with_stop(segment) if self.stops else segment
 
     @property
     def best(self) -> Translation:
@@ -69,10 +84,25 @@ class Sentence:
 
     def write(self, translations: Iterable[Translation]) -> bool:
         """Take the model's translations as they stand in a text; whether each has all spans."""
-        self.translations = [replace(each, text=as_written(self.segment, each.text)) for each in translations]
+        segment = self._read
+        written = [replace(each, text=as_written(segment, each.text)) for each in translations]
+        if self.label is not None:
+            spans = [self.source[start:end] for start, end in self.segment.spans]
+            written = distinct(
+                replace(each, text=self.label.write(each.text, self.written_in, spans)) for each in written
+            )
+        self.translations = written
         found = [self._locate(each.text) for each in self.translations]
         self.places = [places or () for places in found]
+        for rank in range(len(written)):
+            self.lower_start(rank)
         return None not in found
+
+    def lower_start(self, rank: int) -> None:
+        """Begin a translation with a small letter after a span, if the sentence does."""
+        each, places = self.translations[rank], self.places[rank]
+        text = lower_start(self.source, self.segment.spans, each.text, places, self.written_in)
+        self.translations[rank] = replace(each, text=text)
 
     def _locate(self, text: str) -> Sequence[Span] | None:
         return locate(self.source, self.segment.spans, text) if text.strip() else ()
@@ -236,6 +266,18 @@ class Text:
             weights[row : row + block.shape[0], column : column + block.shape[1]] = block
         spans = [places[span.start] for span, _ in self.tagged.alone]
         return put_tags(self.tagged, source_words, whole, target_words, weights, spans)
+
+
+def distinct(translations: Iterable[Translation]) -> list[Translation]:
+    """`translations` with those that repeat an earlier text as blank ones at the end."""
+    found: dict[str, Translation] = {}
+    repeated = []
+    for each in translations:
+        if each.text in found:
+            repeated.append(replace(each, text=""))
+        else:
+            found[each.text] = each
+    return [*found.values(), *repeated]
 
 
 def most_important(problems: Iterable[str]) -> str:
