@@ -19,6 +19,7 @@ from .formats.opening import Languages
 READ = (".tmx", ".xliff", ".xlf", ".po", ".tsv", ".csv", ".jsonl")
 CHUNK = 2048  # sentences that are translated before they are kept
 
+Key = tuple[str, str, bool]  # a sentence, what the model reads of it, and whether it is a label
 Translate = Callable[[Sequence[Sentence]], object]  # [`Translator.translate_segments`], perhaps in a queue
 
 
@@ -68,10 +69,10 @@ class Kept:
 
     def __init__(self, translate: Translate, path: Path):
         self.translate_new, self.path = translate, path
-        self.known: dict[tuple[str, str], dict[str, Any]] = dict(self._read())
+        self.known: dict[Key, dict[str, Any]] = dict(self._read())
         self.found = len(self.known)
 
-    def _read(self) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
+    def _read(self) -> Iterator[tuple[Key, dict[str, Any]]]:
         if not self.path.exists():
             return
         with open(self.path, "rb") as file:
@@ -79,13 +80,13 @@ class Kept:
                 if not line.endswith(b"\n"):
                     break  # the process was killed while it wrote this one
                 row: dict[str, Any] = json.loads(line)
-                yield (row.pop("source"), row.pop("asked")), row
+                yield (row.pop("source"), row.pop("asked"), row.pop("label", False)), row
         with open(self.path, "r+b") as file:
             file.truncate(sum(len(line) for line in file if line.endswith(b"\n")))
 
     def translate(self, sentences: Sequence[Sentence]) -> None:
         """Translate sentences, equal ones once."""
-        new: dict[tuple[str, str], Sentence] = {}
+        new: dict[Key, Sentence] = {}
         waiting = [(_key(sentence), sentence) for sentence in sentences if not sentence.translations]
         for key, sentence in waiting:
             if key not in self.known:
@@ -98,7 +99,8 @@ class Kept:
             for key in chunk:
                 best, places = new[key].best, new[key].places[0]
                 self.known[key] = {"translation": asdict(best), "places": list(places)}
-                rows.append(json.dumps({"source": key[0], "asked": key[1], **self.known[key]}) + "\n")
+                named = dict(zip(("source", "asked", "label"), key, strict=True))
+                rows.append(json.dumps({**named, **self.known[key]}) + "\n")
             with open(self.path, "a", encoding="utf-8") as file:
                 file.write("".join(rows))
                 synchronize(file)
@@ -109,5 +111,5 @@ class Kept:
                 sentence.places = [[Span(*place) for place in known["places"]]]
 
 
-def _key(sentence: Sentence) -> tuple[str, str]:
-    return sentence.source, sentence.asked
+def _key(sentence: Sentence) -> Key:
+    return sentence.source, sentence.asked, sentence.label is not None

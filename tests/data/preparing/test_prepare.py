@@ -38,13 +38,6 @@ def pairs_of(rows):
     return list(zip(rows["source"][:], rows["target"][:], strict=True))
 
 
-@pytest.fixture
-def small(monkeypatch):
-    monkeypatch.setattr(blocks, "ROWS", 170)
-    monkeypatch.setattr(duplicates, "PAIRS", 400)
-    monkeypatch.setattr(writing, "PAIRS", 300)
-
-
 def test_a_small_corpus_has_several_files():
     sizes = {0: 0, 1: 1, 25_000: 1, 25_001: 2, 400_000: 16, 8_000_000: 16, 8_000_001: 17}
     assert {pairs: len(writing.files_of(0, pairs)) for pairs in sizes} == sizes

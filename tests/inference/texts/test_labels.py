@@ -1,8 +1,9 @@
 """Labels: their ends and keys in translations, whatever the model writes; and what begins with a span."""
 
 import pytest
-from translating import Characters, Function, Given, translated
+from translating import KNOWN, Characters, Function, Given, translated
 
+from glossa.documents.job import DocumentJob
 from glossa.inference.engines.engine import Engine, Search, Translation
 from glossa.inference.texts.labels import COLON, ELLIPSIS, EXCLAMATION, NONE, OTHER, QUESTION, STOP, End, with_end
 from glossa.inference.translator import Translator
@@ -173,3 +174,14 @@ def test_formats_of_programs_have_labels(tmp_path, monkeypatch, name, content, e
     (tmp_path / name).write_text(content, encoding="utf-8")
     found = translated(tmp_path / name, lambda text: text.rstrip(".!?").upper() + ".")
     assert found.decode("utf-8") == expected
+
+
+def test_equal_sentences_of_a_folder_end_by_their_format(tmp_path):
+    """Kept translations of a page are not those of a program's texts, now or after an interruption."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.html").write_text("<p>Go!</p>")
+    (tmp_path / "in" / "b.json").write_text('{"a": "Go!"}')
+    translator = Given(lambda text: "Los.")
+    DocumentJob(tmp_path / "in", tmp_path / "out", languages=KNOWN).run(translator)
+    assert (tmp_path / "out" / "a.html").read_text() == "<p>Los.</p>"
+    assert (tmp_path / "out" / "b.json").read_text() == '{"a": "Los!"}'
