@@ -185,3 +185,9 @@ def test_equal_sentences_of_a_folder_end_by_their_format(tmp_path):
     DocumentJob(tmp_path / "in", tmp_path / "out", languages=KNOWN).run(translator)
     assert (tmp_path / "out" / "a.html").read_text() == "<p>Los.</p>"
     assert (tmp_path / "out" / "b.json").read_text() == '{"a": "Los!"}'
+
+
+def test_a_long_stretch_of_white_space_is_read_once():
+    """The kind of the case `hostile/spaces`: with a search at each character this took minutes."""
+    assert End.of("We find" + " " * 2_000_000 + "it").kind == NONE
+    assert End.of("We find" + " " * 2_000_000 + ".").start == len("We find")

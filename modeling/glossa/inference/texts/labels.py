@@ -17,9 +17,7 @@ NONE, STOP, ELLIPSIS, COLON, QUESTION, EXCLAMATION = "none", "stop", "ellipsis",
 OTHER = "other"  # what is not one of these: a comma, several marks, a quoted sentence
 MARKS = {STOP: ".。．｡।۔።။។", COLON: ":：", QUESTION: "?？؟", EXCLAMATION: "!！"}
 KINDS = {mark: kind for kind, marks in MARKS.items() for mark in marks} | {"…": ELLIPSIS}
-_ANY = f"[{re.escape(''.join(KINDS))}]"
-_END = re.compile(rf"[\s\u00a0\u202f]*(?P<mark>{_ANY}+)$")
-_QUOTED = re.compile(rf"{_ANY}[)\]}}\"'”’»›）］」』】》〉]+$")
+_QUOTED = re.compile(rf"[{re.escape(''.join(KINDS))}][)\]}}\"'”’»›）］」』】》〉]+$")
 _SEPARATORS = tuple(",;،؛，；、")
 # What is not written `.:?!`: after an ideograph or kana, and in some languages.
 WIDE = {STOP: "。", COLON: "：", QUESTION: "？", EXCLAMATION: "！"}
@@ -55,15 +53,15 @@ class End(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> "End":
-        found = _END.search(text)
-        if found is None:
+        rest = text.rstrip("".join(KINDS))
+        mark, start = text[len(rest) :], len(rest.rstrip())
+        if not mark:
             other = text.endswith(_SEPARATORS) or _QUOTED.search(text)
             return cls(OTHER if other else NONE, "", len(text))
-        mark = found["mark"]
         kinds = {KINDS[each] for each in mark}
         if kinds <= {STOP, ELLIPSIS} and (len(mark) > 2 or ELLIPSIS in kinds):
-            return cls(ELLIPSIS, mark, found.start())
-        return cls(kinds.pop() if len(mark) == 1 else OTHER, mark, found.start())
+            return cls(ELLIPSIS, mark, start)
+        return cls(kinds.pop() if len(mark) == 1 else OTHER, mark, start)
 
 
 class Label(NamedTuple):
