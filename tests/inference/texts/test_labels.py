@@ -191,3 +191,15 @@ def test_a_long_stretch_of_white_space_is_read_once():
     """The kind of the case `hostile/spaces`: with a search at each character this took minutes."""
     assert End.of("We find" + " " * 2_000_000 + "it").kind == NONE
     assert End.of("We find" + " " * 2_000_000 + ".").start == len("We find")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The tag: {tag}.", "La balise {tag}."),  # the model reads "The tag:."
+        ("The tag: {tag}", "La balise\u00a0: {tag}"),
+        ("The tag. {tag}", "La balise. {tag}"),
+    ],
+)
+def test_a_placeholder_at_the_end_stays_on_its_side_of_the_final_mark(text, expected):
+    assert of_program(told("La balise."), text) == expected
