@@ -7,7 +7,13 @@ from glossa.cli.translate import main
 from glossa.inference.engines.engine import Engine, Search, Translation
 from glossa.inference.translator import Translator
 
-MEMORY = {"One. Two.": "Un, deux.", "Three.": "Trois.", "Go to {place}.": "Va.", "See {this}.": "Vois {this}."}
+MEMORY = {
+    "One. Two.": "Un, deux.",
+    "Café.": "Un café.",
+    "Three.": "Trois.",
+    "Go to {place}.": "Va.",
+    "See {this}.": "Vois {this}.",
+}
 
 
 @pytest.mark.parametrize(
@@ -16,6 +22,8 @@ MEMORY = {"One. Two.": "Un, deux.", "Three.": "Trois.", "Go to {place}.": "Va.",
         ("One. Two.", "Un, deux.", []),  # all of it
         ("Four. Three.", "FOUR. Trois.", ["Four."]),  # a sentence
         ("  Three.  ", "  Trois.  ", []),
+        (" One.  Two.", " Un, deux.", []),  # the same text with other white space
+        ("Cafe\u0301.", "Un café.", []),  # and in another Unicode form
         ("See {this}.", "Vois {this}.", []),
         ("Go to {place}.", "GO TO {place}.", ["Go to {place}.", "Go to."]),  # the memory lacks the placeholder
     ],

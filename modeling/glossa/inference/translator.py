@@ -49,7 +49,7 @@ class Translator:
             The default comes from the model's config.
         reranker: Sorts the translations of each sentence by the sum of the model's log-probability and this one's.
         terms: Terms that translations must have, words that they must not have, and the search for both.
-        memory: Translations of texts and sentences, which are used as they are if they have all spans.
+        memory: Translations of clean texts and sentences, which are used as they are if they have all spans.
 
     Raises:
         GlossaError: if the search wants more translations than it has beams, or a confidence is asked for that the

@@ -153,14 +153,21 @@ class Text:
         return next((own.best.problem for own in self.sentences if own.translations and own.best.failed), "")
 
     def remember(self, memory: Mapping[str, str], spans: Sequence[Span]) -> None:
-        """Take the translation of all of it from a memory, or those of its sentences, if they have all spans."""
+        """Take the translation of all of it from a memory, or those of its sentences, if they have all spans.
+
+        A memory has clean texts, as [`clean_text`] makes them.
+        """
+        if not memory:
+            return
         whole = Sentence(Segment(self.source, "", spans=tuple(spans)))
-        if self.source in memory and whole.remember(memory[self.source]):
+        known = memory.get(clean_text(self.source))
+        if known is not None and whole.remember(known):
             self.sentences = [whole]
             return
         for sentence in self.sentences:
-            if not sentence.translations and sentence.source in memory:
-                sentence.remember(memory[sentence.source])
+            known = None if sentence.translations else memory.get(clean_text(sentence.source))
+            if known is not None:
+                sentence.remember(known)
 
     def parts(self, rank: int = 0) -> list[tuple[str, str]]:
         """The translation of each sentence, the best one or of another rank, and the white space after it."""
