@@ -91,6 +91,7 @@ def build_translator(
         reranker=reranker,
         terms=terms,
         memory=memory,
+        target_language=Languages.of(names[0]).target,
     )
 
 

@@ -50,6 +50,8 @@ class Translator:
         reranker: Sorts the translations of each sentence by the sum of the model's log-probability and this one's.
         terms: Terms that translations must have, words that they must not have, and the search for both.
         memory: Translations of clean texts and sentences, which are used as they are if they have all spans.
+        target_language: Code of the only target language, if the tokenizer does not say it; it decides how marks are
+            written.
 
     Raises:
         GlossaError: if the search wants more translations than it has beams, or a confidence is asked for that the
@@ -68,10 +70,11 @@ class Translator:
         reranker: "Reranker | None" = None,
         terms: "Terms | None" = None,
         memory: Mapping[str, str] = MappingProxyType({}),
+        target_language: str | None = None,
     ):
         self.engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer)
         self.tokenizer, self.checks, self.execution = tokenizer, checks, execution
-        self.target_language = Languages.of_tokenizer(tokenizer).target
+        self.target_language = Languages.of_tokenizer(tokenizer).target or target_language
         if checks.needs_confidence and self.engine.confidence is None:
             raise GlossaError(
                 "The model has not learned a confidence: its run was of an earlier version, or had too few validation "
@@ -100,6 +103,7 @@ class Translator:
             reranker=self.reranker,
             terms=self.terms,
             memory=self.memory,
+            target_language=self.target_language,
         )
 
     def translate(

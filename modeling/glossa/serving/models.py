@@ -109,7 +109,9 @@ class Loaded:
         search = Search(max(self.engine.num_beams, wishes.count), wishes.count)
         checks = Checks("copy", confident=confident, words=wishes.words and confident)
         memory = self.memories.get((step.source, step.target), {})
-        return Translator(self.engine, tokenizer, search, checks, terms=terms, memory=memory)
+        return Translator(
+            self.engine, tokenizer, search, checks, terms=terms, memory=memory, target_language=step.target
+        )
 
     def searching(self) -> "ConstrainedEngine":
         """The model with the search for terms. Raises `GlossaError` if it has none."""

@@ -73,6 +73,15 @@ def test_an_end_stays_in_its_kind_as_the_language_writes_it(source, target, lang
     assert with_end(target, End.of(source), language) == expected
 
 
+def test_a_translator_may_be_told_its_language():
+    engine = Function(lambda _: "Nom.")
+    assert Translator(engine, Characters(), target_language="fr").best(["Name:"]) == ["Nom\u00a0:"]
+    assert Translator(engine, Characters()).best(["Name:"]) == ["Nom:"]
+    assert Translator(engine, InLanguage("de"), target_language="fr").best(["Name:"]) == ["Nom:"], (
+        "the tokenizer knows"
+    )
+
+
 def test_lines_without_a_final_mark_are_labels():
     """The kind of the case `message-edges`; a line with a final mark ends as the model ends it."""
     texts = ["The house", "The boy:", "Open the house...", "Go.", "Who?", "Go. Who", "Title\nGo.", "Save 🙂"]
