@@ -69,10 +69,9 @@ def build_translator(
     engine = engine_for(engine, [search.length_penalty])
     loaded, tokenizer = load_engine(names, engine, language, by_line=True)
     reranker = load_reranker(names[0], rerank, language) if rerank else None
-    terms = None
+    terms, own = None, Languages.of_tokenizer(tokenizer)
     kept = keeps_sentinels(names[0], loaded)
     if kept or glossary is not None or forbidden is not None:
-        own = Languages.of_tokenizer(tokenizer)
         wanted = getattr(tokenizer, "tgt_lang", None) if own.tagged else None
         if own.tagged and wanted is None and glossary is not None:
             raise GlossaError(
@@ -91,7 +90,7 @@ def build_translator(
         reranker=reranker,
         terms=terms,
         memory=memory,
-        target_language=Languages.of(names[0]).target,
+        target_language=None if own.targets else Languages.of(names[0]).target,  # which imports more
     )
 
 
