@@ -9,7 +9,7 @@ from glossa.documents.places import Edit, compose
 from glossa.inference.engines.engine import Engine, Translation
 from glossa.inference.options import Checks
 from glossa.inference.texts.alignment import align_by_form
-from glossa.inference.texts.tags import Tagged, take_tags
+from glossa.inference.texts.tags import Tagged
 from glossa.inference.texts.text import Text
 from glossa.inference.translator import Translator
 
@@ -52,9 +52,9 @@ class Given(Translator):
     def aligner(self, translator=None):
         return self.align
 
-    def translated(self, *texts: str | Tagged, labels: bool = False) -> list[Text]:
-        """The texts with their sentences translated; see [`Translator.plan`] for `labels`."""
-        planned = self.plan(texts, labels=labels)
+    def translated(self, *texts: str | Tagged) -> list[Text]:
+        """The texts with their sentences translated."""
+        planned = self.plan(texts)
         self.translate_segments([sentence for text in planned for sentence in text.sentences])
         return planned
 
@@ -74,7 +74,7 @@ def translated(path: Path, function=same, kind=None, languages=KNOWN, kept=True,
     translator = Given(function, aligner)
     done = []
     for document in opened.documents:
-        texts = translator.translated(*(take_tags(place.parts) for place in document.places), labels=document.labels)
+        texts = translator.translated(*map(document.tagged, document.places))
         edits = list(document.edits)
         for place, text, pieces in zip(document.places, texts, translator.join_tagged(texts), strict=True):
             whole = "".join(part + space for part, space in text.parts())

@@ -14,7 +14,6 @@ from ..inference.engines.engine import Translation
 from ..inference.engines.stamps import stamp_models
 from ..inference.review import Problems, find_problems
 from ..inference.search.terms import count
-from ..inference.texts.tags import take_tags
 from ..inference.texts.text import Sentence, Text
 from ..jobs.records import begin, locked
 from .formats.opening import UNKNOWN, Languages, Opened, format_of, open_document
@@ -148,7 +147,7 @@ class Work:
         edits = list(document.edits)
         for start in range(0, len(document.places), CHUNK):
             places = document.places[start : start + CHUNK]
-            texts = self.translator.plan([take_tags(place.parts) for place in places], labels=document.labels)
+            texts = self.translator.plan([document.tagged(place) for place in places])
             yield texts
             for place, text, pieces in zip(places, texts, self.translator.join_tagged(texts), strict=True):
                 best, problem = _whole(text), ""

@@ -2,11 +2,11 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ..facts_glossa import TextFacts
-from ..inference.texts.tags import Part, Piece
+from ..inference.texts.tags import Part, Piece, Tagged, take_tags
 
 Written = str | tuple[int, int]  # what is written: a string, or the characters from one to another of the document
 
@@ -31,6 +31,7 @@ class Place:
         lay: Writes the pieces of the translation, if they are more than escaped text.
         keep: Whether a place whose translation is its source stays as it is.
         check: What is wrong with what is written, or "".
+        label: Whether it is a text of a program, which ends as its source does.
         before: What is written before the translation, if it goes to another place than its source's.
         after: What is written after it.
         doubt: What else is written if people should look at the translation; it replaces other edits of the same
@@ -45,6 +46,7 @@ class Place:
     lay: Callable[[list[Piece]], list[Written]] | None = None
     keep: bool = True
     check: Callable[[list[Written]], str] | None = None
+    label: bool = False
     before: list[Written] = field(default_factory=list)
     after: list[Written] = field(default_factory=list)
     doubt: list[Edit] = field(default_factory=list)
@@ -73,13 +75,17 @@ class Document:
         text: All of it.
         places: In the order of their first character; a place may be inside a part of another one.
         edits: What changes in any translation, such as the state of a unit.
-        labels: Whether its texts are those of a program, whose translations end as they do.
+        language: The code of the target language; "" if it is not known.
     """
 
     text: str
     places: list[Place]
     edits: list[Edit] = field(default_factory=list)
-    labels: bool = False
+    language: str = ""
+
+    def tagged(self, place: Place) -> Tagged:
+        """The words and tags of a place."""
+        return replace(take_tags(place.parts), label=self.language if place.label else None)
 
 
 def has_words(parts: Iterable[Part]) -> bool:

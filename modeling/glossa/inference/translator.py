@@ -142,23 +142,18 @@ class Translator:
                 raise GlossaError(f"Line {before + error.index + 1}: {error}") from error
             before += len(texts)
 
-    def plan(
-        self, texts: Sequence[str | Tagged], prefixes: Sequence[str] | None = None, labels: bool = False
-    ) -> list[Text]:
-        """The sentences of each text; what has no words to translate is copied already. Raises as `translate`.
-
-        `labels` means that they are texts of a program, whose translations end as they do; see [`Label`].
-        """
+    def plan(self, texts: Sequence[str | Tagged], prefixes: Sequence[str] | None = None) -> list[Text]:
+        """The sentences of each text; what has no words to translate is copied already. Raises as `translate`."""
         if prefixes and any(prefixes) and self.terms is None:
             raise GlossaError("Beginnings of translations need a search for them: give the Translator `terms`.")
         planned = []
         for row, (text, prefix) in enumerate(zip(texts, prefixes or [""] * len(texts), strict=True)):
-            planned.append(self._plan(text, prefix, labels))
+            planned.append(self._plan(text, prefix))
             if self.checks.on_error == "stop" and planned[-1].failure:
                 raise Untranslatable(planned[-1].failure, row)
         return planned
 
-    def _plan(self, text: str | Tagged, prefix: str, labels: bool) -> Text:
+    def _plan(self, text: str | Tagged, prefix: str) -> Text:
         allowed = getattr(self.tokenizer, "target_languages", [])
         tagged = text if isinstance(text, Tagged) else Tagged.plain(text)
         chosen = language = self.tokenizer.tgt_lang if allowed else None
@@ -177,8 +172,9 @@ class Translator:
         for index, segment in enumerate(segments):
             segment = segment._replace(copied=segment.copied or not segment.text)
             cut = _goes_on(segments, index)
-            label = None if segment.copied or cut else Label.of(segment, labels)
-            sentence = self._sentence(segment, cut, label, language, start)
+            label = None if segment.copied or cut else Label.of(segment, strict=tagged.label is not None)
+            code = language or self.target_language or tagged.label
+            sentence = Sentence(segment, start, cut, "", language, code, label, bool(self.engine.add_stops))
             if segment.copied:
                 sentence.keep_source("", failed=False)
             else:
@@ -191,12 +187,6 @@ class Translator:
         if language == chosen and not any(sentence.prefix for sentence in sentences):
             planned.remember(self.memory, spans_of(tagged))
         return planned
-
-    def _sentence(
-        self, segment: Segment, cut: bool, label: Label | None, language: str | None = None, start: int = 0
-    ) -> Sentence:
-        code = language or self.target_language
-        return Sentence(segment, start, cut, "", language, code, label, bool(self.engine.add_stops))
 
     def _segments(self, tagged: Tagged, tokenizer: Any) -> list[Segment]:
         limit = tokenizer.model_max_length
@@ -282,9 +272,7 @@ class Translator:
         if self.engine.add_stops and not sentence.cut:
             segment = with_stop(segment)
         label = None if sentence.label is None else Label.of(segment, sentence.label.strict)
-        bare = self._sentence(segment, sentence.cut, label, sentence.language)
-        bare.prefix = sentence.prefix
-        return bare
+        return replace(sentence, segment=segment, label=label, translations=[], places=[])
 
     def aligner(self, translator: SentenceTranslator | None = None) -> Aligner:
         """Links the words of texts and translations, in the language of `translator` or the one that is chosen."""

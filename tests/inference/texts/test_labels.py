@@ -1,11 +1,15 @@
 """Labels: their ends and keys in translations, whatever the model writes; and what begins with a span."""
 
-import pytest
-from translating import KNOWN, Characters, Function, Given, translated
+from dataclasses import replace
 
+import pytest
+from translating import Characters, Function, Given, translated
+
+from glossa.documents.formats.opening import Languages
 from glossa.documents.job import DocumentJob
 from glossa.inference.engines.engine import Engine, Search, Translation
 from glossa.inference.texts.labels import COLON, ELLIPSIS, EXCLAMATION, NONE, OTHER, QUESTION, STOP, End, with_end
+from glossa.inference.texts.tags import Tagged
 from glossa.inference.translator import Translator
 
 
@@ -22,7 +26,7 @@ def told(answer, code="fr", add_stops=False):
 
 
 def of_program(translator, text):
-    (planned,) = translator.plan([text], labels=True)
+    (planned,) = translator.plan([replace(Tagged.plain(text), label="")])
     translator.translate_segments(planned.sentences)
     return "".join("".join(planned.part(place)) for place in range(len(planned.sentences)))
 
@@ -66,6 +70,7 @@ def test_kinds_of_ends(text, kind):
         ("Name", 'Il dit "Va."', "fr", 'Il dit "Va."'),
         ("Name:", "le nom,", "de", "le nom:"),
         ("What?!", "Quoi.", "fr", "Quoi."),
+        ("8 o'clock", "8 a.m.", "en", "8 a.m."),  # an abbreviation
         ("Name", ".", "fr", "."),  # nothing would be left
     ],
 )
@@ -178,8 +183,7 @@ def test_translations_that_differ_in_their_ends_only_are_one():
         ("a.html", "<p>Name</p><p>Go!</p>", "<p>NAME</p><p>GO.</p>"),  # a page has sentences, and headings
     ],
 )
-def test_formats_of_programs_have_labels(tmp_path, monkeypatch, name, content, expected):
-    monkeypatch.setattr(Given, "target_language", property(lambda _: "fr", lambda *_: None), raising=False)
+def test_formats_of_programs_have_labels(tmp_path, name, content, expected):
     (tmp_path / name).write_text(content, encoding="utf-8")
     found = translated(tmp_path / name, lambda text: text.rstrip(".!?").upper() + ".")
     assert found.decode("utf-8") == expected
@@ -191,7 +195,7 @@ def test_equal_sentences_of_a_folder_end_by_their_format(tmp_path):
     (tmp_path / "in" / "a.html").write_text("<p>Go!</p>")
     (tmp_path / "in" / "b.json").write_text('{"a": "Go!"}')
     translator = Given(lambda text: "Los.")
-    DocumentJob(tmp_path / "in", tmp_path / "out", languages=KNOWN).run(translator)
+    DocumentJob(tmp_path / "in", tmp_path / "out", languages=Languages("en", "de")).run(translator)
     assert (tmp_path / "out" / "a.html").read_text() == "<p>Los.</p>"
     assert (tmp_path / "out" / "b.json").read_text() == '{"a": "Los!"}'
 
@@ -212,3 +216,9 @@ def test_a_long_stretch_of_white_space_is_read_once():
 )
 def test_a_placeholder_at_the_end_stays_on_its_side_of_the_final_mark(text, expected):
     assert of_program(told("La balise."), text) == expected
+
+
+@pytest.mark.parametrize("text", ["Name:", "&Open...", "Who?", "{n} books", "One\u00a0:"])
+def test_a_text_that_the_model_repeats_stays_as_it_is(text):
+    translator = told(lambda text: text)
+    assert of_program(translator, text) == translator.best([text])[0] == text

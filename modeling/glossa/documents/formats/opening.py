@@ -90,7 +90,9 @@ def open_document(path: Path, kind: str, languages: Languages = UNKNOWN) -> Open
     text = _decoded(content, path, kind, encoding)
     asked = (kind, languages) if MODULES.get(kind) == "xliff_tmx" else ()
     document = module.read(text, str(path), *asked)
-    document.labels = kind in STRINGS
+    document.language = languages.target or ""
+    for place in document.places:
+        place.label = kind in STRINGS
     return Opened([document], lambda texts: _encoded(texts[0], path, kind, encoding))
 
 

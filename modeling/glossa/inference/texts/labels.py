@@ -18,6 +18,7 @@ OTHER = "other"  # what is not one of these: a comma, several marks, a quoted se
 MARKS = {STOP: ".。．｡।۔።။។", COLON: ":：", QUESTION: "?？؟", EXCLAMATION: "!！"}
 KINDS = {mark: kind for kind, marks in MARKS.items() for mark in marks} | {"…": ELLIPSIS}
 _QUOTED = re.compile(rf"[{re.escape(''.join(KINDS))}][)\]}}\"'”’»›）］」』】》〉]+$")
+_SHORTENED = re.compile(r"\.\s?\w$")  # an abbreviation such as a.m., whose last period is no stop
 _SEPARATORS = tuple(",;،؛，；、")
 # What is not written `.:?!`: after an ideograph or kana, and in some languages.
 WIDE = {STOP: "。", COLON: "：", QUESTION: "？", EXCLAMATION: "！"}
@@ -126,6 +127,8 @@ def with_end(target: str, end: End, language: str | None) -> str:
         return target
     opening = OPENING.get(code, {})
     bare = target[: own.start]
+    if end.kind == NONE and own.kind == STOP and _SHORTENED.search(bare):
+        return target
     if own.kind in opening:
         bare = "".join(bare.rsplit(opening[own.kind], 1))
     if own.kind == OTHER and bare.endswith(_SEPARATORS):

@@ -84,19 +84,23 @@ class Sentence:
 
     def write(self, translations: Iterable[Translation]) -> bool:
         """Take the model's translations as they stand in a text; whether each has all spans."""
-        segment = self._read
-        written = [replace(each, text=as_written(segment, each.text)) for each in translations]
-        if self.label is not None:
-            spans = [self.source[start:end] for start, end in self.segment.spans]
-            written = distinct(
-                replace(each, text=self.label.write(each.text, self.written_in, spans)) for each in written
-            )
-        self.translations = written
+        written = [replace(each, text=self._written(each.text)) for each in translations]
+        self.translations = written if self.label is None else distinct(written)
         found = [self._locate(each.text) for each in self.translations]
         self.places = [places or () for places in found]
         for rank in range(len(written)):
             self.lower_start(rank)
         return None not in found
+
+    def _written(self, text: str) -> str:
+        """A translation by the model as it stands in a text."""
+        if clean_text(text) == clean_text(self.asked) != "":
+            return self.source  # nothing is another language
+        written = as_written(self._read, text)
+        if self.label is None:
+            return written
+        spans = [self.source[start:end] for start, end in self.segment.spans]
+        return self.label.write(written, self.written_in, spans)
 
     def lower_start(self, rank: int) -> None:
         """Begin a translation with a small letter after a span, if the sentence does."""
