@@ -3,6 +3,7 @@
 import json
 
 from glossa.cli import run
-from glossa.cli.train import fork
+from glossa.cli.processes import fork
+from glossa.plan.catalog import parse
 
-run(lambda argv: [fork(arguments, processes) for arguments, processes in json.loads(argv[0])])
+run(lambda argv: [fork(parse(arguments), processes) for arguments, processes in json.loads(argv[0])])

@@ -5,6 +5,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.configuration_glossa import PUBLISHED_2017
+from glossa.data.encoding.vocabulary import train_tokenizer
 
 TINY = {
     "vocab_size": 50,
@@ -81,3 +82,17 @@ def build(**settings):
         for parameter in model.parameters():  # norms and biases away from 1 and 0
             parameter.add_(0.2 * torch.randn_like(parameter))
     return model
+
+
+def varied(texts):
+    """A model that translates every sentence differently, and its tokenizer, which was trained on `texts`."""
+    torch.manual_seed(0)
+    tokenizer = train_tokenizer(texts * 4, 290, max_length=40)
+    config = GlossaConfig(
+        vocab_size=290, d_model=16, encoder_ffn_dim=24, decoder_ffn_dim=24, encoder_layers=1, decoder_layers=1
+    )
+    model = GlossaForConditionalGeneration(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.5 * torch.randn_like(parameter))
+    return model, tokenizer

@@ -95,7 +95,7 @@ class Zygote:
         libraries: Sequence[str] = LIBRARIES,
         others: Path | None = None,
     ):
-        self.environment = {name: value for name, value in environment.items() if name != "PYTHONPATH"}
+        self.environment = environment
         self.folder = tempfile.TemporaryDirectory()  # a short path, as addresses of sockets must be
         self.path, address = Path(self.folder.name), f"{self.folder.name}/socket"
         read = READ_BY_IMPORTS if libraries is EARLY else (*READ_BY_IMPORTS, *READ_BY_LATER_IMPORTS)

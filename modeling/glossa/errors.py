@@ -1,6 +1,7 @@
 """The error shown to users, and the errors of libraries that are turned into it."""
 
 import importlib
+from importlib.util import find_spec
 from types import ModuleType
 
 
@@ -12,16 +13,28 @@ class GlossaError(Exception):
     """
 
 
-def require(module: str, extra: str, package: str = "") -> ModuleType:
-    """Import a module of an optional package, which Glossa's `extra` installs; `package` if its name is another.
+def require(module: str, extra: str, package: str = "", file: object = None) -> ModuleType:
+    """Import a module of an optional package, which Glossa's `extra` installs.
 
-    Raises `GlossaError` with installation instructions if it is missing.
+    Args:
+        module: The name of the module.
+        extra: The extra of Glossa that installs it.
+        package: The name of its package, if that is not the first part of the module's.
+        file: The file that it is needed for, if there is one.
+
+    Raises:
+        GlossaError: with installation instructions if it is missing, or with its own error if it does not load.
     """
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        name = package or module.partition(".")[0]
-        raise GlossaError(f'The package {name} is missing. Install it: pip install "glossa-mt[{extra}]".') from error
+        first = module.partition(".")[0]
+        place = "" if file is None else f"{file}: "
+        name, command = package or first, f'pip install "glossa-mt[{extra}]"'
+        if find_spec(first) is None:
+            raise GlossaError(f"{place}The package {name} is missing. Install it: {command}.") from error
+        problem = f"The package {name} is installed, but does not load: {error}."
+        raise GlossaError(f"{place}{problem} Repair it: pip uninstall {name}, then {command}.") from error
 
 
 def http_errors() -> tuple[type[Exception], ...]:

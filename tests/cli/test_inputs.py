@@ -1,6 +1,9 @@
 """Inputs of `translate` that are no lines of UTF-8 text."""
 
+import json
+import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +24,7 @@ from glossa.inference.translator import Translator
 from glossa.pipeline_glossa import TranslationPipeline, fits
 
 GIVEN = Path(__file__).parents[3] / "shared" / "cases"
+MODEL = GIVEN.parent / "models" / "anki-en-fr"
 STILL = 40  # equal sizes of a file, a twentieth of a second apart
 TRANSLATE = [sys.executable, "-m", "glossa_command", "translate"]
 
@@ -103,6 +107,36 @@ def test_what_normalization_expands_is_counted_when_it_is_expanded(tiny_run, tmp
     (found,) = Translator(model, tokenizer, Search(1), split_sentences=True).translate([text])
     assert not found[0].failed, "it is cut"
     assert TranslationPipeline(model, tokenizer)(text, split_sentences=True, num_beams=1)
+
+
+def messages(model, source, tmp_path, caplog, engine):
+    """What libraries log while a document is translated, and its translation."""
+    libraries = logging.getLogger("transformers")
+    libraries.addHandler(caplog.handler)
+    try:
+        main([model, "--input", str(source), "--output", str(tmp_path / "out.html"), "--engine", engine])
+    finally:
+        libraries.removeHandler(caplog.handler)
+    return [record.message for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+def test_a_text_longer_than_the_model_brings_no_message_of_a_library(tiny_run, tmp_path, caplog):
+    """The kind of the case `transformers-warning`."""
+    model = tmp_path / "model"
+    shutil.copytree(tiny_run, model)
+    settings = json.loads((model / "tokenizer_config.json").read_text())
+    (model / "tokenizer_config.json").write_text(json.dumps(settings | {"model_max_length": 5}))
+    (tmp_path / "a.html").write_text("<p>a <b>k</b> b, m a.</p>")
+    assert messages(str(model), tmp_path / "a.html", tmp_path, caplog, "torch") == []
+    assert (tmp_path / "out.html").read_text().count("<b>") == 1
+
+
+@pytest.mark.skipif(not MODEL.is_dir() or not GIVEN.is_dir(), reason="../shared/models or ../shared/cases is not here")
+@pytest.mark.parametrize("engine", ["auto", "torch"])
+def test_the_case_transformers_warning(tmp_path, caplog, engine):
+    source = GIVEN / "files/transformers-warning/a.html"
+    assert messages(str(MODEL), source, tmp_path, caplog, engine) == []
+    assert (tmp_path / "out.html").read_text().count("<b>") == source.read_text().count("<b>")
 
 
 @pytest.mark.slow

@@ -224,9 +224,25 @@ def test_a_po_that_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "module", "package"),
-    [("a.po", "translate.storage.pypo", "translate-toolkit"), ("a.tmx", "lxml.etree", "lxml"),
+    [("a.po", "translate", "translate-toolkit"), ("a.tmx", "lxml", "lxml"),
      ("a.xlsx", "openpyxl", "openpyxl")],
 )  # fmt: skip
 def test_a_missing_package_is_named(tmp_path, monkeypatch, name, module, package):
-    monkeypatch.setitem(sys.modules, module, None)
-    refused(written(tmp_path / name, "x"), f"The package {package} is missing")
+    for known in {module, *(known for known in sys.modules if known.partition(".")[0] == module)}:
+        monkeypatch.setitem(sys.modules, known, None)
+    refused(written(tmp_path / name, "x"), f"{name}: The package {package} is missing")
+
+
+def test_an_installed_package_that_does_not_load_is_not_called_missing(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)  # so that it is imported again
+    monkeypatch.delitem(sys.modules, "openpyxl")
+    broken = tmp_path / "openpyxl.py"
+    broken.write_text("import a_package_that_it_needs")
+    monkeypatch.syspath_prepend(tmp_path)
+    refused(
+        written(tmp_path / "a.xlsx", "x"),
+        "a.xlsx: The package openpyxl is installed, but does not load: No module named 'a_package_that_it_needs'. "
+        "Repair it: pip uninstall openpyxl, then",
+    )
+    broken.write_text("raise ImportError('its library is of another version')")
+    refused(written(tmp_path / "b.xlsx", "x"), "does not load: its library is of another version.")

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from unicodedata import normalize
 
 import pytest
 
@@ -53,6 +54,28 @@ class TestFind:
     def test_terms_in_a_text(self, text, expected):
         assert found(text) == expected
 
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("We use C++ here.", [("C++", "C++")]),
+            ("We use C here.", [("C", "C")]),
+            ("(C++)", [("C++", "C++")]),
+            ("The .NET way.", [(".NET", ".NET-Plattform")]),
+            ("The NET way.", []),
+        ],
+    )
+    def test_marks_belong_to_a_term(self, text, expected):
+        rows = [("C", "C"), ("C++", "C++"), (".NET", ".NET-Plattform")]
+        assert found(text, rows) == expected
+
+    @pytest.mark.parametrize("form", ["NFC", "NFD"])
+    def test_text_and_terms_are_compared_in_one_form(self, form):
+        """The kind of the case `hostile/server/nfd.tsv`."""
+        glossary = Glossary([("café", "öffentliches Café")], PAIR)
+        (term,) = glossary.find(normalize(form, "The café is here."))
+        assert term.targets == ("öffentliches Café",)
+        assert glossary.has(term, normalize(form, "Das öffentliche Café ist hier."))
+
     def test_without_spaces_between_words(self):
         assert found("请检查水泵和电源。", [("水泵", "water pump")], Languages("zh", "en")) == [("水泵", "water pump")]
 
@@ -97,6 +120,12 @@ class TestHas:
         (term,) = glossary.find("A shirt.")
         assert [glossary.has(term, text) for text in ("Ein Hemd.", "Ein T-Shirt.", "Ein Rock.")] == [True, True, False]
 
+    def test_all_of_a_term_is_needed(self):
+        glossary = Glossary([("language", "C++"), ("house", "Haus (alt)")], PAIR)
+        language, house = glossary.find("The language of the house.")
+        assert [glossary.has(language, text) for text in ("In C geschrieben.", "In C++ geschrieben.")] == [False, True]
+        assert [glossary.has(house, text) for text in ("Das Haus.", "Das Haus (alt).")] == [False, True]
+
     def test_compounds_are_of_some_languages(self):
         glossary = Glossary([("house", "casa")], Languages("en", "es"))
         assert not glossary.has(glossary.find("A house.")[0], "Una sobrecasa.")
@@ -138,6 +167,11 @@ class TestFiles:
             ("a.tsv", "dog\tHund\ncat\t\n", r"a\.tsv, line 2: the target of 'cat' has no word\. Write a term there"),
             ("a.tsv", "dog\tHund\n\tKatze\n", r"a\.tsv, line 2: the source of 'Katze' has no word"),
             ("a.tsv", "dog\tHund\n--\tKatze\n", r"a\.tsv, line 2: the source of 'Katze' has no word"),
+            (
+                "a.tsv",
+                f"dog\tHund\ncat\t{'Tier ' * 250}\n",
+                r"a\.tsv, line 2: the target of 'cat' has 250 words; a term may",
+            ),
             ("a.tsv", "dog\tHund\ncat\n", r"a\.tsv, line 2: no tab: 1 column, where 2 or 3"),
             ("a.tsv", "dog\tHund\nan\told\tdog\tHund\n", r"a\.tsv, line 2: 4 columns"),
             ("a.tsv", "", r"a\.tsv has no terms"),

@@ -9,6 +9,7 @@ from translating import KNOWN, Function, Given
 from glossa.cli.translate import main
 from glossa.documents.formats.opening import Languages
 from glossa.documents.job import DocumentJob
+from glossa.documents.memory import read_memory
 from glossa.errors import GlossaError
 
 FILES = Path(__file__).parent / "files"
@@ -22,9 +23,11 @@ def upper(text):
     return text.upper()
 
 
-def run(source, target, function=upper, engine=None, report=None, **options):
+def run(source, target, function=upper, engine=None, report=None, memory=None, **options):
     engine = engine or Function(function)
-    DocumentJob(Path(source), Path(target), languages=KNOWN, **options).run(Given(engine), report)
+    translator = Given(engine)
+    translator.memory = read_memory(memory, KNOWN) if memory else {}
+    DocumentJob(Path(source), Path(target), languages=KNOWN, **options).run(translator, report)
     return engine
 
 
@@ -127,8 +130,7 @@ def test_memories_that_do_not_fit(tmp_path):
     with pytest.raises(GlossaError, match=r"has no pair of en and fr"):
         run(tmp_path / "a.md", tmp_path / "b.md", memory=tmp_path / "m.tmx")
     with pytest.raises(GlossaError, match="needs to know the languages"):
-        job = DocumentJob(tmp_path / "a.md", tmp_path / "b.md", languages=Languages(), memory=tmp_path / "m.tmx")
-        job.run(Given(upper))
+        read_memory(tmp_path / "m.tmx", Languages())
 
 
 def test_texts_that_cannot_be_translated_stay(tmp_path):

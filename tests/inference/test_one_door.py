@@ -1,11 +1,10 @@
 """Lines, documents and the pipeline of a saved model translate alike, with the differences that stand here."""
 
 import pytest
-import torch
+from small_models import varied
 from translating import Characters, Function
 
-from glossa import GlossaConfig, GlossaForConditionalGeneration, TranslationPipeline
-from glossa.data.encoding.vocabulary import train_tokenizer
+from glossa import TranslationPipeline
 from glossa.inference.engines.engine import Engine, Search, Translation
 from glossa.inference.options import Checks
 from glossa.inference.texts.spans import MOVED
@@ -20,16 +19,7 @@ PLAIN = [
 
 @pytest.fixture(scope="module")
 def parts():
-    torch.manual_seed(0)
-    tokenizer = train_tokenizer(PLAIN * 4, 290, max_length=40)
-    config = GlossaConfig(
-        vocab_size=290, d_model=16, encoder_ffn_dim=24, decoder_ffn_dim=24, encoder_layers=1, decoder_layers=1
-    )
-    model = GlossaForConditionalGeneration(config).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(0.5 * torch.randn_like(parameter))
-    return model, tokenizer
+    return varied(PLAIN)
 
 
 def of_document(translator, text):

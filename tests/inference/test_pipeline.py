@@ -12,12 +12,12 @@ import evaluate
 import pytest
 import torch
 from datasets import Dataset, Features, Value
+from small_models import varied
 from transformers import AutoModelForSeq2SeqLM, GenerationConfig, StoppingCriteria, TextIteratorStreamer, pipeline
 from transformers.pipelines.pt_utils import KeyDataset
 
 import glossa
-from glossa import GlossaConfig, GlossaForConditionalGeneration, TranslationPipeline
-from glossa.data.encoding.vocabulary import train_tokenizer
+from glossa import TranslationPipeline
 from glossa.inference.engines.engine import Search
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
@@ -29,16 +29,7 @@ TEXTS = ["Where is the cat?", "a b.", "", "The cat sleeps on the mat, and the do
 
 @pytest.fixture(scope="module")
 def parts():
-    """A model that translates every sentence differently, and its tokenizer."""
-    torch.manual_seed(0)
-    tokenizer = train_tokenizer(TEXTS * 4, 290, max_length=40)
-    config = GlossaConfig(
-        vocab_size=290, d_model=16, encoder_ffn_dim=24, decoder_ffn_dim=24, encoder_layers=1, decoder_layers=1
-    )
-    model = GlossaForConditionalGeneration(config).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(0.5 * torch.randn_like(parameter))
+    model, tokenizer = varied(TEXTS)
     model.generation_config.update(num_beams=2)
     return model, tokenizer
 

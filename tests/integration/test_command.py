@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+import runpy
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -10,7 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from glossa.cli import COMMANDS, run
-from glossa.cli.train import COMMON, launch, local_devices
+from glossa.cli.processes import launch, local_devices
+from glossa.cli.train import COMMON
 from glossa.data.filters import FILTERS
 from glossa.plan import catalog
 
@@ -173,14 +175,27 @@ def test_importing_the_package_registers_it():
     assert result.stdout.strip() == "glossa"
 
 
-def test_one_process_for_each_device(monkeypatch):
-    started = []
-    monkeypatch.setattr("accelerate.commands.launch.launch_command", started.append)
-    launch(["quickstart", "--bf16", "true", "--learning_rate", "1e-3"], 8)
-    (options,) = started
+@pytest.mark.filterwarnings("ignore:.*found in sys.modules")
+def test_one_process_for_each_device_with_the_settings_as_they_were_parsed(monkeypatch, tmp_path):
+    monkeypatch.setenv("RANK", "0")
+    started, trained = [], []
+
+    def start(options):
+        started.append(options)
+        monkeypatch.setattr(sys, "argv", [options.training_script, *options.training_script_args])
+        runpy.run_module(options.training_script, run_name="__main__")
+
+    monkeypatch.setattr("accelerate.commands.launch.launch_command", start)
+    monkeypatch.setattr("glossa.training.run.train", trained.append)
+    argv = ["quickstart", "--learning_rate", "1e-3", "--filters.length_ratio", "3", "--output_dir", str(tmp_path)]
+    given = catalog.parse(argv)
+    monkeypatch.setattr(catalog, "parse", None)
+    launch(given, 8)
+    ((options,), (settings,)) = started, trained
     assert (options.num_processes, options.num_machines, options.multi_gpu, options.module) == (8, 1, True, True)
-    assert options.training_script == "glossa_command"
-    assert options.training_script_args == ["train", "quickstart", "--bf16", "true", "--learning_rate", "1e-3"]
+    assert (settings.training.learning_rate, settings.data.filters) == (1e-3, {"length_ratio": 3.0})
+    assert settings.named == given.values.keys() and given.recipe == "quickstart"
+    assert settings.origins["learning_rate"].kind == "flag" and settings.origins["vocab_size"].kind == "recipe"
 
 
 def test_devices_are_counted_unless_a_launcher_has(monkeypatch):

@@ -20,6 +20,77 @@ def test_libretranslatepy(url, expected):
     assert client.detect("The house is on the hill, and nobody lives in it.")[0]["language"] == "en"
 
 
+def test_weblate(url, expected):
+    """It asks for the languages, and sends up to a hundred texts at once, with an empty key."""
+    codes = [one["code"] for one in requests.get(f"{url}/languages", timeout=60).json()]
+    assert {"en", "fr"} <= set(codes)
+    texts = [f"{TEXTS[number % 3]} {number}" for number in range(100)]
+    fields = {"api_key": "", "q": texts, "source": "en", "target": "fr"}
+    found = requests.post(f"{url}/translate", json=fields, timeout=60).json()
+    assert found["translatedText"] == expected.best(texts)  # the case `server-lengths`
+
+
+def test_discourse(url, expected):
+    """Everything is a form. The texts are HTML, whose language is detected first, without the tags."""
+    codes = [one["code"] for one in requests.get(f"{url}/languages", timeout=60).json()]
+    assert "en" in codes and "fr" in codes
+    form = {"q": "The house is on the hill, and nobody lives in it.", "api_key": ""}
+    assert requests.post(f"{url}/detect", data=form, timeout=60).json()[0]["language"] == "en"
+    form = {"q": "<p>a k.</p>", "source": "en", "target": "fr", "format": "html", "api_key": ""}
+    found = requests.post(f"{url}/translate", data=form, timeout=60).json()
+    assert found == {"translatedText": f"<p>{expected.best(['a k.'])[0]}</p>"}
+
+
+def test_nextcloud(url, expected):
+    """It makes a pair of any two languages that are listed, and translates in the address."""
+    codes = [one["code"] for one in requests.get(f"{url}/languages", timeout=60).json()]
+    assert ("en", "fr") in [(source, target) for source in codes for target in codes if source != target]
+    form = {"q": "a k.", "source": "en", "target": "fr"}
+    found = requests.post(f"{url}/translate", data=form, timeout=60).json()
+    assert found["translatedText"] == expected.best(["a k."])[0]
+
+
+def test_the_page_of_libretranslate(url, expected):
+    """Each target of a language is itself listed; texts and documents come as multipart forms."""
+    settings = requests.get(f"{url}/frontend/settings", timeout=60).json()
+    assert settings.keys() >= {
+        "language", "charLimit", "suggestions", "supportedFilesFormat", "filesTranslation", "frontendTimeout",
+        "keyRequired", "apiKeys",
+    }  # fmt: skip
+    known = {one["code"]: one["targets"] for one in requests.get(f"{url}/languages", timeout=60).json()}
+    source, target = (settings["language"][side]["code"] for side in ("source", "target"))
+    assert target in known[source] and all(code in known for targets in known.values() for code in targets)
+    form = {"q": "a k.", "source": source, "target": target, "format": "text", "alternatives": "3", "api_key": ""}
+    answer = requests.post(f"{url}/translate", files={name: (None, value) for name, value in form.items()}, timeout=60)
+    found = answer.json()
+    assert found["translatedText"] == expected.best(["a k."])[0] and len(found["alternatives"]) == 3
+    files = {"file": ("a.txt", b"a k."), **{name: (None, form[name]) for name in ("source", "target", "api_key")}}
+    address = requests.post(f"{url}/translate_file", files=files, timeout=60).json()["translatedFileUrl"]
+    assert requests.get(address, timeout=60).text == expected.best(["a k."])[0]
+
+
+@pytest.mark.parametrize("path", ["translate", "translate_file", "detect", "suggest"])
+def test_what_is_sent_cannot_be_fetched(url, path):
+    answer = requests.get(f"{url}/{path}", params={"q": "a", "source": "en", "target": "fr"}, timeout=60)
+    assert answer.status_code == 405 and answer.json() == {"error": "Method Not Allowed"}
+
+
+@pytest.mark.parametrize("path", ["languages", "frontend/settings", "health", "download_file/x"])
+def test_what_is_fetched_cannot_be_sent(url, path):
+    assert requests.post(f"{url}/{path}", timeout=60).status_code == 405
+
+
+def test_the_language_of_each_text_is_detected(url, expected):
+    english, french = "The house is on the hill, and nobody lives in it.", "La maison est sur la colline, et vide."
+    ranks = requests.post(f"{url}/detect", json={"q": [english, french]}, timeout=60).json()
+    assert [ranked[0]["language"] for ranked in ranks] == ["en", "fr"]
+    for form in ("text", "html"):
+        fields = {"q": [english, french], "source": "auto", "target": "fr", "format": form}
+        found = requests.post(f"{url}/translate", json=fields, timeout=60).json()
+        assert [one["language"] for one in found["detectedLanguage"]] == ["en", "fr"]
+        assert found["translatedText"] == [*expected.best([english]), french]
+
+
 def test_a_suggestion_is_saved_once(url, corrections):
     fields = {"q": "The cat is here.", "s": "Le chat est là.", "source": "en", "target": "fr"}
     assert requests.post(f"{url}/suggest", json=fields, timeout=60).json() == {"success": True}
@@ -87,19 +158,22 @@ def test_settings_for_a_page(url):
 @pytest.mark.parametrize(
     ("path", "fields", "status", "words"),
     [
-        ("translate", {"source": "en", "target": "fr"}, 400, "q is missing"),
-        ("translate", {"q": "a", "source": "en"}, 400, "target is missing"),
-        ("translate", {"q": 5, "target": "fr"}, 400, "q must be a text or a list of 1 to 64 texts"),
-        ("translate", {"q": ["a"] * 65, "target": "fr"}, 400, "q must be a text or a list of 1 to 64 texts"),
+        ("translate", {"source": "en", "target": "fr"}, 400, "Invalid request: missing q parameter"),
+        ("translate", {"q": "a", "source": "en"}, 400, "Invalid request: missing target parameter"),
+        ("translate", {"q": 5, "target": "fr"}, 400, "q must be a text or a list of texts"),
+        ("translate", {"q": ["a"] * 1_001, "target": "fr"}, 400, "q must be a text or a list of 1 to 1,000 texts"),
         ("translate", {"q": "a" * 20_001, "target": "fr"}, 400, "at most 20,000 are allowed"),
         ("translate", {"q": "\ud800", "target": "fr"}, 400, "half of a surrogate pair"),
-        ("translate", {"q": "a", "source": "xx", "target": "fr"}, 400, "source is xx, which is not served"),
-        ("translate", {"q": "a", "source": "en", "target": "xx"}, 400, "en is translated into fr, de"),
+        ("translate", {"q": "a", "source": "xx", "target": "fr"}, 400, "xx is not supported: source may be auto, en"),
+        ("translate", {"q": "a", "source": "en", "target": "xx"}, 400, "xx is not supported: target may be"),
+        ("translate", {"q": "a", "source": "de", "target": "fr"}, 400,
+         "French (fr) is not available as a target language from German (de), which is translated into no language"),
         ("translate", {"q": "a", "source": "en", "target": "fr", "format": "pdf"}, 400, "format must be text or html"),
         ("translate", {"q": "a", "source": "en", "target": "fr", "alternatives": 16}, 400, "from 0 to 15"),
         ("translate", {"q": "a", "source": "en", "target": "fr", "alternatives": True}, 400, "from 0 to 15"),
         ("translate", {"q": "a", "source": ["en"], "target": "fr"}, 400, "source must be a text"),
-        ("detect", {"q": ["a"]}, 400, "q must be one text"),
+        ("detect", {"q": ["a", 5]}, 400, "q must be a text or a list of texts"),
+        ("suggest", {"q": ["a"], "s": "b", "source": "en", "target": "fr"}, 400, "q must be one text"),
         ("suggest", {"q": "The cat.", "s": "The cat.", "source": "en", "target": "fr"}, 400, "equal to the text"),
         ("suggest", {"q": "The cat.", "s": "!!", "source": "en", "target": "fr"}, 400, "has no words"),
         ("suggest", {"q": "The cat.", "s": "x" * 500, "source": "en", "target": "fr"}, 400, "much shorter or longer"),
@@ -108,7 +182,7 @@ def test_settings_for_a_page(url):
         ("explain", {"q": "a", "source": "en", "target": "fr", "prefix": [10**6]}, 400, "no token of the model"),
         ("explain", {"q": "a " * 100, "source": "en", "target": "fr"}, 400, "up to 60 are explained"),
         ("explain", {"q": "a", "source": "en", "target": "de"}, 400, "no way through another language"),
-        ("nothing", {}, 405, "Method Not Allowed"),
+        ("nothing", {}, 404, "Not Found"),
     ],
 )  # fmt: skip
 def test_errors_have_a_status_and_a_message(url, path, fields, status, words):

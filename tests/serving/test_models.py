@@ -5,12 +5,16 @@ import gc
 import weakref
 
 import pytest
+import requests
+from running_server import running
 
 from glossa.errors import GlossaError
 from glossa.inference.engines.engine import Search
 from glossa.serving import models as module
+from glossa.serving.app import build_app
 from glossa.serving.models import Models, Wishes
 from glossa.serving.refusals import Refused
+from glossa.serving.service import Service
 
 
 class Engine:
@@ -50,7 +54,7 @@ def test_languages_include_those_through_another_one():
     assert models.languages == {"en": ["fr", "de"], "fr": ["en", "de"], "de": ["fr", "en"]}
     assert [step.model for step in models.route("en", "de")] == ["a", "b"]
     assert [step.model for step in models.route("de", "en")] == ["c"]
-    with pytest.raises(Refused, match="source is es, which is not served"):
+    with pytest.raises(Refused, match="es is not supported"):
         models.route("es", "en")
 
 
@@ -102,3 +106,22 @@ def test_a_model_that_does_not_load_is_a_fault_of_the_server(loads, caplog):
     with pytest.raises(Refused, match="The model does not load") as caught:
         translators(Models(["en-fr=broken"]), ("en", "fr"))
     assert caught.value.status == 500 and "broken does not load" in caplog.text
+
+
+def test_a_memory_is_for_its_direction(learned_run, expected, tmp_path):
+    memory = tmp_path / "memory.tsv"
+    memory.write_text("en\tfr\nThe house.\tLa maison !\n")
+    names = [f"{pair}={learned_run}" for pair in ("en-fr", "fr-en", "fr-de")]
+    service = Service(Models(names, memory=memory), folder=tmp_path)
+    with running(lambda: build_app(service)) as url:
+        fields = {"q": ["The house.", "a k."], "source": "en", "target": "fr"}
+        found = requests.post(f"{url}/translate", json=fields, timeout=60).json()["translatedText"]
+        assert found == ["La maison !", expected.best(["a k."])[0]]
+        html = fields | {"q": "<p>The <b>house</b>.</p>", "format": "html"}
+        assert "maison" in requests.post(f"{url}/translate", json=html, timeout=60).json()["translatedText"]
+        more = requests.post(f"{url}/translate", json=fields | {"alternatives": 1}, timeout=60).json()
+        assert more["translatedText"] == found and more["alternatives"][0] == []
+        back = fields | {"source": "fr", "target": "en"}
+        assert "maison" not in requests.post(f"{url}/translate", json=back, timeout=60).text
+    with pytest.raises(GlossaError, match=r"has no translations for the models: .*no columns \('de', 'fr'\)"):
+        Models([f"de-fr={learned_run}"], memory=memory)

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from running_server import running, until
+from running_server import until
 
 from glossa.inference.translator import Translator
 
@@ -48,14 +48,6 @@ def service(learned_run, tmp_path_factory):
     names = [GIVEN] if GIVEN else [f"en-fr={learned_run}", f"fr-en={learned_run}"]
     corrections = Corrections(tmp_path_factory.mktemp("saved") / "corrections.jsonl")
     return Service(Models(names), corrections=corrections)
-
-
-@pytest.fixture(scope="module")
-def url(service):
-    from glossa.serving.app import build_app
-
-    with running(lambda: build_app(service)) as address:
-        yield address
 
 
 @pytest.fixture(scope="module")

@@ -87,8 +87,8 @@ def test_languages_are_those_of_all_texts_together(own_url):
     ("fields", "words"),
     [
         ({"q": 5}, "q must be a text"),
-        ({"q": "a", "source": "xx"}, "source is xx, which is not served"),
-        ({"q": "a", "target": "xx"}, "en is translated into"),
+        ({"q": "a", "source": "xx"}, "xx is not supported"),
+        ({"q": "a", "target": "xx"}, "xx is not supported: target may be"),
         ({"q": "a", "confidence": 3}, "confidence must be true or false"),
     ],
 )

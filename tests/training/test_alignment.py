@@ -1,6 +1,7 @@
 """Runs with a head that aligns words."""
 
 import json
+import sys
 
 import pytest
 import torch
@@ -67,7 +68,8 @@ def test_what_cannot_be_aligned_is_refused(tmp_path, tiny_settings, changes, mes
 
 
 def test_a_missing_library_is_named_before_the_data_is_read(tmp_path, tiny_settings, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "thot.alignment", None)
+    for module in ("thot", "thot.alignment"):
+        monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.setattr("glossa.training.inputs.prepare_pairs", lambda *_: pytest.fail("too late"))
     with pytest.raises(GlossaError, match=r"sil-thot.*missing"):
         train(parse_settings(tiny_settings(tmp_path / "run", **QUIET)))

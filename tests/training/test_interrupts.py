@@ -12,9 +12,10 @@ from torch.distributed.elastic.multiprocessing import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 from transformers import TrainerCallback
 
-from glossa.cli.train import end_with_launcher, launch
+from glossa.cli.processes import end_with_launcher, launch
 from glossa.errors import GlossaError
 from glossa.plan.arguments import parse_settings
+from glossa.plan.catalog import parse
 from glossa.run_folder import RunFolder
 from glossa.training import run as training_run
 from glossa.training.interrupts import Interrupted
@@ -137,7 +138,7 @@ def test_the_launcher_ends_with_the_status_of_its_processes(monkeypatch, error, 
 
     monkeypatch.setattr("accelerate.commands.launch.launch_command", fail)
     with pytest.raises(SystemExit) as end:
-        launch(["quickstart"], 2)
+        launch(parse(["quickstart"]), 2)
     assert end.value.code == status
 
 

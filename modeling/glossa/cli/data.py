@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..errors import GlossaError
 from ..plan import catalog
-from .train import check, place_errors, print_help, take_option
+from .train import check, print_help, take_option
 
 # In the order of processing: what is read, what is held out, what is dropped.
 COMMON = (
@@ -29,7 +29,7 @@ def main(argv: list[str]) -> None:
         sys.exit(0)
     argv, page = take_option(argv, "html")
     given = catalog.parse(argv)
-    with place_errors(given):
+    with given.placed():
         check(given)
         show(given, page)
 

@@ -1,6 +1,6 @@
 """Documents in `glossa translate`: how its options apply to them."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -46,7 +46,6 @@ def run(arguments: TranslateOptions, build: Callable[[TranslateOptions], "Transl
         Path(arguments.output),
         arguments.format,
         languages_of(arguments),
-        Path(arguments.memory) if arguments.memory else None,
         settings_of(arguments, ELSEWHERE),
         models,
     )
@@ -55,9 +54,15 @@ def run(arguments: TranslateOptions, build: Callable[[TranslateOptions], "Transl
 
 
 def settings_of(arguments: TranslateOptions, ignored: Collection[str]) -> dict[str, Any]:
-    """Return what decides the translations: all options but those in `ignored`, and the content of the glossary."""
+    """Return what decides the translations: all options but those in `ignored`, and the content of files."""
     settings = {name: value for name, value in vars(arguments).items() if name not in ignored}
-    return settings | ({"glossary": stamp_file(Path(arguments.glossary))} if arguments.glossary else {})
+    if arguments.glossary:
+        settings["glossary"] = stamp_file(Path(arguments.glossary))
+    if settings.get("memory"):
+        from ..documents.memory import files_of
+
+        settings["memory"] = [stamp_file(file) for file in files_of(Path(settings["memory"]))]
+    return settings
 
 
 def glossary_of(arguments: TranslateOptions) -> "Glossary | None":
@@ -67,6 +72,15 @@ def glossary_of(arguments: TranslateOptions) -> "Glossary | None":
     from ..documents.glossary import read_glossary
 
     return read_glossary(Path(arguments.glossary), languages_of(arguments), arguments.forbid)
+
+
+def memory_of(arguments: TranslateOptions) -> Mapping[str, str]:
+    """The translation memory that `arguments` of `glossa translate` name; empty without one."""
+    if not arguments.memory:
+        return {}
+    from ..documents.memory import read_memory
+
+    return read_memory(Path(arguments.memory), languages_of(arguments))
 
 
 def languages_of(arguments: TranslateOptions) -> Languages:

@@ -24,7 +24,7 @@ from ..jobs.pool import cores
 from ..plan import catalog
 from .options import flag, option, read_known
 from .places import place_of, ray_option
-from .train import check, place_errors
+from .train import check
 
 if TYPE_CHECKING:
     from ..data.arguments import DataArguments
@@ -56,7 +56,7 @@ def main(argv: list[str]) -> None:
     given = catalog.parse(words)
     # The vocabulary is learned in this process, by as many threads as other stages have processes.
     os.environ.setdefault("RAYON_NUM_THREADS", str(options.processes))
-    with place_errors(given):
+    with given.placed():
         check(given)
         show(options, given)
 

@@ -41,6 +41,14 @@ class ServeOptions:
     keys: Path | None = option("accept requests with a key of this file only", metavar="FILE")
     new_key: str | None = option("add a key to the file of --keys, print it, and end", metavar="NAME")
     corrections: Path | None = option("save suggested translations in this file", metavar="FILE")
+    memory: Path | None = option(
+        "a TMX file or a table of pairs, or a folder of these, whose translations are used as they are", metavar="FILE"
+    )
+    batch_limit: int = option("texts of a request (default: 1000)", default=1_000)
+    char_limit: int = option("characters of a request, of all its texts (default: 20000)", default=20_000)
+    req_limit: int | None = option(
+        "requests in a minute, for each key, or for each address if no keys are needed (default: any number)"
+    )
     origin: list[str] = option(
         "let pages of this address use the server from a browser, such as https://example.org; may be repeated",
         action="append",
@@ -67,10 +75,11 @@ def main(argv: list[str]) -> None:
         logger.warning("Everybody who reaches %s can use this server. --keys FILE asks for a key.", arguments.host)
     with tempfile.TemporaryDirectory(prefix="glossa-serve-") as folder:
         service = serving.service.Service(
-            serving.models.Models(arguments.models, arguments.max_loaded, arguments.engine),
+            serving.models.Models(arguments.models, arguments.max_loaded, arguments.engine, arguments.memory),
             serving.keys.Keys(arguments.keys) if arguments.keys else None,
             serving.corrections.Corrections(arguments.corrections) if arguments.corrections else None,
             Path(folder),
+            serving.limits.Limits(arguments.batch_limit, arguments.char_limit, arguments.req_limit),
         )
         run(serving, service, arguments)
 
@@ -101,7 +110,7 @@ def import_serving():
     """The modules of the server. Raises `GlossaError` without the packages that it needs."""
     try:
         from .. import serving
-        from ..serving import app, corrections, keys, models, refusals, service  # noqa: F401
+        from ..serving import app, corrections, keys, limits, models, refusals, service  # noqa: F401
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] not in ("fastapi", "starlette", "uvicorn", "prometheus_client"):
             raise

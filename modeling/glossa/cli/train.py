@@ -10,17 +10,10 @@ Glossa's in a line each, `--help NAME` one in full, and `--help trainer` what tr
 pairs; if it is worse, the command says so and ends with status 1.
 """
 
-import ctypes
 import dataclasses
-import logging
-import os
-import signal
 import sys
 import textwrap
-import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from datetime import timedelta
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +24,7 @@ from ..data.paths import file_groups, is_remote
 from ..errors import GlossaError
 from ..inference.loading import check_name
 from ..plan import catalog
-from . import run
+from . import processes
 
 # In the order in which a newcomer needs them.
 COMMON = (
@@ -42,9 +35,6 @@ COMMON = (
 )  # fmt: skip
 
 PLANS = ("text", "yaml")  # forms of --explain
-GRACE = 2.0  # seconds
-LONGEST_WAIT = timedelta(days=7)
-PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
 def main(argv: list[str]) -> None:
@@ -58,41 +48,19 @@ def main(argv: list[str]) -> None:
         else:
             print_help([word for word in argv if word in settings] or COMMON)
         sys.exit(0)
-    words = argv
     argv, file = take_option(argv, "corrections")
     argv, form = take_option(argv, "explain", PLANS)
     given = catalog.parse(argv)
     if file is not None:
         return learn(argv, given, file, form)
-    with place_errors(given):
+    with given.placed():
         check(given)
         if form is not None:
             from ..plan.arguments import parse_settings
             from ..plan.explain import explain
 
             return print(explain(parse_settings(given), form))
-        end_with_launcher()
-        devices = local_devices()
-        if devices > 1:
-            return launch(words, devices)
-        from ..plan.processes import choose_processes
-
-        processes = choose_processes(given.values)
-        if processes > 1:
-            return fork(words, processes)
-        from ..plan.arguments import parse_settings
-        from ..training.run import train
-
-        train(parse_settings(given))
-
-
-@contextmanager
-def place_errors(given: catalog.Given) -> Iterator[None]:
-    """An error that names a setting then says where its value is from."""
-    try:
-        yield
-    except GlossaError as error:
-        raise GlossaError(given.place(str(error)) + str(error)) from error
+        processes.start(given)
 
 
 def take_option(argv: list[str], name: str, forms: tuple[str, ...] = ()) -> tuple[list[str], str | None]:
@@ -165,114 +133,6 @@ def check_paths(*lists: list[str]) -> None:
     """Raise `GlossaError` if a file does not exist; files that will be downloaded are not checked."""
     for given in lists:
         file_groups([path for path in given if not is_remote(path)])
-
-
-def end_with_launcher() -> None:
-    """Get SIGTERM when Accelerate's launcher ends, which passes no signal on to a single process (Linux only)."""
-    launched = "ACCELERATE_MIXED_PRECISION" in os.environ and "LOCAL_RANK" not in os.environ
-    if launched and sys.platform == "linux":
-        end_with_parent()
-
-
-def end_with_parent() -> None:
-    """Get SIGTERM when the process that started this one ends. Linux only."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-
-
-def local_devices() -> int:
-    """GPUs that a run started here would leave unused: 0 for one that a launcher started, or without GPUs."""
-    if "LOCAL_RANK" in os.environ:
-        return 0
-    import torch
-
-    return torch.cuda.device_count()
-
-
-def launch(argv: list[str], processes: int) -> None:
-    """Start this command again under Accelerate's launcher, with one process for each device.
-
-    A signal reaches all processes; they save, and this one ends with their status.
-    """
-    from accelerate.commands.launch import launch_command, launch_command_parser
-    from torch.distributed.elastic.multiprocessing import SignalException
-    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
-
-    options = ["--multi_gpu", "--num_processes", str(processes), "--num_machines", "1"]
-    options += ["--mixed_precision", "no", "--dynamo_backend", "no", "--module", "glossa_command", "train"]
-    try:
-        launch_command(launch_command_parser().parse_args([*options, *argv]))
-    except SignalException as error:
-        sys.exit(128 + error.sigval)
-    except ChildFailedError:  # which has printed its error
-        sys.exit(1)
-
-
-def fork(argv: list[str], processes: int) -> None:
-    """Train with several processes on the CPU, which are copies of this one, so that libraries are imported once.
-
-    A signal reaches all processes; they save, and this one ends with their status.
-    """
-    from torch.distributed.elastic.multiprocessing import SignalException
-    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
-    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
-
-    from ..training.run import train  # noqa: F401  # imported once, for all
-
-    for name in ("torch.distributed.elastic", "torch.multiprocessing"):  # the processes print their errors
-        logging.getLogger(name).setLevel(logging.CRITICAL)
-    config = LaunchConfig(
-        min_nodes=1,
-        max_nodes=1,
-        nproc_per_node=processes,
-        run_id="glossa",
-        rdzv_backend="c10d",
-        rdzv_endpoint="localhost:0",
-        local_addr="localhost",
-        max_restarts=0,
-        start_method="fork",
-    )
-    sys.stdout.flush()
-    try:
-        elastic_launch(config, work)([*argv, "--cpu_processes", str(processes)])
-    except SignalException as error:
-        sys.exit(128 + error.sigval)
-    except ChildFailedError as error:
-        rank, failure = error.get_first_failure()
-        if failure.exitcode > 0:
-            sys.exit(1)
-        raise GlossaError(
-            f"Process {rank} of {processes} (numbered from 0) was ended by {signal.Signals(-failure.exitcode).name}. "
-            "If memory ran out, give --cpu_processes 1. The run continues with --resume_from_checkpoint true."
-        ) from error
-
-
-def work(argv: list[str]) -> None:
-    """What each of the processes runs: this command, with errors in one line."""
-    import torch
-
-    from ..plan.devices import available_cores
-
-    os.setsid()  # or Ctrl-C would reach this process twice, and the second one ends it before it has saved
-    end_with_parent()
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):  # they have the launcher's handlers
-        signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.environ.setdefault("OMP_NUM_THREADS", str(available_cores()))  # Accelerate warns if it is not set
-    # By default, processes that wait for the first one to prepare the data end after half an hour.
-    torch.distributed.init_process_group("gloo", timeout=LONGEST_WAIT)
-    if os.environ["RANK"] != "0":
-        logging.getLogger().setLevel(logging.WARNING)
-    run(train_with_others, argv + ["--debug"] * ("--debug" in sys.argv))
-
-
-def train_with_others(argv: list[str]) -> None:
-    """Train as one of several processes. The first one prints an error of all; a cause is printed first."""
-    try:
-        main(argv)
-    except Exception as error:
-        if os.environ["RANK"] != "0" or not isinstance(error, GlossaError):
-            time.sleep(GRACE)  # if another process has failed, the launcher ends this one
-        raise
 
 
 def print_help(names: Iterable[str], purpose: str | None = __doc__, brief: bool = False) -> None:

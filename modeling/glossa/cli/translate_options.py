@@ -23,7 +23,7 @@ class TranslateOptions:
         choices=FORMATS,
     )
     memory: str | None = option(
-        "for documents: a TMX file, or a folder, whose translations are used as they are", metavar="FILE"
+        "a TMX file or a table of pairs, or a folder of these, whose translations are used as they are", metavar="FILE"
     )
     target_language: str | None = option(
         "code or name of the language to translate into, for a model of several; a line may begin with "

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
+from unicodedata import normalize
 
 from ..data.intake.columns import HEADER, Columns
 from ..data.intake.readers import read_rows
@@ -28,6 +29,7 @@ EXACT, SAME_WORDS, INFLECTED = range(3)  # how well words match, best first
 # Languages that write a noun and what specifies it as one word, the noun last.
 COMPOUNDING = ("da", "de", "et", "fi", "hu", "is", "lb", "nb", "nl", "nn", "no", "sv")
 SHORTEST_HEAD = 4  # letters of the stem of such a noun
+LONGEST = 40  # words of a term: a model writes up to 50 tokens more than twice those of the sentence
 Stem = Callable[[str], str]
 
 
@@ -46,11 +48,19 @@ class Entry(NamedTuple):
         words: Its words as they are written.
         gaps: What stands between them, without white space.
         text: All of it.
+        before: The marks before its first word, as in ".NET".
+        after: The marks after its last word, as in "C++".
     """
 
     words: tuple[str, ...]
     gaps: tuple[str, ...]
     text: str
+    before: str
+    after: str
+
+    def has_marks(self, text: str, words: Sequence[Word]) -> bool:
+        """Whether `words` of a text stand between the marks of the term."""
+        return text.endswith(self.before, 0, words[0].start) and text.startswith(self.after, words[-1].end)
 
 
 def words_of(text: str) -> list[Word]:
@@ -59,7 +69,8 @@ def words_of(text: str) -> list[Word]:
 
 def _entry(text: str) -> Entry:
     words = words_of(text)
-    return Entry(tuple(word.text for word in words), _gaps(text, words), text)
+    before, after = (text[: words[0].start], text[words[-1].end :]) if words else ("", "")
+    return Entry(tuple(word.text for word in words), _gaps(text, words), text, before, after)
 
 
 def _gaps(text: str, words: Sequence[Word]) -> tuple[str, ...]:
@@ -113,10 +124,13 @@ class Phrases:
                 chosen = words[position : position + length]
                 entries = self.entries.get(tuple(stems[position : position + length]), ())
                 ranked = [
-                    (rank, entry) for entry in entries if (rank := _rank(entry, text, chosen, small)) is not None
+                    (rank, -len(entry.text), entry)
+                    for entry in entries
+                    if (rank := _rank(entry, text, chosen, small)) is not None
                 ]
                 if ranked:
-                    yield min(ranked, key=lambda pair: pair[0])[1], chosen[0].start, chosen[-1].end
+                    entry = min(ranked)[-1]
+                    yield entry, chosen[0].start - len(entry.before), chosen[-1].end + len(entry.after)
                     position += length
                     break
             else:
@@ -125,7 +139,7 @@ class Phrases:
 
 def _rank(entry: Entry, text: str, words: Sequence[Word], small: bool) -> int | None:
     """How well words of a text match an entry with the same stems; None if they do not."""
-    if _gaps(text, words) != entry.gaps:
+    if _gaps(text, words) != entry.gaps or not entry.has_marks(text, words):
         return None
     written = [word.text for word in words]
     if tuple(written) == entry.words:
@@ -148,7 +162,7 @@ class Glossary:
     """Terms and what they are in another language.
 
     Args:
-        rows: Pairs of a term and one of its translations.
+        rows: Pairs of a term and one of its translations, in Unicode's form NFC.
         languages: The codes of the two, if known.
     """
 
@@ -165,6 +179,7 @@ class Glossary:
 
     def find(self, text: str) -> list[Term]:
         """The terms in a text, each once, from left to right."""
+        text = normalize("NFC", text)
         spans = find_spans(text)
         starts_upper = TextFacts(text).starts_upper
         found: dict[str, Term] = {}
@@ -182,14 +197,20 @@ class Glossary:
         """Whether a translation has one of the targets of a term, perhaps inflected or at the end of a compound."""
         if term.targets not in self._phrases:
             self._phrases[term.targets] = Phrases([*term.targets, *term.first], self.stems[1])
-        phrases = self._phrases[term.targets]
+        phrases, translation = self._phrases[term.targets], normalize("NFC", translation)
         return next(phrases.find(translation), None) is not None or self._in_compound(phrases, translation)
 
     def _in_compound(self, phrases: Phrases, translation: str) -> bool:
         """Whether a longer word of the translation ends with a target, in languages that write compounds as a word."""
         if self.target_language not in COMPOUNDING:
             return False
-        heads = tuple(stems[0] for stems in phrases.entries if len(stems) == 1 and len(stems[0]) >= SHORTEST_HEAD)
+        heads = tuple(
+            stems[0]
+            for stems, entries in phrases.entries.items()
+            if len(stems) == 1
+            and len(stems[0]) >= SHORTEST_HEAD
+            and not all(one.before + one.after for one in entries)
+        )
         return bool(heads) and any(self.stems[1](word.text).endswith(heads) for word in words_of(translation))
 
 
@@ -253,9 +274,15 @@ def _read_table(path: Path, languages: Languages) -> Iterator[tuple[str, str, in
 
 def _checked(path: Path | str, line: int, source: str, target: str) -> tuple[str, str, int]:
     for side, text, other in (("source", source, target), ("target", target, source)):
-        if not words_of(text):
+        words = len(words_of(text))
+        if not words:
             raise GlossaError(
                 f"{path}, line {line}: the {side} of {other!r} has no word. Write a term there, or take the row out."
+            )
+        if words > LONGEST:
+            raise GlossaError(
+                f"{path}, line {line}: the {side} of {other[:40]!r} has {words:,} words; a term may have {LONGEST}. "
+                "Shorten it, or take the row out."
             )
     return source, target, line
 

@@ -1,9 +1,8 @@
 """Translate documents: `glossa translate MODEL --input report.html --output report.fr.html`, or folders of them."""
 
-import json
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -16,10 +15,9 @@ from ..inference.engines.stamps import stamp_models
 from ..inference.review import Problems, find_problems
 from ..inference.search.terms import count
 from ..inference.texts.text import Sentence, Text
-from ..jobs.records import check_same, locked, read_record
-from ..jobs.whole_files import write_whole
+from ..jobs.records import begin, locked
 from .formats.opening import UNKNOWN, Languages, Opened, format_of, open_document
-from .memory import Kept, Translate, read_memory, remember
+from .memory import Kept, Translate
 from .places import Document, Edit, compose, line_numbers
 
 if TYPE_CHECKING:
@@ -38,7 +36,6 @@ class DocumentJob:
         target: The file or folder that is written.
         format: Name of the format; None if names of files say it.
         languages: Codes of the languages, if known.
-        memory: File or folder with translations to use as they are.
         settings: What decides the translations: only a job with the same ones continues an interrupted one.
         models: Names of the models, whose content does so too.
     """
@@ -47,7 +44,6 @@ class DocumentJob:
     target: Path
     format: str | None = None
     languages: Languages = UNKNOWN
-    memory: Path | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     models: Sequence[str] = ()
 
@@ -80,15 +76,14 @@ class DocumentJob:
         could not be translated; all others are then.
         """
         files, broken = self._open()
-        memory = read_memory(self.memory, self.languages) if self.memory else {}
         state = self.target.with_name(f"{self.target.name}.parts")
         self.target.parent.mkdir(parents=True, exist_ok=True)
         with locked(self.target):
-            self._check_state(state)
+            begin(state, {**self.settings, **stamp_models(self.models)})
             kept = Kept(translator.translate_segments, state / "segments.jsonl")
             if kept.found:
                 print(f"Continuing: {kept.found:,} sentences are already translated.", file=sys.stderr)
-            work = Work(translator, kept.translate, Problems(report, every), memory, several=self.source.is_dir())
+            work = Work(translator, kept.translate, Problems(report, every), several=self.source.is_dir())
             total = sum(len(document.places) for _, _, each in files for document in each.documents)
             with tqdm(total=total, unit=" texts", disable=not sys.stderr.isatty()) as progress:
                 for path, name, each in files:
@@ -99,7 +94,7 @@ class DocumentJob:
             whole = state / "output" if self.source.is_dir() else state / "output" / files[0][1]
             whole.replace(self.target)
             shutil.rmtree(state)
-        print(work.summary(len(files), bool(memory)), file=sys.stderr)
+        print(work.summary(len(files)), file=sys.stderr)
         for problem in broken:
             print(problem, file=sys.stderr)
         work.problems.finish()
@@ -118,16 +113,6 @@ class DocumentJob:
             raise GlossaError(broken[0])
         return found, broken
 
-    def _check_state(self, state: Path) -> None:
-        """Make the folder of the job's state, or check that it is of the same job."""
-        wanted = json.loads(json.dumps({**self.settings, **stamp_models(self.models)}))
-        record = state / "job.json"
-        if record.exists():
-            check_same(read_record(record), wanted, str(state), f"remove {state}")
-            return
-        state.mkdir(parents=True, exist_ok=True)
-        write_whole(record, json.dumps(wanted))
-
 
 @dataclass
 class Work:
@@ -137,14 +122,12 @@ class Work:
         translator: Cuts texts into sentences, and joins their translations.
         translate_sentences: Translates these: [`Translator.translate_segments`], or what keeps or queues them first.
         problems: What is reported.
-        memory: Translations of texts and sentences that are used as they are.
         several: Whether there are several files, whose names the report has.
     """
 
     translator: "Translator"
     translate_sentences: Translate
     problems: Problems
-    memory: Mapping[str, str] = field(default_factory=dict)
     several: bool = False
     texts: int = 0
     sentences: int = 0
@@ -169,7 +152,6 @@ class Work:
         for start in range(0, len(document.places), CHUNK):
             places = document.places[start : start + CHUNK]
             texts = self.translator.plan([document.tagged(place) for place in places])
-            remember(texts, self.memory)
             yield texts
             for place, text, pieces in zip(places, texts, self.translator.join_tagged(texts), strict=True):
                 best, problem = _whole(text), ""
@@ -191,9 +173,9 @@ class Work:
         rows = [{"file": str(path), **row} for row in rows] if self.several else rows
         self.problems.add(1, rows, count([best]))
 
-    def summary(self, files: int, memory: bool) -> str:
+    def summary(self, files: int) -> str:
         """One line for the user."""
-        known = f", {self.remembered:,} of them from the memory" if memory else ""
+        known = f", {self.remembered:,} of them from the memory" if self.translator.memory else ""
         several = f" in {files:,} files" if files > 1 else ""
         return f"{self.texts:,} texts{several}: {self.sentences:,} sentences{known}."
 

@@ -1,7 +1,7 @@
 """Translations that are there already: of a memory that the user gives, and of a job that was interrupted."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,7 @@ from ..data.intake.columns import Columns
 from ..data.intake.readers import read_rows
 from ..errors import GlossaError
 from ..inference.engines.engine import Translation
-from ..inference.texts.text import Sentence, Text
-from ..inference.translator import spans_of
+from ..inference.texts.text import Sentence
 from ..jobs.whole_files import synchronize
 from ..sentences_glossa import clean_text
 from ..spans_glossa import Span
@@ -20,6 +19,7 @@ from .formats.opening import Languages
 READ = (".tmx", ".xliff", ".xlf", ".po", ".tsv", ".csv", ".jsonl")
 CHUNK = 2048  # sentences that are translated before they are kept
 
+Key = tuple[str, str, bool]  # a sentence, what the model reads of it, and whether it is a label
 Translate = Callable[[Sequence[Sentence]], object]  # [`Translator.translate_segments`], perhaps in a queue
 
 
@@ -28,20 +28,12 @@ def read_memory(path: Path, languages: Languages) -> dict[str, str]:
 
     Of several translations of a text the last one counts. Raises `GlossaError` if there is none.
     """
-    if not path.exists():
-        raise GlossaError(f"--memory {path} is not there. Give a TMX file, or a folder of such files.")
-    files = sorted(file for file in path.rglob("*") if file.suffix.lower() in READ) if path.is_dir() else [path]
     if languages.source is None or languages.target is None:
         raise GlossaError(
             "--memory needs to know the languages of the model, which does not say them. Give --target_language, and "
             "a model whose config has source_language and target_language."
         )
-    columns = Columns(((languages.source, languages.target), ("source", "target")))
-    found: dict[str, str] = {}
-    for file in files:
-        for source, target, _, problem in read_rows((file,), columns, None):
-            if not problem and source.strip() and target.strip():
-                found[clean_text(source)] = clean_text(target)
+    found = pairs_of(path, languages.source, languages.target)
     if not found:
         raise GlossaError(
             f"--memory {path} has no pair of {languages.source} and {languages.target}. Give a file of both languages."
@@ -49,14 +41,22 @@ def read_memory(path: Path, languages: Languages) -> dict[str, str]:
     return found
 
 
-def remember(texts: Sequence[Text], memory: Mapping[str, str]) -> None:
-    """Give texts and sentences the translations that a memory has of them, if these have all their spans."""
-    for text in texts:
-        if text.source in memory and text.remember(memory[text.source], spans_of(text.tagged)):
-            continue
-        for sentence in text.sentences:
-            if not sentence.translations and sentence.source in memory:
-                sentence.remember(memory[sentence.source])
+def files_of(path: Path) -> list[Path]:
+    """The files of a translation memory. Raises `GlossaError` if it is not there."""
+    if not path.exists():
+        raise GlossaError(f"--memory {path} is not there. Give a TMX file, or a folder of such files.")
+    return sorted(file for file in path.rglob("*") if file.suffix.lower() in READ) if path.is_dir() else [path]
+
+
+def pairs_of(path: Path, source: str, target: str) -> dict[str, str]:
+    """The translations between two languages in a translation memory, perhaps none."""
+    found: dict[str, str] = {}
+    columns = Columns(((source, target), ("source", "target")))
+    for file in files_of(path):
+        for text, translation, _, problem in read_rows((file,), columns, None):
+            if not problem and text.strip() and translation.strip():
+                found[clean_text(text)] = clean_text(translation)
+    return found
 
 
 class Kept:
@@ -69,10 +69,10 @@ class Kept:
 
     def __init__(self, translate: Translate, path: Path):
         self.translate_new, self.path = translate, path
-        self.known: dict[tuple[str, str], dict[str, Any]] = dict(self._read())
+        self.known: dict[Key, dict[str, Any]] = dict(self._read())
         self.found = len(self.known)
 
-    def _read(self) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
+    def _read(self) -> Iterator[tuple[Key, dict[str, Any]]]:
         if not self.path.exists():
             return
         with open(self.path, "rb") as file:
@@ -80,13 +80,13 @@ class Kept:
                 if not line.endswith(b"\n"):
                     break  # the process was killed while it wrote this one
                 row: dict[str, Any] = json.loads(line)
-                yield (row.pop("source"), row.pop("asked")), row
+                yield (row.pop("source"), row.pop("asked"), row.pop("label", False)), row
         with open(self.path, "r+b") as file:
             file.truncate(sum(len(line) for line in file if line.endswith(b"\n")))
 
     def translate(self, sentences: Sequence[Sentence]) -> None:
         """Translate sentences, equal ones once."""
-        new: dict[tuple[str, str], Sentence] = {}
+        new: dict[Key, Sentence] = {}
         waiting = [(_key(sentence), sentence) for sentence in sentences if not sentence.translations]
         for key, sentence in waiting:
             if key not in self.known:
@@ -99,7 +99,8 @@ class Kept:
             for key in chunk:
                 best, places = new[key].best, new[key].places[0]
                 self.known[key] = {"translation": asdict(best), "places": list(places)}
-                rows.append(json.dumps({"source": key[0], "asked": key[1], **self.known[key]}) + "\n")
+                named = dict(zip(("source", "asked", "label"), key, strict=True))
+                rows.append(json.dumps({**named, **self.known[key]}) + "\n")
             with open(self.path, "a", encoding="utf-8") as file:
                 file.write("".join(rows))
                 synchronize(file)
@@ -110,5 +111,5 @@ class Kept:
                 sentence.places = [[Span(*place) for place in known["places"]]]
 
 
-def _key(sentence: Sentence) -> tuple[str, str]:
-    return sentence.source, sentence.asked
+def _key(sentence: Sentence) -> Key:
+    return sentence.source, sentence.asked, sentence.label is not None

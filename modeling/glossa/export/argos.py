@@ -94,6 +94,7 @@ def sentencepiece_model(tokenizer: PreTrainedTokenizerBase) -> bytes:
     """
     described = json.loads(tokenizer.backend_tokenizer.to_str())
     kind, pre = described["model"]["type"], described["pre_tokenizer"] or {}
+    pre = pre.get("pretokenizers", [pre])[0]  # a second one is for special tokens, which SentencePiece leaves alone
     problems = []
     if hasattr(tokenizer, "target_tokenizer"):
         problems.append("it has two vocabularies; train one (no target_vocab_size)")

@@ -1,9 +1,10 @@
 """Translators from the names of models, as the commands are given them."""
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tqdm.auto import tqdm
@@ -46,6 +47,7 @@ def build_translator(
     checks: Checks = Checks(),  # noqa: B008
     execution: Execution = Execution(),  # noqa: B008
     split_sentences: bool | None = None,
+    memory: Mapping[str, str] = MappingProxyType({}),
 ) -> Translator:
     """A translator with the model `names`, or an ensemble of several, into `language`.
 
@@ -58,8 +60,8 @@ def build_translator(
         rerank: A model that reranks the translations.
         glossary: Terms that translations must have.
         forbidden: Words that they must not have. With an empty list, or a glossary, they may have given beginnings.
-        search: Beams and number of translations, for [`Translator`], like `checks`, `execution` and
-            `split_sentences`.
+        search: Beams and number of translations, for [`Translator`], like `checks`, `execution`, `split_sentences`
+            and `memory`.
 
     Raises:
         GlossaError: if a model does not load, does not translate into `language`, or does not fit the others.
@@ -67,10 +69,9 @@ def build_translator(
     engine = engine_for(engine, [search.length_penalty])
     loaded, tokenizer = load_engine(names, engine, language, by_line=True)
     reranker = load_reranker(names[0], rerank, language) if rerank else None
-    terms = None
+    terms, own = None, Languages.of_tokenizer(tokenizer)
     kept = keeps_sentinels(names[0], loaded)
     if kept or glossary is not None or forbidden is not None:
-        own = Languages.of_tokenizer(tokenizer)
         wanted = getattr(tokenizer, "tgt_lang", None) if own.tagged else None
         if own.tagged and wanted is None and glossary is not None:
             raise GlossaError(
@@ -88,6 +89,8 @@ def build_translator(
         split_sentences=split_sentences,
         reranker=reranker,
         terms=terms,
+        memory=memory,
+        target_language=None if own.targets else Languages.of(names[0]).target,  # which imports more
     )
 
 

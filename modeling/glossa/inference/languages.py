@@ -55,7 +55,7 @@ class Languages:
     @classmethod
     def of_tokenizer(cls, tokenizer: "PreTrainedTokenizerBase") -> "Languages":
         """The languages of a tokenizer. A plain one has them only in the arguments that it was made with."""
-        kept = tokenizer.init_kwargs
+        kept = getattr(tokenizer, "init_kwargs", {})
         source, target = (getattr(tokenizer, name, None) or kept.get(name) for name in ("src_lang", "tgt_lang"))
         if several := getattr(tokenizer, "target_languages", []):
             return cls(source, tuple(several), True)

@@ -1,13 +1,15 @@
 """Load a trained model and its tokenizer, with errors that say what to do."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import GlossaError
+from ..jobs.records import read_record
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+RESTORE = "Restore the folder from a copy."
 
 
 def load_config(name: str) -> "PreTrainedConfig":
@@ -23,13 +25,7 @@ def read_config(name: str) -> dict[str, Any]:
     path = Path(name) / "config.json"
     if not path.is_file():
         return load_config(name).to_dict()
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise GlossaError(f"{name} does not load: config.json: {_on_one_line(error)}.") from error
-    if not isinstance(found, dict):
-        raise GlossaError(f"{name} does not load: config.json is not an object of names and values.")
-    return found
+    return read_record(path, RESTORE)
 
 
 def load_model(name: str, device: str = "cpu", **changes: Any) -> "PreTrainedModel":
@@ -102,7 +98,7 @@ def _load(auto_class, name: str, **changes: Any):
         kind = type(error).__name__
         raise GlossaError(
             f"{name} does not load: a file of it is damaged, or was made for another model ({kind}: "
-            f"{_on_one_line(error)}). Restore the folder from a copy."
+            f"{_on_one_line(error)}). {RESTORE}"
         ) from error
 
 

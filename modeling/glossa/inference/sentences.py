@@ -85,19 +85,23 @@ class SentenceTranslator:
         wrong = [index for index, translations in enumerate(found) if translations[0].problem]
         wider = replace(self.search, num_beams=2 * self.search.beams, no_repeat_ngram_size=3)
         again = self._ranked([sentences[index] for index in wrong], wider)
-        for index, translations in zip(wrong, again, strict=True):
-            self._check(sentences[index], translations)
-            if not translations[0].problem:
-                found[index] = translations
+        self._take_plausible(sentences, found, dict(zip(wrong, again, strict=True)))
 
     def _retry_numbers(self, sentences: list[str], found: list[list[Translation]]) -> None:
         """Translate sentences whose numbers were not copied once more, with marks instead of the numbers."""
         wrong = [index for index, translations in enumerate(found) if translations[0].problem == DIFFERENT_NUMBERS]
         masked = [mask_numbers(sentences[index]) for index in wrong]
         again = self._ranked([text for text, _ in masked], self.search)
-        for index, (_, numbers), translations in zip(wrong, masked, again, strict=True):
+        for (_, numbers), translations in zip(masked, again, strict=True):
             for translation in translations:
                 translation.text = put_back(translation.text, numbers)
+        self._take_plausible(sentences, found, dict(zip(wrong, again, strict=True)))
+
+    def _take_plausible(
+        self, sentences: list[str], found: list[list[Translation]], again: dict[int, list[Translation]]
+    ) -> None:
+        """Replace translations by those of a second search, by index, if these are plausible."""
+        for index, translations in again.items():
             self._check(sentences[index], translations)
             if not translations[0].problem:
                 found[index] = translations

@@ -1,10 +1,11 @@
 """Translate texts with a trained model: every text goes through `Translator.translate_segments`."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ..batches_glossa import check_beams, fits
@@ -14,10 +15,11 @@ from ..sentences_glossa import clean_text
 from ..spans_glossa import Span, find_spans
 from .confidence import FEWEST, UNCERTAIN
 from .engines.engine import Engine, GenerateEngine, Search, Translation
-from .languages import tag_problem, take_tag
+from .languages import Languages, tag_problem, take_tag
 from .options import Checks, Execution
 from .sentences import SentenceTranslator
 from .texts.alignment import Aligner, AttentionAligner, aligned, link_rows
+from .texts.labels import Label
 from .texts.spans import MOVED, pair_of, put_spans, without
 from .texts.tags import Piece, Tagged
 from .texts.text import Sentence, Text
@@ -48,6 +50,9 @@ class Translator:
             The default comes from the model's config.
         reranker: Sorts the translations of each sentence by the sum of the model's log-probability and this one's.
         terms: Terms that translations must have, words that they must not have, and the search for both.
+        memory: Translations of clean texts and sentences, which are used as they are if they have all spans.
+        target_language: Code of the only target language, if the tokenizer does not say it; it decides how marks are
+            written.
 
     Raises:
         GlossaError: if the search wants more translations than it has beams, or a confidence is asked for that the
@@ -65,9 +70,12 @@ class Translator:
         split_sentences: bool | None = None,
         reranker: "Reranker | None" = None,
         terms: "Terms | None" = None,
+        memory: Mapping[str, str] = MappingProxyType({}),
+        target_language: str | None = None,
     ):
         self.engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer)
         self.tokenizer, self.checks, self.execution = tokenizer, checks, execution
+        self.target_language = Languages.of_tokenizer(tokenizer).target or target_language
         if checks.needs_confidence and self.engine.confidence is None:
             raise GlossaError(
                 "The model has not learned a confidence: its run was of an earlier version, or had too few validation "
@@ -75,7 +83,7 @@ class Translator:
             )
         scores = search.scores or reranker is not None or checks.needs_confidence
         self.search = replace(search, num_beams=search.num_beams or self.engine.num_beams, scores=scores)
-        self.reranker, self.terms = reranker, terms
+        self.reranker, self.terms, self.memory = reranker, terms, memory
         self.split_sentences = self.engine.split_sentences if split_sentences is None else split_sentences
         self._by_language: dict[str | None, SentenceTranslator] = {}
         if not self.engine.sampled:
@@ -95,6 +103,8 @@ class Translator:
             split_sentences=self.split_sentences,
             reranker=self.reranker,
             terms=self.terms,
+            memory=self.memory,
+            target_language=self.target_language,
         )
 
     def translate(
@@ -162,9 +172,10 @@ class Translator:
         sentences, start = [], 0
         for index, segment in enumerate(segments):
             segment = segment._replace(copied=segment.copied or not segment.text)
-            sentence = Sentence(segment, start, _goes_on(segments, index), language=language)
-            if index + 1 == len(segments) or "\n" in segment.space:
-                sentence.label = tagged.label
+            cut = _goes_on(segments, index)
+            label = None if segment.copied or cut else Label.of(segment, strict=tagged.label is not None)
+            code = language or self.target_language or tagged.label
+            sentence = Sentence(segment, start, cut, "", language, code, label, bool(self.engine.add_stops))
             if segment.copied:
                 sentence.keep_source("", failed=False)
             else:
@@ -173,7 +184,10 @@ class Translator:
                     sentence.keep_source(failure, failed=True)
             sentences.append(sentence)
             start += len(segment.text) + len(segment.space)
-        return Text(tagged, sentences)
+        planned = Text(tagged, sentences)
+        if language == chosen and not any(sentence.prefix for sentence in sentences):
+            planned.remember(self.memory, spans_of(tagged))
+        return planned
 
     def _segments(self, tagged: Tagged, tokenizer: Any) -> list[Segment]:
         limit = tokenizer.model_max_length
@@ -251,13 +265,15 @@ class Translator:
                     text, places, problem = "", [], each.problem
                 sentence.translations.append(replace(each, text=text, problem=problem))
                 sentence.places.append(places)
+                sentence.lower_start(-1)
 
     def _bare(self, sentence: Sentence, text: str) -> Sentence:
         """A sentence of which only `text` is left."""
         segment = self._read(Segment(text, ""), numbered=False)
         if self.engine.add_stops and not sentence.cut:
             segment = with_stop(segment)
-        return Sentence(segment, cut=sentence.cut, prefix=sentence.prefix, label=sentence.label)
+        label = None if sentence.label is None else Label.of(segment, sentence.label.strict)
+        return replace(sentence, segment=segment, label=label, translations=[], places=[])
 
     def aligner(self, translator: SentenceTranslator | None = None) -> Aligner:
         """Links the words of texts and translations, in the language of `translator` or the one that is chosen."""

@@ -20,6 +20,12 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def environment_threads() -> int | None:
+    """The threads that `OMP_NUM_THREADS` asks for; None if it is not set, or not valid, which its library reports."""
+    first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()  # the others are for nested threads
+    return int(first) if first.isdecimal() and int(first) else None
+
+
 def in_this_process(load: Callable[[], Callable[[Any], Any]], items: Sequence[Any]) -> Iterator[Any]:
     """The results of the function that `load` makes, in order."""
     yield from map(load(), items)

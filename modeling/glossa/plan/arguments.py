@@ -15,8 +15,8 @@ from ..data.arguments import CHECKS, DataArguments, TokenizerArguments, check_ra
 from ..data.mixture import sources_of
 from ..data.values import settle
 from ..errors import GlossaError
+from ..jobs.pool import environment_threads
 from . import catalog
-from .devices import environment_threads
 from .settings import GROUPS, GlossaTrainingArguments, TranslatorArguments
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,8 @@ import importlib.util
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -209,6 +210,28 @@ class Given:
         if name in self.flags:
             return "Command line: "
         return f"{self.recipe}: " if name in self.values else ""
+
+    @contextmanager
+    def placed(self) -> Iterator[None]:
+        """An error that names a setting then says where its value is from."""
+        try:
+            yield
+        except GlossaError as error:
+            raise GlossaError(self.place(str(error)) + str(error)) from error
+
+    def with_flag(self, name: str, value: Any) -> "Given":
+        """A copy with one more setting of the command line."""
+        return Given(self.recipe, {**self.values, name: value}, self.flags | {name})
+
+    def save(self, path: Path) -> None:
+        """Write them to a file, for [`Given.load`]."""
+        path.write_text(json.dumps(asdict(self) | {"flags": sorted(self.flags)}), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> "Given":
+        """What [`Given.save`] wrote."""
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        return cls(saved["recipe"], saved["values"], frozenset(saved["flags"]))
 
 
 def parse(argv: Sequence[str]) -> Given:

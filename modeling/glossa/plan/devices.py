@@ -17,12 +17,6 @@ def available_cores() -> int:
     return max(cores() // int(os.environ.get("LOCAL_WORLD_SIZE", 1)), 1)
 
 
-def environment_threads() -> int | None:
-    """The threads that `OMP_NUM_THREADS` asks for; None if it is not set, or not valid, which its library reports."""
-    first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()  # the others are for nested threads
-    return int(first) if first.isdecimal() and int(first) else None
-
-
 def has_bf16(capabilities: Mapping) -> bool:
     """Whether a CPU with these `torch.cpu.get_capabilities()` has instructions for bfloat16."""
     return any(capabilities.get(name) for name in ("amx_bf16", "amx_tile", "avx512_bf16", "bf16", "sve_bf16"))

@@ -13,8 +13,9 @@ import torch
 
 from ..data.arguments import TokenizerArguments
 from ..errors import GlossaError
+from ..jobs.pool import environment_threads
 from ..run_folder import RunFolder
-from .devices import available_cores, environment_threads
+from .devices import available_cores
 from .settings import GlossaTrainingArguments, ModelArguments
 
 logger = logging.getLogger(__name__)

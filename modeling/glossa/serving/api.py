@@ -28,7 +28,7 @@ from .fields import (
 from .files import Files
 from .models import Wishes
 from .queue import in_thread
-from .refusals import MAX_CHARACTERS, MAX_SECONDS, MAX_WITH_GLOSSARY, Refused, handler
+from .refusals import MAX_SECONDS, MAX_WITH_GLOSSARY, Refused, handler
 from .requests import read_fields, until_left
 from .service import Answer, Part, Service, missing_terms, rounded
 
@@ -44,8 +44,10 @@ def service_of(request: Request) -> Service:
 async def allowed(request: Request, kind: type[Fields]) -> Fields:
     """The fields of a request that may be made. Raises `Refused` for one that may not, or is not as it must be."""
     given = await read_fields(request)
-    service_of(request).allow(given.get("api_key"), request.headers.get("authorization"))
-    return checked(kind, given)
+    service = service_of(request)
+    name = service.allow(given.get("api_key"), request.headers.get("authorization"))
+    service.clients.count(f"key {name}" if name else request.client.host if request.client else "")
+    return checked(kind, given, service.limits)
 
 
 @routes.post("/translate", openapi_extra=described(TranslateFields))
@@ -100,7 +102,7 @@ async def translate_stream(request: Request) -> StreamingResponse:
     source, target, service = fields.source, fields.target, service_of(request)
     head: dict[str, Any] = {}
     if source == "auto":
-        source, share = (await service.detected(" ".join(fields.texts)))[0]
+        source, share = (await service.detected([" ".join(fields.texts)]))[0][0]
         head["detectedLanguage"] = {"confidence": share, "language": source}
     if source != target and len(steps := service.models.route(source, target)) > 1:
         head["pivot"] = steps[0].target
@@ -176,7 +178,7 @@ async def translate_file(request: Request) -> dict[str, Any]:
     content = await fields.file.read()
     service, source = service_of(request), fields.source
     if source == "auto":
-        source = (await service.detected(content.decode("utf-8", "ignore")))[0][0]
+        source = (await service.detected([content.decode("utf-8", "ignore")]))[0][0][0]
     step, wishes = service.step(source, fields.target), Wishes(glossary=fields.terms)
     name, missing = await until_left(
         request, service.files.translate_file(content, str(fields.file.filename), step, wishes)
@@ -193,11 +195,12 @@ async def download_file(request: Request, name: str) -> FileResponse:
 
 
 @routes.post("/detect", openapi_extra=described(DetectFields))
-async def detect(request: Request) -> list[dict[str, Any]]:
-    """The languages that a text may be in, most probable first."""
+async def detect(request: Request) -> list:
+    """The languages that a text may be in, most probable first; of several texts, a list for each."""
     fields = await allowed(request, DetectFields)
-    ranked = await service_of(request).detected(fields.q)
-    return [{"confidence": share, "language": code} for code, share in ranked if share > 0]
+    ranks = await service_of(request).detected(fields.texts)
+    found = [[{"confidence": share, "language": code} for code, share in ranked if share > 0] for ranked in ranks]
+    return found if isinstance(fields.q, list) else found[0]
 
 
 @routes.get("/languages")
@@ -228,7 +231,7 @@ async def frontend_settings(request: Request) -> dict[str, Any]:
     first = next(iter(service.models.steps.values()))
     return {
         "apiKeys": service.keys is not None,
-        "charLimit": MAX_CHARACTERS,
+        "charLimit": service.limits.characters,
         "filesTranslation": service.folder is not None,
         "frontendTimeout": 500,
         "keyRequired": service.keys is not None,

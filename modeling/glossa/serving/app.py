@@ -5,7 +5,8 @@ import contextlib
 import logging
 import re
 import signal
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, MutableMapping, Sequence
+from typing import Any
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI, Request
@@ -14,6 +15,7 @@ from fastapi.staticfiles import StaticFiles
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
+from starlette.routing import Match
 
 from .. import __version__
 from ..web import PAGE
@@ -34,7 +36,14 @@ HEADERS = {
 
 
 class Page(StaticFiles):
-    """The files of the page."""
+    """The files of the page, and the answers for paths and methods that no route has."""
+
+    async def get_response(self, path: str, scope: MutableMapping[str, Any]) -> Response:
+        try:
+            return await super().get_response(path, scope)
+        except HTTPException as error:
+            known = any(route.matches(scope)[0] is Match.PARTIAL for route in api.routes.routes)
+            raise HTTPException(405 if known else 404) from error
 
     def file_response(self, *args, **kwargs) -> Response:
         response = super().file_response(*args, **kwargs)
@@ -96,7 +105,7 @@ def build_app(service: Service, origins: Sequence[str] = (), hosts: Sequence[str
     app.add_exception_handler(Refused, _refuse)  # type: ignore[arg-type]
     app.add_exception_handler(HTTPException, _refuse_http)  # type: ignore[arg-type]
     app.add_exception_handler(Exception, _fail)
-    app.add_middleware(BoundedBody)
+    app.add_middleware(BoundedBody, most=service.limits.body)
     app.add_middleware(Guarded, origins=origins, hosts=hosts)
     if origins:
         app.add_middleware(CORSMiddleware, allow_origins=list(origins), allow_methods=["*"], allow_headers=["*"])

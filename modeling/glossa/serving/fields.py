@@ -5,22 +5,30 @@ The description of a field completes "... must be" in errors.
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    WithJsonSchema,
+)
 from starlette.datastructures import UploadFile
 
 from ..documents.glossary import terms_of_lines
 from ..errors import GlossaError
-from .refusals import MAX_CHARACTERS, MAX_GLOSSARY, MAX_TERMS, MAX_TEXTS, MAX_TRANSLATIONS, Refused, handler
+from .limits import Limits
+from .refusals import MAX_GLOSSARY, MAX_TERMS, MAX_TRANSLATIONS, Refused
 
 Fields = TypeVar("Fields", bound=BaseModel)
 MAX_TOKENS = 512  # of the beginning of a translation
 
 
-def _within_limits(value: str | list[str]) -> str | list[str]:
-    try:
-        handler.check_texts(value)
-    except handler.BadRequest as error:
-        raise Refused(str(error).replace("inputs", "q", 1)) from error
+def _within_limits(value: Any, info: ValidationInfo) -> Any:
+    """`value`, if it is within the limits of the server, which are the context of the check."""
+    assert isinstance(info.context, Limits)
+    info.context.check(str(info.field_name), value)
     return value
 
 
@@ -47,17 +55,17 @@ def _terms(value: str) -> str:
 
 def _file(value: Any) -> UploadFile:
     if not isinstance(value, UploadFile) or not value.filename:
-        raise Refused("file is missing: a file, sent as multipart/form-data.")
+        raise Refused("Invalid request: missing file parameter: a file, sent as multipart/form-data.")
     return value
 
 
-_TEXT = {"type": "string", "maxLength": MAX_CHARACTERS}
-_TEXTS = {"oneOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": MAX_TEXTS}]}
+_TEXT = {"type": "string"}
+_TEXTS = {"oneOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]}
 Texts = Annotated[
     str | list[str],
     AfterValidator(_within_limits),
     WithJsonSchema(_TEXTS),
-    Field(description=f"a text or a list of 1 to {MAX_TEXTS} texts"),
+    Field(description="a text or a list of texts"),
 ]
 OneText = Annotated[str, AfterValidator(_within_limits), WithJsonSchema(_TEXT), Field(description="one text")]
 Code = Annotated[
@@ -97,14 +105,19 @@ class WithTerms(Request):
         return tuple(terms_of_lines(self.glossary))
 
 
-class StreamFields(WithTerms, Directed):
+class WithTexts(Request):
+    """A request with a text, or with several."""
+
     q: Texts
-    source: Code = "auto"
-    confidence: Flag = False
 
     @property
     def texts(self) -> list[str]:
         return self.q if isinstance(self.q, list) else [self.q]
+
+
+class StreamFields(WithTexts, WithTerms, Directed):
+    source: Code = "auto"
+    confidence: Flag = False
 
 
 class TranslateFields(StreamFields):
@@ -126,8 +139,8 @@ class FileFields(WithTerms, Directed):
     source: Code = "auto"
 
 
-class DetectFields(Request):
-    q: OneText
+class DetectFields(WithTexts):
+    """A request for the languages of texts."""
 
 
 class SuggestFields(Directed):
@@ -145,21 +158,23 @@ class ExplainFields(Directed):
 
 
 class InputsFields(Request):
-    inputs: Annotated[Any, WithJsonSchema(_TEXTS), Field(description="a text or texts")]
+    inputs: Annotated[
+        Any, AfterValidator(_within_limits), WithJsonSchema(_TEXTS), Field(description="a text or a list of texts")
+    ]
     parameters: Annotated[Any, WithJsonSchema({"type": "object"}), Field(description="an object")] = None
     options: Annotated[Any, WithJsonSchema({"type": "object"}), Field(description="an object")] = None
 
 
-def checked(kind: type[Fields], given: dict[str, Any]) -> Fields:
+def checked(kind: type[Fields], given: dict[str, Any], limits: Limits) -> Fields:
     """The fields of a request. Raises `Refused` for the first one that is missing or not allowed."""
     try:
-        return kind.model_validate(given)
+        return kind.model_validate(given, context=limits)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         name = str(first["loc"][0])
         description = kind.model_fields[name].description or "another value"
         if first["type"] == "missing":
-            raise Refused(f"{name} is missing: {description}.") from error
+            raise Refused(f"Invalid request: missing {name} parameter: {description}.") from error
         raise Refused(f"{name} must be {description}.") from error
 
 

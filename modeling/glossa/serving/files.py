@@ -1,8 +1,10 @@
 """Documents that are sent to the server, and texts with HTML tags: translated like files of `glossa translate`."""
 
 import asyncio
+import io
 import secrets
 import tempfile
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,11 +14,14 @@ from ..errors import GlossaError
 from ..inference.review import Problems
 from .models import PLAIN, Step, Wishes
 from .queue import Queue, in_thread
-from .refusals import Refused, too_many
+from .refusals import MAX_FILE, Refused, too_many
 
 AT_ONCE = 2  # documents; more are refused
 MAX_SECONDS = 600  # of a document
 KEPT = 100  # translated documents; the oldest is removed
+# Bytes to which a packed document may unpack: what can be XML, as a file that is not packed, and all of it.
+XML = (".xml", ".xhtml", ".html", ".htm", ".ncx", ".opf", ".rels")
+MAX_UNPACKED = 5 * MAX_FILE
 
 
 class Files:
@@ -66,14 +71,10 @@ class Files:
         self.names[new.name] = f"{Path(given).stem}.{step.target}{ending}"
         return new.name, missing
 
-    async def translate_html(
-        self, texts: list[str], step: Step, wishes: Wishes, deadline: float
-    ) -> list[tuple[str, list[str]]]:
-        """The translation of texts with HTML tags, which keep their places, and the terms that it lacks."""
-        found = [
-            await self._translate_content(text.encode("utf-8"), ".html", step, wishes, deadline) for text in texts
-        ]
-        return [(content.decode("utf-8"), missing) for content, missing in found]
+    async def translate_html(self, text: str, step: Step, wishes: Wishes, deadline: float) -> tuple[str, list[str]]:
+        """The translation of a text with HTML tags, which keep their places, and the terms that it lacks."""
+        content, missing = await self._translate_content(text.encode("utf-8"), ".html", step, wishes, deadline)
+        return content.decode("utf-8"), missing
 
     async def _translate_content(
         self, content: bytes, ending: str, step: Step, wishes: Wishes, deadline: float
@@ -105,6 +106,7 @@ class Files:
             source = Path(folder, path)
             source.write_bytes(content)
             kind = format_of(source.name) or "paragraphs"
+            check_unpacked(content)
             try:
                 return open_document(source, kind, Languages(step.source, step.target))
             except GlossaError as error:
@@ -115,3 +117,17 @@ class Files:
         if name not in {path.name for path in self.folder.iterdir()}:
             raise Refused("There is no file of this name. Translate the document again.", 404)
         return self.folder / name
+
+
+def check_unpacked(content: bytes) -> None:
+    """Raise `Refused` for a packed document that is too large when it is unpacked."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            members = archive.infolist()
+    except zipfile.BadZipFile:
+        return  # it is not packed, or whoever opens it says what is wrong
+    texts = [member for member in members if member.filename.lower().endswith(XML)]
+    for what, some, most in (("The texts of the document", texts, MAX_FILE), ("The document", members, MAX_UNPACKED)):
+        size = sum(member.file_size for member in some)  # zipfile unpacks no more than it is told here
+        if size > most:
+            raise Refused(f"{what} unpacked would be {size:,} bytes; at most {most:,} are allowed. Divide it.")

@@ -4,12 +4,15 @@ import asyncio
 import logging
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..data.languages import settled_code
+from ..data.languages import language_name, settled_code
 from ..documents.formats.opening import Languages as Pair
 from ..documents.glossary import Glossary
+from ..documents.memory import pairs_of
 from ..errors import GlossaError
 from ..inference.build import keeps_sentinels, load_engine, torch_model
 from ..inference.engines.engine import Engine, Search
@@ -61,6 +64,7 @@ class Wishes:
 
 
 PLAIN = Wishes()
+Memories = Mapping[tuple[str, str], Mapping[str, str]]  # by source and target language, then by text
 
 
 @dataclass(eq=False)
@@ -71,13 +75,15 @@ class Loaded:
         name: Its folder or Hub name.
         engine: Translates.
         tokenizer: Its tokenizer.
-        translators: Those without a glossary, by target language and wishes.
+        memories: Translations that are used as they are.
+        translators: Those without a glossary, by direction and wishes.
     """
 
     name: str
     engine: Engine
     tokenizer: Any
-    translators: dict[tuple[str, Wishes], Translator] = field(default_factory=dict)
+    memories: Memories = field(default_factory=dict)
+    translators: dict[tuple[Step, Wishes], Translator] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
     _in_torch: "tuple[PreTrainedModel, PreTrainedTokenizerBase] | None" = None
 
@@ -85,9 +91,9 @@ class Loaded:
         """The translator of `step` that does what a request wants."""
         if wishes.glossary:  # few requests have the same one
             return self._make(step, wishes)
-        if (step.target, wishes) not in self.translators:
-            self.translators[step.target, wishes] = self._make(step, wishes)
-        return self.translators[step.target, wishes]
+        if (step, wishes) not in self.translators:
+            self.translators[step, wishes] = self._make(step, wishes)
+        return self.translators[step, wishes]
 
     def _make(self, step: Step, wishes: Wishes) -> Translator:
         tagged = Languages.of_tokenizer(self.tokenizer).tagged
@@ -102,7 +108,10 @@ class Loaded:
             terms = Terms(self.searching, glossary, (), step.target if tagged else None, kept)
         search = Search(max(self.engine.num_beams, wishes.count), wishes.count)
         checks = Checks("copy", confident=confident, words=wishes.words and confident)
-        return Translator(self.engine, tokenizer, search, checks, terms=terms)
+        memory = self.memories.get((step.source, step.target), {})
+        return Translator(
+            self.engine, tokenizer, search, checks, terms=terms, memory=memory, target_language=step.target
+        )
 
     def searching(self) -> "ConstrainedEngine":
         """The model with the search for terms. Raises `GlossaError` if it has none."""
@@ -125,12 +134,14 @@ class Models:
         names: Folders or Hub names; "en-fr=NAME" for a model that does not say its languages.
         max_loaded: Models in memory; a further one replaces the one that was not used for the longest time.
         engine: As in [`build_translator`].
+        memory: A file or folder with translations that are used as they are, in the directions of the models.
 
     Raises:
-        GlossaError: if the languages of a model are not known, or two models have one direction.
+        GlossaError: if the languages of a model are not known, two models have one direction, or the memory has no
+            pair of any.
     """
 
-    def __init__(self, names: list[str], max_loaded: int = 4, engine: str = "auto"):
+    def __init__(self, names: list[str], max_loaded: int = 4, engine: str = "auto", memory: Path | None = None):
         self.max_loaded, self.engine = max_loaded, engine
         self.steps: dict[tuple[str, str], Step] = {}
         for name in names:
@@ -142,6 +153,7 @@ class Models:
                         f"{step.target}. Serve one of them."
                     )
                 self.steps[pair] = step
+        self.memories = {} if memory is None else read_memories(memory, self.steps)
         self.loaded: OrderedDict[str, Loaded] = OrderedDict()
         self.turn = asyncio.Lock()
 
@@ -172,11 +184,16 @@ class Models:
     def route(self, source: str, target: str) -> list[Step]:
         """The models that translate from `source` to `target`, one or two. Raises `Refused` if there are none."""
         languages = self.languages
-        if source not in languages:
-            raise Refused(f"source is {source}, which is not served. It may be auto, {', '.join(languages)}.")
-        if not (steps := self.find(source, target)):
-            raise Refused(f"target is {target}, but {source} is translated into {', '.join(languages[source])}.")
-        return steps
+        if steps := self.find(source, target):
+            return steps
+        for code, allowed in ((source, f"source may be auto, {', '.join(languages)}"), (target, "")):
+            if code not in self.listed:
+                raise Refused(f"{code} is not supported: {allowed or 'target may be ' + ', '.join(self.listed)}.")
+        names = [f"{language_name(code)} ({code})" for code in (target, source)]
+        targets = ", ".join(languages.get(source, ())) or "no language"
+        raise Refused(
+            f"{names[0]} is not available as a target language from {names[1]}, which is translated into {targets}."
+        )
 
     async def translator(self, step: Step, wishes: Wishes = PLAIN) -> Translator:
         """A translator that does what a request wants; its model is loaded if it is not in memory."""
@@ -204,7 +221,7 @@ class Models:
         except GlossaError as error:
             logger.error("%s", error)
             raise Refused("The model does not load; the log of the server says why.", 500) from error
-        self.loaded[name] = Loaded(name, engine, tokenizer)
+        self.loaded[name] = Loaded(name, engine, tokenizer, self.memories)
         while len(self.loaded) > self.max_loaded:  # requests that are being translated keep theirs until they end
             logger.info("%s leaves the memory.", self.loaded.popitem(last=False)[0])
 
@@ -214,6 +231,22 @@ class Models:
             async with self.turn:
                 await self._load(name)
             logger.info("%s was loaded again.", name)
+
+
+def read_memories(path: Path, pairs: Iterable[tuple[str, str]]) -> Memories:
+    """The translations of a memory by direction. Raises `GlossaError` if there are none in any of `pairs`."""
+    found: dict[tuple[str, str], Mapping[str, str]] = {}
+    problem = "it has no pair of the models' languages"
+    for source, target in pairs:
+        try:
+            if known := pairs_of(path, source, target):
+                found[source, target] = known
+                logger.info("--memory %s: %d translations from %s to %s", path, len(known), source, target)
+        except GlossaError as error:  # a table may have other languages
+            problem = str(error)
+    if not found:
+        raise GlossaError(f"--memory {path} has no translations for the models: {problem}. Give another file.")
+    return found
 
 
 def directions(name: str) -> list[Step]:

@@ -26,7 +26,7 @@ def too_many(why: str) -> Refused:
     return Refused(f"The server is busy: {why} Send the request again later.", 429, {"Retry-After": "1"})
 
 
-MAX_BODY = 1 << 20  # bytes; a character may take twelve in JSON
+MAX_BODY = 1 << 20  # bytes, unless more characters are allowed
 MAX_FILE = 10 << 20  # bytes
 MAX_TERMS = 200  # lines of a glossary
 MAX_GLOSSARY = 10_000  # characters of it
@@ -46,6 +46,4 @@ def _handler() -> ModuleType:
 handler = _handler()
 BadRequest = handler.BadRequest
 MAX_SECONDS: int = handler.MAX_SECONDS
-MAX_CHARACTERS: int = handler.MAX_CHARACTERS
-MAX_TEXTS: int = handler.MAX_TEXTS
 MAX_TRANSLATIONS: int = handler.NUMBERS["num_return_sequences"][2]

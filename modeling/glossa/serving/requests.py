@@ -7,23 +7,23 @@ from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
-from .refusals import MAX_BODY, MAX_FILE, Refused
+from .refusals import MAX_FILE, Refused
 
 T = TypeVar("T")
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
 class BoundedBody:
-    """An ASGI application that refuses bodies above `MAX_BODY` bytes, with files above `MAX_FILE`, while they come."""
+    """An ASGI application that refuses bodies above `most` bytes, with files above `MAX_FILE`, while they come."""
 
-    def __init__(self, app: Callable):
-        self.app = app
+    def __init__(self, app: Callable, most: int):
+        self.app, self.most = app, most
 
     async def __call__(self, scope: dict, receive: Callable, send: Callable) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        most = MAX_FILE if scope["path"] == "/translate_file" else MAX_BODY
+        most = MAX_FILE if scope["path"] == "/translate_file" else self.most
         read = 0
 
         async def counted() -> dict:

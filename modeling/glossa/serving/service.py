@@ -19,6 +19,7 @@ from .corrections import Corrections
 from .detection import Detector
 from .files import Files
 from .keys import Keys
+from .limits import Clients, Limits
 from .measures import Measures
 from .models import PLAIN, Loaded, Models, Step, Wishes
 from .queue import Queue, in_thread
@@ -80,6 +81,7 @@ class Service:
         keys: The keys that requests need; None if they need none.
         corrections: Where corrections are saved; None if they are not.
         folder: For translated files, of this server alone; None if it does not translate documents.
+        limits: What a request may ask for.
         explaining: Held by the one request whose translation is being explained.
     """
 
@@ -87,6 +89,7 @@ class Service:
     keys: Keys | None = None
     corrections: Corrections | None = None
     folder: Path | None = None
+    limits: Limits = field(default_factory=Limits)
     queue: Queue = field(default_factory=Queue)
     measures: Measures = field(default_factory=Measures)
     explaining: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -104,11 +107,20 @@ class Service:
         """Finds the language of a text, among all languages of the models."""
         return Detector(code for pair in self.models.steps for code in pair)
 
-    def allow(self, key: object, header: str | None) -> None:
-        """Raise `Refused` unless the request has a key, as a field or as a bearer token, or needs none."""
-        if self.keys is not None:
-            bearer = header[7:] if header and header.startswith("Bearer ") else None
-            self.keys.check(key or bearer)
+    def allow(self, key: object, header: str | None) -> str | None:
+        """The name of the key of a request, which is a field or a bearer token; None if requests need no key.
+
+        Raises `Refused` for a missing or an unknown key.
+        """
+        if self.keys is None:
+            return None
+        bearer = header[7:] if header and header.startswith("Bearer ") else None
+        return self.keys.check(key or bearer)
+
+    @cached_property
+    def clients(self) -> Clients:
+        """Counts the requests of each client."""
+        return Clients(self.limits.requests)
 
     def step(self, source: str, target: str) -> Step:
         """The only model that translates from `source` to `target`. Raises `Refused` if there are none, or two."""
@@ -134,7 +146,7 @@ class Service:
         if source != "auto":
             found = await self._translate(texts, source, target, wishes, deadline)
             return [Answer(source, None, own, pivot, missing_terms(own[0])) for own, pivot in found]
-        ranked = [ranks[0] for ranks in await in_thread(self._ranks, texts)]
+        ranked = [ranks[0] for ranks in await self.detected(texts)]
         answers: dict[int, Answer] = {}
         for code in dict.fromkeys(code for code, _ in ranked):
             own = [index for index, (found_code, _) in enumerate(ranked) if found_code == code]
@@ -145,13 +157,19 @@ class Service:
         return [answers[index] for index in range(len(texts))]
 
     async def translate_html(self, texts: list[str], source: str, target: str, wishes: Wishes) -> list[Answer]:
-        """The answers for texts with HTML tags, in one language, each with one translation."""
+        """The answers for texts with HTML tags, each with one translation."""
         deadline = self.deadline()
-        code, share = source, None
+        found: list[tuple[str, float | None]] = [(source, None)] * len(texts)
         if source == "auto":
-            code, share = (await self.detected(re.sub("<[^>]*>", " ", " ".join(texts))))[0]
-        found = await self.files.translate_html(texts, self.step(code, target), wishes, deadline)
-        return [Answer(code, share, [Translation(text)], None, missing) for text, missing in found]
+            found = [ranks[0] for ranks in await self.detected([re.sub("<[^>]*>", " ", text) for text in texts])]
+        steps = {code: self.step(code, target) for code, _ in found if code != target}
+        answers: list[Answer] = []
+        for text, (code, share) in zip(texts, found, strict=True):
+            written, missing = text, list[str]()
+            if code in steps:
+                written, missing = await self.files.translate_html(text, steps[code], wishes, deadline)
+            answers.append(Answer(code, share, [Translation(written)], None, missing))
+        return answers
 
     def deadline(self) -> float:
         """The time of the event loop after which nobody waits for an answer to a request that comes now."""
@@ -234,9 +252,9 @@ class Service:
     def _ranks(self, texts: list[str]) -> list[list[tuple[str, float]]]:
         return [self.detector.rank(text) for text in texts]
 
-    async def detected(self, text: str) -> list[tuple[str, float]]:
-        """The languages that a text may be in, as [`Detector.rank`]."""
-        return (await in_thread(self._ranks, [text]))[0]
+    async def detected(self, texts: list[str]) -> list[list[tuple[str, float]]]:
+        """The languages that each text may be in, as [`Detector.rank`]."""
+        return await in_thread(self._ranks, texts)
 
     async def explain(self, step: Step, sentence: str, prefix: list[int]) -> dict[str, Any]:
         """How a model translates a sentence whose translation begins with the tokens `prefix`; see [`explain`]."""

@@ -82,6 +82,7 @@ def test_the_command_refuses(tmp_path, monkeypatch):
         main([source, target])
     with pytest.raises(GlossaError, match="which is read"):
         main([source, target, "--output", source])
-    monkeypatch.setitem(sys.modules, "thot.alignment", None)
+    for module in ("thot", "thot.alignment"):
+        monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(GlossaError, match=r'sil-thot.*missing.*pip install "glossa-mt\[documents\]"'):
         link_words(["a"], ["b"])

@@ -7,16 +7,8 @@ from small_corpus import content, corpus, here, write
 
 from glossa.cli.prepare import main
 from glossa.data.arguments import DataArguments
-from glossa.data.preparing import blocks, duplicates, writing
 from glossa.data.preparing.prepare import prepare
 from glossa.errors import GlossaError
-
-
-@pytest.fixture
-def small(monkeypatch):
-    monkeypatch.setattr(blocks, "ROWS", 170)
-    monkeypatch.setattr(duplicates, "PAIRS", 400)
-    monkeypatch.setattr(writing, "PAIRS", 300)
 
 
 def test_the_command(tmp_path, monkeypatch, capsys):

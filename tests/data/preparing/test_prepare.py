@@ -2,6 +2,7 @@
 
 import json
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import pyarrow.parquet
@@ -37,13 +38,6 @@ def pairs_of(rows):
     return list(zip(rows["source"][:], rows["target"][:], strict=True))
 
 
-@pytest.fixture
-def small(monkeypatch):
-    monkeypatch.setattr(blocks, "ROWS", 170)
-    monkeypatch.setattr(duplicates, "PAIRS", 400)
-    monkeypatch.setattr(writing, "PAIRS", 300)
-
-
 def test_a_small_corpus_has_several_files():
     sizes = {0: 0, 1: 1, 25_000: 1, 25_001: 2, 400_000: 16, 8_000_000: 16, 8_000_001: 17}
     assert {pairs: len(writing.files_of(0, pairs)) for pairs in sizes} == sizes
@@ -74,6 +68,27 @@ def test_the_result_is_that_of_training(tmp_path, small, settings):
     }
     assert report.overlap == counted.overlap
     assert json.loads((tmp_path / "out" / "report.json").read_text()) == report.to_dict()
+
+
+def test_equal_pairs_of_sources_with_different_filters_are_found_in_parts(tmp_path, small):
+    """The same pairs twice: once where nearly equal ones are dropped too, and once where they stay."""
+    rows = [(f"Word {number} of {name}.", f"Mot {number} de {name}.") for name in corpus_names() for number in (1, 2)]
+    paths = [write(tmp_path / f"{name}.tsv", rows) for name in "ab"]
+    first = {"data_path": [paths[0]], "filters": {"near_duplicates": True}}
+    for given in ([first, {"data_path": [paths[1]]}], [{"data_path": [paths[1]]}, first]):
+        arguments = DataArguments(sources=given, trust_data=["equal", "language"], validation_size=0, test_size=0)
+        expected, counted = prepare_pairs(arguments)
+        out = tmp_path / f"out{len(list(tmp_path.glob('out*')))}"
+        report = prepare(arguments, out, here, tmp_path / "parts")
+        found, _ = prepare_pairs(DataArguments(data_path=[str(out)]))
+        assert sorted(pairs_of(found["train"])) == sorted(pairs_of(expected["train"]))
+        assert report.splits == counted.splits
+    # The second source has only what the first one has, and keeps one of each two if it comes first.
+    assert len(expected["train"]) == len(rows)
+
+
+def corpus_names():
+    return ["".join(letters) for letters in product("abcdefgh", repeat=3)]
 
 
 def test_given_test_pairs_are_not_in_training(tmp_path, small):

@@ -97,7 +97,7 @@ def test_what_is_searched_again_is_reranked(tokenizer):
     values = {source: 0.0, "": 0.0, "Der Hund bellt.": -9.0, "Die Hunde bellen.": 0.0}
     search, checks = Search(num_return_sequences=2), Checks(retry_implausible=True)
     found = Translator(Retried(), tokenizer, search, checks, reranker=FixedReranker(values)).translate([source])[0]
-    assert [translation.text for translation in found] == ["Die Hunde bellen.", "Der Hund bellt."]
+    assert [translation.text for translation in found] == ["Die Hunde bellen", "Der Hund bellt"]
 
 
 def test_pairs_beyond_the_positions_of_the_model_are_left_out(tiny_model, tokenizer, caplog):

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -176,6 +177,8 @@ def _train(
         )
     if kept:
         tokenizer.pre_tokenizer = _prefixed_once(tokenizer.pre_tokenizer, options)
+    if options.tokenizer_model in ("unigram", "wordpiece", "word"):  # which find special tokens in words, as others
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence([tokenizer.pre_tokenizer, _apart([*SPECIAL_TOKENS, *extra])])
     if options.normalization:
         tokenizer.normalizer = normalizers.Sequence([NORMALIZERS[step] for step in options.normalization])
     tokenizer.train_from_iterator(_both_forms(texts) if options.tokenizer_model == "wordpiece" else texts, trainer)
@@ -191,6 +194,12 @@ def _train(
             f"that occur {options.min_frequency} times or more. Set {name} to {learned} or less, or give more text."
         )
     return _as_text(tokenizer, kept) if kept else tokenizer
+
+
+def _apart(special: Sequence[str]) -> pre_tokenizers.Split:
+    """Splits what looks like a special token after its first character, so that it is text."""
+    patterns = (f"{re.escape(token[0])}(?={re.escape(token[1:])})" for token in special)
+    return pre_tokenizers.Split(Regex("|".join(patterns)), "isolated")
 
 
 def _prefixed_once(pre_tokenizer, options: TokenizerArguments):

@@ -96,8 +96,8 @@ def excel_records(path: Path) -> Iterator[Record]:
 
     Raises `GlossaError` if it is damaged or too large, or if several sheets have rows.
     """
-    openpyxl = require("openpyxl", "formats")
-    require("defusedxml", "formats")  # with it, openpyxl refuses entities
+    openpyxl = require("openpyxl", "formats", file=path)
+    require("defusedxml", "formats", file=path)  # with it, openpyxl refuses entities
     with damage_refused(path):
         with zipfile.ZipFile(path) as archive:
             if sum(item.file_size for item in archive.infolist()) > LARGEST:
@@ -150,7 +150,7 @@ def read_xml(path: Path, columns: Columns) -> Iterator[Row]:
     a finished translation, is set aside. So is a row for each further variant of a language in a unit, and a warning
     names them. Raises `GlossaError` if the file is not XML or declares entities.
     """
-    etree, number = require("lxml.etree", "formats"), 0
+    etree, number = require("lxml.etree", "formats", file=path), 0
     variants: dict[str, int] = {}
     with open_binary(path) as file:
         events = etree.iterparse(
@@ -290,7 +290,7 @@ def read_po(path: Path, columns: Columns) -> Iterator[Row]:
     are in the other language. Of plural forms, the last is read with `msgid_plural`. Entries that are fuzzy, obsolete
     or not translated are set aside. Raises `GlossaError` if the language is none of the two.
     """
-    pypo = require("translate.storage.pypo", "formats", "translate-toolkit")
+    pypo = require("translate.storage.pypo", "formats", "translate-toolkit", path)
     with open_binary(path) as file:
         content = file.read(LARGEST + 1)
         if len(content) > LARGEST:

@@ -4,14 +4,14 @@ The files of a block, after its stem:
 
     .arrow      its pairs: source, target, line, file, repaired
     .key.npy    hash of each pair, uint64 (pairs,)
-    .group.npy  hashes within which pairs are repeated or nearly so, in ascending order, uint64 (pairs,)
+    .near.npy   hash that nearly equal pairs share, or `key` if no source drops these, ascending, uint64 (pairs,)
     .member.npy the pair of each of these, uint32 (pairs,)
     .sides.npy  hashes of the normalized sides, uint64 (2, pairs)
     .outcome.npy the outcome of each row, by its number in `OUTCOMES`, uint8 (rows,)
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy
@@ -43,9 +43,9 @@ class Block:
     file: str
 
 
-def blocks_of(number: int, rows: Dataset, cleaning: Cleaning) -> dict[str, Block]:
+def blocks_of(number: int, rows: Dataset, cleanings: Sequence[Cleaning]) -> dict[str, Block]:
     """Cut the raw rows of a source into blocks, named by a hash of their rows and rules."""
-    settings = (cleaning.rules.stamp(), cleaning.language, ROWS)
+    settings = (cleanings[number].rules.stamp(), cleanings[number].language, ROWS, drop_near(cleanings))
     stamp = fingerprint_of(rows, clean_block, settings, (rows_module, *CODE))
     starts = range(0, len(rows), ROWS)
     files = files_of(rows, numpy.array(starts))
@@ -55,11 +55,16 @@ def blocks_of(number: int, rows: Dataset, cleaning: Cleaning) -> dict[str, Block
     }
 
 
+def drop_near(cleanings: Sequence[Cleaning]) -> bool:
+    """Whether a source drops nearly equal pairs."""
+    return any(cleaning.rules.near_duplicates for cleaning in cleanings)
+
+
 def clean_block(cleanings: Sequence[Cleaning], block: Block, stem: Path) -> dict:
     """Write the files of a block; returns what is known of its rows, as [`judged`]."""
     cleaning = cleanings[block.source]
     rows, batch = rows_of(block, cleaning)
-    checked = check_rows(batch, cleaning.rules)
+    checked = check_rows(batch, replace(cleaning.rules, near_duplicates=drop_near(cleanings)))
     outcome = numpy.asarray(checked["outcome"], dtype=numpy.int64)
     numpy.save(f"{stem}.outcome.npy", outcome.astype(numpy.uint8))
     kept = numpy.flatnonzero(outcome == KEPT)
@@ -93,12 +98,12 @@ def _write_pairs(checked: dict, kept: numpy.ndarray, lines: list[int], files: li
 
 def _write_hashes(checked: dict, kept: numpy.ndarray, cleaning: Cleaning, stem: Path) -> None:
     key = cleaning.apart(checked["key"][kept])
-    group = cleaning.apart(checked["near"][kept]) if "near" in checked else key
-    order = numpy.argsort(group, kind="stable")
+    near = cleaning.apart(checked["near"][kept]) if "near" in checked else key
+    order = numpy.argsort(near, kind="stable")
     sides = hash_sides({side: [checked[side][row] for row in kept] for side in ("source", "target")})
     arrays: Mapping[str, numpy.ndarray] = {
         "key": key,
-        "group": group[order],
+        "near": near[order],
         "member": order.astype(numpy.uint32),
         "sides": numpy.stack([sides["source"], sides["target"]]),
     }

@@ -1,5 +1,7 @@
 """Repeated pairs among all blocks, found in parts: a part has all pairs whose hash is in its range.
 
+It is the hash that nearly equal pairs share, also for sources that keep these: equal pairs are then in the same part.
+
 The files of a part, after its stem: `.rows.npy`, the numbers of the pairs to drop in ascending order, where pairs are
 numbered over all blocks, int64 (pairs,), and `.near.npy`, whether each is only nearly repeated, bool (pairs,).
 """
@@ -19,12 +21,21 @@ PAIRS = 1_000_000  # of a part, about
 
 @dataclass(frozen=True)
 class Cleaned:
-    """A finished block: the stem of its files, the number of its first pair over all blocks, pairs, and source."""
+    """A finished block.
+
+    Attributes:
+        stem: The stem of its files.
+        first: The number of its first pair over all blocks.
+        pairs: How many it has.
+        source: The number of its source.
+        near: Whether its source drops nearly equal pairs.
+    """
 
     stem: Path
     first: int
     pairs: int
     source: int
+    near: bool
 
 
 def parts_of(places: Sequence[Cleaned]) -> list[tuple[int, int]]:
@@ -46,11 +57,12 @@ def find_repeated(places: Sequence[Cleaned], part: tuple[int, int], stem: Path) 
 def _members(places: Sequence[Cleaned], low: int, high: int) -> Iterator[tuple[numpy.ndarray, ...]]:
     yield numpy.zeros(0, numpy.uint64), numpy.zeros(0, numpy.uint64), numpy.zeros(0, numpy.int64)
     for place in places:
-        group = load_array(place.stem, "group")
-        start = int(numpy.searchsorted(group, numpy.uint64(low)))
-        end = int(numpy.searchsorted(group, numpy.uint64(high))) if high < 2**64 else len(group)
+        near = load_array(place.stem, "near")
+        start = int(numpy.searchsorted(near, numpy.uint64(low)))
+        end = int(numpy.searchsorted(near, numpy.uint64(high))) if high < 2**64 else len(near)
         member = load_array(place.stem, "member")[start:end]
-        yield group[start:end], load_array(place.stem, "key")[member], member.astype(numpy.int64) + place.first
+        key = load_array(place.stem, "key")[member]
+        yield near[start:end] if place.near else key, key, member.astype(numpy.int64) + place.first
 
 
 def dropped_in(parts: Sequence[Path], first: int, pairs: int) -> tuple[numpy.ndarray, numpy.ndarray]:

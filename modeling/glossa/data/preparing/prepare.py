@@ -161,15 +161,16 @@ def _without_training(loaded: Loaded) -> Loaded:
 def _clean(job: Job, loaded: Sequence[Loaded], overlap: frozenset[int]) -> None:
     """Clean the rows block by block."""
     items: dict[str, Block] = {}
+    job.cleanings += [Cleaning.of(one, "train", overlap, len(loaded) > 1) for one in loaded]
     for number, one in enumerate(loaded):
-        job.cleanings.append(Cleaning.of(one, "train", overlap, len(loaded) > 1))
-        items |= blocks_of(number, one.splits["train"], job.cleanings[-1])
+        items |= blocks_of(number, one.splits["train"], job.cleanings)
     job.raw = list(items.values())
     results = job.run("cleaning", partial(clean_block, job.cleanings), items, lambda block: len(block.rows), "rows")
     first = 0
     for (name, item), result in zip(items.items(), results, strict=True):
         kept = result["outcomes"].get("kept", 0)
-        job.blocks.append(Cleaned(job.folder / "cleaning" / name, first, kept, item.source))
+        near = job.cleanings[item.source].rules.near_duplicates
+        job.blocks.append(Cleaned(job.folder / "cleaning" / name, first, kept, item.source, near))
         first += kept
     for number, cleaning in enumerate(job.cleanings):
         job.counts.append(count_rows(job.report, cleaning, job.of_source(number, results)))

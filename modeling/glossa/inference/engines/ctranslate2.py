@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,6 +15,7 @@ import numpy
 
 from ...batches_glossa import LOWEST_SCORE, max_target_length, search_distinct
 from ...errors import GlossaError, require
+from ...jobs.pool import cores, environment_threads
 from .engine import Engine, Search, Translation
 from .light_tokenizer import LightTokenizer
 
@@ -218,11 +218,7 @@ def count_threads() -> int:
     """The threads of this process: what torch was told, else `OMP_NUM_THREADS`, else one per core."""
     if "torch" in sys.modules:
         return sys.modules["torch"].get_num_threads()
-    given = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
-    if given.isdigit() and int(given):
-        return int(given)
-    # Not every system can bind a process to cores.
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return environment_threads() or cores()
 
 
 def load_engine(folder: str, device: str = "auto") -> tuple[CTranslate2Engine, Any]:

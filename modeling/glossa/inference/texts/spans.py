@@ -11,6 +11,7 @@ from ...spans_glossa import Span
 from .alignment import Pair
 from .links import harden
 
+FINAL = ".!?…。！？।؟"  # marks that end a sentence
 MOVED = "uncertain in placeholders"  # the problem of a translation with a span at its end, having no certain place
 
 
@@ -174,7 +175,7 @@ def _certain_gap(pair: Pair, links: numpy.ndarray, point: int) -> int | None:
     after = [row for row in source if pair.source_words[row][0] >= point]
     if not target or not before:
         return pair.target_words[target[0]][0] if target else 0
-    marks = len("".join(pair.source[pair.source_words[before[-1]][1] : point].split()))  # between word and point
+    marks = "".join(pair.source[pair.source_words[before[-1]][1] : point].split())  # between word and point
     if not after:
         return _after_marks(pair, pair.target_words[target[-1]][1], len(pair.target), marks)
     left, right = ([column for column in target if links[row, column]] for row in (before[-1], after[0]))
@@ -183,11 +184,15 @@ def _certain_gap(pair: Pair, links: numpy.ndarray, point: int) -> int | None:
     return _after_marks(pair, pair.target_words[max(left)][1], pair.target_words[min(right)][0], marks)
 
 
-def _after_marks(pair: Pair, start: int, end: int, marks: int) -> int:
-    """The character after so many punctuation marks, between two words of the translation."""
-    position = start
-    while marks and position < end:
-        marks -= not pair.target[position].isspace()
+def _after_marks(pair: Pair, start: int, end: int, marks: str) -> int:
+    """The character after as many punctuation marks, between two words of the translation.
+
+    It is before a mark that ends the sentence, unless `marks` have one too.
+    """
+    position, left = start, len(marks)
+    ended = any(mark in FINAL for mark in marks)
+    while left and position < end and (ended or pair.target[position] not in FINAL):
+        left -= not pair.target[position].isspace()
         position += 1
     return position
 
@@ -197,4 +202,4 @@ def _end_of_words(pair: Pair) -> int:
     if not pair.target_words:
         return len(pair.target)
     first, last = pair.target_words[-1]
-    return first if len(pair.target_words) > 1 and pair.target[first:last] in ".!?…。！？:;,।؟" else last
+    return first if len(pair.target_words) > 1 and pair.target[first:last] in f"{FINAL}:;," else last

@@ -1,19 +1,19 @@
 """A text on its way through a translation: its sentences, what each became, and the whole joined again."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy
 
 from ...data.encoding.word_links import Words, find_words
-from ...segments_glossa import Segment, as_written, has_sentinels, model_text, spaced_parts
+from ...segments_glossa import Segment, as_written, has_sentinels, model_text, spaced_parts, with_stop
 from ...sentences_glossa import clean_text
 from ...spans_glossa import Span
 from ..confidence import words_of
 from ..engines.engine import Translation
 from .alignment import Pair
-from .labels import ended_as
+from .labels import Label, lower_start
 from .links import Block, Links
 from .spans import MOVED, locate
 from .tag_placement import Cut, put_tags
@@ -30,10 +30,12 @@ class Sentence:
         cut: Whether the sentence goes on in the next part.
         prefix: The beginning that its translations must have.
         language: The target language, for a model of several.
+        written_in: The code of the target language, of any model that says it.
+        label: What its translations have, whatever the model writes; None if it is no label.
+        stops: Whether the model reads sentences with a period only.
         translations: What it became, best first; empty until it is translated.
         places: Of each translation, where each span of the segment is.
         remembered: Whether its translation comes from a memory.
-        label: If it ends a label, the code of the target language, or "".
     """
 
     segment: Segment
@@ -41,10 +43,12 @@ class Sentence:
     cut: bool = False
     prefix: str = ""
     language: str | None = None
+    written_in: str | None = None
+    label: Label | None = None
+    stops: bool = False
     translations: list[Translation] = field(default_factory=list)
     places: list[Sequence[Span]] = field(default_factory=list)
     remembered: bool = False
-    label: str | None = None
 
     @property
     def source(self) -> str:
@@ -53,11 +57,24 @@ class Sentence:
     @property
     def asked(self) -> str:
         """The sentence as the model reads it."""
-        return model_text(self.segment, self.cut)
+        return model_text(self._read, self.cut)
+
+    @property
+    def _read(self) -> Segment:
+        """The segment without what the model does not read of a label."""
+        if self.label is None:
+            return self.segment
+        segment = self.label.read(self.segment)
+        return with_stop(segment) if self.stops else segment
 
     @property
     def best(self) -> Translation:
         return self.translations[0]
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it has one translation, however many are asked for."""
+        return self.segment.copied or self.remembered
 
     @property
     def lacks_sentinels(self) -> bool:
@@ -68,17 +85,29 @@ class Sentence:
 
     def write(self, translations: Iterable[Translation]) -> bool:
         """Take the model's translations as they stand in a text; whether each has all spans."""
-        self.translations = [replace(each, text=self._written(each.text)) for each in translations]
+        written = [replace(each, text=self._written(each.text)) for each in translations]
+        self.translations = written if self.label is None else distinct(written)
         found = [self._locate(each.text) for each in self.translations]
         self.places = [places or () for places in found]
+        for rank in range(len(written)):
+            self.lower_start(rank)
         return None not in found
 
     def _written(self, text: str) -> str:
         """A translation by the model as it stands in a text."""
-        if text.strip() and clean_text(text) == clean_text(self.asked):
-            return self.source  # with the characters that the model does not read
-        written = as_written(self.segment, text)
-        return written if self.label is None else ended_as(self.source, written, self.label)
+        if clean_text(text) == clean_text(self.asked) != "":
+            return self.source  # nothing is another language
+        written = as_written(self._read, text)
+        if self.label is None:
+            return written
+        spans = [self.source[start:end] for start, end in self.segment.spans]
+        return self.label.write(written, self.written_in, spans)
+
+    def lower_start(self, rank: int) -> None:
+        """Begin a translation with a small letter after a span, if the sentence does."""
+        each, places = self.translations[rank], self.places[rank]
+        text = lower_start(self.source, self.segment.spans, each.text, places, self.written_in)
+        self.translations[rank] = replace(each, text=text)
 
     def _locate(self, text: str) -> Sequence[Span] | None:
         return locate(self.source, self.segment.spans, text) if text.strip() else ()
@@ -128,12 +157,22 @@ class Text:
         """Why it cannot be translated, or ""."""
         return next((own.best.problem for own in self.sentences if own.translations and own.best.failed), "")
 
-    def remember(self, target: str, spans: Sequence[Span]) -> bool:
-        """Take `target` from a memory as the translation of all of it, if it has all spans."""
+    def remember(self, memory: Mapping[str, str], spans: Sequence[Span]) -> None:
+        """Take the translation of all of it from a memory, or those of its sentences, if they have all spans.
+
+        A memory has clean texts, as [`clean_text`] makes them.
+        """
+        if not memory:
+            return
         whole = Sentence(Segment(self.source, "", spans=tuple(spans)))
-        if whole.remember(target):
+        known = memory.get(clean_text(self.source))
+        if known is not None and whole.remember(known):
             self.sentences = [whole]
-        return whole.remembered
+            return
+        for sentence in self.sentences:
+            known = None if sentence.translations else memory.get(clean_text(sentence.source))
+            if known is not None:
+                sentence.remember(known)
 
     def parts(self, rank: int = 0) -> list[tuple[str, str]]:
         """The translation of each sentence, the best one or of another rank, and the white space after it."""
@@ -145,7 +184,7 @@ class Text:
 
     @staticmethod
     def _ranked(sentence: Sentence, rank: int) -> Translation:
-        return sentence.best if sentence.segment.copied else sentence.translations[rank]
+        return sentence.best if sentence.is_fixed else sentence.translations[rank]
 
     def part(self, place: int) -> tuple[str, str]:
         """The white space before a sentence, and its translation, as soon as those before it are translated."""
@@ -170,10 +209,10 @@ class Text:
     def joined(self, count: int, scores: bool, confident: bool) -> list[Translation]:
         """The translations of the whole: of the best of each sentence, of the second best, and so on.
 
-        The confidence is the product of the sentences' confidences; copied ones count as right. If the text is only
-        copied, the others of `count` are blank.
+        The confidence is the product of the sentences' confidences; copied ones and those of a memory count as right.
+        If the text has only such sentences, the others of `count` are blank.
         """
-        ranks = 1 if all(sentence.segment.copied for sentence in self.sentences) else count
+        ranks = 1 if all(sentence.is_fixed for sentence in self.sentences) else count
         found = [self._joined(rank, scores, confident) for rank in range(ranks)]
         return found + [Translation("", 0.0 if scores else None)] * (count - ranks)
 
@@ -242,6 +281,18 @@ class Text:
             start += len(target) + len(space)
         spans = [places[span.start] for span, _ in self.tagged.alone]
         return put_tags(self.tagged, source_words, whole, target_words, Links(blocks), spans, cuts)
+
+
+def distinct(translations: Iterable[Translation]) -> list[Translation]:
+    """`translations` with those that repeat an earlier text as blank ones at the end."""
+    found: dict[str, Translation] = {}
+    repeated = []
+    for each in translations:
+        if each.text in found:
+            repeated.append(replace(each, text=""))
+        else:
+            found[each.text] = each
+    return [*found.values(), *repeated]
 
 
 def most_important(problems: Iterable[str]) -> str:
