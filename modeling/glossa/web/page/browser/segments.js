@@ -153,7 +153,7 @@ function outside(text, spans) {
 
 // What the model reads of a segment; `cut` means that the sentence goes on in the next one.
 export function modelText(rules, segment, cut) {
-  const masked = maskedText(rules, segment);
+  const masked = rules.replaced("unread", rules.replaced("glue", maskedText(rules, segment), " "), "");
   const text = (cut ? closed(rules, masked) : masked) + segment.stop;
   return segment.capitals ? text.toLowerCase() : text;
 }

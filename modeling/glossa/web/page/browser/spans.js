@@ -2,7 +2,6 @@
 import { isWordCharacter, last, first as firstOf, split, strip, stripLeft } from "./rules.js";
 
 export const MOVED = "uncertain in placeholders"; // a span without a certain place
-const MARKS = ".!?…。！？:;,།؟";
 
 // Where a translation has each span of its source; null if it has one of them more or less often.
 export function locate(source, spans, target) {
@@ -96,25 +95,30 @@ export function putSpans(rules, source, bare, target) {
     if (!real.length || !before.length) return real.length ? real[0][0] : 0;
     if (after.length) {
       certain = false;
-      return endOfWords(target, words);
+      return endOfWords(rules, target, words);
     }
     const end = before.at(-1).index + before.at(-1)[0].length;
-    const marks = split(bare.text.slice(end, point)).join("").length;
-    return afterMarks(target, real.at(-1)[1], target.length, marks);
+    const marks = split(bare.text.slice(end, point)).join("");
+    return afterMarks(rules, target, real.at(-1)[1], target.length, marks);
   });
   return [inserted(source, bare, target, points), certain];
 }
 
-function afterMarks(target, start, end, count) {
+// The character after as many marks, before a mark that ends the sentence unless they have one too.
+function afterMarks(rules, target, start, end, marks) {
+  const ended = [...marks].some((mark) => rules.final.includes(mark));
   let position = start;
-  for (let marks = count; marks > 0 && position < end; position += 1) if (strip(target[position])) marks -= 1;
+  for (let left = [...marks].length; left > 0 && position < end; position += 1) {
+    if (!ended && rules.final.includes(target[position])) break;
+    if (strip(target[position])) left -= 1;
+  }
   return position;
 }
 
-function endOfWords(target, words) {
+function endOfWords(rules, target, words) {
   if (!words.length) return target.length;
   const [start, end] = words.at(-1);
-  return words.length > 1 && MARKS.includes(target.slice(start, end)) ? start : end;
+  return words.length > 1 && `${rules.final}:;,`.includes(target.slice(start, end)) ? start : end;
 }
 
 function inserted(source, bare, target, points) {

@@ -1,5 +1,6 @@
 // Translates texts as `Translator` does in Python: plan, search, checks, join.
 import { NUMBERS, findProblem } from "./checks.js";
+import { labelOf, lowerStart, readLabel, withEnd } from "./labels.js";
 import { strip } from "./rules.js";
 import { processors, search } from "./search.js";
 import { asModelReads, asWritten, hasMore, hasSentinels, maskNumbers, modelText, putBack, segmentText, spacedParts, withStop } from "./segments.js";
@@ -76,9 +77,10 @@ export class Translator {
     const sentences = segments.map((segment, index) => {
       const copied = segment.copied || !segment.text;
       const cut = !copied && hasMore(segments, index);
-      const sentence = { segment: { ...segment, copied }, cut, language: chosen, found: null };
+      const label = copied || cut ? null : labelOf(this.rules, segment);
+      const sentence = { segment: { ...segment, copied }, cut, language: chosen, label, found: null };
       if (copied) return { ...sentence, found: [{ text: segment.text, score: 0, problem: "" }] };
-      if (this.fits(modelText(this.rules, segment, cut), limits.source, chosen)) return sentence;
+      if (this.fits(this.asked(sentence).text, limits.source, chosen)) return sentence;
       const problem = `too long: the model takes ${limits.source} tokens`;
       return { ...sentence, found: [{ text: segment.text, score: 0, problem }] };
     });
@@ -93,7 +95,7 @@ export class Translator {
   // Gives translations to the sentences that have none.
   async run(sentences, settings, cancelled) {
     const waiting = sentences.filter((sentence) => sentence.found === null);
-    const asked = (list) => list.map((one) => ({ text: modelText(this.rules, one.segment, one.cut), language: one.language }));
+    const asked = (list) => list.map((one) => this.asked(one));
     const found = await this.checked(asked(waiting), settings, cancelled);
     waiting.forEach((sentence, index) => (sentence.found = found[index]));
     const again = waiting.filter(({ segment, found: own }) => {
@@ -107,10 +109,34 @@ export class Translator {
     await this.runWithoutSpans(broken, settings, cancelled);
   }
 
+  // The segment of a sentence without what the model does not read of a label.
+  read({ segment, label }) {
+    if (label === null) return segment;
+    const read = readLabel(segment, label);
+    return this.model.text.add_stops ? withStop(this.rules, read) : read;
+  }
+
+  // A sentence as the model reads it.
+  asked(sentence) {
+    return { text: modelText(this.rules, this.read(sentence), sentence.cut), language: sentence.language };
+  }
+
   // Has the translations as they stand in a text; whether each has all spans.
-  write({ segment, found }) {
-    for (const one of found) one.text = asWritten(this.rules, segment, one.text);
-    return found.every((one) => !strip(one.text) || locate(segment.text, segment.spans, one.text) !== null);
+  write(sentence) {
+    const { segment, label, language } = sentence;
+    const asked = cleanText(this.rules, this.asked(sentence).text);
+    for (const one of sentence.found) {
+      const same = asked !== "" && cleanText(this.rules, one.text) === asked;
+      const written = asWritten(this.rules, this.read(sentence), one.text);
+      one.text = same ? segment.text : label === null ? written : withEnd(this.rules, written, label, language);
+    }
+    if (label !== null) sentence.found = distinct(sentence.found);
+    return sentence.found.every((one) => {
+      const places = strip(one.text) ? locate(segment.text, segment.spans, one.text) : [];
+      if (places === null) return false;
+      one.text = lowerStart(this.rules, segment.text, segment.spans, one.text, places, language);
+      return true;
+    });
   }
 
   async runWithoutSpans(sentences, settings, cancelled) {
@@ -119,10 +145,10 @@ export class Translator {
       const plain = { text: bare[index].text, space: "", copied: false, spans: [], stop: "", items: [] };
       const segment = asModelReads(this.rules, plain, this.model.text, false);
       const stopped = this.model.text.add_stops && !sentence.cut ? withStop(this.rules, segment) : segment;
-      return { segment: stopped, cut: sentence.cut, language: sentence.language };
+      const label = sentence.label === null ? null : labelOf(this.rules, stopped);
+      return { segment: stopped, cut: sentence.cut, language: sentence.language, label };
     });
-    const asked = own.map((one) => ({ text: modelText(this.rules, one.segment, one.cut), language: one.language }));
-    const found = await this.checked(asked, settings, cancelled);
+    const found = await this.checked(own.map((one) => this.asked(one)), settings, cancelled);
     own.forEach((one, index) => {
       one.found = found[index];
       this.write(one);
@@ -250,6 +276,12 @@ export class Translator {
     const own = parts[place - first][0];
     return [place ? parts[0][1] : own && before, isLast && own ? own + after : own];
   }
+}
+
+// Translations with those that repeat an earlier text as blank ones at the end.
+function distinct(translations) {
+  const first = translations.filter((one, rank) => translations.findIndex((other) => other.text === one.text) === rank);
+  return [...first, ...translations.filter((one) => !first.includes(one)).map((one) => ({ ...one, text: "" }))];
 }
 
 function edges(source) {
