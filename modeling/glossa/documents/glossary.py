@@ -29,7 +29,7 @@ EXACT, SAME_WORDS, INFLECTED = range(3)  # how well words match, best first
 # Languages that write a noun and what specifies it as one word, the noun last.
 COMPOUNDING = ("da", "de", "et", "fi", "hu", "is", "lb", "nb", "nl", "nn", "no", "sv")
 SHORTEST_HEAD = 4  # letters of the stem of such a noun
-LONGEST = 40  # words of a term: a model writes up to 50 tokens more than twice those of the sentence
+LONGEST = 40  # words of a term: a model writes up to twice the tokens of the sentence, and 50 more
 Stem = Callable[[str], str]
 
 

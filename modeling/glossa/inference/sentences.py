@@ -100,7 +100,7 @@ class SentenceTranslator:
     def _take_plausible(
         self, sentences: list[str], found: list[list[Translation]], again: dict[int, list[Translation]]
     ) -> None:
-        """Replace translations by those of a second search, by index, if these are plausible."""
+        """Replace translations by the plausible ones of a second search, which are given by index."""
         for index, translations in again.items():
             self._check(sentences[index], translations)
             if not translations[0].problem:

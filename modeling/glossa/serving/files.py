@@ -128,6 +128,6 @@ def check_unpacked(content: bytes) -> None:
         return  # it is not packed, or whoever opens it says what is wrong
     texts = [member for member in members if member.filename.lower().endswith(XML)]
     for what, some, most in (("The texts of the document", texts, MAX_FILE), ("The document", members, MAX_UNPACKED)):
-        size = sum(member.file_size for member in some)  # zipfile unpacks no more than it is told here
+        size = sum(member.file_size for member in some)  # zipfile unpacks no more than this
         if size > most:
             raise Refused(f"{what} unpacked would be {size:,} bytes; at most {most:,} are allowed. Divide it.")

@@ -49,7 +49,7 @@ class Clients:
 
     Attributes:
         most: How many are allowed; None for any number.
-        times: When those of each client came, the client that asked last at the end.
+        times: When the requests of each client came, the client that asked last at the end.
     """
 
     most: int | None = None

@@ -190,7 +190,7 @@ def test_formats_of_programs_have_labels(tmp_path, name, content, expected):
 
 
 def test_equal_sentences_of_a_folder_end_by_their_format(tmp_path):
-    """Kept translations of a page are not those of a program's texts, now or after an interruption."""
+    """A kept translation of a page is not taken for a text of a program, now or after an interruption."""
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.html").write_text("<p>Go!</p>")
     (tmp_path / "in" / "b.json").write_text('{"a": "Go!"}')

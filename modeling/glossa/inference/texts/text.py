@@ -158,7 +158,7 @@ class Text:
         return next((own.best.problem for own in self.sentences if own.translations and own.best.failed), "")
 
     def remember(self, memory: Mapping[str, str], spans: Sequence[Span]) -> None:
-        """Take the translation of all of it from a memory, or those of its sentences, if they have all spans.
+        """Take the translation of all of it, or of its sentences, from a memory, if it has all spans.
 
         A memory has clean texts, as [`clean_text`] makes them.
         """
@@ -209,7 +209,7 @@ class Text:
     def joined(self, count: int, scores: bool, confident: bool) -> list[Translation]:
         """The translations of the whole: of the best of each sentence, of the second best, and so on.
 
-        The confidence is the product of the sentences' confidences; copied ones and those of a memory count as right.
+        The confidence is the product of the sentences' confidences; copied and remembered ones count as right.
         If the text has only such sentences, the others of `count` are blank.
         """
         ranks = 1 if all(sentence.is_fixed for sentence in self.sentences) else count
@@ -284,7 +284,7 @@ class Text:
 
 
 def distinct(translations: Iterable[Translation]) -> list[Translation]:
-    """`translations` with those that repeat an earlier text as blank ones at the end."""
+    """`translations`; what repeats an earlier text is blank, and at the end."""
     found: dict[str, Translation] = {}
     repeated = []
     for each in translations:
