@@ -115,7 +115,7 @@ def test_qt(tmp_path):
     (tmp_path / "a.ts").write_text(found)
     assert translated(tmp_path / "a.ts", str.lower, languages=POLISH).decode() == found, "what is filled stays"
     (tmp_path / "a.ts").write_text("export const a = 1;\n")
-    with pytest.raises(GlossaError, match=r"a\.ts, line 1: not well-formed XML"):
+    with pytest.raises(GlossaError, match=r"a\.ts, line 1: not a translation file of Qt"):
         translated(tmp_path / "a.ts")
 
 

@@ -7,6 +7,7 @@ from ...facts_glossa import NO_SPACES
 
 LONGEST = 20  # characters of a mark
 _END = re.compile(r"(?P<mark>…+|\.{2,}|[?!？！؟]+|[.:。：।۔])\Z")
+_ABBREVIATION = re.compile(r"(?<!\w)(?:[^\W\d_]{1,2}\.\s?)+[^\W\d_]{1,3}\Z")  # such as e.g, whose period is its own
 _KINDS = {
     **dict.fromkeys("?？؟", "question"),
     **dict.fromkeys("!！", "exclamation"),
@@ -55,7 +56,7 @@ def ended_as(source: str, target: str, language: str) -> str:
         return target
     if own.kind == theirs.kind and (spelled == own.mark or theirs.mark != own.mark):
         return target
-    if own.kind == "" and theirs.kind == "stop" and re.search(r"\.\s?\w+\Z", theirs.body):  # an abbreviation
+    if own.kind == "" and theirs.kind == "stop" and _ABBREVIATION.search(theirs.body):
         return target
     if own.kind and NO_SPACES.match(theirs.body[-1]):
         return theirs.body + _WIDE[own.kind]
