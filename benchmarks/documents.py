@@ -93,16 +93,19 @@ ONE: dict[str, Callable[[int], str | bytes]] = {
 }
 
 
-class _Capitals(Engine):
-    """Stands for a model: each sentence in capitals."""
+class FunctionEngine(Engine):
+    """Stands for a model: a function of each sentence."""
 
     num_beams = 1
 
+    def __init__(self, function: Callable[[str], str]):
+        self.function = function
+
     def translate(self, sources: Sequence[Sequence[int]], search: Any) -> list[Translation]:
-        return [Translation("".join(map(chr, ids)).upper()) for ids in sources]
+        return [Translation(self.function("".join(map(chr, ids)))) for ids in sources]
 
 
-class _Characters:
+class Characters:
     """A tokenizer whose ids are characters."""
 
     model_max_length = LONGEST
@@ -117,14 +120,14 @@ def _in_order(pairs: Sequence[Pair]) -> list[numpy.ndarray]:
     return [numpy.eye(len(pair.source_words), len(pair.target_words)) for pair in pairs]
 
 
-class _Translator(Translator):
+class InOrder(Translator):
     def aligner(self, translator: Any = None) -> Callable:
         return _in_order
 
 
 def translate(path: Path) -> tuple[bytes, Work]:
     """The bytes of a translated file, and what was counted."""
-    translator = _Translator(_Capitals(), _Characters(), checks=Checks("copy"))
+    translator = InOrder(FunctionEngine(str.upper), Characters(), checks=Checks("copy"))
     work = Work(translator, translator.translate_segments, Problems(None))
     opened = open_document(path, format_of(path.name), Languages("en", "fr"))
     return opened.pack([work.translate(document, path, lambda count: None) for document in opened.documents]), work
@@ -150,6 +153,7 @@ def measure(name: str, written: Callable[[int], str | bytes], sizes: Sequence[in
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", nargs="+", choices=[*MANY, *ONE], metavar="NAME", help=f"of {', '.join(MANY)}, ...")
+    parser.add_argument("--real", metavar="FOLDER", help="translate the files of real_documents.tsv from its clones")
     parser.add_argument("--output", metavar="FILE.json", help="also write all figures to this file")
 
 
@@ -158,6 +162,11 @@ def run(arguments: argparse.Namespace) -> None:
         (name, each, SENTENCES) for name, each in ONE.items()
     ]
     before, rows = machine(), []
+    if arguments.real:
+        from .real_documents import run_real  # needs what this module has
+
+        _write(arguments.output, {"machine": before, "real": run_real(Path(arguments.real))})
+        return
     print(f"{'':20} {'seconds at each size':>28} {'per 10,000':>11} {'exponent':>9}")
     with TemporaryDirectory() as folder:
         warm = Path(folder, "warm.md")
@@ -177,6 +186,9 @@ def run(arguments: argparse.Namespace) -> None:
         f"{before['cpu']}, {before['threads']} threads, load average {before['load_average']:.1f} before",
         file=sys.stderr,
     )
-    if arguments.output:
-        report = {"machine": before, "rows": rows}
-        Path(arguments.output).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    _write(arguments.output, {"machine": before, "rows": rows})
+
+
+def _write(name: str | None, report: dict[str, Any]) -> None:
+    if name:
+        Path(name).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")

@@ -75,10 +75,11 @@ def test_deep_and_long_constructs(tmp_path, name):
 
 
 def test_files_that_end_anywhere(tmp_path):
-    for source in [*sorted(FILES.iterdir()), *write_packed(tmp_path)]:
+    (tmp_path / "cut").mkdir()
+    for source in [*sorted(FILES.rglob("*.*")), *write_packed(tmp_path)]:
         content = source.read_bytes()
         for end in range(0, len(content), max(len(content) // 25, 1)):
-            path = tmp_path / f"cut{source.suffix}"
+            path = tmp_path / "cut" / source.name
             path.write_bytes(content[:end])
             attempt(path)
 

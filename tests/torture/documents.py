@@ -9,13 +9,11 @@ from pathlib import Path
 
 from translating import KNOWN, rot13, translated
 
-from glossa.documents.formats.opening import UNKNOWN
+from glossa.documents.formats.opening import UNKNOWN, format_of
 from glossa.errors import GlossaError
 from torture.tags import FAULTS
 
 FILES = Path(__file__).parents[1] / "documents" / "files"
-KINDS = {".md": "markdown", ".html": "html", ".srt": "srt", ".vtt": "vtt", ".po": "po", ".json": "json"}
-KINDS |= {".yaml": "yaml", ".properties": "properties", ".xliff": "xliff", ".xlf": "xliff", ".tmx": "tmx"}
 FILLED = (".po", ".xliff", ".xlf", ".tmx")  # translations stand in other places than their sources
 PIECES = [
     b"<", b">", b"</b>", b"<b>", b"<!--", b"-->", b"<![CDATA[", b"&amp;", b"&", b'"', b"'", b"`", b"```\n", b"*",
@@ -31,12 +29,12 @@ def torture(count: int, seed: int) -> dict:
     """Translate `count` damaged documents; see `python -m torture`."""
     figures = {"documents": 0, "same": 0, "refused": 0, "changed": 0, "uncaught": 0}
     faults = []
-    sources = sorted(path for path in FILES.iterdir() if path.suffix in KINDS)
+    sources = sorted(path for path in FILES.rglob("*.*") if format_of(path.name) is not None)
     with tempfile.TemporaryDirectory() as folder:
         for number in range(count):
             chance = random.Random(f"{seed} {number}")
             source = chance.choice(sources)
-            path = Path(folder, f"a{source.suffix}")
+            path = Path(folder, source.name)
             path.write_bytes(damaged(chance, source.read_bytes()))
             outcome, fault = _attempt(path)
             figures["documents"] += 1

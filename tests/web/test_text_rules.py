@@ -15,6 +15,7 @@ import pytest
 
 from glossa import abbreviations_glossa
 from glossa.inference import plausibility
+from glossa.inference.texts.labels import End, lower_start, with_end
 from glossa.inference.texts.spans import locate, without
 from glossa.segments_glossa import as_written, has_more, model_text, segment_text, spaced_parts
 from glossa.spans_glossa import find_spans
@@ -26,6 +27,7 @@ NODE = shutil.which("node")
 needs_node = pytest.mark.skipif(NODE is None, reason="this test needs Debian's package nodejs")
 TESTS = Path(__file__).parents[1]
 DATA = TESTS.parents[1] / "shared" / "data"
+CODES = ["fr", "de", "es", "el", "hy", "th", "en"]
 LONGEST = 60  # characters, so that many sentences are cut
 MODELS = [
     {"lower_capitals": True, "mask_items": True, "add_stops": True, "keeps_placeholders": False},
@@ -53,6 +55,9 @@ def python(text, target, model):
     written = [one.text if one.copied else as_written(one, own) for one, own in zip(segments, read, strict=True)]
     located = [locate(one.text, one.spans, target) for one in segments]
     return {
+        "end": [*End.of(text)],
+        "ended": [with_end(target, End.of(text), code) for code in CODES],
+        "lowered": [lower_start(text, find_spans(text), target, find_spans(target), code) for code in CODES],
         "segments": [one._asdict() | {"items": [*one.items], "spans": [*map(list, one.spans)]} for one in segments],
         "read": read,
         "joined": "".join(own + space for own, space in spaced_parts(segments, written)),
@@ -64,7 +69,8 @@ def python(text, target, model):
 
 def javascripts(texts, tmp_path):
     given = tmp_path / "input.json"
-    content = {"rules": text_rules(CHECKS, LIMITS), "texts": texts, "models": MODELS, "longest": LONGEST}
+    content = {"rules": text_rules(CHECKS, LIMITS), "texts": texts, "models": MODELS}
+    content |= {"longest": LONGEST, "codes": CODES}
     given.write_text(json.dumps(content, ensure_ascii=True), encoding="utf-8")
     script = Path(__file__).with_name("segments.mjs")
     command = [NODE, "--no-warnings", script, PAGE / "browser", given]

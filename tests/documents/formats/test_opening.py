@@ -17,7 +17,7 @@ from glossa.errors import GlossaError
 FILES = Path(__file__).parents[1] / "files"
 GIVEN = Path(__file__).parents[4] / "shared" / "data" / "documents" / "tldr-en-fr.tar.gz"
 FILLED = ("app.po", "one.xliff", "two.xlf", "memory.tmx")  # whose translations stand beside their sources
-IN_PLACE = sorted(path.name for path in FILES.iterdir() if path.name not in FILLED)
+IN_PLACE = sorted(path.name for path in FILES.iterdir() if path.is_file() and path.name not in FILLED)
 
 
 def upper(text):

@@ -3,6 +3,7 @@
 import json
 import plistlib
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import pytest
 from translating import translated
@@ -11,61 +12,10 @@ from glossa.documents.formats.opening import UNKNOWN, Languages
 from glossa.errors import GlossaError
 
 POLISH = Languages("en", "pl")  # one, few, many and other
+FOLDER = Path(__file__).parents[1] / "files" / "more"
 FILES = {
-    "strings.xml": r"""<?xml version="1.0" encoding="utf-8"?>
-<resources xmlns:xliff="urn:oasis:names:tc:xliff:document:1.2">
-    <!-- A comment -->
-    <string name="app" translatable="false">App name</string>
-    <string name="hello">Hello, <b>%1$s</b>! It\'s \"you\" &amp; me.\nNext line</string>
-    <string name="ref">@string/hello</string>
-    <string name="code">Code: <xliff:g id="x" example="1">%s</xliff:g> here</string>
-    <string name="html"><![CDATA[A <b>man</b> isn\'t here]]></string>
-    <string-array name="days"><item>Monday</item><item>42</item></string-array>
-    <plurals name="files">
-        <item quantity="one">%d file</item>
-        <item quantity="other">%d files</item>
-    </plurals>
-</resources>
-""",
-    "a.resx": """<?xml version="1.0" encoding="utf-8"?>
-<root>
-  <resheader name="version"><value>some text</value></resheader>
-  <data name="Hello" xml:space="preserve"><value>&amp;Save the file {0}</value><comment>Leave it</comment></data>
-  <data name=">>x.Name" xml:space="preserve"><value>a name</value></data>
-  <data name="img" type="System.Drawing.Bitmap"><value>some text</value></data>
-</root>
-""",
-    "a.strings": r"""/* A comment; "with" = "this"; */
-"hello" = "Hello %@,\nit's \"you\"";
-// another one
-NSKey = "Good day";
-""",
-    "a.stringsdict": """<?xml version="1.0" encoding="UTF-8"?>
-<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
-<plist version="1.0"><dict>
-  <key>files</key>
-  <dict>
-    <key>NSStringLocalizedFormatKey</key><string>%#@files@ in the house</string>
-    <key>files</key>
-    <dict>
-      <key>NSStringFormatSpecTypeKey</key><string>NSStringPluralRuleType</string>
-      <key>one</key><string>%d file</string>
-      <key>other</key><string>%d files</string>
-    </dict>
-  </dict>
-</dict></plist>
-""",
-    "a.ftl": """### A comment
-sleep = The boy sleeps.
-hello =
-    Hello { $name }, and
-    welcome to { -brand }.
-    .title = A title <b>here</b>
-emails = You have { $count ->
-        [one] one email
-       *[other] { $count } emails
-    } here.
-""",
+    name: (FOLDER / name).read_text(encoding="utf-8")
+    for name in ("strings.xml", "a.resx", "a.strings", "a.stringsdict", "a.ftl")
 }
 
 
@@ -165,7 +115,7 @@ def test_qt(tmp_path):
     (tmp_path / "a.ts").write_text(found)
     assert translated(tmp_path / "a.ts", str.lower, languages=POLISH).decode() == found, "what is filled stays"
     (tmp_path / "a.ts").write_text("export const a = 1;\n")
-    with pytest.raises(GlossaError, match=r"a\.ts, line 1: not well-formed XML"):
+    with pytest.raises(GlossaError, match=r"a\.ts, line 1: not a translation file of Qt"):
         translated(tmp_path / "a.ts")
 
 

@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import tomllib
+from pathlib import Path
 
 import pytest
 from translating import KNOWN, translated
@@ -12,85 +13,11 @@ from translating import KNOWN, translated
 from glossa.documents.formats.opening import UNKNOWN
 from glossa.errors import GlossaError
 
+FOLDER = Path(__file__).parents[1] / "files" / "more"
 FILES = {
-    "a.ini": """; a comment
-[Main section]
-title = The house
-name="Good day, sir"
-path = /etc/x
-# more
-long: one line
-  and another
-""",
-    "a.toml": """# comment
-title = "The \\"big\\" house"
-[owner]
-name = 'Good day'
-"quoted key" = "A man sleeps."
-list = ["A dog", "a.b/c",
-  "Another dog",
-]
-t = { x = "A cat", y = 1 }
-multi = \"\"\"
-First line here.
-Second \\
-    line\"\"\"
-date = 1979-05-27T07:32:00Z
-""",
-    "a.adoc": """= The title
-:author: Ann
-// comment
-
-A man *sleeps* in the `code` and
-https://example.org[the house], see <<x,that one>>.
-
-[source,python]
-----
-code = "stay"
-----
-
-.A block title
-* One item
-** Another _item_
-. Number one
-
-NOTE: A dog runs.
-
-Term:: The meaning
-
-|===
-|A cell |Another cell
-|===
-
- literal text stays
-
-image::a.png[Alt text]
-""",
-    "a.lrc": "[ar:Somebody]\n[00:01.00]The boy sleeps.\n[00:02.00][00:05.00]<00:02.00>A <00:02.50>dog\n",
-    "a.ass": """[Script Info]
-Title: some title
-
-[Events]
-Format: Layer, Start, End, Style, Text
-Dialogue: 0,0:00:01.00,0:00:02.00,Default,{\\an8}The boy, {\\i1}he{\\i0} sleeps.\\NA dog runs.
-Comment: 0,0:00:01.00,0:00:02.00,Default,Stay here
-Dialogue: 0,0:00:01.00,0:00:02.00,Default,{\\p1}m 0 0 l 1 1
-""",
-    "a.ipynb": json.dumps(
-        {
-            "cells": [
-                {"cell_type": "markdown", "metadata": {}, "source": ["# The title\n", "\n", "A *man* sleeps."]},
-                {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None,
-                 "source": ["print('stay here')"]},
-                {"cell_type": "markdown", "metadata": {}, "source": "One string\nhere"},
-            ],
-            "metadata": {},
-            "nbformat": 4,
-            "nbformat_minor": 4,
-        },
-        indent=1,
-    ),
-}  # fmt: skip
+    name: (FOLDER / name).read_text(encoding="utf-8")
+    for name in ("a.ini", "a.toml", "a.adoc", "a.lrc", "a.ass", "a.ipynb")
+}
 
 
 def shouted(folder, name, text=None, function=str.upper, languages=KNOWN):
@@ -158,7 +85,7 @@ def test_notebooks(tmp_path):
     text = shouted(tmp_path, "a.ipynb")
     cells = json.loads(text)["cells"]
     assert [cell["source"] for cell in cells] == [
-        ["# THE TITLE\n", "\n", "A *MAN* SLEEPS."], ["print('stay here')"], "ONE STRING\nHERE"
+        ["# THE TITLE\n", "\n", "A *MAN* SLEEPS."], ['print("stay here")'], "ONE STRING\nHERE"
     ]  # fmt: skip
     nbformat = pytest.importorskip("nbformat")
     nbformat.validate(nbformat.reads(text, as_version=4))

@@ -71,6 +71,7 @@ def test_kinds_of_ends(text, kind):
         ("Name:", "le nom,", "de", "le nom:"),
         ("What?!", "Quoi.", "fr", "Quoi."),
         ("8 o'clock", "8 a.m.", "en", "8 a.m."),  # an abbreviation
+        ("lxml 4.8.0", "LXML 4.8.0.", "de", "LXML 4.8.0"),
         ("Name", ".", "fr", "."),  # nothing would be left
     ],
 )

@@ -29,13 +29,13 @@ _HTML_NAME = re.compile(r"</?([A-Za-z][\w-]*)")
 
 def read(text: str, name: str, languages: object = None) -> Document:
     """The texts of a page in Markdown: paragraphs, headings, cells and items; no code, keys or front matter."""
-    return _Reader(text).document()
+    return _Reader(text, name).document()
 
 
 class _Reader:
-    def __init__(self, text: str):
-        tree_sitter = require("tree_sitter", "documents")
-        grammar = require("tree_sitter_markdown", "documents")
+    def __init__(self, text: str, name: str):
+        tree_sitter = require("tree_sitter", "documents", "tree-sitter", name)
+        grammar = require("tree_sitter_markdown", "documents", "tree-sitter-markdown", name)
         self.ranges: type = tree_sitter.Range
         self.blocks = tree_sitter.Parser(tree_sitter.Language(grammar.language()))
         self.inlines = tree_sitter.Parser(tree_sitter.Language(grammar.inline_language()))

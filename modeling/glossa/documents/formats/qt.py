@@ -15,6 +15,8 @@ FINISHED = ("", "vanished", "obsolete")  # types of translations that stay
 
 def read(text: str, name: str, languages: "Languages") -> Document:
     """The messages of a file that have no translation. Raises `GlossaError` if it is no such file."""
+    if not text.lstrip("\ufeff \t\r\n").startswith("<"):
+        raise GlossaError(f"{name}, line 1: not a translation file of Qt. Programs in TypeScript are not translated.")
     units = Units(text, name)
     if units.root.name != "TS":
         raise GlossaError(f"{name}, line 1: the first element is {units.root.name}, not TS. Give --format.")

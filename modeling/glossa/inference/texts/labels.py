@@ -18,7 +18,8 @@ OTHER = "other"  # what is not one of these: a comma, several marks, a quoted se
 MARKS = {STOP: ".。．｡।۔።။។", COLON: ":：", QUESTION: "?？؟", EXCLAMATION: "!！"}
 KINDS = {mark: kind for kind, marks in MARKS.items() for mark in marks} | {"…": ELLIPSIS}
 _QUOTED = re.compile(rf"[{re.escape(''.join(KINDS))}][)\]}}\"'”’»›）］」』】》〉]+$")
-_SHORTENED = re.compile(r"\.\s?\w$")  # an abbreviation such as a.m., whose last period is no stop
+# An abbreviation such as a.m., whose last period is no stop; 4.8.0 is none.
+_SHORTENED = re.compile(r"(?<!\w)(?:[^\W\d_]{1,2}\.\s?)+[^\W\d_]{1,3}\Z")
 _SEPARATORS = tuple(",;،؛，；、")
 # What is not written `.:?!`: after an ideograph or kana, and in some languages.
 WIDE = {STOP: "。", COLON: "：", QUESTION: "？", EXCLAMATION: "！"}

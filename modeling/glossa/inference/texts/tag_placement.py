@@ -17,7 +17,6 @@ from .links import SIDES, Links, best_range, snapped
 from .tags import Element, Piece, Point, Tagged
 
 ALONE = 1000.0  # what a word that stands for itself weighs for the element in which it was
-MOST_WORK = 5_000  # breaks times words of a sentence with which the best places of its breaks are searched
 
 
 class Cut(NamedTuple):
@@ -174,38 +173,34 @@ class _Writer:
         """The gaps between target words that divide them like `bounds` divide the source, none empty if possible."""
         sections = len(bounds) - 1
         total, words = bounds[-1] - bounds[0], high - low
-        if sections * words > MOST_WORK:
-            return [low + round(words * (bound - bounds[0]) / max(total, 1)) for bound in bounds]
-        rows = [self._rows(first, last) for first, last in pairwise(bounds)]
-        gains = numpy.array([self.links.sums(own, low, high) for own in rows]).reshape(sections, -1)
-        sums = numpy.concatenate([numpy.zeros((sections, 1)), gains.cumsum(1)], axis=1)  # [sections, gaps]
         least = 1 if words >= sections else 0
-        best = numpy.full((sections + 1, words + 1), -numpy.inf)
-        back = numpy.zeros((sections + 1, words + 1), dtype=int)
-        best[0, 0] = 0
-        for section in range(sections):
-            share = (bounds[section + 1] - bounds[0]) / max(total, 1)
-            for gap in range(words + 1):
-                starts = numpy.arange(0, gap + 1 - least)
-                if not len(starts):
-                    continue
-                scores = best[section, starts] + sums[section, gap] - sums[section, starts]
-                chosen = int(scores.argmax())
-                best[section + 1, gap] = scores[chosen] - self._cost(low + gap, gap / max(words, 1) - share)
-                back[section + 1, gap] = starts[chosen]
-        gaps = [words]
-        for section in range(sections, 0, -1):
-            gaps.append(int(back[section, gaps[-1]]))
-        return [low + gap for gap in reversed(gaps)]
+        gaps = numpy.arange(words + 1)
+        costs = numpy.array([self._cost(low + int(gap)) for gap in gaps])
+        best = numpy.full(words + 1, -numpy.inf)
+        best[0] = 0
+        back: list[numpy.ndarray] = []
+        for start, end in pairwise(bounds):
+            gains = self.links.sums(self._rows(start, end), low, high)
+            sums = numpy.concatenate([[0], gains.cumsum()])
+            # The best gap at which the section may begin, for each gap at which it may end.
+            values = numpy.concatenate([numpy.full(least, -numpy.inf), best - sums])[: words + 1]
+            highest = numpy.maximum.accumulate(values)
+            is_new = numpy.concatenate([[True], values[1:] > highest[:-1]])
+            back.append(numpy.maximum.accumulate(numpy.where(is_new, gaps, 0)) - least)
+            best = highest + sums - costs - abs(gaps / max(words, 1) - (end - bounds[0]) / max(total, 1))
+        found = [words]
+        for begins in reversed(back):
+            found.append(max(int(begins[found[-1]]), 0))
+        return [low + gap for gap in reversed(found)]
 
-    def _cost(self, gap: int, off: float) -> float:
-        """How unwelcome a break is at a gap: inside a word, after no mark, or `off` its share of the text."""
+    def _cost(self, gap: int) -> float:
+        """How unwelcome a break is at a gap: inside a word, or after no mark."""
         if not 0 < gap < len(self.target_words):
             return 0.0
         before, after = self.target_words[gap - 1], self.target_words[gap]
         glued = before[1] == after[0]
         tagged = self.target[before[1] - 1] in ",;:.!?…，、。；：！？"
-        return 4.0 * glued + 0.5 * (not tagged) + abs(off)
+        return 4.0 * glued + 0.5 * (not tagged)
 
     def _write_element(self, element: Element, bounds: tuple[int, int], position: int, end: int) -> int:
         first, last = self.target_words[bounds[0]][0], self.target_words[bounds[1] - 1][1]

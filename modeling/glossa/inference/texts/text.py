@@ -177,8 +177,10 @@ class Text:
     def parts(self, rank: int = 0) -> list[tuple[str, str]]:
         """The translation of each sentence, the best one or of another rank, and the white space after it."""
         targets = [self._ranked(sentence, rank).text for sentence in self.sentences]
-        cleaned = [clean_text(target) for target in targets], [clean_text(own.source) for own in self.sentences]
-        if cleaned[0] == cleaned[1] != [""]:
+        both = [(target, own.source) for target, own in zip(targets, self.sentences, strict=True)]
+        if all(one == other or clean_text(one) == clean_text(other) for one, other in both) and any(
+            clean_text(target) or len(both) > 1 for target in targets
+        ):
             return [(segment.text, segment.space) for segment in self.segments]  # nothing is another language
         return spaced_parts(self.segments, targets)
 

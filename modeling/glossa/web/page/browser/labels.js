@@ -3,7 +3,7 @@
 import { first, isWordCharacter, last, stripRight } from "./rules.js";
 
 // How a text ends: { kind, mark, start }.
-function endOf(rules, text) {
+export function endOf(rules, text) {
   const { kinds, separators } = rules.labels;
   let body = text;
   while (body && last(body) in kinds) body = body.slice(0, -last(body).length);
@@ -34,7 +34,6 @@ export function readLabel(segment, end) {
 
 // A translation that ends as `end` does, as the language writes it; a mark of the same kind stays as it is.
 export function withEnd(rules, target, end, language) {
-  if (!stripRight(target)) return target;
   const { inside, opening: openings, separators } = rules.labels;
   const own = endOf(rules, target);
   const [code] = language.split("-");

@@ -128,7 +128,8 @@ export class Translator {
     for (const one of sentence.found) {
       const same = asked !== "" && cleanText(this.rules, one.text) === asked;
       const written = asWritten(this.rules, this.read(sentence), one.text);
-      one.text = same ? segment.text : label === null ? written : withEnd(this.rules, written, label, language);
+      const kept = label === null || !strip(written);
+      one.text = same ? segment.text : kept ? written : withEnd(this.rules, written, label, language);
     }
     if (label !== null) sentence.found = distinct(sentence.found);
     return sentence.found.every((one) => {
