@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import GlossaError
 from ...inference.texts.tags import Part
-from ..places import CDATA, Document, Edit
+from ..places import CDATA, Document, Edit, Written
 from .language import missing_forms, plural_categories
 from .tokens import ENTITY, cut, escape_xml
 from .units import Units
@@ -63,7 +63,7 @@ class _Strings(Units):
         missing = [category for category in wanted if category not in known]
         self.made += len(missing)
         last, other = items[-1], known["other"]
-        written = []
+        written: list[Written] = []
         for category in missing:
             opened = self.with_attributes(other, {"quantity": category})
             written += [f"{self.space_before(last)}{opened}", self.inside(other), "</item>"]

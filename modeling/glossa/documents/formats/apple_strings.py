@@ -24,7 +24,7 @@ _NAMED = {"n": "\n", "t": "\t", "r": "\r"}
 def read(text: str, name: str, languages: "Languages") -> Document:
     """The values of a file. Raises `GlossaError` with the line if it is no such file."""
     document = Document(text, [])
-    position = text.startswith("\ufeff")
+    position = int(text.startswith("\ufeff"))
     while found := _ENTRY.match(text, position):
         position = found.end()
         if found[3] is not None:

@@ -148,11 +148,11 @@ def _encoding(content: bytes, path: Path, kind: str) -> str:
     if name == "CHARSET":  # a template that nobody has filled in
         return "utf-8"
     try:
-        found = codecs.lookup(name).name
-        "a".encode(found)
-        if found in _NO_ENCODINGS:
-            raise LookupError(found)
-        return "utf-8" if found == "ascii" else found
+        known = codecs.lookup(name).name
+        "a".encode(known)
+        if known in _NO_ENCODINGS:
+            raise LookupError(known)
+        return "utf-8" if known == "ascii" else known
     except (LookupError, UnicodeError) as error:
         raise GlossaError(
             f"{path} says that its encoding is {name}, which is not known. Convert it to UTF-8: iconv -f ... -t UTF-8."
