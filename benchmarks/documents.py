@@ -81,7 +81,7 @@ MANY: dict[str, Callable[[int], str | bytes]] = {
 ONE: dict[str, Callable[[int], str | bytes]] = {
     "html, a paragraph": _around("<p>", f"{TAGGED} ", "</p>"),
     "md, a quote": lambda count: "> We find *it* again and\n" * count,
-    "md, a cell": _around("| a |\n|---|\n| ", f"{TEXT.replace('find', '*find*')} ", "|\n"),
+    "md, a cell": _around("| 1 |\n|---|\n| ", f"{TEXT.replace('find', '*find*')} ", "|\n"),
     "json, a value": lambda count: json.dumps({"a": " ".join(TAGGED.format(number) for number in range(count))}),
     "xliff, a unit": _around(
         '<xliff version="1.2"><file><body><trans-unit id="a"><source>',

@@ -183,7 +183,9 @@ def model_texts(segments: Sequence[Segment]) -> list[str]:
 
 def model_text(segment: Segment, cut: bool = False) -> str:
     """The text of a segment that the model reads; `cut` means that the sentence goes on in the next segment."""
-    text = _INVISIBLE.sub("", _GLUE.sub(" ", _masked(segment)))
+    text = _masked(segment)
+    if not text.isascii():
+        text = _INVISIBLE.sub("", _GLUE.sub(" ", text))
     text = (_closed(text) if cut else text) + segment.stop
     return text.lower() if segment.capitals else text
 

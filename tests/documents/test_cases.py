@@ -84,6 +84,12 @@ class TestGiven:
         )
 
     @given
+    def test_notebooks(self):
+        """The case `ipynb-advice`."""
+        found = json.loads(shouted(CASES / "ipynb-advice" / "a.ipynb"))
+        assert found["cells"][0] == {"cell_type": "markdown", "metadata": {}, "source": ["THE BOY SLEEPS.\n"]}
+
+    @given
     def test_blocks_end_a_text_in_strings(self):
         """The case `json-block-tags`."""
         asked = []

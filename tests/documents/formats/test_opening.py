@@ -284,5 +284,7 @@ def test_formats_follow_from_names():
 @pytest.mark.parametrize("name", ["tree_sitter", "tree_sitter_markdown"])
 def test_a_missing_library_is_named_with_its_command(tmp_path, monkeypatch, name):
     monkeypatch.setitem(__import__("sys").modules, name, None)
-    with pytest.raises(GlossaError, match=rf'{name} is missing.*pip install "glossa-mt\[documents\]"'):
+    with pytest.raises(
+        GlossaError, match=rf'{name.replace("_", "-")} is missing.*pip install "glossa-mt\[documents\]"'
+    ):
         translated(FILES / "page.md")

@@ -49,7 +49,7 @@ class _Reader:
     def document(self) -> Document:
         root = self.blocks.parse(self.content).root_node
         nodes = list(_walk(root))
-        self.labels = {self._label(child) for node in nodes for child in node.children if child.type == "link_label"}
+        self.labels = {self._label(node) for node in nodes if node.type == "link_label"}
         for node in nodes:
             if node.type in ("inline", "pipe_table_cell"):
                 self._add_inline(node)
