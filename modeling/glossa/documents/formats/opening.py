@@ -148,19 +148,11 @@ def _encoding(content: bytes, path: Path, kind: str) -> str:
     if name == "CHARSET":  # a template that nobody has filled in
         return "utf-8"
     try:
-<<<<<<< HEAD
-        encoding = codecs.lookup(name).name
-        "a".encode(encoding)
-        if encoding in _NO_ENCODINGS:
-            raise LookupError(encoding)
-        return "utf-8" if encoding == "ascii" else encoding
-=======
         known = codecs.lookup(name).name
         "a".encode(known)
         if known in _NO_ENCODINGS:
             raise LookupError(known)
         return "utf-8" if known == "ascii" else known
->>>>>>> help-docs
     except (LookupError, UnicodeError) as error:
         raise GlossaError(
             f"{path} says that its encoding is {name}, which is not known. Convert it to UTF-8: iconv -f ... -t UTF-8."

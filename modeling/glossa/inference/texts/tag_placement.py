@@ -106,17 +106,8 @@ class _Writer:
         for child in element.children:
             while number < len(cuts) and _is_after(child, cuts[number]):
                 number += 1
-<<<<<<< HEAD
-            if (
-                isinstance(child, Point)
-                and _is_break(child)
-                and number < len(cuts)
-                and child.at >= cuts[number].source.start
-            ):
-=======
             here = cuts[number].source.start if number < len(cuts) else element.end + 1
             if isinstance(child, Point) and _is_break(child) and child.at >= here:
->>>>>>> help-docs
                 between[number].append(child)
             else:
                 inner[number].append(child)
