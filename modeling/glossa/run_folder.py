@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
-from datasets import Dataset, DatasetDict
 from filelock import FileLock, Timeout
 from safetensors import SafetensorError, safe_open
 
@@ -21,6 +20,9 @@ from .data.filters import gathered
 from .data.paths import masked
 from .errors import GlossaError
 from .jobs.whole_files import write_whole
+
+if TYPE_CHECKING:
+    from datasets import Dataset, DatasetDict
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "evaluate", "sacrebleu")
 RECIPE, VERSIONS, DATA_REPORT = "recipe.yaml", "versions.json", "data_report.json"
@@ -89,7 +91,7 @@ class RunFolder:
                         break
             lock.release()
 
-    def write_setup(self, recipe: dict, report: dict, pairs: DatasetDict) -> None:
+    def write_setup(self, recipe: dict, report: dict, pairs: "DatasetDict") -> None:
         """Write all settings, the versions of the libraries, the data report and the held-out splits of `pairs`."""
         self.path.mkdir(parents=True, exist_ok=True)
         (self.path / METRICS).unlink(missing_ok=True)  # of a run that is being continued; they say that it is finished
@@ -133,13 +135,15 @@ class RunFolder:
         """
         return self.path / HELD_OUT / f"{split}.jsonl"
 
-    def load_held_out(self, split: str, language: str | None = None) -> Dataset:
+    def load_held_out(self, split: str, language: str | None = None) -> "Dataset":
         """The pairs of `split` that the run did not train on; with several target languages only pairs of `language`.
 
         With several files, the column `file` has the name of each pair's file.
 
         Raises `GlossaError` if it keeps none.
         """
+        from datasets import Dataset  # only here, since commands that translate read recipes too
+
         file = self.held_out_file(split)
         if not file.is_file():
             raise GlossaError(f"{self.path} keeps no {split} pairs ({file} is missing). Give pairs with --data_path.")
