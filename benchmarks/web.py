@@ -119,6 +119,7 @@ def measure(site: Path, name: Path, arguments: argparse.Namespace) -> dict[str, 
 def equality(browser: Any, address: str, name: Path, description: dict, sources: list[str]) -> dict[str, str]:
     """How many translations equal Python's, with weights as they are stored; "close" differ by next to no score."""
     model, tokenizer = load_model(str(name)), load_tokenizer(str(name))
+    tokenizer = tokenizer.into(description["target"]) if description["tagged"] else tokenizer
     if description["precision"] == "float16":
         with torch.no_grad():
             for weight in model.parameters():

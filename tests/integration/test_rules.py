@@ -138,9 +138,8 @@ def test_no_module_imports_itself_through_others():
 
 
 def test_one_module_names_the_files_of_a_run():
-    names = {
-        value for key, value in vars(run_folder).items() if key.isupper() and isinstance(value, str) and "." in value
-    }
+    constants = (value for key, value in vars(run_folder).items() if key.isupper() and isinstance(value, str))
+    names = {value for value in constants if "." in value}
     assert {"metrics.json", "history.json", "recipe.yaml", "samples.json"} <= names
     for path in MODULES:
         if room(path) in ("run_folder", "cli"):  # a command names the files that its user asks for

@@ -1,6 +1,7 @@
 """What an exported folder translates: the same texts and scores as Python, with every setting of the search."""
 
 import re
+from dataclasses import replace
 
 import numpy
 import pytest
@@ -13,6 +14,7 @@ from glossa.inference.texts.spans import MOVED
 from glossa.inference.translator import Translator
 from glossa.serving.explain import explain
 from glossa.spans_glossa import find_spans
+from glossa.web.check import compare, smallest
 from glossa.web.parts import exported
 
 pytestmark = pytest.mark.slow
@@ -147,3 +149,19 @@ def test_a_setting_that_the_browser_does_not_know_is_refused(site, setting, valu
         message = f"cannot be exported to web: {setting} in generation_config.json"
         with pytest.raises(GlossaError, match=message), exported(model, tokenizer):
             pass
+
+
+def test_precisions_are_compared_in_the_language_of_the_references(site):
+    """A model of several languages is asked for one, and rounding to 11 bits changes less than to 8."""
+    model, tokenizer, _ = site("several languages")
+    texts = [text for text in TEXTS if text.strip() and "{" not in text]
+    references = Translator(model, tokenizer.into("de"), Search(1)).best(texts)
+    with exported(model, tokenizer) as parts:
+        rows = compare(parts, tokenizer, list(zip(texts, references, strict=True)), "de")
+    assert [row.precision for row in rows] == ["float32", "float16", "int8"]
+    assert rows[0].identical == 1.0 and rows[0].bleu == pytest.approx(100)
+    assert rows[0].size > rows[1].size > rows[2].size and rows[1].identical >= rows[2].identical
+    best = replace(rows[0], precision="float32", size=40)
+    half = replace(best, precision="float16", size=20, bleu=best.bleu - 0.1, identical=0.99)
+    assert smallest([best, half, replace(half, precision="int8", size=10, identical=0.97)]) == "float16"
+    assert smallest([best, replace(half, bleu=best.bleu - 0.3)]) == "float32"

@@ -75,16 +75,17 @@ def compare(parts: Exported, tokenizer: Any, pairs: Sequence[tuple[str, str]], l
         parts: The parts of the model.
         tokenizer: Its tokenizer.
         pairs: Texts and their references, of which the first `PAIRS` are translated greedily.
-        language: Of the references, for BLEU's tokenizer.
+        language: Of the references: the model translates into it, and BLEU's tokenizer is chosen for it.
     """
     sources, references = zip(*pairs[:PAIRS], strict=True)
+    asked = tokenizer.into(language) if parts.model["tagged"] else tokenizer
     rows: list[Row] = []
     reference: list[str] = []
     for precision in PRECISIONS:
         saved = stored(parts.weights, precision)
         with tempfile.TemporaryDirectory(prefix="glossa-web-") as folder:
-            engine = GraphEngine(parts, restored(saved), Path(folder), tokenizer.batch_decode)
-            found = Translator(engine, tokenizer).best(sources)
+            engine = GraphEngine(parts, restored(saved), Path(folder), asked.batch_decode)
+            found = Translator(engine, asked).best(sources)
         reference = reference or found
         scores = score(
             found, [[one] for one in references], tokenize=bleu_tokenizer(language), metrics=("bleu", "chrf")
