@@ -276,7 +276,7 @@ def _escape(place: Place, special: str) -> Callable[[str], str]:
     plain = {
         c for part in place.parts if part.kind == "text" and len(part.text) == part.end - part.start for c in part.text
     }
-    plain -= set(special)
+    kept = "".join(plain - set(special))  # a string takes less memory than a set
     return lambda text: _SPECIAL.sub(
-        lambda found: found[0] if found[0] in plain or (found[0] == "|" and not special) else f"\\{found[0]}", text
+        lambda found: found[0] if found[0] in kept or (found[0] == "|" and not special) else f"\\{found[0]}", text
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...data.intake.segments import CODES
 from ...inference.texts.tags import Part
-from ..places import Document, Edit, Place, Written, has_words
+from ..places import Document, Edit, Place, Written, has_words, line_numbers
 from .strings import string_places
 from .tokens import Token, attribute_range, attributes, escape_xml, matching_tags, text_parts
 from .xml_positions import xml_tokens
@@ -29,12 +29,14 @@ class Units:
         tokens: Its tags and texts.
         ends: For each token the one that closes it.
         document: What is found so far.
+        line_number: The line of a character.
     """
 
     def __init__(self, text: str, name: str):
         self.text, self.name, self.tokens = text, name, xml_tokens(text, name)
         self.ends = matching_tags(self.tokens)
         self.document = Document(text, [])
+        self.line_number = line_numbers(text)
 
     @property
     def root(self) -> Token:
@@ -99,7 +101,7 @@ class Units:
         parts = list(self.parts(source + 1, self.ends[source]))
         places = list(string_places(parts, self.text, escape_xml, named=False, accelerators="&"))
         if not places and has_words(parts):
-            line = self.text.count("\n", 0, self.tokens[source].start) + 1
+            line = self.line_number(self.tokens[source].start)
             self.document.notes.append(f"{self.name}, line {line}: a message that cannot be read is left alone.")
             return False
         for place in places:
