@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy
@@ -76,7 +77,8 @@ def test_deep_and_long_constructs(tmp_path, name):
 
 def test_files_that_end_anywhere(tmp_path):
     (tmp_path / "cut").mkdir()
-    for source in [*sorted(FILES.rglob("*.*")), *write_packed(tmp_path)]:
+    sources = [path for path in sorted(FILES.rglob("*.*")) if path.suffix != ".ftl" or find_spec("fluent")]
+    for source in [*sources, *write_packed(tmp_path)]:
         content = source.read_bytes()
         for end in range(0, len(content), max(len(content) // 25, 1)):
             path = tmp_path / "cut" / source.name

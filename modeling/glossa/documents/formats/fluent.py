@@ -12,7 +12,7 @@ from .tokens import trimmed
 
 def read(text: str, name: str, languages: object = None) -> Document:
     """The texts of a file. Raises `GlossaError` with the line if it is not Fluent."""
-    syntax = require("fluent.syntax", "documents")
+    syntax = require("fluent.syntax", "documents", "fluent.syntax")
     resource = syntax.parse(text, with_spans=True)
     document = Document(text, [])
     for entry in resource.body:
