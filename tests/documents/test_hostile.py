@@ -109,11 +109,15 @@ def test_what_is_not_text_is_not_unpacked(tmp_path):
         assert b">HI<" in archive.read("word/document.xml")
 
 
-def test_texts_that_unpack_to_too_much_are_refused(tmp_path):
-    with zipfile.ZipFile(tmp_path / "a.docx", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("word/document.xml", b" " * (100 << 20))
-    with pytest.raises(GlossaError, match=r"a\.docx has texts of more than 64 MiB"):
-        translated(tmp_path / "a.docx")
+@pytest.mark.parametrize("name", ["a.docx/word/document.xml", "a.epub/a.opf", "a.xlsx/xl/tables/table1.xml"])
+def test_texts_that_unpack_to_too_much_are_refused(tmp_path, name):
+    file, _, member = name.partition("/")
+    with zipfile.ZipFile(tmp_path / file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(member, b" " * (100 << 20))
+    with pytest.raises(
+        GlossaError, match=rf"{file}: not a \w+ file that can be read: it has texts of more than 64 MiB"
+    ):
+        translated(tmp_path / file)
 
 
 @pytest.mark.slow
