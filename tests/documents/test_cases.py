@@ -277,6 +277,17 @@ def test_blocks_messages_and_sections_in_units(tmp_path):
         assert found.findall(".//seg")[1].text == expected
 
 
+def test_a_message_that_cannot_be_read_is_left_alone_and_named(tmp_path, capsys):
+    for version in ("1.2", "2.0"):
+        tags = ("trans-unit", "file") if version == "1.2" else ("segment", "file")
+        body = f'<{tags[0]} id="1"><source>{{n, plural, one {{A man}} other {{</source></{tags[0]}>'
+        xliff = f'<xliff version="{version}"><file>\n{body}</file></xliff>'
+        (tmp_path / f"{version}.xliff").write_text(xliff)
+        DocumentJob(tmp_path / f"{version}.xliff", tmp_path / version, languages=KNOWN).run(Given(str.upper))
+        assert "<target" not in (tmp_path / version).read_text() and "state=" not in (tmp_path / version).read_text()
+        assert f"{version}.xliff, line 2: a message that cannot be read is left alone." in capsys.readouterr().err
+
+
 def test_a_section_in_a_book(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.epub", "w") as archive:
         archive.writestr("a.xhtml", "<html><body><p>Tom <![CDATA[& Mary]]> &amp; Ann</p></body></html>")

@@ -24,7 +24,7 @@ class Edit(NamedTuple):
     copied: bool = False
 
 
-@dataclass
+@dataclass(slots=True)
 class Place:
     """A text of a document, which its translation replaces.
 

@@ -21,6 +21,7 @@ EMPHASIS = ("emphasis", "strong_emphasis", "strikethrough")
 LINKS = ("inline_link", "full_reference_link", "collapsed_reference_link", "shortcut_link")
 ATTRIBUTED = (*LINKS, "image", "code_span", *EMPHASIS)  # after which attributes may follow
 _ATTRIBUTES = re.compile(r"\{(?:[:.#][^{}\n]*|[\w-]+=[^{}\n]*)\}")
+_READ = ("inline", "pipe_table_cell", "html_block", "link_title", "link_label")
 _SPECIAL = re.compile(r"[\\`*_\[\]<|]")
 _BLOCK_MARK = re.compile(r"(?:([-+*>]|#{1,6})|(\d{1,9})([.)]))(?=\s|$)")
 _SOFT_BREAK = re.compile(r"(?<![ \t])[ \t]*+\r?\n[ \t]*+")
@@ -48,7 +49,7 @@ class _Reader:
 
     def document(self) -> Document:
         root = self.blocks.parse(self.content).root_node
-        nodes = list(_walk(root))
+        nodes = [node for node in _walk(root) if node.type in _READ]
         self.labels = {self._label(node) for node in nodes if node.type == "link_label"}
         for node in nodes:
             if node.type in ("inline", "pipe_table_cell"):
@@ -275,7 +276,7 @@ def _escape(place: Place, special: str) -> Callable[[str], str]:
     plain = {
         c for part in place.parts if part.kind == "text" and len(part.text) == part.end - part.start for c in part.text
     }
-    plain -= set(special)
+    kept = "".join(plain - set(special))  # a string takes less memory than a set
     return lambda text: _SPECIAL.sub(
-        lambda found: found[0] if found[0] in plain or (found[0] == "|" and not special) else f"\\{found[0]}", text
+        lambda found: found[0] if found[0] in kept or (found[0] == "|" and not special) else f"\\{found[0]}", text
     )

@@ -37,6 +37,7 @@ MEMBERS = {
 }
 CHAPTERS = ("application/xhtml+xml", "text/html", "text/x-oeb1-document")  # media types
 LARGEST = 1 << 26  # bytes that the members with texts may have together
+_TOO_LARGE = f"it has texts of more than {LARGEST >> 20} MiB"
 _TEXT = "text:span text:a text:s text:bookmark text:bookmark-start text:bookmark-end text:reference-mark"
 OPEN_DOCUMENT = Rules(
     inline=frozenset(f"{_TEXT} text:soft-page-break text:ruby text:ruby-base text:meta draw:a".split()),
@@ -81,11 +82,13 @@ def open_package(content: bytes, path: Path, kind: str, languages: "Languages") 
         names = chosen_members(archive, kind)
         members = [info for info in archive.infolist() if info.filename in names]
         if sum(info.file_size for info in members) > LARGEST:
-            raise GlossaError(f"{path} has texts of more than {LARGEST >> 20} MiB. Divide the document.")
-        texts = [archive.read(info).decode("utf-8") for info in members]
+            raise ValueError(_TOO_LARGE)
+        texts = [_text(archive, info.filename) for info in members]
         columns = _columns(archive, kind)
     except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError, ValueError) as error:
-        raise GlossaError(f"{path}: not a {kind} file that can be read: {error}. Save it again.") from error
+        raise GlossaError(
+            f"{path}: not a {kind} file that can be read: {error}. Save it again, or divide it."
+        ) from error
     if not members:
         raise GlossaError(
             f"{path}: not a {kind} file: it has no texts. Give --format if the name is another format's."
@@ -99,11 +102,18 @@ def open_package(content: bytes, path: Path, kind: str, languages: "Languages") 
     return Opened(documents, lambda new: _packed(content, archive, dict(zip(changed, new, strict=True)), old))
 
 
+def _text(archive: zipfile.ZipFile, name: str) -> str:
+    """A member of an archive. Raises `ValueError` if it is too large, or no UTF-8."""
+    if archive.getinfo(name).file_size > LARGEST:
+        raise ValueError(_TOO_LARGE)
+    return archive.read(name).decode("utf-8")
+
+
 def chosen_members(archive: zipfile.ZipFile, kind: str) -> set[str]:
     """The names of the members that have texts."""
     names = {info.filename for info in archive.infolist() if re.fullmatch(MEMBERS[kind], info.filename)}
     for manifest in [name for name in names if kind == "epub" and name.lower().endswith(".opf")]:
-        text = archive.read(manifest).decode("utf-8")
+        text = _text(archive, manifest)
         for token in xml_tokens(text, manifest):
             given = attributes(text, token) if token.name.rpartition(":")[2] == "item" else {}
             if given.get("media-type") in CHAPTERS:
@@ -144,7 +154,7 @@ def _columns(archive: zipfile.ZipFile, kind: str) -> set[str]:
     found: set[str] = set()
     for name in archive.namelist() if kind == "xlsx" else ():
         if re.fullmatch(r"xl/tables/table\d+\.xml", name):
-            text = archive.read(name).decode("utf-8")
+            text = _text(archive, name)
             tokens = [token for token in xml_tokens(text, name) if token.name == "tableColumn"]
             found.update(attributes(text, token).get("name", "").strip() for token in tokens)
     return found

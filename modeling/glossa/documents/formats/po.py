@@ -68,18 +68,18 @@ def read(text: str, name: str, languages: "Languages") -> Document:
     The header of a template gets language, encoding and plural forms. Raises `GlossaError` with the line if the file
     is no catalog, and if it is one of another language.
     """
-    return _Catalog(text, name, languages).document()
+    return _Catalog(text, name, languages).read()
 
 
 class _Catalog:
     def __init__(self, text: str, name: str, languages: "Languages"):
         self.text, self.name, self.languages = text, name, languages
         self.line_end = "\r\n" if "\r\n" in text else "\n"
-        self.document_ = Document(text, [])
+        self.document = Document(text, [])
         self.forms, self.singular = 0, 0  # of the header: their number, 0 if it is not known, and the one for 1
         self.made = 0  # forms that the catalog had no place for
 
-    def document(self) -> Document:
+    def read(self) -> Document:
         for entry in list(self._entries()):
             source = entry.fields.get("msgid")
             if source is not None and source.is_empty and "msgctxt" not in entry.fields:
@@ -88,8 +88,8 @@ class _Catalog:
                 self._fill(entry, source)
             elif source is not None and -1 not in entry.translations:
                 self._fill(entry, source, partly=True)
-        missing_forms(self.document_, self.name, self.made)
-        return self.document_
+        missing_forms(self.document, self.name, self.made)
+        return self.document
 
     def _entries(self) -> Iterator[_Entry]:
         entry, current = _Entry(), None
@@ -138,11 +138,11 @@ class _Catalog:
         self.made += len(added)
         if added:
             written = [piece for each in added for piece in (each, plural.span)]
-            self.document_.edits.append(Edit(last.end, last.end, written))
+            self.document.edits.append(Edit(last.end, last.end, written))
         for number, each in forms.items():
             if number not in numbers:
                 before = self.text.rfind("\n", 0, each.start)
-                self.document_.edits.append(Edit(before - self.text[:before].endswith("\r"), each.end, []))
+                self.document.edits.append(Edit(before - self.text[:before].endswith("\r"), each.end, []))
 
     def _has_words(self, own: _Field) -> bool:
         return next(self._places(own), None) is not None
@@ -155,8 +155,8 @@ class _Catalog:
         start = min(each.start for each in entry.fields.values())
         for place in places:
             place.doubt = [Edit(start, start, [f"#, fuzzy{self.line_end}"])]
-        self.document_.places += places
-        self.document_.edits += [Edit(*target.span, [source.span]) for target in targets]
+        self.document.places += places
+        self.document.edits += [Edit(*target.span, [source.span]) for target in targets]
 
     def _places(self, source: _Field) -> Iterator[Place]:
         parts: list[Part] = []
@@ -174,18 +174,18 @@ class _Catalog:
         language = re.search(r"(?:^|\\n)Language:[ \t]*([\w@.-]*)", said)
         if language and language[1]:
             check_target(self.name, language[1], self.languages)
-        before = len(self.document_.edits)
+        before = len(self.document.edits)
         for start, end in own.strings:
             new = self._filled(self.text[start:end])
             if new != self.text[start:end]:
-                self.document_.edits.append(Edit(start, end, [new]))
+                self.document.edits.append(Edit(start, end, [new]))
                 said = said.replace(self.text[start:end], new)
-        if len(self.document_.edits) > before:
+        if len(self.document.edits) > before:
             for start, end in entry.flags:
                 flags = [flag.strip() for flag in self.text[start:end].strip(" \t\r\n#,").split(",")]
                 others = ", ".join(flag for flag in flags if flag != "fuzzy")
                 kept = f"#, {others}{self.line_end}" if others else ""
-                self.document_.edits.append(Edit(start, end, [kept]))
+                self.document.edits.append(Edit(start, end, [kept]))
         if plural := _PLURAL.search(said):
             self.forms = int(plural[1])
             try:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...data.intake.segments import CODES
 from ...inference.texts.tags import Part
-from ..places import Document, Edit, Place, Written
+from ..places import Document, Edit, Place, Written, has_words, line_numbers
 from .strings import string_places
 from .tokens import Token, attribute_range, attributes, escape_xml, matching_tags, text_parts
 from .xml_positions import xml_tokens
@@ -25,15 +25,18 @@ class Units:
 
     Attributes:
         text: Its text.
+        name: Its name, for messages.
         tokens: Its tags and texts.
         ends: For each token the one that closes it.
         document: What is found so far.
+        line_number: The line of a character.
     """
 
     def __init__(self, text: str, name: str):
-        self.text, self.tokens = text, xml_tokens(text, name)
+        self.text, self.name, self.tokens = text, name, xml_tokens(text, name)
         self.ends = matching_tags(self.tokens)
         self.document = Document(text, [])
+        self.line_number = line_numbers(text)
 
     @property
     def root(self) -> Token:
@@ -78,24 +81,33 @@ class Units:
 
     def fill(
         self, source: int, span: tuple[int, int], opened: str, closed: str, other: str = "", doubt: Sequence[Edit] = ()
-    ) -> None:
-        """Have the source element copied to a span, and its copy translated.
+    ) -> bool:
+        """Have the source element copied to a span, and its copy translated; whether this can be.
 
-        `other` is what opens it, and `doubt` what else changes, if people should look at the translation.
+        `other` is what opens it, and `doubt` what else changes, if people should look at the translation. A message of
+        ICU that cannot be read is left alone, with a note.
         """
 
         def written(start: str) -> list[Written]:
             return [start, self.inside(source), closed]
 
+        if not self.add_copied(source, [*([Edit(*span, written(other))] if other else []), *doubt]):
+            return False
         self.document.edits.append(Edit(*span, written(opened)))
-        self.add_copied(source, [*([Edit(*span, written(other))] if other else []), *doubt])
+        return True
 
-    def add_copied(self, source: int, doubt: list[Edit]) -> None:
-        """Have the copies of a source element translated."""
+    def add_copied(self, source: int, doubt: list[Edit]) -> bool:
+        """Have the copies of a source element translated; whether this can be."""
         parts = list(self.parts(source + 1, self.ends[source]))
-        for place in string_places(parts, self.text, escape_xml, named=False, accelerators="&"):
+        places = list(string_places(parts, self.text, escape_xml, named=False, accelerators="&"))
+        if not places and has_words(parts):
+            line = self.line_number(self.tokens[source].start)
+            self.document.notes.append(f"{self.name}, line {line}: a message that cannot be read is left alone.")
+            return False
+        for place in places:
             place.copied, place.doubt = True, doubt
-            self.document.places.append(place)
+        self.document.places += places
+        return True
 
     def string(self, index: int, escape: Callable[[str], str] = escape_xml, **options: Any) -> list[Place]:
         """The places of what stands in an element, which their translations replace; options of `string_places`."""

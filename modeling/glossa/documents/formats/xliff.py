@@ -24,7 +24,7 @@ class _Reader(Units):
         super().__init__(text, name)
         if local(self.root) != "xliff":
             raise GlossaError(f"{name}, line 1: the first element is {self.root.name}, not xliff. Give --format.")
-        self.name, self.languages = name, languages
+        self.languages = languages
 
     def read(self) -> "Document":
         root = self.tokens.index(self.root)
@@ -66,7 +66,6 @@ class _Reader(Units):
         wanted = {} if second else {"state": "translated", "state-qualifier": "mt-suggestion"}
         doubt: list[Edit] = []
         if second:
-            self.set_attributes(index, {"state": "translated"})
             doubt.append(Edit(unit.start, unit.end, [self.with_attributes(index, {"state": "initial"})]))
         doubtful = {} if second else wanted | {"state": "needs-review-translation"}
         if target is None:
@@ -77,7 +76,8 @@ class _Reader(Units):
         else:
             opened, other = (self.with_attributes(target, given).replace("/>", ">") for given in (wanted, doubtful))
             span = self.whole(target)
-        self.fill(source, span, opened, f"</{prefix}target>", other, doubt)
+        if self.fill(source, span, opened, f"</{prefix}target>", other, doubt) and second:
+            self.set_attributes(index, {"state": "translated"})
 
     def _after(self, index: int, source: int) -> int:
         """The character after the source, and after its segmented copy."""

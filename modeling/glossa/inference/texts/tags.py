@@ -43,7 +43,7 @@ class Spaces(NamedTuple):
 NONE = Spaces()
 
 
-@dataclass
+@dataclass(slots=True)
 class Point:
     """Something without words in a text, before its character `at`; several parts if it is an empty element."""
 
@@ -52,7 +52,7 @@ class Point:
     spaces: Spaces = NONE
 
 
-@dataclass
+@dataclass(slots=True)
 class Element:
     """A pair of tags around the characters from `start` to `end`; the outermost one has none."""
 
@@ -65,7 +65,7 @@ class Element:
     closing: Spaces = NONE
 
 
-@dataclass
+@dataclass(slots=True)
 class Tagged:
     """A text and its tags.
 

@@ -20,7 +20,7 @@ from .tag_placement import Cut, put_tags
 from .tags import Piece, Tagged
 
 
-@dataclass
+@dataclass(slots=True)
 class Sentence:
     """A part of a text that is translated or copied for itself.
 
