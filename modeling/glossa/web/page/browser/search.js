@@ -8,8 +8,8 @@ const LOWEST_SCORE = -1e9; // of an empty beam, as in transformers
 // The hypotheses of each source, best first: `settings.beams` of them, or one with a single beam.
 //
 // `settings`: beams, lengthPenalty, earlyStopping, start, ends (a set of tokens), processors (see `processors`);
-// `limits` are the most tokens of each translation. `cancelled` is asked before each step.
-export async function search(graphs, sources, limits, settings, cancelled = () => false) {
+// `limits` are the most tokens of each translation. `canceled` is asked before each step.
+export async function search(graphs, sources, limits, settings, canceled = () => false) {
   const rows = sources.map((_, index) => {
     const first = { tokens: [settings.start], score: 0, logProbability: 0 };
     return { index, limit: limits[index], running: [first], finished: [] };
@@ -20,7 +20,7 @@ export async function search(graphs, sources, limits, settings, cancelled = () =
   const state = await graphs.read(sources);
   let unfinished = rows;
   while (unfinished.length) {
-    if (await cancelled()) throw new DOMException("The translation was stopped.", "AbortError");
+    if (await canceled()) throw new DOMException("The translation was stopped.", "AbortError");
     const last = unfinished.flatMap((row) => row.running.map((one) => one.tokens.at(-1)));
     const found = await state.step(last, count, settings.processors.length > 0);
     const parents = [];

@@ -20,10 +20,10 @@ export class Translator {
 
   // The translations of texts: for each { text, score, problem }, or a list of them, best first, with several.
   // `options`: num_beams, num_return_sequences, length_penalty, no_repeat_ngram_size, target, prefix, retry.
-  async translate(texts, options = {}, cancelled = () => false) {
+  async translate(texts, options = {}, canceled = () => false) {
     const settings = this.settings(options);
     const planned = texts.map((text) => this.plan(text, settings));
-    await this.run(planned.flatMap((one) => one.sentences), settings, cancelled);
+    await this.run(planned.flatMap((one) => one.sentences), settings, canceled);
     return planned.map((one) => {
       const copied = one.sentences.every(({ segment }) => segment.copied);
       const ranks = copied ? 1 : settings.count;
@@ -35,14 +35,14 @@ export class Translator {
 
   // Yields the translation of each sentence, in order: { text, before, translatedText, source }; `text` is the number
   // of its text. The first thing is their number: { sentences }.
-  async *stream(texts, options = {}, cancelled = () => false) {
+  async *stream(texts, options = {}, canceled = () => false) {
     const settings = this.settings(options);
     const planned = texts.map((text) => this.plan(text, settings));
     const all = planned.flatMap((text, number) => text.sentences.map((_, place) => ({ text, number, place })));
     yield { sentences: all.length };
     for (let start = 0; start < all.length; start += STREAMED) {
       const some = all.slice(start, start + STREAMED);
-      await this.run(some.map(({ text, place }) => text.sentences[place]), settings, cancelled);
+      await this.run(some.map(({ text, place }) => text.sentences[place]), settings, canceled);
       for (const { text, number, place } of some) {
         const [before, translatedText] = this.part(text, place);
         yield { text: number, before, translatedText, source: text.sentences[place].segment.text };
@@ -93,20 +93,20 @@ export class Translator {
   }
 
   // Gives translations to the sentences that have none.
-  async run(sentences, settings, cancelled) {
+  async run(sentences, settings, canceled) {
     const waiting = sentences.filter((sentence) => sentence.found === null);
     const asked = (list) => list.map((one) => this.asked(one));
-    const found = await this.checked(asked(waiting), settings, cancelled);
+    const found = await this.checked(asked(waiting), settings, canceled);
     waiting.forEach((sentence, index) => (sentence.found = found[index]));
     const again = waiting.filter(({ segment, found: own }) => {
       const relevant = own.filter((one, rank) => one.text || rank === 0);
       return segment.numbered && !relevant.every((one) => hasSentinels(this.rules, segment, one.text));
     });
     for (const one of again) one.segment = asModelReads(this.rules, one.segment, this.model.text, false);
-    const second = await this.checked(asked(again), settings, cancelled);
+    const second = await this.checked(asked(again), settings, canceled);
     again.forEach((sentence, index) => (sentence.found = second[index]));
     const broken = waiting.filter((sentence) => !this.write(sentence));
-    await this.runWithoutSpans(broken, settings, cancelled);
+    await this.runWithoutSpans(broken, settings, canceled);
   }
 
   // The segment of a sentence without what the model does not read of a label.
@@ -140,7 +140,7 @@ export class Translator {
     });
   }
 
-  async runWithoutSpans(sentences, settings, cancelled) {
+  async runWithoutSpans(sentences, settings, canceled) {
     const bare = sentences.map(({ segment }) => without(segment.text, segment.spans));
     const own = sentences.map((sentence, index) => {
       const plain = { text: bare[index].text, space: "", copied: false, spans: [], stop: "", items: [] };
@@ -149,7 +149,7 @@ export class Translator {
       const label = sentence.label === null ? null : labelOf(this.rules, stopped);
       return { segment: stopped, cut: sentence.cut, language: sentence.language, label };
     });
-    const found = await this.checked(own.map((one) => this.asked(one)), settings, cancelled);
+    const found = await this.checked(own.map((one) => this.asked(one)), settings, canceled);
     own.forEach((one, index) => {
       one.found = found[index];
       this.write(one);
@@ -162,15 +162,15 @@ export class Translator {
   }
 
   // The translations of sentences as the model reads them, checked, and searched again where something is wrong.
-  async checked(asked, settings, cancelled) {
+  async checked(asked, settings, canceled) {
     if (!asked.length) return [];
     const distinct = new Map(asked.map((one) => [JSON.stringify(one), one]));
     const list = [...distinct.values()];
-    const found = await this.searched(list, settings, cancelled);
+    const found = await this.searched(list, settings, canceled);
     const check = (index, own) => own.forEach((one) => (one.problem = this.problem(list[index].text, one.text)));
     found.forEach((own, index) => check(index, own));
     const retry = async (wrong, texts, changed, restored) => {
-      const again = await this.searched(texts, changed, cancelled);
+      const again = await this.searched(texts, changed, canceled);
       wrong.forEach((index, place) => {
         again[place].forEach((one) => (one.text = restored(one.text, place)));
         check(index, again[place]);
@@ -197,7 +197,7 @@ export class Translator {
   }
 
   // The translations of each text with different texts, best first.
-  async searched(asked, settings, cancelled) {
+  async searched(asked, settings, canceled) {
     const encoded = asked.map(({ text, language }) => {
       const cleaned = cleanText(this.rules, text);
       return cleaned ? this.encode(cleaned, language) : [];
@@ -210,7 +210,7 @@ export class Translator {
       const few = order.filter((index) => results[index].size < settings.count);
       for (let start = 0; start < few.length; start += BATCH) {
         const rows = few.slice(start, start + BATCH);
-        const found = await this.batch(rows.map((index) => encoded[index]), { ...settings, beams }, cancelled);
+        const found = await this.batch(rows.map((index) => encoded[index]), { ...settings, beams }, canceled);
         rows.forEach((index, place) => {
           for (const one of found[place].slice(0, settings.count > 1 ? beams : 1)) {
             const text = this.decode(one.tokens);
@@ -226,7 +226,7 @@ export class Translator {
     });
   }
 
-  batch(sources, settings, cancelled) {
+  batch(sources, settings, canceled) {
     const { limits, search: own } = this.model;
     const allowed = sources.map((ids) => Math.min(2 * ids.length + SPARE_TOKENS, limits.target ?? Infinity));
     const ends = new Set(own.ends);
@@ -237,7 +237,7 @@ export class Translator {
       start: own.start,
       ends,
       processors: processors({ ...settings, ends: own.ends }, Math.max(...allowed)),
-    }, cancelled);
+    }, canceled);
   }
 
   // The best translation of each sentence, or one of another rank, with the white space after it.

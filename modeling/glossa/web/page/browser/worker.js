@@ -18,8 +18,8 @@ async function answer({ call, kind, ...fields }) {
   try {
     if (kind === "load") send(await load(fields.base, send));
     else if (kind === "explain") send(await explain(translator, fields));
-    else if (kind === "translate") send(await translator.translate(fields.texts, fields.options, cancelled(call)));
-    else for await (const item of translator.stream(fields.texts, fields.options, cancelled(call))) send(item);
+    else if (kind === "translate") send(await translator.translate(fields.texts, fields.options, canceled(call)));
+    else for await (const item of translator.stream(fields.texts, fields.options, canceled(call))) send(item);
     postMessage({ call, kind: "done" });
   } catch (error) {
     postMessage({ call, kind: "error", name: error.name, error: explained(error) });
@@ -37,7 +37,7 @@ function explained(error) {
 }
 
 // Whether a call was stopped. Messages come only between tasks, so now and then it lets one pass.
-function cancelled(call) {
+function canceled(call) {
   let last = performance.now();
   return async () => {
     if (performance.now() - last > TURN) {
