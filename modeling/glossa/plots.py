@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy
 from matplotlib.figure import Figure  # draws without pyplot, whose backend belongs to the program that calls
+from matplotlib.patches import FancyBboxPatch
 
 from .errors import GlossaError
 
@@ -33,6 +34,20 @@ def draw_curves(histories: dict[str, list[dict]], file: Path) -> None:
         bleu_axes.legend()
     for axes in (loss_axes, bleu_axes):
         axes.grid(alpha=0.3)
+    _save(figure, file)
+
+
+def draw_page(source: str, target: str, file: Path) -> None:
+    """The page that translates, with the names of its languages: what a card shows of it."""
+    figure = Figure(figsize=(7, 2.2), facecolor="#f6f6f9")
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, 70), ylim=(0, 22))
+    axes.axis("off")
+    for left, name, words in ((2, source, "Type or paste text"), (36, target, "The translation, in your browser")):
+        style = {"facecolor": "white", "edgecolor": "#d8d8e2"}
+        axes.add_patch(FancyBboxPatch((left, 15), 32, 4.5, boxstyle="round,pad=0,rounding_size=1", **style))
+        axes.add_patch(FancyBboxPatch((left, 2), 32, 11.5, boxstyle="round,pad=0,rounding_size=1", **style))
+        axes.text(left + 1.5, 17.2, name, va="center", size=11, color="#1d1d27")
+        axes.text(left + 1.5, 11, words, va="center", size=11, color="#5b5b6b")
     _save(figure, file)
 
 

@@ -13,7 +13,7 @@ from pushing import NAME, TOKEN
 from glossa.cli import push as command
 from glossa.errors import GlossaError
 from glossa.hub.changes import RECORD
-from glossa.hub.push import push, requirements
+from glossa.hub.push import push, requirements, stage
 from glossa.hub.space import page_facts, stage_page, stage_server
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
@@ -128,6 +128,16 @@ def test_a_page_says_what_its_model_is(learned_run):
     assert first == "A Glossa model, English to French."
     assert others[0].startswith("On sentences of its test set, with ") and "BLEU" in others[0]
     assert others[-1] == "License of the weights: mit."
+
+
+def test_the_card_links_to_the_page_and_shows_it(tiny_run, tmp_path):
+    stage(tiny_run, NAME, tmp_path / "with", space=True)
+    text = (tmp_path / "with" / "README.md").read_text()
+    assert f"[![The page](page.png)](https://huggingface.co/spaces/{NAME})" in text
+    assert (tmp_path / "with" / "page.png").read_bytes().startswith(b"\x89PNG")
+    stage(tiny_run, NAME, tmp_path / "without")
+    assert "spaces/" not in (tmp_path / "without" / "README.md").read_text()
+    assert not (tmp_path / "without" / "page.png").exists()
 
 
 def test_the_command_knows_two_kinds_of_spaces():

@@ -11,6 +11,7 @@ from ..run_folder import table_cell
 from .facts import Run
 
 # Inside the package, because the Trainer writes cards even if only the package is installed.
+PICTURE = "page.png"  # of the Space, if there is one
 TEMPLATE = Path(__file__).with_name("card_template.jinja")
 
 
@@ -61,6 +62,7 @@ def build_card(
     return ModelCard.from_template(
         data,
         space=space,
+        picture=PICTURE,
         template_path=str(TEMPLATE),
         repo_id=repo_id,
         facts=facts,

@@ -23,10 +23,11 @@ from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineMod
 from huggingface_hub.utils import validate_repo_id
 from packaging.requirements import Requirement
 
+from ..data.languages import language_name
 from ..errors import GlossaError, http_errors
 from ..inference.loading import load_model, load_tokenizer
 from ..run_folder import RunFolder
-from .card import build_card
+from .card import PICTURE, build_card
 from .changes import changes, look, operations, refuse_public
 from .facts import Run, naming_damage
 from .space import EXTRAS, keep_header
@@ -63,9 +64,9 @@ def stage(
     """Write the files to push to `repo_id` into the empty `folder`, and return what is left out, a line each.
 
     The model is loaded and saved again, so that weights, code and config match this version of the package. It is the
-    model of the run, or the one in the folder `model`. `handler` adds the handler for Inference Endpoints and
-    what it needs. `license`,
-    `publish_samples` and `space` are as in [`build_card`]. Raises `GlossaError` if there is no model.
+    model of the run, or the one in the folder `model`. `handler` adds the handler for Inference Endpoints and what it
+    needs, `space` a picture of the page. `license`, `publish_samples` and `space` are as in [`build_card`]. Raises
+    `GlossaError` if there is no model.
     """
     model = model or run
     if model.is_dir() and not any(model.glob("*.safetensors")):
@@ -83,6 +84,11 @@ def stage(
             shutil.copyfile(EXTRAS / "handler.py", folder / "handler.py")
             needed = [line for line in requirements() if re.match(r"(torch|transformers|tokenizers)\b", line)]
             (folder / "requirements.txt").write_text("".join(f"{line}\n" for line in needed))
+        if space:
+            from ..plots import draw_page
+
+            source, *targets = (language_name(code) if code else "Text" for code in facts.sides)
+            draw_page(source, ", ".join(targets), folder / PICTURE)
         build_card(run, repo_id, license, model, samples, space).save(folder / "README.md")
     left_out = [] if license else ["The card names no license. --license names one."]
     if not samples and (facts.samples or facts.sources()):
