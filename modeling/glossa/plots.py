@@ -43,9 +43,10 @@ def draw_page(source: str, target: str, file: Path) -> None:
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, 70), ylim=(0, 22))
     axes.axis("off")
     for left, name, words in ((2, source, "Type or paste text"), (36, target, "The translation, in your browser")):
-        style = {"facecolor": "white", "edgecolor": "#d8d8e2"}
-        axes.add_patch(FancyBboxPatch((left, 15), 32, 4.5, boxstyle="round,pad=0,rounding_size=1", **style))
-        axes.add_patch(FancyBboxPatch((left, 2), 32, 11.5, boxstyle="round,pad=0,rounding_size=1", **style))
+        for bottom, height in ((15, 4.5), (2, 11.5)):
+            box = FancyBboxPatch((left, bottom), 32, height, boxstyle="round,pad=0,rounding_size=1")
+            box.set(facecolor="white", edgecolor="#d8d8e2")
+            axes.add_patch(box)
         axes.text(left + 1.5, 17.2, name, va="center", size=11, color="#1d1d27")
         axes.text(left + 1.5, 11, words, va="center", size=11, color="#5b5b6b")
     _save(figure, file)
