@@ -59,6 +59,16 @@ def test_a_model_in_half_precision_trains_on_in_float32(recipe, tiny_run, tmp_pa
     assert all((weight.float() != after[name]).any() for name, weight in before.items() if ".layers." in name)
 
 
+def test_a_start_whose_training_failed_is_refused(recipe, tiny_run, tmp_path):
+    model = load_model(str(tiny_run))
+    with torch.no_grad():
+        model.lm_head.weight[3, 2] = float("nan")
+    model.save_pretrained(tmp_path / "failed")
+    load_tokenizer(str(tiny_run)).save_pretrained(tmp_path / "failed")
+    with pytest.raises(GlossaError, match=r"failed, whose weight .*weight is not a number everywhere"):
+        train(recipe(f"init_from: {tmp_path / 'failed'}\n", **PLAIN))
+
+
 def test_learned_positions_end_translations(recipe):
     table = {"max_source_positions": 14, "max_target_positions": 14, "max_length": 14, "max_new_tokens": 100}
     evaluated = {"eval_strategy": "steps", "eval_steps": 1}

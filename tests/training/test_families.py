@@ -18,13 +18,17 @@ from transformers import (
 )
 
 from glossa.data.encoding.vocabulary import train_tokenizer
-from glossa.inference.loading import load_model
+from glossa.errors import GlossaError
+from glossa.inference.engines.engine import Search
+from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.translator import Translator
 from glossa.plan.arguments import parse_settings
-from glossa.plan.start import FAMILIES
+from glossa.plan.start import FAMILIES, load_start
 from glossa.run_folder import RunFolder
 from glossa.training.run import train
 
 FORKING = Path(__file__).parents[1] / "forking.py"
+CASES = Path(__file__).parents[3] / "shared" / "cases" / "hostile"
 POSITIONS = 64  # fewer than a translation may have: twice the tokens of its source and fifty
 SIZES = {f"{side}_{name}": size for side in ("encoder", "decoder")
          for name, size in {"layers": 1, "attention_heads": 2, "ffn_dim": 32}.items()}  # fmt: skip
@@ -90,6 +94,25 @@ def test_a_random_model_is_trained_evaluated_and_scored(family, settings, tmp_pa
     before, after = load_model(str(tmp_path / "start")).state_dict(), load_model(str(run.path)).state_dict()
     matrices = [name for name in before if name.endswith("fc1.weight") or name.endswith("wi.weight")]
     assert len(matrices) == 2 and not any(before[name].equal(after[name]) for name in matrices)
+
+
+def test_a_search_may_start_with_token_0_and_without_a_beginning_token(tmp_path):
+    folder = saved("t5", [f"{a} {b}{a}!" for a in "abcdefghij" for b in "klmnop"] * 3, tmp_path / "start")
+    model, tokenizer = load_model(str(folder)), load_tokenizer(str(folder))
+    model.generation_config.update(bos_token_id=None, decoder_start_token_id=0)
+    assert len(Translator(model, tokenizer, Search(1)).best(["a b"])) == 1
+    model.generation_config.update(decoder_start_token_id=None)
+    with pytest.raises(GlossaError, match="neither decoder_start_token_id nor bos_token_id"):
+        Translator(model, tokenizer, Search(1))
+
+
+@pytest.mark.skipif(not CASES.is_dir(), reason="this test needs ../shared/cases")
+def test_the_given_cases_of_models():
+    folder = CASES / "t5-start0"
+    assert len(Translator(load_model(str(folder)), load_tokenizer(str(folder)), Search(1)).best(["a b"])) == 1
+    given = parse_settings(["--init_from", str(CASES / "nan-model"), "--output_dir", "unused"])
+    with pytest.raises(GlossaError, match="is not a number everywhere"):
+        load_start(given)
 
 
 @pytest.mark.slow

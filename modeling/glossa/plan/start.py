@@ -115,7 +115,14 @@ def load_start(settings: Settings) -> PreTrainedModel:
     config = load_config(start)
     dropout = {name: getattr(settings.model, name) for name in DROPOUT if hasattr(config, name)}
     # In half precision, small updates of the weights would be lost.
-    return load_model(start, dtype=torch.float32, **dropout)
+    model = load_model(start, dtype=torch.float32, **dropout)
+    for name, weight in model.state_dict().items():
+        if not torch.isfinite(weight).all():
+            raise GlossaError(
+                f"init_from is {start}, whose weight {name} is not a number everywhere: its training failed. Give "
+                "another model, or an earlier checkpoint."
+            )
+    return model
 
 
 def with_tokens(tokenizer: PreTrainedTokenizerBase, settings: Settings) -> PreTrainedTokenizerBase:

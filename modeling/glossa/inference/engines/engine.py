@@ -140,8 +140,9 @@ class GenerateEngine(Engine):
         self.options = options
         self.sampled = options.get("do_sample", False)
         self.pipeline = TranslationPipeline(model, tokenizer, device=model.device)
-        start = model.generation_config.decoder_start_token_id or model.generation_config.bos_token_id
-        if model.config.is_encoder_decoder and start is None:
+        decoding = model.generation_config
+        starts = (decoding.decoder_start_token_id, decoding.bos_token_id)  # T5 starts with 0
+        if model.config.is_encoder_decoder and starts == (None, None):
             raise GlossaError(
                 "The model's generation_config.json has neither decoder_start_token_id nor bos_token_id, so it may be "
                 "damaged. Restore it from a copy."
