@@ -14,7 +14,7 @@ import yaml
 from datasets import Dataset, load_dataset
 from safetensors.torch import load_file
 from torch.nn.modules.module import _IncompatibleKeys
-from transformers import AutoTokenizer, DataCollatorForSeq2Seq
+from transformers import AutoConfig, AutoTokenizer, DataCollatorForSeq2Seq
 from transformers.trainer_utils import EvalLoopOutput
 from workers import together
 
@@ -364,3 +364,9 @@ def test_samples_are_spread_and_have_the_best_and_the_worst(capsys):
     assert {texts[row] for row in range(0, count, 4)} <= scores.keys(), "ten at even distances"
     assert list(rows[0]) == ["source", "reference", "greedy", "beam 4", "chrf"]
     assert f"{texts[3]}\n" not in capsys.readouterr().out, "only the spread rows are printed"
+
+
+def test_a_saved_model_caches_keys_and_values(tiny_run):
+    """As its configuration says to every program; the Trainer turns the cache off for training."""
+    assert json.loads((tiny_run / "config.json").read_text())["use_cache"] is True
+    assert AutoConfig.from_pretrained(tiny_run).use_cache

@@ -47,6 +47,7 @@ def save(run: RunFolder, trainer: GlossaTrainer, model: PreTrainedModel) -> None
     """Save the model and the log of the training."""
     from ..plots import draw_curves  # matplotlib takes a second to import, and training begins without it
 
+    model.config.use_cache = True  # which the Trainer turns off for training
     model.save_pretrained(run.path)
     trainer.processing_class.save_pretrained(run.path)
     history = trainer.state.log_history
