@@ -30,7 +30,7 @@ from glossa.documents.job import Work
 from glossa.errors import GlossaError
 from glossa.inference.options import Checks
 from glossa.inference.review import Problems
-from glossa.inference.texts.labels import end_of
+from glossa.inference.texts.labels import End
 from glossa.inference.texts.spans import MOVED
 from glossa.inference.texts.text import Text
 
@@ -97,7 +97,7 @@ class _Counting(Work):
                 self.counts["moved"] += sentence.best.problem == MOVED
             if text.tagged.label is not None:
                 self.counts["labels"] += 1
-                self.counts["changed"] += end_of(text.source).kind != end_of(best.text).kind
+                self.counts["changed"] += End.of(text.source).kind != End.of(best.text).kind
 
     def translated(self, path: Path, languages: Languages) -> bytes:
         opened = open_document(path, str(format_of(path.name)), languages)

@@ -125,7 +125,7 @@ def equality(browser: Any, address: str, name: Path, description: dict, sources:
             for weight in model.parameters():
                 weight.copy_(weight.half().float())
     elif description["precision"] == "int8":
-        return {}  # rounded by rows in the export only
+        return dict.fromkeys((f"equal, {beams} beams" for beams in BEAMS), "not compared")  # rounded by rows
     page = browser.new_page()
     page.goto(address)
     row = {}

@@ -36,7 +36,9 @@ def test_what_the_wheel_holds(wheel):
     assert {
         "glossa/model_card/handler.py",
         "glossa/model_card/space/Dockerfile",
-        "glossa/serving/page/page.js",
+        "glossa/web/page/page.js",
+        "glossa/web/page/browser/worker.js",
+        "glossa/web/runtime.json",
     } <= names
     assert "glossa/hub/card_template.jinja" in names
     assert not any("benchmark" in name or name.startswith("tests") for name in names)
