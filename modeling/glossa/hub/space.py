@@ -15,7 +15,6 @@ from .changes import CARD, There
 from .facts import Run
 
 EXTRAS = shipped("model_card")  # the endpoint handler and the Space in Docker
-KINDS = ("static", "docker")
 # A page that sends these is isolated, and may use several threads.
 HEADERS = {
     "cross-origin-embedder-policy": "require-corp",
@@ -100,7 +99,7 @@ def keep_header(api: HfApi, repo_id: str, there: There, folder: Path, replace: b
     if old_kind not in (None, kind) and not replace:
         raise GlossaError(
             f"The Space {repo_id} runs {old_kind}, and this push would make it {kind}, which hides what it shows now. "
-            "Give another --repo_id, --space docker for a server, or --replace_card to change it."
+            "Give another --repo_id, or --replace_card to change it."
         )
     for name in ("sdk", "app_port", "app_file", "models", "custom_headers", "license"):
         value = new.data.get(name)

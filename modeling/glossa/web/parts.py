@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,14 +36,12 @@ class Exported:
     Attributes:
         graphs: A folder with the graphs, without weights.
         weights: All weights in float32.
-        needed: The names of the weights that each graph needs.
         model: The fields of model.json that say how to translate.
         tokenizers: The contents of tokenizer.json and, with two vocabularies, of target_tokenizer.json.
     """
 
     graphs: Path
     weights: Weights
-    needed: Mapping[str, Sequence[str]]
     model: dict[str, Any]
     tokenizers: dict[str, dict] = field(default_factory=dict)
 
@@ -62,7 +60,7 @@ def exported(model: GlossaForConditionalGeneration, tokenizer: PreTrainedTokeniz
         export_attention(model, Path(folder) / "attention.onnx")
         names = {name: value.detach().float().numpy() for name, value in model.state_dict().items()}
         weights, needed = take_weights(Path(folder), names)
-        yield Exported(Path(folder), weights, needed, fields | {"graphs": needed}, tokenizers)
+        yield Exported(Path(folder), weights, fields | {"graphs": needed}, tokenizers)
 
 
 def _tokenizers(tokenizer: PreTrainedTokenizerBase) -> dict[str, dict]:
@@ -75,7 +73,7 @@ def _tokenizers(tokenizer: PreTrainedTokenizerBase) -> dict[str, dict]:
         if kind not in TOKENIZERS:
             raise GlossaError(
                 f"{name} has a vocabulary of the kind {kind}, which a browser splits differently. Train with "
-                f"--tokenizer bpe or unigram, whose kinds are {' and '.join(TOKENIZERS)}."
+                "--tokenizer_model bpe or unigram."
             )
         # The page adds special tokens itself, so that a text that has `</s>` gets none.
         content |= {"added_tokens": [], "post_processor": None, "padding": None, "truncation": None}
