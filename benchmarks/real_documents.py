@@ -37,7 +37,14 @@ from glossa.inference.texts.text import Text
 from .documents import Characters, FunctionEngine, InOrder
 
 LIST = Path(__file__).with_name("real_documents.tsv")
-BESIDE = ("po", "xliff", "tmx", "ts", "xcstrings", "table")  # formats whose translations stand next to their sources
+BILINGUAL = (
+    "po",
+    "xliff",
+    "tmx",
+    "ts",
+    "xcstrings",
+    "table",
+)  # formats whose translations stand next to their sources
 
 # The language of the translations that a file of these formats says.
 _LANGUAGE = re.compile(rb"\"Language: ([\w@-]+)|<TS[^>]*\blanguage=\"([\w-]+)|target-language=\"([\w-]+)")
@@ -135,7 +142,9 @@ def _try(path: Path, row: Counter[str]) -> None:
     try:
         said = _LANGUAGE.search(content)
         known = (
-            Languages("en", (said[1] or said[2] or said[3]).decode() if said else "fr") if kind in BESIDE else UNKNOWN
+            Languages("en", (said[1] or said[2] or said[3]).decode() if said else "fr")
+            if kind in BILINGUAL
+            else UNKNOWN
         )
         row["equal"] += _work(str).translated(path, known) == content
         work = _work(shouted)

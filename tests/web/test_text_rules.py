@@ -21,7 +21,6 @@ from glossa.segments_glossa import as_written, has_more, model_text, segment_tex
 from glossa.spans_glossa import find_spans
 from glossa.web import PAGE
 from glossa.web.patterns import PATTERNS, javascript, text_rules
-from glossa.web.site import CHECKS, LIMITS
 
 NODE = shutil.which("node")
 needs_node = pytest.mark.skipif(NODE is None, reason="this test needs Debian's package nodejs")
@@ -69,7 +68,7 @@ def python(text, target, model):
 
 def javascripts(texts, tmp_path):
     given = tmp_path / "input.json"
-    content = {"rules": text_rules(CHECKS, LIMITS), "texts": texts, "models": MODELS}
+    content = {"rules": text_rules(), "texts": texts, "models": MODELS}
     content |= {"longest": LONGEST, "codes": CODES}
     given.write_text(json.dumps(content, ensure_ascii=True), encoding="utf-8")
     script = Path(__file__).with_name("segments.mjs")

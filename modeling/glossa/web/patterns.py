@@ -13,6 +13,7 @@ from typing import Any
 from .. import abbreviations_glossa, clauses_glossa, facts_glossa, segments_glossa, sentences_glossa, spans_glossa
 from ..data import han_numbers
 from ..data.encoding import word_links
+from ..inference import plausibility
 from ..inference.texts import labels
 from ..inference.texts.spans import FINAL
 
@@ -48,15 +49,27 @@ PATTERNS: dict[str, re.Pattern] = {
     "hanNumber": han_numbers._NUMBER,
     "hanToken": han_numbers._TOKEN,
     "word": word_links._WORD,
+    "repeated": plausibility._REPEATED,
+    "quantity": plausibility._NUMBER,
+}
+LIMITS = {
+    "copied": plausibility.COPIED_LETTERS,
+    "checked": plausibility.CHECKED_LENGTH,
+    "spare": plausibility.SPARE_LENGTH,
+    "shortest": plausibility.SHORTEST,
+    "longest": plausibility.LONGEST,
+    "spelled": plausibility.SPELLED,
+    "hours": plausibility.HOURS,
+    "invented": plausibility.INVENTED,
 }
 
 
-def text_rules(checks: dict[str, re.Pattern], limits: dict[str, float]) -> dict[str, Any]:
-    """All rules, to be written as JSON. `checks` and `limits` are the patterns and numbers of plausibility."""
+def text_rules() -> dict[str, Any]:
+    """All rules, to be written as JSON."""
     lists = {name: sorted(getattr(abbreviations_glossa, name)) for name in abbreviations_glossa.__all__}
     lists["END_MARKS"] = list(abbreviations_glossa.END_MARKS)
     return {
-        "patterns": {name: javascript(pattern) for name, pattern in (PATTERNS | checks).items()},
+        "patterns": {name: javascript(pattern) for name, pattern in PATTERNS.items()},
         "classes": {name: _ranges(map(chr, range(0x110000)), holds) for name, holds in CLASSES.items()},
         "lists": lists,
         "casefold": {c: c.casefold() for c in map(chr, range(0x110000)) if c.casefold() != c.lower()},
@@ -70,7 +83,7 @@ def text_rules(checks: dict[str, re.Pattern], limits: dict[str, float]) -> dict[
         "mark": spans_glossa.MARK,
         "sentinels": spans_glossa.SENTINELS,
         "capitals": [facts_glossa.UPPER_WORDS, facts_glossa.TITLE_WORDS, facts_glossa.MOST],
-        "limits": limits,
+        "limits": LIMITS,
         "final": FINAL,
         "labels": {
             "kinds": labels.KINDS,

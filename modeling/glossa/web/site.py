@@ -1,11 +1,13 @@
 """Write a folder of static files with a model in it: any file server shows a page that translates in the browser.
 
-index.html, *.js, style.css      the page
-browser/                         what translates there
-model.json, rules.json           languages, search, limits; the rules about texts
-encoder.onnx.gz, decoder.onnx.gz, weights.safetensors.gz, tokenizer.json.gz
-attention.onnx.gz                for explanations, loaded when one is asked for
-runtime/                         ONNX Runtime and the tokenizer, with their licenses
+    index.html, *.js, style.css      the page
+    browser/                         what translates there
+    model.json, rules.json           languages, search, limits; the rules about texts
+    encoder.onnx.gz, decoder.onnx.gz, weights.safetensors.gz, tokenizer.json.gz
+    attention.onnx.gz                for explanations, loaded when one is asked for
+    runtime/                         ONNX Runtime and the tokenizer, with their licenses
+
+Large files are gzipped, and unpacked by the page, so that their size does not depend on the server.
 """
 
 import gzip
@@ -15,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import GlossaError
-from ..inference import plausibility
 from ..inference.loading import load_model, load_tokenizer
 from ..modeling_glossa import GlossaForConditionalGeneration
 from ..run_folder import RunFolder
@@ -33,17 +34,6 @@ VERSION = 1  # of the layout; the page refuses others
 WEIGHTS = "weights.safetensors"
 LATER = "attention.onnx"  # not loaded before it is needed
 DEFAULT = "float16"  # without pairs to compare with: half the bytes, and rounding to 11 bits
-CHECKS = {"repeated": plausibility._REPEATED, "quantity": plausibility._NUMBER}
-LIMITS = {
-    "copied": plausibility.COPIED_LETTERS,
-    "checked": plausibility.CHECKED_LENGTH,
-    "spare": plausibility.SPARE_LENGTH,
-    "shortest": plausibility.SHORTEST,
-    "longest": plausibility.LONGEST,
-    "spelled": plausibility.SPELLED,
-    "hours": plausibility.HOURS,
-    "invented": plausibility.INVENTED,
-}
 
 
 def export_site(
@@ -97,7 +87,7 @@ def write_site(parts: Exported, folder: Path, precision: str, facts: dict[str, A
         shutil.copy(parts.graphs / f"{name}.onnx", folder)
     for name, content in parts.tokenizers.items():
         (folder / name).write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
-    (folder / "rules.json").write_text(json.dumps(text_rules(CHECKS, LIMITS), ensure_ascii=False), encoding="utf-8")
+    (folder / "rules.json").write_text(json.dumps(text_rules(), ensure_ascii=False), encoding="utf-8")
     packed = [WEIGHTS, *(f"{name}.onnx" for name in GRAPHS), *parts.tokenizers, "rules.json"]
     files = {name: _pack(folder / name) for name in packed}
     files[LATER]["later"] = True

@@ -43,7 +43,7 @@ class Units:
         return next(token for token in self.tokens if token.kind in ("open", "empty"))
 
     def children(self, index: int, name: str | None = None) -> list[int]:
-        """The elements inside the one at `index`, or those of a name."""
+        """The elements inside the one at `index`, or those with a name."""
         found, position = [], index + 1
         while position < self.ends[index]:
             token = self.tokens[position]
