@@ -125,6 +125,17 @@ def test_the_newest_text_wins_and_a_long_one_can_be_stopped(page, shared):
     assert translation(page, TEXT) == expected(shared, TEXT)
 
 
+def test_a_translation_that_cannot_be_right_is_underlined(page, shared):
+    """The random model writes the same piece again and again."""
+    model, tokenizer, address, _ = shared
+    opened(page, address)
+    translation(page, TEXT)
+    (found,) = Translator(model, tokenizer, Search()).translate([TEXT])[0]
+    assert found.problem
+    page.locator("#output .doubtful").focus()
+    assert page.locator("#doubt").inner_text() == f"This sentence may need a correction: {found.problem}."
+
+
 def test_a_text_that_is_too_long_is_refused_in_one_line(page, shared):
     opened(page, shared[2])
     page.locator("#text").fill("a" * 100_001)

@@ -78,7 +78,7 @@ function newLine(row) {
 }
 
 function drawn(one, row, index) {
-  const doubtful = typeof one.confidence === "number" && one.confidence < DOUBT;
+  const doubtful = one.problem || (typeof one.confidence === "number" && one.confidence < DOUBT);
   const sentence = document.createElement(doubtful ? "mark" : "span");
   sentence.dataset.row = row;
   sentence.dataset.sentence = index;
@@ -99,6 +99,7 @@ function drawn(one, row, index) {
 const bare = (word) => word.replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, "") || word;
 
 function doubt(one) {
+  if (one.problem) return `This sentence may need a correction: ${one.problem}.`;
   const percent = (share) => (share < 0.01 ? "less than 1%" : `${Math.round(100 * share)}%`);
   const unsure = (one.words ?? []).filter(([, share]) => typeof share === "number" && share < UNSURE);
   const worst = unsure.sort((first, second) => first[1] - second[1]).slice(0, MOST_WORDS);

@@ -28,6 +28,8 @@ export interface Sentence {
   before: string;
   translatedText: string;
   source: string;
+  /** Why it cannot be right, or "". */
+  problem: string;
 }
 
 export interface Translator {

@@ -33,7 +33,7 @@ export class Translator {
     });
   }
 
-  // Yields the translation of each sentence, in order: { text, before, translatedText, source }; `text` is the number
+  // Yields the translation of each sentence, in order: { text, before, translatedText, source, problem }; `text` is the number
   // of its text. The first thing is their number: { sentences }.
   async *stream(texts, options = {}, canceled = () => false) {
     const settings = this.settings(options);
@@ -45,7 +45,8 @@ export class Translator {
       await this.run(some.map(({ text, place }) => text.sentences[place]), settings, canceled);
       for (const { text, number, place } of some) {
         const [before, translatedText] = this.part(text, place);
-        yield { text: number, before, translatedText, source: text.sentences[place].segment.text };
+        const { segment, found } = text.sentences[place];
+        yield { text: number, before, translatedText, source: segment.text, problem: found[0].problem };
       }
     }
   }
