@@ -6,6 +6,8 @@ from itertools import islice
 from .sentences_glossa import clean_text
 
 SPARE_TARGET_TOKENS = 50
+# Families whose first position is the one after the padding's, or that look one position ahead.
+LATER_POSITIONS = ("camembert", "prophetnet", "roberta", "xlm-roberta")
 LOWEST_SCORE = -1e9  # of a blank translation that fills up a list
 
 
@@ -95,8 +97,10 @@ def position_limits(config) -> tuple[int | None, int | None]:
     """Most tokens of a source and of a target that a model with a table of positions takes; None without a limit."""
     if getattr(config, "position_embedding_type", None) == "learned":
         return config.max_source_positions, config.max_target_positions
-    longest = getattr(config, "max_position_embeddings", None)  # of models of other families
-    return longest, longest
+    sides = [getattr(config, side, None) or config for side in ("encoder", "decoder")]  # of models of other families
+    source, target = (getattr(side, "max_position_embeddings", None) for side in sides)
+    spare = [2 if getattr(side, "model_type", None) in LATER_POSITIONS else 0 for side in sides]
+    return source and source - spare[0], target and target - spare[1]
 
 
 def max_target_length(source_length: int, positions: int | None = None) -> int:

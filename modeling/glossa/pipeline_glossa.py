@@ -134,15 +134,24 @@ class TranslationPipeline(Pipeline):
             return self.tokenizer
         return self.tokenizer.into(tgt_lang or self._preprocess_params.get("tgt_lang") or self.tokenizer.tgt_lang)
 
-    def _forward(self, inputs: dict[str, torch.Tensor], return_scores: bool = False, **generate_kwargs):
-        """Translations of a batch (`input_ids` and `attention_mask` [B, S]), with scores if `return_scores` is set."""
+    def _forward(self, inputs: dict[str, torch.Tensor], return_scores: bool = False, prompt=None, **generate_kwargs):
+        """Translations of a batch (`input_ids` and `attention_mask` [B, S]), with scores if `return_scores` is set.
+
+        `prompt` has the decoder's first tokens, for models that read the target language there.
+        """
         lengths, positions = inputs["attention_mask"].sum(-1), position_limits(self.model.config)[1]
+        positions = positions and positions + 1 - len(prompt or [0])
         limits = torch.tensor([max_target_length(n, positions) for n in lengths.tolist()], device=lengths.device)
         if not generate_kwargs.keys() & {"max_length", "max_new_tokens", "generation_config"}:
             generate_kwargs["max_new_tokens"] = int(limits.max())
         for given, other in (("max_length", "max_new_tokens"), ("max_new_tokens", "max_length")):
             if given in generate_kwargs:  # it replaces the model's default, in whichever form that is
                 generate_kwargs.setdefault(other, None)
+        if prompt:
+            start = torch.tensor([prompt], device=lengths.device)
+            generate_kwargs["decoder_input_ids"] = start.expand(len(lengths), -1)
+            generate_kwargs["decoder_start_token_id"] = prompt[0]
+            limits = limits + len(prompt) - 1
         criteria = [LengthLimit(limits), *generate_kwargs.pop("stopping_criteria", ())]
         settings = generate_kwargs | dict.fromkeys(OUTPUT_SETTINGS, False)
         settings |= dict.fromkeys(("return_dict_in_generate", "output_logits"), return_scores)

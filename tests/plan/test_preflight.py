@@ -1,15 +1,17 @@
 """What would end a run after hours is refused before any data is read."""
 
+import json
 from collections import namedtuple
 
 import pytest
-from sentencepiece import sentencepiece_model_pb2
-from transformers import M2M100Config, MarianConfig, NllbTokenizer
+from published_models import publish
+from transformers import BertConfig, MarianConfig, T5Config, WhisperConfig
 from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 
 from glossa.errors import GlossaError
 from glossa.plan.arguments import parse_settings
 from glossa.plan.preflight import check_before_data
+from glossa.plan.start import check_family
 from glossa.training import inputs as training_inputs
 from glossa.training.run import train
 
@@ -132,25 +134,47 @@ def test_a_model_of_other_languages_that_is_meant_so(tiny_run, tiny_settings, tm
     assert "which translates from en to fr; the data are en to de" in caplog.text
 
 
-def test_families_and_tokenizers_that_cannot_be_trained_are_refused_by_name(refused, tmp_path, tiny_run, monkeypatch):
-    """As the files of MarianMT and NLLB on the Hub: SentencePiece models, and a tokenizer with codes of languages."""
+@pytest.mark.parametrize(
+    ("config", "problem"),
+    [
+        (BertConfig(), "which does not translate text to text"),
+        (WhisperConfig(), "which does not translate text to text"),
+        (MarianConfig(quantization_config={"quant_method": "gptq", "bits": 4}), "whose weights are quantized"),
+        (MarianConfig(), "which keeps its architecture and vocabulary. Leave d_model out"),
+    ],
+)
+def test_families_that_cannot_be_trained_are_refused_by_name(config, problem, refused, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    MarianConfig().save_pretrained("opus-mt")
-    pieces = sentencepiece_model_pb2.ModelProto()
-    for piece, kind in (("<unk>", "UNKNOWN"), ("<s>", "CONTROL"), ("</s>", "CONTROL"), ("▁a", "NORMAL")):
-        pieces.pieces.add(piece=piece, type=getattr(pieces.SentencePiece, kind))
-    for name in ("source.spm", "target.spm"):
-        (tmp_path / "opus-mt" / name).write_bytes(pieces.SerializeToString())
-    (tmp_path / "opus-mt/vocab.json").write_text('{"</s>": 0, "<unk>": 1, "<pad>": 2, "▁a": 3}')
-    (tmp_path / "opus-mt/tokenizer_config.json").write_text('{"tokenizer_class": "MarianTokenizer"}')
-    allowed = "Allowed are Glossa models, and models of the families marian, bart, pegasus, t5 with a fast tokenizer"
-    message = refused(init_from="opus-mt")
-    assert "opus-mt, a model of the family marian, whose tokenizer is not saved as tokenizer.json" in message
-    assert allowed in message
-    vocabulary = {token: number for number, token in enumerate(["<s>", "<pad>", "</s>", "<unk>", "▁a"])}
-    for config, problem in ((M2M100Config(), "which cannot be trained"), (MarianConfig(), "own names of languages")):
-        config.save_pretrained("nllb")
-        NllbTokenizer(vocab=vocabulary, merges=[]).save_pretrained("nllb")
-        message = refused(init_from="nllb")
-        assert f"nllb, a model of the family {config.model_type}, " in message and problem in message
-        assert allowed in message
+    config.save_pretrained("start")
+    assert f"start, a model of the family {config.model_type}, {problem}" in refused(init_from="start")
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"muon_learning_rate": 0.02}, "whose matrices Muon does not know. Leave muon_learning_rate out"),
+        ({"fp16": True}, "whose values are too large for float16: its loss becomes NaN. Set bf16 to true"),
+    ],
+)
+def test_settings_that_cannot_apply_to_a_family_are_refused(given, problem, tmp_path, monkeypatch):
+    T5Config().save_pretrained(tmp_path)
+    argv = [text for name, value in given.items() for text in (f"--{name}", str(value))]
+    settings = parse_settings(["--init_from", str(tmp_path), "--output_dir", str(tmp_path / "run"), *argv])
+    with pytest.raises(GlossaError, match=problem):
+        check_family(settings)
+
+
+@pytest.mark.parametrize(
+    ("file", "changes", "problem"),
+    [
+        ("config", {"decoder_start_token_id": 9000}, "whose decoder starts with token 9000, but it has 31 tokens"),
+        ("config", {"vocab_size": 30}, "whose tokenizer has the token id 30, but its embeddings have 30 rows"),
+    ],
+)
+def test_a_folder_that_contradicts_itself_is_refused(file, changes, problem, tmp_path):
+    words = ["a b c d e f g h i j k l m n o p q r s t u v w x y z"] * 9
+    path = publish("opus-mt", tmp_path / "start", words, words) / f"{file}.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    settings = parse_settings(["--init_from", str(tmp_path / "start"), "--output_dir", str(tmp_path / "run")])
+    with pytest.raises(GlossaError, match=problem):
+        check_family(settings)

@@ -1,7 +1,6 @@
 """A character vocabulary in a recipe, and a new model with the saved tokenizer of another."""
 
 import json
-import math
 from pathlib import Path
 from shutil import copytree, rmtree
 
@@ -9,7 +8,7 @@ import pytest
 import torch
 from tokenizers import Tokenizer, models
 from torch import nn
-from transformers import MarianConfig, MarianMTModel, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast
 
 from glossa.data.arguments import TokenizerArguments
 from glossa.data.encoding.vocabulary import train_tokenizer, train_tokenizer_pair
@@ -17,12 +16,10 @@ from glossa.errors import GlossaError
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.plan.arguments import parse_settings
 from glossa.plan.start import adopt_start, load_start, reused_tokenizer
-from glossa.run_folder import RunFolder
 from glossa.training.run import train
 
 FEW = {"max_steps": 1, "eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False, "num_beams": 1}
 PLAIN = {"vocab_size": 8000}  # the default, instead of that of the fixture
-MARIAN = {"layers": 1, "attention_heads": 2, "ffn_dim": 32}
 LETTERS = len("abcdefghijklmnopqrstuvwxyzABCD .!")
 
 
@@ -77,29 +74,6 @@ def test_learned_positions_end_translations(recipe):
     assert model.generation_config.max_length == 15  # the start token, and as many as there are positions
     found = model.generate(**tokenizer("a k.", return_tensors="pt"), min_length=15, num_beams=1)
     assert found.shape == (1, 15)
-
-
-def test_another_family_is_trained_with_label_smoothing(recipe, tiny_run, tmp_path):
-    tokenizer = load_tokenizer(str(tiny_run))
-    tokenizer.save_pretrained(tmp_path / "marian")
-    ids = {name: getattr(tokenizer, name) for name in ("pad_token_id", "eos_token_id", "bos_token_id")}
-    sizes = {f"{side}_{name}": size for side in ("encoder", "decoder") for name, size in MARIAN.items()}
-    config = MarianConfig(
-        vocab_size=len(tokenizer), d_model=16, dropout=0.0, decoder_start_token_id=ids["bos_token_id"],
-        forced_eos_token_id=None, **ids, **sizes,
-    )  # fmt: skip
-    torch.manual_seed(0)
-    model = MarianMTModel(config)
-    model.save_pretrained(tmp_path / "marian")
-    text = f"init_from: {tmp_path / 'marian'}\n"
-    changes = {"logging_steps": 1, "gradient_accumulation_steps": 2, "dropout": 0.0} | PLAIN
-    losses = {}
-    for smoothing in (0.0, 0.5):
-        run = train(recipe(text, f"run-{smoothing}", label_smoothing_factor=smoothing, **changes))
-        losses[smoothing] = next(row["loss"] for row in RunFolder(run).history if "loss" in row)
-    # With random weights all tokens are about equally probable, whatever the smoothing.
-    assert losses[0.0] == pytest.approx(math.log(len(tokenizer)), rel=0.02)
-    assert losses[0.5] == pytest.approx(math.log(len(tokenizer)), rel=0.02) and losses[0.5] != losses[0.0]
 
 
 def test_a_tokenizer_alone_with_two_vocabularies(recipe, tmp_path):

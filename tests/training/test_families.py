@@ -1,45 +1,32 @@
-"""Models of other families of transformers are trained further: random ones, with classes of transformers itself."""
+"""Models of other families are trained further, from folders with the files that the Hub has of them."""
 
 import json
+import math
 import subprocess
 from pathlib import Path
 
 import pytest
-import torch
-from transformers import (
-    BartConfig,
-    BartForConditionalGeneration,
-    MarianConfig,
-    MarianMTModel,
-    PegasusConfig,
-    PegasusForConditionalGeneration,
-    T5Config,
-    T5ForConditionalGeneration,
-)
+from published_models import PUBLISHED, publish
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.errors import GlossaError
 from glossa.inference.engines.engine import Search
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
 from glossa.plan.arguments import parse_settings
-from glossa.plan.start import FAMILIES, load_start
+from glossa.plan.start import load_start
 from glossa.run_folder import RunFolder
 from glossa.training.run import train
 
 FORKING = Path(__file__).parents[1] / "forking.py"
 CASES = Path(__file__).parents[3] / "shared" / "cases" / "hostile"
-POSITIONS = 64  # fewer than a translation may have: twice the tokens of its source and fifty
-SIZES = {f"{side}_{name}": size for side in ("encoder", "decoder")
-         for name, size in {"layers": 1, "attention_heads": 2, "ffn_dim": 32}.items()}  # fmt: skip
-SIZES |= {"d_model": 16, "max_position_embeddings": POSITIONS}
-T5 = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 1, "num_decoder_layers": 1, "num_heads": 2}
-CLASSES = {
-    "marian": (MarianMTModel, MarianConfig, SIZES),
-    "bart": (BartForConditionalGeneration, BartConfig, SIZES),
-    "pegasus": (PegasusForConditionalGeneration, PegasusConfig, SIZES),
-    "t5": (T5ForConditionalGeneration, T5Config, T5),
-}
+FIRST_OF_FEED_FORWARD = ("fc1.weight", "wi.weight", "wi_0.weight", "up_proj.weight", "intermediate.weight",
+                         "intermediate.dense.weight")  # fmt: skip
+ARCHITECTURE = (
+    "--vocab_size",
+    "--d_model",
+    *(f"--{side}_{name}" for side in ("encoder", "decoder") for name in ("layers", "ffn_dim")),
+)
 
 
 @pytest.fixture(scope="module")
@@ -52,32 +39,19 @@ def pairs(tmp_path_factory):
     return path
 
 
-def saved(family, texts, folder):
-    """A folder with a random model of `family` and a tokenizer."""
-    tokenizer = train_tokenizer(texts, 270, POSITIONS)
-    ids = {name: getattr(tokenizer, name) for name in ("pad_token_id", "eos_token_id", "bos_token_id")}
-    build, config, sizes = CLASSES[family]
-    torch.manual_seed(0)
-    build(config(vocab_size=len(tokenizer), decoder_start_token_id=0, **ids, **sizes)).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
-
-
-def test_every_family_is_tested():
-    assert set(CLASSES) == set(FAMILIES)
-
-
 @pytest.fixture
 def settings(tiny_settings, pairs, tmp_path):
     """The arguments of a short training from a random model of a family, which is in `start`."""
 
-    def from_start(family):
-        start = saved(family, pairs.read_text().split("\n"), tmp_path / "start")
+    def from_start(family, name="run", **changes):
+        sides = zip(*(line.split("\t") for line in pairs.read_text().splitlines()), strict=True)
+        start = publish(family, tmp_path / "start", *map(list, sides))
         given = tiny_settings(
-            tmp_path / "run", data_path=pairs, init_from=start, max_steps=4, eval_steps=2, save_steps=2,
-            trust_data=True, validation_size=20, label_smoothing_factor=0.1, max_new_tokens=100, num_beams=1,
+            tmp_path / name, data_path=pairs, init_from=start, max_steps=4, eval_steps=2, save_steps=2,
+            validation_size=20, max_new_tokens=100, num_beams=1, source_language="en", target_language="fr",
+            trust_data=True, **changes,
         )  # fmt: skip
-        for name in ("--vocab_size", *(f"--{name}" for name in SIZES)):
+        for name in ARCHITECTURE:
             if name in given:
                 given = given[: given.index(name)] + given[given.index(name) + 2 :]
         return given
@@ -85,21 +59,39 @@ def settings(tiny_settings, pairs, tmp_path):
     return from_start
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_random_model_is_trained_evaluated_and_scored(family, settings, tmp_path):
+@pytest.mark.parametrize("family", PUBLISHED)
+def test_a_published_model_is_trained_evaluated_and_scored(family, settings, tmp_path):
     run = RunFolder(train(parse_settings(settings(family))))
     losses = [entry["eval_loss"] for entry in run.history if "eval_loss" in entry]
     assert len(losses) == 2 and losses[1] < losses[0]
-    assert set(run.metrics["test"]) == {"greedy"}
-    before, after = load_model(str(tmp_path / "start")).state_dict(), load_model(str(run.path)).state_dict()
-    matrices = [name for name in before if name.endswith("fc1.weight") or name.endswith("wi.weight")]
+    assert "greedy" in run.metrics["test"]
+    start, tuned = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "start"), load_model(str(run.path))
+    assert type(start) is type(tuned)
+    before, after = start.state_dict(), tuned.state_dict()
+    assert before.keys() == after.keys()
+    matrices = [name for name in before if name.endswith(FIRST_OF_FEED_FORWARD)]
     assert len(matrices) == 2 and not any(before[name].equal(after[name]) for name in matrices)
+    fixed = [name for name in before if "embed_positions" in name and start.config.model_type in ("marian", "pegasus")]
+    assert all(before[name].equal(after[name]) for name in fixed)  # sinusoids
+    kept, own = (AutoTokenizer.from_pretrained(folder) for folder in (run.path, tmp_path / "start"))
+    assert type(kept) is type(own) and kept.get_vocab() == own.get_vocab()
+
+
+def test_label_smoothing(settings):
+    losses = {}
+    for smoothing in (0.0, 0.5):
+        given = settings("opus-mt", f"{smoothing}", label_smoothing_factor=smoothing, logging_steps=1, dropout=0.0)
+        run = RunFolder(train(parse_settings(given)))
+        losses[smoothing] = next(row["loss"] for row in run.history if "loss" in row)
+        # With random weights all tokens are about equally probable, whatever the smoothing.
+        assert losses[smoothing] == pytest.approx(math.log(load_model(str(run.path)).config.vocab_size), rel=0.03)
+    assert losses[0.5] != losses[0.0]
 
 
 def test_a_search_may_start_with_token_0_and_without_a_beginning_token(tmp_path):
-    folder = saved("t5", [f"{a} {b}{a}!" for a in "abcdefghij" for b in "klmnop"] * 3, tmp_path / "start")
+    folder = publish("mt5", tmp_path / "start", ["a b", "c d"] * 20, ["b a", "d c"] * 20)
     model, tokenizer = load_model(str(folder)), load_tokenizer(str(folder))
-    model.generation_config.update(bos_token_id=None, decoder_start_token_id=0)
+    assert (model.generation_config.bos_token_id, model.generation_config.decoder_start_token_id) == (None, 0)
     assert len(Translator(model, tokenizer, Search(1)).best(["a b"])) == 1
     model.generation_config.update(decoder_start_token_id=None)
     with pytest.raises(GlossaError, match="neither decoder_start_token_id nor bos_token_id"):

@@ -1,6 +1,7 @@
 """Names and codes of languages. This module loads no library with itself, so that settings are checked quickly."""
 
 import re
+from collections.abc import Sequence
 
 # By the code that Glossa uses (ISO 639-1 if there is one): codes of ISO 639-2 and 639-3, and names.
 LANGUAGES = {
@@ -70,6 +71,15 @@ def same_language(one: str, other: str) -> bool:
     if one == other:
         return True
     return (language_code(one) or one) == (language_code(other) or other) and _script(one) == _script(other)
+
+
+def find_language(wanted: str, known: Sequence[str]) -> str | None:
+    """The one of the `known` codes that is `wanted`, a code, or that is of the same language and script; or None."""
+    if wanted in known:
+        return wanted
+    plain = language_code(wanted)
+    some = [code for code in known if (language_code(code) or code) == plain]
+    return next((code for code in some if same_language(code, wanted)), None)
 
 
 def same_variant(one: str, other: str) -> bool:

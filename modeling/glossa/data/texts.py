@@ -17,6 +17,7 @@ from .cleaning.cleaning import clean
 from .cleaning.report import DataReport
 from .cleaning.splitting import check_overlap, sample_rows, split_by_component
 from .encoding.encoding import parts
+from .encoding.vocabulary import vocabulary_files
 from .filters import FILTERS, PREFIX
 from .intake.downloads import local_paths
 from .intake.files import MAX_LINE
@@ -153,7 +154,7 @@ def tokenize_texts(
     tokenized = {}
     for split, rows in texts.items():
         held_out = split != "train"
-        settings = tokenizer.backend_tokenizer.to_str(), collator.objective, collator.seed, max_length, held_out
+        settings = *vocabulary_files(tokenizer), collator.objective, collator.seed, max_length, held_out
         tokenized[split] = cached_map(
             rows,
             encode,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from ..data.encoding.vocabulary import readable_tokens, target_vocabulary
+from ..data.encoding.vocabulary import shown_tokens
 from ..inference.translator import Translator
 from ..sentences_glossa import clean_text
 
@@ -67,9 +67,9 @@ def maps_of(
         model.set_attn_implementation(before)
     start, end = model.config.decoder_start_token_id, target[0, :-1].tolist()
     return AttentionMaps(
-        source=readable_tokens(tokenizer.backend_tokenizer, source[0].tolist()),
-        target=readable_tokens(target_vocabulary(tokenizer), target[0].tolist()),
-        target_inputs=readable_tokens(target_vocabulary(tokenizer), [start, *end]),
+        source=shown_tokens(tokenizer, source[0].tolist()),
+        target=shown_tokens(tokenizer, target[0].tolist(), target=True),
+        target_inputs=shown_tokens(tokenizer, [start, *end], target=True),
         source_words=source_words,
         target_words=target_words,
         encoder=torch.cat(outputs.encoder_attentions),

@@ -72,7 +72,7 @@ def _of_file(result: dict, file: str, tokenize: str, n_bootstrap: int) -> dict:
 
 
 def _normalizer(translator: Translator) -> Callable[[str], str] | None:
-    backend = hasattr(translator.tokenizer, "backend_tokenizer")  # tokenizers of other models may have none
+    backend = hasattr(translator.tokenizer, "backend_tokenizer")  # slow tokenizers have none
     normalizer = target_vocabulary(translator.tokenizer).normalizer if backend else None
     changes = normalizer is not None and normalizer.normalize_str(CASED) != CASED
     return normalizer.normalize_str if changes else None

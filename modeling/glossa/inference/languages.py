@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..data.languages import settled_code
+from ..data.languages import find_language, settled_code
 from ..errors import GlossaError
 
 if TYPE_CHECKING:
@@ -37,11 +37,12 @@ class Languages:
         from .loading import check_name, load_tokenizer, read_config
 
         check_name(name)
-        if (Path(name) / "model.bin").is_file():
+        config = {} if (Path(name) / "model.bin").is_file() else read_config(name)
+        if config.get("model_type") != "glossa":
             return cls.of_tokenizer(load_tokenizer(name))
         recipe = RunFolder(name).recipe or RunFolder(Path(name).parent).recipe  # of a run, or of a checkpoint's run
         pretrained = recipe.get("objective", "translation") != "translation"
-        return cls.of_config(read_config(name), {} if pretrained else recipe)
+        return cls.of_config(config, {} if pretrained else recipe)
 
     @classmethod
     def of_config(cls, config: Mapping[str, Any], recipe: Mapping[str, Any]) -> "Languages":
@@ -71,8 +72,8 @@ class Languages:
         Raises `GlossaError` if the model does not translate into it, or has several languages and none is wanted.
         """
         own = cls.of_tokenizer(tokenizer)
-        code = None if wanted is None else settled_code(wanted)
-        if own.tagged and code is None and by_line:
+        code = None if wanted is None else find_language(settled_code(wanted), own.targets) or settled_code(wanted)
+        if own.tagged and code is None and (by_line or tokenizer.tgt_lang):  # type: ignore[attr-defined]
             return
         if own.tagged and code not in own.targets:
             given = "is not given" if wanted is None else f"is {wanted}"
@@ -122,9 +123,10 @@ class Languages:
         """Write the languages into the config of a Glossa model and into its tokenizer, which save them.
 
         A new model of several target languages gets the languages of its tokenizer. A tokenizer of another family
-        has its own names of languages, or none, and stays as it is.
+        writes them in its own way.
         """
         if model.config.model_type != "glossa":
+            tokenizer.write(self.source, self.target, model.config)
             return
         several = list(getattr(tokenizer, "target_languages", []))
         if several and model.config.target_languages == several:

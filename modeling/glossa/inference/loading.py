@@ -52,7 +52,7 @@ def load_model(name: str, device: str = "cpu", **changes: Any) -> "PreTrainedMod
 def load_tokenizer(name: str) -> "PreTrainedTokenizerBase":
     """Load a tokenizer from its own folder or from the folder or Hub repository of a model.
 
-    Raises `GlossaError` if it does not load.
+    That of another family is a [`FamilyTokenizer`]. Raises `GlossaError` if it does not load.
     """
     if not (Path(name) / "tokenizer.json").is_file():
         check_name(name)
@@ -61,8 +61,21 @@ def load_tokenizer(name: str) -> "PreTrainedTokenizerBase":
     from ..tokenization_glossa import TARGET_TOKENIZER_FILE, GlossaTokenizer
 
     # The config of a model in the format of CTranslate2 does not name a class.
-    ours = (Path(name) / TARGET_TOKENIZER_FILE).is_file()
-    return _load(GlossaTokenizer if ours else AutoTokenizer, name)
+    if (Path(name) / TARGET_TOKENIZER_FILE).is_file():
+        return _load(GlossaTokenizer, name)
+    try:
+        tokenizer = _load(AutoTokenizer, name)
+    except ImportError as error:
+        raise GlossaError(
+            f"The tokenizer of {name} needs a library that is not installed. Run: pip install "
+            f"'glossa-mt[families]' ({_on_one_line(error)})"
+        ) from error
+    alone = Path(name).is_dir() and not (Path(name) / "config.json").is_file()
+    if alone or read_config(name).get("model_type", "glossa") == "glossa":
+        return tokenizer
+    from .families import FamilyTokenizer
+
+    return FamilyTokenizer(tokenizer, load_config(name))  # type: ignore[return-value]
 
 
 def check_name(name: str) -> None:

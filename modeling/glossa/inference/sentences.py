@@ -39,6 +39,8 @@ class SentenceTranslator:
     ):
         self.engine, self.tokenizer = engine, tokenizer
         self.search, self.checks, self.execution = search, checks, execution
+        if getattr(tokenizer, "codes", None) and tokenizer.tgt_lang:  # another family's, which the decoder must see
+            self.search = replace(search, prompt=tuple(tokenizer.prompt(engine.start)))
         self.reranker, self.terms = reranker, terms
 
     def translate(self, asked: Sequence[tuple[str, str]], progress: bool = False) -> list[list[Translation]]:

@@ -46,7 +46,7 @@ def check_before_data(settings: Settings) -> None:
         for language in target_languages(settings.data) or [settings.data.target_language]:
             bleu_tokenizer(language, settings.translator.bleu_tokenizer)
     if settings.translator.init_from:
-        check_family(settings.translator.init_from)
+        check_family(settings)
         _check_languages(settings.translator.init_from, settings)
     _check_positions(settings)
     _check_alignment(settings)

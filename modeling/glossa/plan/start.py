@@ -1,19 +1,23 @@
 """Starting points of a run: a saved tokenizer for a new model, or a trained model."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING
 
 from ..data.arguments import DataArguments, TokenizerArguments
 from ..data.encoding.corruption import special_tokens
 from ..data.encoding.vocabulary import target_vocabulary
+from ..data.languages import find_language
 from ..data.mixture import sources_of, target_languages
 from ..data.prepared import tokens_of
 from ..errors import GlossaError
+from ..inference.families import FamilyTokenizer
 from ..inference.languages import Languages
 from ..inference.loading import load_config, load_model, load_tokenizer
 from ..run_folder import RunFolder
@@ -26,7 +30,6 @@ logger = logging.getLogger(__name__)
 
 DROPOUT = ("dropout", "attention_dropout", "activation_dropout")  # may change if a run starts from a trained model
 MODEL = [field.name for field in fields(ModelArguments)]
-FAMILIES = ("marian", "bart", "pegasus", "t5")  # of transformers, besides Glossa
 VOCABULARY = {field.name for field in fields(TokenizerArguments)} - {"tokenizer"}
 
 
@@ -86,27 +89,62 @@ def _settings_of(start: str) -> dict[str, Any]:
     return found
 
 
-def check_family(start: str) -> None:
-    """Raise `GlossaError` if the model of `init_from`, or its tokenizer, is of a kind that cannot be trained."""
-    family = load_config(start).model_type
-    if family == "glossa":
+def check_family(settings: Settings) -> None:
+    """Raise `GlossaError` if the model of `init_from` cannot be trained, or not with these settings.
+
+    That is a model of speech or images, one with an encoder only, a quantized one, or one that contradicts itself.
+    """
+    start = str(settings.translator.init_from)
+    config = load_config(start)
+    if config.model_type == "glossa":
         return
-    try:
-        tokenizer = load_tokenizer(start)
-    except ImportError:  # it needs a library such as SentencePiece
-        tokenizer = None
+    named = sorted((settings.named & {*MODEL, *VOCABULARY}) - {*DROPOUT})
     problem = ""
-    if family not in FAMILIES:
-        problem = "which cannot be trained further here"
-    elif tokenizer is None or not tokenizer.is_fast:
-        problem = "whose tokenizer is not saved as tokenizer.json"
-    elif hasattr(tokenizer, "set_tgt_lang_special_tokens"):
-        problem = "whose tokenizer has its own names of languages"
+    if not is_text_model(config):
+        problem = "which does not translate text to text. Allowed are models of AutoModelForSeq2SeqLM for text"
+    elif getattr(config, "quantization_config", None):
+        problem = "whose weights are quantized. Give the model that it was made from"
+    elif named:
+        problem = f"which keeps its architecture and vocabulary. Leave {named[0]} out"
+    elif settings.training.muon_learning_rate and "muon_learning_rate" in settings.named:
+        problem = "whose matrices Muon does not know. Leave muon_learning_rate out"
+    elif settings.training.fp16 and "t5" in config.model_type:
+        problem = "whose values are too large for float16: its loss becomes NaN. Set bf16 to true instead of fp16"
+    elif settings.translator.objective != "translation":
+        problem = f"which is not pretrained here. Leave objective {settings.translator.objective} out"
     if problem:
-        raise GlossaError(
-            f"init_from is {start}, a model of the family {family}, {problem}. Allowed are Glossa models, and models "
-            f"of the families {', '.join(FAMILIES)} with a fast tokenizer (tokenizer.json) for one pair of languages."
-        )
+        raise GlossaError(f"init_from is {start}, a model of the family {config.model_type}, {problem}.")
+    problem = _contradiction(config, load_tokenizer(start))
+    if problem:
+        raise GlossaError(f"init_from is {start}, {problem}. Restore the folder from a copy, or give another model.")
+
+
+def is_text_model(config: PreTrainedConfig) -> bool:
+    """Whether the family has an encoder and a decoder that read and write text."""
+    if not config.is_encoder_decoder:
+        return False
+    if "AutoModelForSeq2SeqLM" in getattr(config, "auto_map", {}):
+        return True
+    models: Any = MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING
+    return type(config) in models and models[type(config)].main_input_name == "input_ids"
+
+
+def _contradiction(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> str:
+    """What in the files of a model does not fit the rest, or ""."""
+    sides = [getattr(config, side, None) or config for side in ("encoder", "decoder")]
+    rows = [getattr(side, "vocab_size", None) or config.vocab_size for side in sides]
+    rows[1] = getattr(config, "decoder_vocab_size", None) or rows[1]
+    start = getattr(config, "decoder_start_token_id", None)
+    if tokenizer.pad_token_id is None:
+        return "whose tokenizer has no token for padding"
+    if tokenizer.eos_token_id is None:
+        return "whose tokenizer has no token for the end of a sentence"
+    if start is not None and start >= rows[1]:
+        return f"whose decoder starts with token {start}, but it has {rows[1]:,} tokens"
+    longest = max(tokenizer.get_vocab().values())
+    if longest >= rows[0]:
+        return f"whose tokenizer has the token id {longest:,}, but its embeddings have {rows[0]:,} rows"
+    return ""
 
 
 def load_start(settings: Settings) -> PreTrainedModel:
@@ -116,6 +154,8 @@ def load_start(settings: Settings) -> PreTrainedModel:
     dropout = {name: getattr(settings.model, name) for name in DROPOUT if hasattr(config, name)}
     # In half precision, small updates of the weights would be lost.
     model = load_model(start, dtype=torch.float32, **dropout)
+    if Path(start).is_dir() and not any(Path(start).glob("*.safetensors")):
+        logger.info("The weights of %s are pickled: only tensors were read. They are saved as safetensors.", start)
     for name, weight in model.state_dict().items():
         if not torch.isfinite(weight).all():
             raise GlossaError(
@@ -150,10 +190,13 @@ def with_languages(tokenizer: PreTrainedTokenizerBase, settings: Settings) -> Pr
     """
     if settings.translator.objective != "translation":
         return tokenizer
-    languages, several = Languages.of_tokenizer(tokenizer), target_languages(settings.data)
+    several, source = target_languages(settings.data), settings.data.source_language
+    if isinstance(tokenizer, FamilyTokenizer):
+        _with_family_languages(tokenizer, source, several or [settings.data.target_language], settings)
+    languages = Languages.of_tokenizer(tokenizer)
     own = languages.targets if languages.tagged else ()
     wanted = several or ([settings.data.target_language] if own else [])
-    if lacking := [language for language in wanted if language not in own]:
+    if lacking := [language for language in wanted if find_language(language, own) is None]:
         name = "init_from" if settings.translator.init_from else "tokenizer"
         place = settings.translator.init_from or settings.tokenizer.tokenizer
         allowed = f"which knows {', '.join(own)} only" if own else "which was trained for one target language"
@@ -164,6 +207,22 @@ def with_languages(tokenizer: PreTrainedTokenizerBase, settings: Settings) -> Pr
     if own and not several:
         tokenizer.tgt_lang = settings.data.target_language  # type: ignore[attr-defined]
     return tokenizer
+
+
+def _with_family_languages(
+    tokenizer: FamilyTokenizer, source: str, targets: Sequence[str], settings: Settings
+) -> None:
+    """Note the source language of the data, and give T5 a text for each target language."""
+    for target in targets:
+        tokenizer.add_prefix(source, target)
+    if not tokenizer.codes:
+        return
+    tokenizer.src_lang = tokenizer.named(source)
+    if tokenizer.src_lang is None:
+        raise GlossaError(
+            f"init_from is {settings.translator.init_from}, which knows {', '.join(tokenizer.codes)} only, but the "
+            f"data are from {source}. Give another model, or one of these as source_language."
+        )
 
 
 def reused_tokenizer(settings: Settings, name: str) -> PreTrainedTokenizerBase:

@@ -171,8 +171,26 @@ def build_model(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> PreTr
         model.config.alignment_layer = last_but_one if settings.training.alignment_head else None
     # On a CPU, eager attention is faster than fused kernels for sequences as short as sentences.
     model.set_attn_implementation("eager" if settings.training.device.type == "cpu" else "sdpa")
+    set_search(model, tokenizer, settings)
+    return model
+
+
+def set_search(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, settings: Settings) -> None:
+    """Write the decoding settings of the run into the model's; another family keeps its own unless one is named."""
     beams, longest = settings.translator.num_beams, settings.translator.max_new_tokens
     longest = min(longest, position_limits(model.config)[1] or longest)
+    if model.config.model_type != "glossa":
+        own, named = model.generation_config, settings.named
+        chosen: dict[str, Any] = {
+            name: getattr(settings.translator, name) for name in ("num_beams", "length_penalty") if name in named
+        }
+        if "max_new_tokens" in named or own.max_length is None:
+            chosen |= {"max_length": longest + 1, "max_new_tokens": None}
+        if chosen.get("num_beams") == 1:  # what belongs to beams cannot be saved with greedy search
+            chosen |= {"length_penalty": None, "early_stopping": None}
+        own.update(**chosen)
+        ask_for_language(model, tokenizer, None if target_languages(settings.data) else tokenizer.tgt_lang)
+        return
     model.generation_config.update(
         num_beams=beams,
         # Greedy search has none, and transformers refuses to save one.
@@ -181,7 +199,18 @@ def build_model(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> PreTr
         max_length=longest + 1,
         max_new_tokens=None,
     )
-    return model
+
+
+def ask_for_language(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, language: str | None) -> None:
+    """Let every `generate` of a model that reads the language in the decoder begin with it, unless it has several."""
+    if not getattr(tokenizer, "codes", None):
+        return
+    decoding = model.generation_config
+    forced, start = None, decoding.decoder_start_token_id
+    if language is not None:
+        *before, code = tokenizer.into(language).prompt(start)  # type: ignore[attr-defined]
+        forced, start = (code, start) if before else (None, code)
+    decoding.update(forced_bos_token_id=forced, decoder_start_token_id=start)
 
 
 def build_trainer(

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from datasets import Dataset, DatasetDict
 from transformers import DataCollatorForSeq2Seq, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
@@ -23,6 +24,7 @@ from ..data.mixture import common_source
 from ..data.pairs import fingerprints, prepare_pairs
 from ..data.streaming.streams import Stream, is_stream
 from ..data.texts import prepare_texts, tokenize_texts
+from ..inference.engines.forced import decoder_inputs
 from ..inference.languages import Languages
 from ..plan.arguments import Settings
 from .pretraining import pretraining_collator
@@ -43,6 +45,16 @@ class Inputs:
     splits: DatasetDict
     report: DataReport
     stream: Stream | None
+
+
+class PairCollator(DataCollatorForSeq2Seq):
+    """Batches of pairs with `decoder_input_ids` for every family; some make them in `forward`, if they get labels."""
+
+    def __call__(self, features: list[dict], return_tensors: str | None = None) -> Any:
+        batch = super().__call__(features, return_tensors)
+        if "decoder_input_ids" not in batch:
+            batch["decoder_input_ids"] = decoder_inputs(self.model, batch["labels"])
+        return batch
 
 
 def load_inputs(settings: Settings) -> Inputs:
@@ -67,7 +79,7 @@ def tokenize(
             return tokenize_texts(inputs.splits, tokenizer, collator, settings.data.max_length), collator
         linked = settings.training.alignment_head
         tokenized = tokenize_pairs(inputs.splits, tokenizer, settings.data, inputs.report, linked)
-        return tokenized, LinkCollator(DataCollatorForSeq2Seq(tokenizer, model))
+        return tokenized, LinkCollator(PairCollator(tokenizer, model))
 
 
 def describe(settings: Settings, inputs: Inputs, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:

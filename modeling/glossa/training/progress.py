@@ -12,7 +12,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainerCallba
 from transformers.utils.logging import disable_progress_bar
 
 from ..data.encoding.augmented import AugmentedRows
-from ..data.encoding.vocabulary import readable_tokens, target_vocabulary
+from ..data.encoding.vocabulary import shown_tokens
 from ..spans_glossa import SENTINELS
 
 DIM, GREEN, PLAIN = "\033[2m", "\033[1;32m", "\033[0m"
@@ -135,12 +135,12 @@ def preview(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, batch: d
     count = sum(weight.numel() for weight in embeddings)
     lines = [f"Parameters: {model.num_parameters():,}, of these {count:,} in token embeddings and output layer"]
     padding = {tokenizer.pad_token_id, -100}
-    sides = (("source", tokenizer.backend_tokenizer, "input_ids"), ("target", target_vocabulary(tokenizer), "labels"))
+    sides = (("source", "input_ids"), ("target", "labels"))
     for row in range(min(PAIRS, len(batch["labels"]))):
-        for name, vocabulary, column in sides:
+        for name, column in sides:
             ids = [index for index in batch[column][row].tolist() if index not in padding]
             more = " ..." if len(ids) > TOKENS else ""
-            lines.append(f"{name:>10}: {' | '.join(readable_tokens(vocabulary, ids[:TOKENS]))}{more}")
+            lines.append(f"{name:>10}: {' | '.join(shown_tokens(tokenizer, ids[:TOKENS], name == 'target'))}{more}")
     return "\n".join(lines)
 
 

@@ -332,10 +332,12 @@ class GlossaTrainer(Seq2SeqTrainer):
         source = {name: inputs[name] for name in ("input_ids", "attention_mask")}
         given = gen_kwargs or {name: value for name, value in self._gen_kwargs.items() if value is not None}
         settings = given | {"synced_gpus": self.is_fsdp_enabled}
+        if getattr(self.processing_class, "codes", None):  # each row may be of another language
+            source["decoder_input_ids"] = inputs["decoder_input_ids"][:, : self.processing_class.prompt_length]
         budget = self.args.batch_tokens  # type: ignore[attr-defined]
         parts = [source] if whole else pieces(source, padding, budget)
         with self.compute_loss_context_manager():
-            generated = [self.model.generate(**part, **settings) for part in parts]
+            generated = [self.model.generate(**part, **started(part), **settings) for part in parts]
         return loss, joined(generated, padding), labels
 
     def init_hf_repo(self, *args, **kwargs) -> None:
@@ -379,3 +381,9 @@ class GlossaTrainer(Seq2SeqTrainer):
         kept = state.remainder - self.accelerator.process_index * labels.shape[0]
         rows = torch.arange(labels.shape[0], device=labels.device)
         return labels.masked_fill((rows >= kept)[:, None], -100)
+
+
+def started(batch: dict[str, torch.Tensor]) -> dict[str, list[int]]:
+    """The decoder's first token of each row, where the batch has it; `generate` would write its own before it."""
+    given = batch.get("decoder_input_ids")
+    return {} if given is None else {"decoder_start_token_id": given[:, 0].tolist()}

@@ -17,7 +17,7 @@ from ..mixture import sources_of
 from ..prepared import tokens_of
 from . import links
 from .links import WORD_LINKS, token_links, with_word_links
-from .vocabulary import target_vocabulary
+from .vocabulary import vocabulary_files
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -82,16 +82,17 @@ def _are_known(arguments: DataArguments, tokenizer: "PreTrainedTokenizerBase") -
 def stamp_of(tokenizer: "PreTrainedTokenizerBase", several: bool) -> str:
     """A hash of what the token ids of a text depend on; `several` if the pairs have several target languages."""
     vocabularies = [
-        json.loads(vocabulary.to_str()) | {"padding": None, "truncation": None}  # which the last call has set
-        for vocabulary in (tokenizer.backend_tokenizer, target_vocabulary(tokenizer))
+        json.loads(vocabulary) | {"padding": None, "truncation": None}  # which the last call has set
+        for vocabulary in vocabulary_files(tokenizer)
     ]
     tag = None if several else _tag(tokenizer)
     return stamp([json.dumps((vocabularies, tag, tokenizer.split_special_tokens)).encode()])
 
 
 def _tag(tokenizer: "PreTrainedTokenizerBase") -> str | None:
-    """The target language whose token each source begins with."""
-    return getattr(tokenizer, "target_languages", None) and tokenizer.tgt_lang  # type: ignore[attr-defined]
+    """The languages whose tokens the ids have: the target's, and of other families also the source's."""
+    target = getattr(tokenizer, "target_languages", None) and tokenizer.tgt_lang  # type: ignore[attr-defined]
+    return f"{tokenizer.src_lang} {target}" if getattr(tokenizer, "codes", None) else target  # type: ignore[attr-defined]
 
 
 def _tokenize(
@@ -113,7 +114,7 @@ def _tokenize(
             encoded["links"] = token_links(encoder, batch["source"], batch["target"], batch[WORD_LINKS])
         return encoded
 
-    vocabularies = tokenizer.backend_tokenizer.to_str(), target_vocabulary(tokenizer).to_str()
+    vocabularies = vocabulary_files(tokenizer)
     kept = {column: feature for column, feature in rows.features.items() if column in keep}
     own = TOKENIZED | ({"links": List(Value("int32"))} if linked else {})
     return cached_map(
@@ -134,12 +135,15 @@ def encode_rows(
     languages: Sequence[str] | None = None,
 ) -> tuple[list, list]:
     """The ids of sources and targets, with special tokens. `languages`: of the targets, if there are several."""
-    from ...tokenization_glossa import language_token
-
-    encoder: Any = tokenizer.into(languages[0]) if languages else tokenizer  # type: ignore[attr-defined]
-    ids = encode_pairs(encoder, sources, targets)
-    for own, language in zip(ids[0], languages or (), strict=bool(languages)):
-        own[0] = tokenizer.convert_tokens_to_ids(language_token(language))  # not the first row's token
+    if not languages:
+        return encode_pairs(tokenizer, sources, targets)
+    ids: tuple[list, list] = [[]] * len(sources), [[]] * len(sources)
+    for language in dict.fromkeys(languages):
+        rows = [row for row, own in enumerate(languages) if own == language]
+        encoder = tokenizer.into(language)  # type: ignore[attr-defined]
+        found = encode_pairs(encoder, [sources[row] for row in rows], [targets[row] for row in rows])
+        for row, source, target in zip(rows, *found, strict=True):
+            ids[0][row], ids[1][row] = source, target
     return ids
 
 

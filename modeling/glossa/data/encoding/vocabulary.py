@@ -3,8 +3,10 @@
 import copy
 import json
 import re
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 from unicodedata import category
 
@@ -131,6 +133,22 @@ def target_vocabulary(tokenizer: "PreTrainedTokenizerBase") -> Tokenizer:
 def readable_tokens(vocabulary: Tokenizer, ids: list[int]) -> list[str]:
     """The text of each token, or the name of a special token."""
     return [vocabulary.decode([i]).strip(" ") or vocabulary.id_to_token(i) or "" for i in ids]
+
+
+def shown_tokens(tokenizer: "PreTrainedTokenizerBase", ids: list[int], target: bool = False) -> list[str]:
+    """The tokens of a source or a target as [`readable_tokens`], or as a slow tokenizer of another family has them."""
+    if not hasattr(tokenizer, "backend_tokenizer"):
+        return list(map(str, tokenizer.convert_ids_to_tokens(ids)))
+    return readable_tokens(target_vocabulary(tokenizer) if target else tokenizer.backend_tokenizer, ids)
+
+
+def vocabulary_files(tokenizer: "PreTrainedTokenizerBase") -> list[str]:
+    """What the token ids of a text depend on, but for languages: vocabularies, or the files of a slow tokenizer."""
+    if hasattr(tokenizer, "backend_tokenizer"):
+        return [tokenizer.backend_tokenizer.to_str(), target_vocabulary(tokenizer).to_str()]
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer.save_pretrained(folder)
+        return [json.dumps({file.name: file.read_bytes().hex()}) for file in sorted(Path(folder).iterdir())]
 
 
 def _settings(max_length: int, extra_special_tokens: Sequence[str]) -> dict:

@@ -27,6 +27,7 @@ class Search:
         scores: Whether each translation gets its log-probability.
         length_penalty: With beams, scores are divided by the length to this power; None is the model's default.
         no_repeat_ngram_size: Sequences of this many tokens do not occur twice; 0 allows all.
+        prompt: The decoder's first tokens, if its start is not enough: some families say the language there.
     """
 
     num_beams: int | None = None
@@ -34,6 +35,7 @@ class Search:
     scores: bool = False
     length_penalty: float | None = None
     no_repeat_ngram_size: int = 0
+    prompt: tuple[int, ...] = ()
 
     @property
     def beams(self) -> int:
@@ -96,6 +98,7 @@ class Engine(ABC):
         word_confidence: Weights of the features that say whether a word of a translation is right; or None.
         sampled: Whether it draws translations at random; then one beam gives any number of them.
         attends: Whether it gives the attention of translations ([`Engine.attention`]).
+        start: The token that the decoder starts with.
     """
 
     num_beams: int
@@ -112,6 +115,7 @@ class Engine(ABC):
     word_confidence: Mapping[str, float] | None = None
     sampled: bool = False
     attends: bool = False
+    start: int = 0
 
     @abstractmethod
     def translate(self, sources: list[list[int]], search: Search) -> list[Translation]:
@@ -141,12 +145,13 @@ class GenerateEngine(Engine):
         self.sampled = options.get("do_sample", False)
         self.pipeline = TranslationPipeline(model, tokenizer, device=model.device)
         decoding = model.generation_config
-        starts = (decoding.decoder_start_token_id, decoding.bos_token_id)  # T5 starts with 0
-        if model.config.is_encoder_decoder and starts == (None, None):
+        starts = [token for token in (decoding.decoder_start_token_id, decoding.bos_token_id) if token is not None]
+        if model.config.is_encoder_decoder and not starts:
             raise GlossaError(
                 "The model's generation_config.json has neither decoder_start_token_id nor bos_token_id, so it may be "
                 "damaged. Restore it from a copy."
             )
+        self.start = (starts or [0])[0]
         self.num_beams = model.generation_config.num_beams or 1
         self.split_sentences = getattr(model.config, "split_sentences", True)
         self.length_ratio = getattr(model.config, "length_ratio", None)
@@ -169,6 +174,7 @@ class GenerateEngine(Engine):
             num_beams=search.beams,
             num_return_sequences=search.num_return_sequences,
             return_scores=search.scores,
+            prompt=search.prompt or None,
             **self.options | options,
         )
         return [Translation(entry["translation_text"], entry.get("score")) for entry in found]

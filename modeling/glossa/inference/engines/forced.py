@@ -68,7 +68,7 @@ def force(
         rows = [fitting[row] for row in batch_rows]
         found = _log_probabilities(model, tokenizer, [inputs[row] for row in rows], [labels[row] for row in rows])
         for row, total in zip(rows, found.sum(1, dtype=torch.float64).tolist(), strict=True):
-            scores[row] = ForcedScore(total, len(labels[row]))
+            scores[row] = ForcedScore(total, len(labels[row]) - bool(getattr(tokenizer, "codes", None)))
     return merged(scores, blank) if shared else scores
 
 
@@ -79,10 +79,19 @@ def _log_probabilities(
     rows = [{"input_ids": source, "labels": target} for source, target in zip(inputs, labels, strict=True)]
     batch = DataCollatorForSeq2Seq(tokenizer)(rows).to(model.device)
     expected = batch.pop("labels")  # [B, T]
-    starts = shift_tokens_right(expected, model.config.pad_token_id, model.config.decoder_start_token_id)
-    logits = model(**batch, decoder_input_ids=starts).logits
+    batch["decoder_input_ids"] = decoder_inputs(model, expected)
+    logits = model(**batch).logits
     costs = torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), expected.flatten(), reduction="none")
-    return -costs.view(expected.shape)
+    given = torch.tensor(getattr(tokenizer, "code_ids", ()), device=expected.device)  # what the decoder is asked for
+    return -costs.view(expected.shape).masked_fill(torch.isin(expected, given), 0)
+
+
+def decoder_inputs(model: PreTrainedModel, labels: torch.Tensor) -> torch.Tensor:
+    """What the decoder reads to predict `labels` [B, T], in which -100 is padding; each family has its own way."""
+    own = getattr(model, "prepare_decoder_input_ids_from_labels", None)
+    if own is not None:
+        return own(labels=labels)
+    return shift_tokens_right(labels, model.config.pad_token_id, model.config.decoder_start_token_id)
 
 
 @torch.no_grad()
