@@ -88,6 +88,8 @@ def nllb(folder: Path, sources: list[str], targets: list[str]):
     codes = ["eng_Latn", "fra_Latn", "deu_Latn"]
     tokenizer = NllbTokenizer(vocab=described["vocab"], merges=merges, extra_special_tokens=codes)
     tokenizer.save_pretrained(folder)
+    saved = json.loads((folder / "tokenizer_config.json").read_text())
+    write(folder / "tokenizer_config.json", saved | {"src_lang": None, "tgt_lang": None})
     config = M2M100Config(vocab_size=len(tokenizer), **BART, pad_token_id=1, bos_token_id=0, eos_token_id=2,
                           decoder_start_token_id=2, tokenizer_class="NllbTokenizer")  # fmt: skip
     return config, {"max_length": 200}

@@ -234,10 +234,16 @@ def settle_engines(arguments: DistillOptions, groups: list[list[str]], languages
     from ..inference.build import settle_engine
     from ..inference.corpora.distillation import is_reverse
     from ..inference.engines.exported import COMPARED
+    from ..inference.languages import Wanted
 
     for group in groups if arguments.engine == "auto" and not arguments.sample else ():
         side = is_reverse(group, languages)
-        settle_engine(group, "auto", languages[1 - side], [str(row[side]) for row in rows[:COMPARED]])
+        settle_engine(
+            group,
+            "auto",
+            Wanted(*(languages if side else languages[::-1])),
+            [str(row[side]) for row in rows[:COMPARED]],
+        )
 
 
 def writer(arguments: DistillOptions, groups: list[list[str]], languages: tuple[str, str]) -> "Work":

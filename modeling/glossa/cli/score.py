@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import GlossaError
 from ..inference.engines.engine import ENGINES
-from ..inference.languages import Languages
+from ..inference.languages import Languages, Wanted
 from ..inference.loading import check_name, load_tokenizer
 from . import whole
 from .options import argument, flag, option, read
@@ -102,6 +102,11 @@ class ScoreOptions:
     ray: str | None = ray_option()
     output: str | None = option("write scores and translations to this JSON file")
 
+    @property
+    def wanted(self) -> Wanted:
+        """The languages that the model is asked for."""
+        return Wanted(self.target_language, self.source_language)
+
 
 def parse(argv: list[str]) -> ScoreOptions:
     return read(ScoreOptions, "score", __doc__, argv)
@@ -147,7 +152,7 @@ def main(argv: list[str]) -> None:
     languages: dict = {name: getattr(arguments, name) or own[name] for name in names}
     if several:
         chosen = load_tokenizer(first)
-        Languages.choose(chosen, first, arguments.target_language)
+        Languages.choose(chosen, first, arguments.wanted)
         languages["target_language"] = chosen.tgt_lang  # type: ignore[attr-defined]
     arguments = replace(arguments, target_language=languages["target_language"])
     if arguments.data_path and None in languages.values():
@@ -194,7 +199,7 @@ def cluster(arguments: ScoreOptions, pairs: "Dataset") -> Iterator[tuple[ScoreOp
 
     groups = [arguments.models, [arguments.baseline]] if arguments.baseline else [arguments.models]
     if (arguments.engine or "auto") == "auto":  # exported, and compared once, before many processes do
-        engines = {settle_engine(names, "auto", arguments.target_language, pairs["source"][:100]) for names in groups}
+        engines = {settle_engine(names, "auto", arguments.wanted, pairs["source"][:100]) for names in groups}
         arguments = replace(arguments, engine="auto" if engines == {"auto"} else "torch")
     local = [Path(name) for names in groups for name in names if Path(name).exists()]
     with on_ray(arguments.ray, None, local) as place:
@@ -247,7 +252,7 @@ def score(
     from ..evaluation.scoring import score_translators
     from ..inference.build import ways_to_search
 
-    options = (arguments.target_language, arguments.num_beams, arguments.length_penalty)
+    options = (arguments.wanted, arguments.num_beams, arguments.length_penalty)
     common_options: dict = {"batch_tokens": arguments.batch_tokens, "engine": arguments.engine or "auto"}
     common_options["place"] = place
     translators = ways_to_search(arguments.models, *options, arguments.rerank, **common_options)
@@ -276,7 +281,7 @@ def score_robustness(
 
     beams = (arguments.num_beams or [1])[:1]
     (translator,) = ways_to_search(
-        arguments.models, arguments.target_language, beams,
+        arguments.models, arguments.wanted, beams,
         batch_tokens=arguments.batch_tokens, engine=arguments.engine or "auto", place=place,
     )  # fmt: skip
     rows = measure_robustness(translator, pairs, tokenize, language or "en")
@@ -354,9 +359,7 @@ def force_references(arguments: ScoreOptions, pairs: "Dataset") -> dict:
     from ..inference.engines.ensemble import load_models
     from ..inference.engines.forced import force, perplexity
 
-    model, tokenizer = load_models(
-        arguments.models, "auto", Languages.of(arguments.models[0]).asked(arguments.target_language)
-    )
+    model, tokenizer = load_models(arguments.models, "auto", Languages.of(arguments.models[0]).asked(arguments.wanted))
     texts = pairs["source"][:], pairs["target"][:]
     scores = force(model, tokenizer, *texts, arguments.batch_tokens, shared=True)
     rows = [

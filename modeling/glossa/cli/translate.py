@@ -206,7 +206,7 @@ def translate_file(arguments: TranslateOptions) -> None:
     with open_file(arguments.input, "rb") as file:
         lines = read_lines(islice(file, COMPARED))
         engine = engine_for(arguments.engine, [arguments.length_penalty])
-        engine = settle_engine(arguments.models, engine, arguments.target_language, lines)
+        engine = settle_engine(arguments.models, engine, arguments.wanted, lines)
         arguments = replace(arguments, engine=engine)
     ignored = ("input", "output", "report", "workers", "ray")  # options that do not change the translations
     settings = settings_of(arguments, ignored)
@@ -240,7 +240,7 @@ def build(arguments: TranslateOptions) -> "Translator":
     return build_translator(
         arguments.models,
         arguments.engine,
-        arguments.target_language,
+        arguments.wanted,
         arguments.rerank,
         glossary_of(arguments),
         arguments.forbid if arguments.forbid or arguments.prefix else None,

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from ..documents.formats.opening import FORMATS
 from ..inference.engines.engine import ENGINES
+from ..inference.languages import Wanted
 from ..inference.options import OnError
 from . import share
 from .options import argument, flag, option
@@ -28,6 +29,10 @@ class TranslateOptions:
     target_language: str | None = option(
         "code or name of the language to translate into, for a model of several; a line may begin with "
         "another one's tag, such as <2fr>",
+        metavar="CODE",
+    )
+    source_language: str | None = option(
+        "code or name of the language of the source, for a model that must know it (NLLB, M2M100, mBART)",
         metavar="CODE",
     )
     num_beams: int | None = option("beams; 1 is greedy (default: the model's own)")
@@ -71,3 +76,8 @@ class TranslateOptions:
     )
     workers: int | None = option("processes for a large file (default: none)", metavar="N")
     ray: str | None = ray_option()
+
+    @property
+    def wanted(self) -> Wanted:
+        """The languages that the model is asked for."""
+        return Wanted(self.target_language, self.source_language)

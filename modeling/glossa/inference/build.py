@@ -12,7 +12,7 @@ from tqdm.auto import tqdm
 from ..errors import GlossaError
 from .engines.engine import Batch, Engine, GenerateEngine, Search, Translation
 from .engines.exported import ComparedEngine, load_exported
-from .languages import Languages
+from .languages import Languages, Wanted
 from .loading import load_model, load_tokenizer
 from .options import Checks, Execution
 from .search.terms import Glossary, Terms
@@ -39,7 +39,7 @@ def engine_for(engine: str, length_penalties: Sequence[float | None]) -> str:
 def build_translator(
     names: list[str],
     engine: str = "torch",
-    language: str | None = None,
+    language: str | Wanted | None = None,
     rerank: str | None = None,
     glossary: "Glossary | None" = None,
     forbidden: Sequence[str] | None = None,
@@ -104,7 +104,7 @@ def _is_exported(name: str) -> bool:
     return (Path(name) / "model.bin").is_file()
 
 
-def constrained_engine(names: list[str], loaded: Engine, language: str | None) -> "ConstrainedEngine":
+def constrained_engine(names: list[str], loaded: Engine, language: str | Wanted | None) -> "ConstrainedEngine":
     """The models with the search for terms. Raises as [`torch_model`]."""
     from .search.constrained import ConstrainedEngine
 
@@ -112,7 +112,7 @@ def constrained_engine(names: list[str], loaded: Engine, language: str | None) -
 
 
 def torch_model(
-    names: list[str], loaded: Engine, language: str | None
+    names: list[str], loaded: Engine, language: str | Wanted | None
 ) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
     """The models in torch and their tokenizer: the engine's own, or loaded if it has none.
 
@@ -132,7 +132,7 @@ def torch_model(
 
 
 def load_engine(
-    names: list[str], engine: str, language: str | None, by_line: bool = False, **options: Any
+    names: list[str], engine: str, language: str | Wanted | None, by_line: bool = False, **options: Any
 ) -> tuple[Engine, Any]:
     """The engine and its tokenizer, which asks for translations into `language`; `generate` takes `options`.
 
@@ -155,7 +155,7 @@ def load_engine(
     return GenerateEngine(model, tokenizer, **options), tokenizer
 
 
-def settle_engine(names: list[str], engine: str, language: str | None, lines: Iterable[str]) -> str:
+def settle_engine(names: list[str], engine: str, language: str | Wanted | None, lines: Iterable[str]) -> str:
     """`engine`, or for "auto" what it is for processes that load the model later; it is exported here if need be.
 
     The translations of `lines` are then compared. Raises `GlossaError` as [`build_translator`].
@@ -171,7 +171,7 @@ def settle_engine(names: list[str], engine: str, language: str | None, lines: It
     return "torch" if engine == "auto" else engine
 
 
-def load_reranker(model: str, other: str, language: str | None = None) -> "Reranker":
+def load_reranker(model: str, other: str, language: str | Wanted | None = None) -> "Reranker":
     """`other`, to rerank the translations of `model`; of the same direction unless it says the opposite one.
 
     If one of the two has several target languages, both translate into `language`, by default the language of `model`.
@@ -194,7 +194,7 @@ def load_reranker(model: str, other: str, language: str | None = None) -> "Reran
 
 def ways_to_search(
     names: list[str],
-    language: str | None = None,
+    language: str | Wanted | None = None,
     beams: Sequence[int] | None = None,
     length_penalties: Sequence[float] | None = None,
     rerank: str | None = None,

@@ -10,7 +10,6 @@ from transformers import BatchEncoding, PreTrainedConfig, PreTrainedTokenizerBas
 
 from ..batches_glossa import position_limits
 from ..data.languages import LANGUAGES, find_language, language_code, language_name
-from ..errors import GlossaError
 
 _CODE = re.compile(r"__(?P<m2m>[a-z]{2,3})__|>>(?P<opus>[^<>]+)<<|(?P<plain>[a-z]{2,3}_[A-Z][A-Za-z]{1,3})")
 _PREFIX = re.compile(r"translation_(.+)_to_(.+)")
@@ -137,10 +136,7 @@ class FamilyTokenizer:
         if not self.codes:
             return
         if self.src_lang is None:
-            raise GlossaError(
-                "The model must know the language of the source. Give --source_language; it knows "
-                f"{', '.join(self.codes)}."
-            )
+            raise ValueError(f"src_lang is None; it must be one of {', '.join(self.codes)}.")
         inner: Any = self.tokenizer
         inner.src_lang = self._own(self.src_lang)
         if target:

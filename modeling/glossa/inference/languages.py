@@ -4,13 +4,20 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..data.languages import find_language, settled_code
 from ..errors import GlossaError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+
+class Wanted(NamedTuple):
+    """The languages that a model is asked for: codes or names; the source only for models that must be told it."""
+
+    target: str | None
+    source: str | None = None
 
 
 @dataclass(frozen=True)
@@ -64,13 +71,17 @@ class Languages:
 
     @classmethod
     def choose(
-        cls, tokenizer: "PreTrainedTokenizerBase", name: str, wanted: str | None, by_line: bool = False
+        cls, tokenizer: "PreTrainedTokenizerBase", name: str, wanted: str | Wanted | None, by_line: bool = False
     ) -> None:
         """Make `tokenizer` of the model `name` ask for translations into `wanted`, a code or name of a language.
 
         With `by_line`, none need be wanted: each text then begins with the tag of its language.
-        Raises `GlossaError` if the model does not translate into it, or has several languages and none is wanted.
+        Raises `GlossaError` if the model does not translate into it, or has several languages and none is wanted, or
+        must know the language of sources and does not.
         """
+        if getattr(tokenizer, "codes", None):
+            _choose_source(tokenizer, name, wanted.source if isinstance(wanted, Wanted) else None)
+        wanted = wanted.target if isinstance(wanted, Wanted) else wanted
         own = cls.of_tokenizer(tokenizer)
         code = None if wanted is None else find_language(settled_code(wanted), own.targets) or settled_code(wanted)
         if own.tagged and code is None and (by_line or tokenizer.tgt_lang):  # type: ignore[attr-defined]
@@ -78,7 +89,7 @@ class Languages:
         if own.tagged and code not in own.targets:
             given = "is not given" if wanted is None else f"is {wanted}"
             raise GlossaError(
-                f"--target_language {given}, but {name} translates into {', '.join(own.targets)}. Give one of them."
+                f"--target_language {given}, but {name} translates into {some_of(own.targets)}. Give one of them."
             )
         if own.tagged:
             tokenizer.tgt_lang = code  # type: ignore[attr-defined]
@@ -97,7 +108,7 @@ class Languages:
         """Source language and only target language."""
         return self.source, self.target
 
-    def asked(self, wanted: str | None) -> str | None:
+    def asked(self, wanted: str | Wanted | None) -> str | Wanted | None:
         """`wanted` for a model that must be asked for a language; None for other models."""
         return wanted if self.tagged else None
 
@@ -137,6 +148,24 @@ class Languages:
                 continue
             setattr(tokenizer, name, code)
             tokenizer.init_kwargs[name] = code  # a plain fast tokenizer saves only what it was made with
+
+
+def _choose_source(tokenizer: Any, name: str, wanted: str | None) -> None:
+    """Note the source language, for a model of another family whose sources have a token of it."""
+    if wanted is not None:
+        tokenizer.src_lang = tokenizer.named(settled_code(wanted))
+    if tokenizer.src_lang is None:
+        given = "is not given" if wanted is None else f"is {wanted}"
+        raise GlossaError(
+            f"--source_language {given}, but {name} must know it: {some_of(tokenizer.target_languages)}. Give one of "
+            "them."
+        )
+
+
+def some_of(codes: Sequence[str], most: int = 30) -> str:
+    """Codes of languages for a message, of which a model may have hundreds."""
+    more = f" and {len(codes) - most} more" if len(codes) > most else ""
+    return ", ".join(codes[:most]) + more
 
 
 _TAG = re.compile(r"\s*<2([A-Za-z]{2,3}(?:[-_][A-Za-z0-9]+)*)>\s*")

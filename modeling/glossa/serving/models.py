@@ -16,7 +16,7 @@ from ..documents.memory import pairs_of
 from ..errors import GlossaError
 from ..inference.build import keeps_sentinels, load_engine, torch_model
 from ..inference.engines.engine import Engine, Search
-from ..inference.languages import Languages
+from ..inference.languages import Languages, Wanted
 from ..inference.options import Checks
 from ..inference.search.terms import Terms
 from ..inference.translator import Translator
@@ -98,6 +98,8 @@ class Loaded:
     def _make(self, step: Step, wishes: Wishes) -> Translator:
         tagged = Languages.of_tokenizer(self.tokenizer).tagged
         tokenizer = self.tokenizer.into(step.target) if tagged else self.tokenizer
+        if getattr(tokenizer, "codes", None):
+            tokenizer.src_lang = tokenizer.named(step.source)
         confident = wishes.confident and self.engine.confidence is not None
         glossary, terms = None, None
         if wishes.glossary:
@@ -269,4 +271,5 @@ def directions(name: str) -> list[Step]:
 def load(name: str, engine: str) -> tuple[Engine, Any]:
     """The engine of a model and its tokenizer."""
     known = Languages.of(name)
-    return load_engine([name], engine, known.targets[0] if known.tagged else None)
+    first = known.targets[0] if known.tagged else None
+    return load_engine([name], engine, Wanted(first, known.source or first))

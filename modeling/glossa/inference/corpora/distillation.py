@@ -17,7 +17,7 @@ from ...jobs.records import begin, locked, refuse_existing
 from ...jobs.stage import Place, Stage, Work
 from ..build import load_engine
 from ..engines.engine import Search
-from ..languages import Languages
+from ..languages import Languages, Wanted
 from ..options import Checks, Execution
 from ..translator import Translator
 
@@ -75,7 +75,7 @@ def load_teacher(
     reverse = is_reverse(names, languages)
     # `top_k`: without it, transformers draws from the 50 most probable tokens only.
     options: dict[str, Any] = {"do_sample": True, "top_k": 0} if sample else {}
-    loaded, tokenizer = load_engine(names, engine, languages[0 if reverse else 1], **options)
+    loaded, tokenizer = load_engine(names, engine, Wanted(*(languages if reverse else languages[::-1])), **options)
     beams = 1 if sample else max(num_beams or loaded.num_beams, num_return_sequences)
     translator = Translator(
         loaded,

@@ -14,7 +14,7 @@ from ...data.encoding.vocabulary import target_vocabulary
 from ...errors import GlossaError
 from ...generation_glossa import CACHE, GlossaGenerationMixin
 from ...modeling_glossa import GlossaForConditionalGeneration, GlossaPreTrainedModel
-from ..languages import Languages
+from ..languages import Languages, Wanted
 from ..loading import load_model, load_tokenizer
 
 
@@ -109,7 +109,7 @@ def _part(cache: EncoderDecoderCache | None, first: int, last: int) -> EncoderDe
 
 
 def load_models(
-    names: list[str], device: str = "cpu", language: str | None = None, by_line: bool = False
+    names: list[str], device: str = "cpu", language: str | Wanted | None = None, by_line: bool = False
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """One model and its tokenizer, or an ensemble of several; into `language`, as [`Languages.choose`].
 
