@@ -121,3 +121,19 @@ def test_two_processes_train_a_model_with_weights_that_get_no_gradient(settings,
     assert set(run.metrics["test"]) == {"greedy"}
     losses = [entry["eval_loss"] for entry in run.history if "eval_loss" in entry]
     assert len(losses) == 2 and losses[1] < losses[0]
+
+
+LORA = {  # matrices of one encoder and one decoder layer, counted by hand
+    "opus-mt": 6 + 10, "t5": 6 + 10, "mt5": 7 + 11, "byt5": 7 + 11, "t5gemma": 7 + 11, "nllb": 6 + 10,
+    "prophetnet": 6 + 11, "bert2bert": 6 + 10,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("family", LORA)
+def test_adapters_adapt_the_layers_of_every_family(family, settings, tmp_path, caplog):
+    caplog.set_level("INFO")
+    run = RunFolder(train(parse_settings(settings(family, lora_rank=2))))
+    assert f"LoRA adapts {LORA[family]} matrices" in caplog.text
+    before, after = (load_model(str(folder)).state_dict() for folder in (tmp_path / "start", run.path))
+    changed = [name for name in before if not before[name].equal(after[name])]
+    assert len(changed) == LORA[family], [name for name in changed if "layers" not in name]

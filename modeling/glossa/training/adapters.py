@@ -1,5 +1,7 @@
 """LoRA adapters (Hu et al. 2021) for training a finished model further; PEFT provides them."""
 
+import logging
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +15,20 @@ from transformers import PreTrainedModel
 from ..errors import GlossaError
 from ..run_folder import ADAPTER, ADAPTER_WEIGHTS
 
+logger = logging.getLogger(__name__)
+
 BASE = "base"  # in the file of a checkpoint: the fingerprint of the weights that were adapted
 
 
+def adapted_matrices(model: nn.Module) -> list[str]:
+    """The names of the matrices in numbered layers, as `layers.0` of most families and `block.0` of T5."""
+    return [
+        name for name, module in model.named_modules() if isinstance(module, nn.Linear) and re.search(r"\.\d+\.", name)
+    ]
+
+
 class Adapters:
-    """LoRA on every matrix of the model's layers; all other weights are frozen.
+    """LoRA on every matrix of the model's layers, of any family; all other weights are frozen.
 
     A checkpoint has the weights with the adapters merged in, so that it loads like any other, and the adapters' own
     weights in a second file, with which training continues exactly.
@@ -39,9 +50,9 @@ class Adapters:
             ) from error
         self.model = model
         self.base = _fingerprint(model)
-        names = [
-            name for name, module in model.named_modules() if isinstance(module, nn.Linear) and ".layers." in name
-        ]
+        names = adapted_matrices(model)
+        kinds = ", ".join(dict.fromkeys(name.rpartition(".")[2] for name in names))
+        logger.info("LoRA adapts %d matrices of the layers: %s.", len(names), kinds)
         settings = LoraConfig(task_type="SEQ_2_SEQ_LM", r=rank, lora_alpha=2 * rank, target_modules=names)
         self.adapted: Any = get_peft_model(model, settings)
 
@@ -92,7 +103,10 @@ class Adapters:
 
     def merge(self) -> None:
         """Merge the adapters into the model's weights and remove them; the model is as it was built."""
+        tied = getattr(self.model.config, "tie_word_embeddings", None)
         self.adapted.merge_and_unload()
+        if tied is not None:  # PEFT unties the config of a model whose weights stay tied
+            self.model.config.tie_word_embeddings = tied
         self.model.requires_grad_(True)
 
 
