@@ -171,7 +171,7 @@ def bart(folder: Path, sources: list[str], targets: list[str]):
     write(folder / "vocab.json", described["vocab"] | {"<mask>": len(described["vocab"])})
     (folder / "merges.txt").write_text("#version: 0.2\n" + "\n".join(map(" ".join, described["merges"])) + "\n")
     write(folder / "tokenizer_config.json", {"tokenizer_class": "BartTokenizer"})
-    config = BartConfig(vocab_size=len(described["vocab"]) + 2, **BART, pad_token_id=1, bos_token_id=0, eos_token_id=2,
+    config = BartConfig(vocab_size=len(described["vocab"]) + 1, **BART, pad_token_id=1, bos_token_id=0, eos_token_id=2,
                         decoder_start_token_id=2, forced_eos_token_id=2, forced_bos_token_id=0)  # fmt: skip
     search = {"num_beams": 4, "max_length": 142, "min_length": 2, "length_penalty": 2.0, "no_repeat_ngram_size": 3,
               "early_stopping": True, "forced_bos_token_id": 0, "forced_eos_token_id": 2}  # fmt: skip

@@ -9,9 +9,10 @@ is refused, and the message names the settings.
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..errors import GlossaError
-from ..inference.loading import check_name, load_model, load_tokenizer
+from ..inference.loading import check_name, load_model, load_tokenizer, read_config
 from .options import argument, option, read
 
 FAMILIES = ("bart", "marian", "mbart", "pegasus")
@@ -57,11 +58,11 @@ def main(argv: list[str]) -> None:
     if arguments.precision != "auto" or arguments.runtime:
         raise GlossaError(f"--precision and --runtime are for --to web, not for {arguments.to}.")
 
-    from ..registration import GlossaForConditionalGeneration
-
-    model, tokenizer = load_model(arguments.model), load_tokenizer(arguments.model)
-    if not isinstance(model, GlossaForConditionalGeneration):
-        raise GlossaError(f"{arguments.model} is a {type(model).__name__}. Give a Glossa model.")
+    if read_config(arguments.model).get("model_type") != "glossa":
+        export_family(arguments, folder)
+        return
+    model: Any = load_model(arguments.model)
+    tokenizer = load_tokenizer(arguments.model)
     if arguments.to == "ctranslate2":
         from ..export.ctranslate2_model import export_ctranslate2
 
@@ -86,6 +87,20 @@ def main(argv: list[str]) -> None:
     files = [folder] if folder.is_file() else folder.rglob("*")
     size = sum(file.stat().st_size for file in files if file.is_file()) / 2**20
     print(f"{arguments.to}: {model.num_parameters():,} parameters saved in {folder}, {size:.1f} MiB in all")
+
+
+def export_family(arguments: ExportOptions, folder: Path) -> None:
+    """Export a model of another family of transformers, which only CTranslate2's own converter does here."""
+    if arguments.to != "ctranslate2":
+        raise GlossaError(
+            f"{arguments.model} is no Glossa model, and --to {arguments.to} is for these. Give --to ctranslate2; "
+            "optimum exports other families to ONNX."
+        )
+    from ..export.other_families import export_family
+
+    export_family(arguments.model, folder, arguments.quantization)
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 2**20
+    print(f"ctranslate2: saved in {folder}, {size:.1f} MiB in all")
 
 
 def export_page(arguments: ExportOptions, folder: Path) -> None:

@@ -152,6 +152,9 @@ def load_start(settings: Settings) -> PreTrainedModel:
     start = str(settings.translator.init_from)
     config = load_config(start)
     dropout = {name: getattr(settings.model, name) for name in DROPOUT if hasattr(config, name)}
+    if "dropout_rate" in vars(config) and "dropout" in settings.named:  # T5's name
+        config.dropout_rate = settings.model.dropout
+        dropout["config"] = config
     # In half precision, small updates of the weights would be lost.
     model = load_model(start, dtype=torch.float32, **dropout)
     if Path(start).is_dir() and not any(Path(start).glob("*.safetensors")):
