@@ -72,7 +72,7 @@ def marian(folder: Path, sources: list[str], targets: list[str], codes: Iterable
     tied = {"share_encoder_decoder_embeddings": not apart, "decoder_vocab_size": len(joint)}
     config = MarianConfig(vocab_size=len(joint), **BART, **tied, pad_token_id=pad, eos_token_id=0,
                           decoder_start_token_id=pad, forced_eos_token_id=0)  # fmt: skip
-    search = {"bad_words_ids": [[pad]], "max_length": 512, "num_beams": 4, "renormalize_logits": True}
+    search = {"bad_words_ids": [[pad]], "max_length": 64, "num_beams": 4, "renormalize_logits": True}
     return config, search
 
 
@@ -92,7 +92,7 @@ def nllb(folder: Path, sources: list[str], targets: list[str]):
     write(folder / "tokenizer_config.json", saved | {"src_lang": None, "tgt_lang": None})
     config = M2M100Config(vocab_size=len(tokenizer), **BART, pad_token_id=1, bos_token_id=0, eos_token_id=2,
                           decoder_start_token_id=2, tokenizer_class="NllbTokenizer")  # fmt: skip
-    return config, {"max_length": 200}
+    return config, {"max_length": 64}
 
 
 def m2m100(folder: Path, sources: list[str], targets: list[str]):
@@ -103,7 +103,7 @@ def m2m100(folder: Path, sources: list[str], targets: list[str]):
     write(folder / "tokenizer_config.json", {"tokenizer_class": "M2M100Tokenizer", "src_lang": None, "tgt_lang": None})
     config = M2M100Config(vocab_size=len(vocabulary) + 108, **BART, pad_token_id=1, bos_token_id=0, eos_token_id=2,
                           decoder_start_token_id=2, early_stopping=True)  # fmt: skip
-    return config, {"num_beams": 5, "max_length": 200, "early_stopping": True}
+    return config, {"num_beams": 5, "max_length": 64, "early_stopping": True}
 
 
 def mbart(folder: Path, sources: list[str], targets: list[str], kind: str):
@@ -113,7 +113,7 @@ def mbart(folder: Path, sources: list[str], targets: list[str], kind: str):
     start = {"decoder_start_token_id": 2} if kind == "MBart50Tokenizer" else {}
     config = MBartConfig(vocab_size=size, **BART, pad_token_id=1, bos_token_id=0, eos_token_id=2,
                          forced_eos_token_id=2, scale_embedding=True, tokenizer_class=kind, **start)  # fmt: skip
-    return config, {"num_beams": 5, "max_length": 200, "forced_eos_token_id": 2}
+    return config, {"num_beams": 5, "max_length": 64, "forced_eos_token_id": 2}
 
 
 def t5(folder: Path, sources: list[str], targets: list[str], build: Callable = T5Config):
@@ -173,7 +173,7 @@ def bart(folder: Path, sources: list[str], targets: list[str]):
     write(folder / "tokenizer_config.json", {"tokenizer_class": "BartTokenizer"})
     config = BartConfig(vocab_size=len(described["vocab"]) + 1, **BART, pad_token_id=1, bos_token_id=0, eos_token_id=2,
                         decoder_start_token_id=2, forced_eos_token_id=2, forced_bos_token_id=0)  # fmt: skip
-    search = {"num_beams": 4, "max_length": 142, "min_length": 2, "length_penalty": 2.0, "no_repeat_ngram_size": 3,
+    search = {"num_beams": 4, "max_length": 62, "min_length": 2, "length_penalty": 2.0, "no_repeat_ngram_size": 3,
               "early_stopping": True, "forced_bos_token_id": 0, "forced_eos_token_id": 2}  # fmt: skip
     return config, search
 

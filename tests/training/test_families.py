@@ -10,6 +10,7 @@ from published_models import PUBLISHED, publish
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from glossa.errors import GlossaError
+from glossa.inference.build import build_translator
 from glossa.inference.engines.engine import Search
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
@@ -137,3 +138,53 @@ def test_adapters_adapt_the_layers_of_every_family(family, settings, tmp_path, c
     before, after = (load_model(str(folder)).state_dict() for folder in (tmp_path / "start", run.path))
     changed = [name for name in before if not before[name].equal(after[name])]
     assert len(changed) == LORA[family], [name for name in changed if "layers" not in name]
+
+
+def test_published_settings_of_the_search_stay_and_the_language_is_added(settings, tmp_path):
+    given = settings("bart")
+    for name in ("--num_beams", "--max_new_tokens"):
+        given = given[: given.index(name)] + given[given.index(name) + 2 :]
+    decoding = json.loads((train(parse_settings(given)) / "generation_config.json").read_text())
+    start = json.loads((tmp_path / "start" / "generation_config.json").read_text())
+    names = ("num_beams", "max_length", "min_length", "length_penalty", "no_repeat_ngram_size", "early_stopping",
+             "forced_bos_token_id", "forced_eos_token_id")  # fmt: skip
+    assert {name: decoding.get(name) for name in names} == {name: start.get(name) for name in names}
+    assert decoding["max_length"] == 62 and decoding.get("max_new_tokens") is None
+
+
+@pytest.mark.parametrize(
+    ("family", "setting"),
+    [("nllb", "forced_bos_token_id"), ("m2m100", "forced_bos_token_id"), ("mbart-50", "forced_bos_token_id"),
+     ("mbart-25", "decoder_start_token_id")],
+)  # fmt: skip
+def test_a_tuned_model_asks_for_its_language_by_itself(family, setting, settings):
+    run = train(parse_settings(settings(family)))
+    tokenizer = AutoTokenizer.from_pretrained(run)
+    code = {"nllb": "fra_Latn", "m2m100": "__fr__"}.get(family, "fr_XX")
+    decoding = json.loads((run / "generation_config.json").read_text())
+    assert decoding[setting] == tokenizer.convert_tokens_to_ids(code)
+    own = load_tokenizer(str(run))
+    assert (own.src_lang, own.tgt_lang) == ("en", "fr")
+    assert "greedy" in RunFolder(run).metrics["test"]
+    assert build_translator([str(run)]).best(["a k"])  # neither language is given
+
+
+def test_several_target_languages_are_trained_and_scored_in_one_run(settings, pairs, tmp_path):
+    lines = pairs.read_text().splitlines()
+    recipe = {"sources": [
+        {"data_path": str(tmp_path / f"{code}.tsv"), "target_language": code} for code in ("fr", "de")
+    ]}  # fmt: skip
+    for number, code in enumerate(("fr", "de")):
+        (tmp_path / f"{code}.tsv").write_text("\n".join(lines[number::2]) + "\n")
+    (tmp_path / "recipe.yaml").write_text(json.dumps(recipe))
+    given = settings("nllb", eval_strategy="steps")
+    for name in ("--data_path", "--target_language", "--dataset"):
+        given = given[: given.index(name)] + given[given.index(name) + 2 :]
+    run = train(parse_settings([str(tmp_path / "recipe.yaml"), *given]))
+    assert set(RunFolder(run).metrics["test"]) == {"fr, greedy", "de, greedy"}
+    rows = [row for row in RunFolder(run).history if "eval_bleu_fr" in row]
+    assert len(rows) == 2 and all("eval_bleu_de" in row for row in rows)
+    decoding = json.loads((run / "generation_config.json").read_text())
+    assert decoding.get("forced_bos_token_id") is None
+    translator = build_translator([str(run)], language="de")
+    assert translator.tokenizer.tgt_lang == "de" and translator.tokenizer.src_lang == "en"

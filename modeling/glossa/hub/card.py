@@ -2,11 +2,13 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from huggingface_hub import ModelCard, ModelCardData
 
 from ..errors import GlossaError
 from ..evaluation.scoring import METRICS
+from ..inference.loading import load_tokenizer
 from ..run_folder import table_cell
 from .facts import Run
 
@@ -51,7 +53,7 @@ def build_card(
         license=license,
         library_name="transformers",
         pipeline_tag="translation",
-        tags=["glossa", "custom_code"],
+        tags=["glossa"] if facts.is_foreign else ["glossa", "custom_code"],
         datasets=[facts.hub_dataset] if facts.hub_dataset else None,
         metrics=[name for name in METRICS if any(name in row["scores"] for row in facts.results)] or None,
         base_model=facts.base_model,
@@ -66,10 +68,36 @@ def build_card(
         template_path=str(TEMPLATE),
         repo_id=repo_id,
         facts=facts,
+        snippet=snippet(facts.model, repo_id, facts.examples(1)[0]) if facts.is_foreign else None,
         metric_names=METRICS,
         corpora=corpora(facts.recipe, facts.report),
         quoted=lambda text: json.dumps(text, ensure_ascii=False),
     )
+
+
+def snippet(model: Path, name: str, text: str) -> str:
+    """Code that translates `text` with the model of another family that is `name` for its users.
+
+    Args:
+        model: The folder of the model.
+        name: Its folder or Hub name, as the code has it.
+        text: A text in its source language.
+    """
+    tokenizer: Any = load_tokenizer(str(model))
+    asked, options = "", ""
+    if several := tokenizer.target_languages:
+        language = tokenizer.tgt_lang or several[0]
+        asked = tokenizer.prefixes.get(language, "")
+        if (code := tokenizer.codes.get(language)) and tokenizer.tgt_lang is None:
+            options = f", forced_bos_token_id=tokenizer.convert_tokens_to_ids({code!r})"
+    text, name = (json.dumps(each, ensure_ascii=False) for each in (asked + text, name))
+    return f"""from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained({name})
+model = AutoModelForSeq2SeqLM.from_pretrained({name})
+batch = tokenizer([{text}], padding=True, return_tensors="pt")
+ids = model.generate(batch["input_ids"], attention_mask=batch["attention_mask"]{options})
+print(tokenizer.batch_decode(ids, skip_special_tokens=True)[0])"""
 
 
 def corpora(recipe: dict, report: dict) -> tuple[list[str], list[list[str]]] | None:

@@ -57,6 +57,7 @@ class Run:
         self.has_curves = self.run.curves.is_file()
         targets = self.config.get("target_language")
         self.targets = targets if isinstance(targets, list) else []  # several
+        self.is_foreign = self.config.get("model_type") != "glossa"  # of another family
         self.samples = self._samples()
         self.shows_samples = True
 
@@ -138,7 +139,7 @@ class Run:
     def architecture(self) -> list[tuple[str, str]]:
         """Rows of the architecture table: a property and its value."""
         config = self.config
-        experts = config.get("num_local_experts")
+        experts, activation = config.get("num_local_experts"), config.get("activation_function")
         norm = {"rms": "RMSNorm", "layer": "LayerNorm"}.get(config.get("norm_type"))
         pairs = [
             ("Parameters", self.metrics.get("parameters") and f"{self.metrics['parameters']:,}"),
@@ -148,12 +149,14 @@ class Run:
             ("Key and value heads", config.get("num_key_value_heads", config.get("key_value_heads"))),
             ("Latent of keys and values", config.get("kv_lora_rank")),
             ("Feed-forward, encoder and decoder", _both(config, "encoder_ffn_dim", "decoder_ffn_dim")),
-            ("Activation", f"{config.get('activation_function')}{', gated' * bool(config.get('gated_feed_forward'))}"),
+            ("Activation", activation and f"{activation}{', gated' * bool(config.get('gated_feed_forward'))}"),
             ("Experts, and experts per token", experts and f"{experts}, {config.get('num_experts_per_tok')}"),
             ("Positions", config.get("position_embedding_type")),
             ("Norm", norm and f"{norm}, {config.get('norm_position')}"),
-            ("Vocabulary", self._vocabulary()),
+            ("Vocabulary", config.get("vocab_size") and self._vocabulary()),
         ]
+        if self.is_foreign:
+            pairs.insert(0, ("Family", config.get("model_type")))
         return [(name, str(value)) for name, value in pairs if value is not None]
 
     def _vocabulary(self) -> str:

@@ -27,7 +27,7 @@ from ..data.languages import language_name
 from ..errors import GlossaError, http_errors
 from ..inference.loading import load_model, load_tokenizer
 from ..run_folder import RunFolder
-from .card import PICTURE, build_card
+from .card import PICTURE, build_card, snippet
 from .changes import changes, look, operations, refuse_public
 from .facts import Run, naming_damage
 from .space import EXTRAS, keep_header
@@ -105,11 +105,13 @@ def check(folder: Path, run: Path) -> str:
     Raises `GlossaError` with the error of that process if it fails.
     """
     text = (Run(run).sources(1) or ["Hello."])[0]
+    facts = Run(run, folder)
+    code = f"{snippet(folder, str(folder.absolute()), text)}" if facts.is_foreign else CHECK
     # The process needs no Hub token and may run code of other authors.
     environment = {name: value for name, value in os.environ.items() if "TOKEN" not in name}
     with tempfile.TemporaryDirectory() as caches:
         process = subprocess.run(
-            [sys.executable, "-I", "-c", CHECK, str(folder.absolute()), text],
+            [sys.executable, "-I", "-c", code, str(folder.absolute()), text],
             env=environment | {"HF_HUB_OFFLINE": "1", "HF_MODULES_CACHE": caches},
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -119,7 +121,8 @@ def check(folder: Path, run: Path) -> str:
     if process.returncode:
         reason = (process.stderr.strip().splitlines() or ["no error message."])[-1]
         raise GlossaError(f"The folder does not load and translate in a new process: {reason} Nothing was pushed.")
-    return json.loads(process.stdout.splitlines()[-1])[0]["translation_text"]
+    written = (process.stdout.splitlines() or [""])[-1]
+    return written if facts.is_foreign else json.loads(written)[0]["translation_text"]
 
 
 def push(

@@ -186,9 +186,9 @@ class FamilyTokenizer:
             self.tgt_lang = target
         own = self.codes or {code: text.strip() for code, text in self.prefixes.items() if text.startswith(">>")}
         for name, code in (("src_lang", self.src_lang), ("tgt_lang", self.tgt_lang if target else None)):
-            self.tokenizer.init_kwargs[name] = own.get(code, code) if code else None
-            if self.codes and code:
-                self.tokenizer.init_kwargs[name] = self._own(code)
+            kept = self._own(code) if code and self.codes else own.get(code, code) if code else None
+            self.tokenizer.init_kwargs[name] = kept
+            setattr(self.tokenizer, name, kept or getattr(self.tokenizer, name, None))  # which is what is saved
         if self.prefixes and not own and source is not None:
             known: dict = dict(getattr(config, "task_specific_params", None) or {})
             for code in self.target_languages:
