@@ -109,8 +109,11 @@ class FamilyTokenizer:
 
     @property
     def code_ids(self) -> list[int]:
-        """The ids of the languages' tokens in targets; they are given, and no part of a translation."""
-        return self.tokenizer.convert_tokens_to_ids(list(self.codes.values()))  # type: ignore[return-value]
+        """The ids of the languages' tokens; they are given, and no part of a translation."""
+        tokens = list(self.codes.values()) or [
+            text.strip() for text in self.prefixes.values() if text.startswith(">>")
+        ]
+        return self.tokenizer.convert_tokens_to_ids(tokens)  # type: ignore[return-value]
 
     def __call__(
         self, text: Any = None, text_target: Any = None, return_tensors: str | None = None, **settings: Any
@@ -127,9 +130,10 @@ class FamilyTokenizer:
                 encoded.pop("token_type_ids", None)
             if text_target is not None:
                 found = dict(self.tokenizer(text_target=text_target, **settings))
-                ids = found["input_ids"]
-                ids = self._whole(ids) if isinstance(text_target, str) else [self._whole(each) for each in ids]
-                encoded["input_ids" if text is None else "labels"] = ids
+                found.pop("token_type_ids", None)
+                one = isinstance(text_target, str)
+                whole = self._whole(found) if one else self._all_whole(found)
+                encoded |= {"labels": whole["input_ids"]} if encoded else whole
         return BatchEncoding(encoded, tensor_type=return_tensors)
 
     def _choose_languages(self, target: bool) -> None:
@@ -153,14 +157,22 @@ class FamilyTokenizer:
             raise ValueError(f"tgt_lang is {language!r}; it must be one of {', '.join(self.target_languages)}.")
         return code
 
-    def _whole(self, ids: list[int]) -> list[int]:
+    def _whole(self, encoded: dict[str, Any]) -> dict[str, Any]:
         """A target with its end. Gemma's tokenizer gives it a beginning instead, which the decoder has already."""
-        end, code = self.eos_token_id, ids[-1:]
+        ids, end = encoded["input_ids"], self.eos_token_id
+        order = list(range(len(ids)))
         if self.codes and ids[-2:-1] == [end] and not _ends_with_code(self.tokenizer):
-            return [*code, *ids[:-1]]  # of NLLB with `legacy_behaviour`; the decoder is still asked at its start
-        if end is None or end in ids[-2:]:
-            return ids
-        return [*ids[ids[:1] == [self.tokenizer.bos_token_id] :], end]
+            order = [order[-1], *order[:-1]]  # NLLB's `legacy_behaviour`; the decoder is still asked at its start
+        elif end not in ids[-2:]:
+            order = [*order[ids[:1] == [self.tokenizer.bos_token_id] :], -1]
+        added = {"input_ids": end, "attention_mask": 1, "special_tokens_mask": 1, "offset_mapping": (0, 0)}
+        return {
+            name: [added[name] if place < 0 else values[place] for place in order] for name, values in encoded.items()
+        }
+
+    def _all_whole(self, encoded: dict[str, Any]) -> dict[str, Any]:
+        rows = [self._whole(dict(zip(encoded, row, strict=True))) for row in zip(*encoded.values(), strict=True)]
+        return {name: [row[name] for row in rows] for name in encoded}
 
     def decode(self, ids: Any, skip_special_tokens: bool = False, **settings: Any) -> Any:
         """As in transformers; M2M100's tokens of languages are special, too."""
