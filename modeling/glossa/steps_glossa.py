@@ -46,6 +46,10 @@ def target_steps(model: Any) -> "TargetSteps | None":
         id(layer.feed_forward.activation) for layer in decoder.layers if hasattr(layer.feed_forward, "activation")
     }
     known = all(type(module) in KNOWN | own or id(module) in activations for module in inner)
+    # Of a quantized layer only the weight may be another: a tensor that cannot be put together with others.
+    known = known and all(
+        type(weight) is nn.Parameter for module in inner for weight in module.parameters(recurse=False)
+    )
     # Hooks, and what replaces `forward`, such as a compiled one, are called by the module only.
     called = any(
         module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module)

@@ -21,7 +21,7 @@ def test_code_in_a_folder_is_neither_run_nor_asked_about(tmp_path, monkeypatch, 
     (tmp_path / "own.py").write_text(f"open({str(tmp_path / 'run')!r}, 'w')\n")
     asked = []
     monkeypatch.setattr("builtins.input", lambda *question: asked.append(question) or "y")
-    with pytest.raises(GlossaError, match="does not load"):
+    with pytest.raises(GlossaError, match="brings code of its own"):
         load(str(tmp_path))
     assert not asked and not (tmp_path / "run").exists()
 

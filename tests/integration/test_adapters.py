@@ -180,3 +180,6 @@ def test_quantized_weights_stay_close(tiny_config, tmp_path, weights, kind, leas
     assert least < (logits_of(quantized).float() - expected).norm() / expected.norm() < most
     written = quantized.generate(SOURCE, attention_mask=MASK, max_new_tokens=5, min_new_tokens=5, num_beams=2)
     assert written.shape == (2, 6)
+    found = quantized.generate(SOURCE, attention_mask=MASK, max_new_tokens=5)  # the search that a translation has
+    quantized.set_attn_implementation("eager")
+    assert found.equal(quantized.generate(SOURCE, attention_mask=MASK, max_new_tokens=5))

@@ -188,3 +188,21 @@ def test_several_target_languages_are_trained_and_scored_in_one_run(settings, pa
     assert decoding.get("forced_bos_token_id") is None
     translator = build_translator([str(run)], language="de")
     assert translator.tokenizer.tgt_lang == "de" and translator.tokenizer.src_lang == "en"
+
+
+def test_settings_of_the_search_in_the_models_config_are_saved_where_they_belong(settings, tmp_path):
+    """As in folders from before there was a generation_config.json."""
+    given = settings("bart", num_train_epochs=1)
+    for name in ("--num_beams", "--max_new_tokens"):
+        given = given[: given.index(name)] + given[given.index(name) + 2 :]
+    start = tmp_path / "start"
+    search = json.loads((start / "generation_config.json").read_text())
+    own = {name: search[name] for name in ("num_beams", "max_length", "length_penalty", "no_repeat_ngram_size",
+                                           "early_stopping", "min_length")}  # fmt: skip
+    (start / "generation_config.json").unlink()
+    config = json.loads((start / "config.json").read_text())
+    (start / "config.json").write_text(json.dumps(config | own))
+    run = train(parse_settings(given))
+    decoding = json.loads((run / "generation_config.json").read_text())
+    assert {name: decoding[name] for name in own} == own
+    assert not set(own) & set(json.loads((run / "config.json").read_text()))

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..errors import GlossaError
+from ..inference.loading import TRUSTED
 
 COMMANDS = {
     "train": "train a translator from sentence pairs",
@@ -35,6 +36,7 @@ COMMANDS = {
     "export": "export a model for Marian, CTranslate2, ONNX and others",
     "push": "push a model to the Hub, with its model card",
 }
+TRUST = "--trust_remote_code"
 INTERRUPTED = "Interrupted."
 # By the number of the system's error, which errors of Rust have only in their messages; torch has no number.
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -75,6 +77,9 @@ class _AboveBars(logging.StreamHandler):
 def _overview() -> str:
     rows = [f"  {name:10} {meaning}" for name, meaning in COMMANDS.items()]
     lines = ["usage: glossa COMMAND ...", "", *rows, "", "`glossa COMMAND --help` explains each."]
+    lines += [
+        f"For all of them: --debug shows where an error is; {TRUST} runs the code that a model brings along.",
+    ]
     return "\n".join(lines)
 
 
@@ -97,8 +102,10 @@ def run(main: Callable[[list[str]], None], arguments: list[str] | None = None) -
         # Progress bars would fill a log file. The libraries read these settings when they are imported.
         os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    if TRUST in arguments:
+        os.environ[TRUSTED] = "1"  # which processes of this one inherit
     try:
-        main([argument for argument in arguments if argument != "--debug"])
+        main([argument for argument in arguments if argument not in ("--debug", TRUST)])
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader of our output (such as `head`) is gone; without this, Python would complain when it closes stdout.

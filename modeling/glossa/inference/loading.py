@@ -1,5 +1,8 @@
 """Load a trained model and its tokenizer, with errors that say what to do."""
 
+import logging
+import os
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +12,9 @@ from ..jobs.records import read_record
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
+logger = logging.getLogger(__name__)
+
+TRUSTED = "GLOSSA_TRUST_REMOTE_CODE"  # in the environment of a command with --trust_remote_code
 RESTORE = "Restore the folder from a copy."
 
 
@@ -29,7 +35,7 @@ def read_config(name: str) -> dict[str, Any]:
 
 
 def load_model(name: str, device: str = "cpu", **changes: Any) -> "PreTrainedModel":
-    """Load the model in a folder or Hub repository, in evaluation mode. Code in the folder is not run.
+    """Load the model in a folder or Hub repository, in evaluation mode. Code in it is run only with [`TRUSTED`].
 
     Args:
         name: The folder, or `user/model` on the Hub.
@@ -99,8 +105,14 @@ def _load(auto_class, name: str, **changes: Any):
 
     try:
         # By default transformers asks on stdin about code in the folder.
-        return auto_class.from_pretrained(name, trust_remote_code=False, **changes)
+        code = _with_code(name) if os.environ.get(TRUSTED) else {"trust_remote_code": False}
+        return auto_class.from_pretrained(name, **code, **changes)
     except (OSError, ValueError) as error:
+        if "trust_remote_code" in str(error):
+            raise GlossaError(
+                f"{name} brings code of its own, which is not run unless you allow it. Read its .py files, then give "
+                "--trust_remote_code."
+            ) from error
         raise GlossaError(f"{name} does not load: {_on_one_line(error)}") from error
     except ImportError:  # of a library that another family needs
         raise
@@ -113,6 +125,20 @@ def _load(auto_class, name: str, **changes: Any):
             f"{name} does not load: a file of it is damaged, or was made for another model ({kind}: "
             f"{_on_one_line(error)}). {RESTORE}"
         ) from error
+
+
+@cache
+def _with_code(name: str) -> dict[str, Any]:
+    """The arguments that let transformers run the code of a model; on the Hub, at the newest commit, which it logs."""
+    if Path(name).is_dir():
+        if list(Path(name).glob("*.py")):
+            logger.info("The code in %s is run, as --trust_remote_code allows.", name)
+        return {"trust_remote_code": True}
+    from huggingface_hub import HfApi
+
+    commit = HfApi().model_info(name).sha
+    logger.info("The code of %s at commit %s is run, as --trust_remote_code allows.", name, commit)
+    return {"trust_remote_code": True, "revision": commit, "code_revision": commit}
 
 
 def _on_one_line(error: BaseException) -> str:

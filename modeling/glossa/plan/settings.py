@@ -41,6 +41,11 @@ class TranslatorArguments:
         "Folder or Hub name of a trained model to start from; its tokenizer and architecture are kept, and its "
         "dropout unless another is given.",
     )
+    add_language: str | None = _setting(
+        None,
+        "Code of a target language that the model of init_from lacks. It gets a token, whose embedding begins as the "
+        "mean of those of the other languages. For models of several target languages, and NLLB.",
+    )
     num_beams: int = _setting(4, "Number of beams of the finished model; 1 is greedy decoding.")
     length_penalty: float = _setting(1.0, "Beam scores are divided by the length to this power.")
     bleu_tokenizer: Literal["auto", "13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores200", "none"] = (

@@ -194,6 +194,8 @@ def with_languages(tokenizer: PreTrainedTokenizerBase, settings: Settings) -> Pr
     if settings.translator.objective != "translation":
         return tokenizer
     several, source = target_languages(settings.data), settings.data.source_language
+    if settings.translator.add_language:
+        add_language(tokenizer, settings.translator.add_language)
     if isinstance(tokenizer, FamilyTokenizer):
         _with_family_languages(tokenizer, source, several or [settings.data.target_language], settings)
     languages = Languages.of_tokenizer(tokenizer)
@@ -210,6 +212,63 @@ def with_languages(tokenizer: PreTrainedTokenizerBase, settings: Settings) -> Pr
     if own and not several:
         tokenizer.tgt_lang = settings.data.target_language  # type: ignore[attr-defined]
     return tokenizer
+
+
+def add_language(tokenizer: PreTrainedTokenizerBase, language: str) -> None:
+    """Give `tokenizer` a token for one more target language, unless it has one.
+
+    Raises `GlossaError` for tokenizers whose languages are fixed, or that have one target language.
+    """
+    known = Languages.of_tokenizer(tokenizer)
+    if find_language(language, known.targets) is not None and known.tagged:
+        return
+    kind = type(getattr(tokenizer, "tokenizer", tokenizer)).__name__
+    if not known.tagged or kind not in ("GlossaTokenizer", "NllbTokenizer"):
+        raise GlossaError(
+            f"add_language is {language}, but the model of init_from takes no further language: its tokenizer is a "
+            f"{kind}{'' if known.tagged else ' of one target language'}. Give a Glossa model of several target "
+            "languages, or NLLB."
+        )
+    token = language_token(language) if kind == "GlossaTokenizer" else nllb_code(language)
+    tokenizer.add_special_tokens({"extra_special_tokens": [*tokenizer.extra_special_tokens, token]})
+    if isinstance(tokenizer, FamilyTokenizer):
+        tokenizer.codes[language] = token
+
+
+def nllb_code(language: str) -> str:
+    """The code of a language as NLLB writes it: "ita_Latn" for "it". Raises `GlossaError` for what is no language."""
+    import langcodes
+
+    try:
+        found = langcodes.Language.get(language).maximize()
+        return f"{found.to_alpha3()}_{found.script}"
+    except LookupError as error:
+        raise GlossaError(
+            f"add_language is {language}, which is no code of a language. Give one, such as it."
+        ) from error
+
+
+def grow(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+    """Give `model` embeddings for tokens that were added to its tokenizer: the mean of those of the languages."""
+    target = len(tokenizer)
+    if hasattr(tokenizer, "target_vocab_size") and tokenizer.target_vocab_size != target:
+        target = tokenizer.target_vocab_size
+    parts = [model.get_encoder().get_input_embeddings(), model.get_decoder().get_input_embeddings()]
+    before = [part.weight.shape[0] for part in parts]
+    if before[0] >= len(tokenizer) and before[1] >= target:
+        return
+    names = getattr(tokenizer, "codes", None) or {code: language_token(code) for code in tokenizer.target_languages}
+    ids: Any = tokenizer.convert_tokens_to_ids(list(names.values()))
+    if target == len(tokenizer):
+        model.resize_token_embeddings(target, mean_resizing=False)
+    else:
+        model.resize_token_embeddings(len(tokenizer), decoder_new_num_tokens=target, mean_resizing=False)  # type: ignore
+    parts = [model.get_encoder().get_input_embeddings(), model.get_decoder().get_input_embeddings()]
+    with torch.no_grad():
+        for part, rows in zip([*parts, model.get_output_embeddings()], [*before, before[1]], strict=True):
+            weight = part.weight
+            old = [index for index in ids if index < rows]
+            weight[rows:] = weight[old].mean(0)
 
 
 def _with_family_languages(

@@ -41,6 +41,7 @@ from ..plan.arguments import Settings
 from ..plan.sizing import choosable, choose_for_pairs, settle_vocabulary, show_choices
 from ..plan.start import (
     adopt_start,
+    grow,
     load_start,
     prepared_tokenizer,
     private_tokens,
@@ -155,6 +156,8 @@ def build_model(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> PreTr
     """The model of `init_from`, or a new one, with the decoding settings of the run."""
     if settings.translator.init_from:
         model = load_start(settings)
+        if settings.translator.add_language:
+            grow(model, tokenizer)
         model.config.label_smoothing = settings.training.label_smoothing_factor
     else:
         config = settings.config(

@@ -1,0 +1,84 @@
+"""A model is trained further on a target language that it did not know."""
+
+import json
+
+import pytest
+import torch
+from published_models import publish
+
+from glossa.errors import GlossaError
+from glossa.inference.build import build_translator
+from glossa.inference.languages import Wanted
+from glossa.inference.loading import load_model, load_tokenizer
+from glossa.plan.arguments import parse_settings
+from glossa.plan.start import add_language, grow
+from glossa.training.run import train
+
+WORDS = [(a, b) for a in "abcdefghij" for b in "klmnopqrst"]
+SOURCES, TARGETS = [f"{a} {b} {a}{b}" for a, b in WORDS], [f"{b}{b} {a}{a}!" for a, b in WORDS]
+
+
+def test_the_new_token_begins_as_the_mean_of_the_languages(tmp_path):
+    folder = publish("nllb", tmp_path / "nllb", SOURCES, TARGETS)
+    model, tokenizer = load_model(str(folder)), load_tokenizer(str(folder))
+    before = model.model.shared.weight.detach().clone()
+    codes = tokenizer.convert_tokens_to_ids(["eng_Latn", "fra_Latn", "deu_Latn"])
+    add_language(tokenizer, "it")
+    grow(model, tokenizer)
+    after = model.get_input_embeddings().weight
+    assert len(after) == len(before) + 1 and after[:-1].equal(before)
+    torch.testing.assert_close(after[-1], before[codes].mean(0))
+    assert model.get_output_embeddings().weight is after and model.config.vocab_size == len(tokenizer)
+    assert tokenizer.into("it").prompt(2) == [2, len(before)]
+
+
+@pytest.mark.parametrize("family", ["m2m100", "mbart-50", "opus-mt"])
+def test_families_with_fixed_languages_refuse_another(family, tmp_path):
+    folder = publish(family, tmp_path / "model", SOURCES, TARGETS)
+    with pytest.raises(GlossaError, match="add_language is tlh, but the model of init_from takes no further language"):
+        add_language(load_tokenizer(str(folder)), "tlh")
+
+
+@pytest.fixture
+def new_pairs(tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text("".join(f"{source}\t{target}\n" for source, target in zip(SOURCES, TARGETS, strict=True)))
+    return path
+
+
+def trained(given, *names):
+    for name in names:
+        if name in given:
+            given = given[: given.index(name)] + given[given.index(name) + 2 :]
+    return train(parse_settings(given))
+
+
+SIZES = ("--vocab_size", "--d_model", "--encoder_layers", "--decoder_layers", "--encoder_ffn_dim", "--decoder_ffn_dim")
+
+
+def test_nllb_learns_a_language(tiny_settings, new_pairs, tmp_path):
+    start = publish("nllb", tmp_path / "nllb", SOURCES, TARGETS)
+    given = tiny_settings(tmp_path / "run", data_path=new_pairs, init_from=start, add_language="it", trust_data=True,
+                          source_language="en", target_language="it")  # fmt: skip
+    run = trained(given, *SIZES)
+    tokenizer = load_tokenizer(str(run))
+    assert tokenizer.target_languages == ["en", "fr", "de", "it"] and tokenizer.tgt_lang == "it"
+    decoding = json.loads((run / "generation_config.json").read_text())
+    assert decoding["forced_bos_token_id"] == tokenizer.convert_tokens_to_ids("ita_Latn")
+    assert build_translator([str(run)]).best(["a k"])
+    assert build_translator([str(run)], language=Wanted("fr", "en")).best(["a k"])  # the old ones are still there
+
+
+def test_a_glossa_model_of_several_languages_learns_another(tiny_settings, new_pairs, tmp_path):
+    sources = [{"name": code, "data_path": str(new_pairs), "target_language": code} for code in ("de", "fr")]
+    (tmp_path / "several.yaml").write_text(json.dumps({"sources": sources}))
+    several = [str(tmp_path / "several.yaml"), *tiny_settings(tmp_path / "several", trust_data=True)]
+    first = trained(several, "--data_path", "--dataset")
+    given = tiny_settings(tmp_path / "run", data_path=new_pairs, init_from=first, add_language="it", trust_data=True,
+                          target_language="it")  # fmt: skip
+    run = trained(given, *SIZES)
+    before, after = load_model(str(first)), load_model(str(run))
+    assert after.config.vocab_size == before.config.vocab_size + 1
+    assert after.config.target_languages == ["de", "fr", "it"]
+    for code in ("it", "fr"):
+        assert len(build_translator([str(run)], language=code).best(["a k"])) == 1
