@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from datasets import Dataset
@@ -99,7 +99,7 @@ class GlossaTrainer(Seq2SeqTrainer):
         self._evaluation_sums: torch.Tensor | None = None
         self.speedometer = Speedometer(self.args.device)
         self._step_batches: list[dict[str, torch.Tensor]] = []
-        self.guard = StepGuard(args, self.processing_class, self.accelerator.scaler)
+        self.guard = StepGuard(args, cast(Any, self.processing_class), self.accelerator.scaler)
         self._pushed = False
 
     def _build_batch_sampler(self) -> TokenBatchSampler:
