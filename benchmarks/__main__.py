@@ -16,6 +16,8 @@ BENCHMARKS = {
     "documents": ("documents", "seconds that documents take without the model, and how they grow with their size"),
     "prepare": ("prepare", "glossa prepare by processes, on Ray, and killed: time, memory, and equal files"),
     "reproduce": ("reproduce", "the tables of docs/results.md, from recipes; finished runs are not repeated"),
+    "tuning": ("tuning", "what fine-tuning gives: with all weights, with LoRA, alone, and MarianMT by hand"),
+    "student": ("student", "a student of a published translator, made by `glossa distill --teacher_command`"),
     "queue": ("trainings", "the trainings that a table still lacks, as many side by side as cores and memory allow"),
     "race": ("race", "time to a given BLEU on Multi30k, compared with MarianMT under Seq2SeqTrainer"),
     "gpu": ("gpu.command", "everything that is to be known about a GPU, in eight minutes; --device cpu rehearses it"),

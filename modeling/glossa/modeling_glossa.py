@@ -565,7 +565,6 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
             )
         return shift_tokens_right(labels, padding, start)
 
-    @can_return_tuple
     def forward(  # type: ignore[misc]  # TransformersKwargs too names num_items_in_batch
         self,
         input_ids: torch.LongTensor | None = None,
@@ -583,6 +582,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         num_items_in_batch: torch.Tensor | int | None = None,
         cache: EncoderDecoderCache | None = None,
         alignments: torch.Tensor | None = None,
+        return_dict: bool | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> tuple | Seq2SeqLMOutput:
         """Logits [B, T, V] and, with `labels` [B, T], the loss; in training the loss only (`chunked_cross_entropy`).
@@ -598,7 +598,9 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
             num_items_in_batch: Number of labels in all batches of one optimizer step; the loss is divided by it.
             alignments: [B, T, S], for each label the shares of the source tokens that it translates, or zeros; used in
                 training if the model has an `alignment_layer`.
+            return_dict: False for a tuple, which has the logits in training too: others read them in second place.
         """
+        return_dict = self.config.return_dict if return_dict is None else return_dict
         if labels is not None:
             use_cache = False
             if decoder_input_ids is None and decoder_inputs_embeds is None:
@@ -620,7 +622,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         )
         kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
         states = outputs.last_hidden_state[:, kept]
-        logits, loss = self._logits_and_loss(states, labels, num_items_in_batch)
+        logits, loss = self._logits_and_loss(states, labels, num_items_in_batch, needs_logits=not return_dict)
         if labels is not None and self.training:
             for routed, mask in (
                 (outputs.encoder_router_logits, attention_mask),
@@ -630,7 +632,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
             if alignments is not None and outputs.alignment_scores is not None:
                 scores = outputs.alignment_scores
                 loss = loss + alignment_loss(scores, alignments, attention_mask, labels, num_items_in_batch)
-        return Seq2SeqLMOutput(
+        output = Seq2SeqLMOutput(
             loss=loss,
             logits=logits,
             **{CACHE: outputs.get(CACHE)},
@@ -641,6 +643,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
             encoder_hidden_states=outputs.encoder_hidden_states,
             encoder_attentions=outputs.encoder_attentions,
         )
+        return output if return_dict else output.to_tuple()
 
     def balance_loss(
         self,
@@ -673,6 +676,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         states: torch.Tensor,
         labels: torch.Tensor | None,
         items: torch.Tensor | int | None,
+        needs_logits: bool = False,
     ) -> tuple[torch.Tensor | None, torch.Tensor | None]:
         if labels is None:
             return self.lm_head(states), None
@@ -681,7 +685,8 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         excluded = self.config.pad_token_id if excludes_padding else None
         # Adapters, quantized layers and biases are more than states times weight; a compiler fuses on its own.
         head = self.lm_head
-        if self.training and type(head) is nn.Linear and head.bias is None and not is_torchdynamo_compiling():
+        plain = type(head) is nn.Linear and head.bias is None and not is_torchdynamo_compiling()
+        if self.training and plain and not needs_logits:
             return None, chunked_cross_entropy(states, head.weight, labels, smoothing, excluded, items)
         logits = self.lm_head(states)
         return logits, smoothed_cross_entropy(logits, labels, smoothing, excluded, items)

@@ -134,8 +134,24 @@ def test_japanese_and_korean_need_their_library(language, sentence, monkeypatch)
     assert score([sentence], [[sentence]], tokenize=name)["bleu"]["score"] == pytest.approx(100)
     monkeypatch.setattr(f"sacrebleu.tokenizers.tokenizer_{language}_mecab.MeCab", None, raising=False)
     monkeypatch.setattr(f"sacrebleu.tokenizers.tokenizer_{language}_mecab.mecab_ko", None, raising=False)
-    with pytest.raises(GlossaError, match=rf"pip install 'sacrebleu\[{language}\]'"):
+    with pytest.raises(GlossaError, match=r"pip install 'glossa-mt\[mecab\]'"):
         bleu_tokenizer(language)
+
+
+@pytest.mark.parametrize(
+    ("language", "translation", "reference", "errors"),
+    [
+        ("ja", "すしをたべた", "すしをたべる", 100 / 6),  # one of six kana
+        ("zh", "我爱北京城", "我爱北京市", 100 / 5),
+        ("ko", "나는 학교에 간다", "나는 학교에 갔다", 100 / 7),  # one of seven syllables; spaces do not count
+        ("th", "แมวดำ", "แมวดี", 100 / 5),
+        ("fr", "le chat noir", "le chat blanc", 100 / 3),  # words
+    ],
+)
+def test_ter_compares_characters_where_words_are_not_separated(language, translation, reference, errors):
+    found = score([translation], [[reference]], tokenize=bleu_tokenizer(language))["ter"]
+    assert found["score"] == pytest.approx(errors)
+    assert f"tok:{'tercom' if language == 'fr' else 'char'}" in found["signature"]
 
 
 def test_an_unknown_tokenizer_is_refused_by_name():

@@ -141,6 +141,20 @@ def test_attention_weights_sum_to_one_and_respect_masks(tiny_model):
     assert seen.equal(causal.expand_as(seen))
 
 
+def test_a_tuple_has_the_logits_in_second_place_in_training_too(tiny_model):
+    model = tiny_model(dropout=0.0).train()
+    batch = {"input_ids": SOURCE, "labels": TARGET}
+    loss, logits, *_ = model(**batch, return_dict=False)
+    assert model(**batch).logits is None, "an output by name has none in training"
+    same(loss, model(**batch).loss)
+    loss.backward()
+    assert model.lm_head.weight.grad.abs().max() > 0
+    _, same_logits, *_ = model.eval()(**batch, return_dict=False)
+    same(logits, same_logits)
+    model.config.return_dict = False
+    same(model.train()(**batch)[1], logits)
+
+
 @pytest.mark.parametrize("field", ["dropout", "attention_dropout", "activation_dropout"])
 def test_dropout_is_on_in_training_and_off_in_evaluation(tiny_model, field):
     model, without = tiny_model(**{field: 0.5}), tiny_model()

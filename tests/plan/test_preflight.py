@@ -83,7 +83,7 @@ def test_a_schedule_with_wrong_settings(refused):
 
 def test_a_library_of_the_target_language(refused, monkeypatch):
     monkeypatch.setattr("sacrebleu.tokenizers.tokenizer_ja_mecab.MeCab", None)
-    assert "pip install 'sacrebleu[ja]'" in refused(target_language="ja")
+    assert "pip install 'glossa-mt[mecab]'" in refused(target_language="ja")
 
 
 def test_a_model_to_start_from_that_is_missing(refused):

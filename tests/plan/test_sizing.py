@@ -7,7 +7,10 @@ from dataclasses import replace
 import pytest
 import torch
 import yaml
+from transformers import MarianConfig
 
+from glossa import GlossaConfig
+from glossa.data.augmentation.shares import STANDARD
 from glossa.errors import GlossaError
 from glossa.plan import catalog, sizing
 from glossa.plan.arguments import parse_settings
@@ -196,14 +199,64 @@ def test_sources_get_a_model_by_their_pairs(tmp_path):
     assert values(chosen(29_000, str(recipe))) == values(chosen(29_000))
 
 
-def test_a_trained_model_keeps_its_sizes_and_gets_half_the_passes_and_rates():
+@pytest.fixture
+def start(tmp_path):
+    """Writes the config of a model, and the recipe of its run; returns the folder."""
+
+    def write(config, **recipe):
+        config.save_pretrained(tmp_path)
+        (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(recipe))
+        return str(tmp_path)
+
+    return write
+
+
+def test_a_pretrained_model_keeps_its_sizes_and_gets_half_the_passes_and_rates(start):
     names = [*NAMES, "dropout", "muon_learning_rate", "warmup_steps"]
     plain = parse_settings([])
-    further = values(chosen(29_000, "--init_from", "x"), names)
+    folder = start(GlossaConfig(), objective="span_corruption")
+    further = values(chosen(29_000, "--init_from", folder), names)
     assert further[:3] == values(plain)[:3] and further[5] == plain.model.dropout
     assert further[3:5] + further[6:] == [15, 2e-3, 1e-2, 0.1]
-    adapted = values(chosen(29_000, "--init_from", "x", "--lora_rank", "4"), names)
-    assert adapted[3:5] + adapted[6:] == [15, 3e-3, None, 0.1]
+
+
+@pytest.mark.parametrize(("pairs", "passes"), [(100, 15), (2_000, 8), (10_000, 5), (100_000, 2), (100_000_000, 1)])
+def test_a_translator_is_tuned_in_fewer_passes_of_more_pairs(start, pairs, passes):
+    folder = start(GlossaConfig(), objective="translation")
+    names = ["num_train_epochs", "learning_rate", "muon_learning_rate", "warmup_steps", "eval_steps"]
+    rates = {2_000: [2e-3, 1e-2], 100_000: [5e-4, None]}  # half of those of a new model
+    found = values(chosen(pairs, "--init_from", folder), names)
+    assert [found[0], *found[3:]] == [passes, 0.1, 0.1]
+    assert found[1:3] == rates.get(pairs, found[1:3])
+    assert chosen(2_000, "--init_from", folder).data.augmentation == STANDARD
+    adapted = chosen(pairs, "--init_from", folder, "--lora_rank", "4")
+    assert values(adapted, names) == [passes, 3e-3, None, 0.1, 0.1]
+
+
+@pytest.mark.parametrize(("width", "rate"), [(512, 9.765625e-5), (1024, 4.8828125e-5)])
+def test_a_wider_model_of_another_family_has_a_lower_rate(start, width, rate):
+    folder = start(MarianConfig(d_model=width))
+    settings = chosen(2_000, "--init_from", folder)
+    assert values(settings, ["learning_rate", "muon_learning_rate", "augmentation"]) == [rate, None, None]
+
+
+@pytest.mark.parametrize(
+    ("argv", "augmented"),
+    [
+        ([], True),  # 12 passes
+        (["--num_train_epochs", "4"], True),
+        (["--num_train_epochs", "3.9"], False),
+        (["--augmentation", "null"], False),
+        (["--max_steps", "100"], False),
+        (["--placeholder_augmentation", "0.1"], False),
+        (["--streaming", "true", "--dataset", "x/y"], False),
+        (["anki-en-fr"], False),  # which reproduces figures
+    ],
+)
+def test_runs_of_four_passes_augment_their_pairs(argv, augmented):
+    settings = chosen(100_000, *argv)
+    assert (settings.data.augmentation == STANDARD) == augmented
+    assert augmented or settings.data.augmentation is None
 
 
 def test_pretraining_decides_everything():

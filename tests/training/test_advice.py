@@ -50,6 +50,19 @@ def test_each_advice_has_its_sign(history, average, words):
     assert all(word in lines[0] for word in words)
 
 
+def test_a_tuned_model_is_compared_with_its_start():
+    def log(*scores):
+        return [{"step": step, "eval_loss": loss, "eval_bleu": bleu} for step, loss, bleu in scores]
+
+    equal, worse = log((0, 2.0, 30.0), (5, 2.0, 30.0)), log((0, 2.0, 30.0), (5, 1.9, 29.0), (9, 1.9, 28.0))
+    better, new = log((0, 2.0, 30.0), (5, 1.9, 31.0), (9, 1.9, 30.9)), log((5, 2.0, 30.0), (9, 1.9, 29.0))
+    assert "The tuned model equals its start: loss 2.0000 and BLEU 30.00" in advise(equal, training())[0]
+    assert (
+        "no better than its start: validation BLEU was 30.00 before training and 29.00" in advise(worse, training())[0]
+    )
+    assert advise(better, training()) == advise(new, training()) == []
+
+
 def test_a_training_whose_rate_never_reached_its_peak():
     lines = advise(log(), training("--warmup_steps", "1000"), 36)
     assert len(lines) == 1 and "last of 36 steps, since --warmup_steps is 1000" in lines[0]

@@ -1,14 +1,17 @@
 """Steps without finite gradients are skipped and reported, and a run that diverges ends with an error."""
 
 import logging
+from types import SimpleNamespace
 
 import pytest
+import torch
 from safetensors.torch import load_file
 
 from glossa.errors import GlossaError
 from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
 from glossa.training import run as training_run
+from glossa.training.divergence import StepGuard
 from glossa.training.run import train
 
 
@@ -59,6 +62,24 @@ def test_three_in_a_row_end_the_run_and_name_the_last_checkpoint(poisoned, tmp_p
     with pytest.raises(GlossaError, match=r"steps 3 to 5 are not finite.*checkpoint-4\. Start again with a lower"):
         poisoned({3, 4, 5}, float("nan"))
     assert not (tmp_path / "run" / "model.safetensors").exists()
+
+
+def test_a_loss_that_is_not_a_number_in_bf16_ends_the_run_at_once(poisoned):
+    with pytest.raises(GlossaError, match=r"loss of step 3 is not finite in bf16\. .*checkpoint-2\. .*--bf16 false"):
+        poisoned({3}, float("nan"), bf16=True)
+
+
+def test_fp16_skips_large_gradients_but_ends_with_a_loss_that_is_not_a_number(tmp_path):
+    model = torch.nn.Linear(1, 1)
+    guard = StepGuard(SimpleNamespace(fp16=True, bf16=False, output_dir=str(tmp_path)), None, scaler=object())
+    for step in range(1, 6):  # the scaler skips such steps itself
+        guard.losses = [torch.tensor(2.0)]
+        guard.check(model, float("inf"), step, [])
+    guard.losses = [torch.tensor(2.0), torch.tensor(float("nan"))]
+    with pytest.raises(
+        GlossaError, match=r"step 6 is not finite in fp16\. There is no checkpoint yet\. .*--bf16 true"
+    ):
+        guard.check(model, float("nan"), 6, [])
 
 
 def test_no_checkpoint_holds_pickled_settings_or_a_token(poisoned):

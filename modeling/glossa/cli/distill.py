@@ -8,13 +8,17 @@ of a run are never translated.
 With --text, the teachers translate text in one language: sources, or for teachers of the opposite direction targets.
 Give the direction of the model that you will train as --source_language and --target_language.
 
+--teacher_command "PROGRAM ARGUMENTS" takes a program instead of a trained model, for --text or the files of
+--data_path. It is started without a shell for each 2,000 texts, reads a text from each line of its input, and writes
+the translation from the source to the target language on a line of its own.
+
 Implausible translations (empty, copied, repetitive, much too short or too long) are dropped and counted. An
 interrupted job continues with the same command. --workers N translates with N processes, and --ray ADDRESS on a Ray
 cluster: the pairs are the same for any number of processes and machines.
 """
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from ..run_folder import RunFolder
 
 COLUMNS = ("source_column", "target_column")
+OF_MODELS = ("engine", "ensemble", "num_beams", "num_return_sequences", "sample", "closest", "batch_tokens")
 Rows = list[tuple[str, str | None]]
 
 
@@ -41,8 +46,10 @@ Rows = list[tuple[str, str | None]]
 class DistillOptions:
     """The options of `glossa distill`."""
 
-    teachers: list[str] = argument("folder of a run, or Hub name", metavar="TEACHER")
+    teachers: list[str] = argument("folder of a run, or Hub name", default=[], nargs="*", metavar="TEACHER")
     output: str = option("file to write", required=True, metavar="FILE.jsonl")
+    teacher_command: str | None = option("a program that translates lines, instead of teachers", metavar="PROGRAM")
+    teacher_seconds: float = option("time limit of the program for 2,000 texts (default: 3600)", default=3600.0)
     data_path: list[str] | None = option(
         "files of pairs to translate, or the folder of a run: what it was trained on (default: the first teacher)"
     )
@@ -82,6 +89,7 @@ def main(argv: list[str]) -> None:
 
 def make_pairs(arguments: DistillOptions) -> tuple[str, str]:
     """Write the pairs, and return their languages."""
+    check_teachers(arguments)
     for name in arguments.teachers:
         check_name(name)
     check(arguments)
@@ -131,9 +139,24 @@ def check(arguments: DistillOptions) -> None:
         raise GlossaError("--sample takes neither --num_beams nor --engine ctranslate2.")
 
 
+def check_teachers(arguments: DistillOptions) -> None:
+    """Raise `GlossaError` unless there are teachers or a command, and for options that a command does not take."""
+    if arguments.teachers and arguments.teacher_command is not None:
+        raise GlossaError("A teacher and --teacher_command are both given; give one of them.")
+    if not arguments.teachers and arguments.teacher_command is None:
+        raise GlossaError("No teacher is given. Give the folder of a run, a Hub name, or --teacher_command.")
+    if arguments.teacher_command is None:
+        return
+    if not arguments.text and (not arguments.data_path or find_run(arguments)):
+        raise GlossaError("--teacher_command has no training pairs. Give texts with --text, or files of --data_path.")
+    defaults = {entry.name: entry.default for entry in fields(DistillOptions)}
+    if refused := [name for name in OF_MODELS if getattr(arguments, name) != defaults[name]]:
+        raise GlossaError(f"--{refused[0]} is for trained models; --teacher_command gives one translation of a text.")
+
+
 def settings(arguments: DistillOptions) -> dict:
     """Return the options that decide which pairs a job makes."""
-    ignored = ("output", "workers", "ray")  # options that do not change the translations
+    ignored = ("output", "workers", "ray", "teacher_seconds")  # options that do not change the translations
     return {name: value for name, value in vars(arguments).items() if name not in ignored}
 
 
@@ -144,7 +167,7 @@ def find_run(arguments: DistillOptions) -> str | None:
     if arguments.data_path:
         first, *others = arguments.data_path
         return first if not others and RunFolder(first).recipe else None
-    return None if arguments.text else arguments.teachers[0]
+    return None if arguments.text else next(iter(arguments.teachers), None)
 
 
 def load_rows(arguments: DistillOptions) -> tuple[Rows, tuple[str, str]]:
@@ -156,12 +179,14 @@ def load_rows(arguments: DistillOptions) -> tuple[Rows, tuple[str, str]]:
     from ..run_folder import RunFolder
 
     run = find_run(arguments)
-    first = run or arguments.teachers[0]
-    own = Languages.of(first).pair
+    first = run or next(iter(arguments.teachers), None)
+    own = Languages.of(first).pair if first else (None, None)
     given = (arguments.source_language, arguments.target_language)
     source, target = (settled_code(name) if name else code for name, code in zip(given, own, strict=True))
     if source is None or target is None:
-        raise GlossaError(f"The languages of {first} are unknown. Give --source_language and --target_language.")
+        raise GlossaError(
+            f"The languages of {first or 'the program'} are unknown. Give --source_language and --target_language."
+        )
     common: dict = {"dataset": "files", "source_language": source, "target_language": target, "trust_data": CHECKS}
     if arguments.text:
         from ..data.texts import prepare_texts
@@ -171,7 +196,7 @@ def load_rows(arguments: DistillOptions) -> tuple[Rows, tuple[str, str]]:
         texts, _ = prepare_texts(DataArguments(**common, **data, validation_size=0, test_size=0))
         # Which side a text is depends on the teachers.
         return [(text, text) for text in texts["train"]["text"][:]], (source, target)
-    recipe = RunFolder(first).recipe
+    recipe = RunFolder(first).recipe if first else {}
     if run is None:
         columns = {name: getattr(arguments, name) or recipe.get(name) for name in COLUMNS}
         pairs = load_pairs(DataArguments(**common, data_path=arguments.data_path, **columns))
@@ -223,6 +248,8 @@ def groups_of(arguments: DistillOptions, languages: tuple[str, str]) -> list[lis
     """The models of each teacher. Raises `GlossaError` if one has other languages than the pairs."""
     from ..inference.corpora.distillation import is_reverse
 
+    if arguments.teacher_command is not None:
+        return [[arguments.teacher_command]]
     groups = [arguments.teachers] if arguments.ensemble else [[name] for name in arguments.teachers]
     if len({is_reverse(group, languages) for group in groups}) > 1 and arguments.text:
         raise GlossaError("--text needs teachers of one direction: they translate the same text.")
@@ -236,7 +263,8 @@ def settle_engines(arguments: DistillOptions, groups: list[list[str]], languages
     from ..inference.engines.exported import COMPARED
     from ..inference.languages import Wanted
 
-    for group in groups if arguments.engine == "auto" and not arguments.sample else ():
+    trained = arguments.teachers and arguments.engine == "auto" and not arguments.sample
+    for group in groups if trained else ():
         side = is_reverse(group, languages)
         settle_engine(
             group,
@@ -248,8 +276,12 @@ def settle_engines(arguments: DistillOptions, groups: list[list[str]], languages
 
 def writer(arguments: DistillOptions, groups: list[list[str]], languages: tuple[str, str]) -> "Work":
     """Return the function with which one process of a job writes the pairs of a chunk."""
-    from ..inference.corpora.distillation import chunk_writer, load_teacher
+    from ..inference.corpora.command import CommandTranslator
+    from ..inference.corpora.distillation import Teacher, chunk_writer, load_teacher
 
+    if command := arguments.teacher_command:
+        teacher = Teacher(command, CommandTranslator(command, arguments.teacher_seconds))
+        return chunk_writer(lambda _: teacher, closest=False, tag="")
     names = ("engine", "num_beams", "num_return_sequences", "sample", "batch_tokens")
     options = {name: getattr(arguments, name) for name in names}
     return chunk_writer(

@@ -119,7 +119,7 @@ def check(given: catalog.Given) -> None:
         if isinstance(settings, DataArguments):
             for source in sources_of(settings):
                 check_paths(source.settings.data_path, source.settings.filters.get("exclude", []))
-            check_paths(settings.validation_path, settings.test_path)
+            check_paths(settings.validation_path, settings.test_path, settings.watch)
     for name in ("init_from", "tokenizer"):
         value = given.values.get(name)
         if value and not resumes(given) and not Path(value).exists():  # resuming needs neither

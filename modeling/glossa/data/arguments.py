@@ -69,6 +69,13 @@ class DataArguments:
         default_factory=list,
         metadata={"help": "Test pairs, in the same formats as data_path."},
     )
+    watch: list[str] = field(
+        default_factory=list,
+        metadata={
+            "help": "Other pairs that are scored at each evaluation too, to see what a model forgets: files as for "
+            "data_path, or the folder of a run, which stands for its test pairs. Of more than 500, 500 are drawn."
+        },
+    )
     source_language: str = _setting("en", "Code of the source language, as in the data; a name (German) works too.")
     target_language: str = _setting("fr", "Code of the target language, as in the data; a name (German) works too.")
     source_column: str | None = _setting(
@@ -153,7 +160,7 @@ class DataArguments:
     )
 
     def __post_init__(self):
-        for name in ("data_path", "validation_path", "test_path"):
+        for name in ("data_path", "validation_path", "test_path", "watch"):
             # In YAML, a single path is often written without list brackets.
             if isinstance(getattr(self, name), str):
                 settle(self, **{name: [getattr(self, name)]})

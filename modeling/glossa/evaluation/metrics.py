@@ -13,7 +13,19 @@ from ..errors import GlossaError
 METRICS = ("bleu", "chrf", "ter")
 # By code of the target language: words of Chinese, Japanese and Korean, characters if words are not separated.
 BLEU_TOKENIZERS = {"zh": "zh", "yue": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
+CHARACTERS = ("zh", "ja-mecab", "ko-mecab", "char")  # tokenizers of languages whose TER compares characters
 BLEU_TOKENIZERS |= dict.fromkeys(("th", "lo", "km", "my", "bo", "dz"), "char")
+
+
+class CharacterTER(TER):
+    """TER whose units are characters: `asian_support` leaves runs of kana and Hangul whole."""
+
+    def __init__(self):
+        super().__init__()
+        self.tokenizer_signature = "char"
+
+    def _preprocess_segment(self, sent: str) -> str:
+        return " ".join(character for character in super()._preprocess_segment(sent) if not character.isspace())
 
 
 def bleu_tokenizer(language: str, choice: str = "auto") -> str:
@@ -30,7 +42,7 @@ def bleu_tokenizer(language: str, choice: str = "auto") -> str:
     try:
         BLEU(tokenize=name)
     except (ImportError, RuntimeError) as error:
-        extra = {"ja-mecab": "sacrebleu[ja]", "ko-mecab": "sacrebleu[ko]"}.get(name, "sentencepiece")
+        extra = "glossa-mt[mecab]" if name in ("ja-mecab", "ko-mecab") else "sentencepiece"
         raise GlossaError(
             f"BLEU for the target language {language!r} needs the tokenizer {name}, which is not installed: "
             f"pip install '{extra}'. Or set bleu_tokenizer to char, which compares characters."
@@ -121,8 +133,7 @@ _NAMES = {"BLEU": "bleu", "chrF2++": "chrf", "TER": "ter"}  # sacreBLEU's names 
 
 
 def _metrics(tokenize: str) -> dict[str, Metric]:
-    by_character = tokenize in ("zh", "ja-mecab")  # TER has no words of these languages
-    ter = TER(normalized=by_character, asian_support=by_character)
+    ter = CharacterTER() if tokenize in CHARACTERS else TER()
     return {"bleu": bleu_metric(tokenize), "chrf": CHRF(word_order=2), "ter": ter}
 
 

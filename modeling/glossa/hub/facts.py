@@ -215,8 +215,9 @@ class Run:
         if not rows:
             return None
         columns = {"step": "step", "epoch": "epoch", "eval_loss": "loss", "eval_bleu": "BLEU", "eval_chrf": "chrF++"}
+        columns |= {"eval_watch_loss": "watched: loss", "eval_watch_bleu": "BLEU", "eval_watch_chrf": "chrF++"}
         columns = {key: name for key, name in columns.items() if key in rows[0]}
-        form = {"step": "{:,}", "epoch": "{:.2f}", "eval_loss": "{:.4f}"}
+        form = {"step": "{:,}", "epoch": "{:.2f}", "eval_loss": "{:.4f}", "eval_watch_loss": "{:.4f}"}
         cells = [[form.get(key, "{:.2f}").format(row[key]) if key in row else "" for key in columns] for row in rows]
         return list(columns.values()), cells
 

@@ -72,17 +72,19 @@ def decide(settings: Settings) -> tuple[Settings, dict[str, str]]:
     unknown: dict[str, str] = {}
     settings = settle_precision(adopt_choices(adopt_vocabulary(settings)))
     start = settings.translator.init_from
-    if start is not None and not Path(start).is_dir():
+    away = start is not None and not Path(start).is_dir()
+    if away:
         unknown |= dict.fromkeys((*MODEL, *sorted(VOCABULARY)), f"by {start}, which is not on this machine")
     else:
         settings = adopt_start(settings)
     names = {name for name in choosable(settings) if name not in settings.origins}
-    if names and is_here(settings):
+    if names and is_here(settings) and not away:
         stream = Stream(settings.data) if is_stream(settings.data) else None
         data, report = prepare_pairs(settings.data, stream)
         settings = choose_for_pairs(settings, data["train"], report)
     else:
-        unknown |= dict.fromkeys(sorted(names), "by the number of pairs")
+        why = "by the number of pairs"
+        unknown |= dict.fromkeys(sorted(names), f"{why} and by {start}" if away else why)
     training = settings.training
     if training.device.type == "cpu" and training.cpu_threads is None:
         unknown["cpu_threads"] = "by a trial at the start"

@@ -15,8 +15,14 @@ from transformers import PreTrainedTokenizerBase, SchedulerType
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
 from ..configuration_glossa import GlossaConfig
+from ..data.augmentation.shares import STANDARD
 from ..data.cleaning.report import DataReport
+from ..data.mixture import sources_of
+from ..data.prepared import tokens_of
+from ..data.streaming.streams import is_stream
+from ..inference.loading import load_config
 from ..modeling_glossa import GlossaForConditionalGeneration
+from ..run_folder import RunFolder
 from .arguments import Origin, Settings
 from .devices import is_sharded, trial_step, uses_deepspeed
 from .processes import resumed_recipe
@@ -42,10 +48,16 @@ GROUPS = (
     "num_train_epochs | max_steps",
     "learning_rate muon_learning_rate lr_scheduler_type warmup_steps | learning_rate_factor optim",
     "eval_strategy eval_steps save_strategy save_steps |",
+    "augmentation | placeholder_augmentation dataloader_persistent_workers max_steps",
 )
 KEPT = 3  # of the groups: a run with init_from has the vocabulary, model and dropout of its start
-FURTHER = 0.5  # of passes and rates, with init_from (docs/results.md); adapters have the rate of quickstart-adapter
-ADAPTER_RATE = 3e-3
+FURTHER = 0.5  # of the rates for Glossa's models, and of the passes for those that were only pretrained
+# For a translator: the passes for `TUNED_PAIRS` pairs; more for fewer pairs, fewer for more (docs/starting.md).
+TUNED_PAIRS, TUNED_PASSES, MOST_TUNED_PASSES, FEWER = 2000, 8, 15, 0.3
+ADAPTER_RATE = 3e-3  # that of quickstart-adapter
+OTHER_RATE = 0.05  # divided by the width, for models of other families: 1e-4 for 512, 5e-5 for 1,024
+TUNED_EVALUATIONS = 0.1  # of the steps
+AUGMENTED_PASSES = 4  # from so many on, augmentation costs next to nothing (docs/results.md)
 
 
 @dataclass(frozen=True)
@@ -126,23 +138,30 @@ def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -
 
     `texts` are some of the targets.
     """
-    device = settings.training.device.type
+    device, start = settings.training.device.type, settings.translator.init_from
     sizes = ON_CPU if device == "cpu" else ON_GPU
     number = next(number for number, size in enumerate(sizes) if pairs <= size.pairs)
     size = replace(sizes[number], passes=max(sizes[number].passes, math.ceil(SEEN / pairs)))
     if settings.training.hours is not None and size.dimensions().keys() <= choosable(settings) | prepared(settings):
         tokens = pairs * sum(map(_tokens, texts)) / max(len(texts), 1)
         size = size_within(settings, [*sizes[:number], size], tokens)
-    if settings.translator.init_from:
-        size = further(sizes[number], settings.training.lora_rank)
+    if start:
+        size = further(settings, sizes[number], pairs)
     if is_sharded(settings.training) or uses_deepspeed(settings.training):
         size = replace(size, muon_learning_rate=None)  # it needs whole matrices
     values = size.settings()
+    if start:
+        values |= {"eval_steps": TUNED_EVALUATIONS, "save_steps": TUNED_EVALUATIONS}
     if settings.training.hours is not None:
         # A share of the steps; at most a half, since 1 would be every step.
         share = min(max(values["eval_steps"], 1 / (EVALUATIONS_AN_HOUR * settings.training.hours)), 0.5)
         values |= {"eval_steps": share, "save_steps": share}
     chosen = {name: value for name, value in values.items() if name in choosable(settings)}
+    passes = chosen.get("num_train_epochs", settings.training.num_train_epochs)
+    # A vocabulary of another family may lack the mark for items.
+    known = start is None or load_config(start).model_type == "glossa"
+    if "augmentation" in choosable(settings) and passes >= AUGMENTED_PASSES and known:
+        chosen |= {"augmentation": dict(STANDARD)}
     reason = f"for {pairs:,} training pairs on a {device.upper()}"
     return settings.with_values(chosen, Origin("chosen", reason))
 
@@ -155,18 +174,24 @@ def show_choices(settings: Settings) -> None:
     chosen = {name: origin.reason for name, origin in settings.origins.items() if origin.kind == "chosen"}
     if chosen:
         values = settings.recipe()
+        if "augmentation" in chosen:
+            values["augmentation"] = "standard"
         logger.info(
             "Chosen %s: %s", next(iter(chosen.values())), " ".join(f"--{name} {values[name]}" for name in chosen)
         )
 
 
-def further(size: Size, lora_rank: int) -> Size:
-    """`size` for a model that is already trained: fewer passes, with lower rates."""
-    passes = FURTHER * size.passes
-    if lora_rank:
-        return replace(size, passes=passes, learning_rate=ADAPTER_RATE, muon_learning_rate=None)
-    muon = None if size.muon_learning_rate is None else FURTHER * size.muon_learning_rate
-    return replace(size, passes=passes, learning_rate=FURTHER * size.learning_rate, muon_learning_rate=muon)
+def further(settings: Settings, size: Size, pairs: int) -> Size:
+    """`size` for the model of `init_from`: fewer passes with lower rates, by its kind and the number of pairs."""
+    start = str(settings.translator.init_from)
+    config, recipe = load_config(start), RunFolder(start).recipe
+    passes: float = FURTHER * size.passes
+    if recipe.get("objective", "translation") == "translation":
+        passes = max(1, min(MOST_TUNED_PASSES, round(TUNED_PASSES * (TUNED_PAIRS / pairs) ** FEWER)))
+    muon, rate = size.muon_learning_rate, FURTHER * size.learning_rate
+    if settings.training.lora_rank or config.model_type != "glossa":
+        muon, rate = None, ADAPTER_RATE if settings.training.lora_rank else OTHER_RATE / config.hidden_size
+    return replace(size, passes=passes, learning_rate=rate, muon_learning_rate=muon and FURTHER * muon)
 
 
 def _tokens(text: str) -> float:
@@ -239,6 +264,8 @@ def choosable(settings: Settings) -> set[str]:
         chosen, _, deciding = group.partition("|")
         if settings.named.isdisjoint([*chosen.split(), *deciding.split()]):
             names |= set(chosen.split())
+    if is_stream(settings.data) or tokens_of(sources_of(settings.data)) is not None:
+        names -= {"augmentation"}  # their token ids and vocabulary are made, or rows pass only once
     return names - prepared(settings)
 
 

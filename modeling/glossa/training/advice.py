@@ -44,6 +44,7 @@ def advise(
     found = [_warmup(training.get_warmup_steps(steps), steps), _divergence(losses), _average(bleu, average_bleu)]
     if max(bleu, default=0) < PERFECT:
         found += [
+            _start(history),
             _unchanged(validation, training),
             _progress(bleu, training),
             _overfitting(validation, bleu, training.early_stopping_patience),
@@ -84,6 +85,26 @@ def _unchanged(validation: Sequence[float], training: GlossaTrainingArguments) -
         return (
             f"The validation loss did not change ({validation[0]:.4f} to {validation[-1]:.4f}): the training changed "
             f"almost nothing. Raise --learning_rate, or train longer with more {lengthen(training)}."
+        )
+    return ""
+
+
+def _start(history: list[dict]) -> str:
+    evaluations = [entry for entry in history if "eval_loss" in entry and "eval_bleu" in entry]
+    if len(evaluations) < 2 or evaluations[0]["step"] > 0:
+        return ""
+    start, *later = evaluations
+    if all((entry["eval_loss"], entry["eval_bleu"]) == (start["eval_loss"], start["eval_bleu"]) for entry in later):
+        return (
+            f"The tuned model equals its start: loss {start['eval_loss']:.4f} and BLEU {start['eval_bleu']:.2f} are "
+            "the same before and after training. Raise --learning_rate."
+        )
+    scores = [(entry["eval_bleu"], entry.get("eval_chrf", 0.0)) for entry in evaluations]  # BLEU may be 0 in all
+    best = max(bleu for bleu, _ in scores[1:])
+    if max(scores[1:]) <= scores[0]:
+        return (
+            f"The tuned model is no better than its start: validation BLEU was {start['eval_bleu']:.2f} before "
+            f"training and {best:.2f} at best after it. Keep the start, or try a lower --learning_rate, or more pairs."
         )
     return ""
 

@@ -18,6 +18,7 @@ from transformers import (
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
+    TrainerCallback,
 )
 
 from ..batches_glossa import position_limits
@@ -49,6 +50,7 @@ from ..plan.start import (
     with_languages,
     with_tokens,
 )
+from .learning import FirstEvaluation
 from .streaming import StreamTrainer
 from .trainer import GlossaTrainer
 
@@ -233,16 +235,21 @@ def build_trainer(
     arguments.gradient_accumulation_steps = arguments.accumulated
     # Greedy decoding ranks checkpoints as well as beam search and is several times faster.
     arguments.generation_num_beams = 1
-    validation, metrics = None, None
+    validation, metrics, watched = None, None, None
     if "validation" in data and arguments.eval_strategy != "no":
         if settings.translator.objective == "translation":
-            fitting = _within_positions(tokenized["validation"], model.config)
-            pairs, rows = data["validation"].select(fitting), tokenized["validation"].select(fitting)
-            validation, shown = _validation_rows(pairs, rows)
-            metrics = _metrics(tokenizer, shown, arguments.eval_samples, settings)
+            evaluated = partial(_evaluated, data, tokenized, model, tokenizer, settings)
+            validation, metrics = evaluated("validation", arguments.eval_samples)
+            watched = evaluated("watch", 0) if "watch" in data else None
         else:
             validation = tokenized["validation"].select(by_length(tokenized["validation"]))
-    patience = arguments.early_stopping_patience
+    if metrics is not None and settings.translator.init_from:
+        arguments.eval_on_start = True
+    callbacks: list[TrainerCallback] = []
+    if metrics is not None:
+        callbacks.append(FirstEvaluation(tokenized["train"], settings.translator.init_from))
+    if patience := arguments.early_stopping_patience:
+        callbacks.append(EarlyStoppingCallback(patience))
     rows, augmentation = tokenized["train"], augmentation_of(settings)
     augmented = None
     if augmentation is not None:
@@ -255,16 +262,32 @@ def build_trainer(
         model=model,
         args=arguments,
         augmented=augmented,
+        watched=watched,
         train_dataset=rows,
         eval_dataset=validation,
         processing_class=tokenizer,
         data_collator=collator,
         compute_metrics=metrics,
-        callbacks=[EarlyStoppingCallback(patience)] if patience else None,
+        callbacks=callbacks,
     )
 
 
-def _within_positions(tokenized: Dataset, config: PreTrainedConfig) -> np.ndarray:
+def _evaluated(
+    data: DatasetDict,
+    tokenized: DatasetDict,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    settings: Settings,
+    split: str,
+    samples: int,
+) -> tuple[Dataset, Callable[[EvalPrediction], dict[str, float]]]:
+    """The rows of a split that are translated at each evaluation, and the function that scores the translations."""
+    fitting = _within_positions(split, tokenized[split], model.config)
+    rows, shown = _validation_rows(data[split].select(fitting), tokenized[split].select(fitting))
+    return rows, _metrics(tokenizer, shown, samples, settings)
+
+
+def _within_positions(split: str, tokenized: Dataset, config: PreTrainedConfig) -> np.ndarray:
     """Numbers of the rows that a model with a table of positions takes; the others are counted and left out."""
     limits = position_limits(config)
     fits = np.ones(len(tokenized), dtype=bool)
@@ -273,13 +296,14 @@ def _within_positions(tokenized: Dataset, config: PreTrainedConfig) -> np.ndarra
             fits &= tokenized.data.column(side).to_numpy() <= limit
     if not fits.any():
         raise GlossaError(
-            f"Every validation pair is longer than the positions of the model ({limits[0]} and "
+            f"Every {split} pair is longer than the positions of the model ({limits[0]} and "
             f"{limits[1]} tokens). Raise max_source_positions and max_target_positions."
         )
     if not fits.all():
         logger.warning(
-            "validation: %d of %d pairs are longer than the positions of the model and are left out while training; "
+            "%s: %d of %d pairs are longer than the positions of the model and are left out while training; "
             "scores at the end have all.",
+            split,
             *((~fits).sum(), len(fits)),
         )
     return np.flatnonzero(fits)

@@ -8,8 +8,10 @@ from typing import Any
 from datasets import Dataset, DatasetDict
 from transformers import DataCollatorForSeq2Seq, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
+from ..data.arguments import DataArguments
 from ..data.augmentation.shares import PLACEHOLDERS
 from ..data.cleaning.report import DataReport
+from ..data.cleaning.splitting import sample_rows
 from ..data.cleaning.statistics import (
     abbreviations,
     add_stops,
@@ -21,15 +23,18 @@ from ..data.cleaning.statistics import (
 from ..data.encoding.encoding import tokenize_pairs
 from ..data.encoding.links import LinkCollator
 from ..data.mixture import common_source
-from ..data.pairs import fingerprints, prepare_pairs
+from ..data.pairs import fingerprints, load_pairs, prepare_pairs
 from ..data.streaming.streams import Stream, is_stream
 from ..data.texts import prepare_texts, tokenize_texts
 from ..inference.engines.forced import decoder_inputs
 from ..inference.languages import Languages
 from ..plan.arguments import Settings
+from ..run_folder import RunFolder
 from .pretraining import pretraining_collator
 
 logger = logging.getLogger(__name__)
+
+WATCHED = 500  # pairs, which are translated at each evaluation
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,7 @@ class Inputs:
     """The data of a run.
 
     Attributes:
-        splits: Pairs, or texts for pretraining, in "train", "validation" and "test".
+        splits: Pairs, or texts for pretraining, in "train", "validation" and "test"; in "watch" those of the setting.
         report: The report of their preparation, with their fingerprints.
         stream: The stream of which "train" is a sample, if the run trains on one.
     """
@@ -66,7 +71,22 @@ def load_inputs(settings: Settings) -> Inputs:
     report.fingerprints = fingerprints(splits)
     if stream is not None:
         report.fingerprints["train"] += stream.fingerprint()
+    if settings.data.watch:
+        with settings.training.main_process_first():
+            splits["watch"] = load_watched(settings.data)
     return Inputs(splits, report, stream)
+
+
+def load_watched(arguments: DataArguments) -> Dataset:
+    """The pairs of `watch`: at most `WATCHED`, drawn with `split_seed`. Raises `GlossaError` if there are none."""
+    run = RunFolder(arguments.watch[0])
+    if run.recipe:
+        pairs = run.load_held_out("test")
+    else:
+        names = ("source_language", "target_language", "source_column", "target_column")
+        given: dict[str, Any] = {name: getattr(arguments, name) for name in names}
+        pairs = load_pairs(DataArguments(dataset="files", data_path=arguments.watch, **given))
+    return sample_rows(pairs.select_columns(["source", "target"]), WATCHED, arguments.split_seed)
 
 
 def tokenize(

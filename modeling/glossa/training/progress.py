@@ -80,12 +80,16 @@ class ProgressBar(ProgressLines):
 
 
 def training_line(logs: dict, step: int, steps: int, seconds_left: float, width: float = math.inf) -> str:
-    """`step 50/1,200  epoch 0.42  loss 5.123  accuracy 23%  rate 0.0004  6,512 tokens/s  98% busy  3 min left`
+    """`step 50/1,200  epoch 0.42  loss 5.123 (3.712 plain)  accuracy 23%  rate 0.0004  6,512 tokens/s  3 min left`
+
+    The loss in brackets is without smoothing and dropout.
 
     A line of more than `width` characters leaves out use of the device, rate and speed, in this order.
     """
     parts = {"step": f"step {step:,}/{steps:,}", "epoch": f"epoch {logs.get('epoch', 0):.2f}"}
     parts["loss"] = f"loss {logs['loss']:.3f}"
+    if "plain_loss" in logs:
+        parts["loss"] += f" ({logs['plain_loss']:.3f} plain)"
     if "token_accuracy" in logs:
         parts["accuracy"] = f"accuracy {logs['token_accuracy']:.0%}"
     if "learning_rate" in logs:
@@ -102,12 +106,18 @@ def training_line(logs: dict, step: int, steps: int, seconds_left: float, width:
 
 
 def evaluation_line(logs: dict, step: int) -> str:
-    """`step 100: validation loss 3.210, BLEU 12.30, chrF++ 30.21`"""
-    parts = [f"loss {logs['eval_loss']:.3f}"]
-    for key, name in (("eval_bleu", "BLEU"), ("eval_chrf", "chrF++")):
-        if key in logs:
-            parts.append(f"{name} {logs[key]:.2f}")
-    return f"step {step:,}: validation {', '.join(parts)}"
+    """`step 100: validation loss 3.210, BLEU 12.30, chrF++ 30.21; watched: loss 2.105, BLEU 38.90, chrF++ 58.02`"""
+    return f"step {step:,}: validation {_scores(logs, 'eval')}" + (
+        f"; watched: {_scores(logs, 'eval_watch')}" if "eval_watch_loss" in logs else ""
+    )
+
+
+def _scores(logs: dict, prefix: str) -> str:
+    parts = [f"loss {logs[f'{prefix}_loss']:.3f}"]
+    for key, name in (("bleu", "BLEU"), ("chrf", "chrF++")):
+        if f"{prefix}_{key}" in logs:
+            parts.append(f"{name} {logs[f'{prefix}_{key}']:.2f}")
+    return ", ".join(parts)
 
 
 def duration(seconds: float) -> str:

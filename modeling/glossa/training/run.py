@@ -103,6 +103,8 @@ def fit(
     clock = TrainingTime()
     trainer.add_callback(clock)
     trainer.add_callback(RestoreCallbacks(trainer))
+    if checkpoint is not None:
+        trainer.args.eval_on_start = False  # its scores are in the log already
     if checkpoint is not None and ended is not None:
         trainer.state = ended
         restore_callbacks(trainer, ended)

@@ -1,16 +1,17 @@
 """`Seq2SeqTrainer` with batches by token budget, exact evaluation and a log that counts tokens."""
 
 import logging
-import math
 import tempfile
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
+from datasets import Dataset
 from huggingface_hub import CommitInfo, HfApi
 from torch.utils.data import DataLoader
-from transformers import PreTrainedModel, PrinterCallback, ProgressCallback, Seq2SeqTrainer
+from transformers import EvalPrediction, PreTrainedModel, PrinterCallback, ProgressCallback, Seq2SeqTrainer
 from transformers.trainer_pt_utils import LabelSmoother
 from transformers.trainer_utils import EvalLoopOutput
 
@@ -21,10 +22,10 @@ from ..data.streaming.windows import start_worker
 from ..errors import GlossaError
 from ..hub.push import hub_errors, push, stage
 from ..plan.devices import is_sharded
-from ..run_folder import RunFolder
 from .adapters import Adapters
 from .averaging import average_into
 from .cpu import StepWatch
+from .divergence import StepGuard
 from .energy import EnergyMeter
 from .interrupts import SaveOnSignal
 from .monitoring import FirstStep, Speedometer, draw_fit_batches, mean_loss, measure_fit
@@ -35,8 +36,6 @@ from .restore import EpochOrder, WriteChecksums, embeddings_in_root
 
 logger = logging.getLogger(__name__)
 
-MOST_SKIPPED = 3  # steps in a row without finite gradients that end a run
-SHOWN_ROWS = 3
 SPARE = 0.02  # of the batches, for epochs in which augmented rows are longer than in the first
 
 
@@ -55,8 +54,15 @@ class GlossaTrainer(Seq2SeqTrainer):
     - Pushes to the Hub have the files of `glossa push`: with model code and Glossa's card, without pickles.
     """
 
-    def __init__(self, model: PreTrainedModel, args: Any, augmented: AugmentedRows | None = None, **kwargs):
-        self.augmented = augmented
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        args: Any,
+        augmented: AugmentedRows | None = None,
+        watched: tuple[Dataset, Callable[[EvalPrediction], dict[str, float]]] | None = None,
+        **kwargs,
+    ):
+        self.augmented, self.watched = augmented, watched
         self.adapters = Adapters(model, args.lora_rank) if args.lora_rank else None
         super().__init__(model, args, **kwargs)
         if self.accelerator.ddp_handler is not None:  # processes need not copy their gradients to send them
@@ -93,7 +99,7 @@ class GlossaTrainer(Seq2SeqTrainer):
         self._evaluation_sums: torch.Tensor | None = None
         self.speedometer = Speedometer(self.args.device)
         self._step_batches: list[dict[str, torch.Tensor]] = []
-        self._skipped_in_a_row = 0
+        self.guard = StepGuard(args, cast(Any, self.processing_class), self.accelerator.scaler)
         self._pushed = False
 
     def _build_batch_sampler(self) -> TokenBatchSampler:
@@ -239,31 +245,16 @@ class GlossaTrainer(Seq2SeqTrainer):
         self.speedometer.add(0 if items is None else items)
         return batches, items
 
-    def _get_grad_norm(self, model, grad_norm=None):
-        """As in the Trainer. A step without finite gradients changes no weight, and three in a row end the run."""
-        norm = super()._get_grad_norm(model, grad_norm)
-        if math.isfinite(norm) or self.accelerator.scaler is not None:  # fp16's scaler skips steps itself
-            self._skipped_in_a_row = 0
-            return norm
-        for parameter in model.parameters():
-            parameter.grad = None
-        self._skipped_in_a_row += 1
-        step = self.state.global_step + 1
-        logger.warning("step %d is skipped: its gradients are not finite. %s", step, self._describe_step())
-        if self._skipped_in_a_row == MOST_SKIPPED:
-            whole = RunFolder(self.args.output_dir).checkpoints(whole=True)
-            last = f"The last checkpoint is {whole[-1]}" if whole else "There is no checkpoint yet"
-            raise GlossaError(
-                f"The gradients of steps {step - MOST_SKIPPED + 1} to {step} are not finite: the training has "
-                f"diverged. {last}. Start again with a lower --learning_rate, more --warmup_steps, or --bf16 false."
-            )
-        return norm
+    def training_step(self, *args, **kwargs):
+        loss = super().training_step(*args, **kwargs)
+        self.guard.losses.append(loss)
+        return loss
 
-    def _describe_step(self) -> str:
-        """The first sources of the step's batches."""
-        rows = [row for batch in self._step_batches for row in batch["input_ids"]]
-        texts = [repr(self.processing_class.decode(row, skip_special_tokens=True)) for row in rows[:SHOWN_ROWS]]
-        return f"It has {len(rows)} pairs, beginning with {', '.join(texts)}."
+    def _get_grad_norm(self, model, grad_norm=None):
+        """As in the Trainer; [`StepGuard`] looks at it."""
+        norm = super()._get_grad_norm(model, grad_norm)
+        self.guard.check(model, norm, self.state.global_step + 1, self._step_batches)
+        return norm
 
     def _save(self, output_dir: str | None = None, state_dict: dict | None = None) -> None:
         """As in the Trainer, without the pickled settings, which hold the token of the Hub."""
@@ -301,7 +292,21 @@ class GlossaTrainer(Seq2SeqTrainer):
 
     def evaluation_loop(self, *args, **kwargs) -> EvalLoopOutput:
         with self.speedometer.paused():
-            return self._exact_evaluation(*args, **kwargs)
+            output = self._exact_evaluation(*args, **kwargs)
+            if self.watched is not None:
+                output.metrics.update(self._watch())
+            return output
+
+    def _watch(self) -> dict[str, float]:
+        """The scores of the watched pairs, by names such as `eval_watch_bleu`."""
+        rows, compute = self.watched
+        own, self.compute_metrics = self.compute_metrics, compute
+        try:
+            loader = self.get_eval_dataloader(rows)
+            found = self._exact_evaluation(loader, "Watched pairs", metric_key_prefix="eval_watch").metrics
+        finally:
+            self.compute_metrics = own
+        return {f"eval_watch_{name}": found[f"eval_watch_{name}"] for name in ("loss", "bleu", "chrf")}
 
     def _exact_evaluation(self, *args, **kwargs) -> EvalLoopOutput:
         # Seq2SeqTrainer also gathers the rows that Accelerate repeats so that all processes have equal batches.

@@ -20,6 +20,7 @@ from ..engines.engine import Search
 from ..languages import Languages, Wanted
 from ..options import Checks, Execution
 from ..translator import Translator
+from .command import CommandTranslator
 
 CHUNK = 2000  # rows that are translated together; it decides which share a batch, and what an interruption loses
 Rows = Sequence[tuple[str, str | None]]
@@ -31,13 +32,13 @@ class Teacher:
 
     Attributes:
         name: The name for the pairs' `origin`.
-        translator: The translator, which gives as many translations per text as wanted.
+        translator: The translator, a model or a program, which gives as many translations per text as wanted.
         reverse: Whether it translates the targets of the pairs to new sources (back-translation, Sennrich et al.
             2016) instead of the sources to new targets (Kim and Rush 2016).
     """
 
     name: str
-    translator: Translator
+    translator: Translator | CommandTranslator
     reverse: bool = False
 
 

@@ -1,0 +1,235 @@
+"""What fine-tuning gives: `python -m benchmarks tuning --pairs en-fr.tsv.gz --start RUN --marian RUN`.
+
+A translator of general sentences is tuned on 2,000 pairs of a program's help, with all weights and with LoRA, as a
+user types the command: with no setting but the start and the files. Compared are the start, a new model that is
+trained on the 2,000 pairs alone, and MarianMT of the same size, tuned by `glossa train` and by hand with
+transformers' Seq2SeqTrainer in as many steps. All are scored on test pages of the help and on the test pairs of the
+start, which show what is forgotten.
+
+--pairs has a page, a source and a target in each line, with tabs between. Pages decide what is held out, and no
+sentence of a held-out pair is in training. --start is a run on other pairs of these languages, and --marian a folder
+of MarianMT with the tokenizer of --start, trained on the pairs of --start. Finished rows are kept, as by `reproduce`.
+"""
+
+import argparse
+import gzip
+import hashlib
+import random
+from pathlib import Path
+from typing import Any
+
+import torch
+from datasets import Dataset
+from transformers import DataCollatorForSeq2Seq, Seq2SeqTrainer, Seq2SeqTrainingArguments, set_seed
+
+from glossa.evaluation.scoring import score_translators
+from glossa.inference.engines.engine import Search
+from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.translator import Translator
+from glossa.plan.arguments import parse_settings
+from glossa.run_folder import RunFolder
+from glossa.training.run import train
+
+from .reproduce import DOCS, add_result, read_commit, read_results, write_table
+from .timing import machine, table
+
+PAIRS = 2000
+START, ALONE, TUNED, LORA = "the start", "the 2,000 pairs alone", "tuned", "tuned, LoRA"
+MARIAN, MARIAN_TUNED = "MarianMT, the start", "MarianMT, `glossa train`"
+BY_HAND = {  # with the Trainer's default rate, and with better ones
+    f"MarianMT, Seq2SeqTrainer, rate {rate:g}": rate for rate in (5e-5, 2e-4, 1e-3)
+}
+ROWS = (START, ALONE, TUNED, LORA, MARIAN, MARIAN_TUNED, *BY_HAND)
+SEEDLESS = (START, MARIAN)
+SENTENCES = 64  # in a batch by hand: about the pairs of a step of `glossa train`
+BEAMS = 4
+SIDES = ["--source_column", "1", "--target_column", "2", "--report_to", "none"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--pairs", type=Path, metavar="FILE", help="pages and their pairs; to train")
+    parser.add_argument("--start", metavar="RUN", help="a Glossa run to start from; to train")
+    parser.add_argument("--marian", metavar="RUN", help="a MarianMT to start from; to train its rows")
+    parser.add_argument("--rows", nargs="+", choices=ROWS, metavar="ROW", default=ROWS, help="default: all")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="default: 1 2 3")
+    parser.add_argument("--output_dir", type=Path, default=Path("runs/tuning"), help="folder of the runs")
+    parser.add_argument(
+        "--results", type=Path, default=DOCS / "results.json", metavar="FILE", help="the finished rows"
+    )
+    parser.add_argument("--write", metavar="PAGE", help="write the table into this page; train nothing")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    if not arguments.write:
+        files = split(arguments.pairs, arguments.output_dir)
+        for seed in arguments.seeds:
+            for name in arguments.rows:
+                place = {"table": "tuning", "row": name, "seed": 0 if name in SEEDLESS else seed}
+                known = read_results(arguments.results)
+                if any(place.items() <= result.items() for result in known) or not _can_run(arguments, name):
+                    continue
+                commit = read_commit()
+                result = place | {"commit": commit, **machine()} | {"metrics": measure(arguments, name, seed, files)}
+                add_result(arguments.results, result, place)
+    lines = table_lines(read_results(arguments.results))
+    print(f"\n{lines}")
+    if arguments.write:
+        write_table(Path(arguments.write), "tuning", lines)
+
+
+def _can_run(arguments: argparse.Namespace, name: str) -> bool:
+    return bool(arguments.marian) or not name.startswith("MarianMT")
+
+
+def split(pairs: Path, folder: Path) -> dict[str, Path]:
+    """Write training, validation and test pairs into `folder`; returns their files.
+
+    Of a hundred pages four are for tests and two for validation. Held-out pairs that share a side with any pair of the
+    training pages are left out, and `PAIRS` of these are drawn.
+    """
+    parts: dict[str, dict[tuple[str, str], None]] = {"train": {}, "validation": {}, "test": {}}
+    with gzip.open(pairs, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            page, source, target = line.rstrip("\n").split("\t")
+            number = int(hashlib.sha256(page.encode()).hexdigest(), 16) % 100
+            parts["test" if number < 4 else "validation" if number < 6 else "train"][source, target] = None
+    seen = {side for pair in parts["train"] for side in pair}
+    chosen = {name: [pair for pair in found if seen.isdisjoint(pair)] for name, found in parts.items()}
+    chosen["train"] = random.Random(1).sample(list(parts["train"]), PAIRS)
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {name: folder / f"{name}.tsv" for name in chosen}
+    for name, file in files.items():
+        file.write_text("".join(f"{source}\t{target}\n" for source, target in chosen[name]), encoding="utf-8")
+    return files
+
+
+def measure(arguments: argparse.Namespace, name: str, seed: int, files: dict[str, Path]) -> dict[str, Any]:
+    """Train a row, if it is trained; its scores on both tests, and its steps, seconds and speed."""
+    if name in SEEDLESS:
+        return scores(arguments.start if name == START else arguments.marian, arguments, files)
+    output = arguments.output_dir / f"{ROWS.index(name)}-{seed}"
+    if name in BY_HAND:
+        like = RunFolder(arguments.output_dir / f"{ROWS.index(MARIAN_TUNED)}-{seed}")
+        trained = train_by_hand(like, arguments.marian, BY_HAND[name], seed, files, output)
+    else:
+        trained = train_with_command(arguments, name, seed, files, output)
+    return trained | scores(output, arguments, files)
+
+
+def train_with_command(
+    arguments: argparse.Namespace, name: str, seed: int, files: dict[str, Path], output: Path
+) -> dict[str, Any]:
+    """A row by `glossa train`, with no setting but the start, the data and the seed."""
+    languages = RunFolder(arguments.start).recipe
+    argv = [f"--{side}_language={languages[f'{side}_language']}" for side in ("source", "target")] + SIDES
+    for option, part in {"data": "train", "validation": "validation", "test": "test"}.items():
+        argv += [f"--{option}_path", str(files[part])]
+    argv += ["--watch", arguments.start, "--seed", str(seed), "--output_dir", str(output)]
+    argv += ["--resume_from_checkpoint", "true"]
+    if name != ALONE:
+        argv += ["--init_from", arguments.marian if name == MARIAN_TUNED else arguments.start]
+    if name == LORA:
+        argv += ["--lora_rank", "16"]
+    train(parse_settings(argv))
+    metrics, recipe = RunFolder(output).metrics, RunFolder(output).recipe
+    named = ("learning_rate", "muon_learning_rate", "num_train_epochs", "bf16")
+    return {
+        "steps": metrics["steps"],
+        "seconds": metrics["training_seconds"],
+        "tokens_per_second": metrics["target_tokens_per_second"],
+        "settings": {setting: recipe.get(setting) for setting in named},
+    }
+
+
+def train_by_hand(
+    like: RunFolder, start: str, rate: float, seed: int, files: dict[str, Path], output: Path
+) -> dict[str, Any]:
+    """Tune MarianMT as transformers' documentation does, in the steps and the precision of the run `like`."""
+    set_seed(seed)
+    model, tokenizer = load_model(start, dtype=torch.float32), load_tokenizer(start)
+    rows = [line.split("\t") for line in files["train"].read_text(encoding="utf-8").splitlines()]
+    encoded = [dict(tokenizer(source, text_target=target, truncation=True)) for source, target in rows]
+    trainer = Seq2SeqTrainer(
+        model=model,
+        args=Seq2SeqTrainingArguments(
+            output_dir=str(output),
+            max_steps=like.metrics["steps"],
+            learning_rate=rate,
+            per_device_train_batch_size=SENTENCES,
+            label_smoothing_factor=0.1,
+            bf16=like.recipe["bf16"],
+            use_cpu=not torch.accelerator.is_available(),
+            seed=seed,
+            save_strategy="no",
+            report_to="none",
+            disable_tqdm=True,
+            dataloader_pin_memory=False,
+        ),
+        train_dataset=Dataset.from_list(encoded).select_columns(["input_ids", "attention_mask", "labels"]),
+        processing_class=tokenizer,
+        data_collator=DataCollatorForSeq2Seq(tokenizer, model),
+    )
+    found = trainer.train().metrics
+    trainer.accelerator.unwrap_model(trainer.model).to(torch.float32).save_pretrained(output)
+    tokenizer.save_pretrained(output)
+    passes = trainer.state.epoch or 0
+    tokens = sum(len(row["labels"]) for row in encoded) * passes
+    seconds = found["train_runtime"]
+    return {"steps": trainer.state.global_step, "seconds": seconds, "tokens_per_second": tokens / seconds}
+
+
+def scores(model: str | Path, arguments: argparse.Namespace, files: dict[str, Path]) -> dict[str, dict[str, float]]:
+    """BLEU and chrF++ of a model on the test pages, and on the test pairs of the start."""
+    lines = [line.split("\t") for line in files["test"].read_text(encoding="utf-8").splitlines()]
+    tests = {
+        "help": Dataset.from_dict({"source": [row[0] for row in lines], "target": [row[1] for row in lines]}),
+        "general": RunFolder(arguments.start).load_held_out("test"),
+    }
+    translator = Translator(load_model(str(model)), load_tokenizer(str(model)), Search(BEAMS))
+    found = {}
+    for name, pairs in tests.items():
+        (result,) = score_translators([translator], pairs, n_bootstrap=0).values()
+        found[name] = {metric: result["scores"]["single"][metric]["score"] for metric in ("bleu", "chrf")}
+    return found
+
+
+def table_lines(results: list[dict]) -> str:
+    """A row for each system: means over its seeds, with the lowest and the highest BLEU."""
+    rows, base = [], {row["row"]: row["metrics"] for row in results if row["row"] in SEEDLESS}
+    for name in ROWS:
+        own = [result["metrics"] for result in results if result["table"] == "tuning" and result["row"] == name]
+        if not own:
+            continue
+        start = base.get(MARIAN if name.startswith("MarianMT") else START)
+        lost = "" if start is None or name in (*SEEDLESS, ALONE) else f"{_lost(own, start):+.1f}"
+        rows.append(
+            {
+                "system": name,
+                "seeds": str(len(own)) if name not in SEEDLESS else "",
+                "help BLEU": _mean(own, "help", "bleu"),
+                "help chrF++": _mean(own, "help", "chrf"),
+                "general BLEU": _mean(own, "general", "bleu"),
+                "general chrF++": _mean(own, "general", "chrf"),
+                "change of general BLEU": lost,
+                "steps": _each(own, "steps"),
+                "minutes": _each(own, "seconds", 1 / 60, 1),
+                "tokens/s": _each(own, "tokens_per_second"),
+            }
+        )
+    here = dict.fromkeys(f"{result['cpu']}, torch {result['torch']}" for result in results)
+    return f"{table(rows)}\n\nMachine: {'; '.join(here)}." if rows else "No row is finished."
+
+
+def _mean(own: list[dict], test: str, metric: str) -> str:
+    values = [metrics[test][metric] for metrics in own]
+    mean = f"{sum(values) / len(values):.1f}"
+    return mean if len(values) == 1 or metric == "chrf" else f"{mean} [{min(values):.1f}, {max(values):.1f}]"
+
+
+def _lost(own: list[dict], start: dict) -> float:
+    return sum(metrics["general"]["bleu"] for metrics in own) / len(own) - start["general"]["bleu"]
+
+
+def _each(own: list[dict], name: str, factor: float = 1, digits: int = 0) -> str:
+    values = [metrics[name] * factor for metrics in own if name in metrics]
+    return f"{sum(values) / len(values):,.{digits}f}" if values else ""
