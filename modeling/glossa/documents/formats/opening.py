@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ...data.intake.files import wide_encoding, wrong_encoding
 from ...errors import GlossaError
 from ..places import Document
+from .keys import KEYED, Keys
 
 # The ends of names of each format. Its module in this folder has the same name, unless `MODULES` says another one.
 ENDINGS = {
@@ -106,8 +107,11 @@ def ending_of(name: str) -> str:
     return max((ending for ending in _BY_ENDING if name.lower().endswith(ending)), key=len, default="")
 
 
-def open_document(path: Path, kind: str, languages: Languages = UNKNOWN) -> Opened:
-    """The texts of a file. Raises `GlossaError` with the line if it is broken."""
+def open_document(path: Path, kind: str, languages: Languages = UNKNOWN, keys: Keys | None = None) -> Opened:
+    """The texts of a file; of JSON and YAML those that `keys` choose.
+
+    Raises `GlossaError` with the line if it is broken.
+    """
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -123,7 +127,8 @@ def open_document(path: Path, kind: str, languages: Languages = UNKNOWN) -> Open
             languages,
             Opened(cells, lambda texts: _encoded(module.written(text, cells, places, texts), path, kind, encoding)),
         )
-    document = module.read(text, str(path), languages)
+    chosen = (keys,) if kind in KEYED else ()
+    document = module.read(text, str(path), languages, *chosen)
     return _into(languages, Opened([document], lambda texts: _encoded(texts[0], path, kind, encoding)))
 
 
