@@ -3,6 +3,7 @@
 import html
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from ...errors import require
@@ -217,9 +218,9 @@ class _Reader:
     def _finish(self, place: Place, references: dict[Part, list[Written]], special: str) -> None:
         """How the translation of a place is written."""
         place.escape = spelled(place.parts, self.text, _escape(place, special))
-        place.lay = lambda pieces: self._lay(place, pieces, references)
+        place.lay = partial(self._lay, place, references)
 
-    def _lay(self, place: Place, pieces: list[Piece], references: dict[Part, list[Written]]) -> list[Written]:
+    def _lay(self, place: Place, references: dict[Part, list[Written]], pieces: list[Piece]) -> list[Written]:
         written: list[Written] = []
         by_span = {(part.start, part.end): new for part, new in references.items()}
         for piece in fill(place, pieces, self.text):
