@@ -17,7 +17,7 @@ from ..inference.search.terms import count
 from ..inference.texts.text import Sentence, Text
 from ..jobs.records import begin, locked
 from .formats.keys import Keys
-from .formats.opening import UNKNOWN, Languages, Opened, format_of, open_document
+from .formats.opening import UNKNOWN, Languages, Opened, format_of, is_program, open_document
 from .memory import Kept, Translate
 from .places import Document, Edit, compose, line_numbers
 
@@ -58,6 +58,7 @@ class DocumentJob:
         others = []
         for path in sorted(file for file in self.source.rglob("*") if file.is_file()):
             kind = format_of(path.name) or ("paragraphs" if path.suffix.lower() == ".txt" else None)
+            kind = None if kind is not None and is_program(path, kind) else kind
             others += [path] if kind is None else []
             if kind is not None and (self.format is None or kind == self.format):
                 found.append((path, path.relative_to(self.source), kind))
