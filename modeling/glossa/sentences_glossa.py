@@ -55,6 +55,8 @@ def clean_text(text: str) -> str:
     French puts them before `?` and `!`, and stripped at the ends. Text of invisible characters alone, such as U+200B
     or NUL, is empty.
     """
+    if text.isascii() and text.isprintable() and "  " not in text:  # most texts, and spaces are their only white space
+        return text.strip()
     text = unicodedata.normalize("NFC", text.replace("\ufeff", ""))
     return "" if _INVISIBLE.fullmatch(text) else _WHITE_SPACE.sub(" ", text).strip()
 

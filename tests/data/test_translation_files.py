@@ -1,11 +1,10 @@
-"""The formats of translators, TMX, XLIFF and PO: handwritten files, and files from the libraries."""
+"""The formats of translators, TMX, XLIFF and PO: handwritten files, and files as Translate Toolkit writes them."""
 
 import gzip
 import sys
 
 import pytest
 from reading import REVERSE, read, refused, written
-from translate.storage import pypo, tmx, xliff, xliff2
 
 from glossa.data.intake import formats
 from glossa.data.intake.readers import Columns
@@ -59,14 +58,6 @@ def test_tmx(tmp_path, caplog):
     assert read(tmp_path / "b.tmx.gz") == rows
 
 
-def test_a_tmx_of_the_library(tmp_path):
-    store = tmx.tmxfile(sourcelanguage="en")
-    for english, french in (("Go", "Va"), ("a < b & c", "é")):
-        store.addtranslation(english, "en", french, "fr", comment="a note")
-    store.savefile(str(tmp_path / "a.tmx"))
-    assert read(tmp_path / "a.tmx") == [("Go", "Va", 1, ""), ("a < b & c", "é", 2, "")]
-
-
 def test_the_units_of_xml_are_freed(tmp_path, monkeypatch):
     """Of 5,000 units, only those of the last block that the parser has read are in the tree."""
     left = []
@@ -101,6 +92,35 @@ def test_xml_that_is_refused(tmp_path):
 
 
 # XLIFF
+
+XLIFF = """<?xml version="1.0" encoding="UTF-8"?>
+<xliff xmlns="urn:oasis:names:tc:xliff:document:1.1" version="1.1">
+  <file original="NoName" source-language="en" datatype="plaintext" target-language="fr">
+    <body>
+      <trans-unit xml:space="preserve" id="2" approved="yes">
+        <source>Go &amp; run</source>
+        <target state="translated">Va</target>
+      </trans-unit>
+    </body>
+  </file>
+</xliff>
+"""
+XLIFF2 = """<?xml version="1.0" encoding="UTF-8"?>
+<xliff xmlns="urn:oasis:names:tc:xliff:document:2.0" version="2.0" srcLang="en" trgLang="fr">
+  <file id="f1">
+    <unit>
+      <segment xml:space="preserve"><source>Go &amp; run</source>
+        <target>Va</target>
+      </segment>
+    </unit>
+  </file>
+</xliff>
+"""
+
+
+@pytest.mark.parametrize("content", [XLIFF, XLIFF2])
+def test_xliff_of_translate_toolkit(tmp_path, content):
+    assert read(written(tmp_path / "a.xlf", content)) == [("Go & run", "Va", 1, "")]
 
 
 def test_xliff_1(tmp_path):
@@ -152,16 +172,6 @@ def test_xliff_2(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("kind", [xliff.xlifffile, xliff2.Xliff2File])
-def test_xliff_of_the_library(tmp_path, kind):
-    store = kind()
-    store.setsourcelanguage("en")
-    store.settargetlanguage("fr")
-    store.addsourceunit("Go & run").target = "Va"
-    store.savefile(str(tmp_path / "a.xlf"))
-    assert read(tmp_path / "a.xlf") == [("Go & run", "Va", 1, "")]
-
-
 # PO
 
 
@@ -208,25 +218,30 @@ def test_po(tmp_path):
     refused(written(tmp_path / "c.po", PO.format("de")), "c.po: its translations are in 'de', which is neither")
 
 
-def test_a_po_of_the_library(tmp_path):
-    store = pypo.pofile()
-    store.updateheader(add=True, Language="fr")
-    store.addsourceunit("Go").target = "Allez-y, « là »"
-    store.savefile(str(tmp_path / "a.po"))
-    assert read(tmp_path / "a.po")[1:] == [("Go", "Allez-y, « là »", 1, "")]
+def test_what_pos_may_have(tmp_path):
+    """Windows' line ends, previous texts, a context, a text without a string of its own, and obsolete plural forms."""
+    entries = (
+        '#| msgid "Come"\n#, c-format\nmsgctxt "menu"\nmsgid "Go %s"\nmsgstr "Va %s"\n\n'
+        'msgid ""\n"A\\tB"\nmsgstr ""\n"C"\n"\\\\D"\n\nmsgid "None"\n\n'
+        '#, fuzzy\n#~| msgid "Olden"\n#~ msgid "Old"\n#~ msgid_plural "Olds"\n#~ msgstr[0] "x"\n#~ msgstr[1] "y"\n'
+        "#~ what is broken here\n"
+    )
+    assert read(written(tmp_path / "a.po", entries.replace("\n", "\r\n"))) == [
+        ("Go %s", "Va %s", 1, ""), ("A\tB", "C\\D", 2, ""),
+        ("None", "", 3, "untranslated: its translation is empty"), ("Olds", "", 4, "untranslated: it is fuzzy"),
+    ]  # fmt: skip
 
 
 def test_a_po_that_is_refused(tmp_path):
-    refused(written(tmp_path / "a.po", 'msgid "Go\nmsgstr "Va"\n'), "a.po cannot be read")
+    refused(written(tmp_path / "a.po", 'msgid "Go\nmsgstr "Va"\n'), "a.po, line 1: not PO")
     (tmp_path / "b.po.gz").write_bytes(gzip.compress(b"\n" * (formats.LARGEST + 1)))
     refused(tmp_path / "b.po.gz", "b.po.gz has over 100 MiB, unpacked")
 
 
 @pytest.mark.parametrize(
     ("name", "module", "package"),
-    [("a.po", "translate", "translate-toolkit"), ("a.tmx", "lxml", "lxml"),
-     ("a.xlsx", "openpyxl", "openpyxl")],
-)  # fmt: skip
+    [("a.tmx", "lxml", "lxml"), ("a.xlsx", "openpyxl", "openpyxl")],
+)
 def test_a_missing_package_is_named(tmp_path, monkeypatch, name, module, package):
     for known in {module, *(known for known in sys.modules if known.partition(".")[0] == module)}:
         monkeypatch.setitem(sys.modules, known, None)

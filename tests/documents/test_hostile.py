@@ -37,6 +37,8 @@ NESTED = {
     "d.md": "".join(" " * 2 * depth + "- Hi\n" for depth in range(300)),
     "e.md": "Hi " + "$" * DEEP,
     "f.md": ":::note " + "{" * DEEP + " Hi",
+    "g.md": "![a](b) " * 2 * DEEP,
+    "h.md": "*a* " * 25 * DEEP,
     "a.po": 'msgid "Hi"\n' + '"there "\n' * DEEP + 'msgstr ""\n',
     "a.properties": "a=" + "\\\n" * DEEP + "Hi there\n",
     "a.srt": "1\n00:00:01,000 --> 00:00:02,000\n" + "<i>" * DEEP + "Hi" + "\n" * DEEP,
@@ -73,6 +75,14 @@ def attempt(path):
 def test_deep_and_long_constructs(tmp_path, name):
     (tmp_path / name).write_text(NESTED[name])
     attempt(tmp_path / name)
+
+
+def test_a_paragraph_with_too_many_marks_is_refused_with_its_line(tmp_path):
+    (tmp_path / "a.md").write_text("Hi\n\n" + "*a* " * DEEP + "\n\n" + "*a* " * (DEEP + 1))
+    with pytest.raises(
+        GlossaError, match=r"a\.md, line 5: a paragraph with 20,002 marks .*at most 20,000.* Divide it"
+    ):
+        translated(tmp_path / "a.md")
 
 
 def test_files_that_end_anywhere(tmp_path):

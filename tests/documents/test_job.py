@@ -54,6 +54,17 @@ def test_a_folder(tmp_path, capsys):
         run(tmp_path / "in", tmp_path / "other", format="epub")
 
 
+def test_programs_in_typescript_are_left_out_of_a_folder_by_name(tmp_path, capsys):
+    (tmp_path / "in").mkdir()
+    qt = '<?xml version="1.0"?><TS><context><message><source>One</source><translation/></message></context></TS>'
+    (tmp_path / "in" / "app.ts").write_text(qt)
+    (tmp_path / "in" / "main.ts").write_text("export const one = <T>(a: T) => a;\n")
+    run(tmp_path / "in", tmp_path / "out")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["app.ts"]
+    assert "ONE</translation>" in (tmp_path / "out" / "app.ts").read_text()
+    assert "left out: main.ts" in capsys.readouterr().err
+
+
 def test_a_broken_file_does_not_stop_the_others_of_a_folder(tmp_path, capsys):
     """The case `folder-one-broken`."""
     (tmp_path / "in").mkdir()

@@ -2,6 +2,10 @@
 
 import asyncio
 import json
+import re
+import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 import requests
@@ -44,6 +48,26 @@ def test_tags_stay_in_texts_with_html(url, expected):
         [],
         [],
     ]
+
+
+def test_a_server_without_a_library_names_it(url, monkeypatch):
+    template = 'msgid ""\nmsgstr "Plural-Forms: nplurals=INTEGER; plural=EXPRESSION;\\n"\n\nmsgid "a k."\nmsgstr ""\n'
+    assert send(url, "a.pot", template).ok
+    monkeypatch.setitem(sys.modules, "babel", None)
+    monkeypatch.setitem(sys.modules, "babel.messages.plurals", None)
+    answer = send(url, "a.pot", template)
+    assert answer.status_code == 400 and "The package babel is missing" in answer.json()["error"]
+
+
+def test_the_extra_of_the_server_has_the_libraries_of_all_documents():
+    root = Path(__file__).parents[2]
+    asked = re.compile(r'require\("([\w.]+)", "documents"(?:, "([\w.-]+)")?')
+    files = (root / "modeling" / "glossa" / "documents" / "formats").glob("*.py")
+    wanted = {found[2] or found[1] for file in files for found in asked.finditer(file.read_text())}
+    extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for extra in ("documents", "serve"):
+        assert wanted <= {each.partition(">")[0] for each in extras[extra]}, extra
+    assert {"babel", "tree-sitter"} <= wanted
 
 
 @pytest.mark.parametrize(

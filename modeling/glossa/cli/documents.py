@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from ..documents.formats.keys import Keys
 from ..documents.formats.opening import Languages
 from ..documents.job import DocumentJob
 from ..errors import GlossaError
@@ -48,6 +49,7 @@ def run(arguments: TranslateOptions, build: Callable[[TranslateOptions], "Transl
         languages_of(arguments),
         settings_of(arguments, ELSEWHERE),
         models,
+        Keys.of(arguments.keys) if arguments.keys is not None else None,
     )
     job.files()  # before a model is loaded
     job.run(build(arguments), report, arguments.report_all)

@@ -95,6 +95,8 @@ def main(argv: list[str]) -> None:
     if is_document(arguments):
         translate_documents(arguments)
         return
+    if arguments.keys is not None:
+        raise GlossaError("--keys is for documents in JSON and YAML. Leave it out.")
     check_start(arguments)
     if arguments.workers is not None or arguments.ray is not None:
         translate_file(arguments)

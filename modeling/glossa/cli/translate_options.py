@@ -23,6 +23,11 @@ class TranslateOptions:
         "format of a document (default: by its name); lines: each line is a text; paragraphs: lines are joined",
         choices=FORMATS,
     )
+    keys: str | None = option(
+        "of JSON and YAML, translate only values whose dotted keys match: patterns with commas between, such as "
+        "title,*.description",
+        metavar="PATTERNS",
+    )
     memory: str | None = option(
         "a TMX file or a table of pairs, or a folder of these, whose translations are used as they are", metavar="FILE"
     )

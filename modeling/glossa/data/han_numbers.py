@@ -16,7 +16,7 @@ def take_han_numbers(text: str) -> tuple[str, set[int]]:
 
     A character of a word, as in 一緒, is taken for a number too, so a value may be none.
     """
-    if not any(sign in text for sign in _SIGNS):
+    if text.isascii() or not any(sign in text for sign in _SIGNS):
         return text, set()
     return _NUMBER.sub(" ", text), {_value(found[0]) for found in _NUMBER.finditer(text)}
 

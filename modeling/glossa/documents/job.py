@@ -16,7 +16,8 @@ from ..inference.review import Problems, find_problems
 from ..inference.search.terms import count
 from ..inference.texts.text import Sentence, Text
 from ..jobs.records import begin, locked
-from .formats.opening import UNKNOWN, Languages, Opened, format_of, open_document
+from .formats.keys import Keys
+from .formats.opening import UNKNOWN, Languages, Opened, format_of, is_program, open_document
 from .memory import Kept, Translate
 from .places import Document, Edit, compose, line_numbers
 
@@ -38,6 +39,7 @@ class DocumentJob:
         languages: Codes of the languages, if known.
         settings: What decides the translations: only a job with the same ones continues an interrupted one.
         models: Names of the models, whose content does so too.
+        keys: Those of JSON and YAML whose values are translated; None for all.
     """
 
     source: Path
@@ -46,6 +48,7 @@ class DocumentJob:
     languages: Languages = UNKNOWN
     settings: dict[str, Any] = field(default_factory=dict)
     models: Sequence[str] = ()
+    keys: Keys | None = None
 
     def files(self) -> list[tuple[Path, Path, str]]:
         """Each file, its place in the output, and its format. Raises `GlossaError` if there is none."""
@@ -55,6 +58,7 @@ class DocumentJob:
         others = []
         for path in sorted(file for file in self.source.rglob("*") if file.is_file()):
             kind = format_of(path.name) or ("paragraphs" if path.suffix.lower() == ".txt" else None)
+            kind = None if kind is not None and is_program(path, kind) else kind
             others += [path] if kind is None else []
             if kind is not None and (self.format is None or kind == self.format):
                 found.append((path, path.relative_to(self.source), kind))
@@ -72,8 +76,8 @@ class DocumentJob:
     def run(self, translator: "Translator", report: TextIO | None = None, every: bool = False) -> None:
         """Translate all files into the folder `OUTPUT.parts`, whose content becomes the output when all are done.
 
-        An interrupted job continues. Raises `GlossaError` if the output is there, and if texts or files of a folder
-        could not be translated; all others are then.
+        An interrupted job continues. Raises `GlossaError` if the output is there or no text has some keys, and if
+        texts or files of a folder could not be translated; all others are then.
         """
         files, broken = self._open()
         state = self.target.with_name(f"{self.target.name}.parts")
@@ -106,11 +110,13 @@ class DocumentJob:
         found, broken = [], []
         for path, name, kind in self.files():
             try:
-                found.append((path, name, open_document(path, kind, self.languages)))
+                found.append((path, name, open_document(path, kind, self.languages, self.keys)))
             except GlossaError as error:
                 broken.append(str(error))
         if not found:
             raise GlossaError(broken[0])
+        if self.keys is not None:
+            self.keys.check()
         return found, broken
 
 

@@ -51,8 +51,8 @@ class Place:
     check: Callable[[list[Written]], str] | None = None
     label: bool = False
     copied: bool = False
-    doubt: list[Edit] = field(default_factory=list)
-    doubtful_before: list[Written] = field(default_factory=list)
+    doubt: Sequence[Edit] = ()
+    doubtful_before: Sequence[Written] = ()
     literal: Callable[[str], str] = str
 
     def __post_init__(self):
@@ -62,7 +62,7 @@ class Place:
     def edit(self, pieces: list[Piece], doubtful: bool = False) -> Edit:
         """The edit that writes the pieces of the translation."""
         written = self.plainly(pieces) if self.lay is None else self.lay(pieces)
-        before = self.doubtful_before if doubtful else []
+        before = self.doubtful_before if doubtful else ()
         return Edit(self.start, self.end, [*before, *written], self.copied)
 
     def plainly(self, pieces: list[Piece]) -> list[Written]:
@@ -144,7 +144,7 @@ def spelled(place_parts: Sequence[Part], source: str, escape: Callable[[str], st
         elif (len(part.text) == 1 and not part.text.isspace()) or part.text in "\u00a0\u202f":
             own.setdefault(part.text, raw)
     own = {character: raw for character, raw in own.items() if character not in plain}
-    return lambda text: "".join(own[c] if c in own else escape(c) for c in text) if own else escape(text)
+    return (lambda text: "".join(own[c] if c in own else escape(c) for c in text)) if own else escape
 
 
 def character_offsets(text: str) -> Callable[[int], int]:

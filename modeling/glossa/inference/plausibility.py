@@ -95,16 +95,16 @@ INVENTED = 100  # numbers of the translation alone from this one on; smaller one
 
 def find_difference(source: str, translation: str) -> str:
     """One of `DIFFERENCES` if numbers, addresses or placeholders of `source` and `translation` differ, or ""."""
-    sides = [ADDRESS.findall(side) for side in (source, translation)]
-    if Counter(sides[0]) != Counter(sides[1]):
-        return DIFFERENCES[1]
-    sides = [PLACEHOLDER.findall(side) for side in (source, translation)]
-    if Counter(sides[0]) != Counter(sides[1]):
-        return DIFFERENCES[2]
-    (first, in_first), (second, in_second) = (_numbers(PLACEHOLDER.sub(" ", side)) for side in (source, translation))
-    missing = [n for n in (first - second) if n > SPELLED and n - HOURS not in second and n not in in_second]
-    hours = {number + HOURS for number in first}
-    invented = [n for n in (second - first) if n >= INVENTED and n not in hours and n not in in_first]
+    for pattern, difference in ((ADDRESS, DIFFERENCES[1]), (PLACEHOLDER, DIFFERENCES[2])):
+        first, second = (sorted(pattern.findall(side)) for side in (source, translation))
+        if first != second:
+            return difference
+    (numbers, in_first), (others, in_second) = (_numbers(PLACEHOLDER.sub(" ", side)) for side in (source, translation))
+    if numbers == others:
+        return ""
+    missing = [n for n in (numbers - others) if n > SPELLED and n - HOURS not in others and n not in in_second]
+    hours = {number + HOURS for number in numbers}
+    invented = [n for n in (others - numbers) if n >= INVENTED and n not in hours and n not in in_first]
     return DIFFERENCES[0] if missing or invented else ""
 
 

@@ -168,7 +168,8 @@ class Translator:
             return Text(tagged, [whole])
         # A blank text has no language: any will do.
         translator = self._in_language(language if language in allowed else next(iter(allowed), None))
-        segments = self._segments(tagged, translator.tokenizer)
+        spans = spans_of(tagged)
+        segments = self._segments(tagged.text, spans, translator.tokenizer)
         sentences, start = [], 0
         for index, segment in enumerate(segments):
             segment = segment._replace(copied=segment.copied or not segment.text)
@@ -186,21 +187,21 @@ class Translator:
             start += len(segment.text) + len(segment.space)
         planned = Text(tagged, sentences)
         if language == chosen and not any(sentence.prefix for sentence in sentences):
-            planned.remember(self.memory, spans_of(tagged))
+            planned.remember(self.memory, spans)
         return planned
 
-    def _segments(self, tagged: Tagged, tokenizer: Any) -> list[Segment]:
+    def _segments(self, text: str, spans: Sequence[Span], tokenizer: Any) -> list[Segment]:
         limit = tokenizer.model_max_length
         trained = min(limit, self.engine.trained_length or limit)
         return segment_text(
-            tagged.text,
+            text,
             self.split_sentences,
             partial(fits, tokenizer, trained),
             self.engine.abbreviations,
             self.engine.lower_capitals,
             self.engine.mask_items,
             self.engine.add_stops,
-            spans_of(tagged),
+            spans,
             self.engine.keeps_placeholders,
         )
 

@@ -96,7 +96,22 @@ def test_html_in_another_encoding(tmp_path):
     (tmp_path / "a.html").write_bytes('<meta charset="iso-8859-1"><p>café</p>'.encode("latin-1"))
     assert translated(tmp_path / "a.html", lambda text: "Œuf") == b'<meta charset="iso-8859-1"><p>&#338;uf</p>'
     (tmp_path / "a.html").write_bytes(b"<p>caf\xe9</p>")
-    with pytest.raises(GlossaError, match=r"a\.html, line 1: wrong encoding: byte 0xe9 is not UTF-8.*WINDOWS-1252"):
+    assert translated(tmp_path / "a.html", lambda text: "Œuf Ж") == b"<p>\x8cuf &#1046;</p>"
+    (note,) = open_document(tmp_path / "a.html", "html", KNOWN).documents[0].notes
+    assert note == f"{tmp_path}/a.html does not say its encoding; it is read as windows-1252, as browsers do."
+    (tmp_path / "a.html").write_bytes("<p>Мир</p>".encode("cp1251"))
+    assert open_document(tmp_path / "a.html", "html", Languages("ru", "en")).documents[0].text == "<p>Мир</p>"
+    (tmp_path / "a.html").write_text("<p>café</p>")
+    assert not open_document(tmp_path / "a.html", "html", KNOWN).documents[0].notes
+
+
+@pytest.mark.parametrize("content", ["<p>été, ".encode() + b"caf\xe9</p>", b"<p>caf\x81</p>"])
+def test_html_that_is_damaged_and_says_no_encoding_is_refused(tmp_path, content):
+    """What is UTF-8 for the most part, and what has bytes without a character."""
+    (tmp_path / "a.html").write_bytes(content)
+    with pytest.raises(
+        GlossaError, match=r"a\.html, line 1: wrong encoding: byte 0x[e8][91] is not UTF-8.*WINDOWS-1252"
+    ):
         translated(tmp_path / "a.html")
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ...errors import GlossaError, require
+from . import po
 from .columns import HEADER, OTHER_LANGUAGE, OTHER_VARIANT, UNTRANSLATED, Columns, Row, keyed_pair, role_of
 from .files import BOM, damage_refused, open_binary, wrong_encoding
 from .segments import texts
@@ -25,7 +26,7 @@ LONGEST = 1 << 20  # characters of an object of JSON
 LARGEST = 100 << 20  # bytes of a file, unpacked, that a library reads as a whole
 ROOTS, UNITS = ("{*}tmx", "{*}xliff"), ("{*}tu", "{*}trans-unit", "{*}unit")  # of any namespace
 LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
-_CHARSET = re.compile(rb"(Content-Type:[^\n]*?charset=)([\w.:-]+)", re.I)
+_CHARSET = re.compile(rb"Content-Type:[^\n]*?charset=([\w.:-]+)", re.I)
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
@@ -288,43 +289,46 @@ def read_po(path: Path, columns: Columns) -> Iterator[Row]:
 
     The language of the header (default: the target language) is the language of the translations; the program's texts
     are in the other language. Of plural forms, the last is read with `msgid_plural`. Entries that are fuzzy, obsolete
-    or not translated are set aside. Raises `GlossaError` if the language is none of the two.
+    or not translated are set aside. Raises `GlossaError` if it is no PO, or the language is none of the two.
     """
-    pypo = require("translate.storage.pypo", "formats", "translate-toolkit", path)
     with open_binary(path) as file:
         content = file.read(LARGEST + 1)
         if len(content) > LARGEST:
             raise _too_large(path, "Split it.")
-        store, number = pypo.pofile(io.BytesIO(_in_utf8(path, content))), 0
-    reverse = _is_reverse(path, store.parseheader().get("Language", ""), columns)
-    for unit in store.units:
-        if unit.isheader():
-            yield str(unit.target), "", 0, HEADER
+    text, reverse, number = _catalog(path, content), False, 0
+    for entry in po.entries(text, str(path)):
+        if entry.is_header:
+            header = po.said(text, entry.fields.get("msgstr"))
+            language = re.search(r"^Language:[ \t]*(\S*)", header, re.M)
+            reverse = _is_reverse(path, language[1] if language else "", columns)
+            yield header, "", 0, HEADER
             continue
         number += 1
-        text, translation = _last_form(unit.source), _last_form(unit.target)
+        forms = entry.translations
+        source = po.said(text, entry.fields.get("msgid_plural") or entry.fields.get("msgid"))
+        translation = po.said(text, forms[max(forms)] if forms else None)
         problem = "" if translation.strip() else "its translation is empty"
-        problem = "it is fuzzy" if unit.isfuzzy() else "it is obsolete" if unit.isobsolete() else problem
+        fuzzy = any("fuzzy" in po.flags_of(text[slice(*line)]) for line in entry.flags)
+        problem = "it is fuzzy" if fuzzy else "it is obsolete" if entry.is_obsolete else problem
         if problem:
-            yield text, "", number, f"{UNTRANSLATED}: {problem}"
+            yield source, "", number, f"{UNTRANSLATED}: {problem}"
         else:
-            yield *((translation, text) if reverse else (text, translation)), number, ""
+            yield *((translation, source) if reverse else (source, translation)), number, ""
 
 
-def _in_utf8(path: Path, content: bytes) -> bytes:
-    """The content of a .po, which may declare another encoding, in UTF-8."""
+def _catalog(path: Path, content: bytes) -> str:
+    """The text of a .po, in the encoding that it declares."""
     declared = _CHARSET.search(content[: 1 << 16])
-    name = declared[2].decode() if declared else "UTF-8"
+    name = declared[1].decode() if declared else "UTF-8"
     try:
         codec = codecs.lookup(name).name
     except LookupError:  # such as CHARSET, which a new catalog has
-        name = codec = "utf-8"
+        codec = "utf-8"
     try:
-        text = content.decode(codec)
+        return content.decode(codec)
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise wrong_encoding(path, line, f"it is not {name}, which the header declares", "WINDOWS-1252") from error
-    return content if codec == "utf-8" else _CHARSET.sub(rb"\1UTF-8", text.encode(), count=1)
 
 
 def _is_reverse(path: Path, language: str, columns: Columns) -> bool:
@@ -338,8 +342,3 @@ def _is_reverse(path: Path, language: str, columns: Columns) -> bool:
         f"{path}: its translations are in {language!r}, which is neither {source!r} nor {target!r}. Set "
         "source_language and target_language to those of the file."
     )
-
-
-def _last_form(text) -> str:
-    """The last of the plural forms of a text, or the text."""
-    return str(getattr(text, "strings", [text])[-1] or "")

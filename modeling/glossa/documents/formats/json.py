@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ...errors import GlossaError
 from ..places import Document, Place
+from .keys import Keys, joined
 from .strings import string_places
 from .tokens import cut
 
@@ -33,11 +34,11 @@ class Node:
     keys: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
-def read(text: str, name: str, languages: object = None) -> Document:
-    """The values of a file; of what stands under a key that begins with @, as in ARB files, none."""
+def read(text: str, name: str, languages: object = None, keys: Keys | None = None) -> Document:
+    """The values of a file that `keys` choose; without, none that stands under a key that begins with @, as in ARB."""
     document = Document(text, [])
     escape = escape_for(text)
-    for node in _values(read_nodes(text, name)):
+    for node in _values(read_nodes(text, name), keys):
         document.places += value_places(text, node, escape)
     return document
 
@@ -73,15 +74,15 @@ def read_nodes(text: str, name: str) -> Node:
     return root.items[0]
 
 
-def _values(node: Node) -> Iterator[Node]:
-    """The strings of a file in their order; none under a key that begins with @."""
-    stack = [node]
+def _values(node: Node, keys: Keys | None) -> Iterator[Node]:
+    """The strings of a file in their order."""
+    stack = [(node, "")]
     while stack:
-        node = stack.pop()
-        if node.kind == "string":
+        node, path = stack.pop()
+        if node.kind == "string" and (keys is None or keys.chosen(path)):
             yield node
-        inner = [child for key, child in node.items.items() if not str(key).startswith("@")]
-        stack += reversed(inner)
+        inner = [item for item in node.items.items() if keys is not None or not str(item[0]).startswith("@")]
+        stack += [(child, joined(path, key)) for key, child in reversed(inner)]
 
 
 def value_places(text: str, node: Node, escape: Callable[[str], str], **options) -> Iterator[Place]:

@@ -3,9 +3,10 @@
 import html
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
-from ...errors import require
+from ...errors import GlossaError, require
 from ...facts_glossa import TextFacts
 from ...inference.texts.tags import Part, Piece
 from ..places import Document, Place, Written, character_offsets, has_words, spelled
@@ -16,6 +17,7 @@ from .plain import fill, line_end
 from .tagged import find_places, places_of
 from .tokens import Token, trimmed
 
+MOST_MARKS = 20_000  # of one paragraph: the time of the library grows like their square
 DEEPEST = 50  # inline nodes inside each other; deeper ones are text
 EMPHASIS = ("emphasis", "strong_emphasis", "strikethrough")
 LINKS = ("inline_link", "full_reference_link", "collapsed_reference_link", "shortcut_link")
@@ -29,7 +31,10 @@ _HTML_NAME = re.compile(r"</?([A-Za-z][\w-]*)")
 
 
 def read(text: str, name: str, languages: object = None) -> Document:
-    """The texts of a page in Markdown: paragraphs, headings, cells and items; no code, keys or front matter."""
+    """The texts of a page in Markdown: paragraphs, headings, cells and items; no code, keys or front matter.
+
+    Raises `GlossaError` for a paragraph with more than `MOST_MARKS` marks.
+    """
     return _Reader(text, name).document()
 
 
@@ -40,7 +45,7 @@ class _Reader:
         self.ranges: type = tree_sitter.Range
         self.blocks = tree_sitter.Parser(tree_sitter.Language(grammar.language()))
         self.inlines = tree_sitter.Parser(tree_sitter.Language(grammar.inline_language()))
-        self.text = text
+        self.text, self.name = text, name
         self.content, self.titles = hidden(text)
         self.at: Callable[[int], int] = character_offsets(text)
         self.places: list[Place] = []
@@ -91,6 +96,12 @@ class _Reader:
 
     def _parse_inline(self, node: Any) -> Any:
         """The inline tree of a block, without the marks that continue the block on its other lines."""
+        start, end = self._span(node)
+        marks = len(_SPECIAL.findall(self.text, start, end))
+        if marks > MOST_MARKS:
+            line = self.text.count("\n", 0, start) + 1
+            what = f"a paragraph with {marks:,} marks such as * and [; at most {MOST_MARKS:,} are read"
+            raise GlossaError(f"{self.name}, line {line}: {what}. Divide it.")
         ranges, start, point = [], node.start_byte, node.start_point
         for child in node.children:
             if child.type == "block_continuation" and child.end_byte > child.start_byte:
@@ -217,9 +228,9 @@ class _Reader:
     def _finish(self, place: Place, references: dict[Part, list[Written]], special: str) -> None:
         """How the translation of a place is written."""
         place.escape = spelled(place.parts, self.text, _escape(place, special))
-        place.lay = lambda pieces: self._lay(place, pieces, references)
+        place.lay = partial(self._lay, place, references)
 
-    def _lay(self, place: Place, pieces: list[Piece], references: dict[Part, list[Written]]) -> list[Written]:
+    def _lay(self, place: Place, references: dict[Part, list[Written]], pieces: list[Piece]) -> list[Written]:
         written: list[Written] = []
         by_span = {(part.start, part.end): new for part, new in references.items()}
         for piece in fill(place, pieces, self.text):

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ...data.intake.files import wide_encoding, wrong_encoding
 from ...errors import GlossaError
 from ..places import Document
+from .keys import KEYED, Keys
 
 # The ends of names of each format. Its module in this folder has the same name, unless `MODULES` says another one.
 ENDINGS = {
@@ -68,6 +69,15 @@ _DECLARED = {
     "po": re.compile(rb"Content-Type:[^\n]*?charset=([\w.:-]+)", re.I),
     **dict.fromkeys(("xliff", "tmx", "android", "resx", "stringsdict", "ts"), _XML),
 }
+# What browsers take for HTML that does not say its encoding, by its language (HTML standard, 13.2.3.2); for all other
+# languages windows-1252.
+_FALLBACKS = {
+    **dict.fromkeys(("ba", "be", "bg", "kk", "ky", "mk", "ru", "sah", "sr", "tg", "tt", "uk"), "windows-1251"),
+    **dict.fromkeys(("cs", "sk"), "windows-1250"), **dict.fromkeys(("hr", "hu", "pl", "sl"), "iso-8859-2"),
+    **dict.fromkeys(("et", "lt", "lv"), "windows-1257"), **dict.fromkeys(("az", "ku", "tr"), "windows-1254"),
+    "ar": "windows-1256", "fa": "windows-1256", "el": "iso-8859-7", "he": "windows-1255", "vi": "windows-1258",
+    "ja": "shift_jis", "ko": "euc-kr", "th": "cp874", "zh": "gb18030",
+}  # fmt: skip
 # What Python calls an encoding, and no document has.
 _NO_ENCODINGS = ("idna", "punycode", "raw-unicode-escape", "unicode-escape")
 
@@ -106,8 +116,19 @@ def ending_of(name: str) -> str:
     return max((ending for ending in _BY_ENDING if name.lower().endswith(ending)), key=len, default="")
 
 
-def open_document(path: Path, kind: str, languages: Languages = UNKNOWN) -> Opened:
-    """The texts of a file. Raises `GlossaError` with the line if it is broken."""
+def is_program(path: Path, kind: str) -> bool:
+    """Whether a file with the name of a document of Qt is a program in TypeScript."""
+    if kind != "ts" or not path.is_file():
+        return False
+    with open(path, "rb") as file:
+        return not file.read(256).removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"<")
+
+
+def open_document(path: Path, kind: str, languages: Languages = UNKNOWN, keys: Keys | None = None) -> Opened:
+    """The texts of a file; of JSON and YAML those that `keys` choose.
+
+    Raises `GlossaError` with the line if it is broken.
+    """
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -115,7 +136,7 @@ def open_document(path: Path, kind: str, languages: Languages = UNKNOWN) -> Open
     module = importlib.import_module(f".{MODULES.get(kind, kind)}", __package__)
     if kind in PACKED:
         return _into(languages, module.open_package(content, path, kind, languages))
-    encoding = _encoding(content, path, kind)
+    encoding = _encoding(content, path, kind, languages)
     text = _decoded(content, path, kind, encoding)
     if kind == "ipynb":
         cells, places = module.read_cells(text, str(path), languages)
@@ -123,7 +144,10 @@ def open_document(path: Path, kind: str, languages: Languages = UNKNOWN) -> Open
             languages,
             Opened(cells, lambda texts: _encoded(module.written(text, cells, places, texts), path, kind, encoding)),
         )
-    document = module.read(text, str(path), languages)
+    chosen = (keys,) if kind in KEYED else ()
+    document = module.read(text, str(path), languages, *chosen)
+    if kind == "html" and encoding != "utf-8" and not _DECLARED["html"].search(content, 0, 4096):
+        document.notes.append(f"{path} does not say its encoding; it is read as {encoding}, as browsers do.")
     return _into(languages, Opened([document], lambda texts: _encoded(texts[0], path, kind, encoding)))
 
 
@@ -133,7 +157,7 @@ def _into(languages: Languages, opened: Opened) -> Opened:
     return opened
 
 
-def _encoding(content: bytes, path: Path, kind: str) -> str:
+def _encoding(content: bytes, path: Path, kind: str, languages: Languages) -> str:
     for mark, name in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
         if kind in WIDE and content.startswith(mark):
             return name
@@ -144,6 +168,8 @@ def _encoding(content: bytes, path: Path, kind: str) -> str:
             return "ascii" if content.isascii() else "utf-8" if _is_utf8(content) else "latin-1"
         return "utf-8"
     found = _DECLARED[kind].search(content, 0, 4096)
+    if found is None and kind == "html":
+        return _undeclared(content, languages.source)
     name = found[1].decode("ascii") if found else "utf-8"
     if name == "CHARSET":  # a template that nobody has filled in
         return "utf-8"
@@ -159,9 +185,20 @@ def _encoding(content: bytes, path: Path, kind: str) -> str:
         ) from error
 
 
+def _undeclared(content: bytes, language: str | None) -> str:
+    """The encoding of HTML that does not say one: UTF-8 if it is, or what browsers take for a language."""
+    name = _FALLBACKS.get((language or "").partition("-")[0].lower(), "windows-1252")
+    broken = not content.decode("utf-8", "ignore").isascii()  # some of it is UTF-8
+    return "utf-8" if broken or _is_utf8(content) or not _is(content, name) else name
+
+
 def _is_utf8(content: bytes) -> bool:
+    return _is(content, "utf-8")
+
+
+def _is(content: bytes, encoding: str) -> bool:
     try:
-        content.decode("utf-8")
+        content.decode(encoding)
     except UnicodeDecodeError:
         return False
     return True

@@ -3,9 +3,9 @@
 import gettext
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ...data.intake.po import ESCAPE, Entry, Field, entries, flags_of, unescaped
 from ...errors import GlossaError, require
 from ...inference.texts.tags import Part
 from ..places import Document, Edit, Place
@@ -16,50 +16,7 @@ from .tokens import cut
 if TYPE_CHECKING:
     from .opening import Languages
 
-_LINE = re.compile(r"[^\n]*(?:\n|\Z)")
-_KEYWORD = re.compile(r"[ \t]*(msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)[ \t]*(?=\")")
-_STRING = re.compile(r'[ \t]*"((?:[^"\\\r\n]|\\.)*+)"[ \t]*\r?(?:\n|\Z)')
-_ESCAPE = re.compile(r"\\(?:[0-7]{1,3}|x[0-9a-fA-F]{1,2}|.)", re.S)
-_ESCAPES = {"\\n": "\n", "\\t": "\t", "\\r": "\r", '\\"': '"', "\\\\": "\\"}
 _PLURAL = re.compile(r"nplurals\s*=\s*(\d+)\s*;\s*plural\s*=\s*([^;\\]+)")
-
-
-@dataclass
-class _Field:
-    """A keyword and its strings.
-
-    Attributes:
-        start: The first character of its line.
-        strings: What is between the quotes of each string.
-        end: The character after its last quote.
-    """
-
-    start: int
-    strings: list[tuple[int, int]] = field(default_factory=list)
-    end: int = 0
-
-    @property
-    def span(self) -> tuple[int, int]:
-        return self.strings[0][0] - 1, self.end
-
-    @property
-    def is_empty(self) -> bool:
-        return all(start == end for start, end in self.strings)
-
-
-@dataclass
-class _Entry:
-    """The fields of an entry by their keyword, and the lines of its flags."""
-
-    fields: dict[str, _Field] = field(default_factory=dict)
-    flags: list[tuple[int, int]] = field(default_factory=list)
-
-    @property
-    def translations(self) -> dict[int, _Field]:
-        """The plural forms by their number; -1 for an entry without."""
-        return {
-            int(re.sub(r"\D", "", name) or -1): each for name, each in self.fields.items() if name.startswith("msgstr")
-        }
 
 
 def read(text: str, name: str, languages: "Languages") -> Document:
@@ -80,48 +37,20 @@ class _Catalog:
         self.made = 0  # forms that the catalog had no place for
 
     def read(self) -> Document:
-        for entry in list(self._entries()):
+        for entry in list(entries(self.text, self.name)):
             source = entry.fields.get("msgid")
-            if source is not None and source.is_empty and "msgctxt" not in entry.fields:
+            if entry.is_header:
                 self._header(entry)
-            elif source is not None and all(each.is_empty for each in entry.translations.values()):
+            elif source is None or entry.is_obsolete:
+                continue
+            elif all(each.is_empty for each in entry.translations.values()):
                 self._fill(entry, source)
-            elif source is not None and -1 not in entry.translations:
+            elif -1 not in entry.translations:
                 self._fill(entry, source, partly=True)
         missing_forms(self.document, self.name, self.made)
         return self.document
 
-    def _entries(self) -> Iterator[_Entry]:
-        entry, current = _Entry(), None
-        for number, found in enumerate(_LINE.finditer(self.text.removesuffix("\n")), 1):
-            shift = self.text.startswith("\ufeff", found.start())
-            body = found[0][shift:].strip()
-            if not body or body.startswith("#"):
-                current = None
-                if body.startswith("#,"):
-                    if entry.fields:
-                        yield entry
-                        entry = _Entry()
-                    entry.flags.append(found.span())
-                continue
-            position = found.start() + shift
-            if keyword := _KEYWORD.match(self.text, position):
-                if (keyword[1] == "msgctxt" or keyword[1] in entry.fields) or (
-                    keyword[1] == "msgid" and set(entry.fields) - {"msgctxt"}
-                ):
-                    yield entry
-                    entry = _Entry()
-                current = entry.fields.setdefault(keyword[1], _Field(found.start()))
-                position = keyword.end()
-            string = _STRING.match(self.text, position)
-            if string is None or current is None:
-                reason = f"{body[:40]!r} is no keyword with a string in quotes"
-                raise GlossaError(f"{self.name}, line {number}: not PO: {reason}. Repair it.")
-            current.strings.append(string.span(1))
-            current.end = string.end(1) + 1
-        yield entry
-
-    def _fill(self, entry: _Entry, source: _Field, partly: bool = False) -> None:
+    def _fill(self, entry: Entry, source: Field, partly: bool = False) -> None:
         """Have the translations of an entry written; if some are there, those that are missing."""
         plural, forms = entry.fields.get("msgid_plural"), entry.translations
         if plural is None or -1 in forms:
@@ -144,10 +73,10 @@ class _Catalog:
                 before = self.text.rfind("\n", 0, each.start)
                 self.document.edits.append(Edit(before - self.text[:before].endswith("\r"), each.end, []))
 
-    def _has_words(self, own: _Field) -> bool:
+    def _has_words(self, own: Field) -> bool:
         return next(self._places(own), None) is not None
 
-    def _copy(self, entry: _Entry, source: _Field, targets: list[_Field]) -> None:
+    def _copy(self, entry: Entry, source: Field, targets: list[Field]) -> None:
         """Have the translation of a field written to others."""
         places = list(self._places(source)) if targets else []
         if not places:
@@ -158,15 +87,15 @@ class _Catalog:
         self.document.places += places
         self.document.edits += [Edit(*target.span, [source.span]) for target in targets]
 
-    def _places(self, source: _Field) -> Iterator[Place]:
+    def _places(self, source: Field) -> Iterator[Place]:
         parts: list[Part] = []
         for span in source.strings:
-            parts += cut(self.text, *span, _ESCAPE, lambda escape: _ESCAPES.get(escape, escape), collapse=False)
+            parts += cut(self.text, *span, ESCAPE, unescaped, collapse=False)
         for place in string_places(parts, self.text, _escape, named=False, accelerators="&_"):
             place.copied = True
             yield place
 
-    def _header(self, entry: _Entry) -> None:
+    def _header(self, entry: Entry) -> None:
         own = entry.fields.get("msgstr")
         if own is None:
             return
@@ -182,8 +111,7 @@ class _Catalog:
                 said = said.replace(self.text[start:end], new)
         if len(self.document.edits) > before:
             for start, end in entry.flags:
-                flags = [flag.strip() for flag in self.text[start:end].strip(" \t\r\n#,").split(",")]
-                others = ", ".join(flag for flag in flags if flag != "fuzzy")
+                others = ", ".join(flag for flag in flags_of(self.text[start:end]) if flag != "fuzzy")
                 kept = f"#, {others}{self.line_end}" if others else ""
                 self.document.edits.append(Edit(start, end, [kept]))
         if plural := _PLURAL.search(said):

@@ -227,6 +227,8 @@ def _around(parts: Sequence[Part], kept: Sequence[Part]) -> tuple[list[Piece], l
     """What trimming has taken from both ends of parts."""
     lead: list[Piece] = []
     trail: list[Piece] = []
+    if len(kept) == len(parts) and (kept[0], kept[-1]) == (parts[0], parts[-1]):
+        return lead, trail
     inside = set(kept)
     for part in parts:
         if part in inside:

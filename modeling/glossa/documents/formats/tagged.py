@@ -143,10 +143,10 @@ def _closed_runs(run: Sequence[Part]) -> Iterator[list[Part]]:
 
 
 def _attribute_places(text: str, token: Token, rules: Rules) -> Iterator[Place]:
-    names = [name for name, elements in rules.attributes.items() if "*" in elements or token.name in elements]
-    if not names and token.name != "meta":
-        return
     given = attributes(text, token)
+    if not given:
+        return
+    names = [name for name, elements in rules.attributes.items() if "*" in elements or token.name in elements]
     if token.name == "meta" and {given.get("name", "").lower(), given.get("property", "").lower()} & rules.metadata:
         names = [*names, "content"]
     if token.name == "input" and given.get("type", "").lower() in ("submit", "button", "reset"):

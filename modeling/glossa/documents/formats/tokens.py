@@ -56,6 +56,8 @@ def _attributes(text: str, token: Token) -> Iterator[re.Match]:
 def attributes(text: str, token: Token) -> dict[str, str]:
     """The attributes of a tag, decoded; their names are in lower case."""
     found: dict[str, str] = {}
+    if token.end - token.start < len(token.name) + 4:  # <p>, </p>, <br/>
+        return found
     for name, *values in (match.groups() for match in _attributes(text, token)):
         value = next((value for value in values if value is not None), "")
         found.setdefault(name.lower(), html.unescape(value))

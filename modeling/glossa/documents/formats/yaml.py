@@ -10,6 +10,7 @@ import yaml
 from ...errors import GlossaError
 from ...inference.texts.tags import Part, Piece
 from ..places import Document, Place, Written, spelled
+from .keys import Keys, joined
 from .plain import fill
 from .strings import copied, is_text, marked_parts, string_places
 from .tokens import cut, trimmed
@@ -25,13 +26,18 @@ LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's, ten times a
 _STRING = "tag:yaml.org,2002:str"
 
 
-def read(text: str, name: str, languages: object = None) -> Document:
-    """The values of a file that are strings. Raises `GlossaError` with the line if it is not YAML."""
+def read(text: str, name: str, languages: object = None, keys: Keys | None = None) -> Document:
+    """The values of a file that are strings, of these what `keys` choose.
+
+    Raises `GlossaError` with the line if it is not YAML.
+    """
     shift = text.startswith("\ufeff")
     places: list[Place] = []
     try:
         for root in yaml.compose_all(text[shift:], LOADER):
-            for node, flow in _values(root, set(), False):
+            for node, flow, path in _values(root, set(), False):
+                if keys is not None and not keys.chosen(path):
+                    continue
                 start, end = node.start_mark.index + shift, node.end_mark.index + shift
                 places += _places(text, start, end, node.style, flow)
     except yaml.YAMLError as error:
@@ -44,18 +50,21 @@ def read(text: str, name: str, languages: object = None) -> Document:
     return Document(text, sorted(places, key=lambda place: place.start))
 
 
-def _values(node: Any, seen: set[int], flow: bool) -> Iterator[tuple[Any, bool]]:
-    """The strings in a node that are no keys, and whether brackets are around; what an alias repeats comes once."""
+def _values(node: Any, seen: set[int], flow: bool, path: str = "") -> Iterator[tuple[Any, bool, str]]:
+    """The strings in a node that are no keys, with whether brackets are around, and their keys.
+
+    What an alias repeats comes once.
+    """
     if node is None or id(node) in seen:
         return
     seen.add(id(node))
     if isinstance(node, yaml.ScalarNode):
         if node.tag == _STRING:
-            yield node, flow
+            yield node, flow, path
         return
-    for child in node.value:
-        value = child if isinstance(node, yaml.SequenceNode) else child[1]
-        yield from _values(value, seen, flow or bool(node.flow_style))
+    for number, child in enumerate(node.value):
+        key, value = (number, child) if isinstance(node, yaml.SequenceNode) else (child[0].value, child[1])
+        yield from _values(value, seen, flow or bool(node.flow_style), joined(path, key))
 
 
 def _places(text: str, start: int, end: int, style: str | None, flow: bool) -> Iterator[Place]:

@@ -107,7 +107,8 @@ class Sentence:
         """Begin a translation with a small letter after a span, if the sentence does."""
         each, places = self.translations[rank], self.places[rank]
         text = lower_start(self.source, self.segment.spans, each.text, places, self.written_in)
-        self.translations[rank] = replace(each, text=text)
+        if text != each.text:
+            self.translations[rank] = replace(each, text=text)
 
     def _locate(self, text: str) -> Sequence[Span] | None:
         return locate(self.source, self.segment.spans, text) if text.strip() else ()
@@ -124,12 +125,11 @@ class Sentence:
         self.translations = [Translation(self.source if text is None else text, 0.0, problem, failed)]
         self.places = [self.segment.spans]
 
-    def pair(self, rank: int = 0) -> Pair | None:
-        """The sentence and a translation as they are aligned; None if one has no words."""
-        places = sorted(self.places[rank])
-        target = self.translations[rank].text
-        found = Pair(self.source, find_words(self.source, self.segment.spans), target, find_words(target, places))
-        return found if found.source_words and found.target_words else None
+    def pair(self) -> Pair:
+        """The sentence and its best translation as they are aligned."""
+        target = self.best.text
+        theirs = find_words(target, sorted(self.places[0]))
+        return Pair(self.source, find_words(self.source, self.segment.spans), target, theirs)
 
 
 @dataclass
@@ -139,10 +139,12 @@ class Text:
     Attributes:
         tagged: Its words and tags.
         sentences: Its sentences, and what is copied between them.
+        paired: These with their best translations, when [`Text.pairs`] has asked for them.
     """
 
     tagged: Tagged
     sentences: list[Sentence]
+    paired: list[Pair] = field(default_factory=list)
 
     @property
     def source(self) -> str:
@@ -238,7 +240,8 @@ class Text:
     def settle(self) -> None:
         """Have the best translations of the sentences as they stand in the whole."""
         for sentence, (target, _) in zip(self.sentences, self.parts(), strict=True):
-            sentence.translations[0] = replace(sentence.best, text=target)
+            if target != sentence.best.text:
+                sentence.translations[0] = replace(sentence.best, text=target)
 
     def keep_blank(self) -> None:
         """Have the source in place of blank translations."""
@@ -248,16 +251,18 @@ class Text:
 
     def pairs(self) -> list[Pair]:
         """The sentences and their best translations, as they are aligned to find where tags go."""
-        if self.tagged.is_plain:
+        if self.tagged.is_plain and not self.tagged.alone:
             return []
         self.settle()
-        return [pair for sentence in self.sentences if (pair := sentence.pair()) is not None]
+        self.paired = [sentence.pair() for sentence in self.sentences]
+        worded = [pair for pair in self.paired if pair.source_words and pair.target_words]
+        return [] if self.tagged.is_plain else worded
 
     def with_tags(self, links: Iterator[numpy.ndarray]) -> list[Piece]:
         """The best translation with the tags of the source; `links` are the weights of [`Text.pairs`]."""
         parts = self.parts()
         whole = "".join(text + space for text, space in parts)
-        if self.tagged.is_plain and not self.tagged.alone:
+        if not self.paired:
             return [whole]
         source_words: list[tuple[int, int]] = []
         target_words: list[tuple[int, int]] = []
@@ -265,11 +270,9 @@ class Text:
         cuts: list[Cut] = []
         places, start = {}, 0
         before: Span | None = None  # where the sentence before ends in the source, and in the translation
-        for sentence, (target, space) in zip(self.sentences, parts, strict=True):
+        for sentence, (_, own, target, theirs), (_, space) in zip(self.sentences, self.paired, parts, strict=True):
             if before is not None:
                 cuts.append(Cut(Span(before.start, sentence.start), Span(before.end, start), len(target_words)))
-            own = find_words(sentence.source, sentence.segment.spans)
-            theirs = find_words(target, sorted(sentence.places[0]))
             block = numpy.zeros((len(own), len(theirs)))
             if not self.tagged.is_plain and own and theirs:
                 block = next(links).copy()
