@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import GlossaError
-from ..inference.loading import check_name, load_model, load_tokenizer, read_config
+from ..inference.loading import check_name, load_config, load_model, load_tokenizer, read_config
 from .options import argument, option, read
 
 FAMILIES = ("bart", "marian", "mbart", "pegasus")
@@ -98,7 +98,8 @@ def export_family(arguments: ExportOptions, folder: Path) -> None:
         )
     from ..export.other_families import export_family
 
-    export_family(arguments.model, folder, arguments.quantization)
+    config, tokenizer = load_config(arguments.model), load_tokenizer(arguments.model)
+    export_family(arguments.model, config, tokenizer, folder, arguments.quantization)
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 2**20
     print(f"ctranslate2: saved in {folder}, {size:.1f} MiB in all")
 

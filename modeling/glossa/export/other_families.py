@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from transformers import PreTrainedConfig
+
 from ..errors import GlossaError, require
-from ..inference.loading import check_name, load_config, load_tokenizer
 
 ctranslate2 = require("ctranslate2", "engine")
 
@@ -12,25 +13,26 @@ ctranslate2 = require("ctranslate2", "engine")
 PRE_NORM = {"bart": False, "mbart": True, "pegasus": True}
 
 
-def export_family(name: str, folder: Path, quantization: str | None = None) -> None:
+def export_family(
+    name: str, config: PreTrainedConfig, tokenizer: Any, folder: Path, quantization: str | None = None
+) -> None:
     """Write a folder for CTranslate2, with the files of the tokenizer.
 
     Args:
         name: The folder or Hub name of a model.
+        config: Its config.
+        tokenizer: Its tokenizer, a [`FamilyTokenizer`].
         folder: Its previous content is deleted.
         quantization: Type of the stored weights, as in [`export_ctranslate2`].
 
     Raises:
         GlossaError: for a family that CTranslate2 does not know, or an unknown quantization.
     """
-    check_name(name)
     from ctranslate2.converters.transformers import _MODEL_LOADERS
 
     allowed = ctranslate2.specs.model_spec.ACCEPTED_MODEL_TYPES
     if quantization is not None and quantization not in allowed:
         raise GlossaError(f"quantization is {quantization!r}; it must be one of {', '.join(allowed)}.")
-    config = load_config(name)
-    tokenizer: Any = load_tokenizer(name)
     if type(config).__name__ not in _MODEL_LOADERS:
         known = sorted(kind.removesuffix("Config") for kind in _MODEL_LOADERS)
         raise GlossaError(

@@ -190,7 +190,8 @@ def further(settings: Settings, size: Size, pairs: int) -> Size:
         passes = max(1, min(MOST_TUNED_PASSES, round(TUNED_PASSES * (TUNED_PAIRS / pairs) ** FEWER)))
     muon, rate = size.muon_learning_rate, FURTHER * size.learning_rate
     if settings.training.lora_rank or config.model_type != "glossa":
-        muon, rate = None, ADAPTER_RATE if settings.training.lora_rank else OTHER_RATE / config.hidden_size
+        width = getattr(config, "hidden_size", None) or config.encoder.hidden_size  # of two models in one
+        muon, rate = None, ADAPTER_RATE if settings.training.lora_rank else OTHER_RATE / width
     return replace(size, passes=passes, learning_rate=rate, muon_learning_rate=muon and FURTHER * muon)
 
 
