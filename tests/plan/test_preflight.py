@@ -2,8 +2,10 @@
 
 import json
 from collections import namedtuple
+from pathlib import Path
 
 import pytest
+import torch
 from published_models import publish
 from transformers import BertConfig, MarianConfig, T5Config, WhisperConfig
 from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
@@ -11,9 +13,11 @@ from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 from glossa.errors import GlossaError
 from glossa.plan.arguments import parse_settings
 from glossa.plan.preflight import check_before_data
-from glossa.plan.start import check_family
+from glossa.plan.start import check_family, load_start
 from glossa.training import inputs as training_inputs
 from glossa.training.run import train
+
+WORDS = ["a b c d e f g h i j k l m n o p q r s t u v w x y z"] * 9
 
 
 @pytest.fixture
@@ -172,9 +176,58 @@ def test_settings_that_cannot_apply_to_a_family_are_refused(given, problem, tmp_
     ],
 )
 def test_a_folder_that_contradicts_itself_is_refused(file, changes, problem, tmp_path):
-    words = ["a b c d e f g h i j k l m n o p q r s t u v w x y z"] * 9
-    path = publish("opus-mt", tmp_path / "start", words, words) / f"{file}.json"
+    path = publish("opus-mt", tmp_path / "start", WORDS, WORDS) / f"{file}.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
     settings = parse_settings(["--init_from", str(tmp_path / "start"), "--output_dir", str(tmp_path / "run")])
     with pytest.raises(GlossaError, match=problem):
         check_family(settings)
+
+
+def test_a_tokenizer_without_its_file_is_refused(tmp_path):
+    (publish("t5", tmp_path, WORDS, WORDS) / "spiece.model").unlink()
+    settings = parse_settings(["--init_from", str(tmp_path), "--output_dir", str(tmp_path / "run")])
+    with pytest.raises(GlossaError, match="whose tokenizer has no tokens of text, as if a file of it were missing"):
+        check_family(settings)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"max_length": 1}, "Input length of decoder_input_ids is 1"),
+        ({"num_beams": 0}, "division"),
+        ({"do_sample": True, "temperature": 0.0}, "strictly positive float"),
+    ],
+)
+def test_settings_of_the_search_that_do_not_work_are_refused(changes, problem, tmp_path):
+    path = publish("opus-mt", tmp_path / "start", WORDS, WORDS) / "generation_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    settings = parse_settings(["--init_from", str(tmp_path / "start"), "--output_dir", str(tmp_path / "run")])
+    with pytest.raises(GlossaError, match=f"whose generation_config.json does not work: .*{problem}"):
+        load_start(settings)
+
+
+class Hostile:
+    """Pickled, it makes a file when it is read."""
+
+    def __init__(self, mark):
+        self.mark = mark
+
+    def __reduce__(self):
+        return Path.touch, (self.mark,)
+
+
+def test_a_hostile_pickle_runs_nothing(tmp_path):
+    folder = publish("opus-mt", tmp_path / "start", WORDS, WORDS)
+    (folder / "model.safetensors").unlink()
+    torch.save({"weights": Hostile(tmp_path / "mark")}, folder / "pytorch_model.bin")
+    settings = parse_settings(["--init_from", str(folder), "--output_dir", str(tmp_path / "run")])
+    with pytest.raises(GlossaError, match="its weights are a pickle that holds more than tensors"):
+        load_start(settings)
+    assert not (tmp_path / "mark").exists()
+
+
+def test_pickled_tensors_are_read_and_said(tmp_path, caplog):
+    caplog.set_level("INFO")
+    folder = publish("opus-mt", tmp_path / "start", WORDS, WORDS, pickled=True)
+    load_start(parse_settings(["--init_from", str(folder), "--output_dir", str(tmp_path / "run")]))
+    assert f"The weights of {folder} are pickled: only tensors were read." in caplog.text

@@ -108,6 +108,11 @@ class FamilyTokenizer:
         return 1 if not self.codes or _ends_with_code(self.tokenizer) else 2
 
     @property
+    def tokens_before(self) -> int:
+        """The number of tokens of the text before each source, in the language that has the most."""
+        return max((len(self.tokenizer(text)["input_ids"]) - 1 for text in self.prefixes.values()), default=0)
+
+    @property
     def code_ids(self) -> list[int]:
         """The ids of the languages' tokens; they are given, and no part of a translation."""
         tokens = list(self.codes.values()) or [

@@ -121,6 +121,11 @@ def _load(auto_class, name: str, **changes: Any):
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         kind = type(error).__name__
+        if "Weights only load failed" in str(error):
+            raise GlossaError(
+                f"{name} does not load: its weights are a pickle that holds more than tensors, which could run code. "
+                "Give a folder with model.safetensors."
+            ) from error
         raise GlossaError(
             f"{name} does not load: a file of it is damaged, or was made for another model ({kind}: "
             f"{_on_one_line(error)}). {RESTORE}"

@@ -29,6 +29,7 @@ from .settings import ModelArguments
 logger = logging.getLogger(__name__)
 
 DROPOUT = ("dropout", "attention_dropout", "activation_dropout")  # may change if a run starts from a trained model
+FEWEST_TOKENS = 3  # transformers makes a tokenizer of special tokens and one mark if SentencePiece's file is missing
 MODEL = [field.name for field in fields(ModelArguments)]
 VOCABULARY = {field.name for field in fields(TokenizerArguments)} - {"tokenizer"}
 
@@ -141,7 +142,11 @@ def _contradiction(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase)
         return "whose tokenizer has no token for the end of a sentence"
     if start is not None and start >= rows[1]:
         return f"whose decoder starts with token {start}, but it has {rows[1]:,} tokens"
-    longest = max(tokenizer.get_vocab().values())
+    known = tokenizer.get_vocab()
+    special = {*map(str, tokenizer.all_special_tokens)}
+    if sum(token not in special and not token.startswith("<") for token in known) < FEWEST_TOKENS:
+        return "whose tokenizer has no tokens of text, as if a file of it were missing"
+    longest = max(known.values())
     if longest >= rows[0]:
         return f"whose tokenizer has the token id {longest:,}, but its embeddings have {rows[0]:,} rows"
     return ""
@@ -165,7 +170,25 @@ def load_start(settings: Settings) -> PreTrainedModel:
                 f"init_from is {start}, whose weight {name} is not a number everywhere: its training failed. Give "
                 "another model, or an earlier checkpoint."
             )
+    if config.model_type != "glossa":
+        _try_search(model, start)
     return model
+
+
+def _try_search(model: PreTrainedModel, start: str) -> None:
+    """Raise `GlossaError` if `generate` does not begin with the settings of the model, as it will while training."""
+    ids = torch.zeros(1, 1, dtype=torch.long, device=model.device)
+    try:
+        model.generate(ids, attention_mask=torch.ones_like(ids), stopping_criteria=[_at_once])  # type: ignore
+    except (ArithmeticError, IndexError, RuntimeError, TypeError, ValueError) as error:
+        raise GlossaError(
+            f"init_from is {start}, whose generation_config.json does not work: {' '.join(str(error).split())} Mend "
+            "that file, or give another model."
+        ) from error
+
+
+def _at_once(input_ids: torch.Tensor, scores: torch.Tensor, **_: Any) -> torch.Tensor:
+    return torch.ones(len(input_ids), dtype=torch.bool, device=input_ids.device)
 
 
 def with_tokens(tokenizer: PreTrainedTokenizerBase, settings: Settings) -> PreTrainedTokenizerBase:

@@ -12,7 +12,7 @@ from transformers import PreTrainedTokenizerBase
 from ..arguments import DataArguments
 from ..augmentation.augmentation import Augmentation
 from ..augmentation.pair import Pair
-from .encoding import IDS, TEXTS, beyond_limits, encode_rows, lengths_of
+from .encoding import IDS, TEXTS, beyond_limits, encode_rows, lengths_of, tokens_before
 
 CHUNK = 1000  # rows that are text at a time, and that are joined with each other
 
@@ -111,8 +111,7 @@ def encode_changed(
         [pair.target for _, pair in found.values()],
         [languages[index] for index in found] if languages else None,
     )
-    beyond = numpy.logical_or(
-        *beyond_limits(lengths_of(sides), arguments.max_length, arguments.filters["length_ratio"])
-    )
+    ratio, before = arguments.filters["length_ratio"], tokens_before(tokenizer)
+    beyond = numpy.logical_or(*beyond_limits(lengths_of(sides), arguments.max_length, ratio, before))
     rows = zip(found, zip(*sides, strict=True), beyond, strict=True)
     return {index: (source, target) for index, (source, target), excluded in rows if not excluded}

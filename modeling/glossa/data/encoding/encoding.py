@@ -65,7 +65,7 @@ def tokenize_pairs(
             for name, rows in pairs.items()
         }
     )
-    tokenized["train"] = _within_limits(tokenized["train"], arguments, report)
+    tokenized["train"] = _within_limits(tokenized["train"], arguments, report, tokens_before(tokenizer))
     return tokenized
 
 
@@ -175,21 +175,29 @@ def parts(*columns: Sequence[str]) -> Iterator[slice]:
 
 
 def beyond_limits(
-    lengths: Sequence[numpy.ndarray], max_length: int, ratio: float | numpy.ndarray
+    lengths: Sequence[numpy.ndarray], max_length: int, ratio: float | numpy.ndarray, before: int = 0
 ) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """Which pairs of these lengths exceed `max_length`, and which of the others the `ratio` of their lengths."""
-    longest, shortest = numpy.maximum(*lengths), numpy.minimum(*lengths)
-    too_long = longest > max_length
-    return too_long, ~too_long & (longest > ratio * shortest)
+    """Which pairs of these lengths exceed `max_length`, and which of the others the `ratio` of their lengths.
+
+    `before` is the number of tokens that each source begins with and that are not its own ([`tokens_before`]).
+    """
+    source, target = lengths
+    too_long, source = numpy.maximum(source, target) > max_length, source - before
+    return too_long, ~too_long & (numpy.maximum(source, target) > ratio * numpy.minimum(source, target))
 
 
-def _within_limits(rows: Dataset, arguments: DataArguments, report: DataReport) -> Dataset:
+def tokens_before(tokenizer: "PreTrainedTokenizerBase") -> int:
+    """The number of tokens of the text that T5 reads before each source; 0 for others."""
+    return getattr(tokenizer, "tokens_before", 0)
+
+
+def _within_limits(rows: Dataset, arguments: DataArguments, report: DataReport, before: int) -> Dataset:
     table = rows.select_columns(LENGTHS).with_format("arrow")[:]
     lengths = [table.column(side).to_numpy() for side in LENGTHS]
     ratios = [source.settings.filters["length_ratio"] for source in sources_of(arguments)]
     seen = [int(own["seen"]) for own in report.sources.values()]  # their rows are in this order
     each = numpy.repeat(ratios, seen) if len(set(ratios)) > 1 else max(ratios)
-    too_long, unequal = beyond_limits(lengths, arguments.max_length, each)
+    too_long, unequal = beyond_limits(lengths, arguments.max_length, each, before)
     counts = {"too_long": int(too_long.sum()), "length_ratio": int(unequal.sum())}
     kept = numpy.flatnonzero(~too_long & ~unequal)
     report.splits["train"] |= counts

@@ -26,7 +26,16 @@ from ..cleaning.report import example
 from ..cleaning.rows import KEPT, MALFORMED, check_rows, counted, rules_of, split_batch
 from ..encoding.augmented import encode_changed
 from ..encoding.batching import TokenBatchSampler
-from ..encoding.encoding import IDS, LENGTHS, TOKENIZED, beyond_limits, encode_rows, lengths_of, stamp_of
+from ..encoding.encoding import (
+    IDS,
+    LENGTHS,
+    TOKENIZED,
+    beyond_limits,
+    encode_rows,
+    lengths_of,
+    stamp_of,
+    tokens_before,
+)
 from .streams import Block, Stream, block_rows, block_tables
 
 PR_SET_PDEATHSIG = 1  # prctl(2)
@@ -169,7 +178,8 @@ class Windows(torch.utils.data.Dataset):
 
     def _within(self, lengths: Arrays, counts: Counter, settings: DataArguments) -> numpy.ndarray:
         """The numbers of the rows that are not too long or unequal; `counts` grow."""
-        too_long, unequal = beyond_limits(lengths, settings.max_length, settings.filters["length_ratio"])
+        ratio, before = settings.filters["length_ratio"], tokens_before(self.tokenizer)
+        too_long, unequal = beyond_limits(lengths, settings.max_length, ratio, before)
         for reason, beyond in (("too_long", too_long), ("length_ratio", unequal)):
             if beyond.any():
                 counts[reason] += int(beyond.sum())
