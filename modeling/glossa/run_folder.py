@@ -32,7 +32,7 @@ SAMPLES_TABLE, CURVES, HELD_OUT = "samples.md", "curves.png", "held_out"
 PUBLISHED = (METRICS, HISTORY, VERSIONS, SAMPLES_TABLE, CURVES)
 # Written last in a checkpoint, so a checkpoint without it was cut short.
 CHECKPOINT_STATE = "trainer_state.json"
-CHECKPOINT_PARTS = ("config.json", "tokenizer.json", CHECKPOINT_STATE, "scheduler.pt")
+CHECKPOINT_PARTS = ("config.json", "tokenizer_config.json", CHECKPOINT_STATE, "scheduler.pt")
 OPTIMIZER = "optimizer.pt"
 SHARDED_PARTS = ("optimizer.bin", "pytorch_model_fsdp.bin")  # in its place after training with FSDP
 DEEPSPEED = "latest"  # in its place after training with DeepSpeed: names the folder of the optimizer
@@ -180,7 +180,7 @@ class RunFolder:
 
     def is_complete(self) -> bool:
         """Whether the run has ended, and its model is there."""
-        files = [self.path / name for name in ("config.json", "tokenizer.json")]
+        files = [self.path / name for name in ("config.json", "tokenizer_config.json")]
         weights = any(self.path.glob("*.safetensors"))
         return bool(self.metrics) and weights and all(file.is_file() for file in files)
 

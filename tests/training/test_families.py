@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -206,3 +207,12 @@ def test_settings_of_the_search_in_the_models_config_are_saved_where_they_belong
     decoding = json.loads((run / "generation_config.json").read_text())
     assert {name: decoding[name] for name in own} == own
     assert not set(own) & set(json.loads((run / "config.json").read_text()))
+
+
+@pytest.mark.parametrize("family", ["opus-mt", "nllb", "byt5"])
+def test_a_resumed_run_ends_with_the_same_weights(family, settings, tmp_path):
+    whole = train(parse_settings(settings(family)))
+    shutil.copytree(whole / "checkpoint-2", tmp_path / "again" / "checkpoint-2")
+    resumed = train(parse_settings([*settings(family, "again"), "--resume_from_checkpoint", "true"]))
+    expected, found = (load_model(str(folder)).state_dict() for folder in (whole, resumed))
+    assert all(weight.equal(found[name]) for name, weight in expected.items())
