@@ -51,9 +51,11 @@ GROUPS = (
     "augmentation | placeholder_augmentation dataloader_persistent_workers max_steps",
 )
 KEPT = 3  # of the groups: a run with init_from has the vocabulary, model and dropout of its start
-FURTHER = 0.5  # of the rates for Glossa's models, and of the passes for those that were only pretrained
-# For a translator: the passes for `TUNED_PAIRS` pairs; more for fewer pairs, fewer for more (docs/starting.md).
+FURTHER = 0.5  # of passes and rates, for a model that was only pretrained (docs/results.md)
+# For a translator: the passes for `TUNED_PAIRS` pairs; more for fewer pairs, fewer for more. A higher rate, or Muon,
+# learns faster and forgets far more (docs/decisions.md).
 TUNED_PAIRS, TUNED_PASSES, MOST_TUNED_PASSES, FEWER = 2000, 8, 15, 0.3
+TUNED_RATE = 5e-4
 ADAPTER_RATE = 3e-3  # that of quickstart-adapter
 OTHER_RATE = 0.05  # divided by the width, for models of other families: 1e-4 for 512, 5e-5 for 1,024
 TUNED_EVALUATIONS = 0.1  # of the steps
@@ -185,14 +187,15 @@ def further(settings: Settings, size: Size, pairs: int) -> Size:
     """`size` for the model of `init_from`: fewer passes with lower rates, by its kind and the number of pairs."""
     start = str(settings.translator.init_from)
     config, recipe = load_config(start), RunFolder(start).recipe
-    passes: float = FURTHER * size.passes
-    if recipe.get("objective", "translation") == "translation":
-        passes = max(1, min(MOST_TUNED_PASSES, round(TUNED_PASSES * (TUNED_PAIRS / pairs) ** FEWER)))
-    muon, rate = size.muon_learning_rate, FURTHER * size.learning_rate
-    if settings.training.lora_rank or config.model_type != "glossa":
-        width = getattr(config, "hidden_size", None) or config.encoder.hidden_size  # of two models in one
-        muon, rate = None, ADAPTER_RATE if settings.training.lora_rank else OTHER_RATE / width
-    return replace(size, passes=passes, learning_rate=rate, muon_learning_rate=muon and FURTHER * muon)
+    if recipe.get("objective", "translation") != "translation":
+        passes, rate = FURTHER * size.passes, FURTHER * size.learning_rate
+        muon = size.muon_learning_rate and FURTHER * size.muon_learning_rate
+        return replace(size, passes=passes, learning_rate=rate, muon_learning_rate=muon)
+    passes = max(1, min(MOST_TUNED_PASSES, round(TUNED_PASSES * (TUNED_PAIRS / pairs) ** FEWER)))
+    width = getattr(config, "hidden_size", None) or config.encoder.hidden_size  # of two models in one
+    rate = TUNED_RATE if config.model_type == "glossa" else OTHER_RATE / width
+    rate = ADAPTER_RATE if settings.training.lora_rank else rate
+    return replace(size, passes=passes, learning_rate=rate, muon_learning_rate=None)
 
 
 def _tokens(text: str) -> float:
