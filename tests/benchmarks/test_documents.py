@@ -50,4 +50,5 @@ def test_real_files(tmp_path, monkeypatch, capsys):
 
 def test_the_list_has_documents():
     rows = [line.split("\t") for line in real_documents.LIST.read_text(encoding="utf-8").splitlines()]
-    assert len(rows) > 300 and all(len(row) == 3 and len(row[1]) == 40 and format_of(row[2]) for row in rows)
+    assert len(rows) > 300 and all(len(row) == 3 and len(row[1]) == 40 for row in rows)
+    assert all(name.endswith("/") or format_of(name) for _, _, name in rows)
