@@ -3,6 +3,7 @@
 import io
 import json
 import tarfile
+import unicodedata
 from pathlib import Path
 
 import numpy
@@ -178,6 +179,14 @@ def test_a_quoted_name_of_json_keeps_its_quotes(tmp_path):
     (tmp_path / "a.json").write_text('{"a": "\'{name}\' is it, don\'t"}')
     found = translated(tmp_path / "a.json", lambda text: text.replace("'", "").upper())
     assert found == b'{"a": "\'{name}\' IS IT, DONT"}'
+
+
+def test_what_only_unicode_spells_otherwise_stays(tmp_path):
+    """Without its period, the translation has one character less before the name, but is no other language."""
+    text = json.dumps({"a": "Cafe\u0301 '{name}' and <b>more</b>", "b": "Cafe\u0301 '{name}'"}, ensure_ascii=False)
+    (tmp_path / "a.json").write_text(text)
+    found = translated(tmp_path / "a.json", lambda words: unicodedata.normalize("NFC", f"{words}."), kept=False)
+    assert found.decode() == text
 
 
 def test_json():
