@@ -1,29 +1,22 @@
 """Files that nobody here wrote, from public repositories: translated, and checked by what reads their formats.
 
+A valid file is valid afterwards if its reader reads it again and sees the same in it, such as as many paragraphs.
+
 `real_documents.tsv` lists them: repository, commit, path. An engine that writes capitals and ends each sentence with a
 period stands for the model, so it changes every placeholder and the end of every label.
 """
 
 import csv
 import io
-import json
-import plistlib
 import re
 import subprocess
 import tempfile
 import time
-import tomllib
+import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
-from shutil import which
-from typing import Any
-from xml.etree import ElementTree
-
-import yaml
 
 from glossa.documents.formats.opening import UNKNOWN, Languages, format_of, open_document
 from glossa.documents.job import Work
@@ -35,6 +28,7 @@ from glossa.inference.texts.spans import MOVED
 from glossa.inference.texts.text import Text
 
 from .documents import Characters, FunctionEngine, InOrder
+from .validators import CHECKS, shape_of
 
 LIST = Path(__file__).with_name("real_documents.tsv")
 BILINGUAL = (
@@ -47,44 +41,12 @@ BILINGUAL = (
 )  # formats whose translations stand next to their sources
 
 # The language of the translations that a file of these formats says.
-_LANGUAGE = re.compile(rb"\"Language: ([\w@-]+)|<TS[^>]*\blanguage=\"([\w-]+)|target-language=\"([\w-]+)")
+_LANGUAGE = re.compile(rb"\"Language: ([\w@-]+)|<TS[^>]*\blanguage=\"([\w-]+)|(?:target-language|trgLang)=\"([\w-]+)")
 
 
 def shouted(text: str) -> str:
     """A sentence in capitals, with a period."""
     return text.upper().rstrip(".:!?… ") + "."
-
-
-def _checked_by(module: str, read: Callable[[Any, io.BytesIO], object]) -> Callable[[bytes], object] | None:
-    return (lambda content: read(import_module(module), io.BytesIO(content))) if find_spec(module) else None
-
-
-def _check_po(content: bytes) -> None:
-    with tempfile.NamedTemporaryFile(suffix=".po") as file:
-        file.write(content)
-        file.flush()
-        subprocess.run(["msgfmt", "--check-format", "-o", "/dev/null", file.name], check=True, capture_output=True)
-
-
-def _check_fluent(content: bytes) -> None:
-    syntax = import_module("fluent.syntax")
-    assert not any(isinstance(entry, syntax.ast.Junk) for entry in syntax.parse(content.decode("utf-8")).body)
-
-
-# What reads a format, and raises for a broken file.
-CHECKS: dict[str, Callable[[bytes], object] | None] = {
-    **dict.fromkeys(("xliff", "tmx", "android", "resx", "ts"), ElementTree.fromstring),
-    **dict.fromkeys(("json", "xcstrings"), json.loads),
-    "yaml": lambda content: list(yaml.compose_all(content.decode("utf-8-sig"), yaml.SafeLoader)),
-    "toml": lambda content: tomllib.loads(content.decode("utf-8")),
-    "stringsdict": plistlib.loads,
-    "po": _check_po if which("msgfmt") else None,
-    "fluent": _check_fluent if find_spec("fluent") else None,
-    "ipynb": _checked_by("nbformat", lambda reader, file: reader.validate(reader.read(file, as_version=4))),
-    "docx": _checked_by("docx", lambda reader, file: reader.Document(file)),
-    "pptx": _checked_by("pptx", lambda reader, file: reader.Presentation(file)),
-    "xlsx": _checked_by("openpyxl", lambda reader, file: reader.load_workbook(file)),
-}
 
 
 @dataclass
@@ -126,14 +88,6 @@ def _work(function: Callable[[str], str]) -> _Counting:
     return _Counting(translator, translator.translate_segments, Problems(None))
 
 
-def _is_valid(kind: str, content: bytes) -> bool:
-    try:
-        CHECKS[kind](content)
-    except Exception:  # whatever the reader of the format raises
-        return False
-    return True
-
-
 def _try(path: Path, row: Counter[str]) -> None:
     """Translate a file twice, and add to the figures of its format."""
     kind, content = str(format_of(path.name)), path.read_bytes()
@@ -155,9 +109,28 @@ def _try(path: Path, row: Counter[str]) -> None:
     row["milliseconds"] += round((time.process_time() - started) * 1000)
     row["texts"] += work.texts
     row.update(work.counts)
-    if CHECKS.get(kind) is not None and _is_valid(kind, content):
+    if CHECKS.get(kind) is None:
+        return
+    before = shape_of(kind, path.name, content)
+    if before[0]:
         row["valid"] += 1
-        row["valid after"] += _is_valid(kind, found)
+        row["valid after"] += shape_of(kind, path.name, found) == before
+
+
+def _git(clone: Path, *command: str) -> bytes:
+    return subprocess.run(["git", "-C", clone, *command], check=True, capture_output=True).stdout
+
+
+def _content(clone: Path, commit: str, name: str) -> bytes:
+    """A file of a commit; of a folder, which is an unpacked EPUB, the archive."""
+    if not name.endswith("/"):
+        return _git(clone, "show", f"{commit}:{name}")
+    members = _git(clone, "ls-tree", "-rz", "--name-only", f"{commit}:{name}").decode().rstrip("\0").split("\0")
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for member in sorted(members, key=lambda each: each != "mimetype"):
+            archive.writestr(member, _git(clone, "show", f"{commit}:{name}{member}"))
+    return stream.getvalue()
 
 
 COLUMNS = (
@@ -191,11 +164,11 @@ def run_real(folder: Path) -> dict[str, dict[str, int]]:
         for repository, commit, name in csv.reader(rows, delimiter="\t"):
             clone = folder / repository.replace("/", "+")
             clone = clone / "repo" if (clone / "repo").is_dir() else clone
-            shown = subprocess.run(["git", "-C", clone, "show", f"{commit}:{name}"], capture_output=True)
-            if shown.returncode:
-                raise GlossaError(f"{clone} has no {name} of {commit[:10]}. Clone {repository} there.")
-            path = Path(place, Path(name).name)
-            path.write_bytes(shown.stdout)
+            path = Path(place, Path(name).name + ".epub" * name.endswith("/"))
+            try:
+                path.write_bytes(_content(clone, commit, name))
+            except subprocess.CalledProcessError as error:
+                raise GlossaError(f"{clone} has no {name} of {commit[:10]}. Clone {repository} there.") from error
             _try(path, figures[str(format_of(path.name))])
     _print(figures)
     return {kind: dict(row) for kind, row in figures.items()}

@@ -3,6 +3,7 @@
 import io
 import json
 import tarfile
+import unicodedata
 from pathlib import Path
 
 import numpy
@@ -173,6 +174,21 @@ def test_filled_catalogs_and_units_stay(tmp_path):
         assert translated(tmp_path / name, rot13) == (tmp_path / name).read_bytes()
 
 
+def test_a_quoted_name_of_json_keeps_its_quotes(tmp_path):
+    """Where they stood apart from the braces, `''` would be an apostrophe in ICU, and the name an argument."""
+    (tmp_path / "a.json").write_text('{"a": "\'{name}\' is it, don\'t"}')
+    found = translated(tmp_path / "a.json", lambda text: text.replace("'", "").upper())
+    assert found == b'{"a": "\'{name}\' IS IT, DONT"}'
+
+
+def test_what_only_unicode_spells_otherwise_stays(tmp_path):
+    """Without its period, the translation has one character less before the name, but is no other language."""
+    text = json.dumps({"a": "Cafe\u0301 '{name}' and <b>more</b>", "b": "Cafe\u0301 '{name}'"}, ensure_ascii=False)
+    (tmp_path / "a.json").write_text(text)
+    found = translated(tmp_path / "a.json", lambda words: unicodedata.normalize("NFC", f"{words}."), kept=False)
+    assert found.decode() == text
+
+
 def test_json():
     found = json.loads(shouted("app.json"))
     source = json.loads((FILES / "app.json").read_text())
@@ -280,6 +296,7 @@ def test_paragraphs(tmp_path):
         ("a.docx", b"PK\x03\x04", "not a docx file that can be read"),
         ("a.md", b"caf\xe9", r"a\.md, line 1: wrong encoding: byte 0xe9"),
         ("a.md", "Hi".encode("utf-16"), "this looks like UTF-16"),
+        ("a.srt", "Hi".encode("utf-32"), "this looks like UTF-32. .*-f UTF-32"),
         ("a.po", b'msgid ""\nmsgstr "Content-Type: text/plain; charset=klingon\\n"\n', "its encoding is klingon"),
     ],
 )

@@ -117,3 +117,9 @@ class TestTables:
             shouted(tmp_path, "a.csv", "a,b\n1,2\n")
         with pytest.raises(GlossaError, match=r"line 3: the row has 1 cells, not 2"):
             shouted(tmp_path, "a.csv", "en,fr\nHi there,\nHi\n")
+
+
+def test_subtitles_in_utf_16_and_with_short_times(tmp_path):
+    text = "\ufeff1\r\n00:00:0,000 --> 00:00:1,500\r\n{}\r\n"
+    (tmp_path / "a.srt").write_bytes(text.format("The end.").encode("utf-16-le"))
+    assert translated(tmp_path / "a.srt", str.upper) == text.format("THE END.").encode("utf-16-le")

@@ -12,6 +12,8 @@ from .strings import string_places
 from .tokens import cut
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s"{}\[\],:]+', re.S)
+# A name in braces and quotes, which would mean something else in ICU if the quotes did not stand next to the braces.
+_QUOTED = r"'\{+[^{}']*\}+'"
 _ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.")
 
 
@@ -39,7 +41,7 @@ def read(text: str, name: str, languages: object = None, keys: Keys | None = Non
     document = Document(text, [])
     escape = escape_for(text)
     for node in _values(read_nodes(text, name), keys):
-        document.places += value_places(text, node, escape)
+        document.places += value_places(text, node, escape, kept=_QUOTED)
     return document
 
 

@@ -60,7 +60,7 @@ MODULES = {
 }
 FORMATS = (*ENDINGS, "lines")
 PACKED = ("docx", "pptx", "xlsx", "odt", "odp", "ods", "epub")
-WIDE = ("resx", "strings", "ini", "table", "lrc", "ass")  # which are often UTF-16, with a byte order mark
+WIDE = ("resx", "strings", "ini", "table", "lrc", "ass", "srt")  # which are often UTF-16, with a byte order mark
 _BY_ENDING = {ending: name for name, endings in ENDINGS.items() for ending in endings.split()}
 # Where a document says its encoding.
 _XML = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([\w.:-]+)")
@@ -159,10 +159,10 @@ def _into(languages: Languages, opened: Opened) -> Opened:
 
 def _encoding(content: bytes, path: Path, kind: str, languages: Languages) -> str:
     for mark, name in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
-        if kind in WIDE and content.startswith(mark):
+        if kind in WIDE and content.startswith(mark) and wide_encoding(content) == "UTF-16":
             return name
     if guess := wide_encoding(content):
-        raise wrong_encoding(path, 1, "this looks like UTF-16", guess)
+        raise wrong_encoding(path, 1, f"this looks like {guess[:6]}", guess)
     if content.startswith(codecs.BOM_UTF8) or kind not in _DECLARED:
         if kind == "properties":
             return "ascii" if content.isascii() else "utf-8" if _is_utf8(content) else "latin-1"

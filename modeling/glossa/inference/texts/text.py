@@ -242,6 +242,8 @@ class Text:
         for sentence, (target, _) in zip(self.sentences, self.parts(), strict=True):
             if target != sentence.best.text:
                 sentence.translations[0] = replace(sentence.best, text=target)
+                is_source = target == sentence.source  # whose characters may be others than those of the translation
+                sentence.places[0] = sentence.segment.spans if is_source else sentence.places[0]
 
     def keep_blank(self) -> None:
         """Have the source in place of blank translations."""
