@@ -33,6 +33,7 @@ PUBLISHED = (METRICS, HISTORY, VERSIONS, SAMPLES_TABLE, CURVES)
 # Written last in a checkpoint, so a checkpoint without it was cut short.
 CHECKPOINT_STATE = "trainer_state.json"
 CHECKPOINT_PARTS = ("config.json", "tokenizer_config.json", CHECKPOINT_STATE, "scheduler.pt")
+VOCABULARIES = ("tokenizer.json", "target_tokenizer.json", "vocab.json", "target_vocab.json")
 OPTIMIZER = "optimizer.pt"
 SHARDED_PARTS = ("optimizer.bin", "pytorch_model_fsdp.bin")  # in its place after training with FSDP
 DEEPSPEED = "latest"  # in its place after training with DeepSpeed: names the folder of the optimizer
@@ -280,9 +281,11 @@ def find_damage(checkpoint: Path) -> str:
         optimizer = ()  # DeepSpeed checks its own files
     parts = [*CHECKPOINT_PARTS, *optimizer]
     files = [*(checkpoint / name for name in parts), *weights, *random_states, *checkpoint.glob(STREAM.format("*"))]
+    changed = _changed(checkpoint)
+    if CHECKSUMS not in changed:
+        files += [path for name in _sums(checkpoint) if _is_vocabulary(path := checkpoint / name)]
     missing = [f"{path.name} is missing" for path in files if not path.is_file()]
     there = [path for path in files if path.is_file()]
-    changed = _changed(checkpoint)
     damaged = [f"{path.name} is damaged" for path in there if _is_damaged(path) or path.name in changed]
     others = [f"{name} is not as it was saved" for name in sorted(changed - {path.name for path in there})]
     return ", ".join([*missing, *damaged, *others])
@@ -296,14 +299,22 @@ def write_checksums(checkpoint: Path) -> None:
 
 def _changed(checkpoint: Path) -> set[str]:
     """Names of the files that are no longer as they were saved; none if the checkpoint has no checksums."""
-    file = checkpoint / CHECKSUMS
-    if not file.is_file():  # of an earlier version, or killed before they were written
-        return set()
     try:
-        sums = read_file(file, json.loads, dict)
+        sums = _sums(checkpoint)
     except GlossaError:
         return {CHECKSUMS}
     return {name for name, sum_ in sums.items() if (own := checkpoint / name).is_file() and _checksum(own) != sum_}
+
+
+def _sums(checkpoint: Path) -> dict[str, str]:
+    """The checksums by file; none of a checkpoint of an earlier version, or killed before they were written."""
+    file = checkpoint / CHECKSUMS
+    return read_file(file, json.loads, dict) if file.is_file() else {}
+
+
+def _is_vocabulary(path: Path) -> bool:
+    """Whether a file of a checkpoint may be one of a tokenizer, whose names differ by family."""
+    return path.suffix in (".model", ".spm", ".txt", ".tokenizer") or path.name in VOCABULARIES
 
 
 def _files(checkpoint: Path) -> Iterator[Path]:
