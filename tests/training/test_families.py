@@ -1,5 +1,6 @@
 """Models of other families are trained further, from folders with the files that the Hub has of them."""
 
+import asyncio
 import json
 import math
 import shutil
@@ -10,7 +11,9 @@ import pytest
 from published_models import PUBLISHED, publish
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
+from glossa.cli import distill, score, translate
 from glossa.errors import GlossaError
+from glossa.hub.push import stage
 from glossa.inference.build import build_translator
 from glossa.inference.engines.engine import Search
 from glossa.inference.loading import load_model, load_tokenizer
@@ -18,6 +21,7 @@ from glossa.inference.translator import Translator
 from glossa.plan.arguments import parse_settings
 from glossa.plan.start import load_start
 from glossa.run_folder import RunFolder
+from glossa.serving.models import Models
 from glossa.training.run import train
 
 FORKING = Path(__file__).parents[1] / "forking.py"
@@ -75,8 +79,29 @@ def test_a_published_model_is_trained_evaluated_and_scored(family, settings, tmp
     assert len(matrices) == 2 and not any(before[name].equal(after[name]) for name in matrices)
     fixed = [name for name in before if "embed_positions" in name and start.config.model_type in ("marian", "pegasus")]
     assert all(before[name].equal(after[name]) for name in fixed)  # sinusoids
+    _used(run.path, tmp_path)
     kept, own = (AutoTokenizer.from_pretrained(folder) for folder in (run.path, tmp_path / "start"))
     assert type(kept) is type(own) and kept.get_vocab() == own.get_vocab()
+
+
+def _used(run, folder):
+    """Every command takes the run: a document, pairs made with it, its scores, its files for the Hub, a server."""
+    (folder / "a.md").write_text("# A title\n\nSome *text* with `code` here.\n")
+    translate.main([str(run), "--input", str(folder / "a.md"), "--output", str(folder / "b.md")])
+    found = (folder / "b.md").read_text()
+    assert found.startswith("# ") and "`code`" in found and found.count("\n\n") == 1
+    given = ["--data_path", str(folder / "pairs.tsv"), "--source_language", "en", "--target_language", "fr"]
+    (folder / "pairs.tsv").write_text("a k\tk a!\nb l\tl b!\n")
+    distill.main([str(run), *given, "--output", str(folder / "made.tsv")])
+    assert (folder / "made.tsv").is_file()
+    score.main([str(run), *given, "--num_beams", "1", "--n_bootstrap", "0", "--output", str(folder / "scores.json")])
+    assert len(json.loads((folder / "scores.json").read_text())["results"]["greedy"]["translations"]) == 2
+    (folder / "pushed").mkdir()
+    stage(run, "someone/tuned", folder / "pushed")
+    assert "model.generate(" in (folder / "pushed" / "README.md").read_text()
+    models = Models([f"en-fr={run}"], engine="torch")
+    translator = asyncio.run(models.translator(models.route("en", "fr")[0]))
+    assert len(translator.best(["a k.", "b l."])) == 2
 
 
 def test_label_smoothing(settings):
