@@ -2,6 +2,7 @@
 
 import logging
 import os
+import warnings
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,7 +71,9 @@ def load_tokenizer(name: str) -> "PreTrainedTokenizerBase":
     if (Path(name) / TARGET_TOKENIZER_FILE).is_file():
         return _load(GlossaTokenizer, name)
     try:
-        tokenizer = _load(AutoTokenizer, name)
+        with warnings.catch_warnings():  # Marian's tokenizer has no use for what it recommends
+            warnings.filterwarnings("ignore", "Recommended: pip install sacremoses")
+            tokenizer = _load(AutoTokenizer, name)
     except ImportError as error:
         raise GlossaError(
             f"The tokenizer of {name} needs a library that is not installed. Run: pip install "

@@ -65,7 +65,8 @@ def place(name: str) -> Path | None:
 
 def _export(name: str) -> tuple[Engine, Any] | None:
     """Export the model into its place, and load it from there."""
-    if load_config(name).model_type != "glossa":
+    if (family := load_config(name).model_type) != "glossa":
+        logger.info("%s is a model of the family %s, and translates with generate.", name, family)
         return None
     model, tokenizer = load_model(name), load_tokenizer(name)
     if (model.generation_config.length_penalty or 0) < 0:
