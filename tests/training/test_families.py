@@ -241,3 +241,8 @@ def test_a_resumed_run_ends_with_the_same_weights(family, settings, tmp_path):
     resumed = train(parse_settings([*settings(family, "again"), "--resume_from_checkpoint", "true"]))
     expected, found = (load_model(str(folder)).state_dict() for folder in (whole, resumed))
     assert all(weight.equal(found[name]) for name, weight in expected.items())
+
+
+def test_the_last_line_is_a_command_that_translates(settings, capsys):
+    run = train(parse_settings(settings("nllb")))
+    assert capsys.readouterr().out.splitlines()[-1] == f"Try it: echo 'A sentence.' | glossa translate {run}"

@@ -102,6 +102,7 @@ def export_family(arguments: ExportOptions, folder: Path) -> None:
     export_family(arguments.model, config, tokenizer, folder, arguments.quantization)
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 2**20
     print(f"ctranslate2: saved in {folder}, {size:.1f} MiB in all")
+    print(f"It is for programs that use CTranslate2. Glossa's commands take {arguments.model} itself.")
 
 
 def export_page(arguments: ExportOptions, folder: Path) -> None:

@@ -154,7 +154,7 @@ def main(argv: list[str]) -> None:
         chosen = load_tokenizer(first)
         Languages.choose(chosen, first, arguments.wanted)
         languages["target_language"] = chosen.tgt_lang  # type: ignore[attr-defined]
-    arguments = replace(arguments, target_language=languages["target_language"])
+    arguments = replace(arguments, **languages)
     if arguments.data_path and None in languages.values():
         raise GlossaError(f"The languages of {first} are unknown. Give --source_language and --target_language.")
     choice = arguments.bleu_tokenizer or recipe.get("bleu_tokenizer", "auto")

@@ -84,7 +84,8 @@ def report(
     print(f"Padding: {metrics['padding']:.1%}. Training time: {duration(seconds)}. Saved in {run.path}")
     if settings.translator.objective == "translation":
         several = getattr(trainer.processing_class, "target_languages", [])
-        into = f" --target_language {several[0]}" if several else ""
+        chosen = getattr(trainer.processing_class, "tgt_lang", None)  # another family keeps the one of its pairs
+        into = f" --target_language {several[0]}" if several and chosen not in several else ""
         print(f"Try it: echo 'A sentence.' | glossa translate {shlex.quote(str(run.path))}{into}")
 
 

@@ -15,7 +15,6 @@ from glossa import GlossaTokenizer
 from glossa.configuration_glossa import PUBLISHED_2017
 from glossa.errors import GlossaError, require
 from glossa.export.ctranslate2_model import ACTIVATIONS, export_ctranslate2
-from glossa.export.families import export_model
 from glossa.inference.engines.ctranslate2 import CTranslate2Engine, load_engine
 from glossa.inference.engines.engine import GenerateEngine, Search
 from glossa.inference.languages import Languages
@@ -289,13 +288,6 @@ def test_scripts_with_other_options(tiny_run, tmp_path, capsys):
     assert float(capsys.readouterr().out.split("\t")[0]) < 0
     with pytest.raises(GlossaError, match=r"no CTranslate2 model"):
         script("translate.py", tiny_run, *options)
-
-
-def test_model_of_another_class_is_refused(tmp_path, tokenizer):
-    export_model(build(**CASES["published"]), "marian").save_pretrained(tmp_path / "marian")
-    tokenizer.save_pretrained(tmp_path / "marian")
-    with pytest.raises(GlossaError, match=r"is a MarianMTModel\. Give a Glossa model"):
-        script("export.py", tmp_path / "marian", "--to", "ctranslate2", "--output", tmp_path / "engine")
 
 
 def test_trained_model_gives_equal_translations(tiny_run, tmp_path):

@@ -228,5 +228,10 @@ def load_engine(folder: str, device: str = "auto") -> tuple[CTranslate2Engine, A
             f"{folder} holds no CTranslate2 model (model.bin). Write one with `glossa export MODEL --to ctranslate2 "
             "--output FOLDER` and give that folder."
         )
+    if not (Path(folder) / "generation_config.json").is_file():
+        raise GlossaError(
+            f"{folder} was exported from a model of another family, for other programs. Give the model that it was "
+            "exported from."
+        )
     tokenizer = LightTokenizer(Path(folder))
     return CTranslate2Engine(folder, tokenizer, device), tokenizer
