@@ -56,7 +56,7 @@ def test_documents_are_known_by_their_start(start, kind):
 
 @pytest.mark.parametrize("ending", KINDS)
 def test_documents_are_known_by_their_name(ending):
-    assert name_document(f"a{ending.upper()}", b"Hi.\n") == KINDS[ending]
+    assert name_document(f"a_{ending}".replace("_.", ".").upper(), b"Hi.\n") == KINDS[ending]
     with pytest.raises(GlossaError, match=rf"x/a{ending} is a .* file, whose structure would be lost.*--format lines"):
         check_input(f"x/a{ending}", b"Hi.\n", lines=False)
     assert check_input(f"x/a{ending}", b"Hi.\n", lines=True) == KINDS[ending]
