@@ -56,10 +56,11 @@ def test_documents_are_known_by_their_start(start, kind):
 
 @pytest.mark.parametrize("ending", KINDS)
 def test_documents_are_known_by_their_name(ending):
-    assert name_document(f"a{ending.upper()}", b"Hi.\n") == KINDS[ending]
-    with pytest.raises(GlossaError, match=rf"x/a{ending} is a .* file, whose structure would be lost.*--format lines"):
-        check_input(f"x/a{ending}", b"Hi.\n", lines=False)
-    assert check_input(f"x/a{ending}", b"Hi.\n", lines=True) == KINDS[ending]
+    name = f"a{ending}" if ending[0] == "." else ending
+    assert name_document(name.upper(), b"Hi.\n") == KINDS[ending]
+    with pytest.raises(GlossaError, match=rf"x/{name} is a .* file, whose structure would be lost.*--format lines"):
+        check_input(f"x/{name}", b"Hi.\n", lines=False)
+    assert check_input(f"x/{name}", b"Hi.\n", lines=True) == KINDS[ending]
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])

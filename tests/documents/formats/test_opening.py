@@ -4,6 +4,7 @@ import io
 import json
 import tarfile
 import unicodedata
+import zipfile
 from pathlib import Path
 
 import numpy
@@ -277,6 +278,17 @@ def test_packed_formats_stay_equal(tmp_path):
         assert list(members(io.BytesIO(translated(path, upper)))) == list(MEMBERS[path.name])
 
 
+def test_files_without_slides_or_texts_stay_as_they_are(tmp_path):
+    for name, main in (("a.pptx", "ppt/presentation.xml"), ("a.xlsx", "xl/workbook.xml")):
+        for member in (main, "other.xml"):
+            with zipfile.ZipFile(tmp_path / name, "w") as archive:
+                archive.writestr(member, "<a/>")
+            if member == main:
+                assert members(io.BytesIO(translated(tmp_path / name))) == {main: "<a/>"}
+        with pytest.raises(GlossaError, match=f"{name}: not a .* file: it has no texts"):
+            translated(tmp_path / name)
+
+
 def test_paragraphs(tmp_path):
     (tmp_path / "a.txt").write_text("One long line\nof text. Another\none.\n\n\nSecond.\n")
     found = translated(tmp_path / "a.txt", upper, kind="paragraphs").decode()
@@ -293,6 +305,7 @@ def test_paragraphs(tmp_path):
         ("a.xliff", b"<tmx></tmx>", "the first element is tmx, not xliff"),
         ("a.tmx", b'<!DOCTYPE tmx [<!ENTITY a "b">]><tmx/>', "line 1: the document defines the entity a"),
         ("a.srt", b"Hello.\n", "line 1: no subtitle has a time"),
+        ("a.csv", b'"One\n\nmore",b\n', "line 1: the columns are One more, b; two of them"),
         ("a.docx", b"PK\x03\x04", "not a docx file that can be read"),
         ("a.md", b"caf\xe9", r"a\.md, line 1: wrong encoding: byte 0xe9"),
         ("a.md", "Hi".encode("utf-16"), "this looks like UTF-16"),
@@ -308,6 +321,8 @@ def test_broken_documents_are_refused_in_one_line(tmp_path, name, content, messa
 
 
 def test_formats_follow_from_names():
+    assert format_of("a/strings.xml") == format_of("app_strings.xml") == "android"
+    assert format_of("non-strings.xml") is None and format_of("mystrings.xml") is None
     assert format_of("a/B.HTML") == "html" and format_of("a.txt") is None and format_of("a.pdf") is None
     assert format_of("a.txt", "markdown") == "markdown" and format_of("a.md", "lines") is None
     assert {format_of(f"a.{name}", name) or name for name in FORMATS} == set(FORMATS)

@@ -39,6 +39,8 @@ def test_ini(tmp_path):
     assert dict(parser["Main section"]) == {
         "title": "THE HOUSE", "name": '"GOOD DAY, SIR"', "path": "/etc/x", "long": "ONE LINE\nAND ANOTHER"
     }  # fmt: skip
+    found = shouted(tmp_path, "a.ini", "[a]\nb =\n    Good day\n\n    and more\n")
+    assert found == "[a]\nb =\n    GOOD DAY\n\n    AND MORE\n"
     with pytest.raises(GlossaError, match=r"a\.ini, line 2: not an entry"):
         shouted(tmp_path, "a.ini", "[a]\nthis is text\n")
 

@@ -31,8 +31,10 @@ def _values(text: str, name: str) -> Iterator[tuple[int, int]]:
     for number, found in enumerate(_LINE.finditer(text, text.startswith("\ufeff")), 1):
         line = found[1].rstrip()
         start, end = found.start(), found.start() + len(line)
-        if not line.strip() or line.lstrip()[0] in ";#" or _SECTION.fullmatch(line):
-            continued = continued and bool(line.strip())
+        if not line.strip() or line.lstrip()[0] in ";#":
+            continue
+        if _SECTION.fullmatch(line):
+            continued = False
         elif entry := _ENTRY.match(text, start, end):
             continued = True
             yield entry.end(), end

@@ -112,8 +112,13 @@ def format_of(name: str, given: str | None = None) -> str | None:
 
 
 def ending_of(name: str) -> str:
-    """The longest known end of a name, in lower case; "" if there is none."""
-    return max((ending for ending in _BY_ENDING if name.lower().endswith(ending)), key=len, default="")
+    """The longest known end of a name, in lower case; "" if there is none.
+
+    That of Android's files is the whole name, or stands after `_`: their other names have no hyphens or spaces.
+    """
+    last = "_" + re.split(r"[/\\]", name.lower())[-1]
+    found = (ending for ending in _BY_ENDING if last.endswith(ending if ending[0] == "." else f"_{ending}"))
+    return max(found, key=len, default="")
 
 
 def is_program(path: Path, kind: str) -> bool:

@@ -71,6 +71,7 @@ OPEN_DOCUMENT = Rules(
     only=frozenset({"text:p", "text:h"}),
     skipped=frozenset({"text:tracked-changes"}),
 )
+EMPTY = {"pptx": "ppt/presentation.xml", "xlsx": "xl/workbook.xml"}  # what a file without slides or texts has
 ABOUT_BOOK = ("dc:title", "dc:description", "dc:subject")
 CONTENTS = Rules(only=frozenset({"text"}))
 
@@ -89,7 +90,7 @@ def open_package(content: bytes, path: Path, kind: str, languages: "Languages") 
         raise GlossaError(
             f"{path}: not a {kind} file that can be read: {error}. Save it again, or divide it."
         ) from error
-    if not members:
+    if not members and EMPTY.get(kind) not in archive.namelist():
         raise GlossaError(
             f"{path}: not a {kind} file: it has no texts. Give --format if the name is another format's."
         )

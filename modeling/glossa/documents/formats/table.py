@@ -38,7 +38,7 @@ def read(text: str, name: str, languages: "Languages") -> Document:
     found = Columns(tuple(names)).unique(name, header)
     if found is None:
         wanted = " or ".join(f"{source} and {target}" for source, target in names)
-        present = ", ".join(header)[:200] or "none"
+        present = " ".join(", ".join(header).split())[:200] or "none"
         raise GlossaError(
             f"{name}, line 1: the columns are {present}; two of them must be named {wanted}. Name them in the first "
             "line, or give --format lines."

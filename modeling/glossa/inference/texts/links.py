@@ -16,9 +16,9 @@ def harden(weights: numpy.ndarray) -> numpy.ndarray:
     if 0 in weights.shape:
         return weights
     rows, columns = weights.shape
-    forward = numpy.zeros_like(weights)
+    forward = numpy.zeros(weights.shape)
     forward[weights.argmax(0), numpy.arange(columns)] = 1
-    backward = numpy.zeros_like(weights)
+    backward = numpy.zeros(weights.shape)
     backward[numpy.arange(rows), weights.argmax(1)] = 1
     return (forward * backward + SIDES * (forward != backward)) * (weights >= LINKED)
 

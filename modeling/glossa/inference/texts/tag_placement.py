@@ -274,7 +274,7 @@ class _Writer:
                 gain = numpy.ones(high - low)
             for owner, words in own.items():
                 gain[[word - low for word in words]] += ALONE if owner == index else -ALONE
-            gains.append((float(numpy.clip(gain, 0, None).sum()), index, gain, rows))
+            gains.append((float(gain[gain > 0].sum()), index, gain, rows))
         for _, index, gain, rows in sorted(gains, key=lambda entry: -entry[0]):
             found = best_range(gain, free)
             first, last = self._worded((found[0] + low, found[1] + low), elements[index], own.get(index, []))
