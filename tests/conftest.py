@@ -162,7 +162,7 @@ def tiny_settings(tiny_pairs):
             "batch_tokens": 100, "gradient_accumulation_steps": 1, "num_train_epochs": 2, "warmup_steps": 4,
             "logging_steps": 3, "num_beams": 1, "max_new_tokens": 6, "eval_strategy": "steps", "eval_steps": 5,
             "save_strategy": "steps", "save_steps": 5, "report_to": "none", "disable_tqdm": True, "cpu_threads": 1,
-            "bf16": False,
+            "bf16": False, "augmentation": "null",
             "output_dir": output_dir,
         } | changes  # fmt: skip
         return [text for name, value in settings.items() for text in (f"--{name}", str(value))]

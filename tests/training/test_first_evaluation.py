@@ -10,8 +10,10 @@ from datasets import Dataset
 from glossa.cli import train as command
 from glossa.errors import GlossaError
 from glossa.hub.facts import Run
+from glossa.plan import catalog
 from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
+from glossa.training.inputs import load_watched
 from glossa.training.learning import FirstEvaluation, frequency_loss
 from glossa.training.run import train
 
@@ -57,11 +59,19 @@ def test_watched_pairs_are_scored_at_each_evaluation(tuned, learned_run, tmp_pat
 
 def test_watched_pairs_may_be_a_file(tuned, learned_run, tmp_path):
     file = tmp_path / "other.tsv"
-    file.write_text("a k.\tk a!\nb l.\tl b!\n")
+    pairs = RunFolder(learned_run).load_held_out("test")
+    file.write_text("".join(f"{row['source']}\t{row['target']}\n" for row in pairs))
     evaluations = tuned(learned_run, watch=file, max_steps=2)
-    assert evaluations[0]["eval_watch_chrf"] > 90
+    assert evaluations[0]["eval_watch_chrf"] == pytest.approx(chrf_of(learned_run, "test"), abs=0.01)
+    given = ["--data_path", str(file), "--watch"]
+    command.check(catalog.parse([*given, str(learned_run)]))
     with pytest.raises(GlossaError, match=r"nosuch\.tsv"):
-        command.main(["--data_path", str(file), "--watch", str(tmp_path / "nosuch.tsv")])
+        command.check(catalog.parse([*given, str(tmp_path / "nosuch.tsv")]))
+    several = '[{"data_path": "a.tsv", "target_language": "fr"}, {"data_path": "b.tsv", "target_language": "de"}]'
+    with pytest.raises(GlossaError, match="watch is for pairs of one target language"):
+        load_watched(parse_settings(["--sources", several, "--watch", str(learned_run)]).data)
+    with pytest.raises(GlossaError, match=r"watch is .*but objective is masked_lm"):
+        parse_settings(["--objective", "masked_lm", "--watch", str(learned_run)])
 
 
 def test_a_start_that_does_not_translate_is_named(tuned, tiny_run, caplog):

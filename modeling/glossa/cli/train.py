@@ -24,6 +24,7 @@ from ..data.paths import file_groups, is_remote
 from ..errors import GlossaError
 from ..inference.loading import check_name
 from ..plan import catalog
+from ..run_folder import RunFolder
 from . import processes
 
 # In the order in which a newcomer needs them.
@@ -119,7 +120,8 @@ def check(given: catalog.Given) -> None:
         if isinstance(settings, DataArguments):
             for source in sources_of(settings):
                 check_paths(source.settings.data_path, source.settings.filters.get("exclude", []))
-            check_paths(settings.validation_path, settings.test_path, settings.watch)
+            watched = [path for path in settings.watch if not RunFolder(path).recipe]
+            check_paths(settings.validation_path, settings.test_path, watched)
     for name in ("init_from", "tokenizer"):
         value = given.values.get(name)
         if value and not resumes(given) and not Path(value).exists():  # resuming needs neither

@@ -89,6 +89,11 @@ class Settings:
                 f"push_to_hub is true, but objective is {self.translator.objective}: the model does not translate. "
                 "Push a translator that was trained from it with init_from."
             )
+        if self.data.watch:
+            raise GlossaError(
+                f"watch is {self.data.watch[0]}, but objective is {self.translator.objective}: nothing is translated. "
+                "Leave it out."
+            )
         if mixed := [source.name for source in sources_of(self.data) if source.weight != 1 or source.tag]:
             raise GlossaError(
                 f"sources: {mixed[0]} has a weight or tag, but objective is {self.translator.objective}, which sees "

@@ -40,7 +40,7 @@ SCHEDULE: dict[str, Any] = {
 WORSE = 0.05  # p-value below which a lower score is no chance
 # Of the old run's recipe, besides its data.
 KEPT = ("source_language", "target_language", "bleu_tokenizer", "num_beams", "length_penalty")
-LEFT = ("validation_path", "test_path", "validation_size", "test_size", "sampling_temperature")  # of its data
+LEFT = ("validation_path", "test_path", "validation_size", "test_size", "sampling_temperature", "watch")  # of its data
 
 
 @dataclass

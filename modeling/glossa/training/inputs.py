@@ -22,10 +22,11 @@ from ..data.cleaning.statistics import (
 )
 from ..data.encoding.encoding import tokenize_pairs
 from ..data.encoding.links import LinkCollator
-from ..data.mixture import common_source
+from ..data.mixture import common_source, target_languages
 from ..data.pairs import fingerprints, load_pairs, prepare_pairs
 from ..data.streaming.streams import Stream, is_stream
 from ..data.texts import prepare_texts, tokenize_texts
+from ..errors import GlossaError
 from ..inference.engines.forced import decoder_inputs
 from ..inference.languages import Languages
 from ..plan.arguments import Settings
@@ -78,7 +79,12 @@ def load_inputs(settings: Settings) -> Inputs:
 
 
 def load_watched(arguments: DataArguments) -> Dataset:
-    """The pairs of `watch`: at most `WATCHED`, drawn with `split_seed`. Raises `GlossaError` if there are none."""
+    """The pairs of `watch`: at most `WATCHED`, drawn with `split_seed`.
+
+    Raises `GlossaError` if there are none, or if the data have several target languages.
+    """
+    if target_languages(arguments):
+        raise GlossaError("watch is for pairs of one target language, and the data have several. Leave it out.")
     run = RunFolder(arguments.watch[0])
     if run.recipe:
         pairs = run.load_held_out("test")
