@@ -6,12 +6,15 @@ import weakref
 
 import pytest
 import requests
+from published_models import publish
 from running_server import running
 
 from glossa.errors import GlossaError
 from glossa.inference.engines.engine import Search
+from glossa.inference.loading import load_model, load_tokenizer
 from glossa.serving import models as module
 from glossa.serving.app import build_app
+from glossa.serving.explain import explain
 from glossa.serving.models import Models, Wishes
 from glossa.serving.refusals import Refused
 from glossa.serving.service import Service
@@ -125,3 +128,9 @@ def test_a_memory_is_for_its_direction(learned_run, expected, tmp_path):
         assert "maison" not in requests.post(f"{url}/translate", json=back, timeout=60).text
     with pytest.raises(GlossaError, match=r"has no translations for the models: .*no columns \('de', 'fr'\)"):
         Models([f"de-fr={learned_run}"], memory=memory)
+
+
+def test_a_model_of_another_family_is_not_explained(tmp_path):
+    folder = publish("opus-mt", tmp_path, ["a b c d"] * 20, ["k l m n"] * 20)
+    with pytest.raises(GlossaError, match="it is of the family marian"):
+        explain(load_model(str(folder)), load_tokenizer(str(folder)), "fr", "a b", [])

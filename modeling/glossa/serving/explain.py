@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..data.encoding.vocabulary import readable_tokens, target_vocabulary
+from ..errors import GlossaError
 from ..evaluation.attention import AttentionMaps, maps_of, word_numbers
 from ..inference.languages import Languages
 from .refusals import Refused
@@ -22,8 +23,11 @@ DIGITS = 4  # of probabilities and weights
 def explain(model: "PreTrainedModel", tokenizer: Any, target: str, sentence: str, prefix: list[int]) -> dict[str, Any]:
     """How a model translates `sentence` into `target`, if its translation begins with the tokens `prefix`.
 
-    Raises `Refused` if the sentence or the translation has more than `MOST` tokens, or `prefix` an unknown one.
+    Raises `Refused` if the sentence or the translation has more than `MOST` tokens, or `prefix` an unknown one, and
+    `GlossaError` for a model of another family, whose beams and words are not known here.
     """
+    if model.config.model_type != "glossa":
+        raise GlossaError(f"it is of the family {model.config.model_type}. Serve a Glossa model for this.")
     if Languages.of_tokenizer(tokenizer).tagged:
         tokenizer = tokenizer.into(target)
     ids = tokenizer([sentence], return_tensors="pt")["input_ids"]
