@@ -6,12 +6,13 @@ import pytest
 import torch
 from published_models import publish
 
+from glossa.data.encoding.extension import parts_of
 from glossa.errors import GlossaError
 from glossa.inference.build import build_translator
 from glossa.inference.languages import Wanted
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.plan.arguments import parse_settings
-from glossa.plan.start import add_language, grow
+from glossa.plan.start import add_language, add_pieces, grow
 from glossa.training.run import train
 
 WORDS = [(a, b) for a in "abcdefghij" for b in "klmnopqrst"]
@@ -82,3 +83,40 @@ def test_a_glossa_model_of_several_languages_learns_another(tiny_settings, new_p
     assert after.config.target_languages == ["de", "fr", "it"]
     for code in ("it", "fr"):
         assert len(build_translator([str(run)], language=code).best(["a k"])) == 1
+
+
+@pytest.mark.parametrize("kind", ["nllb", "glossa"])
+def test_further_pieces_begin_as_the_mean_of_their_parts(kind, tmp_path, tiny_run):
+    folder = publish("nllb", tmp_path / "nllb", SOURCES, TARGETS) if kind == "nllb" else tiny_run
+    model, tokenizer = load_model(str(folder)), load_tokenizer(str(folder))
+    before, text = model.get_input_embeddings().weight.detach().clone(), "zzyyxx zzyyxx wwvv"
+    if kind == "nllb":
+        tokenizer.src_lang, tokenizer.tgt_lang = "en", "fr"
+    cut = tokenizer(text, add_special_tokens=False)["input_ids"]
+    add_pieces(tokenizer, [text.replace("z", "k").replace("y", "a")] * 20, 5)
+    grow(model, tokenizer)
+    after = model.get_input_embeddings().weight
+    assert after[: len(before)].equal(before) and len(after) == len(tokenizer) > len(before)
+    parts = parts_of(tokenizer.backend_tokenizer, len(before))
+    assert sorted(parts) == list(range(len(before), len(after)))
+    for piece, old in parts.items():
+        torch.testing.assert_close(after[piece], before[old].mean(0))
+    assert tokenizer(text, add_special_tokens=False)["input_ids"] == cut or kind == "nllb"
+
+
+def test_a_model_with_further_pieces_is_trained_and_loaded(tiny_settings, new_pairs, tmp_path, tiny_run):
+    given = tiny_settings(tmp_path / "run", data_path=new_pairs, init_from=tiny_run, add_vocabulary=6, trust_data=True)
+    run = trained(given, *SIZES)
+    before, after = (load_tokenizer(str(folder)) for folder in (tiny_run, run))
+    assert len(before) < len(after) == load_model(str(run)).config.vocab_size
+    text = TARGETS[0]
+    assert after.decode(after(text)["input_ids"], skip_special_tokens=True) == text
+    lengths = [sum(map(len, own(TARGETS)["input_ids"])) for own in (before, after)]
+    assert lengths[1] < lengths[0]
+    assert build_translator([str(run)]).best(["a k"])
+
+
+def test_a_vocabulary_in_other_files_takes_no_pieces(tmp_path):
+    folder = publish("opus-mt", tmp_path / "model", SOURCES, TARGETS)
+    with pytest.raises(GlossaError, match="add_vocabulary is 5, but a MarianTokenizer takes no further pieces"):
+        add_pieces(load_tokenizer(str(folder)), TARGETS, 5)

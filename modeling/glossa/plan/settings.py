@@ -46,6 +46,11 @@ class TranslatorArguments:
         "Code of a target language that the model of init_from lacks. It gets a token, whose embedding begins as the "
         "mean of those of the other languages. For models of several target languages, and NLLB.",
     )
+    add_vocabulary: int | None = _setting(
+        None,
+        "Number of pieces to add to the vocabulary of init_from, learned from the targets of the training pairs. Each "
+        "begins as the mean of the old pieces that it consists of. For byte-pair encoding.",
+    )
     num_beams: int = _setting(4, "Number of beams of the finished model; 1 is greedy decoding.")
     length_penalty: float = _setting(1.0, "Beam scores are divided by the length to this power.")
     bleu_tokenizer: Literal["auto", "13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores200", "none"] = (

@@ -1,7 +1,7 @@
 """Starting points of a run: a saved tokenizer for a new model, or a trained model."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_L
 
 from ..data.arguments import DataArguments, TokenizerArguments
 from ..data.encoding.corruption import special_tokens
+from ..data.encoding.extension import extended, parts_of
 from ..data.encoding.vocabulary import target_vocabulary
 from ..data.languages import find_language
 from ..data.mixture import sources_of, target_languages
@@ -258,6 +259,27 @@ def add_language(tokenizer: PreTrainedTokenizerBase, language: str) -> None:
         tokenizer.codes[language] = token
 
 
+def add_pieces(tokenizer: PreTrainedTokenizerBase, texts: Iterable[str], count: int) -> None:
+    """Give `tokenizer` the `count` pieces that byte-pair encoding would learn next from `texts`.
+
+    Raises `GlossaError` for tokenizers of other kinds, and with two vocabularies.
+    """
+    own: Any = getattr(tokenizer, "tokenizer", tokenizer)
+    if not hasattr(own, "backend_tokenizer"):
+        raise GlossaError(
+            f"add_vocabulary is {count}, but a {type(own).__name__} takes no further pieces. Leave add_vocabulary out."
+        )
+    shared = target_vocabulary(own)
+    if shared.get_vocab() != own.backend_tokenizer.get_vocab():
+        raise GlossaError(f"add_vocabulary is {count}, but the model has two vocabularies. Leave add_vocabulary out.")
+    first, sentences = len(tokenizer), list(texts)
+    if hasattr(own, "target_tokenizer"):
+        own.target_tokenizer = extended(own.target_tokenizer, sentences, count, first)
+        own._tagged.clear()
+    own._tokenizer = extended(own.backend_tokenizer, sentences, count, first)
+    logger.info("add_vocabulary: %d pieces were learned from the training targets.", len(tokenizer) - first)
+
+
 def nllb_code(language: str) -> str:
     """The code of a language as NLLB writes it: "ita_Latn" for "it". Raises `GlossaError` for what is no language."""
     import langcodes
@@ -272,7 +294,10 @@ def nllb_code(language: str) -> str:
 
 
 def grow(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Give `model` embeddings for tokens that were added to its tokenizer: the mean of those of the languages."""
+    """Give `model` embeddings for tokens that were added to its tokenizer.
+
+    A language begins as the mean of the others, a piece as the mean of the old pieces that it consists of.
+    """
     target = len(tokenizer)
     if hasattr(tokenizer, "target_vocab_size") and tokenizer.target_vocab_size != target:
         target = tokenizer.target_vocab_size
@@ -280,8 +305,10 @@ def grow(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
     before = [part.weight.shape[0] for part in parts]
     if before[0] >= len(tokenizer) and before[1] >= target:
         return
-    names = getattr(tokenizer, "codes", None) or {code: language_token(code) for code in tokenizer.target_languages}
+    several = getattr(tokenizer, "target_languages", ())
+    names = getattr(tokenizer, "codes", None) or {code: language_token(code) for code in several}
     ids: Any = tokenizer.convert_tokens_to_ids(list(names.values()))
+    pieces = parts_of(tokenizer.backend_tokenizer, min(before)) if hasattr(tokenizer, "backend_tokenizer") else {}
     if target == len(tokenizer):
         model.resize_token_embeddings(target, mean_resizing=False)
     else:
@@ -290,8 +317,9 @@ def grow(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
     with torch.no_grad():
         for part, rows in zip([*parts, model.get_output_embeddings()], [*before, before[1]], strict=True):
             weight = part.weight
-            old = [index for index in ids if index < rows]
-            weight[rows:] = weight[old].mean(0)
+            known = weight[[index for index in ids if index < rows] or slice(rows)].mean(0)
+            for row in range(rows, len(weight)):
+                weight[row] = weight[pieces[row]].mean(0) if row in pieces else known
 
 
 def _with_family_languages(

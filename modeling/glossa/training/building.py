@@ -41,6 +41,7 @@ from ..modeling_glossa import GlossaForConditionalGeneration
 from ..plan.arguments import Settings
 from ..plan.sizing import choosable, choose_for_pairs, settle_vocabulary, show_choices
 from ..plan.start import (
+    add_pieces,
     adopt_start,
     grow,
     load_start,
@@ -63,7 +64,12 @@ VOCABULARY = ("lower_case", "items")  # kinds of augmentation that the vocabular
 def build_tokenizer(settings: Settings, data: DatasetDict) -> PreTrainedTokenizerBase:
     """The tokenizer of `init_from`, a saved one of settings or data, or a new one of the training split only."""
     if settings.translator.init_from:
-        return with_tokens(load_tokenizer(settings.translator.init_from), settings)
+        tokenizer = with_tokens(load_tokenizer(settings.translator.init_from), settings)
+        if settings.translator.add_vocabulary:
+            add_pieces(
+                tokenizer, chain.from_iterable(_texts(data["train"], "target")), settings.translator.add_vocabulary
+            )
+        return tokenizer
     if saved := settings.tokenizer.tokenizer or prepared_tokenizer(settings):
         return with_tokens(reused_tokenizer(settings, saved), settings)
     trained: list[PreTrainedTokenizerBase | None] = [None]
@@ -158,7 +164,7 @@ def build_model(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> PreTr
     """The model of `init_from`, or a new one, with the decoding settings of the run."""
     if settings.translator.init_from:
         model = load_start(settings)
-        if settings.translator.add_language:
+        if settings.translator.add_language or settings.translator.add_vocabulary:
             grow(model, tokenizer)
         model.config.label_smoothing = settings.training.label_smoothing_factor
     else:
