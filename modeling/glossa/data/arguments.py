@@ -297,7 +297,8 @@ class TokenizerArguments:
 _NAMES = {
     "[1, inf)": (
         "max_train_samples max_validation_samples max_test_samples sampling_temperature min_frequency num_beams "
-        "max_new_tokens per_device_train_batch_size per_device_eval_batch_size gradient_accumulation_steps "
+        "add_vocabulary max_new_tokens per_device_train_batch_size per_device_eval_batch_size "
+        "gradient_accumulation_steps "
         "torch_empty_cache_steps eval_accumulation_steps save_total_limit dataloader_prefetch_factor "
         "ddp_bucket_cap_mb ddp_timeout generation_max_length generation_num_beams batch_tokens "
         "early_stopping_patience cpu_threads cpu_processes"
