@@ -12,8 +12,6 @@ KERNELS = "64"
 
 def main(*arguments: str) -> None:
     """Run `glossa` with `arguments` put before the command line's: `main("train")` is the script `train.py`."""
-    # Imports make millions of objects that stay; with Python's thresholds, a fifth of the start is garbage collection.
-    gc.set_threshold(100_000, 20, 20)
     try:
         warn_of_namesake()
         set_environment()
@@ -26,7 +24,9 @@ def main(*arguments: str) -> None:
 
 
 def set_environment() -> None:
-    """Set what libraries read in the environment when they are loaded; before torch is imported."""
+    """Set what libraries read in the environment when they are loaded, and Python's own; before torch is imported."""
+    # Imports make millions of objects that stay; with Python's thresholds, a fifth of the start is garbage collection.
+    gc.set_threshold(100_000, 20, 20)
     limit_waiting()
     limit_kernels()
 
