@@ -17,6 +17,7 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 from blocks import ROOT, SMALL
+from published_models import publish
 from wide_corpus import write_wide_corpus
 
 from glossa.configuration_glossa import PUBLISHED_2017
@@ -67,6 +68,8 @@ def write_files(folder):
         shutil.copy(folder / f"train.{code}", folder / f"news.{code}")
     mine = "".join(f"{row[1]}\t{row[2]}\n" for row in rows[40:60])
     (folder / "mine.tsv").write_text(mine, encoding="utf-8")
+    for family, name in (("opus-mt", "opus-mt-en-fr"), ("nllb", "nllb-200")):  # of a few letters, and random
+        publish(family, folder / name, [row[1] for row in rows], [row[2] for row in rows])
     write_documents(folder)
     (folder / "multi30k").mkdir()
     corpus = embedded_corpus()
@@ -96,6 +99,7 @@ def write_documents(folder):
         (folder / name).write_text(page, encoding="utf-8")
     (folder / "docs/page.md").write_text("# Der Hund\n\nDer *Baum* ist alt.\n", encoding="utf-8")
     (folder / "app.po").write_text('msgid "Der Hund"\nmsgstr ""\n', encoding="utf-8")
+    (folder / "post.yaml").write_text("title: Der Hund\npost: {description: Der Baum, id: x}\n", encoding="utf-8")
     rows = [{"source": f"Der {noun} ist neu.", "correction": f"The {word} is new."} for noun, word in NOUNS.items()]
     (folder / "corrections.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
     sides = "".join(

@@ -45,7 +45,8 @@ class Languages:
 
         check_name(name)
         config = {} if (Path(name) / "model.bin").is_file() else read_config(name)
-        if config.get("model_type") != "glossa":
+        exported = "target_language" in config  # as another family, or to CTranslate2
+        if config.get("model_type") != "glossa" and not exported:
             return cls.of_tokenizer(load_tokenizer(name))
         recipe = RunFolder(name).recipe or RunFolder(Path(name).parent).recipe  # of a run, or of a checkpoint's run
         pretrained = recipe.get("objective", "translation") != "translation"
