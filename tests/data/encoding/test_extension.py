@@ -43,7 +43,5 @@ def test_the_parts_of_a_piece_are_old_ones():
 
 def test_other_kinds_of_vocabularies_are_refused():
     words = Tokenizer(models.WordLevel({"a": 0}, unk_token="a"))
-    with pytest.raises(
-        GlossaError, match="the tokenizer of init_from is of the kind WordLevel"
-    ):
+    with pytest.raises(GlossaError, match="the tokenizer of init_from is of the kind WordLevel"):
         extended(words, ["a"], 3, 1)
