@@ -195,9 +195,10 @@ def scores(model: str | Path, arguments: argparse.Namespace, files: dict[str, Pa
 
 def table_lines(results: list[dict]) -> str:
     """A row for each system: means over its seeds, with the lowest and the highest BLEU."""
+    results = [result for result in results if result["table"] == "tuning"]
     rows, base = [], {row["row"]: row["metrics"] for row in results if row["row"] in SEEDLESS}
     for name in ROWS:
-        own = [result["metrics"] for result in results if result["table"] == "tuning" and result["row"] == name]
+        own = [result["metrics"] for result in results if result["row"] == name]
         if not own:
             continue
         start = base.get(MARIAN if name.startswith("MarianMT") else START)
@@ -217,7 +218,9 @@ def table_lines(results: list[dict]) -> str:
             }
         )
     here = dict.fromkeys(f"{result['cpu']}, torch {result['torch']}" for result in results)
-    return f"{table(rows)}\n\nMachine: {'; '.join(here)}." if rows else "No row is finished."
+    busy = max((result["load_average"] for result in results), default=0)
+    machine = f"Machine: {'; '.join(here)}; one thread, load averages of other jobs up to {busy:.1f}."
+    return f"{table(rows)}\n\n{machine}" if rows else "No row is finished."
 
 
 def _mean(own: list[dict], test: str, metric: str) -> str:
