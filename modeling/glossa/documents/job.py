@@ -39,7 +39,7 @@ class DocumentJob:
         languages: Codes of the languages, if known.
         settings: What decides the translations: only a job with the same ones continues an interrupted one.
         models: Names of the models, whose content does so too.
-        keys: Those of JSON and YAML whose values are translated; None for all.
+        keys: The keys in JSON and YAML whose values are translated; None for all.
     """
 
     source: Path

@@ -59,7 +59,7 @@ def load_model(name: str, device: str = "cpu", **changes: Any) -> "PreTrainedMod
 def load_tokenizer(name: str) -> "PreTrainedTokenizerBase":
     """Load a tokenizer from its own folder or from the folder or Hub repository of a model.
 
-    That of another family is a [`FamilyTokenizer`]. Raises `GlossaError` if it does not load.
+    The tokenizer of another family is a [`FamilyTokenizer`]. Raises `GlossaError` if it does not load.
     """
     if not (Path(name) / "tokenizer.json").is_file():
         check_name(name)

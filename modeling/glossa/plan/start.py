@@ -293,33 +293,40 @@ def nllb_code(language: str) -> str:
         ) from error
 
 
-def grow(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+def grow(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, known: int) -> None:
     """Give `model` embeddings for tokens that were added to its tokenizer.
 
     A language begins as the mean of the others, a piece as the mean of the old pieces that it consists of.
+
+    Args:
+        model: The model of `init_from`, which may have more rows than its tokenizer has tokens.
+        tokenizer: Its tokenizer, with more tokens.
+        known: The number of tokens before.
     """
     target = len(tokenizer)
     if hasattr(tokenizer, "target_vocab_size") and tokenizer.target_vocab_size != target:
         target = tokenizer.target_vocab_size
     parts = [model.get_encoder().get_input_embeddings(), model.get_decoder().get_input_embeddings()]
     before = [part.weight.shape[0] for part in parts]
-    if before[0] >= len(tokenizer) and before[1] >= target:
-        return
     several = getattr(tokenizer, "target_languages", ())
     names = getattr(tokenizer, "codes", None) or {code: language_token(code) for code in several}
     ids: Any = tokenizer.convert_tokens_to_ids(list(names.values()))
-    pieces = parts_of(tokenizer.backend_tokenizer, min(before)) if hasattr(tokenizer, "backend_tokenizer") else {}
-    if target == len(tokenizer):
+    pieces = parts_of(tokenizer.backend_tokenizer, known) if hasattr(tokenizer, "backend_tokenizer") else {}
+    if before[0] >= len(tokenizer) and before[1] >= target:
+        logger.info("The embeddings of the model have rows left for the new tokens.")
+    elif target == len(tokenizer):
         model.resize_token_embeddings(target, mean_resizing=False)
     else:
         model.resize_token_embeddings(len(tokenizer), decoder_new_num_tokens=target, mean_resizing=False)  # type: ignore
     parts = [model.get_encoder().get_input_embeddings(), model.get_decoder().get_input_embeddings()]
     with torch.no_grad():
-        for part, rows in zip([*parts, model.get_output_embeddings()], [*before, before[1]], strict=True):
-            weight = part.weight
-            known = weight[[index for index in ids if index < rows] or slice(rows)].mean(0)
-            for row in range(rows, len(weight)):
-                weight[row] = weight[pieces[row]].mean(0) if row in pieces else known
+        added = len(tokenizer) - known
+        sizes = (len(tokenizer), target, target)
+        for part, size in zip((*parts, model.get_output_embeddings()), sizes, strict=True):
+            weight, first = part.weight, size - added
+            mean = weight[[index for index in ids if index < first] or slice(first)].mean(0)
+            for row in range(first, size):
+                weight[row] = weight[pieces[row]].mean(0) if row in pieces else mean
 
 
 def _with_family_languages(
