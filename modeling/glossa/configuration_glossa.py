@@ -129,6 +129,8 @@ class GlossaConfig(PreTrainedConfig):
         keeps_placeholders (`bool`, defaults to `False`): Placeholders and addresses inside of sentences are translated
             as tokens of their own, which the model has learned to keep. Training sets it with
             `placeholder_augmentation`.
+        reads_memory (`bool`, defaults to `False`): It has learned to use the translation of a similar sentence behind
+            its source. Training sets it with `memory`.
         alignment_layer (`int`, *optional*): Decoder layer, from 0, whose first cross-attention head was trained to
             align words (Garg et al. 2019): what it attends to where a token is predicted is what the token translates.
             Training sets it with `alignment_head`.
@@ -209,6 +211,7 @@ class GlossaConfig(PreTrainedConfig):
     add_stops: bool = False
     mask_items: bool = False
     keeps_placeholders: bool = False
+    reads_memory: bool = False
     alignment_layer: int | None = None
     source_language: str | None = None
     target_language: str | list[str] | None = None

@@ -22,6 +22,8 @@ MARK = "\ufffc"
 # What a model that has these tokens reads instead, a different one for each span of a sentence. Nobody uses these
 # characters, whose meaning is private.
 SENTINELS = "".join(map(chr, range(0x10FF01, 0x10FF0A)))
+# Between a source, the translation of a match in a memory, and what the match has other than the source.
+MEMORY = chr(0x10FF0A)
 # What a model reads as `MARK`; models were trained with it, so it stays as it is.
 ITEM = re.compile(rf"{ADDRESS.pattern}|{PLACEHOLDER.pattern}|{EMOJI}|{MARK}")
 
@@ -57,7 +59,7 @@ KINDS = {
     "measure": rf"(?<![\w.,])\d+(?:[.,]\d+)*[ \u00a0\u202f]?{_UNITS}(?![\w(])",
     "number": r"(?<![\w.])0x[0-9a-fA-F]+(?!\w)",
     "emoji": EMOJI,
-    "sentinel": f"[{SENTINELS}]",  # which no text has of its own
+    "sentinel": f"[{SENTINELS}{MEMORY}]",  # which no text has of its own
 }
 _SPAN = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in KINDS.items()))
 
@@ -133,6 +135,7 @@ __all__ = [
     "ADDRESS",
     "ITEM",
     "MARK",
+    "MEMORY",
     "PLACEHOLDER",
     "SENTINELS",
     "Hidden",

@@ -148,6 +148,10 @@ class DataArguments:
         "Share of the training pairs in each epoch whose numbers and names become tokens that the model "
         "learns to keep; it then translates placeholders and addresses as such tokens.",
     )
+    memory: bool = _setting(
+        False,
+        "Let training pairs see the translation of a similar pair, so that the model can use a translation memory.",
+    )
     keep_out: list[str] = field(
         default_factory=list,
         metadata={

@@ -74,7 +74,7 @@ COPIED += ("pad_token_id", "eos_token_id", "bos_token_id", "decoder_start_token_
 # What translating needs to know.
 KEPT: tuple[str, ...] = ("source_language", "target_language", "split_sentences", "length_ratio", "trained_length")
 KEPT += ("abbreviations", "improbable_score", "confidence", "lower_capitals", "add_stops", "mask_items")
-KEPT += ("keeps_placeholders", "word_confidence")
+KEPT += ("keeps_placeholders", "reads_memory", "word_confidence")
 
 RENAMED = (
     (r"_residual\.norm_(before|after)\.", "_layer_norm."),

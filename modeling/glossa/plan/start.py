@@ -22,7 +22,7 @@ from ..inference.families import FamilyTokenizer
 from ..inference.languages import Languages
 from ..inference.loading import load_config, load_model, load_tokenizer
 from ..run_folder import RunFolder
-from ..spans_glossa import SENTINELS
+from ..spans_glossa import MEMORY, SENTINELS
 from ..tokenization_glossa import language_token
 from .arguments import Origin, Settings
 from .settings import ModelArguments
@@ -194,20 +194,22 @@ def _at_once(input_ids: torch.Tensor, scores: torch.Tensor, **_: Any) -> torch.T
 
 def with_tokens(tokenizer: PreTrainedTokenizerBase, settings: Settings) -> PreTrainedTokenizerBase:
     """Like [`with_languages`], but raises `GlossaError` if the tokenizer lacks tokens that the data settings need."""
-    share = settings.data.placeholder_augmentation
-    if any(token not in tokenizer.get_vocab() for token in private_tokens(settings.data)):
+    lacking = [token for token in private_tokens(settings.data) if token not in tokenizer.get_vocab()]
+    if lacking:
+        setting = "memory" if MEMORY in lacking else "placeholder_augmentation"
+        value = str(getattr(settings.data, setting)).lower()
         name = "init_from" if settings.translator.init_from else "tokenizer"
         place = settings.translator.init_from or settings.tokenizer.tokenizer
         raise GlossaError(
-            f"placeholder_augmentation is {share:g}, but {name} is {place}, whose vocabulary has no tokens for "
-            "placeholders. Leave one of the two out, or give a model that was trained with placeholder_augmentation."
+            f"{setting} is {value}, but {name} is {place}, whose vocabulary has no tokens for it. Leave one of the "
+            f"two out, or give a model that was trained with {setting}."
         )
     return with_languages(tokenizer, settings)
 
 
 def private_tokens(data: DataArguments) -> list[str]:
-    """The special tokens that augmentation with placeholders writes into texts."""
-    return list(SENTINELS) if data.placeholder_augmentation else []
+    """The special tokens that augmentation with placeholders, and a memory, write into texts."""
+    return [*(SENTINELS if data.placeholder_augmentation else ""), *(MEMORY if data.memory else "")]
 
 
 def with_languages(tokenizer: PreTrainedTokenizerBase, settings: Settings) -> PreTrainedTokenizerBase:

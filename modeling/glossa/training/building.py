@@ -138,7 +138,7 @@ def learn_vocabulary(
 def augmentation_of(settings: Settings) -> Augmentation | None:
     """Create the augmentation of the training pairs."""
     shares = settings.data.shares
-    if not shares:
+    if not shares and not settings.data.memory:
         return None
     tags = [source.tag for source in sources_of(settings.data)]
     return Augmentation(shares, settings.training.order_seed, settings.data.source_language, tags)

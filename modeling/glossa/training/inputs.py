@@ -114,6 +114,7 @@ def describe(settings: Settings, inputs: Inputs, model: PreTrainedModel, tokeniz
     for kind, name in (("items", "mask_items"), (PLACEHOLDERS, "keeps_placeholders")):
         known = bool(settings.data.shares.get(kind)) or getattr(model.config, name, False)
         setattr(model.config, name, known)
+    model.config.reads_memory = settings.data.memory or getattr(model.config, "reads_memory", False)
     target = settings.data.target_language
     Languages(common_source(settings.data), (target,) if target else ()).write(model, tokenizer)
 

@@ -9,10 +9,12 @@ import numpy
 from datasets import Dataset
 from transformers import PreTrainedTokenizerBase
 
+from ...spans_glossa import MEMORY
 from ..arguments import DataArguments
 from ..augmentation.augmentation import Augmentation
 from ..augmentation.pair import Pair
 from .encoding import IDS, TEXTS, beyond_limits, encode_rows, lengths_of, tokens_before
+from .matches import APART, MATCH, MATCH_SCORE, SHARE, behind, shown
 
 CHUNK = 1000  # rows that are text at a time, and that are joined with each other
 
@@ -20,7 +22,9 @@ CHUNK = 1000  # rows that are text at a time, and that are joined with each othe
 class AugmentedRows:
     """Tokenized training rows with text, for a DataLoader; some are changed in each epoch.
 
-    A changed row that exceeds `max_length` or the filter `length_ratio` stays as it is.
+    A changed row that exceeds `max_length` or the filter `length_ratio` stays as it is. With matches (`memory`), an
+    epoch has a `SHARE` of the rows with a match once more, with the match behind their source; it counts for none of
+    these limits.
 
     Args:
         rows: Rows of [`tokenize_pairs`] with their text.
@@ -41,8 +45,10 @@ class AugmentedRows:
     ):
         self.tokenizer, self.augmentation, self.arguments = tokenizer, augmentation, arguments
         self.unchanged = rows.select_columns([*IDS, *({"links"} & set(rows.features))])
-        self.texts = rows.select_columns([name for name in TEXTS if name in rows.features])
+        self.texts = rows.select_columns([name for name in [*TEXTS, *MATCH] if name in rows.features])
         self._lengths = [numpy.asarray(rows[name][:]) for name in ("source_length", "target_length")]
+        scores = rows[MATCH_SCORE][:] if MATCH_SCORE in rows.features else []
+        self._matched = numpy.flatnonzero(scores)
         self.epoch: int | None = None
         self.set_epoch(0)
 
@@ -55,7 +61,9 @@ class AugmentedRows:
         self.counts: Counter[str] = Counter()
         self.examples: dict[str, tuple[Pair, Pair]] = {}
         self.changed: dict[int, dict[str, numpy.ndarray]] = {}
-        lengths = [own.copy() for own in self._lengths]
+        generator = numpy.random.default_rng((self.augmentation.seed, epoch))
+        self.again = numpy.sort(generator.permutation(self._matched)[: round(SHARE * len(self._matched))])
+        lengths = [numpy.concatenate([own, own[self.again]]) for own in self._lengths]
         for first in range(0, len(self.texts), CHUNK):
             for row, ids in self._change(self.texts[first : first + CHUNK], first):
                 self.changed[row] = ids
@@ -69,15 +77,44 @@ class AugmentedRows:
         pairs = list(map(Pair, texts["source"], texts["target"]))
         languages = texts.get("language", [])
         found = self.augmentation.apply(pairs, self.epoch or 0, first, languages)
+        for index, ids in self._encode(pairs, found, languages):
+            yield first + index, ids
+        start, end = numpy.searchsorted(self.again, (first, first + len(pairs))).tolist()
+        if start < end:
+            matched = self._with_matches(texts, pairs, found, self.again[start:end].tolist(), first)
+            places = {index: place for place, index in enumerate(matched, len(self.unchanged) + start)}
+            for index, ids in self._encode(pairs, matched, languages):
+                yield places[index], ids
+
+    def _with_matches(
+        self,
+        texts: dict[str, list[str]],
+        pairs: list[Pair],
+        found: dict[int, tuple[str, Pair]],
+        rows: list[int],
+        first: int,
+    ) -> dict[int, tuple[str, Pair]]:
+        """The pairs of `rows` with a match behind their source, by index; changed as in `found` where that keeps it."""
+        indices = [row - first for row in rows]
+        own = [found[index][1] if found.get(index, APART)[0] not in APART else pairs[index] for index in indices]
+        matches = [Pair(*(texts[name][index] for name in MATCH)) for index in indices]
+        seen = shown(pairs, own, matches, rows, self.augmentation.seed, self.epoch or 0)
+        return {
+            index: ("memory", pair._replace(source=pair.source + behind(pair.source, match)))
+            for index, pair, match in zip(indices, own, seen, strict=True)
+        }
+
+    def _encode(
+        self, pairs: list[Pair], found: dict[int, tuple[str, Pair]], languages: list[str]
+    ) -> Iterator[tuple[int, dict[str, numpy.ndarray]]]:
         for index, sides in encode_changed(self.tokenizer, found, languages, self.arguments).items():
             kind, pair = found[index]
             self.counts[kind] += 1
             self.examples.setdefault(kind, (pairs[index], pair))
-            ids = {name: numpy.array(side, numpy.int32) for name, side in zip(IDS, sides, strict=True)}
-            yield first + index, ids
+            yield index, {name: numpy.array(side, numpy.int32) for name, side in zip(IDS, sides, strict=True)}
 
     def __len__(self) -> int:
-        return len(self.unchanged)
+        return len(self.unchanged) + len(self.again)
 
     def __getitem__(self, row: int) -> dict[str, list[int]]:
         """The `input_ids` and `labels` of a row in this epoch, and the `links` of one that is not changed."""
@@ -85,7 +122,8 @@ class AugmentedRows:
 
     def __getitems__(self, rows: list[int]) -> list[dict[str, Any]]:
         """The rows of a batch; a DataLoader calls this."""
-        batch = self.unchanged[rows]
+        count = len(self.unchanged)
+        batch = self.unchanged[[row if row < count else int(self.again[row - count]) for row in rows]]
         found: list[dict[str, Any]] = [dict(zip(batch, row, strict=True)) for row in zip(*batch.values(), strict=True)]
         for place, row in enumerate(rows):
             if row in self.changed:
@@ -112,6 +150,13 @@ def encode_changed(
         [languages[index] for index in found] if languages else None,
     )
     ratio, before = arguments.filters["length_ratio"], tokens_before(tokenizer)
-    beyond = numpy.logical_or(*beyond_limits(lengths_of(sides), arguments.max_length, ratio, before))
+    own = [_without_match(ids, tokenizer) for ids in sides[0]] if arguments.memory else sides[0]
+    beyond = numpy.logical_or(*beyond_limits(lengths_of((own, sides[1])), arguments.max_length, ratio, before))
+    beyond |= numpy.array([len(ids) > tokenizer.model_max_length for ids in sides[0]])
     rows = zip(found, zip(*sides, strict=True), beyond, strict=True)
     return {index: (source, target) for index, (source, target), excluded in rows if not excluded}
+
+
+def _without_match(ids: list[int], tokenizer: PreTrainedTokenizerBase) -> list[int]:
+    mark: Any = tokenizer.convert_tokens_to_ids(MEMORY)
+    return [*ids[: ids.index(mark)], ids[-1]] if mark in ids else ids

@@ -15,8 +15,9 @@ from ..caching import cached_map
 from ..cleaning.report import DataReport
 from ..mixture import sources_of
 from ..prepared import tokens_of
-from . import links
+from . import links, matches
 from .links import WORD_LINKS, token_links, with_word_links
+from .matches import MATCH, MATCH_SCORE, sources_with_matches, with_matches
 from .vocabulary import vocabulary_files
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def tokenize_pairs(
 ) -> DatasetDict:
     """`input_ids` and `labels` (with special tokens) of every pair, and their lengths in tokens.
 
+    With `memory`, evaluated pairs have a match among the training pairs behind their source.
+
     Training pairs that exceed `max_length` or the filter `length_ratio` are dropped and counted in `report`; they keep
     their text if it is changed in each epoch. If `linked`, they have the `links` of their tokens. Evaluation keeps
     every pair: dropping the hard ones would inflate the scores.
@@ -58,7 +61,10 @@ def tokenize_pairs(
         pairs["train"] = pairs["train"].remove_columns(list(TOKENIZED))
     if linked:
         pairs["train"] = with_word_links(pairs["train"])
-    kept = {"train": TEXTS if arguments.shares else []}
+    if arguments.memory:
+        pairs = with_matches(pairs)
+    changed = bool(arguments.shares) or arguments.memory
+    kept = {"train": [*TEXTS, *MATCH, MATCH_SCORE] if changed else []}
     tokenized = DatasetDict(
         {
             name: _tokenize(name, rows, tokenizer, kept.get(name, []), linked and name == "train")
@@ -102,7 +108,8 @@ def _tokenize(
         return rows.select_columns([*TOKENIZED, *(column for column in keep if column in rows.features)])
 
     def encode(batch: dict) -> dict:
-        sources, targets = encode_rows(tokenizer, batch["source"], batch["target"], batch.get("language"))
+        texts = sources_with_matches(batch) if name != "train" and MATCH[0] in batch else batch["source"]
+        sources, targets = encode_rows(tokenizer, texts, batch["target"], batch.get("language"))
         encoded = {
             "input_ids": sources,
             "labels": targets,
@@ -121,7 +128,7 @@ def _tokenize(
         rows,
         encode,
         (*vocabularies, _tag(tokenizer), *kept),
-        code=[links],
+        code=[links, matches],
         remove_columns=[column for column in rows.column_names if column not in kept],
         features=Features(kept | own),
         desc=f"tokenizing {name}",

@@ -99,6 +99,7 @@ class CTranslate2Engine(Engine):
         self.add_stops = config.get("add_stops", False)
         self.mask_items = config.get("mask_items", False)
         self.keeps_placeholders = config.get("keeps_placeholders", False)
+        self.reads_memory = config.get("reads_memory", False)
 
     def translate(self, sources: list[list[int]], search: Search) -> list[Translation]:
         if search.num_return_sequences == 1:

@@ -92,6 +92,7 @@ class Engine(ABC):
         add_stops: Whether it must have a period at the end of a sentence.
         mask_items: Whether it reads a mark instead of addresses, places for values and emoji.
         keeps_placeholders: Whether it has learned to keep the tokens that placeholders and addresses become.
+        reads_memory: Whether it has learned to use the translation of a similar sentence.
         abbreviations: Abbreviations that it learned from its training data, without their period.
         improbable_score: Log-probability per token below which it finds its own translations improbable; or None.
         confidence: Weights of the features that say whether a translation needs correction ([`confidence`]); or None.
@@ -110,6 +111,7 @@ class Engine(ABC):
     add_stops: bool = False
     mask_items: bool = False
     keeps_placeholders: bool = False
+    reads_memory: bool = False
     improbable_score: float | None = None
     confidence: Mapping[str, float] | None = None
     word_confidence: Mapping[str, float] | None = None
@@ -161,6 +163,7 @@ class GenerateEngine(Engine):
         self.add_stops = getattr(model.config, "add_stops", False)
         self.mask_items = getattr(model.config, "mask_items", False)
         self.keeps_placeholders = getattr(model.config, "keeps_placeholders", False)
+        self.reads_memory = getattr(model.config, "reads_memory", False)
         self.improbable_score = getattr(model.config, "improbable_score", None)
         self.confidence = getattr(model.config, "confidence", None)
         self.word_confidence = getattr(model.config, "word_confidence", None)
