@@ -81,21 +81,23 @@ def _can_run(arguments: argparse.Namespace, name: str) -> bool:
     return bool(arguments.marian) or not name.startswith("MarianMT")
 
 
-def split(pairs: Path, folder: Path) -> dict[str, Path]:
+def split(pairs: Path, folder: Path, drawn: int | None = PAIRS, salt: str = "") -> dict[str, Path]:
     """Write training, validation and test pairs into `folder`; returns their files.
 
-    Of a hundred pages four are for tests and two for validation. Held-out pairs that share a side with any pair of the
-    training pages are left out, and `PAIRS` of these are drawn.
+    Of a hundred pages, by a hash of `salt` and their name, four are for tests and two for validation. Held-out pairs
+    that share a side with any pair of the training pages are left out. Of these, `drawn` are drawn, or all are taken.
     """
     parts: dict[str, dict[tuple[str, str], None]] = {"train": {}, "validation": {}, "test": {}}
     with gzip.open(pairs, "rt", encoding="utf-8") as lines:
         for line in lines:
             page, source, target = line.rstrip("\n").split("\t")
-            number = int(hashlib.sha256(page.encode()).hexdigest(), 16) % 100
+            number = int(hashlib.sha256(f"{salt}{page}".encode()).hexdigest(), 16) % 100
             parts["test" if number < 4 else "validation" if number < 6 else "train"][source, target] = None
     seen = {side for pair in parts["train"] for side in pair}
     chosen = {name: [pair for pair in found if seen.isdisjoint(pair)] for name, found in parts.items()}
-    chosen["train"] = random.Random(1).sample(list(parts["train"]), PAIRS)
+    chosen["train"] = list(parts["train"])
+    if drawn is not None:
+        chosen["train"] = random.Random(1).sample(chosen["train"], drawn)
     folder.mkdir(parents=True, exist_ok=True)
     files = {name: folder / f"{name}.tsv" for name in chosen}
     for name, file in files.items():

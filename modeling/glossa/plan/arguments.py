@@ -57,10 +57,15 @@ class Settings:
             check_ranges(group, [entry.name for entry in fields(group)])
         settle(self, training=self.training.frozen(**self._peak()))
         self._check_adapters()
-        if self.data.shares and self.training.dataloader_persistent_workers:
+        if self.data.memory and self.tokenizer.target_vocab_size is not None:
             raise GlossaError(
-                "dataloader_persistent_workers is true, but augmentation changes the rows in each epoch, and such "
-                "workers keep those of the first. Leave one of the two out."
+                f"memory is true, and target_vocab_size is {self.tokenizer.target_vocab_size}: a match is text of the "
+                "target language among the sources, so both need one vocabulary. Leave one of the two out."
+            )
+        if (self.data.shares or self.data.memory) and self.training.dataloader_persistent_workers:
+            raise GlossaError(
+                "dataloader_persistent_workers is true, but augmentation or memory changes the rows in each epoch, "
+                "and such workers keep those of the first. Leave one of the two out."
             )
         if self.translator.init_from and self.tokenizer.tokenizer:
             raise GlossaError(
@@ -104,8 +109,9 @@ class Settings:
                 f"sampling_temperature is {self.data.sampling_temperature}, but objective is "
                 f"{self.translator.objective}, which sees every text once. Leave it out."
             )
-        if self.data.shares:
-            name = "augmentation" if self.data.augmentation else "placeholder_augmentation"
+        if self.data.shares or self.data.memory:
+            names = ("augmentation", "placeholder_augmentation", "memory")
+            name = next(name for name in names if getattr(self.data, name))
             raise GlossaError(
                 f"{name} is set, but objective is {self.translator.objective}: it changes pairs. Leave it out."
             )

@@ -50,6 +50,7 @@ def check_before_data(settings: Settings) -> None:
         _check_languages(settings.translator.init_from, settings)
     _check_positions(settings)
     _check_alignment(settings)
+    _check_memory(settings)
     model = _outline(settings)
     _check_optimizer(training, model)
     if training.push_to_hub:
@@ -173,6 +174,15 @@ def _check_alignment(settings: Settings) -> None:
     if problem:
         raise GlossaError(f"alignment_head is true, but {problem}. Leave one of the two out.")
     require("thot.alignment", "documents", "sil-thot")
+
+
+def _check_memory(settings: Settings) -> None:
+    """Raise `GlossaError` if `memory` is set for a stream, or without the package that looks for matches."""
+    if not settings.data.memory:
+        return
+    if is_stream(settings.data):
+        raise GlossaError(f"memory is true, but streaming is true, and {REFUSED['memory']}. Leave one of the two out.")
+    require("rapidfuzz", "memory")
 
 
 def _check_reporters(training: GlossaTrainingArguments) -> None:

@@ -94,7 +94,7 @@ class AugmentedRows:
         rows: list[int],
         first: int,
     ) -> dict[int, tuple[str, Pair]]:
-        """The pairs of `rows` with a match behind their source, by index; changed as in `found` where that keeps it."""
+        """The pairs of `rows` with a match behind their source, by index; changed as in `found`, if it fits."""
         indices = [row - first for row in rows]
         own = [found[index][1] if found.get(index, APART)[0] not in APART else pairs[index] for index in indices]
         matches = [Pair(*(texts[name][index] for name in MATCH)) for index in indices]

@@ -48,6 +48,7 @@ REFUSED = {
     "test_size": "none can be held out of a stream, which is read in parts",
     "objective": "pretraining needs all pairs at once",
     "alignment_head": "words are aligned in all pairs at once",
+    "memory": "matches are looked for in all pairs",
 }
 
 

@@ -1,0 +1,209 @@
+"""What a translation memory gives a model that reads it: `python -m benchmarks repair --data FOLDER --languages de`.
+
+Models of the size of the recipe multi30k-en-de are trained on LibreOffice's help, without and with `memory: true`.
+Pages decide what is held out, and no sentence of a test pair is in training. All systems translate the test pairs:
+the model without a memory, the other one with the training pairs as its memory, with none, and with the translation
+of a random training pair as its match. Their scores stand by the score of the best training pair, next to the scores
+of this match itself, taken as the translation.
+
+--data is a folder with en-LANGUAGE.tsv.gz: a page, a source and a target in each line, with tabs between. Finished
+runs in --output_dir and finished rows are kept.
+"""
+
+import argparse
+import json
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from glossa.data.augmentation.pair import Pair
+from glossa.data.encoding.matches import USED
+from glossa.evaluation.metrics import bleu_tokenizer, paired_bootstrap, score
+from glossa.inference.build import build_translator
+from glossa.inference.engines.engine import Search
+from glossa.inference.texts.recall import Recall
+from glossa.memory.store import Match, Memory, Origin
+from glossa.plan.arguments import parse_settings
+from glossa.run_folder import RunFolder
+from glossa.training.run import train
+
+from .reproduce import DOCS, add_result, read_commit, read_results, write_table
+from .timing import machine, table
+from .tuning import split
+
+BINS = {"all": (0, 101), "under 50": (0, 50), "50 to 59": (50, 60), "60 to 69": (60, 70), "70 to 79": (70, 80)}
+BINS |= {"80 to 89": (80, 90), "90 and more": (90, 101), "under 70": (0, 70), "70 and more": (70, 101)}
+MATCH, WITHOUT, WITH, OFF, WRONG = "the match itself", "without", "with", "memory off", "random match"
+SYSTEMS = (MATCH, WITHOUT, WITH, OFF, WRONG)
+BEAMS = 4
+SALT = "lo4:"  # of the hash that decides which pages are held out
+RECIPE = [
+    "multi30k-en-de",
+    "--dataset",
+    "files",
+    "--num_train_epochs",
+    "14",
+    "--dropout",
+    "0.1",
+    "--max_length",
+    "256",
+]
+RECIPE += ["--trust_data", "true", "--keep_overlap", "true", "--filters.length_ratio", "12", "--max_new_tokens", "120"]
+RECIPE += ["--report_to", "none", "--save_total_limit", "2", "--num_beams", "4"]
+
+
+class Test(NamedTuple):
+    """A test pair and the training pair with the most similar source."""
+
+    source: str
+    target: str
+    match: Pair
+    score: int
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", type=Path, metavar="FOLDER", help="of the pairs; to train and to score")
+    parser.add_argument("--languages", nargs="+", default=["de"], metavar="CODE", help="default: de")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="default: 1")
+    parser.add_argument("--output_dir", type=Path, default=Path("runs/repair"), help="folder of the runs")
+    parser.add_argument(
+        "--results", type=Path, default=DOCS / "results.json", metavar="FILE", help="the finished rows"
+    )
+    parser.add_argument("--write", metavar="PAGE", help="write the tables into this page; train nothing")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    for language in arguments.languages if not arguments.write else ():
+        for seed in arguments.seeds:
+            place = {"table": "repair", "row": language, "seed": seed}
+            if any(place.items() <= result.items() for result in read_results(arguments.results)):
+                continue
+            result = place | {"commit": read_commit(), **machine()} | {"metrics": compare(arguments, language, seed)}
+            add_result(arguments.results, result, place)
+    results = read_results(arguments.results)
+    tables = {"repair": score_lines(results), "repair-cost": cost_lines(results)}
+    for name, lines in tables.items():
+        print(f"\n{lines}")
+        if arguments.write:
+            write_table(Path(arguments.write), name, lines)
+
+
+def trained(arguments: argparse.Namespace, language: str, seed: int, memory: bool) -> Path:
+    """The run of a model with or without a memory, which is trained if it is not there."""
+    files = split(arguments.data / f"en-{language}.tsv.gz", arguments.output_dir / language, None, SALT)
+    output = arguments.output_dir / f"{language}-{'with' if memory else 'without'}-{seed}"
+    if not RunFolder(output).metrics:
+        argv = [*RECIPE, "--target_language", language, "--seed", str(seed), "--output_dir", str(output)]
+        for option, part in {"data": "train", "validation": "validation", "test": "test"}.items():
+            argv += [f"--{option}_path", str(files[part])]
+        argv += ["--resume_from_checkpoint", "true", *(["--memory", "true"] if memory else [])]
+        train(parse_settings(argv))
+    return output
+
+
+def read_pairs(file: Path) -> list[Pair]:
+    return [Pair(*line.split("\t")) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def compare(arguments: argparse.Namespace, language: str, seed: int) -> dict[str, Any]:
+    """The scores of all systems by the score of the match, and the cost of both models."""
+    runs = {name: trained(arguments, language, seed, name == WITH) for name in (WITHOUT, WITH)}
+    folder = arguments.output_dir / language
+    known, pairs = read_pairs(folder / "train.tsv"), read_pairs(folder / "test.tsv")
+    sources = [pair.source for pair in pairs]
+    with Memory.temporary(known) as memory:
+        tests = [_tested(memory, pair) for pair in pairs]
+        found = {MATCH: [test.match.target for test in tests], WITHOUT: translations(runs[WITHOUT], sources)}
+        found[WITH] = translations(runs[WITH], sources, Recall(memory))
+    found[OFF] = translations(runs[WITH], sources)
+    found[WRONG] = translations(runs[WITH], sources, Recall(Wrong(known, seed)))
+    file = arguments.output_dir / f"{language}-{seed}.json"
+    file.write_text(json.dumps({"tests": tests, "found": found}, ensure_ascii=False), encoding="utf-8")
+    return {"scores": by_bin(found, tests, language), "cost": {name: _cost(output) for name, output in runs.items()}}
+
+
+def _tested(memory: Memory, pair: Pair) -> Test:
+    best = memory.matches(pair.source, threshold=1)
+    match = Pair(best[0].source, best[0].target) if best else Pair("", "")
+    return Test(pair.source, pair.target, match, best[0].score if best else 0)
+
+
+class Wrong:
+    """A memory that finds a random pair for every text."""
+
+    def __init__(self, known: Sequence[Pair], seed: int):
+        self.known, self.random = known, random.Random(seed)
+
+    def exact(self, source: str, *context: str | None) -> None:
+        return None
+
+    def matches(self, source: str, threshold: int = USED, most: int = 1, other_than: str | None = None) -> list[Match]:
+        pair = self.random.choice(self.known)
+        return [Match(pair.source, pair.target, threshold, Origin())]
+
+
+def translations(run: Path, sources: Sequence[str], recall: Recall | None = None) -> list[str]:
+    """The translations of sentences by a run, with beams."""
+    translator = build_translator([str(run)], search=Search(BEAMS), split_sentences=False, recall=recall)
+    return translator.best(sources, progress=True)
+
+
+def by_bin(found: dict[str, list[str]], tests: Sequence[Test], language: str) -> dict[str, dict]:
+    """Of each bin of scores the number of pairs, and BLEU, chrF++ and TER of each system; of `WITH` also its p."""
+    tokenize, scores = bleu_tokenizer(language), {}
+    for name, (low, high) in BINS.items():
+        rows = [row for row, test in enumerate(tests) if low <= test.score < high]
+        references = [[tests[row].target] for row in rows]
+        own: dict[str, Any] = {"pairs": len(rows)}
+        for system, texts in found.items():
+            own[system] = score([texts[row] for row in rows], references, 1000, tokenize)
+        given = [found[WITHOUT][row] for row in rows], [found[WITH][row] for row in rows]
+        own["paired"] = paired_bootstrap(*given, references, tokenize=tokenize)
+        scores[name] = own
+    return scores
+
+
+def _cost(output: Path) -> dict[str, float]:
+    """What training a run took."""
+    metrics = RunFolder(output).metrics
+    return {"steps": metrics["steps"], "seconds": metrics["training_seconds"], "parameters": metrics["parameters"]}
+
+
+def score_lines(results: list[dict]) -> str:
+    """A table for each language: BLEU and TER of all systems by the score of the match, means over the seeds."""
+    parts = []
+    for language in dict.fromkeys(result["row"] for result in results if result["table"] == "repair"):
+        own = [one["metrics"]["scores"] for one in results if one["table"] == "repair" and one["row"] == language]
+        rows = []
+        for name in BINS:
+            cells = {"score of the match": name, "pairs": f"{own[0][name]['pairs']:,}"}
+            cells |= {system: _cell([scores[name][system] for scores in own]) for system in SYSTEMS}
+            worst = max(scores[name]["paired"]["bleu"]["p_value"] for scores in own)
+            rows.append(cells | {"p": "< 0.001" if worst < 0.001 else f"{worst:.3f}"})
+        seeds = "one seed" if len(own) == 1 else f"{len(own)} seeds"
+        parts.append(f"English to {language}, {seeds}:\n\n{table(rows)}")
+    return "\n\n".join(parts) or "No row is finished."
+
+
+def _cell(own: Sequence[dict]) -> str:
+    """The mean BLEU, chrF++ and TER, and the interval of BLEU: over the seeds, or of the only one."""
+    bleu, chrf, ter = (sum(scores[name]["score"] for scores in own) / len(own) for name in ("bleu", "chrf", "ter"))
+    values = [scores["bleu"]["score"] for scores in own]
+    low, high = (min(values), max(values)) if len(own) > 1 else (own[0]["bleu"]["low"], own[0]["bleu"]["high"])
+    return f"{bleu:.1f} [{low:.1f}, {high:.1f}] / {chrf:.1f} / {ter:.1f}"
+
+
+def cost_lines(results: list[dict]) -> str:
+    """What training with a memory costs."""
+    rows = []
+    for result in results:
+        if result["table"] == "repair":
+            for name, cost in result["metrics"]["cost"].items():
+                place = {"language": result["row"], "seed": str(result["seed"]), "memory": name}
+                rows.append(
+                    place
+                    | {"steps": f"{cost['steps']:,}", "minutes": f"{cost['seconds'] / 60:.0f}"}
+                    | {"parameters": f"{cost['parameters']:,}", "commit": result["commit"]}
+                )
+    return table(rows) if rows else "No row is finished."
