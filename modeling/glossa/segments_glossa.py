@@ -7,7 +7,7 @@ from typing import NamedTuple
 from .abbreviations_glossa import END_MARKS, MONTHS
 from .facts_glossa import EMOJI, LIST_MARK, NO_SPACES, TextFacts
 from .sentences_glossa import clean_text, split_text
-from .spans_glossa import ADDRESS, ITEM, MARK, PLACEHOLDER, SENTINELS, Hidden, Span
+from .spans_glossa import ADDRESS, ITEM, MARK, MEMORY, PLACEHOLDER, SENTINELS, Hidden, Span
 
 _LEADING = re.compile(rf"{EMOJI}\s*")
 _TRAILING = re.compile(rf"\s*{EMOJI}$")
@@ -16,8 +16,9 @@ _NUMBER = re.compile(rf"\d+(?:[.,:]\d+)*|{MARK}")
 _WORD = f"[0-9A-Za-z\u00c0-\u024f\u0370-\u052f\u1e00-\u1fff{SENTINELS}]"
 _SPACES = " \u00a0\u202f"  # which a translation has at its end only by mistake
 # Characters that change nothing in what a text says, and that models have hardly seen: soft hyphens, marks of
-# direction, places for a line break; and no-break or narrow spaces next to a letter, where other texts have a space.
-_INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]+")
+# direction, places for a line break, and what only Glossa writes; and no-break or narrow spaces next to a letter,
+# where other texts have a space.
+_INVISIBLE = re.compile(f"[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff{MEMORY}]+")
 _GLUE = re.compile(r"(?<=[^\W\d_])[\u00a0\u202f\u2000-\u200a]+(?=\w)|(?<=\w)[\u00a0\u202f\u2000-\u200a]+(?=[^\W\d_])")
 _END = re.compile(r"[\s\u00a0\u202f]*[.!?…。！？।]*$")
 _CLAUSE_MARKS = dict(

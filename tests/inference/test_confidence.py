@@ -8,7 +8,7 @@ import pytest
 
 from glossa.cli.translate import main
 from glossa.errors import GlossaError
-from glossa.inference.confidence import FEATURES, UNCERTAIN, confidence, features, learn
+from glossa.inference.confidence import FEATURES, UNCERTAIN, WITH_MATCH, confidence, features, learn
 from glossa.inference.engines.engine import Engine, Translation
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.options import Checks
@@ -19,41 +19,43 @@ WEIGHTS = {"token_score": 2.0, "pieces": -0.25, "length": -1.0, "intercept": 3.0
 
 def test_features():
     found = features("The dog.", "Der Hund!!", -0.5, 5, 1.25)
-    assert found == pytest.approx([-0.5, 2.5, 0.0])
-    assert features("ab cd", "x", -1.0, 4, None)[-1] == pytest.approx(math.log(5))
-    assert len(found) == len(FEATURES)
+    assert found == pytest.approx([-0.5, 2.5, 0.0, 0.0])
+    assert features("ab cd", "x", -1.0, 4, None)[2] == pytest.approx(math.log(5))
+    assert features("The dog.", "Der Hund!!", -0.5, 5, 1.25, 88)[3] == 0.88 and len(found) == len(WITH_MATCH)
 
 
 def test_confidence_is_the_logistic_function():
-    values = [-0.5, 2.5, 0.5]
+    values = [-0.5, 2.5, 0.5, 0.9]  # these weights are of a model without memory
     logit = 3.0 - 1.0 - 0.625 - 0.5
     assert confidence(WEIGHTS, values) == pytest.approx(1 / (1 + math.exp(-logit)))
-    assert confidence(WEIGHTS, [-1e9, 0, 0]) < 1e-12 and confidence(WEIGHTS, [1e9, 0, 0]) == 1
+    assert confidence(WEIGHTS, [-1e9, 0, 0, 0]) < 1e-12 and confidence(WEIGHTS, [1e9, 0, 0, 0]) == 1
+    assert confidence(WEIGHTS | {"match": 2.0}, values) == pytest.approx(1 / (1 + math.exp(-logit - 1.8)))
 
 
 def test_learned_weights_are_those_of_newtons_method():
     generator = numpy.random.default_rng(0)
     rows = generator.normal(size=(600, 3)) * [0.3, 1, 0.2] + [-0.5, 1.5, 0.1]
     right = generator.random(600) < 1 / (1 + numpy.exp(-(rows @ [4, 0, -2] + 2)))
-    found = learn(rows.tolist(), right.tolist())
+    found = learn(rows.tolist(), right.tolist(), FEATURES)
     inputs = numpy.column_stack([numpy.ones(600), (rows - rows.mean(0)) / rows.std(0)])
     weights, ridge = numpy.zeros(4), numpy.diag([0, 1, 1, 1])
     for _ in range(20):
         shares = 1 / (1 + numpy.exp(-inputs @ weights))
         hessian = (inputs * (shares * (1 - shares))[:, None]).T @ inputs + ridge
         weights -= numpy.linalg.solve(hessian, inputs.T @ (shares - right) + ridge @ weights)
-    mine = [confidence(found, row) for row in rows]
+    mine = [confidence(found, row, FEATURES) for row in rows]
     assert mine == pytest.approx((1 / (1 + numpy.exp(-inputs @ weights))).tolist(), abs=1e-3)
     assert json.loads(json.dumps(found)) == found and all(type(value) is float for value in found.values())
 
 
 def test_too_few_translations_teach_nothing():
-    rows = [[0.0] * 3] * 200
+    rows = [[0.0] * 4] * 200
     assert learn(rows[:99], [True, False] * 49 + [True]) is None
     assert learn(rows, [True] * 181 + [False] * 19) is None and learn(rows, [True] * 19 + [False] * 181) is None
     assert learn([], []) is None
     constant = learn(rows, [True] * 50 + [False] * 150)  # features that never differ say nothing
-    assert confidence(constant, rows[0]) == pytest.approx(0.25, abs=1e-3)
+    assert confidence(constant, rows[0]) == pytest.approx(0.25, abs=1e-3) and "match" not in constant
+    assert "match" in learn([[0.0] * 3 + [0.01 * row] for row in range(200)], [True] * 50 + [False] * 150)
 
 
 class Known(Engine):

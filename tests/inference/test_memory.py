@@ -5,7 +5,9 @@ from translating import Characters, Function
 
 from glossa.cli.translate import main
 from glossa.inference.engines.engine import Engine, Search, Translation
+from glossa.inference.texts.recall import Recall
 from glossa.inference.translator import Translator
+from glossa.memory.store import Memory
 
 MEMORY = {
     "One. Two.": "Un, deux.",
@@ -14,6 +16,7 @@ MEMORY = {
     "Go to {place}.": "Va.",
     "See {this}.": "Vois {this}.",
 }
+RECALL = Recall([Memory.temporary(MEMORY.items())])
 
 
 @pytest.mark.parametrize(
@@ -30,7 +33,7 @@ MEMORY = {
 )
 def test_a_memory_is_used_for_texts_and_sentences(text, expected, asked):
     engine = Function(str.upper)
-    ((found,),) = Translator(engine, Characters(), memory=MEMORY).translate([text])
+    ((found,),) = Translator(engine, Characters(), recall=RECALL).translate([text])
     assert found.text == expected and engine.asked == asked
 
 
@@ -41,7 +44,7 @@ def test_a_memory_has_one_translation_of_a_text():
         def translate(self, sources, search):
             return [Translation(text) for _ in sources for text in ("EINS.", "ZWEI.")]
 
-    translator = Translator(Several(), Characters(), Search(2, 2), memory=MEMORY)
+    translator = Translator(Several(), Characters(), Search(2, 2), recall=RECALL)
     assert [each.text for each in translator.translate(["Three."])[0]] == ["Trois.", ""]
     assert [each.text for each in translator.translate(["Four. Three."])[0]] == ["EINS. Trois.", "ZWEI. Trois."]
 
@@ -53,7 +56,7 @@ def test_a_memory_is_for_the_chosen_language_only():
         def into(self, language):
             return self
 
-    translator = Translator(Function(str.upper), Several(), memory=MEMORY)
+    translator = Translator(Function(str.upper), Several(), recall=RECALL)
     assert translator.best(["Three.", "<2fr> Three.", "<2de> Three."]) == ["Trois.", "Trois.", "THREE."]
 
 

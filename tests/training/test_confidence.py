@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from glossa.evaluation.calibration import sentence_chrf
-from glossa.inference.confidence import FEATURES, INTERCEPT, WORD_FEATURES, confidence, features, learn
+from glossa.inference.confidence import FEATURES, INTERCEPT, WITH_MATCH, WORD_FEATURES, confidence, features, learn
 from glossa.inference.engines.engine import GenerateEngine, Search
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.options import Checks
@@ -53,7 +53,7 @@ def test_the_saved_weights_are_those_of_its_own_translations(tmp_path, tiny_sett
 @pytest.mark.parametrize(("right", "learns"), [(89, True), (91, False), (9, False)])
 def test_a_run_says_if_it_learns_none(caplog, right, learns):
     """Of a hundred translations at least ten need a correction, and ten need none; the quickstart's are too good."""
-    judged = [Judged(-1.0, [float(number), 1.0, 0.0], number < right) for number in range(100)]
+    judged = [Judged(-1.0, [float(number), 1.0, 0.0, 0.0], number < right) for number in range(100)]
     model = SimpleNamespace(config=SimpleNamespace())
     with caplog.at_level(logging.INFO):
         _learn_from(judged, model)
@@ -64,7 +64,7 @@ def test_a_run_says_if_it_learns_none(caplog, right, learns):
 
 def test_the_reliability_by_hand():
     weights = dict.fromkeys(FEATURES, 0.0) | {INTERCEPT: 0.0}  # one half for all
-    judged = [Judged(-1.0, [0.0] * len(FEATURES), number < 14) for number in range(20)]
+    judged = [Judged(-1.0, [0.0] * len(WITH_MATCH), number < 14) for number in range(20)]
     found = measure_confidence(weights, judged)
     assert found["bins"] == [[0.5, 1.0, 2]] * 7 + [[0.5, 0.0, 2]] * 3 and found["error"] == 0.5
 

@@ -1,6 +1,6 @@
 """Documents in `glossa translate`: how its options apply to them."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -14,6 +14,7 @@ from .translate_options import TranslateOptions
 
 if TYPE_CHECKING:
     from ..documents.glossary import Glossary
+    from ..inference.texts.recall import Recall
     from ..inference.translator import Translator
 
 # Options of lines that documents do not have, and what to do.
@@ -76,13 +77,14 @@ def glossary_of(arguments: TranslateOptions) -> "Glossary | None":
     return read_glossary(Path(arguments.glossary), languages_of(arguments), arguments.forbid)
 
 
-def memory_of(arguments: TranslateOptions) -> Mapping[str, str]:
-    """The translation memory that `arguments` of `glossa translate` name; empty without one."""
+def recall_of(arguments: TranslateOptions) -> "Recall | None":
+    """The translation memory that `arguments` of `glossa translate` name, if any."""
     if not arguments.memory:
-        return {}
-    from ..documents.memory import read_memory
+        return None
+    from ..inference.texts.recall import Recall
 
-    return read_memory(Path(arguments.memory), languages_of(arguments))
+    languages = languages_of(arguments)
+    return Recall.opened(Path(arguments.memory), languages.source, languages.target, arguments.memory_threshold)
 
 
 def languages_of(arguments: TranslateOptions) -> Languages:

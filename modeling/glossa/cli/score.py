@@ -37,6 +37,7 @@ from .places import ray_option
 if TYPE_CHECKING:
     from datasets import Dataset
 
+    from ..inference.texts.recall import Recall
     from ..jobs.stage import Place
 
 logger = logging.getLogger(__name__)
@@ -52,9 +53,19 @@ SEARCH = (
     "comet",
     "n_bootstrap",
     "engine",
+    "memory",
     "ray",
 )  # not for --force
-OF_SCORES = ("baseline", "length_penalty", "rerank", "metrics", "comet", "n_bootstrap", "force")  # not --robustness
+OF_SCORES = (
+    "baseline",
+    "length_penalty",
+    "rerank",
+    "metrics",
+    "comet",
+    "n_bootstrap",
+    "memory",
+    "force",
+)  # not --robustness
 METRICS = ("bleu", "chrf", "ter", "rouge", "cer", "wer")
 
 
@@ -96,6 +107,7 @@ class ScoreOptions:
     comet: bool = flag("print COMET too, if its command comet-score is installed")
     baseline: str | None = option("another model: test whether the difference could be chance")
     robustness: bool = flag("show what is kept of the score if the sources are written in other ways")
+    memory: Path | None = option("a translation memory, as of `glossa translate`", metavar="FILE")
     force: bool = flag(
         "print the perplexity of the references instead of translating; --output has each log-probability"
     )
@@ -239,6 +251,17 @@ def load_files(paths: list[str], settings: dict) -> tuple["Dataset", list[str]]:
     return concatenate_datasets(parts), files
 
 
+def recall_of(arguments: ScoreOptions) -> "Recall | None":
+    """The translation memory of `--memory`, if there is one."""
+    if arguments.memory is None:
+        return None
+    from ..inference.texts.recall import Recall
+
+    own = Languages.of(arguments.models[0])
+    languages = arguments.source_language or own.source, arguments.target_language or own.target
+    return Recall.opened(arguments.memory, *languages)
+
+
 def score(
     arguments: ScoreOptions,
     pairs: "Dataset",
@@ -256,7 +279,10 @@ def score(
     common_options: dict = {"batch_tokens": arguments.batch_tokens, "engine": arguments.engine or "auto"}
     common_options["place"] = place
     translators = ways_to_search(arguments.models, *options, arguments.rerank, **common_options)
-    results = score_translators(translators, pairs, tokenize, arguments.n_bootstrap, files)
+    recall = recall_of(arguments)
+    results = score_translators(
+        [translator.with_recall(recall) for translator in translators], pairs, tokenize, arguments.n_bootstrap, files
+    )
     report: dict = {"model": " ".join(arguments.models), "rerank": arguments.rerank}
     report["results"] = results = choose_scores(results, arguments.metrics, tokenize, arguments.n_bootstrap)
     if arguments.baseline:

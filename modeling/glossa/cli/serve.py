@@ -13,13 +13,14 @@ import logging
 import signal
 import sys
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import GlossaError
 from ..inference.engines.engine import ENGINES
 from . import whole
-from .options import argument, option, read
+from .options import argument, flag, option, read
 
 logger = logging.getLogger(__name__)
 
@@ -42,8 +43,18 @@ class ServeOptions:
     new_key: str | None = option("add a key to the file of --keys, print it, and end", metavar="NAME")
     corrections: Path | None = option("save suggested translations in this file", metavar="FILE")
     memory: Path | None = option(
-        "a TMX file or a table of pairs, or a folder of these, whose translations are used as they are", metavar="FILE"
+        "a translation memory of `glossa memory`, or a TMX file or a table of pairs, for all requests", metavar="FILE"
     )
+    memories: Path | None = option(
+        "keep the suggestions of each key in a translation memory of its own in this folder", metavar="FOLDER"
+    )
+    memory_writer: list[str] = option(
+        "let the suggestions of the key of this name enter --memory; may be repeated",
+        action="append",
+        default=[],
+        metavar="NAME",
+    )
+    show_memory: bool = flag("show the sentences of --memory behind a match, not only its score")
     batch_limit: int = option("texts of a request (default: 1000)", default=1_000)
     char_limit: int = option("characters of a request, of all its texts (default: 20000)", default=20_000)
     req_limit: int | None = option(
@@ -74,14 +85,29 @@ def main(argv: list[str]) -> None:
     if arguments.host not in LOOPBACK and arguments.keys is None:
         logger.warning("Everybody who reaches %s can use this server. --keys FILE asks for a key.", arguments.host)
     with tempfile.TemporaryDirectory(prefix="glossa-serve-") as folder:
+        models = serving.models.Models(arguments.models, arguments.max_loaded, arguments.engine)
+        models.memories = memories_of(serving, arguments, models.steps)
         service = serving.service.Service(
-            serving.models.Models(arguments.models, arguments.max_loaded, arguments.engine, arguments.memory),
+            models,
             serving.keys.Keys(arguments.keys) if arguments.keys else None,
             serving.corrections.Corrections(arguments.corrections) if arguments.corrections else None,
             Path(folder),
             serving.limits.Limits(arguments.batch_limit, arguments.char_limit, arguments.req_limit),
         )
         run(serving, service, arguments)
+
+
+def memories_of(serving, arguments: ServeOptions, pairs: Iterable[tuple[str, str]]):
+    """The translation memories of the server. Raises `GlossaError` for options that need others."""
+    if (arguments.memories or arguments.memory_writer) and arguments.keys is None:
+        name = "memories" if arguments.memories else "memory_writer"
+        raise GlossaError(f"--{name} is for keys, so that everybody knows who may change a memory: give --keys FILE.")
+    if (arguments.memory_writer or arguments.show_memory) and arguments.memory is None:
+        name = "memory_writer" if arguments.memory_writer else "show_memory"
+        raise GlossaError(f"--{name} is about the memory of --memory FILE. Give it.")
+    return serving.memories.Memories.opened(
+        arguments.memory, pairs, arguments.memories, arguments.memory_writer, arguments.show_memory
+    )
 
 
 def run(serving, service, arguments: ServeOptions) -> None:
@@ -110,7 +136,7 @@ def import_serving():
     """The modules of the server. Raises `GlossaError` without the packages that it needs."""
     try:
         from .. import serving
-        from ..serving import app, corrections, keys, limits, models, refusals, service  # noqa: F401
+        from ..serving import app, corrections, keys, limits, memories, models, refusals, service  # noqa: F401
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] not in ("fastapi", "starlette", "uvicorn", "prometheus_client"):
             raise

@@ -200,11 +200,11 @@ def translate_file(arguments: TranslateOptions) -> None:
     from ..inference.build import engine_for, settle_engine
     from ..inference.corpora.shards import ShardJob
     from ..inference.engines.exported import COMPARED
-    from .documents import glossary_of, memory_of, settings_of
+    from .documents import glossary_of, recall_of, settings_of
 
     if not arguments.input or not arguments.output:
         raise GlossaError(f"{'--ray' if arguments.ray else '--workers'} needs files: give --input and --output.")
-    glossary_of(arguments), memory_of(arguments)  # what is wrong with them is said before the processes start
+    glossary_of(arguments), recall_of(arguments)  # what is wrong with them is said before the processes start
     with open_file(arguments.input, "rb") as file:
         lines = read_lines(islice(file, COMPARED))
         engine = engine_for(arguments.engine, [arguments.length_penalty])
@@ -237,7 +237,7 @@ def build(arguments: TranslateOptions) -> "Translator":
     from ..inference.build import build_translator
     from ..inference.engines.engine import Search
     from ..inference.options import Checks, Execution
-    from .documents import glossary_of, memory_of
+    from .documents import glossary_of, recall_of
 
     return build_translator(
         arguments.models,
@@ -262,7 +262,7 @@ def build(arguments: TranslateOptions) -> "Translator":
         ),
         execution=Execution(arguments.batch_tokens),
         split_sentences=False if arguments.no_split_sentences else None,
-        memory=memory_of(arguments),
+        recall=recall_of(arguments),
     )
 
 

@@ -6,7 +6,7 @@ from ..documents.formats.opening import FORMATS
 from ..inference.engines.engine import ENGINES
 from ..inference.languages import Wanted
 from ..inference.options import OnError
-from . import share
+from . import share, whole
 from .options import argument, flag, option
 from .places import ray_option
 
@@ -29,7 +29,11 @@ class TranslateOptions:
         metavar="PATTERNS",
     )
     memory: str | None = option(
-        "a TMX file or a table of pairs, or a folder of these, whose translations are used as they are", metavar="FILE"
+        "a translation memory of `glossa memory`, or a TMX file or a table of pairs, or a folder of these",
+        metavar="FILE",
+    )
+    memory_threshold: int = option(
+        "the least score of a match in the memory, in percent (default: 70)", type=whole(50, 100), default=70
     )
     target_language: str | None = option(
         "code or name of the language to translate into, for a model of several; a line may begin with "

@@ -164,6 +164,8 @@ class Work:
                 doubtful = any(map(is_doubtful, text.sentences))
                 if doubtful:
                     doubts |= {edit[:2]: edit for edit in place.doubt}
+                if best.matches and place.matched is not None:
+                    doubts |= {edit[:2]: edit for edit in place.matched(best.matches, doubtful)}
                 if best.text != text.source or doubtful:
                     edits.append(place.edit(pieces, doubtful))
                     problem = place.check(edits[-1].written) if place.check else ""
@@ -181,7 +183,7 @@ class Work:
 
     def summary(self, files: int) -> str:
         """One line for the user."""
-        known = f", {self.remembered:,} of them from the memory" if self.translator.memory else ""
+        known = f", {self.remembered:,} of them from the memory" if self.translator.recall else ""
         several = f" in {files:,} files" if files > 1 else ""
         return f"{self.texts:,} texts{several}: {self.sentences:,} sentences{known}."
 

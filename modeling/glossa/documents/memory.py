@@ -112,4 +112,4 @@ class Kept:
 
 
 def _key(sentence: Sentence) -> Key:
-    return sentence.source, sentence.asked, sentence.label is not None
+    return sentence.source, sentence.asked + sentence.match_read, sentence.label is not None

@@ -4,7 +4,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -40,6 +40,8 @@ class Place:
         doubt: What else is written if people should look at the translation; it replaces other edits of the same
             characters.
         doubtful_before: What is then written before the translation.
+        matched: What is written instead if a translation memory had matches, given these ([`Translation.matches`]) and
+            whether people should look at the translation; like `doubt`.
         literal: How text is written in sections of XML that are no markup.
     """
 
@@ -53,6 +55,7 @@ class Place:
     copied: bool = False
     doubt: Sequence[Edit] = ()
     doubtful_before: Sequence[Written] = ()
+    matched: "Callable[[Sequence[Any], bool], Sequence[Edit]] | None" = None
     literal: Callable[[str], str] = str
 
     def __post_init__(self):

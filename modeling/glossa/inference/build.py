@@ -1,10 +1,9 @@
 """Translators from the names of models, as the commands are given them."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tqdm.auto import tqdm
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from ..jobs.stage import Place
     from .engines.forced import Reranker
     from .search.constrained import ConstrainedEngine
+    from .texts.recall import Recall
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ def build_translator(
     checks: Checks = Checks(),  # noqa: B008
     execution: Execution = Execution(),  # noqa: B008
     split_sentences: bool | None = None,
-    memory: Mapping[str, str] = MappingProxyType({}),
+    recall: "Recall | None" = None,
 ) -> Translator:
     """A translator with the model `names`, or an ensemble of several, into `language`.
 
@@ -61,7 +61,7 @@ def build_translator(
         glossary: Terms that translations must have.
         forbidden: Words that they must not have. With an empty list, or a glossary, they may have given beginnings.
         search: Beams and number of translations, for [`Translator`], like `checks`, `execution`, `split_sentences`
-            and `memory`.
+            and `recall`.
 
     Raises:
         GlossaError: if a model does not load, does not translate into `language`, or does not fit the others.
@@ -89,7 +89,7 @@ def build_translator(
         split_sentences=split_sentences,
         reranker=reranker,
         terms=terms,
-        memory=memory,
+        recall=recall,
         target_language=None if own.targets else Languages.of(names[0]).target,  # which imports more
     )
 

@@ -18,6 +18,7 @@ UNCERTAIN = "uncertain"  # the problem of a translation with less confidence tha
 # Log-probability per token, tokens of the source for each of its words (rare words have more), and by how much the
 # length differs from the usual one, as the size of a logarithm.
 FEATURES = ("token_score", "pieces", "length")
+WITH_MATCH = (*FEATURES, "match")  # and, of a model that reads a memory, the score of the match, from 0 to 1
 # Of a word: the mean of the probabilities of its tokens and the lowest of them, both as logits, and the mean of the
 # log-probabilities of all tokens of its sentence.
 WORD_FEATURES = ("mean", "lowest", "sentence")
@@ -26,9 +27,9 @@ INTERCEPT = "intercept"
 
 
 def features(
-    source: str, translation: str, token_score: float, pieces: int, length_ratio: float | None
+    source: str, translation: str, token_score: float, pieces: int, length_ratio: float | None, match: int = 0
 ) -> list[float]:
-    """The values of `FEATURES` for a sentence.
+    """The values of `WITH_MATCH` for a sentence.
 
     Args:
         source: The sentence.
@@ -36,12 +37,14 @@ def features(
         token_score: The model's log-probability of it (natural logarithm) per token, the end of the sentence included.
         pieces: Tokens of the source.
         length_ratio: Characters of a translation for each character of its source in the training data, if known.
+        match: The score of the match in a memory that the model read, from 0 to 100.
     """
     expected = max(len(source) * (length_ratio or 1.0), 1)
     return [
         token_score,
         pieces / max(len(source.split()), 1),
         abs(math.log(max(len(translation), 1) / expected)),
+        match / 100,
     ]
 
 
@@ -60,14 +63,17 @@ def _logit(probability: float) -> float:
     return math.log(probability / (1 - probability))
 
 
-def confidence(weights: Mapping[str, float], values: Sequence[float], names: Sequence[str] = FEATURES) -> float:
-    """The probability that what has these features needs no correction, by the `weights` of [`learn`]."""
-    logit = weights[INTERCEPT] + sum(weights[name] * value for name, value in zip(names, values, strict=True))
+def confidence(weights: Mapping[str, float], values: Sequence[float], names: Sequence[str] = WITH_MATCH) -> float:
+    """The probability that what has these features needs no correction, by the `weights` of [`learn`].
+
+    A feature without a weight was the same for all translations that were learned from.
+    """
+    logit = weights[INTERCEPT] + sum(weights.get(name, 0.0) * value for name, value in zip(names, values, strict=True))
     return 1 / (1 + math.exp(-max(min(logit, 700.0), -700.0)))
 
 
 def learn(
-    rows: Sequence[Sequence[float]], right: Sequence[bool], names: Sequence[str] = FEATURES, share: float = SHARE
+    rows: Sequence[Sequence[float]], right: Sequence[bool], names: Sequence[str] = WITH_MATCH, share: float = SHARE
 ) -> dict[str, float] | None:
     """The weights of features, by logistic regression on translations of which it is known whether they are right.
 
@@ -93,6 +99,8 @@ def learn(
     found = minimize(cost, numpy.zeros(inputs.shape[1]), jac=True, method="L-BFGS-B").x
     slopes = found[1:] / spread
     weights = dict(zip(names, slopes.tolist(), strict=True)) | {INTERCEPT: float(found[0] - slopes @ center)}
+    if names == WITH_MATCH and not values[:, -1].any():
+        del weights[WITH_MATCH[-1]]
     return {name: float(f"{value:.6g}") for name, value in weights.items()}
 
 

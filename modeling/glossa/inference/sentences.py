@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tqdm.auto import tqdm
 
@@ -22,6 +22,26 @@ if TYPE_CHECKING:
     from .search.terms import Terms
 
 DIFFERENT_NUMBERS = DIFFERENCES[0]
+
+
+class Asked(NamedTuple):
+    """A sentence that is to be translated.
+
+    Attributes:
+        text: The sentence as the model reads it. All checks look at it.
+        prefix: The beginning that its translations must have, or "".
+        match: What the model reads behind it of a match in a memory, or "".
+        score: The score of this match.
+    """
+
+    text: str
+    prefix: str = ""
+    match: str = ""
+    score: int = 0
+
+    @property
+    def read(self) -> str:
+        return self.text + self.match
 
 
 class SentenceTranslator:
@@ -43,8 +63,8 @@ class SentenceTranslator:
             self.search = replace(search, prompt=tuple(tokenizer.prompt(engine.start)))
         self.reranker, self.terms = reranker, terms
 
-    def translate(self, asked: Sequence[tuple[str, str]], progress: bool = False) -> list[list[Translation]]:
-        """The translations of sentences, each with the beginning that its translations must have, or "".
+    def translate(self, asked: Sequence[Asked], progress: bool = False) -> list[list[Translation]]:
+        """The translations of sentences.
 
         Equal ones are translated once, but sampled separately.
         """
@@ -55,20 +75,22 @@ class SentenceTranslator:
         found = dict(zip(distinct, self._translate(list(distinct.values()), progress), strict=True))
         return [found[key] for key in keys]
 
-    def _translate(self, asked: list[tuple[str, str]], progress: bool) -> list[list[Translation]]:
-        sentences = [text for text, _ in asked]
-        found = self._ranked(sentences, self.search, progress)
-        for text, translations in zip(sentences, found, strict=True):
-            self._check(text, translations)
+    def _translate(self, asked: list[Asked], progress: bool) -> list[list[Translation]]:
+        sentences = [each.text for each in asked]
+        found = self._ranked(asked, self.search, progress)
+        for each, translations in zip(asked, found, strict=True):
+            self._check(each.text, translations, each.score)
         if self.engine.mask_items:
             self._retry_numbers(sentences, found)
         if self.checks.retry_implausible:
             self._retry_implausible(sentences, found)
         if self.terms is not None and self.terms.language in (None, getattr(self.tokenizer, "tgt_lang", None)):
-            self._use_terms(self.terms, sentences, [prefix for _, prefix in asked], found)
+            self._use_terms(self.terms, sentences, [each.prefix for each in asked], found)
         if self.checks.words:
             best = [translations[0] for translations in found]
-            scores = word_scores(self.engine, self.tokenizer, sentences, [one.text for one in best])
+            scores = word_scores(
+                self.engine, self.tokenizer, [each.read for each in asked], [one.text for one in best]
+            )
             for translation, own in zip(best, scores, strict=True):
                 translation.words = own
         for translation in (each for translations in found for each in translations):
@@ -86,14 +108,14 @@ class SentenceTranslator:
     def _retry_implausible(self, sentences: list[str], found: list[list[Translation]]) -> None:
         wrong = [index for index, translations in enumerate(found) if translations[0].problem]
         wider = replace(self.search, num_beams=2 * self.search.beams, no_repeat_ngram_size=3)
-        again = self._ranked([sentences[index] for index in wrong], wider)
+        again = self._ranked([Asked(sentences[index]) for index in wrong], wider)
         self._take_plausible(sentences, found, dict(zip(wrong, again, strict=True)))
 
     def _retry_numbers(self, sentences: list[str], found: list[list[Translation]]) -> None:
         """Translate sentences whose numbers were not copied once more, with marks instead of the numbers."""
         wrong = [index for index, translations in enumerate(found) if translations[0].problem == DIFFERENT_NUMBERS]
         masked = [mask_numbers(sentences[index]) for index in wrong]
-        again = self._ranked([text for text, _ in masked], self.search)
+        again = self._ranked([Asked(text) for text, _ in masked], self.search)
         for (_, numbers), translations in zip(masked, again, strict=True):
             for translation in translations:
                 translation.text = put_back(translation.text, numbers)
@@ -126,10 +148,10 @@ class SentenceTranslator:
             for translation in translations:
                 terms.describe(text, prefix, translation, first)
 
-    def _ranked(self, sentences: list[str], search: Search, progress: bool = False) -> list[list[Translation]]:
+    def _ranked(self, asked: Sequence[Asked], search: Search, progress: bool = False) -> list[list[Translation]]:
         """The translations of each sentence, best first: by both models if there is a reranker."""
-        found = self._search(sentences, search, progress)
-        return found if self.reranker is None else self._rerank(sentences, found, self.reranker)
+        found = self._search([each.read for each in asked], search, progress)
+        return found if self.reranker is None else self._rerank([each.text for each in asked], found, self.reranker)
 
     def _rerank(
         self, sentences: list[str], found: list[list[Translation]], reranker: "Reranker"
@@ -146,7 +168,7 @@ class SentenceTranslator:
             ranked.append([translations[index] for index in order])
         return ranked
 
-    def _check(self, source: str, translations: list[Translation]) -> None:
+    def _check(self, source: str, translations: list[Translation], match: int = 0) -> None:
         for translation in translations:
             if self.search.scores and translation.text:
                 translation.tokens = len(self.tokenizer(text_target=translation.text, verbose=False)["input_ids"])
@@ -160,13 +182,13 @@ class SentenceTranslator:
         if self.checks.needs_confidence:
             pieces = len(self.tokenizer(clean_text(source), verbose=False)["input_ids"])
             for translation in translations:
-                translation.confidence = self._confidence(source, translation, pieces)
+                translation.confidence = self._confidence(source, translation, pieces, match)
 
-    def _confidence(self, source: str, translation: Translation, pieces: int) -> float:
+    def _confidence(self, source: str, translation: Translation, pieces: int, match: int) -> float:
         token_score = translation.token_score
         if not translation.text or token_score is None or self.engine.confidence is None:
             return float(not clean_text(source))  # a blank translation is right for a blank source only
-        values = features(source, translation.text, token_score, pieces, self.engine.length_ratio)
+        values = features(source, translation.text, token_score, pieces, self.engine.length_ratio, match)
         return confidence(self.engine.confidence, values)
 
     def _search(self, sentences: list[str], search: Search, progress: bool) -> list[list[Translation]]:

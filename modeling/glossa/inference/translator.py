@@ -1,11 +1,11 @@
 """Translate texts with a trained model: every text goes through `Translator.translate_segments`."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ..batches_glossa import check_beams, fits
@@ -17,9 +17,10 @@ from .confidence import FEWEST, UNCERTAIN
 from .engines.engine import Engine, GenerateEngine, Search, Translation
 from .languages import Languages, tag_problem, take_tag
 from .options import Checks, Execution
-from .sentences import SentenceTranslator
+from .sentences import Asked, SentenceTranslator
 from .texts.alignment import Aligner, AttentionAligner, aligned, link_rows
 from .texts.labels import Label
+from .texts.recall import Recall
 from .texts.spans import MOVED, pair_of, put_spans, without
 from .texts.tags import Piece, Tagged
 from .texts.text import Sentence, Text
@@ -50,7 +51,7 @@ class Translator:
             The default comes from the model's config.
         reranker: Sorts the translations of each sentence by the sum of the model's log-probability and this one's.
         terms: Terms that translations must have, words that they must not have, and the search for both.
-        memory: Translations of clean texts and sentences, which are used as they are if they have all spans.
+        recall: A translation memory, for texts in the language that `tokenizer` asks for.
         target_language: Code of the only target language, if the tokenizer does not say it; it decides how marks are
             written.
 
@@ -70,7 +71,7 @@ class Translator:
         split_sentences: bool | None = None,
         reranker: "Reranker | None" = None,
         terms: "Terms | None" = None,
-        memory: Mapping[str, str] = MappingProxyType({}),
+        recall: Recall | None = None,
         target_language: str | None = None,
     ):
         self.engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer)
@@ -83,7 +84,7 @@ class Translator:
             )
         scores = search.scores or reranker is not None or checks.needs_confidence
         self.search = replace(search, num_beams=search.num_beams or self.engine.num_beams, scores=scores)
-        self.reranker, self.terms, self.memory = reranker, terms, memory
+        self.reranker, self.terms, self.recall = reranker, terms, recall
         self.split_sentences = self.engine.split_sentences if split_sentences is None else split_sentences
         self._by_language: dict[str | None, SentenceTranslator] = {}
         if not self.engine.sampled:
@@ -103,9 +104,15 @@ class Translator:
             split_sentences=self.split_sentences,
             reranker=self.reranker,
             terms=self.terms,
-            memory=self.memory,
+            recall=self.recall,
             target_language=self.target_language,
         )
+
+    def with_recall(self, recall: Recall | None) -> "Translator":
+        """This translator with another memory; both share all that they have loaded."""
+        other = copy(self)
+        other.recall = recall
+        return other
 
     def translate(
         self, texts: Sequence[str], progress: bool = False, prefixes: Sequence[str] | None = None
@@ -186,8 +193,9 @@ class Translator:
             sentences.append(sentence)
             start += len(segment.text) + len(segment.space)
         planned = Text(tagged, sentences)
-        if language == chosen and not any(sentence.prefix for sentence in sentences):
-            planned.remember(self.memory, spans)
+        if self.recall is not None and language == chosen and not any(sentence.prefix for sentence in sentences):
+            fitting = partial(fits, translator.tokenizer, translator.tokenizer.model_max_length)
+            self.recall.give(planned, spans, self.engine.reads_memory, fitting)
         return planned
 
     def _segments(self, text: str, spans: Sequence[Span], tokenizer: Any) -> list[Segment]:
@@ -233,13 +241,16 @@ class Translator:
             self._translate_segments(own, self._in_language(language), progress)
 
     def _translate_segments(self, sentences: list[Sentence], translator: SentenceTranslator, progress: bool) -> None:
-        asked = [(sentence.asked, sentence.prefix) for sentence in sentences]
+        asked = [
+            Asked(each.asked, each.prefix, each.match_read, max((match[0] for match in each.matches), default=0))
+            for each in sentences
+        ]
         for sentence, found in zip(sentences, translator.translate(asked, progress), strict=True):
             sentence.translations = found
         again = [sentence for sentence in sentences if sentence.lacks_sentinels]
         for sentence in again:  # as models read it that have not learned to keep sentinels
             sentence.segment = self._read(sentence.segment, numbered=False)
-        asked = [(sentence.asked, sentence.prefix) for sentence in again]
+        asked = [Asked(sentence.asked, sentence.prefix) for sentence in again]
         for sentence, found in zip(again, translator.translate(asked), strict=True):
             sentence.translations = found
         broken = [sentence for sentence in sentences if not sentence.write(sentence.translations)]
@@ -251,7 +262,7 @@ class Translator:
     def _translate_without_spans(self, sentences: list[Sentence], translator: SentenceTranslator) -> None:
         bare = [without(sentence.source, sentence.segment.spans) for sentence in sentences]
         own = [self._bare(sentence, rest.text) for sentence, rest in zip(sentences, bare, strict=True)]
-        asked = [(sentence.asked, sentence.prefix) for sentence in own]
+        asked = [Asked(sentence.asked, sentence.prefix) for sentence in own]
         pairs = []
         for sentence, found in zip(own, translator.translate(asked), strict=True):
             sentence.write(found)
@@ -274,7 +285,8 @@ class Translator:
         if self.engine.add_stops and not sentence.cut:
             segment = with_stop(segment)
         label = None if sentence.label is None else Label.of(segment, sentence.label.strict)
-        return replace(sentence, segment=segment, label=label, translations=[], places=[])
+        bare = replace(sentence, segment=segment, label=label, translations=[], places=[])
+        return replace(bare, match_read="", matches=())
 
     def aligner(self, translator: SentenceTranslator | None = None) -> Aligner:
         """Links the words of texts and translations, in the language of `translator` or the one that is chosen."""

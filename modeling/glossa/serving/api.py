@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, JSONResponse, Response, StreamingResponse
-from pydantic import BaseModel
 
+from ..data.cleaning.corrections import refusal
 from ..data.languages import language_name
 from .fields import (
     JSON,
@@ -21,18 +21,23 @@ from .fields import (
     InputsFields,
     StreamFields,
     SuggestFields,
+    TakeBackFields,
     TranslateFields,
     checked,
     described,
 )
+from .fields import (
+    Request as AnyFields,
+)
 from .files import Files
+from .memories import Memories
 from .models import Wishes
 from .queue import in_thread
 from .refusals import MAX_SECONDS, MAX_WITH_GLOSSARY, Refused, handler
 from .requests import read_fields, until_left
 from .service import Answer, Part, Service, missing_terms, rounded
 
-Fields = TypeVar("Fields", bound=BaseModel)
+Fields = TypeVar("Fields", bound=AnyFields)
 routes = APIRouter()
 UNBUFFERED = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # also by a proxy
 
@@ -47,14 +52,16 @@ async def allowed(request: Request, kind: type[Fields]) -> Fields:
     service = service_of(request)
     name = service.allow(given.get("api_key"), request.headers.get("authorization"))
     service.clients.count(f"key {name}" if name else request.client.host if request.client else "")
-    return checked(kind, given, service.limits)
+    fields = checked(kind, given, service.limits)
+    fields._key = name or ""
+    return fields
 
 
 @routes.post("/translate", openapi_extra=described(TranslateFields))
 async def translate(request: Request) -> JSONResponse:
     """Translate a text, or several."""
     fields = await allowed(request, TranslateFields)
-    wishes = Wishes(1 + fields.alternatives, fields.confidence, fields.terms)
+    wishes = Wishes(1 + fields.alternatives, fields.confidence, fields.terms, **fields.recall)
     if wishes.glossary and (size := sum(map(len, fields.texts))) > MAX_WITH_GLOSSARY:
         raise Refused(
             f"With a glossary, q may have {MAX_WITH_GLOSSARY:,} characters, and it has {size:,}. /translate_stream "
@@ -66,7 +73,11 @@ async def translate(request: Request) -> JSONResponse:
     work = (service.translate_html if html else service.translate)(fields.texts, fields.source, fields.target, wishes)
     answers = await until_left(request, work)
     with_alternatives = "alternatives" in fields.model_fields_set
-    return JSONResponse(_reply(answers, isinstance(fields.q, list), with_alternatives, wishes))
+    found = _reply(answers, isinstance(fields.q, list), with_alternatives, wishes)
+    matches = [service.memories.described(answer.translations[0]) for answer in answers]
+    if any(matches):
+        found["matches"] = matches if isinstance(fields.q, list) else matches[0]
+    return JSONResponse(found)
 
 
 def _reply(answers: list[Answer], several: bool, with_alternatives: bool, wishes: Wishes) -> dict[str, Any]:
@@ -98,7 +109,7 @@ async def translate_stream(request: Request) -> StreamingResponse:
     The answer is lines of JSON: first the number of `sentences`, then each of them.
     """
     fields = await allowed(request, StreamFields)
-    wishes = Wishes(1, fields.confidence, fields.terms, words=fields.confidence)
+    wishes = Wishes(1, fields.confidence, fields.terms, words=fields.confidence, **fields.recall)
     source, target, service = fields.source, fields.target, service_of(request)
     head: dict[str, Any] = {}
     if source == "auto":
@@ -110,16 +121,18 @@ async def translate_stream(request: Request) -> StreamingResponse:
     parts = service.stream(texts, source, target, wishes)
     first = await until_left(request, anext(parts))  # what is refused until then has its status
     head["sentences"] = sum(len(text.sentences) for text in texts)
-    return StreamingResponse(_lines(head, first, parts, wishes), media_type="application/x-ndjson", headers=UNBUFFERED)
+    return StreamingResponse(
+        _lines(head, first, parts, wishes, service.memories), media_type="application/x-ndjson", headers=UNBUFFERED
+    )
 
 
 async def _lines(
-    head: dict[str, Any], first: list[Part], parts: AsyncIterator[list[Part]], wishes: Wishes
+    head: dict[str, Any], first: list[Part], parts: AsyncIterator[list[Part]], wishes: Wishes, memories: Memories
 ) -> AsyncIterator[str]:
     """The lines of an answer; after an error, which is the last one, there are no more."""
 
     def written(sentences: list[Part]) -> str:
-        return "".join(json.dumps(_sentence(one, wishes)) + "\n" for one in sentences)
+        return "".join(json.dumps(_sentence(one, wishes, memories)) + "\n" for one in sentences)
 
     yield json.dumps(head) + "\n" + written(first)
     try:
@@ -129,9 +142,11 @@ async def _lines(
         yield json.dumps({"error": str(error)}) + "\n"
 
 
-def _sentence(one: Part, wishes: Wishes) -> dict[str, Any]:
+def _sentence(one: Part, wishes: Wishes, memories: Memories) -> dict[str, Any]:
     found: dict[str, Any] = {"text": one.text, "before": one.before, "source": one.source}
     found["translatedText"] = one.translation.text
+    if matches := memories.described(one.translation):
+        found["match"] = matches[0]
     if wishes.confident:
         found["confidence"] = rounded(one.translation.confidence)
         found["words"] = [[word, rounded(share)] for word, share in one.translation.words]
@@ -179,7 +194,7 @@ async def translate_file(request: Request) -> dict[str, Any]:
     service, source = service_of(request), fields.source
     if source == "auto":
         source = (await service.detected([content.decode("utf-8", "ignore")]))[0][0][0]
-    step, wishes = service.step(source, fields.target), Wishes(glossary=fields.terms)
+    step, wishes = service.step(source, fields.target), Wishes(glossary=fields.terms, **fields.recall)
     name, missing = await until_left(
         request, service.files.translate_file(content, str(fields.file.filename), step, wishes)
     )
@@ -212,16 +227,39 @@ async def languages(request: Request) -> list[dict[str, Any]]:
 
 @routes.post("/suggest", openapi_extra=described(SuggestFields))
 async def suggest(request: Request) -> dict[str, bool]:
-    """Save a better translation of a text."""
+    """Save a better translation of a text; `remembered` says whether it entered a translation memory."""
     fields = await allowed(request, SuggestFields)
-    service = service_of(request)
-    if service.corrections is None:
+    service, pair = service_of(request), (fields.source, fields.target)
+    remembers = service.memories.takes(fields._key)
+    if service.corrections is None and not remembers:
         raise Refused("This server does not take suggestions.", 403)
-    steps = service.models.route(fields.source, fields.target)
+    steps = service.models.route(*pair)
     given = {"source": fields.q, "correction": fields.s, "output": fields.output}
     given |= {"from": fields.source, "to": fields.target, "model": " ".join(step.model for step in steps)}
-    await in_thread(service.corrections.add, given)
+    if service.corrections is not None:
+        await in_thread(service.corrections.add, given, remembers)
+    elif reason := refusal(fields.q, fields.output, fields.s):
+        raise Refused(reason)
+    if remembers and await in_thread(service.memories.add, fields._key, pair, fields.q, fields.s):
+        return {"success": True, "remembered": True}
     return {"success": True}
+
+
+@routes.post("/take_back", openapi_extra=described(TakeBackFields))
+async def take_back(request: Request) -> dict[str, bool]:
+    """Take a suggestion of this key out of its memory again."""
+    fields = await allowed(request, TakeBackFields)
+    pair, memories = (fields.source, fields.target), service_of(request).memories
+    if not await in_thread(memories.take_back, fields._key, pair, fields.q):
+        raise Refused("The memory has no suggestion of this key for this text.")
+    return {"success": True}
+
+
+@routes.post("/memory_version", openapi_extra=described(AnyFields))
+async def memory_version(request: Request) -> dict[str, int]:
+    """A number that changes with the translation memories that this key reads."""
+    fields = await allowed(request, AnyFields)
+    return {"version": await in_thread(service_of(request).memories.version, fields._key)}
 
 
 @routes.get("/frontend/settings")
@@ -240,7 +278,8 @@ async def frontend_settings(request: Request) -> dict[str, Any]:
             for name, code in (("source", first.source), ("target", first.target))
         },
         "requestTimeout": MAX_SECONDS,
-        "suggestions": service.corrections is not None,
+        "memory": bool(service.memories.shared) or service.memories.folder is not None,
+        "suggestions": service.corrections is not None or service.memories.folder is not None,
         "supportedFilesFormat": Files.endings() if service.folder else [],
     }
 

@@ -32,16 +32,18 @@ class Corrections:
             logger.warning("%s, line %d, is no correction and is left out: %s", path, number, problem)
         self.known = {_key(row) for row in found.values()}
 
-    def add(self, given: dict[str, Any]) -> None:
+    def add(self, given: dict[str, Any], again: bool = False) -> None:
         """Add a correction with the fields `source`, `output`, `correction`, `from` and `to`.
 
         Raises `Refused` for one that teaches nothing: equal to the source or the output, much shorter or longer than
-        the source, known already, or too many.
+        the source, known already (unless it may come `again`), or too many.
         """
         if reason := refusal(given["source"], given.get("output"), given["correction"]):
             raise Refused(reason)
         with self.lock:
             if _key(given) in self.known:
+                if again:
+                    return
                 raise Refused("This correction is known already.")
             if len(self.known) >= MOST:
                 raise Refused("The file of corrections is full.", 403)

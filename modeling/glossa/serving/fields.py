@@ -10,12 +10,14 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     Field,
+    PrivateAttr,
     ValidationError,
     ValidationInfo,
     WithJsonSchema,
 )
 from starlette.datastructures import UploadFile
 
+from ..data.encoding.matches import USED
 from ..documents.glossary import terms_of_lines
 from ..errors import GlossaError
 from .limits import Limits
@@ -23,6 +25,7 @@ from .refusals import MAX_GLOSSARY, MAX_TERMS, MAX_TRANSLATIONS, Refused
 
 Fields = TypeVar("Fields", bound=BaseModel)
 MAX_TOKENS = 512  # of the beginning of a translation
+LEAST_SCORE = 50  # of a match that is used
 
 
 def _within_limits(value: Any, info: ValidationInfo) -> Any:
@@ -81,6 +84,7 @@ class Request(BaseModel):
     api_key: Annotated[
         Any, WithJsonSchema({"type": "string"}), Field(description="the key, if the server needs one")
     ] = None
+    _key: str = PrivateAttr("")  # the name of the key
 
 
 class Directed(Request):
@@ -105,6 +109,22 @@ class WithTerms(Request):
         return tuple(terms_of_lines(self.glossary))
 
 
+class WithMemory(Request):
+    """A request that may use the server's translation memories."""
+
+    memory: Flag = True
+    memory_threshold: Annotated[
+        int,
+        BeforeValidator(_number),
+        Field(ge=LEAST_SCORE, le=100, description=f"a whole number from {LEAST_SCORE} to 100"),
+    ] = USED
+
+    @property
+    def recall(self) -> dict[str, Any]:
+        """What [`Wishes`] say about memories."""
+        return {"key": self._key, "memory": self.memory, "threshold": self.memory_threshold}
+
+
 class WithTexts(Request):
     """A request with a text, or with several."""
 
@@ -115,7 +135,7 @@ class WithTexts(Request):
         return self.q if isinstance(self.q, list) else [self.q]
 
 
-class StreamFields(WithTexts, WithTerms, Directed):
+class StreamFields(WithTexts, WithTerms, WithMemory, Directed):
     source: Code = "auto"
     confidence: Flag = False
 
@@ -129,7 +149,7 @@ class TranslateFields(StreamFields):
     ] = 0
 
 
-class FileFields(WithTerms, Directed):
+class FileFields(WithTerms, WithMemory, Directed):
     file: Annotated[
         Any,
         BeforeValidator(_file),
@@ -147,6 +167,10 @@ class SuggestFields(Directed):
     q: OneText
     s: OneText
     output: OneText | None = None
+
+
+class TakeBackFields(Directed):
+    q: OneText
 
 
 class ExplainFields(Directed):

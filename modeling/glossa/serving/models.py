@@ -4,15 +4,13 @@ import asyncio
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..data.encoding.matches import USED
 from ..data.languages import language_name, settled_code
 from ..documents.formats.opening import Languages as Pair
 from ..documents.glossary import Glossary
-from ..documents.memory import pairs_of
 from ..errors import GlossaError
 from ..inference.build import keeps_sentinels, load_engine, torch_model
 from ..inference.engines.engine import Engine, Search
@@ -20,6 +18,7 @@ from ..inference.languages import Languages, Wanted
 from ..inference.options import Checks
 from ..inference.search.terms import Terms
 from ..inference.translator import Translator
+from .memories import Memories
 from .queue import in_thread
 from .refusals import Refused
 
@@ -55,16 +54,26 @@ class Wishes:
         confident: The probability that each needs no correction, if the model has learned it.
         glossary: Terms and their translations, which each must have.
         words: The probability of each word that it is right.
+        key: The name of the key of the request, which has a memory of its own.
+        memory: Whether memories are used.
+        threshold: The least score of a match.
     """
 
     count: int = 1
     confident: bool = False
     glossary: tuple[tuple[str, str], ...] = ()
     words: bool = False
+    key: str = ""
+    memory: bool = True
+    threshold: int = USED
+
+    @property
+    def search(self) -> "Wishes":
+        """What a translator depends on, whatever its memory."""
+        return Wishes(self.count, self.confident, self.glossary, self.words)
 
 
 PLAIN = Wishes()
-Memories = Mapping[tuple[str, str], Mapping[str, str]]  # by source and target language, then by text
 
 
 @dataclass(eq=False)
@@ -75,25 +84,28 @@ class Loaded:
         name: Its folder or Hub name.
         engine: Translates.
         tokenizer: Its tokenizer.
-        memories: Translations that are used as they are.
+        memories: The memories of the server.
         translators: Those without a glossary, by direction and wishes.
     """
 
     name: str
     engine: Engine
     tokenizer: Any
-    memories: Memories = field(default_factory=dict)
+    memories: Memories = field(default_factory=Memories)
     translators: dict[tuple[Step, Wishes], Translator] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
     _in_torch: "tuple[PreTrainedModel, PreTrainedTokenizerBase] | None" = None
 
     def translator(self, step: Step, wishes: Wishes) -> Translator:
         """The translator of `step` that does what a request wants."""
-        if wishes.glossary:  # few requests have the same one
-            return self._make(step, wishes)
-        if (step, wishes) not in self.translators:
-            self.translators[step, wishes] = self._make(step, wishes)
-        return self.translators[step, wishes]
+        search = wishes.search
+        if search.glossary:  # few requests have the same one
+            found = self._make(step, search)
+        elif (step, search) in self.translators:
+            found = self.translators[step, search]
+        else:
+            found = self.translators[step, search] = self._make(step, search)
+        return found.with_recall(self.memories.recall((step.source, step.target), wishes))
 
     def _make(self, step: Step, wishes: Wishes) -> Translator:
         tagged = Languages.of_tokenizer(self.tokenizer).tagged
@@ -110,10 +122,7 @@ class Loaded:
             terms = Terms(self.searching, glossary, (), step.target if tagged else None, kept)
         search = Search(max(self.engine.num_beams, wishes.count), wishes.count)
         checks = Checks("copy", confident=confident, words=wishes.words and confident)
-        memory = self.memories.get((step.source, step.target), {})
-        return Translator(
-            self.engine, tokenizer, search, checks, terms=terms, memory=memory, target_language=step.target
-        )
+        return Translator(self.engine, tokenizer, search, checks, terms=terms, target_language=step.target)
 
     def searching(self) -> "ConstrainedEngine":
         """The model with the search for terms. Raises `GlossaError` if it has none."""
@@ -136,14 +145,13 @@ class Models:
         names: Folders or Hub names; "en-fr=NAME" for a model that does not say its languages.
         max_loaded: Models in memory; a further one replaces the one that was not used for the longest time.
         engine: As in [`build_translator`].
-        memory: A file or folder with translations that are used as they are, in the directions of the models.
 
     Raises:
         GlossaError: if the languages of a model are not known, two models have one direction, or the memory has no
             pair of any.
     """
 
-    def __init__(self, names: list[str], max_loaded: int = 4, engine: str = "auto", memory: Path | None = None):
+    def __init__(self, names: list[str], max_loaded: int = 4, engine: str = "auto"):
         self.max_loaded, self.engine = max_loaded, engine
         self.steps: dict[tuple[str, str], Step] = {}
         for name in names:
@@ -155,7 +163,7 @@ class Models:
                         f"{step.target}. Serve one of them."
                     )
                 self.steps[pair] = step
-        self.memories = {} if memory is None else read_memories(memory, self.steps)
+        self.memories = Memories()
         self.loaded: OrderedDict[str, Loaded] = OrderedDict()
         self.turn = asyncio.Lock()
 
@@ -233,22 +241,6 @@ class Models:
             async with self.turn:
                 await self._load(name)
             logger.info("%s was loaded again.", name)
-
-
-def read_memories(path: Path, pairs: Iterable[tuple[str, str]]) -> Memories:
-    """The translations of a memory by direction. Raises `GlossaError` if there are none in any of `pairs`."""
-    found: dict[tuple[str, str], Mapping[str, str]] = {}
-    problem = "it has no pair of the models' languages"
-    for source, target in pairs:
-        try:
-            if known := pairs_of(path, source, target):
-                found[source, target] = known
-                logger.info("--memory %s: %d translations from %s to %s", path, len(known), source, target)
-        except GlossaError as error:  # a table may have other languages
-            problem = str(error)
-    if not found:
-        raise GlossaError(f"--memory {path} has no translations for the models: {problem}. Give another file.")
-    return found
 
 
 def directions(name: str) -> list[Step]:

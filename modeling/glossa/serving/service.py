@@ -21,6 +21,7 @@ from .files import Files
 from .keys import Keys
 from .limits import Clients, Limits
 from .measures import Measures
+from .memories import Memories
 from .models import PLAIN, Loaded, Models, Step, Wishes
 from .queue import Queue, in_thread
 from .refusals import MAX_SECONDS, Refused
@@ -93,6 +94,11 @@ class Service:
     queue: Queue = field(default_factory=Queue)
     measures: Measures = field(default_factory=Measures)
     explaining: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def memories(self) -> Memories:
+        """The translation memories."""
+        return self.models.memories
 
     @cached_property
     def files(self) -> Files:

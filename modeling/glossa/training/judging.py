@@ -8,7 +8,7 @@ from typing import NamedTuple
 from datasets import Dataset, DatasetDict
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from ..data.pairs import by_language
+from ..data.pairs import by_language, group_references
 from ..evaluation.calibration import calibration_error, reliability, right_words, sentence_chrf
 from ..evaluation.metrics import bleu_tokenizer
 from ..evaluation.samples import choose_samples
@@ -25,11 +25,13 @@ from ..inference.confidence import (
     tokens_by_word,
     word_features,
 )
-from ..inference.engines.engine import Search
+from ..inference.engines.engine import READ, Search
 from ..inference.engines.forced import force, token_scores
-from ..inference.options import Execution
+from ..inference.options import Checks, Execution
 from ..inference.plausibility import improbable_score
+from ..inference.texts.recall import Recall
 from ..inference.translator import Translator
+from ..memory.store import Memory
 from ..plan.arguments import Settings
 from ..run_folder import RunFolder
 from ..sentences_glossa import clean_text
@@ -119,6 +121,8 @@ def score(run: RunFolder, settings: Settings, model, tokenizer, pairs: DatasetDi
         if split in pairs:
             found[split], judged = _score_split(run, split, model, tokenizer, pairs[split], settings, shared)
             if split == "validation":
+                if settings.data.memory:
+                    judged += _judged_with_memory(model, tokenizer, pairs, shared)
                 _learn_from(judged, model)
             elif judged:
                 found["confidence"] = measure_confidence(model.config.confidence, judged)
@@ -158,6 +162,29 @@ def _score_split(
     if samples and settings.training.should_save:
         run.write_samples(samples)
     return kept, judged
+
+
+def _judged_with_memory(model, tokenizer, pairs: DatasetDict, shared: bool) -> list[Judged]:
+    """The validation translations that have read a match among the training pairs."""
+    ratio, judged = getattr(model.config, "length_ratio", None), []
+    for language, rows in by_language(pairs["validation"]):
+        known = dict(by_language(pairs["train"])).get(language, pairs["train"])
+        own = tokenizer.into(language) if language else tokenizer
+        sources, references = zip(*group_references(rows), strict=True)
+        with Memory.temporary(zip(known["source"][:], known["target"][:], strict=True)) as memory:
+            search = Search(model.generation_config.num_beams or 1, scores=True)
+            translator = Translator(
+                model, own, search, Checks("blank"), Execution(shared=shared), recall=Recall([memory])
+            )
+            found = [best for best, *_ in translator.translate(sources)]
+        quality = sentence_chrf([each.text for each in found], references)
+        for source, each, chrf in zip(sources, found, quality, strict=True):
+            reads = [score for score, use, *_ in each.matches if use == READ]
+            if reads and each.token_score is not None:
+                pieces = len(own(clean_text(source))["input_ids"])
+                values = features(source, each.text, each.token_score, pieces, ratio, min(reads))
+                judged.append(Judged(each.token_score, values, chrf >= NEEDS_NONE))
+    return judged
 
 
 def _learn_from(judged: list[Judged], model: PreTrainedModel) -> None:

@@ -1,10 +1,14 @@
 """XLIFF 1.2 and 2.0: units without a finished translation get one, others stay."""
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...errors import GlossaError
+from ...inference.engines.engine import COPIED
 from ..places import Edit
 from .language import check_target, note_source
+from .tokens import escape_xml
 from .units import Units, local
 
 if TYPE_CHECKING:
@@ -12,6 +16,8 @@ if TYPE_CHECKING:
     from .opening import Languages
 
 _UNFINISHED = ("new", "needs-translation", "initial")
+MATCHES = "urn:oasis:names:tc:xliff:matches:2.0"
+Match = tuple[int, str, str, str, str]  # as [`Translation.matches`]
 
 
 def read(text: str, name: str, languages: "Languages") -> "Document":
@@ -25,19 +31,22 @@ class _Reader(Units):
         if local(self.root) != "xliff":
             raise GlossaError(f"{name}, line 1: the first element is {self.root.name}, not xliff. Give --format.")
         self.languages = languages
+        self.matched: dict[int, list[str]] = {}  # of each unit of XLIFF 2
 
     def read(self) -> "Document":
         root = self.tokens.index(self.root)
         second = self.given(root).get("version", "1.2").startswith("2")
         self._languages(root, second)
         unit_name = "segment" if second else "trans-unit"
+        around = 0  # the unit of XLIFF 2 with the segments
         closed: list[bool] = []  # for each element that is open: whether it must not be translated
         for index, token in enumerate(self.tokens):
             if token.kind == "open":
                 said = self.given(index).get("translate")
                 closed.append((closed[-1] if closed else False) if said is None else said == "no")
+                around = index if local(token) == "unit" else around
                 if local(token) == unit_name and not closed[-1]:
-                    self._unit(index, second)
+                    self._unit(index, around, second)
             elif token.kind == "close" and closed:
                 closed.pop()
         return self.document
@@ -54,7 +63,7 @@ class _Reader(Units):
             if target and not given.get(names[1]):
                 self.set_attributes(index, {"trgLang" if second else names[1]: target})
 
-    def _unit(self, index: int, second: bool) -> None:
+    def _unit(self, index: int, around: int, second: bool) -> None:
         source, target = self.child(index, "source"), self.child(index, "target")
         if source is None or self.tokens[source].kind != "open":
             return
@@ -76,13 +85,67 @@ class _Reader(Units):
         else:
             opened, other = (self.with_attributes(target, given).replace("/>", ">") for given in (wanted, doubtful))
             span = self.whole(target)
-        if self.fill(source, span, opened, f"</{prefix}target>", other, doubt) and second:
+        first = len(self.document.places)
+        if not self.fill(source, span, opened, f"</{prefix}target>", other, doubt):
+            return
+        if second:
             self.set_attributes(index, {"state": "translated"})
+        if second:
+            matched: Callable[[Sequence[Match], bool], list[Edit]] = partial(self._in_unit, index, around, prefix)
+        else:
+            matched = partial(self._in_target, source, span, prefix, opened, other)
+        for place in self.document.places[first:]:
+            place.matched = matched
+
+    def _in_target(
+        self,
+        source: int,
+        span: tuple[int, int],
+        prefix: str,
+        opened: str,
+        other: str,
+        matches: Sequence[Match],
+        doubtful: bool,
+    ) -> list[Edit]:
+        """XLIFF 1.2: the target, of which a copy is an exact match, and the matches after it."""
+        if all(use == COPIED for _, use, *_ in matches):
+            opened = opened.replace("mt-suggestion", "exact-match")
+        space = self.space_before(source)
+        after = []
+        for score, _, known, translation, _ in matches:
+            sides, name = _sides(prefix, known, translation), f"{prefix}alt-trans"
+            after.append(f'{space}<{name} match-quality="{score}%">{sides}</{name}>')
+        return [Edit(*span, [other if doubtful else opened, self.inside(source), f"</{prefix}target>", *after])]
+
+    def _in_unit(self, segment: int, unit: int, prefix: str, matches: Sequence[Match], doubtful: bool) -> list[Edit]:
+        """XLIFF 2: the matches of all segments so far, at the beginning of their unit."""
+        if self.child(unit, "matches") is not None:
+            return []  # those of another program stay alone
+        known = self.matched.setdefault(unit, [])
+        identifier = self.given(segment).get("id")
+        edits = []
+        if identifier is None:
+            identifier = f"glossa-{segment}"
+            given = {"id": identifier, "state": "initial" if doubtful else "translated"}
+            token = self.tokens[segment]
+            edits.append(Edit(token.start, token.end, [self.with_attributes(segment, given)]))
+        known += [
+            f'<mtc:match ref="#{identifier}" matchQuality="{score}">{_sides(prefix, source, target)}</mtc:match>'
+            for score, _, source, target, _ in matches
+        ]
+        after, space = self.tokens[unit].end, self.space_before(segment)
+        written = f'{space}<mtc:matches xmlns:mtc="{MATCHES}">{"".join(known)}</mtc:matches>'
+        return [*edits, Edit(after, after, [written])]
 
     def _after(self, index: int, source: int) -> int:
         """The character after the source, and after its segmented copy."""
         copies = self.children(index, "seg-source")
         return self.whole((copies or [source])[-1])[1]
+
+
+def _sides(prefix: str, source: str, target: str) -> str:
+    both = (("source", source), ("target", target))
+    return "".join(f"<{prefix}{name}>{escape_xml(text)}</{prefix}{name}>" for name, text in both)
 
 
 def _tag(name: str, given: dict[str, str]) -> str:

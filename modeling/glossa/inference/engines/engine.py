@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 ENGINES = ("auto", "torch", "ctranslate2")  # as commands name them
 Batch = list[list[int]]  # the token ids of some sources
+# How a match of a memory was used: as it is, with numbers and the like of the text, or read by the model.
+COPIED, REPAIRED, READ = "copied", "repaired", "read"
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ class Translation:
         links: Numbers of linked words, between white space, of source and translation, if they were asked for.
         terms: Each term of a glossary that the text has, as it is there; its translations in the glossary; and whether
             the translation has one: "used", "searched" (after a second search for it) or "missing".
+        matches: The matches of a memory behind it: of each the score, from 0 to 100, how it was used (`COPIED`,
+            `REPAIRED` or `READ`), its source and translation in the memory, and the file of the memory.
         words: Its words, between white space, with the probability that each is right ([`word_scores`]) or None for
             those that the model did not write, if they were asked for.
     """
@@ -72,6 +76,7 @@ class Translation:
     parts: tuple[tuple[str, str], ...] = ()
     links: list[tuple[int, int]] | None = None
     terms: Sequence[tuple[str, str, str]] = ()
+    matches: Sequence[tuple[int, str, str, str, str]] = ()
     words: Sequence[tuple[str, float | None]] = ()
 
     @property

@@ -1,6 +1,6 @@
 """A text on its way through a translation: its sentences, what each became, and the whole joined again."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -36,6 +36,8 @@ class Sentence:
         translations: What it became, best first; empty until it is translated.
         places: Of each translation, where each span of the segment is.
         remembered: Whether its translation comes from a memory.
+        match_read: What the model reads behind it: a match of a memory.
+        matches: This match, as [`Translation`] has it.
     """
 
     segment: Segment
@@ -49,6 +51,8 @@ class Sentence:
     translations: list[Translation] = field(default_factory=list)
     places: list[Sequence[Span]] = field(default_factory=list)
     remembered: bool = False
+    match_read: str = ""
+    matches: Sequence[tuple[int, str, str, str, str]] = ()
 
     @property
     def source(self) -> str:
@@ -85,7 +89,7 @@ class Sentence:
 
     def write(self, translations: Iterable[Translation]) -> bool:
         """Take the model's translations as they stand in a text; whether each has all spans."""
-        written = [replace(each, text=self._written(each.text)) for each in translations]
+        written = [replace(each, text=self._written(each.text), matches=self.matches) for each in translations]
         self.translations = written if self.label is None else distinct(written)
         found = [self._locate(each.text) for each in self.translations]
         self.places = [places or () for places in found]
@@ -159,23 +163,6 @@ class Text:
         """Why it cannot be translated, or ""."""
         return next((own.best.problem for own in self.sentences if own.translations and own.best.failed), "")
 
-    def remember(self, memory: Mapping[str, str], spans: Sequence[Span]) -> None:
-        """Take the translation of all of it, or of its sentences, from a memory, if it has all spans.
-
-        A memory has clean texts, as [`clean_text`] makes them.
-        """
-        if not memory:
-            return
-        whole = Sentence(Segment(self.source, "", spans=tuple(spans)))
-        known = memory.get(clean_text(self.source))
-        if known is not None and whole.remember(known):
-            self.sentences = [whole]
-            return
-        for sentence in self.sentences:
-            known = None if sentence.translations else memory.get(clean_text(sentence.source))
-            if known is not None:
-                sentence.remember(known)
-
     def parts(self, rank: int = 0) -> list[tuple[str, str]]:
         """The translation of each sentence, the best one or of another rank, and the white space after it."""
         targets = [self._ranked(sentence, rank).text for sentence in self.sentences]
@@ -233,6 +220,7 @@ class Text:
             tokens=sum(each.tokens for each in own),
             confidence=prod(shares) if confident else None,
             terms=tuple(term for each in own for term in each.terms),
+            matches=tuple(match for each in own for match in each.matches),
             parts=tuple((segment.text, text) for segment, (text, _) in zip(self.segments, parts, strict=True)),
             words=words_of(own, [text for text, _ in parts]),
         )

@@ -11,6 +11,7 @@ export const settings = {
   glossary: true,
   alternatives: 0,
   requests: true, // the page about them
+  memory: false, // whether translations may come from one
 };
 
 export async function start() {
@@ -30,6 +31,11 @@ export const detect = (q, signal) => post("detect", { q }, signal);
 export const explain = (fields) => post("explain", fields);
 
 export const suggest = (fields) => post("suggest", fields);
+
+export const takeBack = (fields) => post("take_back", fields);
+
+// A number that changes with the memory that this key reads.
+export const memoryVersion = async (signal) => (await post("memory_version", {}, signal)).version;
 
 export async function translateFile(form) {
   if (element("key").value) form.append("api_key", element("key").value);

@@ -10,6 +10,7 @@ let settings = {};
 let latest = 0; // number of the newest request; older ones may not write
 let running = null; // aborts the requests of an older text
 let timer = 0;
+let saved = null; // the last better translation that entered the memory
 let shown = { rows: [], source: "" }; // the translation on the page: the sentences of each line
 
 const text = element("text");
@@ -122,6 +123,7 @@ async function translate() {
   const given = text.value;
   message("");
   hide();
+  show("undo", false);
   if (!given.trim()) {
     showTranslation({ rows: [], source: "" });
     return;
@@ -145,7 +147,8 @@ async function translate() {
     } else {
       element("detected").textContent = "";
     }
-    const wish = { source: found.source, target: target.value, glossary: settings.glossary ? glossary.value : "" };
+    const terms = settings.glossary ? glossary.value : "";
+    const wish = { source: found.source, target: target.value, glossary: terms, memory: settings.memory };
     await translateLines(lines, wish, running.signal, (rows) => {
       if (number !== latest) return;
       found.rows = rows;
@@ -257,12 +260,24 @@ function stopImproving() {
 
 async function saveBetter() {
   const better = element("better").value;
+  const given = { q: text.value, source: shown.source || source.value, target: target.value };
   try {
-    await engine.suggest({
-      q: text.value, s: better, output: translated(), source: shown.source || source.value, target: target.value,
-    });
+    const { remembered } = await engine.suggest({ ...given, s: better, output: translated() });
     stopImproving();
-    element("status").textContent = "Saved. Thank you.";
+    saved = remembered ? given : null;
+    if (remembered) await translate();
+    element("status").textContent = remembered ? "Saved, and used from now on." : "Saved. Thank you.";
+    show("undo", saved !== null);
+  } catch (error) {
+    message(error.message);
+  }
+}
+
+async function takeBack() {
+  try {
+    await engine.takeBack(saved);
+    await translate();
+    element("status").textContent = "Taken back.";
   } catch (error) {
     message(error.message);
   }
@@ -362,6 +377,7 @@ element("improve").addEventListener("click", () => {
   element("better").focus();
 });
 element("save").addEventListener("click", saveBetter);
+element("undo").addEventListener("click", takeBack);
 output.addEventListener("click", (event) => {
   const word = event.target.closest(".word");
   if (!word) return;

@@ -1,6 +1,7 @@
 // Translations of lines, sentence by sentence as they come, and how they are shown.
 import { element, show } from "./common.js";
-import { stream } from "./engine.js";
+import * as engine from "./engine.js";
+import { showMatches } from "./matches.js";
 
 const MOST_LINES = 500; // translations that are kept for unchanged lines
 const MOST_TEXTS = 64; // lines that are asked for at once; a server allows no more
@@ -10,9 +11,13 @@ const MOST_WORDS = 3; // this many of them
 const HINT = "Underlined sentences may need a correction.";
 const known = new Map(); // sentences of lines, by languages, glossary and line
 const output = element("output");
+let version; // of the memory that these come from
 
 // Translates lines, and calls `changed` with the sentences of each line so far when there are more of them.
 export async function translateLines(texts, wish, signal, changed) {
+  const current = wish.memory ? await engine.memoryVersion(signal) : undefined;
+  if (current !== version) known.clear();
+  version = current;
   const key = (line) => JSON.stringify([wish.source, wish.target, wish.glossary, line]);
   const rows = texts.map((line) => (line.trim() ? known.get(key(line)) ?? [] : []));
   const wanted = texts.map((_, row) => row).filter((row) => texts[row].trim() && !rows[row].length);
@@ -20,11 +25,11 @@ export async function translateLines(texts, wish, signal, changed) {
   for (let start = 0; start < wanted.length; start += MOST_TEXTS) {
     const some = wanted.slice(start, start + MOST_TEXTS);
     let missing = 0;
-    let current = 0; // those before are complete
+    let next = 0; // those before are complete
     const finish = (end) => {
-      for (; current < end; current += 1) remember(key(texts[some[current]]), rows[some[current]]);
+      for (; next < end; next += 1) remember(key(texts[some[next]]), rows[some[next]]);
     };
-    for await (const one of stream({ ...wish, q: some.map((row) => texts[row]) }, signal)) {
+    for await (const one of engine.stream({ ...wish, q: some.map((row) => texts[row]) }, signal)) {
       if (one.error) throw new Error(one.error);
       if ("sentences" in one) {
         missing = one.sentences;
@@ -63,6 +68,7 @@ export function showSentences(rows) {
   element("doubt").textContent = HINT;
   const missing = new Set(rows.flat().flatMap((one) => one.missingTerms ?? []));
   showMissing([...missing]);
+  showMatches(rows.flat());
 }
 
 export function showMissing(terms) {

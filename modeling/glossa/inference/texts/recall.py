@@ -1,0 +1,119 @@
+"""What a text takes from translation memories: translations as they are, or matches that the model reads."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ...data.augmentation.pair import Pair
+from ...data.encoding.matches import USED, behind
+from ...errors import GlossaError
+from ...memory.building import open_memory
+from ...memory.repair import adapted
+from ...memory.store import Match, Memory
+from ...segments_glossa import Segment
+from ...spans_glossa import MEMORY, SENTINELS, Span
+from ..engines.engine import COPIED, READ, REPAIRED
+from .text import Sentence, Text
+
+
+@dataclass(frozen=True)
+class Recall:
+    """Translation memories as a [`Translator`] uses them.
+
+    Attributes:
+        memories: The memories; of equal matches the first one's counts.
+        threshold: The least score, from 1 to 100, of a match that is used.
+    """
+
+    memories: Sequence[Memory]
+    threshold: int = USED
+
+    @classmethod
+    def opened(cls, path: Path, source: str | None, target: str | None, threshold: int = USED) -> "Recall":
+        """The memory in a file. Raises `GlossaError` as [`open_memory`], and if a language is not known."""
+        if source is None or target is None:
+            raise GlossaError(
+                "--memory needs to know the languages of the model, which does not say them. Give --target_language, "
+                "and a model whose config has source_language and target_language."
+            )
+        return cls([open_memory(path, source, target)], threshold)
+
+    def give(self, text: Text, spans: Sequence[Span], reads: bool, fits: Callable[[str], bool]) -> None:
+        """Give a text the translations that the memories have, of all of it or of its sentences.
+
+        A translation is also taken if only numbers, placeholders and the like differ, with those of the text.
+
+        Args:
+            text: A text without translations.
+            spans: Its spans.
+            reads: Whether the model has learned to read matches.
+            fits: Whether a sentence, with what follows it, is short enough for the model.
+        """
+        whole = Sentence(Segment(text.source, "", spans=tuple(spans)))
+        if len(text.sentences) > 1 and self._take(whole):
+            text.sentences = [whole]
+            return
+        text.sentences = [sentence for parts in _sentences(text.sentences) for sentence in self._whole(parts)]
+        for sentence in text.sentences:
+            if not sentence.translations and not self._take(sentence):
+                self._match(sentence, reads, fits)
+
+    def _whole(self, parts: list[Sentence]) -> list[Sentence]:
+        """A sentence that is cut into parts as one that is translated, if a memory has it; or else its parts."""
+        if len(parts) == 1 or any(part.translations for part in parts):
+            return parts
+        start = parts[0].start
+        written = "".join(part.source + part.segment.space for part in parts[:-1]) + parts[-1].source
+        spans = [
+            Span(*(place + part.start - start for place in span)) for part in parts for span in part.segment.spans
+        ]
+        whole = replace(parts[0], segment=Segment(written, parts[-1].segment.space, spans=tuple(spans)), cut=False)
+        return [whole] if self._take(whole) else parts
+
+    def _take(self, sentence: Sentence) -> bool:
+        """Take the translation of an equal sentence, if it has all spans."""
+        for memory in self.memories:
+            match = memory.exact(sentence.source)
+            if match is not None and sentence.remember(match.target):
+                sentence.best.matches = (_described(match, COPIED, memory),)
+                return True
+        return False
+
+    def _match(self, sentence: Sentence, reads: bool, fits: Callable[[str], bool]) -> None:
+        found = [
+            (match, memory) for memory in self.memories for match in memory.matches(sentence.source, self.threshold)
+        ]
+        if not found:
+            return
+        match, memory = max(found, key=lambda one: one[0].score)
+        repaired = adapted(match, sentence.source, sentence.written_in)
+        if repaired.whole and sentence.remember(repaired.target):
+            sentence.best.matches = (_described(match, REPAIRED, memory),)
+        elif reads:
+            pair = Pair(*(_as_read(sentence, text) for text in (match.source, repaired.target)))
+            read = behind(sentence.asked, pair)
+            if fits(sentence.asked + read):
+                sentence.match_read, sentence.matches = read, (_described(match, READ, memory),)
+
+
+def _sentences(parts: Sequence[Sentence]) -> list[list[Sentence]]:
+    """The parts of each sentence."""
+    found: list[list[Sentence]] = [[]]
+    for part in parts:
+        found[-1].append(part)
+        if not part.cut:
+            found.append([])
+    return [own for own in found if own]
+
+
+def _described(match: Match, use: str, memory: Memory) -> tuple[int, str, str, str, str]:
+    return match.score, use, match.source, match.target, str(memory.path)
+
+
+def _as_read(sentence: Sentence, text: str) -> str:
+    """A text of a memory with sentinels for the spans of the sentence, if the model reads these, and no others."""
+    text = text.translate(dict.fromkeys(map(ord, SENTINELS + MEMORY)))
+    if sentence.segment.numbered:
+        for (start, end), sentinel in zip(sentence.segment.spans, SENTINELS, strict=False):
+            text = text.replace(sentence.source[start:end], sentinel)
+    return text

@@ -1,0 +1,80 @@
+"""What documents say of the matches of a translation memory."""
+
+import json
+import xml.etree.ElementTree as etree
+
+import pytest
+from translating import KNOWN, Given
+
+from glossa.documents.job import DocumentJob
+from glossa.inference.texts.recall import Recall
+from glossa.memory.store import Memory
+
+CORE, MATCHES = "urn:oasis:names:tc:xliff:document:2.0", "urn:oasis:names:tc:xliff:matches:2.0"
+UNITS = [("Open the box now.", "Ouvrez la boîte."), ("Good day.", "Bonjour."), ("A & B are here.", "A & B là.")]
+NEAR = "Open the bag now."  # 30 of its 34 characters and those of the first unit are equal and in order: 88.2%
+
+
+@pytest.fixture
+def translator():
+    made = Given(str.upper)
+    made.engine.reads_memory = True
+    made.recall = Recall([Memory.temporary(UNITS)])
+    return made
+
+
+def translated(translator, path, report=None):
+    target = path.with_name(f"new-{path.name}")
+    DocumentJob(path, target, languages=KNOWN).run(translator, report, report is not None)
+    return etree.parse(target).getroot()
+
+
+def test_xliff_1_has_matches_as_alternatives(translator, tmp_path):
+    path, name = tmp_path / "a.xlf", "{urn:oasis:names:tc:xliff:document:1.2}"
+    path.write_text(
+        '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file original="a" datatype="plaintext" '
+        'source-language="en" target-language="fr"><body>'
+        f'<trans-unit id="1"><source>{NEAR}</source><note>read</note></trans-unit>'
+        '<trans-unit id="2"><source>Good day.</source><target/></trans-unit>'
+        '<trans-unit id="3"><source>Nothing alike.</source></trans-unit></body></file></xliff>'
+    )
+    read, copied, other = translated(translator, path).iter(f"{name}trans-unit")
+    assert [child.tag.removeprefix(name) for child in read] == ["source", "target", "alt-trans", "note"]
+    assert read.find(f"{name}target").attrib == {"state": "translated", "state-qualifier": "mt-suggestion"}
+    match = read.find(f"{name}alt-trans")
+    assert match.get("match-quality") == "88%" and [each.text for each in match] == list(UNITS[0])
+    assert copied.find(f"{name}target").get("state-qualifier") == "exact-match"
+    assert copied.find(f"{name}target").text == "Bonjour."
+    assert copied.find(f"{name}alt-trans").get("match-quality") == "100%"
+    assert other.find(f"{name}alt-trans") is None and other.find(f"{name}target").text == "NOTHING ALIKE."
+
+
+def test_xliff_2_has_matches_of_all_segments_at_the_beginning_of_a_unit(translator, tmp_path):
+    path = tmp_path / "a.xlf"
+    path.write_text(
+        f'<xliff version="2.0" xmlns="{CORE}" srcLang="en" trgLang="fr"><file id="f"><unit id="u">'
+        f'<notes><note>n</note></notes><segment id="s"><source>{NEAR}</source></segment>'
+        "<segment><source>Good day.</source></segment></unit><unit id='v'>"
+        "<segment><source>Nothing alike.</source></segment></unit></file></xliff>"
+    )
+    first, second = translated(translator, path).iter(f"{{{CORE}}}unit")
+    assert first[0].tag == f"{{{MATCHES}}}matches" and second.find(f"{{{MATCHES}}}matches") is None
+    segments = first.findall(f"{{{CORE}}}segment")
+    found = [(match.get("ref"), match.get("matchQuality"), match[1].text) for match in first[0]]
+    assert found == [("#s", "88", UNITS[0][1]), (f"#{segments[1].get('id')}", "100", "Bonjour.")]
+    assert all(segment.get("state") == "translated" for segment in segments)
+
+
+def test_the_report_has_the_matches(translator, tmp_path):
+    path, report = tmp_path / "a.xlf", tmp_path / "report.jsonl"
+    path.write_text(
+        f'<xliff version="2.0" xmlns="{CORE}" srcLang="en" trgLang="fr"><file id="f"><unit id="u"><segment>'
+        f"<source>{NEAR}</source></segment></unit><unit id='w'>"
+        "<segment><source>Good day.</source></segment></unit></file></xliff>"
+    )
+    with open(report, "w") as file:
+        translated(translator, path, file)
+    assert [json.loads(line).get("matches") for line in report.read_text().splitlines()] == [
+        [[88, "read"]],
+        [[100, "copied"]],
+    ]
