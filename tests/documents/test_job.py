@@ -7,10 +7,9 @@ import pytest
 from translating import KNOWN, Function, Given
 
 from glossa.cli.translate import main
-from glossa.documents.formats.opening import Languages
 from glossa.documents.job import DocumentJob
-from glossa.documents.memory import read_memory
 from glossa.errors import GlossaError
+from glossa.memory.building import open_memory
 
 FILES = Path(__file__).parent / "files"
 
@@ -26,7 +25,7 @@ def upper(text):
 def run(source, target, function=upper, engine=None, report=None, memory=None, **options):
     engine = engine or Function(function)
     translator = Given(engine)
-    translator.memory = read_memory(memory, KNOWN) if memory else {}
+    translator.memory = open_memory(memory, KNOWN.source, KNOWN.target).mapping() if memory else {}
     DocumentJob(Path(source), Path(target), languages=KNOWN, **options).run(translator, report)
     return engine
 
@@ -140,8 +139,6 @@ def test_memories_that_do_not_fit(tmp_path):
     (tmp_path / "m.tmx").write_text('<tmx version="1.4"><header/><body></body></tmx>')
     with pytest.raises(GlossaError, match=r"has no pair of en and fr"):
         run(tmp_path / "a.md", tmp_path / "b.md", memory=tmp_path / "m.tmx")
-    with pytest.raises(GlossaError, match="needs to know the languages"):
-        read_memory(tmp_path / "m.tmx", Languages())
 
 
 def test_texts_that_cannot_be_translated_stay(tmp_path):

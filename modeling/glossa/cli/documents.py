@@ -61,9 +61,9 @@ def settings_of(arguments: TranslateOptions, ignored: Collection[str]) -> dict[s
     if arguments.glossary:
         settings["glossary"] = stamp_file(Path(arguments.glossary))
     if settings.get("memory"):
-        from ..documents.memory import files_of
+        from ..memory.building import stamp_of
 
-        settings["memory"] = [stamp_file(file) for file in files_of(Path(settings["memory"]))]
+        settings["memory"] = stamp_of(Path(settings["memory"]))
     return settings
 
 
@@ -80,9 +80,15 @@ def memory_of(arguments: TranslateOptions) -> Mapping[str, str]:
     """The translation memory that `arguments` of `glossa translate` name; empty without one."""
     if not arguments.memory:
         return {}
-    from ..documents.memory import read_memory
+    from ..memory.building import open_memory
 
-    return read_memory(Path(arguments.memory), languages_of(arguments))
+    languages = languages_of(arguments)
+    if languages.source is None or languages.target is None:
+        raise GlossaError(
+            "--memory needs to know the languages of the model, which does not say them. Give --target_language, and "
+            "a model whose config has source_language and target_language."
+        )
+    return open_memory(Path(arguments.memory), languages.source, languages.target).mapping()
 
 
 def languages_of(arguments: TranslateOptions) -> Languages:

@@ -42,7 +42,7 @@ class ServeOptions:
     new_key: str | None = option("add a key to the file of --keys, print it, and end", metavar="NAME")
     corrections: Path | None = option("save suggested translations in this file", metavar="FILE")
     memory: Path | None = option(
-        "a TMX file or a table of pairs, or a folder of these, whose translations are used as they are", metavar="FILE"
+        "of `glossa memory`, or a TMX file or table of pairs: its translations are used as they are", metavar="FILE"
     )
     batch_limit: int = option("texts of a request (default: 1000)", default=1_000)
     char_limit: int = option("characters of a request, of all its texts (default: 20000)", default=20_000)

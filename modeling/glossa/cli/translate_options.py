@@ -29,7 +29,7 @@ class TranslateOptions:
         metavar="PATTERNS",
     )
     memory: str | None = option(
-        "a TMX file or a table of pairs, or a folder of these, whose translations are used as they are", metavar="FILE"
+        "of `glossa memory`, or a TMX file or table of pairs: its translations are used as they are", metavar="FILE"
     )
     target_language: str | None = option(
         "code or name of the language to translate into, for a model of several; a line may begin with "

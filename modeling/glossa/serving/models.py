@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from ..data.languages import language_name, settled_code
 from ..documents.formats.opening import Languages as Pair
 from ..documents.glossary import Glossary
-from ..documents.memory import pairs_of
 from ..errors import GlossaError
 from ..inference.build import keeps_sentinels, load_engine, torch_model
 from ..inference.engines.engine import Engine, Search
@@ -20,6 +19,7 @@ from ..inference.languages import Languages, Wanted
 from ..inference.options import Checks
 from ..inference.search.terms import Terms
 from ..inference.translator import Translator
+from ..memory.building import open_memory
 from .queue import in_thread
 from .refusals import Refused
 
@@ -241,10 +241,10 @@ def read_memories(path: Path, pairs: Iterable[tuple[str, str]]) -> Memories:
     problem = "it has no pair of the models' languages"
     for source, target in pairs:
         try:
-            if known := pairs_of(path, source, target):
-                found[source, target] = known
-                logger.info("--memory %s: %d translations from %s to %s", path, len(known), source, target)
-        except GlossaError as error:  # a table may have other languages
+            known = open_memory(path, source, target).mapping()
+            found[source, target] = known
+            logger.info("--memory %s: %d translations from %s to %s", path, len(known), source, target)
+        except GlossaError as error:  # it may have other languages
             problem = str(error)
     if not found:
         raise GlossaError(f"--memory {path} has no translations for the models: {problem}. Give another file.")
