@@ -16,6 +16,7 @@ PACKAGE = Path(__file__).parents[2] / "modeling" / "glossa"
 ROOMS = (
     "jobs",
     "data",
+    "memory",
     "run_folder",
     "export",
     "inference",

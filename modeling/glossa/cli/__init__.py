@@ -28,6 +28,7 @@ COMMANDS = {
     "prepare": "clean and split pairs of any number once, on all cores or a cluster",
     "score": "score a model on held-out pairs: BLEU, chrF++, TER",
     "translate": "translate lines of text",
+    "memory": "make, search and change a translation memory",
     "align": "align the words of translated lines",
     "serve": "serve models: a page, and an HTTP interface",
     "demo": "try a model in a browser on this machine",

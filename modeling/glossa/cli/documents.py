@@ -62,9 +62,9 @@ def settings_of(arguments: TranslateOptions, ignored: Collection[str]) -> dict[s
     if arguments.glossary:
         settings["glossary"] = stamp_file(Path(arguments.glossary))
     if settings.get("memory"):
-        from ..documents.memory import files_of
+        from ..memory.building import stamp_of
 
-        settings["memory"] = [stamp_file(file) for file in files_of(Path(settings["memory"]))]
+        settings["memory"] = stamp_of(Path(settings["memory"]))
     return settings
 
 

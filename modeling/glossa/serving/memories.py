@@ -5,16 +5,13 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import GlossaError
 from ..inference.engines.engine import Translation
 from ..inference.texts.recall import Recall
 from ..memory.building import open_memory
 from ..memory.store import Memory, Unit
-
-if TYPE_CHECKING:
-    from .models import Wishes
 
 Pair = tuple[str, str]  # codes of a source and a target language
 
@@ -34,8 +31,8 @@ class Memories:
     folder: Path | None = None
     writers: frozenset[str] = frozenset()
     shows: bool = False
-    _own: dict[tuple[str, Pair], Memory] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    opened_ones: dict[tuple[str, Pair], Memory] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
     def opened(
@@ -52,25 +49,25 @@ class Memories:
             raise GlossaError(f"--memory {path} has no translations for the models: {problem}")
         return cls(found, folder, frozenset(writers), shows)
 
-    def recall(self, pair: Pair, wishes: "Wishes") -> Recall | None:
-        """What a request takes from memories: its own first, then the shared one; None if there are none."""
-        found = [memory for memory in (self.own(wishes.key, pair), self.shared.get(pair)) if memory is not None]
-        return Recall(tuple(found), wishes.threshold) if found and wishes.memory else None
+    def recall(self, pair: Pair, key: str, threshold: int) -> Recall | None:
+        """What requests with a key take from memories: its own first, then the shared one; None if there are none."""
+        found = [memory for memory in (self.own(key, pair), self.shared.get(pair)) if memory is not None]
+        return Recall(found, threshold) if found else None
 
     def own(self, key: str, pair: Pair, new: bool = False) -> Memory | None:
         """The memory of a key, which `new` makes if it has none."""
         if not key or self.folder is None:
             return None
-        with self._lock:
-            if (key, pair) not in self._own:
+        with self.lock:
+            if (key, pair) not in self.opened_ones:
                 # A name may hold what no file name does.
                 name = hashlib.sha256(key.encode()).hexdigest()[:32]
                 path = self.folder / name / f"{'-'.join(pair)}.memory"
                 if not path.exists() and not new:
                     return None
                 path.parent.mkdir(parents=True, exist_ok=True)
-                self._own[key, pair] = Memory.open(path) if path.exists() else Memory.create(path, *pair)
-            return self._own[key, pair]
+                self.opened_ones[key, pair] = Memory.open(path) if path.exists() else Memory.create(path, *pair)
+            return self.opened_ones[key, pair]
 
     def takes(self, key: str) -> bool:
         """Whether suggestions of a key enter a memory."""
@@ -99,8 +96,8 @@ class Memories:
 
     def version(self, key: str) -> int:
         """A number that changes with every memory that a key reads."""
-        with self._lock:
-            own = [memory for (name, _), memory in self._own.items() if name == key]
+        with self.lock:
+            own = [memory for (name, _), memory in self.opened_ones.items() if name == key]
         return sum(memory.version for memory in [*own, *self.shared.values()])
 
     def described(self, translation: Translation) -> list[dict[str, Any]]:

@@ -105,7 +105,9 @@ class Loaded:
             found = self.translators[step, search]
         else:
             found = self.translators[step, search] = self._make(step, search)
-        return found.with_recall(self.memories.recall((step.source, step.target), wishes))
+        pair = step.source, step.target
+        recall = self.memories.recall(pair, wishes.key, wishes.threshold) if wishes.memory else None
+        return found.with_recall(recall)
 
     def _make(self, step: Step, wishes: Wishes) -> Translator:
         tagged = Languages.of_tokenizer(self.tokenizer).tagged

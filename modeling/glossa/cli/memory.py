@@ -1,0 +1,136 @@
+"""Translation memories: `glossa memory build MEMORY manual.tmx --source_language en --target_language de`.
+
+    glossa memory build MEMORY FILE...   make one of files and folders: TMX, XLIFF, PO, TSV, JSONL, prepared pairs
+    glossa memory add MEMORY FILE...     add more, or files that were edited; the newest translation of a text counts
+    glossa memory search MEMORY TEXT     show what it has for a text, with score and id
+    glossa memory remove MEMORY ID...    take units back; those that they have replaced count again
+    glossa memory show MEMORY            show its languages, and how much it has
+
+`glossa memory build --help` and so on list the options. docs/memory.md says more.
+"""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import GlossaError
+from . import whole
+from .options import argument, option, read
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """The options of `glossa memory build`."""
+
+    memory: Path = argument("file to make", metavar="MEMORY")
+    files: list[Path] = argument("files of pairs, or folders of these", metavar="FILE")
+    source_language: str = option("code or name", required=True, metavar="CODE")
+    target_language: str = option("code or name", required=True, metavar="CODE")
+
+
+@dataclass(frozen=True)
+class AddOptions:
+    """The options of `glossa memory add`."""
+
+    memory: Path = argument("a memory", metavar="MEMORY")
+    files: list[Path] = argument("files of pairs, or folders of these", metavar="FILE")
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """The options of `glossa memory search`."""
+
+    memory: Path = argument("a memory", metavar="MEMORY")
+    text: str = argument("a text in its source language", metavar="TEXT")
+    threshold: int = option("lowest score (default: 50)", default=50, type=whole(1, 100), metavar="SCORE")
+    most: int = option("how many (default: 5)", default=5, metavar="N")
+
+
+@dataclass(frozen=True)
+class RemoveOptions:
+    """The options of `glossa memory remove`."""
+
+    memory: Path = argument("a memory", metavar="MEMORY")
+    ids: list[int] = argument("ids, as `glossa memory search` shows them", metavar="ID")
+
+
+@dataclass(frozen=True)
+class ShowOptions:
+    """The options of `glossa memory show`."""
+
+    memory: Path = argument("a memory", metavar="MEMORY")
+
+
+def main(argv: list[str]) -> None:
+    name = argv[0] if argv else "--help"
+    if name in ("-h", "--help"):
+        print(__doc__)
+    elif name in _ACTIONS:
+        kind, action = _ACTIONS[name]
+        action(read(kind, f"memory {name}", __doc__, argv[1:]))
+    else:
+        raise GlossaError(f"glossa memory has no {name!r}; it has {', '.join(_ACTIONS)}.")
+
+
+def build(options: BuildOptions) -> None:
+    from ..data.languages import settled_code
+    from ..memory.building import build as build_memory
+
+    languages = settled_code(options.source_language), settled_code(options.target_language)
+    _show(build_memory(options.memory, options.files, *languages))
+
+
+def add(options: AddOptions) -> None:
+    from ..memory.building import add as add_files
+    from ..memory.store import Memory
+
+    with Memory.open(options.memory) as memory:
+        _show(add_files(memory, options.files))
+
+
+def _show(counts) -> None:
+    refused = "".join(f", {number:,} left out ({reason})" for reason, number in counts.refused.most_common() if number)
+    print(
+        f"{counts.read:,} rows read{refused}. {counts.units:,} new units, {counts.duplicates:,} that the memory had, "
+        f"{counts.conflicts:,} with another translation than it had; {counts.sentences:,} were sentences of longer "
+        "units.",
+        file=sys.stderr,
+    )
+
+
+def search(options: SearchOptions) -> None:
+    from ..memory.store import Memory
+
+    with Memory.open(options.memory) as memory:
+        matches = memory.matches(options.text, options.threshold, options.most)
+    for match in matches:
+        origin = ", ".join(filter(None, (match.origin.file, match.origin.key, match.origin.date)))
+        print(f"{match.score}%  id {match.origin.id}  {origin}\n  {match.source}\n  {match.target}")
+    if not matches:
+        print(f"Nothing of {options.threshold}% or more.", file=sys.stderr)
+
+
+def remove(options: RemoveOptions) -> None:
+    from ..memory.store import Memory
+
+    with Memory.open(options.memory) as memory:
+        memory.remove(options.ids)
+        print(f"{len(options.ids):,} removed, {len(memory):,} units remain.", file=sys.stderr)
+
+
+def show(options: ShowOptions) -> None:
+    from ..memory.store import Memory
+
+    with Memory.open(options.memory) as memory:
+        for name, value in memory.facts().items():
+            print(f"{name}: {value:,}" if isinstance(value, int) else f"{name}: {value}")
+
+
+_ACTIONS: dict[str, tuple[type, Any]] = {
+    "build": (BuildOptions, build),
+    "add": (AddOptions, add),
+    "search": (SearchOptions, search),
+    "remove": (RemoveOptions, remove),
+    "show": (ShowOptions, show),
+}

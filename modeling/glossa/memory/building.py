@@ -1,0 +1,180 @@
+"""Memories of files: which files, their units, and the memory that an option names."""
+
+import json
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..data.cleaning.corrections import NEEDED, read_corrections
+from ..data.intake.columns import Columns, set_aside
+from ..data.intake.readers import read_rows
+from ..data.languages import same_language
+from ..data.paths import ending
+from ..data.prepared import MANIFEST
+from ..errors import GlossaError
+from ..jobs.records import stamp_file
+from ..sentences_glossa import split_text
+from .file import is_memory
+from .store import Memory
+from .units import Counts, Unit
+
+logger = logging.getLogger(__name__)
+
+READ = (".tmx", ".xliff", ".xlf", ".po", ".tsv", ".csv", ".jsonl")  # of a folder, also packed
+
+
+def files_of(path: Path) -> list[Path]:
+    """The files of pairs that a path names: itself, those in a folder, the training pairs of a prepared folder.
+
+    Raises `GlossaError` if there are none.
+    """
+    if not path.exists():
+        raise GlossaError(f"{path} is not there. Give a TMX file or another file of pairs, or a folder of such files.")
+    if not path.is_dir():
+        return [path]
+    if (path / MANIFEST).is_file():
+        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+        return [path / name for source in manifest["sources"] for name in source["files"]]
+    found = sorted(file for file in path.rglob("*") if ending(file) in READ and file.is_file())
+    if not found:
+        raise GlossaError(f"{path} has no files of pairs. Read are {' '.join(READ)}, also packed as .gz, .xz or .zst.")
+    return found
+
+
+def units_of(
+    paths: Iterable[Path], source_language: str, target_language: str, counts: Counts, sentences: bool = True
+) -> Iterator[Unit]:
+    """The units in files and folders, whose rows are counted.
+
+    A unit of several sentences is followed by these, if both sides have equally many. A file of a folder that cannot
+    be read is left out with a warning; one that is named raises `GlossaError`.
+    """
+    for path in paths:
+        for file in files_of(path):
+            try:
+                for unit in _units_of_file(file, source_language, target_language, counts):
+                    yield unit
+                    if sentences:
+                        parts = _sentences(unit)
+                        counts.sentences += len(parts)
+                        yield from parts
+            except GlossaError as error:
+                if file == path:
+                    raise
+                logger.warning("%s is left out: %s", file, error)
+                counts.refused["files that cannot be read"] += 1
+
+
+def _units_of_file(file: Path, source: str, target: str, counts: Counts) -> Iterator[Unit]:
+    if _has_corrections(file):
+        yield from _corrections(file, source, target, counts)
+        return
+    changed = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(file.stat().st_mtime))
+    columns = Columns(((source, target), ("source", "target")))
+    for text, translation, line, problem in read_rows((file,), columns, None):
+        counts.read += 1
+        if not problem:
+            yield Unit(text, translation, changed, str(file))
+        elif aside := set_aside(problem):
+            counts.refused[aside] += 1
+        else:
+            if not counts.refused["malformed rows"]:
+                logger.warning("%s, line %d, is left out: %s", file, line, problem)
+            counts.refused["malformed rows"] += 1
+
+
+def _has_corrections(file: Path) -> bool:
+    """Whether it is the file of corrections of a server, by its first line."""
+    if file.suffix.lower() != ".jsonl":
+        return False
+    with open(file, "rb") as lines:
+        try:
+            first = json.loads(lines.readline(1 << 20))
+        except (ValueError, RecursionError):
+            return False
+    return isinstance(first, dict) and all(name in first for name in NEEDED)
+
+
+def _corrections(file: Path, source: str, target: str, counts: Counts) -> Iterator[Unit]:
+    found, problems = read_corrections(file)
+    counts.read += len(found) + len(problems)
+    for number, problem in problems.items():
+        logger.warning("%s, line %d, is left out: %s", file, number, problem)
+    counts.refused += Counter({"malformed rows": len(problems)})
+    for row in found.values():
+        languages = (row.get("from") or source, source), (row.get("to") or target, target)
+        if all(same_language(*pair) for pair in languages):
+            yield Unit(row["source"], row["correction"], _text(row.get("time")), str(file), _text(row.get("key")))
+        else:
+            counts.refused["other language"] += 1
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _sentences(unit: Unit) -> list[Unit]:
+    """The sentences of a unit of several, if both sides have equally many; as `split_sentences` of the data does."""
+    sides = [split_text(text)[0] for text in (unit.source, unit.target)]
+    if len(sides[0]) != len(sides[1]) or len(sides[0]) < 2:
+        return []
+    pairs = zip(sides[0], sides[1], strict=True)
+    return [replace(unit, source=source, target=target) for source, target in pairs]
+
+
+def build(path: Path, files: Sequence[Path], source_language: str, target_language: str) -> Counts:
+    """Make a memory of files. Raises `GlossaError`, and leaves nothing, if there is one, or no pair."""
+    new = path.with_name(f"{path.name}.new")
+    if path.exists():
+        raise GlossaError(f"{path} exists. Add to it with `glossa memory add`, give another file, or remove it.")
+    new.unlink(missing_ok=True)
+    try:
+        with Memory.create(new, source_language, target_language) as memory:
+            counts = add(memory, files)
+        new.replace(path)
+    finally:
+        for left in ("", "-wal", "-shm"):
+            Path(f"{new}{left}").unlink(missing_ok=True)
+    return counts
+
+
+def add(memory: Memory, files: Sequence[Path]) -> Counts:
+    """Add the pairs of files to a memory. Raises `GlossaError` if they have none of its languages."""
+    counts = Counts()
+    languages = memory.source_language, memory.target_language
+    counts += memory.add(units_of(files, *languages, counts))
+    if not counts.units + counts.duplicates:
+        why = ", ".join(f"{number:,} rows: {reason}" for reason, number in counts.refused.most_common())
+        names, pair = ", ".join(map(str, files)), " and ".join(languages)
+        raise GlossaError(f"{names} has no pair of {pair}{f' ({why})' * bool(why)}. Give a file of both languages.")
+    return counts
+
+
+def open_memory(path: Path, source_language: str, target_language: str) -> Memory:
+    """The memory in a file; of another file of pairs, or a folder of such files, a temporary one.
+
+    Raises `GlossaError` if it is of other languages, or has no pair.
+    """
+    if is_memory(path):
+        memory = Memory.open(path)
+        memory.check_languages(source_language, target_language)
+        return memory
+    memory = Memory.temporary((), source_language, target_language)
+    try:
+        add(memory, [path])
+    except GlossaError:
+        memory.close()
+        raise
+    return memory
+
+
+def stamp_of(path: Path) -> list[str]:
+    """What changes with the units of a memory, or of the files that it is made of."""
+    if is_memory(path):
+        with Memory.open(path) as memory:
+            return [f"{memory.version} {path}"]
+    return [stamp_file(file) for file in files_of(path)]
