@@ -29,6 +29,7 @@ from ..data.texts import prepare_texts, tokenize_texts
 from ..errors import GlossaError
 from ..inference.engines.forced import decoder_inputs
 from ..inference.languages import Languages
+from ..memory.matching import with_matches
 from ..plan.arguments import Settings
 from ..run_folder import RunFolder
 from .pretraining import pretraining_collator
@@ -104,7 +105,11 @@ def tokenize(
             collator = pretraining_collator(settings, tokenizer)
             return tokenize_texts(inputs.splits, tokenizer, collator, settings.data.max_length), collator
         linked = settings.training.alignment_head
-        tokenized = tokenize_pairs(inputs.splits, tokenizer, settings.data, inputs.report, linked)
+        splits = inputs.splits
+        if settings.data.memory:
+            own = {name: rows for name, rows in splits.items() if name != "watch"}
+            splits = DatasetDict(splits | with_matches(DatasetDict(own)))
+        tokenized = tokenize_pairs(splits, tokenizer, settings.data, inputs.report, linked)
         return tokenized, LinkCollator(PairCollator(tokenizer, model))
 
 

@@ -10,8 +10,9 @@ from glossa.data.cleaning.report import DataReport
 from glossa.data.encoding import matches
 from glossa.data.encoding.augmented import AugmentedRows
 from glossa.data.encoding.encoding import tokenize_pairs
-from glossa.data.encoding.matches import behind, differing_words, with_matches
+from glossa.data.encoding.matches import behind, differing_words
 from glossa.data.encoding.vocabulary import train_tokenizer
+from glossa.memory.matching import with_matches
 from glossa.spans_glossa import MARK, MEMORY
 
 SOURCES = [f"Open the {color} box number {number}." for number in range(10) for color in ("red", "blue", "grey")]
@@ -59,7 +60,7 @@ def tokenizer():
 
 def build(tokenizer, seed=1, shares=None, **limits):
     arguments = DataArguments(augmentation=shares, memory=True, **limits)
-    pairs = DatasetDict(train=Dataset.from_dict({"source": SOURCES, "target": TARGETS}))
+    pairs = with_matches(DatasetDict(train=Dataset.from_dict({"source": SOURCES, "target": TARGETS})))
     rows = tokenize_pairs(pairs, tokenizer, arguments, DataReport(splits={"train": {}}))["train"]
     return AugmentedRows(rows, tokenizer, Augmentation(arguments.shares, seed), arguments)
 

@@ -17,7 +17,7 @@ from ..mixture import sources_of
 from ..prepared import tokens_of
 from . import links, matches
 from .links import WORD_LINKS, token_links, with_word_links
-from .matches import MATCH, MATCH_SCORE, sources_with_matches, with_matches
+from .matches import MATCH, MATCH_SCORE, sources_with_matches
 from .vocabulary import vocabulary_files
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def tokenize_pairs(
 ) -> DatasetDict:
     """`input_ids` and `labels` (with special tokens) of every pair, and their lengths in tokens.
 
-    With `memory`, evaluated pairs have a match among the training pairs behind their source.
+    Evaluated pairs with matches ([`with_matches`]) have theirs behind their source.
 
     Training pairs that exceed `max_length` or the filter `length_ratio` are dropped and counted in `report`; they keep
     their text if it is changed in each epoch. If `linked`, they have the `links` of their tokens. Evaluation keeps
@@ -61,8 +61,6 @@ def tokenize_pairs(
         pairs["train"] = pairs["train"].remove_columns(list(TOKENIZED))
     if linked:
         pairs["train"] = with_word_links(pairs["train"])
-    if arguments.memory:
-        pairs = with_matches(pairs)
     changed = bool(arguments.shares) or arguments.memory
     kept = {"train": [*TEXTS, *MATCH, MATCH_SCORE] if changed else []}
     tokenized = DatasetDict(

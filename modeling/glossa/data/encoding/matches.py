@@ -3,13 +3,8 @@
 from collections.abc import Sequence
 from random import Random
 
-import numpy
-from datasets import Dataset, DatasetDict, Features, Value
-
-from ...errors import require
 from ...spans_glossa import ITEM, MARK, MEMORY
 from ..augmentation.pair import Pair
-from ..caching import cached_map
 from .word_links import find_words
 
 THRESHOLD = 60  # the least score of a match in training
@@ -19,7 +14,6 @@ RANDOM = 0.1  # of these, which see the translation of any other pair, so that a
 APART = ("joined", "placeholders")  # kinds of augmentation that leave nothing of the source that a match is for
 MATCH = ["match_source", "match_target"]
 MATCH_SCORE = "match_score"
-BLOCK = 500  # texts that are compared at once
 
 
 def behind(source: str, match: Pair) -> str:
@@ -42,45 +36,6 @@ def differing_words(known: str, source: str) -> str:
     folded = [[text[first:last].casefold() for first, last in find_words(text)] for text in (known, source)]
     lost = [step for step in LCSseq.opcodes(*folded) if step.tag in ("replace", "delete")]
     return " ".join(known[words[step.src_start][0] : words[step.src_end - 1][1]] for step in lost)
-
-
-def with_matches(pairs: DatasetDict) -> DatasetDict:
-    """All splits with the best match of each pair among the training pairs: `MATCH` and its score, or blanks and 0.
-
-    A training pair never sees a pair with the same source. Raises `GlossaError` if the package rapidfuzz is missing.
-    """
-    require("rapidfuzz", "memory")
-    known = pairs["train"]
-    features = Features({name: Value("string") for name in MATCH} | {MATCH_SCORE: Value("int32")})
-    found = {}
-    for name, rows in pairs.items():
-        found[name] = cached_map(
-            rows,
-            lambda batch: _matches(batch, known),
-            (known._fingerprint, THRESHOLD),
-            features=Features(rows.features | features),
-            batch_size=BLOCK,
-            desc=f"matches of {name}",
-        )
-    return DatasetDict(found)
-
-
-def _matches(batch: dict, known: Dataset) -> dict:
-    from rapidfuzz import fuzz, process
-
-    sources, targets = known["source"][:], known["target"][:]
-    scores = process.cdist(batch["source"], sources, scorer=fuzz.ratio, score_cutoff=THRESHOLD, dtype=numpy.uint8)
-    for row, source in enumerate(batch["source"]):
-        for other in numpy.flatnonzero(scores[row] == 100):
-            if sources[other] == source:
-                scores[row, other] = 0
-    best = scores.argmax(1)
-    chosen = [int(other) if scores[row, other] else None for row, other in enumerate(best)]
-    return {
-        "match_source": ["" if other is None else sources[other] for other in chosen],
-        "match_target": ["" if other is None else targets[other] for other in chosen],
-        "match_score": [0 if other is None else int(scores[row, other]) for row, other in enumerate(chosen)],
-    }
 
 
 def sources_with_matches(batch: dict) -> list[str]:

@@ -1,0 +1,110 @@
+"""Runs with `memory: true`: exact resume, what is saved and refused, and that a model learns to use a match."""
+
+import random
+
+import pytest
+from safetensors.torch import load_file
+from small_models import UNSCORED
+
+from glossa.errors import GlossaError
+from glossa.inference.build import build_translator
+from glossa.inference.engines.engine import Search
+from glossa.inference.loading import load_model, load_tokenizer
+from glossa.inference.texts.recall import Recall
+from glossa.memory.store import Memory
+from glossa.plan.arguments import parse_settings
+from glossa.run_folder import RunFolder
+from glossa.spans_glossa import MEMORY
+from glossa.training.run import train
+
+QUIET = UNSCORED | {"memory": True, "eval_strategy": "no", "save_steps": 5, "num_train_epochs": 10}
+QUIET |= {"load_best_model_at_end": False, "max_steps": 40}
+
+
+def equal(one, other):
+    first, second = (load_file(run / "model.safetensors") for run in (one, other))
+    return all(first[name].equal(second[name]) for name in first)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory, tiny_settings):
+    return train(parse_settings(tiny_settings(tmp_path_factory.mktemp("memory") / "run", **QUIET)))
+
+
+def test_a_run_says_that_it_reads_a_memory(run, capsys):
+    assert load_model(str(run)).config.reads_memory
+    tokenizer = load_tokenizer(str(run))
+    ids = tokenizer(f"a k.{MEMORY} l b!").input_ids
+    assert tokenizer.convert_ids_to_tokens(ids).count(MEMORY) == 1
+    # What the match is written with are the tokens of a target.
+    start = ids.index(tokenizer.convert_tokens_to_ids(MEMORY))
+    assert ids[start + 1 :] == tokenizer(text_target="l b!").input_ids
+    assert RunFolder(run).recipe["memory"] is True
+
+
+def test_a_resumed_run_is_exact(run, tmp_path, tiny_settings):
+    part = tmp_path / "part"
+    train(parse_settings(tiny_settings(part, **QUIET | {"max_steps": 30})))
+    train(parse_settings(tiny_settings(part, **QUIET, resume_from_checkpoint=True)))
+    assert equal(part, run)
+
+
+def test_a_model_without_its_token_cannot_learn_it(tiny_run, tmp_path, tiny_settings):
+    with pytest.raises(GlossaError, match="memory is true, but init_from is .*whose vocabulary has no tokens for it"):
+        changes = {"init_from": tiny_run, "memory": True}
+        kept = ("vocab_size", "d_model", "encoder_layers", "decoder_layers", "encoder_ffn_dim", "decoder_ffn_dim")
+        argv = tiny_settings(tmp_path / "run", **changes)
+        pairs = list(zip(argv[::2], argv[1::2], strict=True))
+        train(parse_settings([word for pair in pairs if pair[0][2:] not in kept for word in pair]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"target_vocab_size": 280, "share_encoder_decoder_embeddings": False}, "both need one vocabulary"),
+        ({"objective": "masked_lm"}, "memory is set, but objective is masked_lm"),
+        ({"dataloader_persistent_workers": True, "dataloader_num_workers": 1}, "augmentation or memory changes"),
+    ],
+)
+def test_settings_that_do_not_go_together(tmp_path, tiny_settings, changes, message):
+    with pytest.raises(GlossaError, match=message):
+        parse_settings(tiny_settings(tmp_path / "run", memory=True, **changes))
+
+
+@pytest.fixture(scope="module")
+def codes():
+    """Pairs whose translation nobody can know, but for a similar pair: a code of the first words, and the last word."""
+    generator = random.Random(0)
+    words, marks = [f"w{number}" for number in range(30)], [f"z{number}" for number in range(30)]
+    groups = []
+    for _ in range(260):
+        known, code = " ".join(generator.sample(words, 4)), " ".join(generator.sample(marks, 4))
+        ends = generator.sample("abcdefgh", 4)
+        groups.append([(f"{known} {end}", f"{code} {end.upper()}") for end in ends])
+    return groups
+
+
+@pytest.mark.slow
+def test_a_model_learns_to_use_a_match(codes, tmp_path, tiny_settings):
+    """Of groups that it has never seen it can only read the code; without a memory it knows the last word alone."""
+    pairs = [pair for group in codes[:220] for pair in group]
+    for name, rows in (("train", pairs), ("held", codes[220][:2])):
+        (tmp_path / f"{name}.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in rows))
+    settings = {
+        "data_path": tmp_path / "train.tsv", "validation_path": tmp_path / "held.tsv", "vocab_size": 298,
+        "validation_size": 0, "test_size": 0, "memory": True, "trust_data": True, "eval_strategy": "no", "d_model": 64,
+        "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 128, "decoder_ffn_dim": 128, "save_strategy": "no",
+        "load_best_model_at_end": False, "batch_tokens": 1500, "num_train_epochs": 40, "max_new_tokens": 40,
+        "keep_overlap": True,
+    }  # fmt: skip
+    run = train(parse_settings(tiny_settings(tmp_path / "run", **settings)))
+    right = {}
+    for name in ("with", "without"):
+        found = []
+        for group in codes[220:]:
+            with Memory.temporary(group[:1]) as memory:
+                recall = Recall([memory]) if name == "with" else None
+                translator = build_translator([str(run)], search=Search(1), split_sentences=False, recall=recall)
+                found.append(translator.best([group[1][0]])[0] == group[1][1])
+        right[name] = sum(found)
+    assert right["without"] == 0 and right["with"] > 30
