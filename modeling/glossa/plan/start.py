@@ -73,7 +73,7 @@ def prepared_tokenizer(settings: Settings) -> str | None:
     if settings.translator.objective != "translation" or settings.translator.init_from or settings.tokenizer.tokenizer:
         return None
     known = tokens_of(sources_of(settings.data))
-    if known is None or known.vocabulary["augmentation"] != settings.data.shares:
+    if known is None or settings.data.memory or known.vocabulary["augmentation"] != settings.data.shares:
         return None
     own = asdict(settings.tokenizer)
     other = any(own[name] != known.vocabulary[name] for name in VOCABULARY & settings.named)
