@@ -164,6 +164,7 @@ def open_memory(path: Path, source_language: str, target_language: str) -> Memor
         memory.check_languages(source_language, target_language)
         return memory
     memory = Memory.temporary((), source_language, target_language)
+    memory.name = str(path)
     try:
         add(memory, [path])
     except GlossaError:
