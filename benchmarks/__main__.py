@@ -14,6 +14,10 @@ BENCHMARKS = {
     "web": ("web", "an exported page in Chromium: equality with Python, files, start, speed, typing, offline"),
     "start": ("start", "seconds and CPU-seconds of `glossa translate` from a cold start, by engine"),
     "documents": ("documents", "seconds that documents take without the model, and how they grow with their size"),
+    "memory": (
+        "memory",
+        "a translation memory: time to build and to search it, size, share of the best matches found",
+    ),
     "prepare": ("prepare", "glossa prepare by processes, on Ray, and killed: time, memory, and equal files"),
     "reproduce": ("reproduce", "the tables of docs/results.md, from recipes; finished runs are not repeated"),
     "tuning": ("tuning", "what fine-tuning gives: with all weights, with LoRA, alone, and MarianMT by hand"),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..data.cleaning.corrections import NEEDED, read_corrections
-from ..data.intake.columns import Columns, set_aside
+from ..data.intake.columns import CONTINUED, HEADER, Columns, set_aside
 from ..data.intake.readers import read_rows
 from ..data.languages import same_language
 from ..data.paths import ending
@@ -76,10 +76,13 @@ def _units_of_file(file: Path, source: str, target: str, counts: Counts) -> Iter
     changed = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(file.stat().st_mtime))
     columns = Columns(((source, target), ("source", "target")))
     for text, translation, line, problem in read_rows((file,), columns, None):
+        aside = set_aside(problem)
+        if aside in (HEADER, CONTINUED):
+            continue
         counts.read += 1
         if not problem:
             yield Unit(text, translation, changed, str(file))
-        elif aside := set_aside(problem):
+        elif aside:
             counts.refused[aside] += 1
         else:
             if not counts.refused["malformed rows"]:
@@ -164,6 +167,7 @@ def open_memory(path: Path, source_language: str, target_language: str) -> Memor
         memory.check_languages(source_language, target_language)
         return memory
     memory = Memory.temporary((), source_language, target_language)
+    memory.name = str(path)
     try:
         add(memory, [path])
     except GlossaError:

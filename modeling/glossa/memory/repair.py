@@ -54,9 +54,9 @@ def adapted(match: Match, source: str, language: str | None = None) -> Adapted:
 
 
 def differing(text: str, other: str) -> list[tuple[int, int]]:
-    """The places of the words of `text` that `other` does not have, by the longest common subsequence of words; case is ignored.
+    """The places of the words of `text` that `other` does not have, by the longest common subsequence of words.
 
-    A character of a script without spaces is a word, and so are marks.
+    Case is ignored. A character of a script without spaces is a word, and so are marks.
     """
     alignment = require("rapidfuzz.distance", "memory").LCSseq
     own, theirs = (find_words(side) for side in (text, other))

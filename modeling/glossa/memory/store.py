@@ -35,6 +35,7 @@ class Memory:
 
     def __init__(self, path: Path, connection: sqlite3.Connection, folder: tempfile.TemporaryDirectory | None = None):
         self.path, self.connection, self.folder = path, connection, folder
+        self.name = str(path)  # of a temporary one, that of the file that it was made of
         self.lock = threading.RLock()
         facts = dict(connection.execute("SELECT name, value FROM facts"))
         self.source_language, self.target_language = facts["source_language"], facts["target_language"]

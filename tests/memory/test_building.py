@@ -1,0 +1,171 @@
+"""Memories of files."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from glossa.cli.memory import main
+from glossa.errors import GlossaError
+from glossa.memory import building
+from glossa.memory.building import build, files_of, open_memory, stamp_of
+from glossa.memory.store import Memory
+
+CASES = Path(__file__).parents[3] / "shared" / "cases"
+TMX = (
+    '<tmx version="1.4"><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>Open it. Close it.</seg></tuv>'
+    '<tuv xml:lang="de"><seg>Öffnen. Schließen.</seg></tuv></tu><tu><tuv xml:lang="en"><seg>One. Two.</seg></tuv>'
+    '<tuv xml:lang="de"><seg>Eins und zwei.</seg></tuv></tu><tu><tuv xml:lang="en"><seg>OK</seg></tuv>'
+    '<tuv xml:lang="de"><seg>OK</seg></tuv></tu></body></tmx>'
+)
+PO = 'msgid ""\nmsgstr "Language: de\\n"\n\nmsgid "Save"\nmsgstr "Sichern"\n\nmsgid "Undo"\nmsgstr ""\n'
+LANGUAGES = ["--source_language", "English", "--target_language", "de"]
+
+
+@pytest.fixture
+def files(tmp_path):
+    folder = tmp_path / "files"
+    (folder / "inner").mkdir(parents=True)
+    (folder / "a.tmx").write_text(TMX, encoding="utf-8")
+    (folder / "inner" / "b.po").write_text(PO, encoding="utf-8")
+    (folder / "c.tsv").write_text("en\tde\nSave\tSpeichern\nBad line\n")
+    (folder / "d.tsv").write_text("French\tItalian\nUn\tUno\n")
+    (folder / "readme.md").write_text("no pairs")
+    for number, name in enumerate(("a.tmx", "inner/b.po", "c.tsv")):
+        os.utime(folder / name, (number * 86400, number * 86400))
+    return folder
+
+
+def test_a_folder_of_several_formats(files, tmp_path, caplog):
+    counts = build(tmp_path / "m", [files], "en", "de")
+    assert (counts.read, counts.units, counts.sentences, counts.conflicts) == (7, 7, 2, 1)
+    assert counts.refused == {"untranslated": 1, "malformed rows": 1, "files that cannot be read": 1}
+    assert "d.tsv is left out" in caplog.text and "c.tsv, line 3, is left out" in caplog.text
+    with Memory.open(tmp_path / "m") as memory:
+        assert memory.exact("Open it. Close it.").target == "Öffnen. Schließen."
+        assert memory.exact("Close it.").target == "Schließen."
+        assert memory.exact("One.") is None  # the other side has one sentence
+        assert memory.exact("OK").target == "OK"
+        match = memory.exact("Save")  # c.tsv is newer
+        assert (match.target, match.origin.date) == ("Speichern", "1970-01-03T00:00:00Z")
+        assert match.origin.file == str(files / "c.tsv")
+
+
+def test_an_edited_file_that_is_read_again(files, tmp_path):
+    file, path = files / "c.tsv", tmp_path / "m"
+    build(path, [file], "en", "de")
+    file.write_text("en\tde\nSave\tSichern\n")
+    with Memory.open(path) as memory:
+        counts = building.add(memory, [file])
+        assert (counts.units, counts.conflicts, counts.duplicates) == (1, 1, 0)
+        assert memory.exact("Save").target == "Sichern" and len(memory) == 1
+        assert building.add(memory, [file]).duplicates == 1
+
+
+def test_corrections_of_a_server(tmp_path):
+    file = tmp_path / "corrections.jsonl"
+    row = {
+        "source": "Save",
+        "output": "Retten",
+        "correction": "Speichern",
+        "time": "2026-11-29T08:00:00Z",
+        "key": "ann",
+    }
+    others = [
+        row | {"from": "en", "to": "fr"},
+        row | {"source": "GIMP", "correction": "GIMP", "from": "en", "to": "de"},
+    ]
+    file.write_text("\n".join(map(json.dumps, [row, *others])) + '\n{"source": "cut o')
+    counts = build(tmp_path / "m", [file], "en", "de")
+    assert (counts.read, counts.units) == (4, 2) and counts.refused == {"malformed rows": 1, "other language": 1}
+    with Memory.open(tmp_path / "m") as memory:
+        match = memory.exact("Save")
+        assert (match.target, match.origin.date, match.origin.key) == ("Speichern", "2026-11-29T08:00:00Z", "ann")
+        assert memory.exact("GIMP").target == "GIMP"
+
+
+def test_a_prepared_folder_gives_its_training_pairs(tmp_path):
+    (tmp_path / "prepared.json").write_text(json.dumps({"sources": [{"files": {"train.tsv": 1}}], "held_out": {}}))
+    (tmp_path / "train.tsv").write_text("en\tde\nSave\tSpeichern\n")
+    (tmp_path / "test.tsv").write_text("en\tde\nOpen\tÖffnen\n")
+    assert files_of(tmp_path) == [tmp_path / "train.tsv"]
+
+
+def test_what_is_refused_names_the_file(files, tmp_path):
+    path = tmp_path / "m"
+    for given, message in [
+        (files / "d.tsv", r"d.tsv, line 1: no columns \('en', 'de'\)"),
+        (files / "none.tmx", r"none\.tmx is not there"),
+        (files / "readme.md", "readme.md: no format is known"),
+        (tmp_path / "empty", "empty has no files of pairs"),
+    ]:
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        with pytest.raises(GlossaError, match=message):
+            build(path, [given], "en", "de")
+    with pytest.raises(GlossaError, match=r"a\.tmx has no pair of en and fr \(3 rows: other language\)"):
+        build(path, [files / "a.tmx"], "en", "fr")
+    (files / "a.tmx").write_text(TMX[:-90], encoding="utf-8")
+    with pytest.raises(GlossaError, match=r"a\.tmx is not XML"):
+        build(path, [files / "a.tmx"], "en", "de")
+    assert not [*tmp_path.glob("m*")], "nothing is left"
+
+
+def test_a_memory_that_is_there_is_kept(files, tmp_path):
+    path = tmp_path / "m"
+    build(path, [files], "en", "de")
+    content = path.read_bytes()
+    with pytest.raises(GlossaError, match=r"m exists\. Add to it"):
+        build(path, [files], "en", "de")
+    assert path.read_bytes() == content
+
+
+def test_a_memory_or_other_files_are_opened(files, tmp_path):
+    path = tmp_path / "m"
+    build(path, [files], "en", "de")
+    for given in (path, files, files / "a.tmx"):
+        with open_memory(given, "en", "de") as memory:
+            assert memory.exact("Close it.").target == "Schließen." and memory.name == str(given)
+    with pytest.raises(GlossaError, match="m is a memory from English to German, but English to French"):
+        open_memory(path, "en", "fr")
+
+
+def test_the_stamp_changes_with_the_units(files, tmp_path):
+    path = tmp_path / "m"
+    build(path, [files / "c.tsv"], "en", "de")
+    stamps = [stamp_of(path), stamp_of(files)]
+    assert stamps == [stamp_of(path), stamp_of(files)]
+    with Memory.open(path) as memory:
+        memory.remove([memory.exact("Save").origin.id])
+    (files / "c.tsv").write_text("en\tde\nSave\tSichern\n")
+    assert stamp_of(path) != stamps[0] and stamp_of(files) != stamps[1]
+
+
+def test_the_command(files, tmp_path, capsys):
+    path = str(tmp_path / "m")
+    main(["build", path, str(files / "a.tmx"), *LANGUAGES])
+    assert "3 rows read. 5 new units" in capsys.readouterr().err
+    main(["add", path, str(files / "c.tsv")])
+    assert "1 new units" in capsys.readouterr().err
+    main(["search", path, "Saves"])
+    first, source, target = capsys.readouterr().out.splitlines()
+    assert first.startswith("88%  id 6  ") and str(files / "c.tsv") in first
+    assert (source, target) == ("  Save", "  Speichern")
+    main(["remove", path, "6"])
+    assert "1 removed, 5 units remain" in capsys.readouterr().err
+    main(["search", path, "Saves"])
+    assert "Nothing of 50% or more" in capsys.readouterr().err
+    main(["show", path])
+    shown = capsys.readouterr().out
+    assert "source language: en\ntarget language: de\nunits: 5\n" in shown
+    with pytest.raises(GlossaError, match="has no 'bild'; it has build, add"):
+        main(["bild"])
+
+
+@pytest.mark.skipif(not CASES.is_dir(), reason="needs ../shared")
+def test_files_of_other_programs(tmp_path):
+    folder = tmp_path / "tmx"
+    shutil.copytree(CASES / "tmx-many-pairs", folder)
+    counts = build(tmp_path / "m", [folder], "en", "de")
+    assert counts.units == 10 and counts.refused["other language"] == 20
