@@ -5,18 +5,20 @@ from translating import Characters, Function
 
 from glossa.cli.translate import main
 from glossa.inference.engines.engine import Engine, Search, Translation
+from glossa.inference.options import Checks
 from glossa.inference.texts.recall import Recall
 from glossa.inference.translator import Translator
 from glossa.memory.store import Memory
+from glossa.spans_glossa import MEMORY
 
-MEMORY = {
+UNITS = {
     "One. Two.": "Un, deux.",
     "Café.": "Un café.",
     "Three.": "Trois.",
     "Go to {place}.": "Va.",
     "See {this}.": "Vois {this}.",
 }
-RECALL = Recall([Memory.temporary(MEMORY.items())])
+RECALL = Recall([Memory.temporary(UNITS.items())])
 
 
 @pytest.mark.parametrize(
@@ -70,3 +72,95 @@ def test_the_command_uses_a_memory_for_lines(tiny_run, tmp_path):
         main([*command, *workers, "--output", str(output)])
         first, second = output.read_text().splitlines()
         assert first == "quite another text" != second
+
+
+class Reading(Function):
+    """An engine that reads matches, and writes what it has read."""
+
+    reads_memory = True
+
+
+def reading(units, **options):
+    engine = Reading(str.upper)
+    recall = Recall([Memory.temporary(units)], **options)
+    return engine, Translator(engine, Characters(), checks=Checks("copy"), recall=recall, target_language="de")
+
+
+NEAR = ("Open the box now.", "Öffnen Sie die Kiste.")
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("Open the bag now.", f"Open the bag now.{MEMORY} Öffnen Sie die Kiste.{MEMORY} box"),
+        ("Nothing is alike.", "Nothing is alike."),
+        # Spans of the sentence are spans of the match, and marks of the user's own text are none of the model's.
+        (f"Open the bag{MEMORY} now.", f"Open the bag now.{MEMORY} Öffnen Sie die Kiste.{MEMORY} box"),
+    ],
+)
+def test_what_a_model_reads_of_a_match(text, read):
+    engine, translator = reading([NEAR])
+    translator.translate([text])
+    assert engine.asked[0] == read
+
+
+def test_other_models_read_no_match():
+    engine = Function(str.upper)
+    recall = Recall([Memory.temporary([NEAR])])
+    assert Translator(engine, Characters(), recall=recall).best(["Open the bag now."]) == ["OPEN THE BAG NOW."]
+
+
+def test_a_match_is_told_with_its_score_and_use():
+    _, translator = reading([NEAR, ("Take 30 of 40 boxes.", "Nehmen Sie 30 von 40 Kisten."), ("OK", "OK")])
+    found = translator.translate(["Open the bag now.", "Take 30 of 50 boxes.", "OK", "Other. OK"])
+    uses = [[match[:2] for match in one.matches] for one, *_ in found]
+    assert uses == [[(88, "read")], [(99, "repaired")], [(100, "copied")], [(100, "copied")]]
+    assert [one.text for one, *_ in found][1:] == ["Nehmen Sie 30 von 50 Kisten.", "OK", "OTHER. OK"]
+
+
+def test_one_wrong_pair_changes_similar_sentences_only():
+    texts = ["Open the bag now.", "Open a door now.", "Close the box.", "It rains.", "Open the big box now."]
+    wrong = ("Open the box now.", "Something else.")
+    with Memory.temporary([wrong]) as memory:
+        scores = [next((each.score for each in memory.matches(text, 1)), 0) for text in texts]
+    engine, translator = reading([wrong])
+    translator.translate(texts)
+    for text, score in zip(texts, scores, strict=True):
+        assert (text in engine.asked) == (score < 70)
+    assert [score >= 70 for score in scores] == [True, True, False, False, True]
+
+
+def test_the_threshold():
+    engine, translator = reading([NEAR], threshold=89)
+    translator.translate(["Open the bag now."])
+    assert engine.asked == ["Open the bag now."]
+
+
+def test_a_match_that_is_too_long_with_its_sentence_is_not_read():
+    engine, translator = reading([NEAR])
+    translator.tokenizer.model_max_length = 30
+    translator.translate(["Open the bag now."])
+    assert engine.asked == ["Open the bag now."]
+
+
+def test_checks_look_at_the_sentence_alone():
+    """The match has other numbers, is longer, and has an address: a good translation of the sentence stays good."""
+    engine = Reading(lambda text: text.split(MEMORY)[0].replace("Send", "Sende"))
+    units = [("Send 3 big boxes to www.a.org now.", "Sende jetzt 3 große Kisten an www.a.org.")]
+    recall = Recall([Memory.temporary(units)], threshold=50)
+    ((found,),) = Translator(engine, Characters(), recall=recall).translate(["Send 4 big boxes to Ann now."])
+    assert found.text == "Sende 4 big boxes to Ann now." and not found.problem and found.matches[0][1] == "read"
+
+
+def test_a_sentence_that_is_cut_is_found_as_a_whole():
+    engine, translator = reading([("Take this, and that, and more.", "Nimm alles.")])
+    translator.engine.trained_length = 12
+    assert translator.best(["Take this, and that, and more. Go."]) == ["Nimm alles. GO."]
+    assert engine.asked == ["Go."]
+
+
+def test_the_first_of_several_memories_counts():
+    own, shared = Memory.temporary([("Hello there.", "Servus.")]), Memory.temporary([("Hello there.", "Hallo.")])
+    engine = Function(str.upper)
+    assert Translator(engine, Characters(), recall=Recall([own, shared])).best(["Hello there."]) == ["Servus."]
+    assert Translator(engine, Characters(), recall=Recall([shared, own])).best(["Hello there."]) == ["Hallo."]

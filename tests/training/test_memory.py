@@ -50,7 +50,7 @@ def test_a_resumed_run_is_exact(run, tmp_path, tiny_settings):
 
 
 def test_a_model_without_its_token_cannot_learn_it(tiny_run, tmp_path, tiny_settings):
-    with pytest.raises(GlossaError, match="memory is true, but init_from is .*whose vocabulary has no tokens for it"):
+    with pytest.raises(GlossaError, match=r"memory is true, but init_from is .*whose vocabulary has no tokens for it"):
         changes = {"init_from": tiny_run, "memory": True}
         kept = ("vocab_size", "d_model", "encoder_layers", "decoder_layers", "encoder_ffn_dim", "decoder_ffn_dim")
         argv = tiny_settings(tmp_path / "run", **changes)
@@ -73,7 +73,7 @@ def test_settings_that_do_not_go_together(tmp_path, tiny_settings, changes, mess
 
 @pytest.fixture(scope="module")
 def codes():
-    """Pairs whose translation nobody can know, but for a similar pair: a code of the first words, and the last word."""
+    """Groups of similar pairs, whose translations have a code that only another pair of the group tells."""
     generator = random.Random(0)
     words, marks = [f"w{number}" for number in range(30)], [f"z{number}" for number in range(30)]
     groups = []
@@ -93,9 +93,10 @@ def test_a_model_learns_to_use_a_match(codes, tmp_path, tiny_settings):
     settings = {
         "data_path": tmp_path / "train.tsv", "validation_path": tmp_path / "held.tsv", "vocab_size": 298,
         "validation_size": 0, "test_size": 0, "memory": True, "trust_data": True, "eval_strategy": "no", "d_model": 64,
-        "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 128, "decoder_ffn_dim": 128, "save_strategy": "no",
+        "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 128, "decoder_ffn_dim": 128,
+        "save_strategy": "no",
         "load_best_model_at_end": False, "batch_tokens": 1500, "num_train_epochs": 40, "max_new_tokens": 40,
-        "keep_overlap": True,
+        "keep_overlap": True, "learning_rate": 5e-3, "muon_learning_rate": 2e-2, "warmup_steps": 50,
     }  # fmt: skip
     run = train(parse_settings(tiny_settings(tmp_path / "run", **settings)))
     right = {}

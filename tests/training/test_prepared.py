@@ -17,9 +17,11 @@ from glossa.data.preparing.prepare import prepare
 from glossa.data.streaming import streams, windows
 from glossa.data.streaming.streams import Stream
 from glossa.data.streaming.windows import StreamBatches, Windows
+from glossa.inference.loading import load_tokenizer
 from glossa.plan.arguments import parse_settings
 from glossa.plan.start import adopt_vocabulary
 from glossa.run_folder import RunFolder
+from glossa.spans_glossa import MEMORY
 from glossa.training.building import augmentation_of, learn_vocabulary, new_vocabulary
 from glossa.training.run import train
 
@@ -218,3 +220,14 @@ def test_losses_are_those_of_a_run_on_texts(prepared):
             shutil.rmtree(done.path)
         shutil.rmtree(folder.with_name("texts"))
         assert losses[0] == losses[1] and len(losses[0]) == 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("languages", [[{}], LANGUAGES])
+def test_a_memory_for_prepared_pairs_of_one_or_several_languages(prepared, languages):
+    """The prepared vocabulary has no token for a memory, so the run learns its own."""
+    _, settings, folder = prepared([dict(source) for source in languages])
+    run = train(settings(folder, memory=True, max_steps=5, **UNSCORED))
+    tokenizer = load_tokenizer(str(run))
+    assert tokenizer.convert_tokens_to_ids(MEMORY) is not None and MEMORY in tokenizer.get_vocab()
+    assert RunFolder(run).metrics["steps"] == 5

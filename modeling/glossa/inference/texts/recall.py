@@ -15,6 +15,8 @@ from ...spans_glossa import MEMORY, SENTINELS, Span
 from ..engines.engine import COPIED, READ, REPAIRED
 from .text import Sentence, Text
 
+TOGETHER = 6  # parts of a text, at most, that are looked up as one
+
 
 @dataclass(frozen=True)
 class Recall:
@@ -53,22 +55,21 @@ class Recall:
         if len(text.sentences) > 1 and self._take(whole):
             text.sentences = [whole]
             return
-        text.sentences = [sentence for parts in _sentences(text.sentences) for sentence in self._whole(parts)]
+        text.sentences = self._joined(text.sentences)
         for sentence in text.sentences:
             if not sentence.translations and not self._take(sentence):
                 self._match(sentence, reads, fits)
 
-    def _whole(self, parts: list[Sentence]) -> list[Sentence]:
-        """A sentence that is cut into parts as one that is translated, if a memory has it; or else its parts."""
-        if len(parts) == 1 or any(part.translations for part in parts):
-            return parts
-        start = parts[0].start
-        written = "".join(part.source + part.segment.space for part in parts[:-1]) + parts[-1].source
-        spans = [
-            Span(*(place + part.start - start for place in span)) for part in parts for span in part.segment.spans
-        ]
-        whole = replace(parts[0], segment=Segment(written, parts[-1].segment.space, spans=tuple(spans)), cut=False)
-        return [whole] if self._take(whole) else parts
+    def _joined(self, parts: list[Sentence]) -> list[Sentence]:
+        """The parts of a text; neighbors that a memory has together, such as a long sentence that was cut, are one."""
+        found, start = [], 0
+        while start < len(parts):
+            size, whole = min(TOGETHER, len(parts) - start), parts[start]
+            while size > 1 and not self._take(whole := _together(parts[start : start + size])):
+                size -= 1
+            found.append(whole if size > 1 else parts[start])
+            start += size
+        return found
 
     def _take(self, sentence: Sentence) -> bool:
         """Take the translation of an equal sentence, if it has all spans."""
@@ -96,14 +97,13 @@ class Recall:
                 sentence.match_read, sentence.matches = read, (_described(match, READ, memory),)
 
 
-def _sentences(parts: Sequence[Sentence]) -> list[list[Sentence]]:
-    """The parts of each sentence."""
-    found: list[list[Sentence]] = [[]]
-    for part in parts:
-        found[-1].append(part)
-        if not part.cut:
-            found.append([])
-    return [own for own in found if own]
+def _together(parts: Sequence[Sentence]) -> Sentence:
+    """Neighboring parts of a text as one sentence without a translation."""
+    start, last = parts[0].start, parts[-1]
+    written = "".join(part.source + part.segment.space for part in parts[:-1]) + last.source
+    spans = [Span(*(place + part.start - start for place in span)) for part in parts for span in part.segment.spans]
+    segment = Segment(written, last.segment.space, spans=tuple(spans))
+    return replace(parts[0], segment=segment, cut=last.cut, label=None, translations=[], places=[])
 
 
 def _described(match: Match, use: str, memory: Memory) -> tuple[int, str, str, str, str]:
