@@ -20,7 +20,6 @@ from .options import Checks, Execution
 from .sentences import Asked, SentenceTranslator
 from .texts.alignment import Aligner, AttentionAligner, aligned, link_rows
 from .texts.labels import Label
-from .texts.recall import Recall
 from .texts.spans import MOVED, pair_of, put_spans, without
 from .texts.tags import Piece, Tagged
 from .texts.text import Sentence, Text
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
     from .engines.forced import Reranker
     from .search.terms import Terms
+    from .texts.recall import Recall
 
 
 class Translator:
@@ -71,7 +71,7 @@ class Translator:
         split_sentences: bool | None = None,
         reranker: "Reranker | None" = None,
         terms: "Terms | None" = None,
-        recall: Recall | None = None,
+        recall: "Recall | None" = None,
         target_language: str | None = None,
     ):
         self.engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer)
@@ -108,7 +108,7 @@ class Translator:
             target_language=self.target_language,
         )
 
-    def with_recall(self, recall: Recall | None) -> "Translator":
+    def with_recall(self, recall: "Recall | None") -> "Translator":
         """This translator with another memory; both share all that they have loaded."""
         other = copy(self)
         other.recall = recall
