@@ -117,7 +117,7 @@ def _repeats(pairs: Sequence[Pair], known: Sequence[Pair]) -> list[bool]:
 
 
 def _translated(run: Path, pairs: Sequence[Pair], memory: Memory | None = None, grows: bool = False) -> Iterator[str]:
-    recall = None if memory is None else Recall(memory)
+    recall = None if memory is None else Recall([memory])
     translator = build_translator([str(run)], "auto", search=Search(BEAMS), split_sentences=False, recall=recall)
     if not grows:
         yield from translator.best([pair.source for pair in pairs], progress=True)

@@ -13,15 +13,17 @@ runs in --output_dir and finished rows are kept.
 import argparse
 import json
 import random
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from glossa.data.augmentation.pair import Pair
-from glossa.data.encoding.matches import USED
+from glossa.data.encoding.matches import USED, behind
 from glossa.evaluation.metrics import bleu_tokenizer, paired_bootstrap, score
 from glossa.inference.build import build_translator
 from glossa.inference.engines.engine import Search
+from glossa.inference.loading import load_tokenizer
 from glossa.inference.texts.recall import Recall
 from glossa.memory.store import Match, Memory, Origin
 from glossa.plan.arguments import parse_settings
@@ -114,13 +116,25 @@ def compare(arguments: argparse.Namespace, language: str, seed: int) -> dict[str
     sources = [pair.source for pair in pairs]
     with Memory.temporary(known) as memory:
         tests = [_tested(memory, pair) for pair in pairs]
-        found = {MATCH: [test.match.target for test in tests], WITHOUT: translations(runs[WITHOUT], sources)}
-        found[WITH] = translations(runs[WITH], sources, Recall(memory))
-    found[OFF] = translations(runs[WITH], sources)
-    found[WRONG] = translations(runs[WITH], sources, Recall(Wrong(known, seed)))
+        found, seconds = {MATCH: [test.match.target for test in tests]}, {}
+        for name, recall in {
+            WITHOUT: None,
+            WITH: Recall([memory]),
+            OFF: None,
+            WRONG: Recall([Wrong(known, seed)]),
+        }.items():
+            started = time.process_time()
+            found[name] = translations(runs[WITHOUT if name == WITHOUT else WITH], sources, recall)
+            seconds[name] = time.process_time() - started
     file = arguments.output_dir / f"{language}-{seed}.json"
     file.write_text(json.dumps({"tests": tests, "found": found}, ensure_ascii=False), encoding="utf-8")
-    return {"scores": by_bin(found, tests, language), "cost": {name: _cost(output) for name, output in runs.items()}}
+    cost = {name: _cost(output) | {"cpu_seconds": seconds[name]} for name, output in runs.items()}
+    tokenizer = load_tokenizer(str(runs[WITH]))
+    near = [test for test in tests if test.score >= USED]
+    texts = [test.source + own for test in near for own in ("", behind(test.source, test.match))]
+    lengths = [len(ids) for ids in tokenizer(texts)["input_ids"]]
+    cost[WITHOUT]["tokens"], cost[WITH]["tokens"] = (sum(lengths[side::2]) / len(near) for side in (0, 1))
+    return {"scores": by_bin(found, tests, language), "cost": cost}
 
 
 def _tested(memory: Memory, pair: Pair) -> Test:
@@ -132,6 +146,8 @@ def _tested(memory: Memory, pair: Pair) -> Test:
 class Wrong:
     """A memory that finds a random pair for every text."""
 
+    path = "random"
+
     def __init__(self, known: Sequence[Pair], seed: int):
         self.known, self.random = known, random.Random(seed)
 
@@ -140,7 +156,7 @@ class Wrong:
 
     def matches(self, source: str, threshold: int = USED, most: int = 1, other_than: str | None = None) -> list[Match]:
         pair = self.random.choice(self.known)
-        return [Match(pair.source, pair.target, threshold, Origin())]
+        return [Match(pair.source, pair.target, threshold, Origin("", "", "", 0))]
 
 
 def translations(run: Path, sources: Sequence[str], recall: Recall | None = None) -> list[str]:
@@ -204,6 +220,7 @@ def cost_lines(results: list[dict]) -> str:
                 rows.append(
                     place
                     | {"steps": f"{cost['steps']:,}", "minutes": f"{cost['seconds'] / 60:.0f}"}
-                    | {"parameters": f"{cost['parameters']:,}", "commit": result["commit"]}
+                    | {"parameters": f"{cost['parameters']:,}", "tokens read": f"{cost['tokens']:.1f}"}
+                    | {"CPU-seconds of translation": f"{cost['cpu_seconds']:.0f}", "commit": result["commit"]}
                 )
     return table(rows) if rows else "No row is finished."

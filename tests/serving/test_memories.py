@@ -9,7 +9,7 @@ from running_server import running
 
 from glossa.cli.serve import main, parse
 from glossa.errors import GlossaError
-from glossa.memory.store import Memory
+from glossa.memory.store import Memory, Unit
 from glossa.serving.app import build_app
 from glossa.serving.keys import Keys, add_key
 from glossa.serving.memories import Memories
@@ -129,3 +129,14 @@ def test_options_that_need_others(options, message):
     parse(["a", *options])
     with pytest.raises(GlossaError, match=message):
         main(["en-fr=a", *options])
+
+
+def test_a_suggestion_counts_more_than_an_older_file(model, keys, tmp_path):
+    known, secret = keys
+    path = tmp_path / "shared.memory"
+    with Memory.create(path, "en", "fr") as memory:
+        memory.add([Unit(LONG, "of a file", "2026-01-31T00:00:00Z", "a.tmx")])
+    with serving(model, known, path=path, writers=["ann"]) as url:
+        assert translated(url, secret["bo"], LONG)["translatedText"] == "of a file"
+        post(url, "suggest", secret["ann"], q=LONG, s="quite another text")
+        assert translated(url, secret["bo"], LONG)["translatedText"] == "quite another text"

@@ -71,6 +71,27 @@ def test_settings_that_do_not_go_together(tmp_path, tiny_settings, changes, mess
         parse_settings(tiny_settings(tmp_path / "run", memory=True, **changes))
 
 
+def test_every_engine_reads_the_match(run):
+    texts = [f"{first} {second}." for first in "abcd" for second in "klm"]
+    found = {}
+    with Memory.temporary([("a k.", "n h!"), ("c c l.", "d f!")]) as memory:
+        for engine in ("torch", "auto"):
+            for recall in (None, Recall([memory], 50)):
+                translator = build_translator([str(run)], engine, search=Search(2, 2), recall=recall)
+                found[engine, recall is None] = [[one.text for one in own] for own in translator.translate(texts)]
+    assert found["torch", False] == found["auto", False] and found["torch", True] == found["auto", True]
+    assert found["torch", False] != found["torch", True]
+    assert all(len(own) == 2 for own in found["torch", False])
+
+
+def test_adapters_and_a_further_training_keep_it(run, tmp_path, tiny_settings):
+    kept = ("vocab_size", "d_model", "encoder_layers", "decoder_layers", "encoder_ffn_dim", "decoder_ffn_dim")
+    argv = tiny_settings(tmp_path / "run", **QUIET | {"init_from": run, "lora_rank": 2, "max_steps": 3})
+    pairs = zip(argv[::2], argv[1::2], strict=True)
+    new = train(parse_settings([word for pair in pairs if pair[0][2:] not in kept for word in pair]))
+    assert load_model(str(new)).config.reads_memory
+
+
 @pytest.fixture(scope="module")
 def codes():
     """Groups of similar pairs, whose translations have a code that only another pair of the group tells."""

@@ -2,6 +2,7 @@
 
 import hashlib
 import threading
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -82,7 +83,8 @@ class Memories:
         memory = self.written(key, pair, new=True)
         if memory is None:
             return False
-        memory.add([Unit(source, target, key=key)])
+        date = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        memory.add([Unit(source, target, date, key=key)])
         return True
 
     def take_back(self, key: str, pair: Pair, source: str) -> bool:
