@@ -161,7 +161,7 @@ class Wrong:
 
 def translations(run: Path, sources: Sequence[str], recall: Recall | None = None) -> list[str]:
     """The translations of sentences by a run, with beams."""
-    translator = build_translator([str(run)], search=Search(BEAMS), split_sentences=False, recall=recall)
+    translator = build_translator([str(run)], "auto", search=Search(BEAMS), split_sentences=False, recall=recall)
     return translator.best(sources, progress=True)
 
 

@@ -98,7 +98,7 @@ def codes():
     generator = random.Random(0)
     words, marks = [f"w{number}" for number in range(30)], [f"z{number}" for number in range(30)]
     groups = []
-    for _ in range(260):
+    for _ in range(1540):
         known, code = " ".join(generator.sample(words, 4)), " ".join(generator.sample(marks, 4))
         ends = generator.sample("abcdefgh", 4)
         groups.append([(f"{known} {end}", f"{code} {end.upper()}") for end in ends])
@@ -108,22 +108,23 @@ def codes():
 @pytest.mark.slow
 def test_a_model_learns_to_use_a_match(codes, tmp_path, tiny_settings):
     """Of groups that it has never seen it can only read the code; without a memory it knows the last word alone."""
-    pairs = [pair for group in codes[:220] for pair in group]
-    for name, rows in (("train", pairs), ("held", codes[220][:2])):
+    pairs = [pair for group in codes[:1500] for pair in group]
+    for name, rows in (("train", pairs), ("held", codes[1500][:2])):
         (tmp_path / f"{name}.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in rows))
     settings = {
-        "data_path": tmp_path / "train.tsv", "validation_path": tmp_path / "held.tsv", "vocab_size": 298,
+        "data_path": tmp_path / "train.tsv", "validation_path": tmp_path / "held.tsv", "vocab_size": 90,
+        "tokenizer_model": "word",
         "validation_size": 0, "test_size": 0, "memory": True, "trust_data": True, "eval_strategy": "no", "d_model": 64,
         "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 128, "decoder_ffn_dim": 128,
         "save_strategy": "no",
-        "load_best_model_at_end": False, "batch_tokens": 1500, "num_train_epochs": 40, "max_new_tokens": 40,
+        "load_best_model_at_end": False, "batch_tokens": 1500, "num_train_epochs": 12, "max_new_tokens": 40,
         "keep_overlap": True, "learning_rate": 5e-3, "muon_learning_rate": 2e-2, "warmup_steps": 50,
     }  # fmt: skip
     run = train(parse_settings(tiny_settings(tmp_path / "run", **settings)))
     right = {}
     for name in ("with", "without"):
         found = []
-        for group in codes[220:]:
+        for group in codes[1500:]:
             with Memory.temporary(group[:1]) as memory:
                 recall = Recall([memory]) if name == "with" else None
                 translator = build_translator([str(run)], search=Search(1), split_sentences=False, recall=recall)
