@@ -95,12 +95,13 @@ def measure(arguments: argparse.Namespace, path: Path) -> dict[str, Any]:
     pairs = read_pairs(arguments.pairs)
     made = synthetic(pairs, arguments.units) if arguments.units else iter(pairs)
     memory = Memory.create(path, "en", "de")
-    built = 0.0
+    built, added = 0.0, 0
     while block := [Unit(*pair) for pair in itertools.islice(made, BLOCK)]:
         began = time.process_time()
         memory.add(block)
         built += time.process_time() - began
-        print(f"\r{len(memory):,} units, {built:,.0f} s", end="", flush=True)
+        added += len(block)
+        print(f"\r{added:,} units, {built:,.0f} s", end="", flush=True)
     memory.close()
     with Memory.open(path) as memory:
         texts = draw_sources(memory, arguments.queries)
