@@ -94,6 +94,10 @@ class Memory:
         """The number of units that count."""
         return self._fact("SELECT count(*) FROM units WHERE replaced_by IS NULL")
 
+    def __bool__(self) -> bool:
+        """Whether it has a unit."""
+        return bool(self._fact("SELECT EXISTS (SELECT 1 FROM units)"))
+
     def facts(self) -> dict[str, Any]:
         """What `glossa memory show` shows."""
         return {
