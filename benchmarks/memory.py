@@ -27,7 +27,7 @@ import numpy
 import psutil
 from rapidfuzz import fuzz, process
 
-from glossa.memory.store import Memory
+from glossa.memory.store import BLOCK, Memory
 from glossa.memory.terms import key_of
 from glossa.memory.units import Unit
 from glossa.sentences_glossa import clean_text
@@ -95,10 +95,13 @@ def measure(arguments: argparse.Namespace, path: Path) -> dict[str, Any]:
     pairs = read_pairs(arguments.pairs)
     made = synthetic(pairs, arguments.units) if arguments.units else iter(pairs)
     memory = Memory.create(path, "en", "de")
-    started, cpu = time.perf_counter(), time.process_time()
-    memory.add(Unit(*pair) for pair in made)
-    built = {"build_seconds": time.process_time() - cpu, "build_wall_seconds": time.perf_counter() - started}
-    print(built, memory.facts(), flush=True)
+    built, added = 0.0, 0
+    while block := [Unit(*pair) for pair in itertools.islice(made, BLOCK)]:
+        began = time.process_time()
+        memory.add(block)
+        built += time.process_time() - began
+        added += len(block)
+        print(f"\r{added:,} units, {built:,.0f} s", end="", flush=True)
     memory.close()
     with Memory.open(path) as memory:
         texts = draw_sources(memory, arguments.queries)
@@ -111,11 +114,12 @@ def measure(arguments: argparse.Namespace, path: Path) -> dict[str, Any]:
             seconds.append(time.process_time() - began)
             found.append(matches[0].score if matches else 0)
         used = resident() - before
-        print(f"{statistics.median(seconds) * 1e3:.2f} ms; comparing with all ...", flush=True)
+        print(f", {statistics.median(seconds) * 1e3:.2f} ms; comparing with all ...", flush=True)
         true = true_best(memory, texts)
         facts = memory.facts()
     share = [own >= best for own, best in zip(found, true, strict=True) if best >= THRESHOLD]
-    return built | {
+    return {
+        "build_seconds": built,
         "units": facts["units"],
         "bytes": path.stat().st_size,
         "queries": len(texts),

@@ -121,12 +121,16 @@ def test_a_memory_that_is_there_is_kept(files, tmp_path):
     assert path.read_bytes() == content
 
 
-def test_a_memory_or_other_files_are_opened(files, tmp_path):
+def test_a_memory_or_other_files_are_opened(files, tmp_path, caplog):
     path = tmp_path / "m"
     build(path, [files], "en", "de")
     for given in (path, files, files / "a.tmx"):
         with open_memory(given, "en", "de") as memory:
             assert memory.exact("Close it.").target == "Schließen." and memory.name == str(given)
+    with Memory.create(tmp_path / "empty", "en", "de") as empty:
+        assert not empty and not len(empty)
+    open_memory(tmp_path / "empty", "en", "de").close()
+    assert "empty has no translation yet" in caplog.text
     with pytest.raises(GlossaError, match="m is a memory from English to German, but English to French"):
         open_memory(path, "en", "fr")
 

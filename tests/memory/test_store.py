@@ -137,7 +137,7 @@ def test_contexts(memory):
 def test_a_translation_may_equal_its_source(memory):
     counts = memory.add([Unit("LibreOffice", "LibreOffice"), Unit("", "x"), Unit("y", "\u200b")])
     assert memory.exact("LibreOffice").target == "LibreOffice"
-    assert counts.units == 1 and counts.refused == {"a side is empty": 2}
+    assert counts.units == 1 and counts.refused == {"a side is empty or no text": 2}
 
 
 def test_the_version_changes_with_each_change(memory):
@@ -257,3 +257,20 @@ def test_without_the_package(memory, monkeypatch):
     assert memory.exact("Open").target == "a"
     with pytest.raises(GlossaError, match=r'rapidfuzz.*pip install "?glossa-mt\[memory\]'):
         memory.matches("Opens")
+
+
+def test_half_of_a_surrogate_pair_is_no_text(memory):
+    counts = memory.add([Unit("a \ud83d", "b"), Unit("c", "d \ud83d"), Unit("e 🙂", "f 🙂")])
+    assert counts.units == 1 and counts.refused == {"a side is empty or no text": 2}
+    assert memory.exact("a \ud83d") is None and memory.matches("a \ud83d") == []
+
+
+def test_a_folder_that_may_not_be_written(tmp_path, monkeypatch):
+    path = tmp_path / "a memory #1?"
+    full(path, 3)
+    monkeypatch.setattr(memory_file.os, "access", lambda *_: False)
+    with Memory.open(path) as memory:
+        assert memory.matches("This is the sentence with the name 2.")[0].score == 100
+        assert [*tmp_path.iterdir()] == [path], "no file was made"
+        with pytest.raises(GlossaError, match="may write it"):
+            memory.add([Unit("a", "b")])

@@ -160,11 +160,13 @@ def add(memory: Memory, files: Sequence[Path]) -> Counts:
 def open_memory(path: Path, source_language: str, target_language: str) -> Memory:
     """The memory in a file; of another file of pairs, or a folder of such files, a temporary one.
 
-    Raises `GlossaError` if it is of other languages, or has no pair.
+    Raises `GlossaError` if it is of other languages, or the files have no pair.
     """
     if is_memory(path):
         memory = Memory.open(path)
         memory.check_languages(source_language, target_language)
+        if not memory:
+            logger.warning("%s has no translation yet.", path)
         return memory
     memory = Memory.temporary((), source_language, target_language)
     memory.name = str(path)

@@ -1,5 +1,6 @@
 """The file of a memory: its tables, how it is opened, and what its errors mean."""
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -56,7 +57,11 @@ def opened(path: Path) -> sqlite3.Connection:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, WAIT, isolation_level=None, check_same_thread=False)
+    name = path.absolute().as_uri()
+    # Readers too write a file next to it (the index of the log); where they may not, it is read as it is now.
+    if not os.access(path.parent, os.W_OK) and not Path(f"{path}-wal").exists():
+        name += "?immutable=1"
+    connection = sqlite3.connect(name, WAIT, isolation_level=None, check_same_thread=False, uri=True)
     connection.execute("PRAGMA cache_size = -65536")  # 64 MiB
     return connection
 

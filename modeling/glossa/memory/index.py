@@ -6,10 +6,10 @@ text in its last bits, so texts that are too short or too long to be similar are
 
 import math
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from zlib import crc32
 
 import numpy
-import xxhash
 
 from .terms import CLASSES, PER_OCTAVE, REACH, length_class, terms_of
 
@@ -42,7 +42,7 @@ def insert(connection: sqlite3.Connection, texts: Iterable[tuple[int, str]]) -> 
     ids: list[int] = []
     for id, key in texts:
         own = terms_of(key, REACH)
-        terms += map(_hash, own)
+        terms += _hashes(own)
         ids += [id] * len(own)
     if not ids:
         return
@@ -59,7 +59,7 @@ def insert(connection: sqlite3.Connection, texts: Iterable[tuple[int, str]]) -> 
 def candidates(connection: sqlite3.Connection, key: str, threshold: int) -> list[int]:
     """The ids of the texts that share the most terms with a key, for their length; at most `CHOSEN`."""
     lists = []
-    for term in map(_hash, terms_of(key)):
+    for term in _hashes(terms_of(key)):
         place = (term << 8, term << 8 | 255)
         (size,) = connection.execute(f"SELECT sum(length(ids)) {_OF_A_TERM}", place).fetchone()
         if size:
@@ -80,5 +80,5 @@ def candidates(connection: sqlite3.Connection, key: str, threshold: int) -> list
     return found.tolist()
 
 
-def _hash(term: str) -> int:
-    return xxhash.xxh32_intdigest(term.encode("utf-8", "surrogatepass"))
+def _hashes(terms: Iterable[str]) -> Iterator[int]:
+    return map(crc32, map(str.encode, terms))

@@ -37,6 +37,7 @@ class Memory:
         self.path, self.connection, self.folder = path, connection, folder
         self.name = str(path)  # of a temporary one, that of the file that it was made of
         self.lock = threading.RLock()
+        self.number = 0  # of the next source, while units are added
         facts = dict(connection.execute("SELECT name, value FROM facts"))
         self.source_language, self.target_language = facts["source_language"], facts["target_language"]
 
@@ -93,6 +94,10 @@ class Memory:
         """The number of units that count."""
         return self._fact("SELECT count(*) FROM units WHERE replaced_by IS NULL")
 
+    def __bool__(self) -> bool:
+        """Whether it has a unit."""
+        return bool(self._fact("SELECT EXISTS (SELECT 1 FROM units)"))
+
     def facts(self) -> dict[str, Any]:
         """What `glossa memory show` shows."""
         return {
@@ -120,14 +125,16 @@ class Memory:
         """
         counts, ahead = Counts(), iter(units)
         while block := list(islice(ahead, BLOCK)):
-            cleaned = [(unit, clean_text(unit.source), clean_text(unit.target)) for unit in block]
+            cleaned = [(unit, _cleaned(unit.source), _cleaned(unit.target)) for unit in block]
             with self._writing():
+                (last,) = self.connection.execute("SELECT max(id) FROM sources").fetchone()
+                self.number = 0 if last is None else index.number_of(last) + 1
                 sources: list[tuple[int, str]] = []
                 for unit, source, target in cleaned:
                     if source and target:
                         self._add(unit, source, target, counts, sources)
                     else:
-                        counts.refused["a side is empty"] += 1
+                        counts.refused["a side is empty or no text"] += 1
                 index.insert(self.connection, sources)
         return counts
 
@@ -174,11 +181,10 @@ class Memory:
         return next((id for id, other in rows if other == text), None)
 
     def _new_id(self, key: str) -> int:
-        (last,) = self.connection.execute("SELECT max(id) FROM sources").fetchone()
-        number = 0 if last is None else index.number_of(last) + 1
-        if number >= index.MOST:
+        if self.number >= index.MOST:
             raise GlossaError(f"{self.path} is full: it has {index.MOST:,} different sources. Make a second memory.")
-        return index.numbered(number, key)
+        self.number += 1
+        return index.numbered(self.number - 1, key)
 
     def _file(self, name: str) -> int:
         row = self.connection.execute("SELECT id FROM files WHERE name = ?", (name,)).fetchone()
@@ -220,7 +226,7 @@ class Memory:
             other_than: A text; units with this source are left out.
         """
         fuzz, process = require("rapidfuzz.fuzz", "memory"), require("rapidfuzz.process", "memory")
-        text = clean_text(source)
+        text = _cleaned(source)
         key = key_of(text)
         if not text:
             return []
@@ -230,7 +236,7 @@ class Memory:
                 f"SELECT id, text, coalesce(key, text) FROM sources WHERE id IN ({','.join(map(str, ids))})"
             ).fetchall()
             if other_than is not None:
-                left_out = clean_text(other_than)
+                left_out = _cleaned(other_than)
                 rows = [row for row in rows if row[1] != left_out]
             keys = [row[2] for row in rows]
             found = process.extract(key, keys, scorer=fuzz.ratio, score_cutoff=threshold, limit=None)
@@ -257,7 +263,7 @@ class Memory:
         A unit with a context is left out if `before` or `after` is given and is another text. One with the same
         context comes before one without, and a newer one before an older one.
         """
-        text, place = clean_text(source), (_context(before), _context(after))
+        text, place = _cleaned(source), (_context(before), _context(after))
         with self.lock, errors_refused(self.path):
             id = self._source(text)
             best, most = None, -1
@@ -283,9 +289,16 @@ class Memory:
                 raise
 
 
+def _cleaned(text: str) -> str:
+    """A clean text; "" for one with half of a surrogate pair, which cannot be stored."""
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        return ""
+    return clean_text(text)
+
+
 def _context(text: str | None) -> str | None:
-    return None if text is None else clean_text(text)
+    return None if text is None else _cleaned(text)
 
 
 def _hash(text: str) -> int:
-    return xxhash.xxh3_64_intdigest(text.encode("utf-8", "surrogatepass")) - (1 << 63)
+    return xxhash.xxh3_64_intdigest(text.encode()) - (1 << 63)
