@@ -14,7 +14,7 @@ BENCHMARKS = {
     "web": ("web", "an exported page in Chromium: files, start, speed, typing"),
     "start": ("start", "seconds and CPU-seconds of `glossa translate` from a cold start, by engine"),
     "documents": ("documents", "seconds that documents take without the model, and how they grow with their size"),
-    "prepare": ("prepare", "glossa prepare by processes, on Ray, and killed: time, memory, and equal files"),
+    "prepare": ("prepare", "glossa prepare by processes, and on Ray: time, memory, and equal files"),
     "reproduce": ("reproduce", "the tables of docs/results.md, from recipes; finished runs are not repeated"),
     "tuning": ("tuning", "what fine-tuning gives: with all weights, with LoRA, alone, and MarianMT by hand"),
     "student": ("student", "a student of a published translator, made by `glossa distill --teacher_command`"),
