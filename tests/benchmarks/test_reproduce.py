@@ -76,7 +76,7 @@ def test_a_default_that_a_recipe_names_later_changes_no_result(arguments):
         (("languages", "multi30k-en-cs"), ["data_path", "m/train.en.gz", "m/train.cs.gz"]),
         (("languages", "tico19-en-hi"), ["data_path", "t/all.en-hi.tmx.zip"]),
         (("multi30k", "glossa-fr"), ["data_path", "m/tok/train.lc.norm.tok.en.gz", "m/tok/train.lc.norm.tok.fr.gz"]),
-        (("quickstart", "adamw-6"), ["report_to", "none"]),
+        (("quickstart", "recipe"), ["report_to", "none"]),
     ],
 )
 def test_each_row_has_its_data(tmp_path, row, expected):
