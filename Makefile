@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: quickstart test fast lint docs notebook torture validators compat common clean
+.PHONY: quickstart test fast lint docs notebook torture compat common clean
 
 quickstart: $(VENV)/.package
 	rm -rf runs/quickstart
@@ -52,13 +52,6 @@ common: $(VENV)/.installed
 # Thousands of damaged files and hostile requests, a hundred killed runs. `make torture PARTS=readers` runs one part.
 torture: $(VENV)/.installed
 	PYTHONPATH=tests $(RUN)/python -m torture $(PARTS)
-
-# What checks the real files of `python -m benchmarks documents --real FOLDER`; on Debian, as its administrator.
-validators: $(VENV)/.installed
-	apt-get install -y -qq --no-install-recommends epubcheck gettext libxml2-utils nodejs npm qt6-l10n-tools \
-		libreoffice-writer-nogui libreoffice-calc-nogui libreoffice-impress-nogui
-	$(RUN)/pip install --quiet markdown-it-py nbformat pysubs2 python-docx python-pptx
-	npm install --silent --prefix build/validators intl-messageformat
 
 $(VENV)/.package: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

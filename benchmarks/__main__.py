@@ -6,19 +6,19 @@ from importlib import import_module
 
 # The name of each benchmark, its module in this folder, and what it measures.
 BENCHMARKS = {
-    "train": ("training", "speed, memory and share of the peak of training, with MarianMT and torch.nn.Transformer"),
-    "decode": ("decoding", "translation speed, also of MarianMT, a loop without a cache, and the exported engine"),
+    "train": ("training", "speed, memory and share of the peak of training, with MarianMT"),
+    "decode": ("decoding", "translation speed and latency, also of MarianMT"),
     "load": ("load", "training speed next to busy programs, by number of threads and as a run chooses it"),
     "engine": ("engine", "CTranslate2 and transformers on a run's test sentences: equality, BLEU, seconds, size"),
     "serving": ("serving", "throughput and latency of `glossa serve` with many clients, and of its engine alone"),
-    "web": ("web", "an exported page in Chromium: equality with Python, files, start, speed, typing, offline"),
+    "web": ("web", "an exported page in Chromium: files, start, speed, typing"),
     "start": ("start", "seconds and CPU-seconds of `glossa translate` from a cold start, by engine"),
     "documents": ("documents", "seconds that documents take without the model, and how they grow with their size"),
     "memory": (
         "memory",
         "a translation memory: time to build and to search it, size, share of the best matches found",
     ),
-    "prepare": ("prepare", "glossa prepare by processes, on Ray, and killed: time, memory, and equal files"),
+    "prepare": ("prepare", "glossa prepare by processes, and on Ray: time, memory, and equal files"),
     "reproduce": ("reproduce", "the tables of docs/results.md, from recipes; finished runs are not repeated"),
     "tuning": ("tuning", "what fine-tuning gives: with all weights, with LoRA, alone, and MarianMT by hand"),
     "repair": ("repair", "what a translation memory gives a model that reads it, by the score of the match"),

@@ -3,15 +3,12 @@
 import tempfile
 import threading
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from queue import Queue
 
 import torch
 from datasets import Dataset
 from torch import nn
-from torch.utils.data import DataLoader
 from transformers import (
     DataCollatorForSeq2Seq,
     MarianMTModel,
@@ -29,23 +26,17 @@ from glossa.modeling_glossa import GlossaForConditionalGeneration
 from glossa.plan.settings import GlossaTrainingArguments
 from glossa.training.trainer import GlossaTrainer
 
-from .corpus import load_corpus
 from .sizes import LABEL_SMOOTHING, forward_flops, glossa_config, marian_config
 from .timing import synchronize
-from .torch_transformer import TorchTransformer
 
 SENTENCES = 64  # in a step of the stock Trainer; Glossa's hold as many on average
 LEARNING_RATE = 1e-4
-MAX_GRADIENT_NORM = 1.0  # the Trainer's default
 MAX_STEPS = 10**6  # more than any measurement takes
-NAMES = (
-    "Glossa",
-    "Glossa, bare loop",
-    "MarianMT, Seq2SeqTrainer",
-    "MarianMT, Seq2SeqTrainer, grouped",
-    "torch.nn.Transformer, bare loop",
-    "torch.nn.Transformer, Glossa's batches",
-)
+STRATEGIES = {  # how the stock Trainer draws its batches
+    "MarianMT, Seq2SeqTrainer": "random",
+    "MarianMT, Seq2SeqTrainer, grouped": "group_by_length",
+}
+NAMES = ("Glossa", *STRATEGIES)
 
 
 @dataclass
@@ -58,6 +49,7 @@ class Work:
     tokens: int
     padded_tokens: int  # including padding
     flops: int
+    memory: int = 0  # bytes at the highest since the model was built, if that is measured
 
     @property
     def speed(self) -> float:
@@ -65,23 +57,52 @@ class Work:
         return self.target_tokens / self.seconds
 
 
-class Contender(ABC):
-    """A model in training. The shapes in `config` give its number of operations."""
+class Contender:
+    """A model in training: one long `train()` of a Trainer, in a thread that pauses after the last step of each turn.
 
-    model: nn.Module
-    config: GlossaConfig
-    folder: tempfile.TemporaryDirectory | None = None  # of its Trainer; it lasts as long as the contender
+    The time of a turn includes everything that the Trainer does between steps, and nothing of its start.
+
+    Args:
+        trainer: The Trainer with the model.
+        config: The shapes that give its number of operations.
+        folder: The Trainer's; it lasts as long as the contender.
+    """
+
+    def __init__(
+        self,
+        trainer: "_RecordingSeq2SeqTrainer | _RecordingGlossaTrainer",
+        config: GlossaConfig,
+        folder: tempfile.TemporaryDirectory,
+    ):
+        self.trainer, self.model, self.config, self.folder = trainer, trainer.model, config, folder
+        trainer.remove_callback(PrinterCallback)
+        self.pause = _PauseCallback()
+        trainer.add_callback(self.pause)
+        self.thread = threading.Thread(target=self._run, daemon=True)
 
     def train(self, steps: int) -> Work:
         """Train for this many more steps."""
-        return self._work(steps, *self.turn(steps))
+        if not self.thread.is_alive():
+            self.thread.start()
+        self.trainer.batches.clear()
+        started = time.perf_counter()
+        self.pause.steps.put(steps)
+        ended = self.pause.ends.get()
+        if isinstance(ended, BaseException):
+            raise ended
+        return self._work(steps, self.trainer.batches, ended - started)
 
-    @abstractmethod
-    def turn(self, steps: int) -> tuple[list[dict[str, torch.Tensor]], float]:
-        """The batches of this many more steps, and the seconds that they took."""
-
-    def close(self) -> None:  # noqa: B027  # most have nothing to close
+    def close(self) -> None:
         """End the training."""
+        if self.thread.is_alive():
+            self.pause.steps.put(0)
+            self.thread.join()
+
+    def _run(self) -> None:
+        try:
+            self.trainer.train()
+        except BaseException as error:
+            self.pause.ends.put(error)
 
     def _work(self, steps: int, batches: list[dict[str, torch.Tensor]], seconds: float) -> Work:
         work = Work(seconds, steps, 0, 0, 0, 0)
@@ -93,86 +114,6 @@ class Contender(ABC):
             work.padded_tokens += rows * (source + target)
             work.flops += 3 * forward_flops(self.config, rows, source, target)
         return work
-
-
-class BareLoop(Contender):
-    """Training without a Trainer: the batches of `loader` again and again, `batches_a_step` to an optimizer step."""
-
-    def __init__(
-        self,
-        model: nn.Module,
-        config: GlossaConfig,
-        loader: DataLoader,
-        bf16: bool,
-        batches_a_step: int = 1,
-        device: str = "cpu",
-    ):
-        self.model, self.config, self.bf16, self.device = model.to(device).train(), config, bf16, device
-        self.batches, self.batches_a_step = _repeat(loader), batches_a_step
-        self.optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, weight_decay=0.0, fused=True)
-
-    def turn(self, steps: int) -> tuple[list[dict[str, torch.Tensor]], float]:
-        seen = []
-        started = time.perf_counter()
-        for _ in range(steps):
-            batches = [next(self.batches) for _ in range(self.batches_a_step)]
-            batches = [{name: ids.to(self.device) for name, ids in batch.items()} for batch in batches]
-            for batch in batches:
-                with torch.autocast(self.device, torch.bfloat16, enabled=self.bf16):
-                    loss = self.model(**batch)["loss"]
-                (loss / len(batches)).backward()
-            nn.utils.clip_grad_norm_(self.model.parameters(), MAX_GRADIENT_NORM)
-            self.optimizer.step()
-            self.optimizer.zero_grad()
-            seen += batches
-        synchronize(self.device)
-        return seen, time.perf_counter() - started
-
-
-def _repeat(loader: DataLoader) -> Iterator[dict[str, torch.Tensor]]:
-    epoch = 0
-    while True:
-        if isinstance(loader.batch_sampler, TokenBatchSampler):
-            loader.batch_sampler.set_epoch(epoch)
-        for batch in loader:
-            yield dict(batch)
-        epoch += 1
-
-
-class TrainerLoop(Contender):
-    """One long `train()` of a Trainer, in a thread that pauses after the last step of each turn.
-
-    The time of a turn includes everything that the Trainer does between steps, and nothing of its start.
-    """
-
-    def __init__(self, trainer: "_RecordingSeq2SeqTrainer | _RecordingGlossaTrainer", config: GlossaConfig):
-        self.trainer, self.model, self.config = trainer, trainer.model, config
-        trainer.remove_callback(PrinterCallback)
-        self.pause = _PauseCallback()
-        trainer.add_callback(self.pause)
-        self.thread = threading.Thread(target=self._run, daemon=True)
-
-    def turn(self, steps: int) -> tuple[list[dict[str, torch.Tensor]], float]:
-        if not self.thread.is_alive():
-            self.thread.start()
-        self.trainer.batches.clear()
-        started = time.perf_counter()
-        self.pause.steps.put(steps)
-        ended = self.pause.ends.get()
-        if isinstance(ended, BaseException):
-            raise ended
-        return self.trainer.batches.copy(), ended - started
-
-    def close(self) -> None:
-        if self.thread.is_alive():
-            self.pause.steps.put(0)
-            self.thread.join()
-
-    def _run(self) -> None:
-        try:
-            self.trainer.train()
-        except BaseException as error:
-            self.pause.ends.put(error)
 
 
 class _PauseCallback(TrainerCallback):
@@ -266,34 +207,15 @@ class ContenderBuilder:
         self.batches_a_step = GlossaTrainingArguments.gradient_accumulation_steps
         self.batch_tokens = equal_budget(rows, self.sentences // self.batches_a_step)
         self.folder = tempfile.TemporaryDirectory(prefix="glossa-benchmark-")
-        builders = (
-            self._glossa,
-            self._bare,
-            lambda: self._marian("random"),
-            lambda: self._marian("group_by_length"),
-            lambda: self._torch(self._sentence_batches()),
-            lambda: self._torch(self._token_batches(), self.batches_a_step),
-        )
-        self.builders: dict[str, Callable[[], Contender]] = dict(zip(NAMES, builders, strict=True))
 
     def build(self, name: str) -> Contender:
         """The contender with this name, one of [`NAMES`]."""
         set_seed(1)
-        contender = self.builders[name]()
-        contender.folder = self.folder
-        return contender
+        return self._glossa() if name == NAMES[0] else self._marian(STRATEGIES[name])
 
-    def _glossa_model(self) -> GlossaForConditionalGeneration:
+    def _glossa(self) -> Contender:
         model = GlossaForConditionalGeneration(self.config)
         model.set_attn_implementation("eager" if self.device == "cpu" else "sdpa")  # as a run sets it
-        return model
-
-    def _bare(self) -> BareLoop:
-        loader = self._token_batches()
-        return BareLoop(self._glossa_model(), self.config, loader, self.bf16, self.batches_a_step, self.device)
-
-    def _glossa(self) -> TrainerLoop:
-        model = self._glossa_model()
         processes = torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1
         arguments = GlossaTrainingArguments(
             batch_tokens=self.batch_tokens,
@@ -302,9 +224,9 @@ class ContenderBuilder:
             load_best_model_at_end=False,
             **self._arguments(),
         )
-        return TrainerLoop(_RecordingGlossaTrainer(**self._trainer(model, arguments)), self.config)
+        return Contender(_RecordingGlossaTrainer(**self._trainer(model, arguments)), self.config, self.folder)
 
-    def _marian(self, strategy: str) -> TrainerLoop:
+    def _marian(self, strategy: str) -> Contender:
         model = MarianMTModel(marian_config(self.published))
         arguments = Seq2SeqTrainingArguments(
             per_device_train_batch_size=self.sentences,
@@ -312,11 +234,7 @@ class ContenderBuilder:
             train_sampling_strategy=strategy,
             **self._arguments(),
         )
-        return TrainerLoop(_RecordingSeq2SeqTrainer(**self._trainer(model, arguments)), self.published)
-
-    def _torch(self, loader: DataLoader, batches_a_step: int = 1) -> BareLoop:
-        model = TorchTransformer(self.published)
-        return BareLoop(model, self.published, loader, self.bf16, batches_a_step, self.device)
+        return Contender(_RecordingSeq2SeqTrainer(**self._trainer(model, arguments)), self.published, self.folder)
 
     def _arguments(self) -> dict:
         return {
@@ -339,29 +257,3 @@ class ContenderBuilder:
             "processing_class": self.tokenizer,
             "data_collator": DataCollatorForSeq2Seq(self.tokenizer, model),
         }
-
-    def _token_batches(self) -> DataLoader:
-        lengths = self.rows["source_length"][:], self.rows["target_length"][:]
-        sampler = TokenBatchSampler(*lengths, self.batch_tokens, seed=1, batches_a_step=self.batches_a_step)
-        return DataLoader(self._inputs(), batch_sampler=sampler, collate_fn=self._collator())
-
-    def _sentence_batches(self) -> DataLoader:
-        return DataLoader(self._inputs(), batch_size=self.sentences, shuffle=True, collate_fn=self._collator())
-
-    def _inputs(self) -> Dataset:
-        return self.rows.remove_columns(["source_length", "target_length"])
-
-    def _collator(self) -> DataCollatorForSeq2Seq:
-        return DataCollatorForSeq2Seq(self.tokenizer)
-
-
-def build_contender(
-    name: str, data: str | None, language: str, size: str, architecture: str, bf16: bool, threads: int
-) -> Contender:
-    """The contender with this name, the only one in this process, on the pairs of the folder `data`."""
-    # Preparation must start no threads: only training threads count, and training may run in a thread of its own.
-    torch.set_num_threads(1)
-    corpus = load_corpus(data, language)
-    contender = ContenderBuilder(corpus.tokenized["train"], corpus.tokenizer, size, architecture, bf16).build(name)
-    torch.set_num_threads(threads)
-    return contender

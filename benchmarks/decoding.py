@@ -1,20 +1,16 @@
-"""How fast Glossa translates compared with MarianMT, a loop without a cache, and the exported engine.
+"""How fast Glossa translates compared with MarianMT; `python -m benchmarks engine` measures the exported engine.
 
-Whole batches first, then a test set line by line. If MarianMT can have the model's weights, all contenders share them
-and the model decides how long a translation is. Otherwise each has random weights, and all translations have equal
-length.
+If MarianMT can have the model's weights, all contenders share them and the model decides how long a translation is.
+Otherwise each has random weights, and all translations have equal length.
 """
 
 import argparse
 import itertools
 import logging
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy
@@ -23,11 +19,8 @@ from transformers import MarianMTModel, PreTrainedTokenizerBase
 
 from glossa.errors import GlossaError
 from glossa.export.families import export_model
-from glossa.inference.engines.engine import Engine, GenerateEngine, Search, Translation
 from glossa.inference.loading import load_model, load_tokenizer
-from glossa.inference.translator import Translator
 from glossa.modeling_glossa import GlossaForConditionalGeneration
-from glossa.pipeline_glossa import encode_texts
 
 from .corpus import Corpus, load_corpus
 from .report import add_common_arguments, add_corpus_arguments, finish, prepare
@@ -38,7 +31,6 @@ logger = logging.getLogger(__name__)
 
 LENGTH = 20  # tokens of each translation, if all have equal length
 MAX_LENGTH = 64  # tokens of a translation that the model ends
-LINES = 32  # of the test set, which the slow loop translates in a round
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,9 +48,8 @@ def run(arguments: argparse.Namespace) -> None:
     corpus = load_corpus(arguments.data, arguments.language)
     model, tokenizer = load_or_build(arguments, corpus)
     sentences = list(corpus.pairs["test"]["source"])[: arguments.sentences]
-    with ExitStack() as files:
-        decoders = build_decoders(model, tokenizer, arguments.length, files)
-        results = compare(decoders, sentences, arguments)
+    decoders = build_decoders(model, tokenizer, arguments.length)
+    results = compare(decoders, sentences, arguments)
     finish(arguments, before, results)
 
 
@@ -89,7 +80,6 @@ def compare(decoders: "Decoders", sentences: list[str], arguments: argparse.Name
     sources, results = decoders.tokenizer(sentences)["input_ids"], {}
     for name, beams, batch in settings_of_search(arguments):
         results[name] = measure_decoding(decoders, sources, beams, batch, arguments.rounds)
-    results[f"greedy, {len(sentences)} sentences"] = measure_test_set(decoders, sentences, arguments.rounds)
     print(table([row for name, found in results.items() for row in decoding_rows(name, found)]))
     length = f"{decoders.length} tokens" if decoders.length else "as long as the model makes them"
     print(f"\n{decoders.glossa.num_parameters():,} parameters; translations: {length}")
@@ -103,7 +93,6 @@ class Decoders:
     glossa: Any  # a model with `generate`, like the next; its declared types are too narrow
     marian: Any
     tokenizer: Any
-    engine: Any  # an EngineProcess, or None if CTranslate2 is not installed
     length: int | None
 
 
@@ -121,9 +110,9 @@ class Decoded:
 
 
 def build_decoders(
-    model: GlossaForConditionalGeneration, tokenizer: PreTrainedTokenizerBase, length: int | None, files: ExitStack
+    model: GlossaForConditionalGeneration, tokenizer: PreTrainedTokenizerBase, length: int | None
 ) -> Decoders:
-    """MarianMT and the engine next to `model`; the engine's files last as long as `files`.
+    """MarianMT next to `model`.
 
     MarianMT has the weights of `model` if it supports the architecture. Otherwise it is untrained, with the same
     dimensions, and all translations have `length` tokens, or `LENGTH`.
@@ -134,22 +123,7 @@ def build_decoders(
         logger.info("%s All translations get equal length.", error)
         length = length or LENGTH
         marian = MarianMTModel(marian_config(model.config)).eval()
-    return Decoders(model.eval(), marian, tokenizer, _engine(model, tokenizer, files), length)
-
-
-def _engine(model: GlossaForConditionalGeneration, tokenizer: PreTrainedTokenizerBase, files: ExitStack):
-    """The model in CTranslate2, if it is installed."""
-    try:
-        import ctranslate2  # noqa: F401
-    except ImportError:
-        return None
-    from glossa.export.ctranslate2_model import export_ctranslate2
-
-    from .engine import EngineProcess
-
-    folder = Path(files.enter_context(tempfile.TemporaryDirectory())) / "engine"
-    export_ctranslate2(model, tokenizer, folder)
-    return EngineProcess(folder, files, max_length=MAX_LENGTH)
+    return Decoders(model.eval(), marian, tokenizer, length)
 
 
 def measure_decoding(decoders: Decoders, sources: list[list[int]], beams: int, batch: int, rounds: int) -> dict:
@@ -163,10 +137,6 @@ def measure_decoding(decoders: Decoders, sources: list[list[int]], beams: int, b
         "Glossa generate": partial(_generate, decoders, decoders.glossa, beams),
         "MarianMT generate": partial(_generate, decoders, decoders.marian, beams),
     }
-    if beams == 1:
-        contenders["prefix recomputed"] = partial(prefix_greedy, decoders.glossa, decoders.tokenizer, decoders.length)
-    if decoders.engine is not None:
-        contenders["exported engine"] = partial(_engine_translate, decoders, beams)
     turns = {name: _turn(decode, sources, batch) for name, decode in contenders.items()}
     return _compare(alternate(turns, rounds), decoders.length)
 
@@ -218,77 +188,6 @@ def _generate(decoders: Decoders, model: Any, beams: int, sources: list[list[int
         **ends,
     )
     return decoders.tokenizer.batch_decode(found, skip_special_tokens=True)
-
-
-def _engine_translate(decoders: Decoders, beams: int, sources: list[list[int]]) -> list[str]:
-    if decoders.length is None:
-        return [translation.text for translation in decoders.engine.translate(sources, Search(beams))]
-    return decoders.engine.translate_to_length(sources, beams, decoders.length)
-
-
-@torch.no_grad()
-def prefix_greedy(
-    model: GlossaForConditionalGeneration,
-    tokenizer: PreTrainedTokenizerBase,
-    length: int | None,
-    sources: list[list[int]],
-) -> list[str]:
-    """Greedy decoding as in many tutorials: at each step the decoder reads its whole prefix again."""
-    config = model.config
-    batch = tokenizer.pad({"input_ids": sources}, return_tensors="pt").to(model.device)
-    encoded = model.get_encoder()(**{name: batch[name] for name in ("input_ids", "attention_mask")})
-    prefix = torch.full((len(sources), 1), config.decoder_start_token_id, device=model.device)
-    ended = torch.zeros(len(sources), dtype=torch.bool, device=model.device)
-    for _ in range(length or MAX_LENGTH):
-        logits = model(
-            encoder_outputs=encoded, attention_mask=batch["attention_mask"], decoder_input_ids=prefix, use_cache=False
-        ).logits[:, -1]
-        if length is not None:
-            logits[:, config.eos_token_id] = -torch.inf
-        token = logits.argmax(-1).masked_fill(ended, config.pad_token_id)
-        prefix = torch.cat((prefix, token.unsqueeze(1)), dim=1)
-        ended |= token == config.eos_token_id
-        if ended.all():
-            break
-    return tokenizer.batch_decode(prefix, skip_special_tokens=True)
-
-
-class _EqualLengthEngine(GenerateEngine):
-    """`generate` with equal length for all translations."""
-
-    def __init__(self, decoders: Decoders):
-        super().__init__(decoders.glossa, decoders.tokenizer)
-        self.decoders = decoders
-
-    def translate(self, sources: list[list[int]], search: Search) -> list[Translation]:
-        found = _generate(self.decoders, self.decoders.glossa, search.num_beams, sources)
-        return [Translation(text) for text in found]
-
-
-def measure_test_set(decoders: Decoders, sentences: list[str], rounds: int) -> dict:
-    """The whole test set, greedy: in batches, as `glossa translate` works, and one by one in the loop of tutorials.
-
-    The loop translates `LINES` of the sentences in each round, evenly spaced. Returns what [`measure_decoding`] does.
-    """
-    model = decoders.glossa
-    engine = GenerateEngine(model, decoders.tokenizer) if decoders.length is None else _EqualLengthEngine(decoders)
-    lines = encode_texts(decoders.tokenizer, sentences[:: max(len(sentences) // LINES, 1)][:LINES])
-
-    def batches(engine: Engine) -> Decoded:
-        started = time.perf_counter()
-        texts = Translator(engine, decoders.tokenizer, Search(1)).best(sentences)
-        return Decoded(time.perf_counter() - started, texts)
-
-    def one_by_one() -> Decoded:
-        started = time.perf_counter()
-        texts = [prefix_greedy(model, decoders.tokenizer, decoders.length, [ids])[0] for ids in lines]
-        return Decoded(time.perf_counter() - started, texts)
-
-    turns: dict[str, Callable[[], Decoded]]
-    turns = {"Glossa, as glossa translate": partial(batches, engine), "prefix, one by one": one_by_one}
-    if decoders.length is None and decoders.engine is not None:
-        turns["the same with --engine ctranslate2"] = partial(batches, decoders.engine)
-    return _compare(alternate(turns, rounds), decoders.length)
 
 
 def decoding_rows(name: str, results: dict) -> list[dict[str, str]]:

@@ -10,7 +10,6 @@ import gc
 import io
 import json
 import math
-import sys
 import time
 import zipfile
 from collections.abc import Callable, Sequence
@@ -153,20 +152,12 @@ def measure(name: str, written: Callable[[int], str | bytes], sizes: Sequence[in
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", nargs="+", choices=[*MANY, *ONE], metavar="NAME", help=f"of {', '.join(MANY)}, ...")
-    parser.add_argument("--real", metavar="FOLDER", help="translate the files of real_documents.tsv from its clones")
-    parser.add_argument("--output", metavar="FILE.json", help="also write all figures to this file")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    kinds = [(name, each, TEXTS) for name, each in MANY.items()] + [
-        (name, each, SENTENCES) for name, each in ONE.items()
-    ]
+    kinds = [(name, each, TEXTS) for name, each in MANY.items()]
+    kinds += [(name, each, SENTENCES) for name, each in ONE.items()]
     before, rows = machine(), []
-    if arguments.real:
-        from .real_documents import run_real  # needs what this module has
-
-        _write(arguments.output, {"machine": before, "real": run_real(Path(arguments.real))})
-        return
     print(f"{'':20} {'seconds at each size':>28} {'per 10,000':>11} {'exponent':>9}")
     with TemporaryDirectory() as folder:
         warm = Path(folder, "warm.md")
@@ -182,13 +173,4 @@ def run(arguments: argparse.Namespace) -> None:
             print(f"{name:20} {shown} {row['per_10000']:11.2f} {row['exponent']:9.2f}", flush=True)
     missed = [row["name"] for row in rows if row["per_10000"] > SECONDS or row["exponent"] > EXPONENT]
     print(f"goals: {SECONDS} seconds and {EXPONENT}; missed by: {', '.join(missed) or 'none'}")
-    print(
-        f"{before['cpu']}, {before['threads']} threads, load average {before['load_average']:.1f} before",
-        file=sys.stderr,
-    )
-    _write(arguments.output, {"machine": before, "rows": rows})
-
-
-def _write(name: str | None, report: dict[str, Any]) -> None:
-    if name:
-        Path(name).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    print(f"{before['cpu']}, {before['threads']} threads, load average {before['load_average']:.1f} before")

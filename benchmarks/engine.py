@@ -8,7 +8,6 @@ import argparse
 import os
 import tempfile
 import time
-from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -44,9 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     grouped = group_references(RunFolder(arguments.model).load_held_out("test"))[: arguments.sentences]
     sources, references = [source for source, _ in grouped], [targets for _, targets in grouped]
-    rows = measure_engine(arguments.model, sources, references, arguments.num_beams, arguments.quantizations)
+    rows = compare(arguments.model, sources, references, arguments)
     threads = os.environ.get("OMP_NUM_THREADS", f"{torch.get_num_threads()} in torch")
-    print(f"{len(sources):,} sentences of {arguments.model}, threads: {threads}\n\n{table(engine_rows(rows))}")
+    print(f"{len(sources):,} sentences of {arguments.model}, threads: {threads}\n\n{table(rows)}")
 
 
 class EngineProcess(Engine):
@@ -56,91 +55,55 @@ class EngineProcess(Engine):
         folder: The folder of an exported model.
         files: Closing this stack ends the process.
         device: "cpu" or "cuda".
-        max_length: Most tokens of a translation; by default what the model allows.
     """
 
     num_beams = 1
 
-    def __init__(self, folder: Path, files: ExitStack, device: str = "cpu", max_length: int | None = None):
+    def __init__(self, folder: Path, files: ExitStack, device: str):
         start = process_context("glossa.training.run")
-        self.pool = files.enter_context(ProcessPoolExecutor(1, start, _load, (str(folder), device, max_length)))
+        self.pool = files.enter_context(ProcessPoolExecutor(1, start, _load, (str(folder), device)))
 
     def translate(self, sources: list[list[int]], search: Search) -> list[Translation]:
         return self.pool.submit(_translate_in_process, sources, search).result()
 
-    def translate_to_length(self, sources: list[list[int]], num_beams: int, length: int) -> list[str]:
-        """Translations of exactly `length` tokens each."""
-        return self.pool.submit(_translate_to_length_in_process, sources, num_beams, length).result()
 
-
-def _load(folder: str, device: str, max_length: int | None) -> None:
+def _load(folder: str, device: str) -> None:
     end_with_parent()
     global _loaded
     _loaded = load_engine(folder, device)[0]
-    _loaded.longest = max_length or _loaded.longest
 
 
 def _translate_in_process(*args) -> list[Translation]:
     return _loaded.translate(*args)
 
 
-def _translate_to_length_in_process(sources: list[list[int]], beams: int, length: int) -> list[str]:
-    tokenizer: Any = _loaded.tokenizer
-    tokens = [tokenizer.convert_ids_to_tokens(ids) for ids in sources]
-    options = {"min_decoding_length": length, "max_decoding_length": length, "max_input_length": 0}
-    options["max_batch_size"] = _loaded.sentences_per_worker(len(tokens))
-    found = _loaded.translator.translate_batch(tokens, beam_size=beams, **options)
-    ids = [[_loaded.target.token_to_id(token) for token in result.hypotheses[0]] for result in found]
-    return tokenizer.batch_decode(ids, skip_special_tokens=True)
+def compare(name: str, sources: list[str], references: list[list[str]], arguments: argparse.Namespace) -> list[dict]:
+    """A row of the table for transformers and for each quantization of CTranslate2, for each number of beams.
 
-
-def measure_engine(
-    name: str,
-    sources: list[str],
-    references: list[list[str]],
-    num_beams: Sequence[int] = (1, 5),
-    quantizations: Sequence[str] = ("float32", "int8"),
-) -> list[dict]:
-    """A row for transformers and one for each quantization of CTranslate2, for each number of beams.
-
-    Args:
-        name: Folder of a run, or Hub name.
-        sources: Sentences.
-        references: The reference translations of each.
-        num_beams: 1 is greedy.
-        quantizations: The types that [`export_ctranslate2`] takes.
-
-    Returns dictionaries of `engine`, `num_beams`, `identical` (share of translations equal to transformers'), `bleu`
-    (against the first reference), `seconds` and `mebibytes` of weights.
+    `identical` is the share of translations equal to transformers'. BLEU is against the first reference.
     """
     model: Any = load_model(name)
     tokenizer = load_tokenizer(name)
     weights = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
     device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else torch.device("cpu")
-    rows: list[dict] = []
+    rows: list[dict[str, str]] = []
     expected: dict[int, list[str]] = {}
     with tempfile.TemporaryDirectory() as folder, ExitStack() as files:
         engines: list[tuple] = [("transformers", weights, model)]
-        for quantization in quantizations:
+        for quantization in arguments.quantizations:
             path = Path(folder) / quantization
             export_ctranslate2(model, tokenizer, path, quantization)
             size = (path / "model.bin").stat().st_size
             engines.append((f"ctranslate2 {quantization}", size, EngineProcess(path, files, device.type)))
         model.to(device)
         for engine, size, model_or_engine in engines:
-            for beams in num_beams:
+            for beams in arguments.num_beams:
                 found, seconds = _translate(model_or_engine, tokenizer, sources, beams)
                 same = [one == other for one, other in zip(found, expected.setdefault(beams, found), strict=True)]
-                rows.append(
-                    {
-                        "engine": engine,
-                        "num_beams": beams,
-                        "identical": sum(same) / len(same),
-                        "bleu": score(found, [first[:1] for first in references])["bleu"]["score"],
-                        "seconds": seconds,
-                        "mebibytes": size / 2**20,
-                    }
-                )
+                bleu = score(found, [first[:1] for first in references])["bleu"]["score"]
+                row = {"engine": engine, "beams": str(beams), "identical": f"{sum(same) / len(same):.1%}"}
+                row |= {"BLEU": f"{bleu:.2f}", "seconds": f"{seconds:.1f}", "MiB": f"{size / 2**20:.1f}"}
+                rows.append(row)
     return rows
 
 
@@ -149,18 +112,3 @@ def _translate(model: torch.nn.Module | Engine, tokenizer, sources: list[str], b
     translator.best(sources[:WARM_UP])
     started = time.perf_counter()
     return translator.best(sources), time.perf_counter() - started
-
-
-def engine_rows(rows: list[dict]) -> list[dict[str, str]]:
-    """What [`measure_engine`] returned, as rows of a table."""
-    return [
-        {
-            "engine": row["engine"],
-            "beams": str(row["num_beams"]),
-            "identical": f"{row['identical']:.1%}",
-            "BLEU": f"{row['bleu']:.2f}",
-            "seconds": f"{row['seconds']:.1f}",
-            "MiB": f"{row['mebibytes']:.1f}",
-        }
-        for row in rows
-    ]

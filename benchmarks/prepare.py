@@ -1,4 +1,4 @@
-"""`glossa prepare` with several numbers of processes, on Ray, and killed: `python -m benchmarks prepare`.
+"""`glossa prepare` with several numbers of processes, and on Ray: `python -m benchmarks prepare`.
 
 Makes English-French pairs of two from the embedded corpus, one in ten with a number, and prepares them with all
 filters but `filter_alignment`, or with the settings of --data. Every row of the table is a new job without finished
@@ -8,7 +8,6 @@ parts: pairs, processes, rows a second, CPU-seconds, the largest memory of one p
 import argparse
 import hashlib
 import json
-import random
 import shutil
 import subprocess
 import sys
@@ -36,7 +35,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pairs", type=int, nargs="+", default=[500_000], help="sizes (default: 500,000)")
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2], help="default: 1 2")
     parser.add_argument("--ray", metavar="ADDRESS", help="also on this cluster, such as local")
-    parser.add_argument("--kills", type=int, default=0, help="also a job that is killed so many times (default: 0)")
     parser.add_argument("--data", type=json.loads, default=FILTERS, help="data settings as JSON (default: filters)")
 
 
@@ -48,9 +46,8 @@ def run(arguments: argparse.Namespace) -> None:
             generate(path, pairs)
             places = [["--processes", str(number)] for number in arguments.processes]
             places += [["--ray", arguments.ray]] if arguments.ray else []
-            jobs = [(place, 0) for place in places] + [(places[-1], arguments.kills)] * bool(arguments.kills)
-            for place, kills in jobs:
-                rows.append(measure(path, pairs, place, arguments.data, kills))
+            for place in places:
+                rows.append(measure(path, pairs, place, arguments.data))
                 print(rows[-1], file=sys.stderr, flush=True)
     print(table(rows))
     conditions = machine()
@@ -70,27 +67,17 @@ def generate(path: Path, count: int) -> None:
             file.write(line * (1 + (number % 100 == 50)))
 
 
-def measure(path: Path, pairs: int, place: list[str], settings: dict, kills: int) -> dict[str, str]:
-    """Prepare the pairs, with `kills` interruptions; a row of the table."""
+def measure(path: Path, pairs: int, place: list[str], settings: dict) -> dict[str, str]:
+    """Prepare the pairs; a row of the table."""
     output = path.with_name("out")
     command = [*COMMAND, "--data_path", str(path), "--output", str(output), *place]
     command += [word for name, value in settings.items() for word in (f"--{name}", str(value).lower())]
-    generator, started, peak, cpu = random.Random(1), time.perf_counter(), 0, 0.0
-    for number in range(kills + 1):
-        process = psutil.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        watch = Watch(process)
-        watch.start()
-        try:
-            text, _ = process.communicate(timeout=generator.uniform(5, 30) if number < kills else None)
-        except subprocess.TimeoutExpired:
-            for one in [*process.children(recursive=True), process]:
-                one.kill()
-            process.communicate()
-        else:
-            if number < kills:
-                raise GlossaError("The job ended before all kills. Give more --pairs.")
-        watch.join()
-        peak, cpu = max(peak, watch.peak), cpu + watch.cpu
+    started = time.perf_counter()
+    process = psutil.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    watch = Watch(process)
+    watch.start()
+    text, _ = process.communicate()
+    watch.join()
     seconds = time.perf_counter() - started
     if process.returncode:
         raise GlossaError(f"glossa prepare failed: {text[-1000:]}")
@@ -102,11 +89,10 @@ def measure(path: Path, pairs: int, place: list[str], settings: dict, kills: int
     return {
         "pairs": f"{pairs:,}",
         "where": " ".join(place).removeprefix("--"),
-        "kills": str(kills),
         "seconds": f"{seconds:,.0f}",
         "rows a second": f"{pairs * 1.01 / seconds:,.0f}",
-        "CPU-seconds": f"{cpu:,.0f}",
-        "memory of a process, MiB": f"{peak / 2**20:,.0f}",
+        "CPU-seconds": f"{watch.cpu:,.0f}",
+        "memory of a process, MiB": f"{watch.peak / 2**20:,.0f}",
         "files": digest.hexdigest()[:12],
     }
 

@@ -3,7 +3,6 @@
 import argparse
 import json
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 import datasets
@@ -11,7 +10,6 @@ import torch
 
 from glossa.errors import GlossaError
 
-from .contenders import NAMES
 from .corpus import data_arguments
 from .sizes import SIZES
 from .timing import machine, peak_memory
@@ -31,15 +29,6 @@ def add_common_arguments(parser: argparse.ArgumentParser, rounds: int = 5) -> No
 def add_corpus_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", metavar="FOLDER", help="of Multi30k or Anki (default: the embedded corpus)")
     parser.add_argument("--language", default="fr", help="to translate into, from English (default: fr)")
-
-
-def add_contenders_argument(parser: argparse.ArgumentParser, names: Sequence[str] = NAMES) -> None:
-    parser.add_argument("--contenders", nargs="+", choices=names, default=list(names), help="default: all")
-
-
-def shared_options(arguments: argparse.Namespace) -> dict:
-    """The options of `build_contender` that the command line gives."""
-    return {name: getattr(arguments, name) for name in ("data", "language", "size", "architecture", "bf16", "threads")}
 
 
 def prepare(arguments: argparse.Namespace) -> dict[str, str | int | float]:

@@ -97,10 +97,16 @@ def find_result(arguments: argparse.Namespace, name: str, seed: int) -> dict | N
 
 
 def without_defaults(given: dict[str, Any]) -> dict[str, Any]:
-    """The settings whose value is not the default: a recipe may begin to name one, and stays the same."""
-    defaults = {name: known.default for name, known in catalog.settings().items()}
-    texts = {name: NULL if default is None else str(default).lower() for name, default in defaults.items()}
-    return {name: value for name, value in given.items() if str(value).lower() != texts.get(name)}
+    """The settings whose value is not the default, of their types, which rows of this file and results have as text.
+
+    A recipe may begin to name a default, and stays the same.
+    """
+    known = catalog.settings()
+    values = {
+        name: None if value == NULL else known[name].read(value) if isinstance(value, str) and name in known else value
+        for name, value in given.items()
+    }
+    return {name: value for name, value in values.items() if name not in known or value != known[name].default}
 
 
 def train_row(arguments: argparse.Namespace, name: str, seed: int) -> None:

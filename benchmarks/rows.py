@@ -1,7 +1,6 @@
 """The rows of the tables of `python -m benchmarks reproduce`: a recipe, and the settings that differ from it."""
 
 BF16 = {"bf16": "true"}
-ADAMW = {"muon_learning_rate": "null"}
 MORE_DROPOUT = {"dropout": "0.3"}  # than the recipe's
 LESS_DROPOUT = {"dropout": "0.1"}
 ONE_PASS = {"num_train_epochs": "1"}
@@ -25,12 +24,7 @@ LONGER = LESS_DROPOUT | SIX_PASSES | {"warmup_steps": "400"}  # the recipe quick
 FEW_LINES = QUICK | {"num_train_epochs": "20", "vocab_size": "4000", "warmup_steps": "0.1"}
 # Tables of rows: a name, the recipe and the settings that differ from it; init_from is another row of the table.
 TABLES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
-    # The optimizer on the corpus in the package.
-    "quickstart": {
-        "adamw-6": ("quickstart", LONGER | ADAMW),
-        "muon-6": ("quickstart", LONGER),
-        "recipe": ("quickstart", {}),
-    },
+    "quickstart": {"recipe": ("quickstart", {})},
     "multi30k": {
         "published-recipe": ("multi30k-en-de-tiny", BF16),
         "published-recipe-fr": ("multi30k-en-de-tiny", BF16 | {"target_language": "fr"}),

@@ -33,21 +33,9 @@ from .timing import machine, table
 
 LANGUAGES = ["--source_language", "en", "--target_language", "pt-BR"]
 TEST = "tico19/all.en-pt-BR.tmx.zip"
-TRAINING = [
-    "--num_train_epochs",
-    "3",
-    "--dropout",
-    "0.1",
-    "--bf16",
-    "true",
-    "--eval_steps",
-    "0.1",
-    "--save_steps",
-    "0.1",
-    "--validation_size",
-    "300",
-]
-TRAINING += ["--eval_strategy", "steps", "--save_strategy", "steps", "--test_size", "0", "--report_to", "none"]
+TRAINING = ["--num_train_epochs", "3", "--dropout", "0.1", "--bf16", "true", "--eval_steps", "0.1"]
+TRAINING += ["--save_steps", "0.1", "--validation_size", "300", "--test_size", "0", "--report_to", "none"]
+TRAINING += ["--eval_strategy", "steps", "--save_strategy", "steps"]
 MEGABYTE = 1e6
 
 

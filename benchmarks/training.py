@@ -1,15 +1,15 @@
 """How fast Glossa trains compared with other implementations of the same size, in turns, on the same pairs.
 
 For each contender: real target tokens a second, padding, share of the machine's peak, and memory. The contenders are
-transformers' MarianMT under the stock Seq2SeqTrainer, torch.nn.Transformer, and Glossa: in the processes that `glossa
-train` starts, in one process with as many threads, and there without its Trainer.
+transformers' MarianMT under the stock Seq2SeqTrainer, and Glossa: in the processes that `glossa train` starts, and in
+one process with as many threads.
 
 A figure is the median of the rounds; a ratio is the median of the ratios within each round, with minimum and maximum.
 """
 
 import argparse
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import torch
@@ -19,30 +19,21 @@ from glossa.errors import GlossaError
 from glossa.jobs.pool import process_context
 from glossa.plan.settings import GlossaTrainingArguments
 
-from .contenders import NAMES, ContenderBuilder, Work, build_contender, count_trained
+from .contenders import NAMES, ContenderBuilder, Work, count_trained
 from .corpus import load_corpus
-from .processes import in_process
-from .report import (
-    add_common_arguments,
-    add_contenders_argument,
-    add_corpus_arguments,
-    finish,
-    prepare,
-    shared_options,
-)
+from .report import add_common_arguments, add_corpus_arguments, finish, prepare
 from .timing import alternate, format_ratio, matmul_peak, peak_memory, ratios, reset_peak, spread, table
 
 PEAK = "matrix multiplication"
 SHARED = "Glossa, as glossa train"  # in several processes, which share the batches of a step
+OPTIONS = ("data", "language", "size", "architecture", "bf16", "threads")  # of the command line, for each contender
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common_arguments(parser)
     add_corpus_arguments(parser)
-    add_contenders_argument(parser, (SHARED, *NAMES))
-    parser.add_argument(
-        "--memory_rounds", type=int, default=1, help="for the memory column; 0 leaves it out (default: 1)"
-    )
+    names = (SHARED, *NAMES)
+    parser.add_argument("--contenders", nargs="+", choices=names, default=list(names), help="default: all")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -52,12 +43,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 def compare(arguments: argparse.Namespace) -> dict:
     """Measure the contenders and print the table."""
-    options = shared_options(arguments)
+    options = {name: getattr(arguments, name) for name in OPTIONS}
     result = measure_training(arguments.contenders, arguments.rounds, arguments.steps, options)
-    if arguments.memory_rounds:
-        memory = measure_memory(arguments.contenders, arguments.memory_rounds, options | {"steps": arguments.steps})
-        for name, found in memory.items():
-            result["contenders"][name] |= {key: found[key] for key in ("memory", "memory_ratio")}
     print(table(training_rows(result)))
     peak = {name: f"{value / 1e9:,.0f}" for name, value in result["peak"].items()}
     precision = "bfloat16" if arguments.bf16 else "float32"
@@ -68,9 +55,9 @@ def compare(arguments: argparse.Namespace) -> dict:
 def measure_training(names: list[str], rounds: int, steps: int, options: dict) -> dict:
     """Turns of `steps` steps of each contender in `rounds` rounds, with the machine's peak measured in each round.
 
-    `options` are the options of [`build_contender`]. Returns `peak` (the spread of operations a second) and
-    `contenders`: for each its parameters, and the spreads of its `speed`, of its `ratio` (how many times as fast the
-    first of `names` is), and of its `share` of the peak; its padding, and its target tokens a step.
+    `options` are those of `OPTIONS`. Returns `peak` (the spread of operations a second) and `contenders`: for each its
+    parameters, and the spreads of its `speed`, of its `ratio` (how many times as fast the first of `names` is), and of
+    its `share` of the peak; its padding, its target tokens a step, and the bytes of its peak memory.
     """
     contenders = {name: _ContenderProcess(name, options) for name in names}
     turns: dict = {name: partial(contender.train, steps) for name, contender in contenders.items()}
@@ -148,8 +135,8 @@ def shared_processes(threads: int) -> int:
 def together(works: Sequence[Work]) -> Work:
     """The work of processes that trained at the same time."""
     sums = {name: sum(getattr(work, name) for work in works) for name in ("target_tokens", "tokens", "padded_tokens")}
-    flops = sum(work.flops for work in works)
-    return Work(seconds=max(work.seconds for work in works), steps=works[0].steps, flops=flops, **sums)
+    sums |= {name: sum(getattr(work, name) for work in works) for name in ("flops", "memory")}
+    return Work(seconds=max(work.seconds for work in works), steps=works[0].steps, **sums)
 
 
 def _serve(connection, options: dict, rank: int, processes: int, port: int) -> None:
@@ -160,10 +147,20 @@ def _serve(connection, options: dict, rank: int, processes: int, port: int) -> N
             os.environ.update({name: str(value) for name, value in place.items()})
             os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
             torch.distributed.init_process_group("gloo")
-        contender = build_contender(**options)
+        # Preparation must start no threads: only training threads count, and training may run in a thread of its own.
+        torch.set_num_threads(1)
+        corpus = load_corpus(options["data"], options["language"])
+        builder = ContenderBuilder(
+            corpus.tokenized["train"], corpus.tokenizer, options["size"], options["architecture"], options["bf16"]
+        )
+        before = reset_peak()
+        contender = builder.build(options["name"])
+        torch.set_num_threads(options["threads"])
         connection.send(count_trained(contender.model))
         while True:
-            connection.send(contender.train(connection.recv()))
+            work = contender.train(connection.recv())
+            work.memory = peak_memory() - before
+            connection.send(work)
     except EOFError:
         contender.close()
         if processes > 1:
@@ -180,56 +177,16 @@ def _summary(works: list[Work], peaks: list[float], first: list[float]) -> dict:
         "share": spread(work.flops / work.seconds / peak for work, peak in zip(works, peaks, strict=True)),
         "padding": 1 - sum(work.tokens for work in works) / sum(work.padded_tokens for work in works),
         "target_tokens_a_step": sum(work.target_tokens for work in works) / sum(work.steps for work in works),
+        "memory": max(work.memory for work in works),
         "rounds": [vars(work) for work in works],
     }
 
 
-def measure_memory(names: list[str], rounds: int, options: dict) -> dict[str, dict]:
-    """For each contender the spread of its `memory` in bytes, and of `memory_ratio`: the first one's memory over its.
-
-    Args:
-        names: Names of contenders.
-        rounds: Processes of each.
-        options: Options of [`train_contender`], without its name.
-    """
-
-    def turn(name: str) -> Callable[[], dict]:
-        return lambda: in_process(train_contender, name, {"name": name} | options)
-
-    measured = alternate({name: turn(name) for name in names}, rounds, warm_up=False)
-    first = [found["memory"] for found in measured[names[0]]]
-    results = {}
-    for name, found_in_rounds in measured.items():
-        memory = [found["memory"] for found in found_in_rounds]
-        results[name] = found_in_rounds[0] | {"memory": spread(memory), "memory_ratio": ratios(first, memory)}
-    return results
-
-
-def train_contender(
-    name: str, data: str | None, language: str, size: str, architecture: str, bf16: bool, threads: int, steps: int
-) -> dict:
-    """Train the contender for some steps in this process. Returns its `memory` in bytes and what it trained on."""
-    torch.set_num_threads(threads)
-    corpus = load_corpus(data, language)
-    builder = ContenderBuilder(corpus.tokenized["train"], corpus.tokenizer, size, architecture, bf16)
-    before = reset_peak()
-    contender = builder.build(name)
-    work = contender.train(steps)
-    contender.close()
-    return {
-        "memory": peak_memory() - before,
-        "target_tokens_a_step": work.target_tokens / work.steps,
-        "padding": 1 - work.tokens / work.padded_tokens,
-        "parameters": count_trained(contender.model),
-    }
-
-
 def training_rows(result: dict) -> list[dict[str, str]]:
-    """What [`measure_training`] returned, a row for each contender; with its memory, if that was measured."""
+    """What [`measure_training`] returned, a row for each contender."""
     first = next(iter(result["contenders"])).partition(",")[0]
-    rows = []
-    for name, found in result["contenders"].items():
-        row = {
+    return [
+        {
             "training": name,
             "parameters": f"{found['parameters']:,}",
             "target tokens/s": f"{found['speed']['median']:,.0f}",
@@ -237,9 +194,7 @@ def training_rows(result: dict) -> list[dict[str, str]]:
             "tokens a step": f"{found['target_tokens_a_step']:,.0f}",
             "padding": f"{found['padding']:.1%}",
             "of peak": f"{found['share']['median']:.1%}",
+            "peak memory": f"{found['memory'] / 2**20:,.0f} MiB",
         }
-        if "memory" in found:
-            row["peak memory"] = f"{found['memory']['median'] / 2**20:,.0f} MiB"
-            row["of this"] = format_ratio(found["memory_ratio"])
-        rows.append(row)
-    return rows
+        for name, found in result["contenders"].items()
+    ]

@@ -2,8 +2,7 @@
 
 The list is `QUEUE` in this file: rows of `benchmarks reproduce` and entries of `benchmarks race`, with a seed and the
 minutes expected on one core. Rows that are finished are left out. As many as cores and memory allow run side by side,
-each on a core of its own. On a machine with a GPU they share it, and entries of the race are left out, since they
-count minutes of a CPU. Each may take `--limit` minutes; a row that was stopped is resumed by the next call.
+each on a core of its own. Each may take `--limit` minutes; a row that was stopped is resumed by the next call.
 
 FOLDER/results gets a file for each finished row, FOLDER/logs what each printed, and FOLDER/runs the runs. Finished
 rows are added to `--results`. `--collect FOLDER` only adds those that another machine has finished, and `--list` only
@@ -22,7 +21,6 @@ from pathlib import Path
 from queue import SimpleQueue
 
 import psutil
-import torch
 
 from glossa.errors import GlossaError
 
@@ -35,8 +33,6 @@ from .timing import table
 
 RACE = "race"
 MEMORY = 3 * 2**30  # bytes of a training, at most
-GPU_MEMORY = 4 * 2**30
-LIMITS = {"cpu": 60.0, "cuda": 8.0}  # minutes
 WAITING = "waiting"
 
 
@@ -82,8 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output", type=Path, metavar="FOLDER", default=Path("runs/queue"), help="default: runs/queue"
     )
     parser.add_argument("--jobs", type=int, help="trainings side by side (default: as cores and memory allow)")
-    parser.add_argument("--limit", type=float, help="minutes of a training (default: 60, or 8 with a GPU)")
-    parser.add_argument("--minutes", type=float, help="start no training after this (default: no limit)")
+    parser.add_argument("--limit", type=float, default=60, help="minutes of a training (default: 60)")
     parser.add_argument("--list", action="store_true", help="show what is left; train nothing")
     parser.add_argument("--collect", type=Path, metavar="FOLDER", help="add the results in FOLDER; train nothing")
 
@@ -91,17 +86,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     if arguments.collect:
         return print(f"{collect(arguments.collect, arguments.results)} rows are in {arguments.results}.")
-    left = [training for training in QUEUE if runs_here(training) and not is_finished(arguments, training)]
+    left = [training for training in QUEUE if not is_finished(arguments, training)]
     if arguments.list or not left:
         return print(table(_rows((training, WAITING, 0.0) for training in left)) if left else "Nothing is left.")
     check_data(arguments, left)
     print(table(_rows(train_all(arguments, left))))
     print(f"{collect(arguments.output, arguments.results)} rows are in {arguments.results}.")
-
-
-def runs_here(training: Training) -> bool:
-    """Whether this machine can train the row: the race counts minutes of a CPU."""
-    return training.table != RACE or not torch.cuda.is_available()
 
 
 def is_finished(arguments: Namespace, training: Training) -> bool:
@@ -121,12 +111,9 @@ def check_data(arguments: Namespace, trainings: Iterable[Training]) -> None:
             raise GlossaError(f"{training.name} is in the queue and needs --{option}. See --help.")
 
 
-def count_jobs(cores: int, memory: int, gpu_memory: int | None) -> int:
-    """How many trainings fit on a machine: its cores, and bytes of its memory and of its GPU's."""
-    fits = [cores, memory // MEMORY]
-    if gpu_memory is not None:
-        fits.append(gpu_memory // GPU_MEMORY)
-    return max(min(fits), 1)
+def count_jobs(cores: int, memory: int) -> int:
+    """How many trainings fit on a machine with so many cores and bytes of memory."""
+    return max(min(cores, memory // MEMORY), 1)
 
 
 def train_all(arguments: Namespace, trainings: list[Training]) -> list[tuple[Training, str, float]]:
@@ -135,13 +122,9 @@ def train_all(arguments: Namespace, trainings: list[Training]) -> list[tuple[Tra
     available = sorted(os.sched_getaffinity(0))
     for core in available:
         cores.put(core)
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    gpu_memory = torch.cuda.get_device_properties(0).total_memory if device == "cuda" else None
-    jobs = arguments.jobs or count_jobs(len(available), psutil.virtual_memory().available, gpu_memory)
+    jobs = arguments.jobs or count_jobs(len(available), psutil.virtual_memory().available)
     if jobs > len(available):
         raise GlossaError(f"--jobs is {jobs}, but this process may use {len(available)} cores. Give at most as many.")
-    limit = 60 * (arguments.limit or LIMITS[device])
-    ends = time.monotonic() + 60 * arguments.minutes if arguments.minutes else None
     for folder in ("logs", "results", "runs"):
         (arguments.output / folder).mkdir(parents=True, exist_ok=True)
 
@@ -149,12 +132,10 @@ def train_all(arguments: Namespace, trainings: list[Training]) -> list[tuple[Tra
         os.sched_setaffinity(0, {cores.get()})  # of this thread, and of the processes that it starts
 
     def train(training: Training) -> tuple[Training, str, float]:
-        if ends is not None and time.monotonic() > ends:
-            return training, WAITING, 0.0
         print(f"{training.name}: starts", flush=True)
         started = time.monotonic()
         log = arguments.output / "logs" / f"{training.name}.log"
-        status = run_limited(command(arguments, training), log, limit, {"OMP_NUM_THREADS": "1"})
+        status = run_limited(command(arguments, training), log, 60 * arguments.limit, {"OMP_NUM_THREADS": "1"})
         seconds = time.monotonic() - started
         print(f"{training.name}: {status}, {seconds / 60:.1f} minutes; {log}", flush=True)
         return training, status, seconds

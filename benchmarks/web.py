@@ -1,8 +1,7 @@
 """An exported page in headless Chromium: `python -m benchmarks web RUN...`.
 
-For each run: how many translations equal Python's with the same weights, the files by size, seconds to a usable page
-and to the first translated sentence, words a second, milliseconds from a letter to new text, and whether it works
-without a connection.
+For each run: the files by size, seconds to a usable page and to the first translated sentence, words a second, and
+milliseconds from a letter to new text.
 """
 
 import argparse
@@ -17,21 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy
-import torch
 
 from glossa.hub.space import page_facts
-from glossa.inference.engines.engine import Search
-from glossa.inference.loading import load_model, load_tokenizer
-from glossa.inference.translator import Translator
 from glossa.run_folder import RunFolder
-from glossa.web.check import PAIRS
 from glossa.web.graphs import PRECISIONS
 from glossa.web.site import export_site
 
 from .timing import table
 
 BEAMS = (1, 4)
-CLOSE = 1e-4  # scores of two translations that may change places
 TIMED = 100  # sentences for the speed
 TYPED = " A woman reads."  # letters that are typed after a first sentence
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
@@ -44,13 +37,6 @@ SPEED = """async ([texts, options]) => {
   const seconds = (performance.now() - start) / 1000;
   translator.close();
   return seconds;
-}"""
-TRANSLATE = """async ([texts, options]) => {
-  const { load } = await import("./browser/glossa.js");
-  const translator = await load("./");
-  const found = await translator.translate(texts, options);
-  translator.close();
-  return found;
 }"""
 TYPE = """async (letters) => {
   const text = document.querySelector("#text");
@@ -72,7 +58,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--precision", default="auto", choices=["auto", *PRECISIONS], help="of the weights")
     parser.add_argument("--runtime", type=Path, help="folder with the npm archives of the runtime")
     parser.add_argument("--chromium", default="/usr/bin/chromium", help="default: Debian's")
-    parser.add_argument("--sentences", type=int, default=PAIRS, help=f"compared with Python (default: {PAIRS})")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -93,50 +78,15 @@ def measure(site: Path, name: Path, arguments: argparse.Namespace) -> dict[str, 
 
     description = json.loads((site / "model.json").read_text(encoding="utf-8"))
     language = description["target"] if description["tagged"] else None
-    sources = list(RunFolder(name).load_held_out("test", language)["source"])[: arguments.sentences]
+    sources = list(RunFolder(name).load_held_out("test", language)["source"])[:TIMED]
     size = sum(file.stat().st_size for file in site.rglob("*") if file.is_file())
     row: dict[str, Any] = {"parameters": f"{description['parameters']:,}", "MB": f"{size / 1e6:.1f}"}
     with sync_playwright() as started:
         browser = started.chromium.launch(executable_path=arguments.chromium, args=FLAGS)
         with files_at(site) as address:
-            row |= equality(browser, address, name, description, sources)
             row |= visits(browser, address, sources[0])
-            row |= speed(browser, address, sources[:TIMED])
-            context = browser.new_context()
-            page = context.new_page()
-            opened(page, address)
-            page.evaluate("navigator.serviceWorker.ready.then(() => true)")
-            page.wait_for_function(
-                "caches.open('glossa-page').then((store) => store.match('model.json')).then(Boolean)"
-            )
-        page.reload()
-        page.locator("#target option").first.wait_for(state="attached")
-        row["offline"] = "yes"
+            row |= speed(browser, address, sources)
         browser.close()
-    return row
-
-
-def equality(browser: Any, address: str, name: Path, description: dict, sources: list[str]) -> dict[str, str]:
-    """How many translations equal Python's, with weights as they are stored; "close" differ by next to no score."""
-    model, tokenizer = load_model(str(name)), load_tokenizer(str(name))
-    tokenizer = tokenizer.into(description["target"]) if description["tagged"] else tokenizer
-    if description["precision"] == "float16":
-        with torch.no_grad():
-            for weight in model.parameters():
-                weight.copy_(weight.half().float())
-    elif description["precision"] == "int8":
-        return dict.fromkeys((f"equal, {beams} beams" for beams in BEAMS), "not compared")  # rounded by rows
-    page = browser.new_page()
-    page.goto(address)
-    row = {}
-    for beams in BEAMS:
-        found = page.evaluate(TRANSLATE, [sources, {"num_beams": beams}])
-        expected = Translator(model, tokenizer, Search(beams, scores=True)).translate(sources)
-        pairs = [(one, other[0]) for one, other in zip(found, expected, strict=True)]
-        different = [(one["score"], other.score) for one, other in pairs if one["text"] != other.text]
-        close = sum(abs(first - second) < CLOSE for first, second in different)
-        row[f"equal, {beams} beams"] = f"{len(pairs) - len(different)} of {len(pairs)}, {close} close"
-    page.close()
     return row
 
 
@@ -171,11 +121,6 @@ def speed(browser: Any, address: str, sources: list[str]) -> dict[str, str]:
     }
     page.close()
     return row
-
-
-def opened(page: Any, address: str) -> None:
-    page.goto(address)
-    page.locator("#target option").first.wait_for(state="attached")
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import shutil
 import sys
 from multiprocessing.context import BaseContext
 from pathlib import Path
@@ -193,3 +194,30 @@ def learned_run(tiny_settings, tmp_path_factory):
     settings |= {"decoder_ffn_dim": 64, "eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": "no"}
     settings |= {"max_new_tokens": 12}
     return train(parse_settings(tiny_settings(tmp_path_factory.mktemp("runs") / "learned", **settings)))
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium, without requests of its own."""
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("the browser test needs Debian's chromium package")
+    playwright = pytest.importorskip("playwright.sync_api", reason="the browser test needs playwright")
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
+    flags += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=program, args=flags)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser):
+    """A new page of the browser; an error in it ends the test."""
+    context = browser.new_context(viewport={"width": 1200, "height": 800}, color_scheme="light")
+    page = context.new_page()
+    faults = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    yield page
+    context.close()
+    assert not faults

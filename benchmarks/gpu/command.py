@@ -1,9 +1,9 @@
 """Everything that is to be known about a GPU, in one command of at most eight minutes.
 
-The parts, in this order: what is installed, a short training, resuming and both searches (first); the tests marked
-`gpu` and the size of the loss's chunks (tests); the speed of training (training) and of translation (decoding); and
-quality against minutes, in the time that is left (quality). Each part has a process and a time limit of its own. One
-that fails or is stopped keeps what it has found, and the next ones run.
+The parts, in this order: what is installed and a short training (first); the tests marked `gpu` (tests); the speed of
+training (training) and of translation (decoding); and quality against minutes, in the time that is left (quality).
+Each part has a process and a time limit of its own. One that fails or is stopped keeps what it has found, and the next
+ones run.
 
 Results are in FOLDER: results.json, results.md, and the output of each part. `--device cpu` is a rehearsal with tiny
 models, of less than five minutes on two cores; its figures mean nothing.

@@ -1,7 +1,6 @@
-"""Fourth part: the speed of translation, greedy and with 5 beams: Glossa, MarianMT and the exported engine."""
+"""Fourth part: the speed of translation, greedy and with 5 beams: Glossa and MarianMT."""
 
 import time
-from contextlib import ExitStack
 
 import torch
 
@@ -18,8 +17,6 @@ BATCHES = {"cuda": (64, 512), "cpu": (4,)}
 TOKENS = {"cuda": LENGTH, "cpu": 4}  # of each translation
 ROUNDS = {"cuda": 3, "cpu": 1}
 BEAMS = (1, 5)
-ENGINE = "exported engine"  # on the CPU
-ENGINE_SENTENCES = 64  # at most: 512 take minutes on a CPU
 RESERVE = 10  # seconds before the end of the part, in which nothing new starts
 
 
@@ -29,29 +26,25 @@ def measure(record: Record, options: Options) -> None:
     torch.manual_seed(1)
     model = GlossaForConditionalGeneration(glossa_config(SIZE[options.device], corpus.tokenizer))
     sources = corpus.tokenizer(list(corpus.pairs["train"]["source"][:2048]))["input_ids"]
-    with ExitStack() as files:
-        decoders = build_decoders(model, corpus.tokenizer, TOKENS[options.device], files)
-        decoders.glossa, decoders.marian = (each.to(options.device) for each in (decoders.glossa, decoders.marian))
-        engine = decoders.engine
-        for batch in BATCHES[options.device]:
-            for beams in BEAMS:
-                decoders.engine = engine if batch <= ENGINE_SENTENCES else None
-                # Glossa's search first; then, on a GPU, transformers' with Glossa's model.
-                for searched in ((options.device,), ()):
-                    if time.monotonic() > ends:
-                        record.add("left out for lack of time", beams=beams, batch=batch)
-                        continue
-                    with record.attempt(f"{beams} beams, {batch} sentences"), searched_on(*searched):
-                        found = measure_decoding(decoders, sources, beams, batch, ROUNDS[options.device])
-                        show(record, found, {"beams": beams, "sentences": batch}, bool(searched))
-                    decoders.engine = None  # its time does not depend on the search
+    decoders = build_decoders(model, corpus.tokenizer, TOKENS[options.device])
+    decoders.glossa, decoders.marian = (each.to(options.device) for each in (decoders.glossa, decoders.marian))
+    for batch in BATCHES[options.device]:
+        for beams in BEAMS:
+            # Glossa's search first; then, on a GPU, transformers' with Glossa's model.
+            for searched in ((options.device,), ()):
+                if time.monotonic() > ends:
+                    record.add("left out for lack of time", beams=beams, batch=batch)
+                    continue
+                with record.attempt(f"{beams} beams, {batch} sentences"), searched_on(*searched):
+                    found = measure_decoding(decoders, sources, beams, batch, ROUNDS[options.device])
+                    show(record, found, {"beams": beams, "sentences": batch}, bool(searched))
 
 
 def show(record: Record, found: dict, case: dict, own: bool) -> None:
     """Add the contenders' speeds; those of Glossa with transformers' search alone, since the others are the same."""
     names = list(found) if own else list(found)[:1]
     search = "its own search" if own else "transformers' search"
-    labels = {names[0]: f"{names[0]}, {search}", ENGINE: f"{ENGINE}, on the CPU"}
+    labels = {names[0]: f"{names[0]}, {search}"}
     for name in names:
         ratio = {"Glossa is faster": found[name]["ratio"]["median"]} if own else {}
         row = {"by": labels.get(name, name), "sentences/s": found[name]["speed"]["median"]}

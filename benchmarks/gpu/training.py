@@ -1,4 +1,4 @@
-"""Third part: the speed of training in bf16, by size of model and batch: Glossa, MarianMT, torch.nn.Transformer."""
+"""Third part: the speed of training in bf16, by size of model and batch: Glossa and MarianMT."""
 
 import gc
 import statistics
@@ -10,7 +10,7 @@ from typing import TypeVar
 import torch
 from datasets import disable_progress_bars
 
-from ..contenders import Contender, ContenderBuilder
+from ..contenders import NAMES, Contender, ContenderBuilder
 from ..corpus import Corpus, load_corpus
 from ..timing import matmul_peak
 from .record import Options, Record
@@ -22,13 +22,6 @@ CASES = {
     "cuda": [("base", 16384), ("big", 16384), ("base", 65536), ("base", 4096), ("big", 65536), ("big", 4096)],
     "cpu": [("tiny", 256)],
 }
-CONTENDERS = (
-    "Glossa",
-    "MarianMT, Seq2SeqTrainer",
-    "MarianMT, Seq2SeqTrainer, grouped",
-    "Glossa, bare loop",
-    "torch.nn.Transformer, bare loop",
-)
 TOKENS = {"cuda": 300_000, "cpu": 256}  # of a turn; at least LEAST_STEPS steps
 LEAST_STEPS = 5
 ROWS = 40_000  # training pairs at most: to find the size of batches takes seconds for every 40,000
@@ -47,7 +40,7 @@ def measure(record: Record, options: Options) -> None:
     corpus = load_corpus(options.data)
     for size, tokens in CASES[options.device]:
         first, builder = None, build(corpus, size, tokens, options)
-        for name in CONTENDERS:
+        for name in NAMES:
             if time.monotonic() > ends:
                 record.add("left out for lack of time", size=size, tokens=tokens, training=name)
                 continue
@@ -100,7 +93,7 @@ def count_in_a_step(contender: Contender, device: str) -> float | None:
         return None
     torch.cuda.set_sync_debug_mode("warn")
     try:
-        return count_synchronizations(lambda: contender.turn(COUNTED))[1] / COUNTED
+        return count_synchronizations(lambda: contender.train(COUNTED))[1] / COUNTED
     finally:
         torch.cuda.set_sync_debug_mode("default")
 

@@ -4,6 +4,7 @@ Shapes in comments: B sequences, S source tokens, T target tokens, D width of th
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
@@ -335,13 +336,7 @@ class GlossaDecoder(GlossaPreTrainedModel):
             raise ValueError("Give the decoder either decoder_input_ids or decoder_inputs_embeds.")
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(input_ids)
-        if past_key_values is not None and cache is not None:
-            raise ValueError("Give the decoder cache or past_key_values, which are the same, but not both.")
-        past_key_values = past_key_values if cache is None else cache
-        if past_key_values is not None and self.config.kv_lora_rank is not None:
-            _check_latent_cache(past_key_values, self.config.kv_lora_rank)
-        if use_cache and past_key_values is None:
-            past_key_values = EncoderDecoderCache(DynamicCache(config=self.config), DynamicCache(config=self.config))
+        past_key_values = self._cache(past_key_values, cache, use_cache)
         self_cache = None if past_key_values is None else past_key_values.self_attention_cache
         if position_ids is None:
             past_length = 0 if self_cache is None else self_cache.get_seq_length()
@@ -351,15 +346,8 @@ class GlossaDecoder(GlossaPreTrainedModel):
         encoder_mask = None
         cross_rotary: tuple[Rotary | None, Rotary | None] = (None, None)
         if encoder_hidden_states is not None:
-            # Mask and positions have the shape that cross-attention sees: the targets of one source joined into one.
+            encoder_mask = self._cross_mask(inputs_embeds, encoder_hidden_states, encoder_attention_mask)
             cross_rotary = self._cross_rotary(rotary, inputs_embeds, encoder_hidden_states, encoder_attention_mask)
-            grouped = inputs_embeds.reshape(encoder_hidden_states.shape[0], -1, inputs_embeds.shape[-1])
-            encoder_mask = create_bidirectional_mask(
-                config=self.config,
-                inputs_embeds=grouped,
-                attention_mask=encoder_attention_mask,
-                encoder_hidden_states=encoder_hidden_states,
-            )
         routed = []
         alignments: list[torch.Tensor] = []
         for layer in self.layers:
@@ -383,11 +371,31 @@ class GlossaDecoder(GlossaPreTrainedModel):
             alignment_scores=alignments[0] if alignments else None,
         )
 
+    def _cache(
+        self, past_key_values: EncoderDecoderCache | None, cache: EncoderDecoderCache | None, use_cache: bool | None
+    ) -> EncoderDecoderCache | None:
+        """The cache that was given by one of its two names, or a new one."""
+        if past_key_values is not None and cache is not None:
+            raise ValueError("Give the decoder cache or past_key_values, which are the same, but not both.")
+        given = past_key_values if cache is None else cache
+        if given is not None and self.config.kv_lora_rank is not None:
+            _check_latent_cache(given, self.config.kv_lora_rank)
+        if use_cache and given is None:
+            return EncoderDecoderCache(DynamicCache(config=self.config), DynamicCache(config=self.config))
+        return given
+
     def source_rotary(self, states: torch.Tensor, attention_mask: torch.Tensor | None) -> Rotary | None:
         """Cosines and sines for the keys of the source `states` [B, S, D]; None without rotary cross-attention."""
         if not self.config.rotary_cross_attention:
             return None
         return self.embeddings.rotary(positions_of(states.shape[1], states.device, attention_mask), states.dtype)
+
+    def _cross_mask(self, target: torch.Tensor, source: torch.Tensor, source_mask: torch.Tensor | None) -> Any:
+        """The mask, as the attention in use takes it, of the shape that cross-attention sees: the targets of one source joined into one."""
+        grouped = target.reshape(source.shape[0], -1, target.shape[-1])  # [B / k, k * T, D]
+        return create_bidirectional_mask(
+            config=self.config, inputs_embeds=grouped, attention_mask=source_mask, encoder_hidden_states=source
+        )
 
     def _cross_rotary(
         self, rotary: Rotary | None, target: torch.Tensor, source: torch.Tensor, source_mask: torch.Tensor | None
@@ -478,17 +486,11 @@ class GlossaModel(GlossaPreTrainedModel):
         **kwargs: Unpack[TransformersKwargs],
     ) -> tuple | GlossaModelOutput:
         """Source [B, S] and target [B, T] to hidden states of the decoder [B, T, D]; masks are 0 at padding."""
+        encoded = encoder_outputs
         if encoder_outputs is None:
-            encoded = self.encoder(
-                input_ids=input_ids,
-                attention_mask=attention_mask,
-                inputs_embeds=inputs_embeds,
-                return_dict=True,
-                **kwargs,
-            )
-        elif isinstance(encoder_outputs, BaseModelOutput):
-            encoded = encoder_outputs
-        else:
+            source = {"input_ids": input_ids, "attention_mask": attention_mask, "inputs_embeds": inputs_embeds}
+            encoded = self.encoder(**source, return_dict=True, **kwargs)
+        elif not isinstance(encoder_outputs, BaseModelOutput):
             encoded = BaseModelOutput(*encoder_outputs)
         decoder_outputs = self.decoder(
             input_ids=decoder_input_ids,
@@ -601,10 +603,9 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
             return_dict: False for a tuple, which has the logits in training too: others read them in second place.
         """
         return_dict = self.config.return_dict if return_dict is None else return_dict
-        if labels is not None:
-            use_cache = False
-            if decoder_input_ids is None and decoder_inputs_embeds is None:
-                decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
+        use_cache = use_cache if labels is None else False
+        if labels is not None and decoder_input_ids is None and decoder_inputs_embeds is None:
+            decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
         outputs = self.model(
             input_ids=input_ids,
             attention_mask=attention_mask,
@@ -624,26 +625,25 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         states = outputs.last_hidden_state[:, kept]
         logits, loss = self._logits_and_loss(states, labels, num_items_in_batch, needs_logits=not return_dict)
         if labels is not None and self.training:
-            for routed, mask in (
-                (outputs.encoder_router_logits, attention_mask),
-                (outputs.decoder_router_logits, labels != -100),
-            ):
-                loss = loss + self.balance_loss(routed, mask, labels, num_items_in_batch)
-            if alignments is not None and outputs.alignment_scores is not None:
-                scores = outputs.alignment_scores
-                loss = loss + alignment_loss(scores, alignments, attention_mask, labels, num_items_in_batch)
-        output = Seq2SeqLMOutput(
-            loss=loss,
-            logits=logits,
-            **{CACHE: outputs.get(CACHE)},
-            decoder_hidden_states=outputs.decoder_hidden_states,
-            decoder_attentions=outputs.decoder_attentions,
-            cross_attentions=outputs.cross_attentions,
-            encoder_last_hidden_state=outputs.encoder_last_hidden_state,
-            encoder_hidden_states=outputs.encoder_hidden_states,
-            encoder_attentions=outputs.encoder_attentions,
-        )
-        return output if return_dict else output.to_tuple()
+            loss = self._training_loss(loss, outputs, attention_mask, labels, alignments, num_items_in_batch)
+        return _output(outputs, logits, loss, return_dict)
+
+    def _training_loss(
+        self,
+        loss: torch.Tensor,
+        outputs: GlossaModelOutput,
+        attention_mask: torch.Tensor | None,
+        labels: torch.Tensor,
+        alignments: torch.Tensor | None,
+        items: torch.Tensor | int | None,
+    ) -> torch.Tensor:
+        """`loss` with what training adds: for the load of experts, and for the head that aligns."""
+        loss = loss + self.balance_loss(outputs.encoder_router_logits, attention_mask, labels, items)
+        loss = loss + self.balance_loss(outputs.decoder_router_logits, labels != -100, labels, items)
+        scores = outputs.alignment_scores
+        if alignments is None or scores is None:
+            return loss
+        return loss + alignment_loss(scores, alignments, attention_mask, labels, items)
 
     def balance_loss(
         self,
@@ -690,6 +690,24 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
             return None, chunked_cross_entropy(states, head.weight, labels, smoothing, excluded, items)
         logits = self.lm_head(states)
         return logits, smoothed_cross_entropy(logits, labels, smoothing, excluded, items)
+
+
+def _output(
+    outputs: GlossaModelOutput, logits: torch.Tensor | None, loss: torch.Tensor | None, return_dict: bool
+) -> Seq2SeqLMOutput | tuple:
+    """Logits and loss with what the model has returned, but for what only training needs."""
+    output = Seq2SeqLMOutput(
+        loss=loss,
+        logits=logits,
+        **{CACHE: outputs.get(CACHE)},
+        decoder_hidden_states=outputs.decoder_hidden_states,
+        decoder_attentions=outputs.decoder_attentions,
+        cross_attentions=outputs.cross_attentions,
+        encoder_last_hidden_state=outputs.encoder_last_hidden_state,
+        encoder_hidden_states=outputs.encoder_hidden_states,
+        encoder_attentions=outputs.encoder_attentions,
+    )
+    return output if return_dict else output.to_tuple()
 
 
 # A saved folder carries this code, for `trust_remote_code=True` without Glossa installed.

@@ -15,7 +15,6 @@ from wide_corpus import write_wide_corpus
 from benchmarks import sizes
 from benchmarks.__main__ import main
 from benchmarks.contenders import NAMES, Contender, ContenderBuilder, Work, equal_budget
-from benchmarks.decoding import prefix_greedy
 from benchmarks.sizes import forward_flops, marian_config
 from benchmarks.timing import alternate, ratios, spread
 from benchmarks.training import SHARED, shared_processes, together
@@ -136,38 +135,12 @@ def test_a_contender_continues_where_it_stopped_and_counts_its_tokens(builder, n
         assert all(part.padded_tokens >= part.tokens and part.seconds > 0 and part.flops > 0 for part in work)
 
 
-def test_glossa_trains_on_the_same_batches_with_and_without_its_trainer(builder):
-    seen = []
-    for name in NAMES[:2]:
-        contender = builder.build(name)
-        works = [contender.train(1) for _ in range(6)]
-        contender.close()
-        seen.append([(work.target_tokens, work.padded_tokens, work.flops) for work in works])
-    assert seen[0] == seen[1]
-
-
 def test_an_error_in_the_training_thread_is_raised_by_train(builder):
     contender = builder.build("Glossa")
     contender.trainer.data_collator = lambda rows: {}["missing"]
     with pytest.raises(KeyError, match="missing"):
         contender.train(1)
     Contender.close(contender)
-
-
-def test_the_loop_without_a_cache_equals_generate(tokenizer, tiny_config):
-    torch.manual_seed(0)
-    model = GlossaForConditionalGeneration(tiny_config(vocab_size=len(tokenizer))).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(0.1 * torch.randn_like(parameter))
-    sources = tokenizer(SENTENCES[:3])["input_ids"]
-    batch = tokenizer.pad({"input_ids": sources}, return_tensors="pt")
-    for forced in (None, 6):
-        limits = {"min_new_tokens": forced, "max_new_tokens": forced or 64}
-        ids = model.generate(batch["input_ids"], attention_mask=batch["attention_mask"], **limits)
-        expected = tokenizer.batch_decode(ids, skip_special_tokens=True)
-        assert len(set(expected)) > 1
-        assert prefix_greedy(model, tokenizer, forced, sources) == expected
 
 
 def test_a_folder_without_pairs_is_refused(tmp_path):
@@ -179,8 +152,8 @@ def test_a_folder_without_pairs_is_refused(tmp_path):
 
 @pytest.mark.slow
 def test_train_prints_a_row_for_each_contender(tmp_path, capsys):
-    contenders = [NAMES[0], NAMES[2]]
-    command = ["train", "--rounds", "1", "--steps", "1", "--threads", "1", "--memory_rounds", "0"]
+    contenders = list(NAMES[:2])
+    command = ["train", "--rounds", "1", "--steps", "1", "--threads", "1"]
     command += ["--data", str(write_wide_corpus(tmp_path / "corpus"))]
     main([*command, "--contenders", *contenders, "--output", str(tmp_path / "report.json")])
     printed = capsys.readouterr().out
@@ -188,12 +161,12 @@ def test_train_prints_a_row_for_each_contender(tmp_path, capsys):
     found = json.loads((tmp_path / "report.json").read_text())["results"]["contenders"]
     assert set(found) == set(contenders)
     assert found["Glossa"]["padding"] < found["MarianMT, Seq2SeqTrainer"]["padding"]
-    assert found["Glossa"]["share"]["median"] > 0
+    assert found["Glossa"]["share"]["median"] > 0 and found["Glossa"]["memory"] > 2**20
 
 
 @pytest.mark.slow
 def test_processes_that_share_a_step_train_on_the_batches_of_one(tmp_path, capsys):
-    command = ["train", "--rounds", "2", "--steps", "1", "--threads", "2", "--memory_rounds", "0"]
+    command = ["train", "--rounds", "2", "--steps", "1", "--threads", "2"]
     command += ["--data", str(write_wide_corpus(tmp_path / "corpus")), "--contenders", SHARED, NAMES[0]]
     main([*command, "--output", str(tmp_path / "report.json")])
     assert f"\n| {SHARED} | " in capsys.readouterr().out
@@ -215,7 +188,7 @@ def test_decode_compares_translations_of_equal_length(folder, capsys):
     command = ["decode", "--rounds", "1", "--threads", "1", "--length", "3", "--beams", "1", "2", *folder]
     main([*command, "--batches", "2", "--sentences", "8"])
     printed = capsys.readouterr().out
-    assert printed.count("MarianMT generate") == 2 and printed.count("prefix") == 2 and "3 tokens" in printed
+    assert printed.count("MarianMT generate") == 2 and "3 tokens" in printed
 
 
 @pytest.mark.slow
@@ -229,6 +202,5 @@ def test_decode_with_the_same_weights_gives_the_same_translations(tokenizer, tmp
     command = ["decode", "--model", str(tmp_path), "--rounds", "1", "--threads", "1", "--beams", "1", *folder]
     main([*command, "--batches", "4", "--sentences", "8"])
     lines = capsys.readouterr().out.splitlines()
-    # An untrained model never ends, and the engine's limit is different.
-    rows = [line for line in lines if "batch 4" in line and "engine" not in line]
-    assert len(rows) == 3 and all("100.0%" in row for row in rows)
+    rows = [line for line in lines if "batch 4" in line]
+    assert len(rows) == 2 and all("100.0%" in row for row in rows)

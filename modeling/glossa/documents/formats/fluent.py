@@ -1,5 +1,6 @@
 """Fluent: the patterns of messages, terms and their attributes, and of the variants of selections."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,7 +8,7 @@ from ...errors import GlossaError, require
 from ...inference.texts.tags import Part
 from ..places import Document, Place, has_words, line_numbers
 from .strings import marked_parts
-from .tokens import trimmed
+from .tokens import trimmed, with_text
 
 
 def read(text: str, name: str, languages: object = None) -> Document:
@@ -44,18 +45,10 @@ def _places(text: str, pattern: Any, ast: Any) -> Iterator[Place]:
         yield Place(kept, _escape, label=True)
 
 
-def _lines(text: str, start: int, end: int) -> Iterator[Part]:
+def _lines(text: str, start: int, end: int) -> list[Part]:
     """The lines of a text, whose indentation is no part of it."""
-    position = start
-    while (line := text.find("\n", position, end)) >= 0:
-        following = line
-        while following < end and text[following].isspace():
-            following += 1
-        yield Part("text", position, line, text[position:line])
-        yield Part("text", line, following, "\n")
-        position = following
-    if position < end:
-        yield Part("text", position, end, text[position:end])
+    ends = (Part("text", *found.span(), "\n") for found in re.compile(r"\n\s*").finditer(text, start, end))
+    return with_text(ends, text, start, end)
 
 
 def _escape(text: str) -> str:

@@ -15,7 +15,7 @@ from .html_positions import html_tokens
 from .markdown_lines import hidden
 from .plain import fill, line_end
 from .tagged import find_places, places_of
-from .tokens import Token, trimmed
+from .tokens import Token, trimmed, with_text
 
 MOST_MARKS = 20_000  # of one paragraph: the time of the library grows like their square
 DEEPEST = 50  # inline nodes inside each other; deeper ones are text
@@ -130,18 +130,13 @@ class _Reader:
 
     def _text(self, start: int, end: int, run: list[Part]) -> None:
         """Text with line ends, and the marks that continue the block after them, as spaces."""
-        position = start
+        breaks: list[Part] = []
         for found in _SOFT_BREAK.finditer(self.text, start, end):
             first, following = found.start(), self.text.find("\n", found.start()) + 1
             last = min(max(found.end(), self.continuations.get(following, 0)), end)
-            if first < position:
-                continue
-            if first > position:
-                run.append(Part("text", position, first, self.text[position:first]))
-            run.append(line_end(self.text, first, last))
-            position = last
-        if position < end:
-            run.append(Part("text", position, end, self.text[position:end]))
+            if not breaks or first >= breaks[-1].end:
+                breaks.append(line_end(self.text, first, last))
+        run += with_text(breaks, self.text, start, end)
 
     def _emphasis(self, node: Any, start: int, end: int, run: list[Part], references: dict) -> None:
         inner = node

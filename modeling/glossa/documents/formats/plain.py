@@ -4,8 +4,10 @@ import re
 
 from ...inference.texts.tags import Part, Piece
 from ..places import Document, Place, Written
+from .tokens import with_text
 
 _ENDED = re.compile(r"[.!?…:;。！？][\"'”»’)\]*_`]*$")
+_END = re.compile(r"(?<![ \t])[ \t]*+\r?\n[ \t]*+")
 _PARAGRAPH = re.compile(r"[^\s](?:.*\S)?(?:[ \t]*\r?\n(?=[ \t]*\S).*\S)*")
 
 
@@ -15,13 +17,8 @@ def read(text: str, name: str, languages: object = None) -> Document:
 
 
 def _place(text: str, start: int, end: int) -> Place:
-    parts, position = [], start
-    for found in re.finditer(r"(?<![ \t])[ \t]*+\r?\n[ \t]*+", text[start:end]):
-        parts.append(Part("text", position, start + found.start(), text[position : start + found.start()]))
-        parts.append(line_end(text, start + found.start(), start + found.end()))
-        position = start + found.end()
-    parts.append(Part("text", position, end, text[position:end]))
-    place = Place(parts)
+    ends = (line_end(text, *found.span()) for found in _END.finditer(text, start, end))
+    place = Place(with_text(ends, text, start, end))
     place.lay = lambda pieces: fill(place, pieces, text)
     return place
 

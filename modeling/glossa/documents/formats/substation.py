@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ...errors import GlossaError
 from ...inference.texts.tags import Part
 from ..places import Document, Place, has_words
-from .tokens import trimmed
+from .tokens import trimmed, with_text
 
 _LINE = re.compile(r"[^\r\n]+")
 _CODE = re.compile(r"\{[^{}\n]*\}|[ \t]*\\[Nn][ \t]*|\\h")
@@ -37,15 +37,11 @@ def read(text: str, name: str, languages: object = None) -> Document:
 
 
 def _places(text: str, start: int, end: int) -> Iterator[Place]:
-    parts: list[Part] = []
-    position = start
-    for found in _CODE.finditer(text, start, end):
-        if found.start() > position:
-            parts.append(Part("text", position, found.start(), text[position : found.start()]))
-        kind = {"{": "alone", "h": "text"}.get(found[0].strip()[0 if found[0][0] == "{" else -1], "break")
-        parts.append(Part(kind, *found.span(), " " if kind == "text" else ""))
-        position = found.end()
-    if position < end:
-        parts.append(Part("text", position, end, text[position:end]))
-    if has_words(kept := trimmed(parts)):
+    codes = (_code(found) for found in _CODE.finditer(text, start, end))
+    if has_words(kept := trimmed(with_text(codes, text, start, end))):
         yield Place(kept)
+
+
+def _code(found: re.Match) -> Part:
+    kind = {"{": "alone", "h": "text"}.get(found[0].strip()[0 if found[0][0] == "{" else -1], "break")
+    return Part(kind, *found.span(), " " if kind == "text" else "")

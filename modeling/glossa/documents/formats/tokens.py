@@ -3,7 +3,7 @@
 import html
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -94,16 +94,25 @@ def cut(
     collapse: bool = True,
 ) -> list[Part]:
     """The text between two characters of a document; what is escaped is a part of its own."""
-    parts: list[Part] = []
     patterns = [pattern.pattern for pattern in (escapes, _SPACE if collapse else None) if pattern]
+    matches = re.compile("|".join(patterns)).finditer(text, start, end) if patterns else iter(())
+    others = (
+        Part("text", *found.span(), " " if found[0].isspace() else decode(found[0]))
+        for found in matches
+        if found[0] != " "
+    )
+    return with_text(others, text, start, end)
+
+
+def with_text(others: Iterable[Part], text: str, start: int, end: int) -> list[Part]:
+    """Parts between two characters of a document, with the text before, between and after them."""
+    parts: list[Part] = []
     position = start
-    for found in re.compile("|".join(patterns)).finditer(text, start, end) if patterns else ():
-        if found[0] == " ":
-            continue
-        if found.start() > position:
-            parts.append(Part("text", position, found.start(), text[position : found.start()]))
-        parts.append(Part("text", *found.span(), " " if found[0].isspace() else decode(found[0])))
-        position = found.end()
+    for part in others:
+        if part.start > position:
+            parts.append(Part("text", position, part.start, text[position : part.start]))
+        parts.append(part)
+        position = part.end
     if position < end:
         parts.append(Part("text", position, end, text[position:end]))
     return parts
