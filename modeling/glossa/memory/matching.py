@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datasets import Dataset, DatasetDict, Features, Value
 
 from ..data.caching import cached_map
-from ..data.encoding.matches import MATCH, MATCH_SCORE, THRESHOLD
+from ..data.encoding.matches import MATCH, MATCH_SCORE, USED
 from ..data.pairs import by_language
 from . import index, store, terms
 from .store import Memory
@@ -24,7 +24,7 @@ def with_matches(pairs: DatasetDict) -> DatasetDict:
         name: cached_map(
             rows,
             find,
-            (known._fingerprint, THRESHOLD),
+            (known._fingerprint, USED),
             code=[store, index, terms],
             features=Features(rows.features | features),
             desc=f"matches of {name}",
@@ -44,7 +44,7 @@ def _finder(known: Dataset) -> Callable[[dict], dict]:
                 memories[language or ""] = Memory.temporary(zip(rows["source"][:], rows["target"][:], strict=True))
         languages = batch.get("language") or [""] * len(batch["source"])
         best = [
-            next(iter(memories[language].matches(source, THRESHOLD, other_than=source)), None)
+            next(iter(memories[language].matches(source, USED, other_than=source)), None)
             if language in memories
             else None
             for source, language in zip(batch["source"], languages, strict=True)

@@ -14,7 +14,7 @@ from ..arguments import DataArguments
 from ..augmentation.augmentation import Augmentation
 from ..augmentation.pair import Pair
 from .encoding import IDS, TEXTS, beyond_limits, encode_rows, lengths_of, tokens_before
-from .matches import APART, MATCH, MATCH_SCORE, SHARE, behind, shown
+from .matches import MATCH, MATCH_SCORE, behind, shown
 
 CHUNK = 1000  # rows that are text at a time, and that are joined with each other
 
@@ -23,7 +23,7 @@ class AugmentedRows:
     """Tokenized training rows with text, for a DataLoader; some are changed in each epoch.
 
     A changed row that exceeds `max_length` or the filter `length_ratio` stays as it is. With matches (`memory`), an
-    epoch has a `SHARE` of the rows with a match once more, with the match behind their source; it counts for none of
+    epoch has the rows with a match once more, unchanged, with the match behind their source; it counts for none of
     these limits.
 
     Args:
@@ -48,7 +48,7 @@ class AugmentedRows:
         self.texts = rows.select_columns([name for name in [*TEXTS, *MATCH] if name in rows.features])
         self._lengths = [numpy.asarray(rows[name][:]) for name in ("source_length", "target_length")]
         scores = rows[MATCH_SCORE][:] if MATCH_SCORE in rows.features else []
-        self._matched = numpy.flatnonzero(scores)
+        self.again = numpy.flatnonzero(scores)
         self.epoch: int | None = None
         self.set_epoch(0)
 
@@ -61,8 +61,6 @@ class AugmentedRows:
         self.counts: Counter[str] = Counter()
         self.examples: dict[str, tuple[Pair, Pair]] = {}
         self.changed: dict[int, dict[str, numpy.ndarray]] = {}
-        generator = numpy.random.default_rng((self.augmentation.seed, epoch))
-        self.again = numpy.sort(generator.permutation(self._matched)[: round(SHARE * len(self._matched))])
         lengths = [numpy.concatenate([own, own[self.again]]) for own in self._lengths]
         for first in range(0, len(self.texts), CHUNK):
             for row, ids in self._change(self.texts[first : first + CHUNK], first):
@@ -81,27 +79,21 @@ class AugmentedRows:
             yield first + index, ids
         start, end = numpy.searchsorted(self.again, (first, first + len(pairs))).tolist()
         if start < end:
-            matched = self._with_matches(texts, pairs, found, self.again[start:end].tolist(), first)
+            matched = self._with_matches(texts, pairs, self.again[start:end].tolist(), first)
             places = {index: place for place, index in enumerate(matched, len(self.unchanged) + start)}
             for index, ids in self._encode(pairs, matched, languages):
                 yield places[index], ids
 
     def _with_matches(
-        self,
-        texts: dict[str, list[str]],
-        pairs: list[Pair],
-        found: dict[int, tuple[str, Pair]],
-        rows: list[int],
-        first: int,
+        self, texts: dict[str, list[str]], pairs: list[Pair], rows: list[int], first: int
     ) -> dict[int, tuple[str, Pair]]:
-        """The pairs of `rows` with a match behind their source, by index; changed as in `found`, if it fits."""
-        indices = [row - first for row in rows]
-        own = [found[index][1] if found.get(index, APART)[0] not in APART else pairs[index] for index in indices]
-        matches = [Pair(*(texts[name][index] for name in MATCH)) for index in indices]
+        """The pairs of `rows` with a match behind their source, by index."""
+        own = [pairs[row - first] for row in rows]
+        matches = [Pair(*(texts[name][row - first] for name in MATCH)) for row in rows]
         seen = shown(pairs, own, matches, rows, self.augmentation.seed, self.epoch or 0)
         return {
-            index: ("memory", pair._replace(source=pair.source + behind(pair.source, match)))
-            for index, pair, match in zip(indices, own, seen, strict=True)
+            row - first: ("memory", pair._replace(source=pair.source + behind(pair.source, match)))
+            for row, pair, match in zip(rows, own, seen, strict=True)
         }
 
     def _encode(

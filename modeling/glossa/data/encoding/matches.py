@@ -7,11 +7,8 @@ from ...spans_glossa import ITEM, MARK, MEMORY
 from ..augmentation.pair import Pair
 from .word_links import find_words
 
-THRESHOLD = 60  # the least score of a match in training
-USED = 70  # and of one in use, unless another is asked for
-SHARE = 0.5  # of the pairs that have a match, which an epoch has once more, with it
-RANDOM = 0.1  # of these, which see the translation of any other pair, so that a model does not trust it blindly
-APART = ("joined", "placeholders")  # kinds of augmentation that leave nothing of the source that a match is for
+USED = 70  # the least score of a match in training, and in use unless another is asked for
+RANDOM = 0.03  # of the pairs with a match, which see any other pair instead, so that a model does not trust it blindly
 MATCH = ["match_source", "match_target"]
 MATCH_SCORE = "match_score"
 
@@ -42,7 +39,7 @@ def sources_with_matches(batch: dict) -> list[str]:
     """The sources of evaluated rows as a model reads them that uses a memory."""
     columns = (batch[name] for name in ("source", *MATCH, MATCH_SCORE))
     return [
-        source + behind(source, Pair(known, target)) if score >= USED else source
+        source + behind(source, Pair(known, target)) if score else source
         for source, known, target, score in zip(*columns, strict=True)
     ]
 
