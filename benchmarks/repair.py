@@ -173,9 +173,10 @@ def by_bin(found: dict[str, list[str]], tests: Sequence[Test], language: str) ->
         references = [[tests[row].target] for row in rows]
         own: dict[str, Any] = {"pairs": len(rows)}
         for system, texts in found.items():
-            own[system] = score([texts[row] for row in rows], references, 1000, tokenize)
+            some = [texts[row] for row in rows]
+            own[system] = score(some, references, 0, tokenize) | score(some, references, 1000, tokenize, ["bleu"])
         given = [found[WITHOUT][row] for row in rows], [found[WITH][row] for row in rows]
-        own["paired"] = paired_bootstrap(*given, references, tokenize=tokenize)
+        own["paired"] = paired_bootstrap(*given, references, tokenize=tokenize, metrics=["bleu"])
         scores[name] = own
     return scores
 

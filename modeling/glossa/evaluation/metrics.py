@@ -107,7 +107,12 @@ def score_both(
 
 
 def paired_bootstrap(
-    baseline: list[str], system: list[str], references: list[list[str]], n_samples: int = 1000, tokenize: str = "13a"
+    baseline: list[str],
+    system: list[str],
+    references: list[list[str]],
+    n_samples: int = 1000,
+    tokenize: str = "13a",
+    metrics: Sequence[str] = METRICS,
 ) -> dict[str, dict]:
     """Paired bootstrap test of `system` against `baseline` (Koehn 2004): both scores and the p-value per metric.
 
@@ -115,7 +120,11 @@ def paired_bootstrap(
     """
     systems: list[tuple[str, Sequence[str]]] = [("baseline", baseline), ("system", system)]
     test = PairedTest(
-        systems, _metrics(tokenize), references=_streams(references), test_type="bs", n_samples=n_samples
+        systems,
+        {name: metric for name, metric in _metrics(tokenize).items() if name in metrics},
+        references=_streams(references),
+        test_type="bs",
+        n_samples=n_samples,
     )
     _, results = test()
     return {
@@ -126,6 +135,7 @@ def paired_bootstrap(
             "p_value": results[name][1].p_value if results[name][0].score != results[name][1].score else 1.0,
         }
         for name, key in _NAMES.items()
+        if key in metrics
     }
 
 
