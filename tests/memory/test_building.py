@@ -128,7 +128,7 @@ def test_a_memory_or_other_files_are_opened(files, tmp_path, caplog):
         with open_memory(given, "en", "de") as memory:
             assert memory.exact("Close it.").target == "Schließen." and memory.name == str(given)
     with Memory.create(tmp_path / "empty", "en", "de") as empty:
-        assert not empty and not len(empty)
+        assert empty and empty.is_empty and not len(empty)
     open_memory(tmp_path / "empty", "en", "de").close()
     assert "empty has no translation yet" in caplog.text
     with pytest.raises(GlossaError, match="m is a memory from English to German, but English to French"):

@@ -165,7 +165,7 @@ def open_memory(path: Path, source_language: str, target_language: str) -> Memor
     if is_memory(path):
         memory = Memory.open(path)
         memory.check_languages(source_language, target_language)
-        if not memory:
+        if memory.is_empty:
             logger.warning("%s has no translation yet.", path)
         return memory
     memory = Memory.temporary((), source_language, target_language)

@@ -95,8 +95,11 @@ class Memory:
         return self._fact("SELECT count(*) FROM units WHERE replaced_by IS NULL")
 
     def __bool__(self) -> bool:
-        """Whether it has a unit."""
-        return bool(self._fact("SELECT EXISTS (SELECT 1 FROM units)"))
+        return True  # an empty memory is one too, and may get units at any time
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._fact("SELECT EXISTS (SELECT 1 FROM units)")
 
     def facts(self) -> dict[str, Any]:
         """What `glossa memory show` shows."""
