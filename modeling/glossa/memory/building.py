@@ -164,7 +164,7 @@ def add(memory: Memory, files: Sequence[Path]) -> Counts:
     languages = memory.source_language, memory.target_language
     counts += memory.add(units_of(files, *languages, counts))
     if not counts.units + counts.duplicates:
-        why = ", ".join(f"{number:,} rows: {reason}" for reason, number in counts.refused.most_common())
+        why = ", ".join(f"{reason}: {number:,}" for reason, number in counts.refused.most_common())
         names, pair = ", ".join(map(str, files)), " and ".join(languages)
         raise GlossaError(f"{names} has no pair of {pair}{f' ({why})' * bool(why)}. Give a file of both languages.")
     return counts

@@ -18,9 +18,9 @@ SCHEMA = "CREATE TABLE postings (id INTEGER PRIMARY KEY, ids BLOB NOT NULL)"
 MOST = 1 << 26  # texts: a number and its class of length have 32 bits
 PART = 18  # bits of a number: texts of one blob
 LONGEST = 8192  # numbers in a blob; a term that is more frequent says little, and further texts are found without it
-BUDGET = 20_000  # numbers that are read for a text, of its rarest terms
+BUDGET = 150_000  # numbers that are read for a text, of its rarest terms
 TERMS = 400  # of a text that are looked up; sentences have fewer
-CHOSEN = 200  # texts that are compared
+CHOSEN = 400  # texts that are compared
 _APPEND = (
     "INSERT INTO postings VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET ids = CAST(ids || excluded.ids AS BLOB) "
     f"WHERE length(ids) < {4 * LONGEST}"
