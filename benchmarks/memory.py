@@ -45,7 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pairs", type=Path, metavar="FILE", help="pages and their pairs; to measure")
     parser.add_argument("--units", type=int, metavar="N", help="synthetic units (default: the pairs as they are)")
     parser.add_argument("--queries", type=int, default=200, help="default: 200")
-    parser.add_argument("--folder", type=Path, help="where the memory is made (default: a temporary folder)")
+    parser.add_argument(
+        "--folder", type=Path, help="keep the memory here, and continue one whose building was interrupted"
+    )
     parser.add_argument("--results", type=Path, default=DOCS / "results.json", metavar="FILE", help="finished rows")
     parser.add_argument("--write", action="store_true", help="write the table into docs/memory.md; measure nothing")
 
@@ -59,8 +61,9 @@ def run(arguments: argparse.Namespace) -> None:
         )
         place = {"table": "memory", "row": name, "seed": 1}
         result = place | {"commit": read_commit(), **machine()}
-        with TemporaryDirectory(dir=arguments.folder) as folder:
-            add_result(arguments.results, result | {"metrics": measure(arguments, Path(folder, "memory"))}, place)
+        with TemporaryDirectory() as folder:
+            metrics = measure(arguments, Path(arguments.folder or folder, "memory"))
+        add_result(arguments.results, result | {"metrics": metrics}, place)
     lines = table_lines(read_results(arguments.results))
     print(f"\n{lines}")
     if arguments.write:
@@ -94,13 +97,17 @@ def synthetic(pairs: list[tuple[str, str]], count: int, seed: int = 1) -> Iterat
 def measure(arguments: argparse.Namespace, path: Path) -> dict[str, Any]:
     pairs = read_pairs(arguments.pairs)
     made = synthetic(pairs, arguments.units) if arguments.units else iter(pairs)
-    memory = Memory.create(path, "en", "de")
-    built, added = 0.0, 0
+    clock = path.with_name("seconds")
+    built = float(clock.read_text()) if clock.exists() else 0.0
+    memory = Memory.open(path) if path.exists() else Memory.create(path, "en", "de")
+    added = memory.version * BLOCK  # by an earlier call
+    made = itertools.islice(made, added, None)
     while block := [Unit(*pair) for pair in itertools.islice(made, BLOCK)]:
         began = time.process_time()
         memory.add(block)
         built += time.process_time() - began
         added += len(block)
+        clock.write_text(str(built))
         print(f"\r{added:,} units, {built:,.0f} s", end="", flush=True)
     memory.close()
     with Memory.open(path) as memory:

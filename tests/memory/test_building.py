@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from glossa.cli.memory import main
+from glossa.cli.prepare import main as prepare_main
 from glossa.errors import GlossaError
+from glossa.jobs.records import alone
 from glossa.memory import building
-from glossa.memory.building import build, files_of, open_memory, stamp_of
+from glossa.memory.building import build, open_memory, stamp_of
 from glossa.memory.store import Memory
 
 CASES = Path(__file__).parents[3] / "shared" / "cases"
@@ -87,10 +89,22 @@ def test_corrections_of_a_server(tmp_path):
 
 
 def test_a_prepared_folder_gives_its_training_pairs(tmp_path):
-    (tmp_path / "prepared.json").write_text(json.dumps({"sources": [{"files": {"train.tsv": 1}}], "held_out": {}}))
-    (tmp_path / "train.tsv").write_text("en\tde\nSave\tSpeichern\n")
-    (tmp_path / "test.tsv").write_text("en\tde\nOpen\tÖffnen\n")
-    assert files_of(tmp_path) == [tmp_path / "train.tsv"]
+    (tmp_path / "pairs.tsv").write_text("en\tde\n" + "".join(f"Word {n * n}\tWort {n * n}\n" for n in range(40)))
+    folder = tmp_path / "prepared"
+    prepare = ["--source_language", "en", "--target_language", "de", "--data_path", str(tmp_path / "pairs.tsv")]
+    prepare_main([*prepare, "--validation_size", "5", "--test_size", "5", "--output", str(folder), "--processes", "1"])
+    counts = build(tmp_path / "m", [folder], "en", "de")
+    assert counts.units == counts.read == 30
+    with pytest.raises(GlossaError, match=r"prepared has no training pairs of \('en', 'fr'\), but of \[\('en', 'de'"):
+        build(tmp_path / "n", [folder], "en", "fr")
+    (folder / "prepared.json").write_text("{")
+    with pytest.raises(GlossaError, match=r"prepared\.json is damaged"):
+        build(tmp_path / "n", [folder], "en", "de")
+
+
+def test_two_processes_that_build_one(files, tmp_path):
+    with alone(tmp_path / "m", "file"), pytest.raises(GlossaError, match="Another process is writing"):
+        build(tmp_path / "m", [files], "en", "de")
 
 
 def test_what_is_refused_names_the_file(files, tmp_path):
@@ -104,12 +118,12 @@ def test_what_is_refused_names_the_file(files, tmp_path):
         (tmp_path / "empty").mkdir(exist_ok=True)
         with pytest.raises(GlossaError, match=message):
             build(path, [given], "en", "de")
-    with pytest.raises(GlossaError, match=r"a\.tmx has no pair of en and fr \(3 rows: other language\)"):
+    with pytest.raises(GlossaError, match=r"a\.tmx has no pair of en and fr \(other language: 3\)"):
         build(path, [files / "a.tmx"], "en", "fr")
     (files / "a.tmx").write_text(TMX[:-90], encoding="utf-8")
     with pytest.raises(GlossaError, match=r"a\.tmx is not XML"):
         build(path, [files / "a.tmx"], "en", "de")
-    assert not [*tmp_path.glob("m*")], "nothing is left"
+    assert [*tmp_path.glob("m*")] in ([], [tmp_path / "m.locked"]), "nothing is left"
 
 
 def test_a_memory_that_is_there_is_kept(files, tmp_path):
@@ -128,7 +142,7 @@ def test_a_memory_or_other_files_are_opened(files, tmp_path, caplog):
         with open_memory(given, "en", "de") as memory:
             assert memory.exact("Close it.").target == "Schließen." and memory.name == str(given)
     with Memory.create(tmp_path / "empty", "en", "de") as empty:
-        assert not empty and not len(empty)
+        assert empty and empty.is_empty and not len(empty)
     open_memory(tmp_path / "empty", "en", "de").close()
     assert "empty has no translation yet" in caplog.text
     with pytest.raises(GlossaError, match="m is a memory from English to German, but English to French"):

@@ -10,7 +10,7 @@ from rapidfuzz import fuzz
 
 from glossa.errors import GlossaError
 from glossa.memory import file as memory_file
-from glossa.memory import store
+from glossa.memory import index, store
 from glossa.memory.store import Memory
 from glossa.memory.terms import key_of
 from glossa.memory.units import Unit
@@ -39,10 +39,12 @@ def test_scores(memory):
     assert best(memory, "") == best(memory, " ") == []
 
 
-def test_the_best_of_all_are_found():
+@pytest.mark.parametrize("bits", [index.PART, 5])
+def test_the_best_of_all_are_found(monkeypatch, bits):
+    monkeypatch.setattr(index, "PART", bits)  # few texts in a part: lists of many parts are read together
     draw = random.Random(1)
     words = ["".join(draw.choices("aeioulmnrst", k=draw.randint(2, 8))) for _ in range(300)]
-    texts = list({" ".join(draw.choices(words, k=draw.randint(1, 12))) for _ in range(1500)})
+    texts = sorted({" ".join(draw.choices(words, k=draw.randint(1, 12))) for _ in range(1500)})
     memory = Memory.temporary((text, "x") for text in texts)
     asked = []
     for text in draw.sample(texts, 60):
@@ -274,3 +276,19 @@ def test_a_folder_that_may_not_be_written(tmp_path, monkeypatch):
         assert [*tmp_path.iterdir()] == [path], "no file was made"
         with pytest.raises(GlossaError, match="may write it"):
             memory.add([Unit("a", "b")])
+
+
+def test_long_texts(memory):
+    long = " ".join(f"word{number}" for number in range(3000))
+    memory.add([Unit(long, "x"), Unit("short", "y")])
+    assert [match.target for match in memory.matches(long + " more")] == ["x"]
+
+
+def test_a_memory_that_another_process_has_just_made(tmp_path, monkeypatch):
+    path = tmp_path / "m"
+    Memory.create(path, "en", "de").close()
+    monkeypatch.setattr(type(path), "exists", lambda _: False)
+    with pytest.raises(GlossaError, match="m exists"):
+        Memory.create(path, "en", "de")
+    monkeypatch.undo()
+    assert Memory.open(path).is_empty

@@ -14,11 +14,11 @@ from ..data.intake.columns import CONTINUED, HEADER, Columns, set_aside
 from ..data.intake.readers import read_rows
 from ..data.languages import same_language
 from ..data.paths import ending
-from ..data.prepared import MANIFEST
+from ..data.prepared import MANIFEST, Entry
 from ..errors import GlossaError
-from ..jobs.records import stamp_file
+from ..jobs.records import alone, stamp_file
 from ..sentences_glossa import split_text
-from .file import is_memory
+from .file import exists, is_memory
 from .store import Memory
 from .units import Counts, Unit
 
@@ -27,21 +27,33 @@ logger = logging.getLogger(__name__)
 READ = (".tmx", ".xliff", ".xlf", ".po", ".tsv", ".csv", ".jsonl")  # of a folder, also packed
 
 
-def files_of(path: Path) -> list[Path]:
+def files_of(path: Path, languages: tuple[str, str] | None = None) -> list[Path]:
     """The files of pairs that a path names: itself, those in a folder, the training pairs of a prepared folder.
 
-    Raises `GlossaError` if there are none.
+    Of a prepared folder they are those of two `languages`, if they are given. Raises `GlossaError` if there are none.
     """
     if not path.exists():
         raise GlossaError(f"{path} is not there. Give a TMX file or another file of pairs, or a folder of such files.")
     if not path.is_dir():
         return [path]
     if (path / MANIFEST).is_file():
-        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-        return [path / name for source in manifest["sources"] for name in source["files"]]
+        return _prepared_files(path, languages)
     found = sorted(file for file in path.rglob("*") if ending(file) in READ and file.is_file())
     if not found:
         raise GlossaError(f"{path} has no files of pairs. Read are {' '.join(READ)}, also packed as .gz, .xz or .zst.")
+    return found
+
+
+def _prepared_files(path: Path, languages: tuple[str, str] | None) -> list[Path]:
+    try:
+        entries = [Entry(**entry) for entry in json.loads((path / MANIFEST).read_text(encoding="utf-8"))["sources"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise GlossaError(f"{path / MANIFEST} is damaged. Run glossa prepare again.") from error
+    pairs = [(entry.source_language, entry.target_language) for entry in entries]
+    chosen = [languages is None or all(map(same_language, pair, languages)) for pair in pairs]
+    found = [path / name for entry, own in zip(entries, chosen, strict=True) if own for name in entry.files]
+    if not found:
+        raise GlossaError(f"{path} has no training pairs of {languages}, but of {sorted(set(pairs))}.")
     return found
 
 
@@ -54,7 +66,7 @@ def units_of(
     be read is left out with a warning; one that is named raises `GlossaError`.
     """
     for path in paths:
-        for file in files_of(path):
+        for file in files_of(path, (source_language, target_language)):
             try:
                 for unit in _units_of_file(file, source_language, target_language, counts):
                     yield unit
@@ -133,15 +145,16 @@ def build(path: Path, files: Sequence[Path], source_language: str, target_langua
     """Make a memory of files. Raises `GlossaError`, and leaves nothing, if there is one, or no pair."""
     new = path.with_name(f"{path.name}.new")
     if path.exists():
-        raise GlossaError(f"{path} exists. Add to it with `glossa memory add`, give another file, or remove it.")
-    new.unlink(missing_ok=True)
-    try:
-        with Memory.create(new, source_language, target_language) as memory:
-            counts = add(memory, files)
-        new.replace(path)
-    finally:
-        for left in ("", "-wal", "-shm"):
-            Path(f"{new}{left}").unlink(missing_ok=True)
+        raise exists(path)
+    with alone(path, "file"):
+        new.unlink(missing_ok=True)
+        try:
+            with Memory.create(new, source_language, target_language) as memory:
+                counts = add(memory, files)
+            new.replace(path)
+        finally:
+            for left in ("", "-wal", "-shm"):
+                Path(f"{new}{left}").unlink(missing_ok=True)
     return counts
 
 
@@ -151,7 +164,7 @@ def add(memory: Memory, files: Sequence[Path]) -> Counts:
     languages = memory.source_language, memory.target_language
     counts += memory.add(units_of(files, *languages, counts))
     if not counts.units + counts.duplicates:
-        why = ", ".join(f"{number:,} rows: {reason}" for reason, number in counts.refused.most_common())
+        why = ", ".join(f"{reason}: {number:,}" for reason, number in counts.refused.most_common())
         names, pair = ", ".join(map(str, files)), " and ".join(languages)
         raise GlossaError(f"{names} has no pair of {pair}{f' ({why})' * bool(why)}. Give a file of both languages.")
     return counts
@@ -165,7 +178,7 @@ def open_memory(path: Path, source_language: str, target_language: str) -> Memor
     if is_memory(path):
         memory = Memory.open(path)
         memory.check_languages(source_language, target_language)
-        if not memory:
+        if memory.is_empty:
             logger.warning("%s has no translation yet.", path)
         return memory
     memory = Memory.temporary((), source_language, target_language)

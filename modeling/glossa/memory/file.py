@@ -71,9 +71,14 @@ def made(path: Path, source_language: str, target_language: str) -> sqlite3.Conn
     connection = connect(path)
     connection.execute("PRAGMA journal_mode = WAL")
     facts = {"source_language": source_language, "target_language": target_language, "version": 0}
-    connection.executescript(TABLES)
+    connection.executescript(f"BEGIN IMMEDIATE; {TABLES}")  # as a whole, or by another process
     connection.executemany("INSERT INTO facts VALUES (?, ?)", facts.items())
+    connection.execute("COMMIT")
     return connection
+
+
+def exists(path: Path) -> GlossaError:
+    return GlossaError(f"{path} exists. Add to it with `glossa memory add`, give another file, or remove it.")
 
 
 def damaged(path: Path) -> GlossaError:
@@ -87,6 +92,8 @@ def errors_refused(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         reason = str(error)
+        if "already exists" in reason:
+            raise exists(path) from error
         if "locked" in reason or "busy" in reason:
             raise GlossaError(
                 f"{path} is being written by another process. Nothing was changed; try again when it has ended."

@@ -7,6 +7,7 @@ text in its last bits, so texts that are too short or too long to be similar are
 import math
 import sqlite3
 from collections.abc import Iterable, Iterator
+from heapq import nsmallest
 from zlib import crc32
 
 import numpy
@@ -17,8 +18,9 @@ SCHEMA = "CREATE TABLE postings (id INTEGER PRIMARY KEY, ids BLOB NOT NULL)"
 MOST = 1 << 26  # texts: a number and its class of length have 32 bits
 PART = 18  # bits of a number: texts of one blob
 LONGEST = 8192  # numbers in a blob; a term that is more frequent says little, and further texts are found without it
-BUDGET = 20_000  # numbers that are read for a text, of its rarest terms
-CHOSEN = 200  # texts that are compared
+BUDGET = 150_000  # numbers that are read for a text, of its rarest terms
+TERMS = 400  # of a text that are looked up; sentences have fewer
+CHOSEN = 400  # texts that are compared
 _APPEND = (
     "INSERT INTO postings VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET ids = CAST(ids || excluded.ids AS BLOB) "
     f"WHERE length(ids) < {4 * LONGEST}"
@@ -59,7 +61,7 @@ def insert(connection: sqlite3.Connection, texts: Iterable[tuple[int, str]]) -> 
 def candidates(connection: sqlite3.Connection, key: str, threshold: int) -> list[int]:
     """The ids of the texts that share the most terms with a key, for their length; at most `CHOSEN`."""
     lists = []
-    for term in _hashes(terms_of(key)):
+    for term in nsmallest(TERMS, _hashes(terms_of(key))):  # of a long text any terms do
         place = (term << 8, term << 8 | 255)
         (size,) = connection.execute(f"SELECT sum(length(ids)) {_OF_A_TERM}", place).fetchone()
         if size:

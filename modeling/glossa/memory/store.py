@@ -15,7 +15,7 @@ from ..data.languages import direction, same_language, settled_code
 from ..errors import GlossaError, require
 from ..sentences_glossa import clean_text
 from . import index
-from .file import damaged, errors_refused, made, opened
+from .file import damaged, errors_refused, exists, made, opened
 from .terms import key_of
 from .units import Counts, Match, Origin, Unit
 
@@ -45,7 +45,7 @@ class Memory:
     def create(cls, path: Path, source_language: str, target_language: str) -> "Memory":
         """Make an empty memory. Raises `GlossaError` if there is something at `path`."""
         if path.exists():
-            raise GlossaError(f"{path} exists. Add to it with `glossa memory add`, give another file, or remove it.")
+            raise exists(path)
         with errors_refused(path):
             return cls(path, made(path, settled_code(source_language), settled_code(target_language)))
 
@@ -95,8 +95,11 @@ class Memory:
         return self._fact("SELECT count(*) FROM units WHERE replaced_by IS NULL")
 
     def __bool__(self) -> bool:
-        """Whether it has a unit."""
-        return bool(self._fact("SELECT EXISTS (SELECT 1 FROM units)"))
+        return True  # an empty memory is one too, and may get units at any time
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._fact("SELECT EXISTS (SELECT 1 FROM units)")
 
     def facts(self) -> dict[str, Any]:
         """What `glossa memory show` shows."""
