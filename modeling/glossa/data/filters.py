@@ -105,7 +105,7 @@ def settled(given: Any) -> dict[str, Any]:
 
 
 def checked(given: Any, where: str = "") -> dict[str, Any]:
-    """Check named filters; returns them in the order of `FILTERS`, defaults for empty values. `where` begins an error."""
+    """Check named filters; returns them in the order of `FILTERS`, empty ones with defaults. `where` begins errors."""
     given = from_json(given)
     if given in NOTHING:
         return {}
