@@ -184,7 +184,6 @@ class ContenderBuilder:
         rows: Tokenized training pairs.
         tokenizer: The tokenizer of these pairs.
         size: One of [`SIZES`].
-        architecture: Glossa's architecture; the other models always have the published one.
         bf16: Mixed precision, for all contenders.
         device: `cpu` or `cuda`.
         sentences: In a step, on average (default: `SENTENCES`).
@@ -195,15 +194,13 @@ class ContenderBuilder:
         rows: Dataset,
         tokenizer: PreTrainedTokenizerBase,
         size: str,
-        architecture: str = "published",
         bf16: bool = False,
         device: str = "cpu",
         sentences: int | None = None,
     ):
         self.rows, self.tokenizer, self.bf16, self.device = rows, tokenizer, bf16, device
         self.sentences = sentences or SENTENCES
-        self.config = glossa_config(size, tokenizer, architecture)
-        self.published = glossa_config(size, tokenizer)
+        self.config = glossa_config(size, tokenizer)
         self.batches_a_step = GlossaTrainingArguments.gradient_accumulation_steps
         self.batch_tokens = equal_budget(rows, self.sentences // self.batches_a_step)
         self.folder = tempfile.TemporaryDirectory(prefix="glossa-benchmark-")
@@ -227,14 +224,14 @@ class ContenderBuilder:
         return Contender(_RecordingGlossaTrainer(**self._trainer(model, arguments)), self.config, self.folder)
 
     def _marian(self, strategy: str) -> Contender:
-        model = MarianMTModel(marian_config(self.published))
+        model = MarianMTModel(marian_config(self.config))
         arguments = Seq2SeqTrainingArguments(
             per_device_train_batch_size=self.sentences,
             label_smoothing_factor=LABEL_SMOOTHING,
             train_sampling_strategy=strategy,
             **self._arguments(),
         )
-        return Contender(_RecordingSeq2SeqTrainer(**self._trainer(model, arguments)), self.published, self.folder)
+        return Contender(_RecordingSeq2SeqTrainer(**self._trainer(model, arguments)), self.config, self.folder)
 
     def _arguments(self) -> dict:
         return {

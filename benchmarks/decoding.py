@@ -23,7 +23,7 @@ from glossa.inference.loading import load_model, load_tokenizer
 from glossa.modeling_glossa import GlossaForConditionalGeneration
 
 from .corpus import Corpus, load_corpus
-from .report import add_common_arguments, add_corpus_arguments, finish, prepare
+from .report import add_common_arguments, finish, prepare
 from .sizes import glossa_config, marian_config
 from .timing import alternate, format_ratio, ratios, spread, table
 
@@ -35,7 +35,6 @@ MAX_LENGTH = 64  # tokens of a translation that the model ends
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common_arguments(parser)
-    add_corpus_arguments(parser)
     parser.add_argument("--model", metavar="RUN", help="a trained model (default: an untrained one of --size)")
     parser.add_argument("--length", type=int, help=f"of every translation (default: {LENGTH} if untrained)")
     parser.add_argument("--beams", type=int, nargs="+", default=[1, 5], help="default: 1 5")
@@ -64,7 +63,7 @@ def load_or_build(
         return model, tokenizer
     arguments.length = arguments.length or LENGTH
     torch.manual_seed(1)
-    config = glossa_config(arguments.size, corpus.tokenizer, arguments.architecture)
+    config = glossa_config(arguments.size, corpus.tokenizer)
     return GlossaForConditionalGeneration(config), corpus.tokenizer
 
 

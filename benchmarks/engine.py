@@ -22,10 +22,9 @@ from glossa.inference.engines.ctranslate2 import CTranslate2Engine, load_engine
 from glossa.inference.engines.engine import Engine, Search, Translation
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
-from glossa.jobs.pool import process_context
+from glossa.jobs.pool import end_with_parent, process_context
 from glossa.run_folder import RunFolder
 
-from .processes import end_with_parent
 from .timing import table
 
 WARM_UP = 8  # sentences that are translated before the timing starts

@@ -3,17 +3,14 @@
 import os
 import signal
 import subprocess
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any
 
 from glossa.errors import GlossaError
-from glossa.jobs.pool import process_context
+from glossa.jobs.pool import end_with_parent, process_context
 
 ROOT = Path(__file__).parents[1]
 FINISHED = "finished"
@@ -59,21 +56,3 @@ def run_limited(command: Sequence[str], log: Path, seconds: float, environment: 
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-
-
-def end_with_parent() -> None:
-    """End this process within a second after the process that started it, however that one ends.
-
-    A process of `multiprocessing` may be forked from a server that lives on; it ends with the process that asked for
-    it.
-    """
-    threading.Thread(target=_watch, args=(parent_process(), os.getppid()), daemon=True).start()
-
-
-def _watch(asked: Any, parent: int) -> None:
-    if asked is not None:
-        asked.join()
-    else:
-        while os.getppid() == parent:
-            time.sleep(1)
-    os._exit(1)

@@ -41,6 +41,7 @@ from .reproduce import (
     PAGE,
     add_results_arguments,
     data_settings,
+    is_at,
     keep_result,
     machines,
     read_commit,
@@ -99,8 +100,8 @@ def _place(name: str, seed: int) -> dict[str, Any]:
 
 def is_finished(arguments: argparse.Namespace, name: str, seed: int) -> bool:
     """Whether an entry is in the results, from the kind of CPU of this machine."""
-    place = _place(name, seed).items()
-    results = [result for result in read_results(arguments.results) if place <= result.items()]
+    place = _place(name, seed)
+    results = [result for result in read_results(arguments.results) if is_at(result, place)]
     return any({str(mark) for mark in arguments.marks} <= result["metrics"]["marks"].keys() for result in results)
 
 

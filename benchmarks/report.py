@@ -15,18 +15,13 @@ from .sizes import SIZES
 from .timing import machine, peak_memory
 
 
-def add_common_arguments(parser: argparse.ArgumentParser, rounds: int = 5) -> None:
+def add_common_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", choices=SIZES, default="tiny", help="of the models (default: tiny)")
-    parser.add_argument("--architecture", choices=("published", "modern"), default="published",
-                        help="of Glossa: that of the other models, of 2017 (default), or its own")  # fmt: skip
     parser.add_argument("--bf16", action="store_true", help="train in mixed precision")
     parser.add_argument("--steps", type=int, default=8, help="training steps in a turn (default: 8)")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="default: one for each core")
-    parser.add_argument("--rounds", type=int, default=rounds, help=f"default: {rounds}")
+    parser.add_argument("--rounds", type=int, default=5, help="default: 5")
     parser.add_argument("--output", metavar="FILE.json", help="also write all figures to this file")
-
-
-def add_corpus_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", metavar="FOLDER", help="of Multi30k or Anki (default: the embedded corpus)")
     parser.add_argument("--language", default="fr", help="to translate into, from English (default: fr)")
 
@@ -36,17 +31,16 @@ def prepare(arguments: argparse.Namespace) -> dict[str, str | int | float]:
     for name in ("rounds", "steps", "threads"):
         if getattr(arguments, name) < 1:
             raise GlossaError(f"--{name} is {getattr(arguments, name)}; it must be at least 1.")
-    if "data" in arguments:
-        data_arguments(arguments.data, arguments.language)  # raises before processes start
+    data_arguments(arguments.data, arguments.language)  # raises before processes start
     torch.set_num_threads(arguments.threads)
     os.environ["OMP_NUM_THREADS"] = str(arguments.threads)  # for the engine and for child processes
     datasets.disable_progress_bars()
     return machine()
 
 
-def finish(arguments: argparse.Namespace, before: dict, results: dict, data: str | None = None) -> None:
+def finish(arguments: argparse.Namespace, before: dict, results: dict) -> None:
     """Print the conditions of the measurement; write options, machine and results to `--output`."""
-    print(f"\n{data or arguments.data or 'embedded corpus'}, {arguments.size}, {arguments.rounds} rounds; ", end="")
+    print(f"\n{arguments.data or 'embedded corpus'}, {arguments.size}, {arguments.rounds} rounds; ", end="")
     print(f"{before['cpu']}, {before['threads']} threads, load average {before['load_average']:.1f} before; ", end="")
     print(f"peak memory of this process {peak_memory() / 2**20:,.0f} MiB")
     if arguments.output:

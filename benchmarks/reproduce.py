@@ -88,12 +88,16 @@ def read_results(path: Path) -> list[dict]:
 
 def find_result(arguments: argparse.Namespace, name: str, seed: int) -> dict | None:
     """The result of a row, if it was trained with today's settings."""
-    place = {"table": arguments.table, "row": name, "seed": seed}
-    wanted = without_defaults(settings_of(arguments.table, name))
-    for result in read_results(arguments.results):
-        if place.items() <= result.items() and without_defaults(result["settings"]) == wanted:
-            return result
-    return None
+    place = {"table": arguments.table, "row": name, "seed": seed, "settings": settings_of(arguments.table, name)}
+    return next((result for result in read_results(arguments.results) if is_at(result, place)), None)
+
+
+def is_at(result: dict, place: dict) -> bool:
+    """Whether a result has the values and the settings of `place`."""
+    values = {name: value for name, value in place.items() if name != "settings"}
+    return values.items() <= result.items() and (
+        without_defaults(result["settings"]) == without_defaults(place["settings"])
+    )
 
 
 def without_defaults(given: dict[str, Any]) -> dict[str, Any]:

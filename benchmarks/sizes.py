@@ -12,18 +12,9 @@ LABEL_SMOOTHING = 0.1
 POSITIONS = 512
 
 
-def glossa_config(size: str, tokenizer: PreTrainedTokenizerBase, architecture: str = "published") -> GlossaConfig:
-    """A Glossa model of this size, with the published architecture or with Glossa's own, the "modern" one.
-
-    The modern one has a gated feed-forward of two thirds the inner width, so that both have nearly equal parameters.
-    """
+def glossa_config(size: str, tokenizer: PreTrainedTokenizerBase) -> GlossaConfig:
+    """A Glossa model of this size, with the architecture of the other models."""
     d_model, ffn, layers, heads = SIZES[size]
-    settings: dict = {"dropout": DROPOUT, "label_smoothing": LABEL_SMOOTHING}
-    if architecture == "published":
-        settings |= PUBLISHED_2017
-    else:
-        ffn = -(-ffn * 2 // 3 // 64) * 64
-        settings["num_key_value_heads"] = heads // 2
     return GlossaConfig(
         vocab_size=len(tokenizer),
         d_model=d_model,
@@ -39,7 +30,9 @@ def glossa_config(size: str, tokenizer: PreTrainedTokenizerBase, architecture: s
         eos_token_id=tokenizer.eos_token_id,
         bos_token_id=tokenizer.bos_token_id,
         decoder_start_token_id=tokenizer.bos_token_id,
-        **settings,
+        dropout=DROPOUT,
+        label_smoothing=LABEL_SMOOTHING,
+        **PUBLISHED_2017,
     )
 
 

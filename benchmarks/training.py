@@ -21,17 +21,16 @@ from glossa.plan.settings import GlossaTrainingArguments
 
 from .contenders import NAMES, ContenderBuilder, Work, count_trained
 from .corpus import load_corpus
-from .report import add_common_arguments, add_corpus_arguments, finish, prepare
+from .report import add_common_arguments, finish, prepare
 from .timing import alternate, format_ratio, matmul_peak, peak_memory, ratios, reset_peak, spread, table
 
 PEAK = "matrix multiplication"
 SHARED = "Glossa, as glossa train"  # in several processes, which share the batches of a step
-OPTIONS = ("data", "language", "size", "architecture", "bf16", "threads")  # of the command line, for each contender
+OPTIONS = ("data", "language", "size", "bf16", "threads")  # of the command line, for each contender
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common_arguments(parser)
-    add_corpus_arguments(parser)
     names = (SHARED, *NAMES)
     parser.add_argument("--contenders", nargs="+", choices=names, default=list(names), help="default: all")
 
@@ -150,9 +149,7 @@ def _serve(connection, options: dict, rank: int, processes: int, port: int) -> N
         # Preparation must start no threads: only training threads count, and training may run in a thread of its own.
         torch.set_num_threads(1)
         corpus = load_corpus(options["data"], options["language"])
-        builder = ContenderBuilder(
-            corpus.tokenized["train"], corpus.tokenizer, options["size"], options["architecture"], options["bf16"]
-        )
+        builder = ContenderBuilder(corpus.tokenized["train"], corpus.tokenizer, options["size"], options["bf16"])
         before = reset_peak()
         contender = builder.build(options["name"])
         torch.set_num_threads(options["threads"])

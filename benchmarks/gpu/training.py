@@ -57,7 +57,7 @@ def build(corpus: Corpus, size: str, tokens: int, options: Options) -> Contender
     rows = corpus.tokenized["train"]
     rows = rows.select(range(min(ROWS, len(rows))))
     sentences = max(round(tokens / statistics.fmean(rows["target_length"][:])), 2)
-    return ContenderBuilder(rows, corpus.tokenizer, size, "published", options.bf16, options.device, sentences)
+    return ContenderBuilder(rows, corpus.tokenizer, size, options.bf16, options.device, sentences)
 
 
 def measure_contender(builder: ContenderBuilder, name: str, tokens: int) -> dict:

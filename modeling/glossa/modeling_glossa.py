@@ -391,7 +391,7 @@ class GlossaDecoder(GlossaPreTrainedModel):
         return self.embeddings.rotary(positions_of(states.shape[1], states.device, attention_mask), states.dtype)
 
     def _cross_mask(self, target: torch.Tensor, source: torch.Tensor, source_mask: torch.Tensor | None) -> Any:
-        """The mask, as the attention in use takes it, of the shape that cross-attention sees: the targets of one source joined into one."""
+        """The mask that cross-attention takes, of its shape: the targets of one source joined into one."""
         grouped = target.reshape(source.shape[0], -1, target.shape[-1])  # [B / k, k * T, D]
         return create_bidirectional_mask(
             config=self.config, inputs_embeds=grouped, attention_mask=source_mask, encoder_hidden_states=source

@@ -68,7 +68,7 @@ def test_finished_entries_are_shown_and_not_run_again(tmp_path, monkeypatch, cap
     reached = {"seconds": 90.0, "cpu_seconds": 150.0, "step": 5}
     metrics = {"parameters": 2_600_000, "marks": {"30.0": reached, "35.0": None}, "history": [[60, 20.5], [90, 30.25]]}
     place = {"table": "race", "row": "Glossa", "seed": 1, "settings": read_recipe("multi30k-en-de")}
-    place["settings"] |= {"num_train_epochs": "12", "dropout": "0.1"}
+    place["settings"] |= {"num_train_epochs": "12", "dropout": 0.1}  # of either type
     file = tmp_path / "results.json"
     machine = {"cpu": "Z80", "threads": "cpu, 2 threads", "torch": "2.13"}
     monkeypatch.setattr(module, "machine", lambda: machine)

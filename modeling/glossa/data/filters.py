@@ -95,17 +95,17 @@ PREFIX = "filters."
 NOTHING = (None, "", "null", "~")  # how YAML and the command line write a value that is not given
 
 
-def settled(given: Any, where: str = "") -> dict[str, Any]:
+def settled(given: Any) -> dict[str, Any]:
     """The filters that are on, with their values, for a value of `filters`, which may be JSON.
 
-    Raises `GlossaError` for an unknown filter or a value that is not allowed; `where` begins its message.
+    Raises `GlossaError` for an unknown filter or a value that is not allowed.
     """
-    values = {name: one.default for name, one in FILTERS.items()} | checked(given, where)
+    values = {name: one.default for name, one in FILTERS.items()} | checked(given)
     return {name: value for name, value in values.items() if value not in (None, False, [])}
 
 
 def checked(given: Any, where: str = "") -> dict[str, Any]:
-    """Check named filters; returns them in the order of `FILTERS`, with defaults in place of missing values."""
+    """Check named filters; returns them in the order of `FILTERS`, empty ones with defaults. `where` begins errors."""
     given = from_json(given)
     if given in NOTHING:
         return {}

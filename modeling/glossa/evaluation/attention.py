@@ -78,14 +78,14 @@ def maps_of(
     )
 
 
-def align_words(maps: AttentionMaps, layer: int = -2) -> str:
+def align_words(maps: AttentionMaps) -> str:
     """Word alignment in Pharaoh format, `source-target` pairs of word numbers from 0, by target word.
 
-    Each target word is aligned with the source word that gets most of its attention: averaged over the heads of
-    `layer` and the tokens of the target word, summed over the tokens of the source word. The default layer is the
-    penultimate one, whose attention aligns best (Garg et al. 2019, section 3).
+    Each target word is aligned with the source word that gets most of its attention: averaged over the heads of the
+    penultimate layer, whose attention aligns best (Garg et al. 2019, section 3), and the tokens of the target word,
+    summed over the tokens of the source word.
     """
-    weights = maps.cross[max(layer, -len(maps.cross))].mean(0)  # [T, S]
+    weights = maps.cross[max(-2, -len(maps.cross))].mean(0)  # [T, S]
     pairs = []
     for target_word in range(_count(maps.target_words)):
         rows = [row for row, word in enumerate(maps.target_words) if word == target_word]

@@ -105,8 +105,7 @@ def check_graphs(model: GlossaForConditionalGeneration) -> None:
 def export_graphs(model: GlossaForConditionalGeneration, folder: Path) -> None:
     """Write encoder.onnx and decoder.onnx in float32. The model stays as it is."""
     folder.mkdir(parents=True, exist_ok=True)
-    exported = copy.deepcopy(model).float().eval()
-    exported.set_attn_implementation("eager")
+    exported = traceable(model)
     ids = torch.zeros((2, 5), dtype=torch.long)
     mask = torch.ones_like(ids)
     source = SourceGraph(exported)(ids, mask)
@@ -126,13 +125,19 @@ def export_attention(model: GlossaForConditionalGeneration, path: Path) -> None:
     `log_probabilities` [B, T, V] and the weights `encoder` [layers, B, heads, S, S], `decoder` [..., T, T] and `cross`
     [..., T, S].
     """
-    exported = copy.deepcopy(model).float().eval()
-    exported.set_attn_implementation("eager")  # fused attention does not return weights
+    exported = traceable(model)
     ids = torch.zeros((2, 5), dtype=torch.long)
     axes = {0: BATCH, 1: SOURCE}
     inputs = {"input_ids": (ids, axes), "attention_mask": (torch.ones_like(ids), axes)}
     inputs["target_ids"] = (ids[:, :3].clone(), {0: BATCH, 1: WRITTEN})
     export_graph(AttentionGraph(exported), inputs, ["log_probabilities", "encoder", "decoder", "cross"], path)
+
+
+def traceable(model: GlossaForConditionalGeneration) -> GlossaForConditionalGeneration:
+    """A copy in float32 whose attention is made of plain operators, and returns its weights."""
+    exported = copy.deepcopy(model).float().eval()
+    exported.set_attn_implementation("eager")
+    return exported
 
 
 def export_graph(

@@ -11,7 +11,6 @@ the library expects of BART:
 X holds the keys and values of the source for every decoder layer. The folder is of no use to transformers in Python.
 """
 
-import copy
 import json
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from ..errors import GlossaError
 from ..modeling_glossa import GlossaForConditionalGeneration
 from .decoding import not_supported
 from .families import save_tokenizer
-from .onnx_model import BATCH, SOURCE, WRITTEN, SourceGraph, StepGraph, check_graphs, export_graph
+from .onnx_model import BATCH, SOURCE, WRITTEN, SourceGraph, StepGraph, check_graphs, export_graph, traceable
 
 SUPPORTED = {"num_beams", "length_penalty", "early_stopping", "eos_token_id", "decoder_start_token_id"}
 SUPPORTED |= {"forced_bos_token_id", "forced_eos_token_id", "suppress_tokens", "begin_suppress_tokens"}
@@ -90,8 +89,7 @@ def export_transformers_js(
 
 @torch.no_grad()
 def _export(model: GlossaForConditionalGeneration, folder: Path) -> None:
-    exported = copy.deepcopy(model).float().eval()
-    exported.set_attn_implementation("eager")
+    exported = traceable(model)
     ids = torch.zeros((2, 5), dtype=torch.long)
     mask = torch.ones_like(ids)
     encoder: nn.Module = LibraryEncoder(exported)

@@ -78,7 +78,7 @@ _function: Callable[[Any], Any] | None = None  # of this process
 def _start(load: Callable[[], Callable[[Any], Any]]) -> None:
     """Prepare a process of the pool: it ends with its parent and with Ctrl-C, and has one thread."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
     os.environ["RAYON_NUM_THREADS"] = "1"  # of tokenizers, which reads it when it first encodes a batch
@@ -86,7 +86,12 @@ def _start(load: Callable[[], Callable[[Any], Any]]) -> None:
     _function = load()
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
+    """Have this process of a pool end with the one that asked for it, which need not be the one it was forked from."""
+    threading.Thread(target=_wait_for_parent, daemon=True).start()
+
+
+def _wait_for_parent() -> None:
     parent: Any = parent_process()
     parent.join()
     signal.raise_signal(signal.SIGTERM)
