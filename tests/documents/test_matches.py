@@ -7,6 +7,7 @@ import pytest
 from translating import KNOWN, Given
 
 from glossa.documents.job import DocumentJob
+from glossa.documents.memory import Kept
 from glossa.inference.texts.recall import Recall
 from glossa.memory.store import Memory
 
@@ -78,3 +79,21 @@ def test_the_report_has_the_matches(translator, tmp_path):
         [[88, "read"]],
         [[100, "copied"]],
     ]
+
+
+def test_finished_sentences_of_an_interrupted_job_count_only_with_the_same_match(translator, tmp_path):
+    asked = []
+
+    def planned(units):
+        translator.recall = Recall([Memory.temporary(units)])
+        return [sentence for text in translator.plan([NEAR, "It rains."]) for sentence in text.sentences]
+
+    def translate(sentences):
+        asked.append([sentence.source for sentence in sentences])
+        translator.translate_segments(sentences)
+
+    for units, expected in ((UNITS, [NEAR, "It rains."]), (UNITS, None), ([(UNITS[0][0], "Neu.")], [NEAR])):
+        sentences = planned(units)
+        Kept(translate, tmp_path / "segments.jsonl").translate(sentences)
+        assert (asked.pop() if asked else None) == expected
+        assert [score for score, *_ in sentences[0].best.matches] == [88]
