@@ -2,11 +2,9 @@
 
 import ctypes
 import itertools
-import multiprocessing
 import os
 import signal
 import sys
-import threading
 from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +16,7 @@ import torch.utils.data
 from transformers import PreTrainedTokenizerBase
 
 from ...errors import GlossaError
+from ...jobs.pool import end_with_parent
 from ..arguments import DataArguments
 from ..augmentation.augmentation import Augmentation
 from ..augmentation.pair import Pair
@@ -329,10 +328,4 @@ def start_worker(worker: int) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     # On other systems, and for a parent that has ended before this line.
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent: Any = multiprocessing.parent_process()
-    parent.join()
-    os._exit(1)  # an ordinary exit would wait for output that nobody reads any more
+    end_with_parent()
