@@ -15,6 +15,7 @@ from glossa.inference.loading import load_model, load_tokenizer
 from glossa.serving import models as module
 from glossa.serving.app import build_app
 from glossa.serving.explain import explain
+from glossa.serving.memories import Memories
 from glossa.serving.models import Models, Wishes
 from glossa.serving.refusals import Refused
 from glossa.serving.service import Service
@@ -115,7 +116,9 @@ def test_a_memory_is_for_its_direction(learned_run, expected, tmp_path):
     memory = tmp_path / "memory.tsv"
     memory.write_text("en\tfr\nThe house.\tLa maison !\n")
     names = [f"{pair}={learned_run}" for pair in ("en-fr", "fr-en", "fr-de")]
-    service = Service(Models(names, memory=memory), folder=tmp_path)
+    models = Models(names)
+    models.memories = Memories.opened(memory, models.steps, None, (), False)
+    service = Service(models, folder=tmp_path)
     with running(lambda: build_app(service)) as url:
         fields = {"q": ["The house.", "a k."], "source": "en", "target": "fr"}
         found = requests.post(f"{url}/translate", json=fields, timeout=60).json()["translatedText"]
@@ -127,7 +130,7 @@ def test_a_memory_is_for_its_direction(learned_run, expected, tmp_path):
         back = fields | {"source": "fr", "target": "en"}
         assert "maison" not in requests.post(f"{url}/translate", json=back, timeout=60).text
     with pytest.raises(GlossaError, match=r"has no translations for the models: .*no columns \('de', 'fr'\)"):
-        Models([f"de-fr={learned_run}"], memory=memory)
+        Memories.opened(memory, Models([f"de-fr={learned_run}"]).steps, None, (), False)
 
 
 def test_a_model_of_another_family_is_not_explained(tmp_path):

@@ -131,7 +131,7 @@ def test_the_model_says_whether_it_has_learned_the_mark(tmp_path, tiny_settings,
 
 def test_workers_that_stay_are_refused(tmp_path, tiny_settings):
     changes = QUIET | {"dataloader_persistent_workers": True, "dataloader_num_workers": 1}
-    with pytest.raises(GlossaError, match=r"dataloader_persistent_workers is true, but augmentation changes the rows"):
+    with pytest.raises(GlossaError, match=r"dataloader_persistent_workers is true, but augmentation or memory changes the rows"):
         parse_settings(tiny_settings(tmp_path / "run", **changes))
 
 
@@ -147,7 +147,7 @@ def test_the_vocabulary_of_a_run_has_sentinels_if_the_setting_asks_for_them(tmp_
         if name == "tokenizer":
             place = words.index("--vocab_size")
             del words[place : place + 2]
-        message = f"placeholder_augmentation is 0.1, but {name} is .*, whose vocabulary has no tokens for placeholders"
+        message = f"placeholder_augmentation is 0.1, but {name} is .*, whose vocabulary has no tokens for it"
         with pytest.raises(GlossaError, match=message):
             train(parse_settings([*words, f"--{name}", str(plain), "--placeholder_augmentation", "0.1"]))
     again = train(parse_settings([*tiny_settings(tmp_path / "again", max_steps=1, **QUIET), "--init_from", str(own)]))

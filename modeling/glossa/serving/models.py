@@ -107,7 +107,7 @@ class Loaded:
             found = self.translators[step, search] = self._make(step, search)
         pair = step.source, step.target
         recall = self.memories.recall(pair, wishes.key, wishes.threshold) if wishes.memory else None
-        return found.with_recall(recall)
+        return found if recall is None else found.with_recall(recall)
 
     def _make(self, step: Step, wishes: Wishes) -> Translator:
         tagged = Languages.of_tokenizer(self.tokenizer).tagged
