@@ -74,8 +74,9 @@ def candidates(connection: sqlite3.Connection, key: str, threshold: int) -> list
         read += size
     ids = numpy.frombuffer(b"".join(blobs), dtype="<u4")
     reach = PER_OCTAVE * math.log2((200 - threshold) / threshold) + 1
-    classes = (ids % CLASSES).astype(int)
-    found, shared = numpy.unique(ids[abs(classes - length_class(key)) <= reach], return_counts=True)
+    classes = (ids & (CLASSES - 1)).astype(numpy.uint8)
+    own = length_class(key)
+    found, shared = numpy.unique(ids[(classes >= own - reach) & (classes <= own + reach)], return_counts=True)
     if len(found) > CHOSEN:
         similarity = shared / (len(key) + _MIDDLES[found % CLASSES])
         found = found[numpy.argpartition(-similarity, CHOSEN)[:CHOSEN]]
