@@ -2,7 +2,7 @@
 
 import pytest
 
-from glossa.memory.repair import adapted, differing
+from glossa.memory.repair import adapted
 from glossa.memory.units import Match, Origin
 
 
@@ -42,10 +42,3 @@ def test_numbers_and_the_forms_of_words():
     assert not adapted(match, "6 files").whole  # of an unknown language
     assert adapted(of("1 file", "1 ファイル"), "2 file", "ja").target == "2 ファイル"
     assert not adapted(of("1 file", "1 Datei"), "0 file", "de").whole
-
-
-def test_words_that_differ():
-    assert adapted(of("Press the red key, then 5.", "x"), "Press a key, then 6.").missing == ("the", "red", "5")
-    assert adapted(of("a b a", "x"), "a b").missing == ("a",)
-    assert adapted(of("保存する", "x"), "保存した").missing == ("す", "る")
-    assert differing("one two", "two") == [(0, 3)] and differing("", "a") == []

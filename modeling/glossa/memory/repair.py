@@ -1,11 +1,9 @@
-"""What a match needs to become the translation of a text: other values, and the words that differ."""
+"""What a match needs to become the translation of a text: other values."""
 
 import re
 from dataclasses import dataclass
 
-from ..data.encoding.word_links import find_words
 from ..data.languages import language_code
-from ..errors import require
 from ..sentences_glossa import clean_text
 from .terms import NUMBER, find_values, key_of
 from .units import Match
@@ -25,12 +23,10 @@ class Adapted:
     Attributes:
         target: Its translation, with the values of the text.
         whole: Whether this is a translation of the text: nothing but values differs, or nothing at all.
-        missing: The words of the match's source that the text does not have, in order.
     """
 
     target: str
     whole: bool
-    missing: tuple[str, ...]
 
 
 def adapted(match: Match, source: str, language: str | None = None) -> Adapted:
@@ -46,26 +42,10 @@ def adapted(match: Match, source: str, language: str | None = None) -> Adapted:
             by any number.
     """
     text = clean_text(source)
-    missing = tuple(match.source[start:end] for start, end in differing(match.source, text))
     if match.source == text:
-        return Adapted(match.target, True, ())
+        return Adapted(match.target, True)
     exchanged = _exchanged(match, text, language) if key_of(match.source) == key_of(text) else None
-    return Adapted(match.target, False, missing) if exchanged is None else Adapted(exchanged, True, missing)
-
-
-def differing(text: str, other: str) -> list[tuple[int, int]]:
-    """The places of the words of `text` that `other` does not have, by the longest common subsequence of words.
-
-    Case is ignored. A character of a script without spaces is a word, and so are marks.
-    """
-    alignment = require("rapidfuzz.distance", "memory").LCSseq
-    own, theirs = (find_words(side) for side in (text, other))
-    words = [[side[start:end].casefold() for start, end in places] for side, places in ((text, own), (other, theirs))]
-    kept: set[int] = set()
-    for tag, start, end, *_ in alignment.opcodes(*words):
-        if tag == "equal":
-            kept |= set(range(start, end))
-    return [place for number, place in enumerate(own) if number not in kept]
+    return Adapted(match.target, False) if exchanged is None else Adapted(exchanged, True)
 
 
 def _exchanged(match: Match, text: str, language: str | None) -> str | None:
