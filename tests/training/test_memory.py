@@ -71,6 +71,12 @@ def test_settings_that_do_not_go_together(tmp_path, tiny_settings, changes, mess
         parse_settings(tiny_settings(tmp_path / "run", memory=True, **changes))
 
 
+def test_a_stream_is_refused(tmp_path, tiny_settings):
+    settings = parse_settings(tiny_settings(tmp_path / "run", memory=True, streaming=True))
+    with pytest.raises(GlossaError, match="memory is true, but streaming is true, and matches are looked for in all"):
+        train(settings)
+
+
 def test_every_engine_reads_the_match(run):
     texts = [f"{first} {second}." for first in "abcd" for second in "klm"]
     found = {}
