@@ -96,7 +96,7 @@ def measure(arguments: argparse.Namespace, name: str) -> dict[str, Any]:
         100 * Levenshtein.distance(text, pair.target) / len(pair.target)
         for text, pair in zip(texts, pairs, strict=True)
     ]
-    found: dict[str, Any] = {"edits": [round(each, 1) for each in edits], "repeated": repeated}
+    found: dict[str, Any] = {"edits": [round(each, 1) for each in edits], "again": repeated}
     for part, wanted in (("new", False), ("repeated", True)):
         rows = [row for row, own in enumerate(repeated) if own == wanted]
         references = [[pairs[row].target] for row in rows]
@@ -173,7 +173,7 @@ def draw(results: Sequence[dict], file: Path) -> None:
     axes = figure.subplots()
     for result in results:
         metrics = result["metrics"]
-        edits = [own for own, again in zip(metrics["edits"], metrics["repeated"], strict=True) if not again]
+        edits = [own for own, again in zip(metrics["edits"], metrics["again"], strict=True) if not again]
         means = [sum(edits[max(end - SMOOTH, 0) : end]) / min(end, SMOOTH) for end in range(SMOOTH, len(edits) + 1)]
         axes.plot(range(SMOOTH, len(edits) + 1), means, label=result["row"])
     axes.set(xlabel="new sentences of the day", ylabel=f"edits, percent (mean of the last {SMOOTH})", ylim=(0, None))
