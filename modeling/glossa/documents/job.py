@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from tqdm.auto import tqdm
 
 from ..errors import GlossaError
-from ..inference.engines.engine import Translation
+from ..inference.engines.engine import COPIED, Translation
 from ..inference.engines.stamps import stamp_models
 from ..inference.review import Problems, find_problems
 from ..inference.search.terms import count
@@ -164,8 +164,9 @@ class Work:
                 doubtful = any(map(is_doubtful, text.sentences))
                 if doubtful:
                     doubts |= {edit[:2]: edit for edit in place.doubt}
-                if best.matches and place.matched is not None:
-                    doubts |= {edit[:2]: edit for edit in place.matched(best.matches, doubtful)}
+                if self.translator.recall and place.matched is not None:
+                    copied = all(map(_is_copied, text.sentences))
+                    doubts |= {edit[:2]: edit for edit in place.matched(best.matches, copied, doubtful)}
                 if best.text != text.source or doubtful:
                     edits.append(place.edit(pieces, doubtful))
                     problem = place.check(edits[-1].written) if place.check else ""
@@ -191,6 +192,11 @@ class Work:
 def is_doubtful(sentence: Sentence) -> bool:
     """Whether a confidence is known and something is wrong with a translation, for which people should look at it."""
     return sentence.best.confidence is not None and bool(sentence.best.problem)
+
+
+def _is_copied(sentence: Sentence) -> bool:
+    """Whether a translation stands in a memory, or there is nothing to translate."""
+    return sentence.segment.copied or any(use == COPIED for _, use, *_ in sentence.best.matches)
 
 
 def _whole(text: Text) -> Translation:
