@@ -27,7 +27,7 @@ def model(learned_run):
 
 @contextlib.contextmanager
 def serving(model, keys=None, **options):
-    models = Models([model])
+    models = Models([model] if isinstance(model, str) else model)
     given = {"path": None, "folder": None, "writers": (), "shows": False} | options
     models.memories = Memories.opened(pairs=models.steps, **given)
     with running(lambda: build_app(Service(models, keys=keys))) as url:
@@ -74,6 +74,109 @@ def test_a_suggestion_counts_at_once_for_its_key_only_and_after_a_restart(model,
         assert post(url, "take_back", secret["bo"], q=LONG).status_code == 400
         assert post(url, "take_back", secret["ann"], q=LONG).json() == {"success": True}
         assert translated(url, secret["ann"], LONG)["translatedText"] == "quite another text"
+
+
+def test_another_process_says_that_a_memory_changed_before_it_has_used_it(model, keys, tmp_path):
+    known, secret = keys
+    with (
+        serving(model, known, folder=tmp_path / "own") as first,
+        serving(model, known, folder=tmp_path / "own") as url,
+    ):
+        before = [post(url, "memory_version", secret[name]).json()["version"] for name in secret]
+        assert before[0] != before[1], "a page whose key changes does not use what it has of the other one"
+        post(first, "suggest", secret["ann"], q=LONG, s="quite another text")
+        now = [post(url, "memory_version", secret[name]).json()["version"] for name in secret]
+        assert now[0] != before[0] and now[1] == before[1]
+
+
+def test_a_memory_that_was_removed_while_the_server_runs_is_made_again(model, keys, tmp_path):
+    known, secret = keys
+    shared = tmp_path / "shared.memory"
+    Memory.create(shared, "en", "fr").close()
+    options = {"path": shared, "folder": tmp_path / "own", "writers": ["bo"]}
+    with serving(model, known, **options) as url:
+        for name, text in (("ann", "quite another text"), ("bo", "text of all")):
+            post(url, "suggest", secret[name], q=LONG, s=text)
+        (own,) = (tmp_path / "own").rglob("*.memory")
+        for file in (*own.parent.iterdir(), *tmp_path.glob("shared*")):
+            file.unlink()
+        assert "matches" not in translated(url, secret["ann"], LONG)
+        assert post(url, "suggest", secret["ann"], q=LONG, s="once more").json()["remembered"] is True
+        assert "remembered" not in post(url, "suggest", secret["bo"], q=LONG, s="text of all").json()
+        with Memory.create(shared, "en", "fr") as memory:
+            memory.add([Unit("b k l.", "a new one")])
+        assert translated(url, secret["bo"], "b k l.")["translatedText"] == "a new one"
+    with Memory.open(own) as memory:
+        assert memory.exact(LONG).target == "once more"
+
+
+def test_what_the_memory_does_not_take_is_not_said_to_be_remembered(model, keys, tmp_path):
+    known, secret = keys
+    with serving(model, known, folder=tmp_path / "own") as url:
+        assert post(url, "suggest", secret["ann"], q="\u200b", s="no text").status_code == 400
+        assert translated(url, secret["ann"], "A b.")["translatedText"] != "A b."
+        assert post(url, "suggest", secret["ann"], q="A b.", s="A b.").json()["remembered"] is True
+        assert translated(url, secret["ann"], "A b.")["translatedText"] == "A b."
+        assert post(url, "suggest", secret["ann"], q="A b.", s=" ").status_code == 400
+
+
+def test_a_damaged_memory_and_a_folder_that_cannot_be_written_fail_in_one_line(model, keys, tmp_path, caplog):
+    known, secret = keys
+    with serving(model, known, folder=tmp_path / "own") as url:
+        post(url, "suggest", secret["ann"], q=LONG, s="quite another text")
+        (own,) = (tmp_path / "own").rglob("*.memory")
+        damaged = own.with_name("new")
+        damaged.write_bytes(b"SQLite format 3\0" + b"x" * 5000)
+        damaged.replace(own)
+        for path, fields in (("translate", {"q": LONG}), ("suggest", {"q": LONG, "s": "more of it"})):
+            assert post(url, path, secret["ann"], **fields).status_code == 500
+        assert translated(url, secret["ann"], LONG, memory=False)["translatedText"]
+    (tmp_path / "file").touch()
+    with serving(model, known, folder=tmp_path / "file") as url:
+        assert translated(url, secret["ann"], LONG)["translatedText"]
+        assert post(url, "suggest", secret["ann"], q=LONG, s="quite another text").status_code == 500
+    errors = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert len(errors) == 3 and not any(record.exc_info for record in errors)
+    assert "is damaged" in errors[0].getMessage() and "cannot be written" in errors[2].getMessage()
+
+
+def test_languages_of_a_request_name_no_other_file(model, keys, tmp_path):
+    known, secret = keys
+    with serving(model, known, folder=tmp_path / "own") as url:
+        for name in secret:
+            post(url, "suggest", secret[name], q=LONG, s=f"a text of {name}")
+        version = post(url, "memory_version", secret["bo"]).json()
+        folders = [path.name for path in (tmp_path / "own").iterdir()]
+        for folder in folders:
+            answer = post(url, "take_back", secret["bo"], q=LONG, source=f"../{folder}/en")
+            assert "is not supported" in answer.json()["error"]
+        assert post(url, "memory_version", secret["bo"]).json() == version
+
+
+def test_a_way_through_another_language_uses_no_memory(learned_run, keys, tmp_path):
+    known, secret = keys
+    models = [f"en-fr={learned_run}", f"fr-de={learned_run}"]
+    path = tmp_path / "shared.memory"
+    with Memory.create(path, "en", "fr") as memory:
+        memory.add([Unit(LONG, "b k l.")])
+    with serving(models, known) as url:
+        expected = translated(url, secret["ann"], LONG, target="de")
+        stream = post(url, "translate_stream", secret["ann"], q=LONG, target="de").text
+        french = translated(url, secret["ann"], LONG)["translatedText"]
+    with serving(models, known, path=path, folder=tmp_path / "own") as url:
+        post(url, "suggest", secret["ann"], q=french, s="another text there", source="fr", target="de")
+        assert translated(url, secret["ann"], LONG)["translatedText"] == "b k l."
+        assert translated(url, secret["ann"], LONG, target="de") == expected
+        assert post(url, "translate_stream", secret["ann"], q=LONG, target="de").text == stream
+        assert post(url, "suggest", secret["ann"], q=LONG, s="another text there", target="de").status_code == 403
+
+
+def test_the_request_of_the_hub_reads_the_memory_of_its_key(model, keys, tmp_path):
+    known, secret = keys
+    with serving(model, known, folder=tmp_path / "own") as url:
+        post(url, "suggest", secret["ann"], q=LONG, s="quite another text")
+        found = requests.post(url, json={"inputs": LONG, "api_key": secret["ann"]}, timeout=60)
+        assert found.json() == [{"translation_text": "quite another text"}]
 
 
 def test_a_stream_says_the_match_of_each_sentence(model, keys, tmp_path):
@@ -129,6 +232,12 @@ def test_options_that_need_others(options, message):
     parse(["a", *options])
     with pytest.raises(GlossaError, match=message):
         main(["en-fr=a", *options])
+
+
+def test_a_memory_that_is_read_anew_at_each_start_takes_no_suggestions(tmp_path):
+    (tmp_path / "pairs.tsv").write_text(f"{LONG}\tquite another text\n")
+    with pytest.raises(GlossaError, match="glossa memory build"):
+        Memories.opened(tmp_path / "pairs.tsv", [("en", "fr")], None, ["ann"], False)
 
 
 def test_a_suggestion_counts_more_than_an_older_file(model, keys, tmp_path):

@@ -114,6 +114,10 @@ class Translator:
         other.recall = recall
         return other
 
+    def translates_as(self, other: "Translator") -> bool:
+        """Whether both translate sentences alike, since they differ in their memories at most."""
+        return self._by_language is other._by_language
+
     def translate(
         self, texts: Sequence[str], progress: bool = False, prefixes: Sequence[str] | None = None
     ) -> list[list[Translation]]:
