@@ -57,8 +57,8 @@ class Memories:
         writers = frozenset(writers)
         if writers and any(memory.folder is not None for memory in found.values()):
             raise GlossaError(
-                f"--memory {path} is read at each start, so what --memory_writer adds would be lost. Make a memory of it "
-                f"first: glossa memory build NEW.memory {path}."
+                f"--memory {path} is read at each start, so what --memory_writer adds would be lost. Make a memory of "
+                f"it first: glossa memory build NEW.memory {path}."
             )
         return cls(found, folder, writers, shows)
 
