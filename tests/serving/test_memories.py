@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import requests
@@ -108,6 +110,23 @@ def test_a_memory_that_was_removed_while_the_server_runs_is_made_again(model, ke
         assert translated(url, secret["bo"], "b k l.")["translatedText"] == "a new one"
     with Memory.open(own) as memory:
         assert memory.exact(LONG).target == "once more"
+
+
+def test_processes_that_make_the_memory_of_a_key_at_once_lose_nothing(tmp_path):
+    texts = [f"{letter * 5}." for letter in "abcdefgh"]
+    for number in range(5):
+        together = threading.Barrier(len(texts))
+
+        def suggest(text, folder, together=together):
+            own = Memories(folder=folder)  # as another process has
+            together.wait()
+            assert own.add("ann", ("en", "fr"), text, text.upper())
+
+        folder = tmp_path / str(number)
+        with ThreadPoolExecutor(len(texts)) as threads:
+            list(threads.map(suggest, texts, [folder] * len(texts)))
+        memory = Memories(folder=folder).own("ann", ("en", "fr"))
+        assert [memory.exact(text).target for text in texts] == [text.upper() for text in texts]
 
 
 def test_what_the_memory_does_not_take_is_not_said_to_be_remembered(model, keys, tmp_path):

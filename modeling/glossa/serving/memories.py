@@ -1,6 +1,5 @@
 """The translation memories of a server: one that all requests read, and one of each key."""
 
-import contextlib
 import hashlib
 import tempfile
 import threading
@@ -9,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock
 
 from ..errors import GlossaError
 from ..inference.engines.engine import Translation
@@ -143,15 +144,16 @@ class Memories:
 
 
 def _make(path: Path, pair: Pair) -> None:
-    """Make an empty memory, unless another process makes it at the same time. Raises `GlossaError` if it cannot be."""
+    """Make an empty memory, unless another process does. Raises `GlossaError` if it cannot be made."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-            new = Path(folder, path.name)
-            Memory.create(new, *pair).close()
+        with FileLock(f"{path}.locked"), tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            if path.exists():
+                return
             for left in ("-wal", "-shm"):  # of one that was removed
                 Path(f"{path}{left}").unlink(missing_ok=True)
-            with contextlib.suppress(FileExistsError):
-                path.hardlink_to(new)  # whole, and in the place of no other
+            new = Path(folder, path.name)
+            Memory.create(new, *pair).close()
+            new.replace(path)  # others open it when it is whole
     except OSError as error:
         raise GlossaError(f"{path} cannot be written: {error.strerror}. Check the folder of --memories.") from error
