@@ -33,6 +33,8 @@ RECALL = Recall([Memory.temporary(UNITS.items())])
         (" One.  Two.", " Un, deux.", []),  # the same text with other white space
         ("Cafe\u0301.", "Un café.", []),  # and in another Unicode form
         ("See {this}.", "Vois {this}.", []),
+        ("One.\nTwo.", "ONE.\nTWO.", ["One.", "Two."]),  # the memory's translation has no lines
+        ("Four.\n\nOne. Two.", "FOUR.\n\nUn, deux.", ["Four."]),
         ("Go to {place}.", "GO TO {place}.", ["Go to {place}.", "Go to."]),  # the memory lacks the placeholder
     ],
 )
