@@ -112,6 +112,19 @@ def test_a_memory_that_was_removed_while_the_server_runs_is_made_again(model, ke
         assert memory.exact(LONG).target == "once more"
 
 
+def test_a_suggestion_of_several_lines_counts_line_by_line(model, keys, tmp_path):
+    known, secret = keys
+    with serving(model, known, folder=tmp_path / "own") as url:
+        given = {"q": f"{LONG}\n\nb k l.", "s": "quite another text\n\nmore of it"}
+        assert "lines" in post(url, "suggest", secret["ann"], q=given["q"], s="two\nlines").json()["error"]
+        assert post(url, "suggest", secret["ann"], **given).json()["remembered"] is True
+        assert translated(url, secret["ann"], given["q"])["translatedText"] == given["s"]
+        assert translated(url, secret["ann"], "b k l.")["translatedText"] == "more of it"
+        assert post(url, "take_back", secret["ann"], q=given["q"]).status_code == 200
+        assert "matches" not in translated(url, secret["ann"], given["q"])
+        assert post(url, "take_back", secret["ann"], q=given["q"]).status_code == 400
+
+
 def test_processes_that_make_the_memory_of_a_key_at_once_lose_nothing(tmp_path):
     texts = [f"{letter * 5}." for letter in "abcdefgh"]
     for number in range(5):

@@ -235,6 +235,8 @@ async def suggest(request: Request) -> dict[str, bool]:
     remembers = service.memories.takes(fields._key) and len(steps) == 1
     if service.corrections is None and not remembers:
         raise Refused("This server does not take suggestions.", 403)
+    if remembers and fields.q.count("\n") != fields.s.count("\n"):
+        raise Refused("s must have as many lines as q, since a memory has lines.")
     given = {"source": fields.q, "correction": fields.s, "output": fields.output}
     given |= {"from": fields.source, "to": fields.target, "model": " ".join(step.model for step in steps)}
     teaches = not remembers or fields.s != fields.q  # a memory takes texts that stay as they are, too

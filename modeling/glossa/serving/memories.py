@@ -112,21 +112,24 @@ class Memories:
         return self.of_all(pair) if key in self.writers else self.own(key, pair, new)
 
     def add(self, key: str, pair: Pair, source: str, target: str) -> bool:
-        """Keep an approved translation; whether there is a memory that takes it."""
+        """Keep the approved translation of each line of a text; whether there is a memory that takes it."""
         memory = self.written(key, pair, new=True)
         if memory is None:
             return False
         date = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        return not memory.add([Unit(source, target, date, key=key)]).refused
+        lines = zip(source.split("\n"), target.split("\n"), strict=True)
+        return not memory.add([Unit(*both, date, key=key) for both in lines if both[0].strip()]).refused
 
     def take_back(self, key: str, pair: Pair, source: str) -> bool:
-        """Remove the approved translation of a text by a key; whether there was one."""
+        """Remove the approved translations of the lines of a text by a key; whether there was one."""
         memory = self.written(key, pair)
-        match = None if memory is None else memory.exact(source)
-        if memory is None or match is None or match.origin.key != key:
+        if memory is None:
             return False
-        memory.remove([match.origin.id])
-        return True
+        found = [match for line in source.split("\n") if (match := memory.exact(line)) is not None]
+        ids = {match.origin.id for match in found if match.origin.key == key}
+        if ids:
+            memory.remove(ids)
+        return bool(ids)
 
     def version(self, key: str) -> str:
         """What changes with every memory that a key reads, and differs between keys."""
