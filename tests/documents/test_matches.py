@@ -6,6 +6,7 @@ import xml.etree.ElementTree as etree
 import pytest
 from translating import KNOWN, Given
 
+from glossa.documents.formats.opening import Opened
 from glossa.documents.job import DocumentJob
 from glossa.documents.memory import Kept
 from glossa.inference.texts.recall import Recall
@@ -110,6 +111,22 @@ def test_the_report_has_the_matches(translator, tmp_path):
         [[88, "read"]],
         [[100, "copied"]],
     ]
+
+
+def test_an_interrupted_job_writes_the_matches_of_sentences_that_it_had_finished(translator, tmp_path, monkeypatch):
+    path, name = tmp_path / "a.xlf", "{urn:oasis:names:tc:xliff:document:1.2}"
+    path.write_text(
+        '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file original="a" datatype="plaintext" '
+        f'source-language="en" target-language="fr"><body><trans-unit id="1"><source>{NEAR}</source></trans-unit>'
+        "</body></file></xliff>"
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(Opened, "pack", lambda self, done: pytest.fail("interrupted"))
+        with pytest.raises(pytest.fail.Exception):
+            translated(translator, path)
+    translator.engine.asked.clear()
+    (match,) = translated(translator, path).iter(f"{name}alt-trans")
+    assert match.get("match-quality") == "88%" and translator.engine.asked == []
 
 
 def test_finished_sentences_of_an_interrupted_job_count_only_with_the_same_match(translator, tmp_path):

@@ -2,8 +2,10 @@
 
 import contextlib
 import json
+import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 import requests
@@ -32,7 +34,10 @@ def serving(model, keys=None, **options):
     models = Models([model] if isinstance(model, str) else model)
     given = {"path": None, "folder": None, "writers": (), "shows": False} | options
     models.memories = Memories.opened(pairs=models.steps, **given)
-    with running(lambda: build_app(Service(models, keys=keys))) as url:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        running(lambda: build_app(Service(models, keys=keys, folder=Path(folder)))) as url,
+    ):
         yield url
 
 
@@ -50,6 +55,17 @@ def post(url, path, key="", **fields):
 
 def translated(url, key, text, **fields):
     return post(url, "translate", key, q=text, **fields).json()
+
+
+def xliff_translated(url, key, text=LONG):
+    """An XLIFF file with a text after its translation by the server."""
+    content = (
+        '<xliff version="1.2"><file source-language="en" target-language="fr" original="a" datatype="plaintext"><body>'
+        f'<trans-unit id="1"><source>{text}</source></trans-unit></body></file></xliff>'
+    )
+    fields = {"source": "en", "target": "fr", "api_key": key}
+    answer = requests.post(f"{url}/translate_file", data=fields, files={"file": ("a.xlf", content)}, timeout=60)
+    return requests.get(answer.json()["translatedFileUrl"], timeout=60).text
 
 
 def test_a_suggestion_counts_at_once_for_its_key_only_and_after_a_restart(model, keys, tmp_path):
@@ -233,8 +249,12 @@ def test_only_named_keys_write_the_shared_memory_and_others_see_no_text_of_it(mo
         assert answer["matches"] == [{"score": 100, "use": "copied"}]
         assert translated(url, secret["ann"], "b k l.")["translatedText"] != "for bo alone"
         assert post(url, "take_back", secret["bo"], q=LONG).status_code == 400
+        document = xliff_translated(url, secret["bo"])
+        assert document.count("quite another text") == 1 and "exact-match" in document and "alt-trans" not in document
+        assert xliff_translated(url, secret["bo"], "b k l.").count("alt-trans") == 2, "of bo's own memory"
     with serving(model, known, **options, shows=True) as url:
         assert translated(url, secret["bo"], LONG)["matches"][0]["source"] == LONG
+        assert xliff_translated(url, secret["bo"]).count("quite another text") == 2
 
 
 def test_a_threshold_of_the_request(model, keys, tmp_path, learned_run):

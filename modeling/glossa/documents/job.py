@@ -129,12 +129,14 @@ class Work:
         translate_sentences: Translates these: [`Translator.translate_segments`], or what keeps or queues them first.
         problems: What is reported.
         several: Whether there are several files, whose names the report has.
+        hides: Whether a document does not show the sentences of a match of [`Translation.matches`].
     """
 
     translator: "Translator"
     translate_sentences: Translate
     problems: Problems
     several: bool = False
+    hides: Callable[[tuple[Any, ...]], bool] = lambda match: False
     texts: int = 0
     sentences: int = 0
     remembered: int = 0
@@ -166,7 +168,10 @@ class Work:
                     doubts |= {edit[:2]: edit for edit in place.doubt}
                 if self.translator.recall and place.matched is not None:
                     copied = all(map(_is_copied, text.sentences))
-                    doubts |= {edit[:2]: edit for edit in place.matched(best.matches, copied, doubtful)}
+                    matches = [
+                        (*match[:2], "", "") if self.hides(match) else tuple(match[:4]) for match in best.matches
+                    ]
+                    doubts |= {edit[:2]: edit for edit in place.matched(matches, copied, doubtful)}
                 if best.text != text.source or doubtful:
                     edits.append(place.edit(pieces, doubtful))
                     problem = place.check(edits[-1].written) if place.check else ""

@@ -40,8 +40,9 @@ class Place:
         doubt: What else is written if people should look at the translation; it replaces other edits of the same
             characters.
         doubtful_before: What is then written before the translation.
-        matched: What is written instead with a translation memory, given its matches ([`Translation.matches`]),
-            whether all of the translation is copied, and whether people should look at it; like `doubt`.
+        matched: What is written instead with a translation memory, given its matches (score, use, source and target,
+            "" if these are not shown), whether all of the translation is copied, and whether people should look at
+            it; like `doubt`.
         literal: How text is written in sections of XML that are no markup.
     """
 

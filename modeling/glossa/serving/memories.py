@@ -137,13 +137,18 @@ class Memories:
         found = [*map(self._current, paths), *map(self.of_all, self.shared)]
         return stamp_texts([key, *(f"{memory.path} {memory.version}" for memory in found if memory is not None)])
 
+    def hides(self, match: tuple[Any, ...]) -> bool:
+        """Whether answers do not show the sentences of a match of [`Translation.matches`]."""
+        return not self.shows and match[-1] in {str(memory.path) for memory in self.shared.values()}
+
     def described(self, translation: Translation) -> list[dict[str, Any]]:
         """The matches behind a translation as they are answered."""
-        hidden = set() if self.shows else {str(memory.path) for memory in self.shared.values()}
-        return [
-            {"score": score, "use": use} | ({} if path in hidden else {"source": source, "target": target})
-            for score, use, source, target, path in translation.matches
-        ]
+        found = []
+        for match in translation.matches:
+            score, use, source, target, _ = match
+            sides = {} if self.hides(match) else {"source": source, "target": target}
+            found.append({"score": score, "use": use} | sides)
+        return found
 
 
 def _make(path: Path, pair: Pair) -> None:

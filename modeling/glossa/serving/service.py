@@ -106,7 +106,7 @@ class Service:
         if self.folder is None:
             raise Refused("This server does not translate documents.", 403)
         (done := self.folder / "done").mkdir(exist_ok=True)
-        return Files(done, self.queue, self.models.translator)
+        return Files(done, self.queue, self.models)
 
     @cached_property
     def detector(self) -> Detector:

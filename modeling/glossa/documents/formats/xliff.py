@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _UNFINISHED = ("new", "needs-translation", "initial")
 MATCHES = "urn:oasis:names:tc:xliff:matches:2.0"
-Match = tuple[int, str, str, str, str]  # as [`Translation.matches`]
+Match = tuple[int, str, str, str]  # score, use, source and target; these are "" if they are not shown
 
 
 @dataclass
@@ -34,8 +34,12 @@ class Known:
     copied: bool = True
     doubtful: bool = False
 
+    @property
+    def shown(self) -> list[Match]:
+        return [match for match in self.matches if match[2]]
+
     def add(self, matches: Sequence[Match], copied: bool, doubtful: bool) -> None:
-        self.matches += [match for match in dict.fromkeys(map(tuple, matches)) if match not in self.matches]
+        self.matches += [match for match in dict.fromkeys(matches) if match not in self.matches]
         self.copied, self.doubtful = self.copied and copied, self.doubtful or doubtful
 
 
@@ -128,7 +132,7 @@ class _Reader(Units):
         space, name = self.space_before(source), f"{prefix}alt-trans"
         after = [
             f'{space}<{name} match-quality="{score}%">{_sides(prefix, text, translation)}</{name}>'
-            for score, _, text, translation, _ in known.matches
+            for score, _, text, translation in known.shown
         ]
         start = other if known.doubtful else opened
         return [Edit(*span, [start, self.inside(source), f"</{prefix}target>", *after])]
@@ -136,7 +140,7 @@ class _Reader(Units):
     def _in_unit(self, known: Known, segment: int, unit: int, prefix: str, *new: Any) -> list[Edit]:
         """XLIFF 2: the matches of all segments so far, at the beginning of their unit."""
         known.add(*new)
-        if not known.matches or self.child(unit, "matches") is not None:
+        if not known.shown or self.child(unit, "matches") is not None:
             return []  # those of another program stay alone
         identifier = self.given(segment).get("id")
         edits = []
@@ -148,7 +152,7 @@ class _Reader(Units):
         of_unit = self.matched.setdefault(unit, {})
         of_unit[segment] = "".join(
             f'<mtc:match ref="#{identifier}" matchQuality="{score}">{_sides(prefix, source, target)}</mtc:match>'
-            for score, _, source, target, _ in known.matches
+            for score, _, source, target in known.shown
         )
         opened, space = self.tokens[unit], self.space_before(segment)
         found = "".join(of_unit.values())
