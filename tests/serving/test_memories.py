@@ -286,6 +286,15 @@ def test_options_that_need_others(options, message):
         main(["en-fr=a", *options])
 
 
+def test_a_writer_without_a_key_is_refused(tmp_path, monkeypatch):
+    add_key(tmp_path / "keys", "ann")
+    Memory.create(tmp_path / "m", "en", "fr").close()
+    monkeypatch.setattr("glossa.cli.serve.run", lambda *given: pytest.fail("it serves"))
+    options = ["en-fr=a", "--keys", str(tmp_path / "keys"), "--memory", str(tmp_path / "m")]
+    with pytest.raises(GlossaError, match=r"--memory_writer anne: .* has no key of this name, but of ann"):
+        main([*options, "--memory_writer", "ann", "--memory_writer", "anne"])
+
+
 def test_a_memory_that_is_read_anew_at_each_start_takes_no_suggestions(tmp_path):
     (tmp_path / "pairs.tsv").write_text(f"{LONG}\tquite another text\n")
     with pytest.raises(GlossaError, match="glossa memory build"):
