@@ -6,6 +6,7 @@ import xml.etree.ElementTree as etree
 import pytest
 from translating import KNOWN, Given
 
+from glossa.documents.formats.opening import Opened
 from glossa.documents.job import DocumentJob
 from glossa.documents.memory import Kept
 from glossa.inference.texts.recall import Recall
@@ -66,6 +67,37 @@ def test_xliff_2_has_matches_of_all_segments_at_the_beginning_of_a_unit(translat
     assert all(segment.get("state") == "translated" for segment in segments)
 
 
+def test_a_unit_of_which_only_a_part_was_copied_is_no_exact_match(translator, tmp_path):
+    path, name = tmp_path / "a.xlf", "{urn:oasis:names:tc:xliff:document:1.2}"
+    sources = (
+        "Good day. Nothing alike.",
+        "{n, plural, one {Nothing alike.} other {Good day.}}",
+        f"{{n, plural, one {{Good day.}} other {{{NEAR}}}}}",
+        "{n, plural, one {Good day.} other {Good day.}}",
+    )
+    units = "".join(f'<trans-unit id="{n}"><source>{source}</source></trans-unit>' for n, source in enumerate(sources))
+    path.write_text(
+        '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file original="a" datatype="plaintext" '
+        f'source-language="en" target-language="fr"><body>{units}</body></file></xliff>'
+    )
+    found = list(translated(translator, path).iter(f"{name}trans-unit"))
+    states = [unit.find(f"{name}target").get("state-qualifier") for unit in found]
+    assert states == ["mt-suggestion", "mt-suggestion", "mt-suggestion", "exact-match"]
+    scores = [[match.get("match-quality") for match in unit.iter(f"{name}alt-trans")] for unit in found]
+    assert scores == [["100%"], ["100%"], ["100%", "88%"], ["100%"]], "equal matches of a unit are written once"
+
+
+def test_xliff_2_has_matches_where_a_segment_follows_at_once(translator, tmp_path):
+    path = tmp_path / "a.xlf"
+    path.write_text(
+        f'<xliff version="2.0" xmlns="{CORE}" srcLang="en" trgLang="fr"><file id="f"><unit id="u"><segment>'
+        "<source>Good day.</source></segment></unit></file></xliff>"
+    )
+    (unit,) = translated(translator, path).iter(f"{{{CORE}}}unit")
+    assert [child.tag.rpartition("}")[2] for child in unit] == ["matches", "segment"]
+    assert unit[0][0].get("ref") == f"#{unit[1].get('id')}"
+
+
 def test_the_report_has_the_matches(translator, tmp_path):
     path, report = tmp_path / "a.xlf", tmp_path / "report.jsonl"
     path.write_text(
@@ -79,6 +111,22 @@ def test_the_report_has_the_matches(translator, tmp_path):
         [[88, "read"]],
         [[100, "copied"]],
     ]
+
+
+def test_an_interrupted_job_writes_the_matches_of_sentences_that_it_had_finished(translator, tmp_path, monkeypatch):
+    path, name = tmp_path / "a.xlf", "{urn:oasis:names:tc:xliff:document:1.2}"
+    path.write_text(
+        '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file original="a" datatype="plaintext" '
+        f'source-language="en" target-language="fr"><body><trans-unit id="1"><source>{NEAR}</source></trans-unit>'
+        "</body></file></xliff>"
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(Opened, "pack", lambda self, done: pytest.fail("interrupted"))
+        with pytest.raises(pytest.fail.Exception):
+            translated(translator, path)
+    translator.engine.asked.clear()
+    (match,) = translated(translator, path).iter(f"{name}alt-trans")
+    assert match.get("match-quality") == "88%" and translator.engine.asked == []
 
 
 def test_finished_sentences_of_an_interrupted_job_count_only_with_the_same_match(translator, tmp_path):

@@ -4,8 +4,11 @@ import pytest
 from translating import Characters, Function
 
 from glossa.cli.translate import main
+from glossa.documents.formats.opening import Languages
+from glossa.documents.glossary import Glossary
 from glossa.inference.engines.engine import Engine, Search, Translation
 from glossa.inference.options import Checks
+from glossa.inference.search.terms import MISSING, NOT_AS_ASKED, USED, Terms
 from glossa.inference.texts.recall import Recall
 from glossa.inference.translator import Translator
 from glossa.memory.store import Memory
@@ -30,6 +33,8 @@ RECALL = Recall([Memory.temporary(UNITS.items())])
         (" One.  Two.", " Un, deux.", []),  # the same text with other white space
         ("Cafe\u0301.", "Un café.", []),  # and in another Unicode form
         ("See {this}.", "Vois {this}.", []),
+        ("One.\nTwo.", "ONE.\nTWO.", ["One.", "Two."]),  # the memory's translation has no lines
+        ("Four.\n\nOne. Two.", "FOUR.\n\nUn, deux.", ["Four."]),
         ("Go to {place}.", "GO TO {place}.", ["Go to {place}.", "Go to."]),  # the memory lacks the placeholder
     ],
 )
@@ -128,6 +133,16 @@ def test_one_wrong_pair_changes_similar_sentences_only():
     for text, score in zip(texts, scores, strict=True):
         assert (text in engine.asked) == (score < 70)
     assert [score >= 70 for score in scores] == [True, True, False, False, True]
+
+
+def test_a_translation_of_a_memory_that_lacks_a_term_or_has_a_forbidden_word_is_reported():
+    glossary = Glossary((("three", "trois"), ("café", "kaffee")), Languages("en", "fr"))
+    terms = Terms(lambda: pytest.fail("what is approved is not searched for"), glossary, ("deux",))
+    translator = Translator(Function(str.upper), Characters(), terms=terms, recall=RECALL)
+    found = [own for (own,) in translator.translate(["One. Two.", "Three.", "Café."])]
+    assert [each.problem for each in found] == [NOT_AS_ASKED, "", NOT_AS_ASKED]
+    assert [each.text for each in found] == ["Un, deux.", "Trois.", "Un café."]
+    assert [term[0::2] for each in found for term in each.terms] == [("Three", USED), ("Café", MISSING)]
 
 
 def test_the_threshold():

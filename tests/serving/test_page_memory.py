@@ -63,6 +63,22 @@ def test_a_better_translation_counts_at_once(learned_run, tmp_path):
         playwright.expect(page.locator("#status")).to_have_text("Taken back.")
         assert page.locator("#output").inner_text() == before and page.locator("#matches").is_hidden()
 
+        # Of several lines those that are changed count.
+        translated(f"{TEXT}\nb k l.")
+        first, second = page.locator("#output").inner_text().split("\n")
+        page.click("#improve")
+        page.fill("#better", f"{first}\n{BETTER}\nmore")
+        page.click("#save")
+        playwright.expect(page.locator("#error")).to_contain_text("as many lines")
+        page.fill("#better", f"{first}\n{BETTER}")
+        page.click("#save")
+        playwright.expect(page.locator("#status")).to_have_text("Saved, and used from now on.")
+        assert page.locator("#output").inner_text() == f"{first}\n{BETTER}"
+        assert page.locator("#matched strong").count() == 1
+        page.click("#undo")
+        playwright.expect(page.locator("#status")).to_have_text("Taken back.")
+        assert page.locator("#output").inner_text() == f"{first}\n{second}"
+
         # What another process adds is used although the page has the sentence already.
         memory = models.memories.own("ann", pair)
         with Memory.open(memory.path) as other:

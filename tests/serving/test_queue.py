@@ -6,6 +6,7 @@ import threading
 import pytest
 from translating import Function, Given
 
+from glossa.inference.texts.recall import Recall
 from glossa.serving import queue as module
 from glossa.serving.queue import SENTENCE, Job, Queue, in_thread
 from glossa.serving.refusals import Refused
@@ -73,6 +74,12 @@ def test_what_waits_is_translated_together(queue):
     found = asked(queue, (one, ["a"]), (one, ["b", "c"]), (other, ["d"]), (one, ["e"]))
     assert found == [["A"], ["B", "C"], ["D"], ["E"]]
     assert sorted(map(sorted, one.pieces)) == [["a"], ["b", "c", "e"]] and other.pieces == [["d"]]
+
+
+def test_what_differs_in_its_memory_only_is_translated_together(queue):
+    one = Held()
+    assert asked(queue, (one, ["a"]), (one.with_recall(Recall([])), ["b"]), (one, ["c"])) == [["A"], ["B"], ["C"]]
+    assert one.pieces == [["a"], ["b", "c"]]
 
 
 def test_a_long_request_is_cut_and_a_short_one_need_not_wait_for_its_end(queue, monkeypatch):

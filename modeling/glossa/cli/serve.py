@@ -13,7 +13,7 @@ import logging
 import signal
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,12 +84,13 @@ def main(argv: list[str]) -> None:
         raise GlossaError("Give the models to serve: glossa serve MODEL [MODEL ...].")
     if arguments.host not in LOOPBACK and arguments.keys is None:
         logger.warning("Everybody who reaches %s can use this server. --keys FILE asks for a key.", arguments.host)
+    keys = serving.keys.Keys(arguments.keys) if arguments.keys else None
     with tempfile.TemporaryDirectory(prefix="glossa-serve-") as folder:
         models = serving.models.Models(arguments.models, arguments.max_loaded, arguments.engine)
-        models.memories = memories_of(serving, arguments, models.steps)
+        models.memories = memories_of(serving, arguments, models.steps, keys.names.values() if keys else ())
         service = serving.service.Service(
             models,
-            serving.keys.Keys(arguments.keys) if arguments.keys else None,
+            keys,
             serving.corrections.Corrections(arguments.corrections) if arguments.corrections else None,
             Path(folder),
             serving.limits.Limits(arguments.batch_limit, arguments.char_limit, arguments.req_limit),
@@ -97,7 +98,7 @@ def main(argv: list[str]) -> None:
         run(serving, service, arguments)
 
 
-def memories_of(serving, arguments: ServeOptions, pairs: Iterable[tuple[str, str]]):
+def memories_of(serving, arguments: ServeOptions, pairs: Iterable[tuple[str, str]], keys: Collection[str]):
     """The translation memories of the server. Raises `GlossaError` for options that need others."""
     if (arguments.memories or arguments.memory_writer) and arguments.keys is None:
         name = "memories" if arguments.memories else "memory_writer"
@@ -105,6 +106,11 @@ def memories_of(serving, arguments: ServeOptions, pairs: Iterable[tuple[str, str
     if (arguments.memory_writer or arguments.show_memory) and arguments.memory is None:
         name = "memory_writer" if arguments.memory_writer else "show_memory"
         raise GlossaError(f"--{name} is about the memory of --memory FILE. Give it.")
+    for name in arguments.memory_writer:
+        if name not in keys:
+            raise GlossaError(
+                f"--memory_writer {name}: {arguments.keys} has no key of this name, but of {', '.join(keys)}."
+            )
     return serving.memories.Memories.opened(
         arguments.memory, pairs, arguments.memories, arguments.memory_writer, arguments.show_memory
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from tqdm.auto import tqdm
 
 from ..errors import GlossaError
-from ..inference.engines.engine import Translation
+from ..inference.engines.engine import COPIED, Translation
 from ..inference.engines.stamps import stamp_models
 from ..inference.review import Problems, find_problems
 from ..inference.search.terms import count
@@ -129,12 +129,14 @@ class Work:
         translate_sentences: Translates these: [`Translator.translate_segments`], or what keeps or queues them first.
         problems: What is reported.
         several: Whether there are several files, whose names the report has.
+        hides: Whether a document does not show the sentences of a match of [`Translation.matches`].
     """
 
     translator: "Translator"
     translate_sentences: Translate
     problems: Problems
     several: bool = False
+    hides: Callable[[tuple[Any, ...]], bool] = lambda match: False
     texts: int = 0
     sentences: int = 0
     remembered: int = 0
@@ -164,8 +166,12 @@ class Work:
                 doubtful = any(map(is_doubtful, text.sentences))
                 if doubtful:
                     doubts |= {edit[:2]: edit for edit in place.doubt}
-                if best.matches and place.matched is not None:
-                    doubts |= {edit[:2]: edit for edit in place.matched(best.matches, doubtful)}
+                if self.translator.recall and place.matched is not None:
+                    copied = all(map(_is_copied, text.sentences))
+                    matches = [
+                        (*match[:2], "", "") if self.hides(match) else tuple(match[:4]) for match in best.matches
+                    ]
+                    doubts |= {edit[:2]: edit for edit in place.matched(matches, copied, doubtful)}
                 if best.text != text.source or doubtful:
                     edits.append(place.edit(pieces, doubtful))
                     problem = place.check(edits[-1].written) if place.check else ""
@@ -191,6 +197,11 @@ class Work:
 def is_doubtful(sentence: Sentence) -> bool:
     """Whether a confidence is known and something is wrong with a translation, for which people should look at it."""
     return sentence.best.confidence is not None and bool(sentence.best.problem)
+
+
+def _is_copied(sentence: Sentence) -> bool:
+    """Whether a translation stands in a memory, or there is nothing to translate."""
+    return sentence.segment.copied or any(use == COPIED for _, use, *_ in sentence.best.matches)
 
 
 def _whole(text: Text) -> Translation:

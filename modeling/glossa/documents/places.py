@@ -40,8 +40,9 @@ class Place:
         doubt: What else is written if people should look at the translation; it replaces other edits of the same
             characters.
         doubtful_before: What is then written before the translation.
-        matched: What is written instead if a translation memory had matches, given these ([`Translation.matches`]) and
-            whether people should look at the translation; like `doubt`.
+        matched: What is written instead with a translation memory, given its matches (score, use, source and target,
+            "" if these are not shown), whether all of the translation is copied, and whether people should look at
+            it; like `doubt`.
         literal: How text is written in sections of XML that are no markup.
     """
 
@@ -55,7 +56,7 @@ class Place:
     copied: bool = False
     doubt: Sequence[Edit] = ()
     doubtful_before: Sequence[Written] = ()
-    matched: "Callable[[Sequence[Any], bool], Sequence[Edit]] | None" = None
+    matched: Callable[[Sequence[Any], bool, bool], Sequence[Edit]] | None = None
     literal: Callable[[str], str] = str
 
     def __post_init__(self):

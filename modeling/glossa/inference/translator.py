@@ -114,6 +114,10 @@ class Translator:
         other.recall = recall
         return other
 
+    def translates_as(self, other: "Translator") -> bool:
+        """Whether both translate sentences alike, since they differ in their memories at most."""
+        return self._by_language is other._by_language
+
     def translate(
         self, texts: Sequence[str], progress: bool = False, prefixes: Sequence[str] | None = None
     ) -> list[list[Translation]]:
@@ -196,7 +200,15 @@ class Translator:
         if self.recall is not None and language == chosen and not any(sentence.prefix for sentence in sentences):
             fitting = partial(fits, translator.tokenizer, translator.tokenizer.model_max_length)
             self.recall.give(planned, spans, self.engine.reads_memory, fitting)
+            self._describe(planned.sentences)
         return planned
+
+    def _describe(self, sentences: Sequence[Sentence]) -> None:
+        """Write into translations of a memory, which stay as they were approved, which terms they have."""
+        if self.terms is not None and self.terms.language in (None, getattr(self.tokenizer, "tgt_lang", None)):
+            for sentence in sentences:
+                if sentence.remembered:
+                    self.terms.describe(sentence.source, "", sentence.best, sentence.best.text)
 
     def _segments(self, text: str, spans: Sequence[Span], tokenizer: Any) -> list[Segment]:
         limit = tokenizer.model_max_length
@@ -250,6 +262,7 @@ class Translator:
         again = [sentence for sentence in sentences if sentence.lacks_sentinels]
         for sentence in again:  # as models read it that have not learned to keep sentinels
             sentence.segment = self._read(sentence.segment, numbered=False)
+            sentence.match_read, sentence.matches = "", ()
         asked = [Asked(sentence.asked, sentence.prefix) for sentence in again]
         for sentence, found in zip(again, translator.translate(asked), strict=True):
             sentence.translations = found

@@ -166,8 +166,9 @@ async def translate_as_on_the_hub(request: Request) -> JSONResponse:
     service = service_of(request)
     source, target = _direction(service, settings.get("tgt_lang"), fields.parameters)
     count = settings.get("num_return_sequences", 1)
+    wishes = Wishes(count, key=fields._key)
     several = texts if isinstance(texts, list) else [texts]
-    answers = await until_left(request, service.translate(several, source, target, Wishes(count)))
+    answers = await until_left(request, service.translate(several, source, target, wishes))
     found = [[{"translation_text": one.text} for one in answer.translations] for answer in answers]
     if count > 1:
         return JSONResponse(found if isinstance(texts, list) else found[0])
@@ -230,18 +231,23 @@ async def suggest(request: Request) -> dict[str, bool]:
     """Save a better translation of a text; `remembered` says whether it entered a translation memory."""
     fields = await allowed(request, SuggestFields)
     service, pair = service_of(request), (fields.source, fields.target)
-    remembers = service.memories.takes(fields._key)
+    steps = service.models.route(*pair)
+    remembers = service.memories.takes(fields._key) and len(steps) == 1
     if service.corrections is None and not remembers:
         raise Refused("This server does not take suggestions.", 403)
-    steps = service.models.route(*pair)
+    if remembers and fields.q.count("\n") != fields.s.count("\n"):
+        raise Refused("s must have as many lines as q, since a memory has lines.")
     given = {"source": fields.q, "correction": fields.s, "output": fields.output}
     given |= {"from": fields.source, "to": fields.target, "model": " ".join(step.model for step in steps)}
-    if service.corrections is not None:
+    teaches = not remembers or fields.s != fields.q  # a memory takes texts that stay as they are, too
+    if service.corrections is not None and teaches:
         await in_thread(service.corrections.add, given, remembers)
-    elif reason := refusal(fields.q, fields.output, fields.s):
+    elif teaches and (reason := refusal(fields.q, fields.output, fields.s)):
         raise Refused(reason)
     if remembers and await in_thread(service.memories.add, fields._key, pair, fields.q, fields.s):
         return {"success": True, "remembered": True}
+    if service.corrections is None:
+        raise Refused("The memory does not take this text.")
     return {"success": True}
 
 
@@ -250,14 +256,15 @@ async def take_back(request: Request) -> dict[str, bool]:
     """Take a suggestion of this key out of its memory again."""
     fields = await allowed(request, TakeBackFields)
     pair, memories = (fields.source, fields.target), service_of(request).memories
+    service_of(request).models.route(*pair)
     if not await in_thread(memories.take_back, fields._key, pair, fields.q):
         raise Refused("The memory has no suggestion of this key for this text.")
     return {"success": True}
 
 
 @routes.post("/memory_version", openapi_extra=described(AnyFields))
-async def memory_version(request: Request) -> dict[str, int]:
-    """A number that changes with the translation memories that this key reads."""
+async def memory_version(request: Request) -> dict[str, str]:
+    """A text that changes with the translation memories that this key reads."""
     fields = await allowed(request, AnyFields)
     return {"version": await in_thread(service_of(request).memories.version, fields._key)}
 

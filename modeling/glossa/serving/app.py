@@ -18,6 +18,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Match
 
 from .. import __version__
+from ..errors import GlossaError
 from ..web import PAGE
 from . import api
 from .measures import Watched
@@ -26,6 +27,7 @@ from .requests import BoundedBody
 from .service import Service
 
 logger = logging.getLogger(__name__)
+FAILED = "The server failed; its log says why."
 
 # The page loads nothing from other hosts, and no other page may show it in a frame.
 HEADERS = {
@@ -104,6 +106,7 @@ def build_app(service: Service, origins: Sequence[str] = (), hosts: Sequence[str
     app.mount("/", Page(directory=PAGE, html=True))
     app.add_exception_handler(Refused, _refuse)  # type: ignore[arg-type]
     app.add_exception_handler(HTTPException, _refuse_http)  # type: ignore[arg-type]
+    app.add_exception_handler(GlossaError, _fail_in_a_line)  # type: ignore[arg-type]
     app.add_exception_handler(Exception, _fail)
     app.add_middleware(BoundedBody, most=service.limits.body)
     app.add_middleware(Guarded, origins=origins, hosts=hosts)
@@ -138,6 +141,11 @@ async def _refuse_http(request: Request, error: HTTPException) -> JSONResponse:
     return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)
 
 
+async def _fail_in_a_line(request: Request, error: GlossaError) -> JSONResponse:
+    logger.error("%s", error)
+    return JSONResponse({"error": FAILED}, 500)
+
+
 async def _fail(request: Request, error: Exception) -> JSONResponse:
     logger.error("A request failed.", exc_info=error)
-    return JSONResponse({"error": "The server failed; its log says why."}, 500)
+    return JSONResponse({"error": FAILED}, 500)

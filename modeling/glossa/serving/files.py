@@ -5,14 +5,13 @@ import io
 import secrets
 import tempfile
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 from ..documents.formats.opening import ENDINGS, Languages, Opened, ending_of, format_of, open_document
 from ..documents.job import Work
 from ..errors import GlossaError
 from ..inference.review import Problems
-from .models import PLAIN, Step, Wishes
+from .models import PLAIN, Models, Step, Wishes
 from .queue import Queue, in_thread
 from .refusals import MAX_FILE, Refused, too_many
 
@@ -30,11 +29,11 @@ class Files:
     Args:
         folder: The folder, for this server alone.
         queue: Where sentences wait.
-        translator: Gives the translator of a step, as [`Models.translator`].
+        models: The models, with the memories, whose sentences a document may not show.
     """
 
-    def __init__(self, folder: Path, queue: Queue, translator: Callable):
-        self.folder, self.queue, self.translator = folder, queue, translator
+    def __init__(self, folder: Path, queue: Queue, models: Models):
+        self.folder, self.queue, self.models = folder, queue, models
         self.running = 0
         self.names: dict[str, str] = {}  # of translated documents, for those who fetch them
 
@@ -80,8 +79,8 @@ class Files:
         self, content: bytes, ending: str, step: Step, wishes: Wishes, deadline: float
     ) -> tuple[bytes, list[str]]:
         """A translated document, and missing terms. No thread is held while its sentences wait in the queue."""
-        translator = await self.translator(step, wishes)
-        work = Work(translator, translator.translate_segments, Problems(None))
+        translator = await self.models.translator(step, wishes)
+        work = Work(translator, translator.translate_segments, Problems(None), hides=self.models.memories.hides)
         path = Path(f"document{ending}")
         done = []
         try:

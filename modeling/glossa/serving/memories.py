@@ -1,6 +1,7 @@
 """The translation memories of a server: one that all requests read, and one of each key."""
 
 import hashlib
+import tempfile
 import threading
 import time
 from collections.abc import Iterable
@@ -8,9 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
 from ..errors import GlossaError
 from ..inference.engines.engine import Translation
 from ..inference.texts.recall import Recall
+from ..jobs.records import stamp_texts
 from ..memory.building import open_memory
 from ..memory.store import Memory, Unit
 
@@ -19,7 +23,7 @@ Pair = tuple[str, str]  # codes of a source and a target language
 
 @dataclass
 class Memories:
-    """The memories of a server, by languages.
+    """The memories of a server, by languages. Their files may come, go, and be replaced at any time.
 
     Attributes:
         shared: What all requests read.
@@ -32,14 +36,17 @@ class Memories:
     folder: Path | None = None
     writers: frozenset[str] = frozenset()
     shows: bool = False
-    opened_ones: dict[tuple[str, Pair], Memory] = field(default_factory=dict)
+    open_ones: dict[Path, tuple[Memory, int]] = field(default_factory=dict)  # each with the number of its file
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
     def opened(
         cls, path: Path | None, pairs: Iterable[Pair], folder: Path | None, writers: Iterable[str], shows: bool
     ) -> "Memories":
-        """The memory at `path` for those of `pairs` that it has. Raises `GlossaError` if it has none of them."""
+        """The memory at `path` for those of `pairs` that it has.
+
+        Raises `GlossaError` if it has none of them, or has `writers` and is no memory but a file of pairs.
+        """
         found, problem = {}, ""
         for pair in pairs if path else ():
             try:
@@ -48,27 +55,53 @@ class Memories:
                 problem = str(error)
         if path and not found:
             raise GlossaError(f"--memory {path} has no translations for the models: {problem}")
-        return cls(found, folder, frozenset(writers), shows)
+        writers = frozenset(writers)
+        if writers and any(memory.folder is not None for memory in found.values()):
+            raise GlossaError(
+                f"--memory {path} is read at each start, so what --memory_writer adds would be lost. Make a memory of "
+                f"it first: glossa memory build NEW.memory {path}."
+            )
+        return cls(found, folder, writers, shows)
 
     def recall(self, pair: Pair, key: str, threshold: int) -> Recall | None:
         """What requests with a key take from memories: its own first, then the shared one; None if there are none."""
-        found = [memory for memory in (self.own(key, pair), self.shared.get(pair)) if memory is not None]
+        found = [memory for memory in (self.own(key, pair), self.of_all(pair)) if memory is not None]
         return Recall(found, threshold) if found else None
+
+    def of_all(self, pair: Pair) -> Memory | None:
+        """The shared memory, if there is one."""
+        memory = self.shared.get(pair)
+        if memory is None or memory.folder is not None:
+            return memory
+        if current := self._current(memory.path):
+            current.check_languages(*pair)
+        return current
 
     def own(self, key: str, pair: Pair, new: bool = False) -> Memory | None:
         """The memory of a key, which `new` makes if it has none."""
         if not key or self.folder is None:
             return None
+        path = self._folder(self.folder, key) / f"{'-'.join(pair)}.memory"
+        if new and not path.exists():
+            _make(path, pair)
+        return self._current(path)
+
+    @staticmethod
+    def _folder(folder: Path, key: str) -> Path:
+        return folder / hashlib.sha256(key.encode()).hexdigest()[:32]  # a name may hold what no file name does
+
+    def _current(self, path: Path) -> Memory | None:
+        """The memory that is in a file now, if there is one."""
+        try:
+            number = path.stat().st_ino
+        except (FileNotFoundError, NotADirectoryError):
+            return None
         with self.lock:
-            if (key, pair) not in self.opened_ones:
-                # A name may hold what no file name does.
-                name = hashlib.sha256(key.encode()).hexdigest()[:32]
-                path = self.folder / name / f"{'-'.join(pair)}.memory"
-                if not path.exists() and not new:
-                    return None
-                path.parent.mkdir(parents=True, exist_ok=True)
-                self.opened_ones[key, pair] = Memory.open(path) if path.exists() else Memory.create(path, *pair)
-            return self.opened_ones[key, pair]
+            memory, known = self.open_ones.get(path, (None, 0))
+            if memory is None or known != number:  # requests that still use another file keep it until they end
+                memory = Memory.open(path)
+                self.open_ones[path] = memory, number
+            return memory
 
     def takes(self, key: str) -> bool:
         """Whether suggestions of a key enter a memory."""
@@ -76,36 +109,59 @@ class Memories:
 
     def written(self, key: str, pair: Pair, new: bool = False) -> Memory | None:
         """The memory that the suggestions of a key enter."""
-        return self.shared.get(pair) if key in self.writers else self.own(key, pair, new)
+        return self.of_all(pair) if key in self.writers else self.own(key, pair, new)
 
     def add(self, key: str, pair: Pair, source: str, target: str) -> bool:
-        """Keep an approved translation; whether there is a memory for it."""
+        """Keep the approved translation of each line of a text; whether there is a memory that takes it."""
         memory = self.written(key, pair, new=True)
         if memory is None:
             return False
         date = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        memory.add([Unit(source, target, date, key=key)])
-        return True
+        lines = zip(source.split("\n"), target.split("\n"), strict=True)
+        return not memory.add([Unit(*both, date, key=key) for both in lines if both[0].strip()]).refused
 
     def take_back(self, key: str, pair: Pair, source: str) -> bool:
-        """Remove the approved translation of a text by a key; whether there was one."""
+        """Remove the approved translations of the lines of a text by a key; whether there was one."""
         memory = self.written(key, pair)
-        match = None if memory is None else memory.exact(source)
-        if memory is None or match is None or match.origin.key != key:
+        if memory is None:
             return False
-        memory.remove([match.origin.id])
-        return True
+        found = [match for line in source.split("\n") if (match := memory.exact(line)) is not None]
+        ids = {match.origin.id for match in found if match.origin.key == key}
+        if ids:
+            memory.remove(ids)
+        return bool(ids)
 
-    def version(self, key: str) -> int:
-        """A number that changes with every memory that a key reads."""
-        with self.lock:
-            own = [memory for (name, _), memory in self.opened_ones.items() if name == key]
-        return sum(memory.version for memory in [*own, *self.shared.values()])
+    def version(self, key: str) -> str:
+        """What changes with every memory that a key reads, and differs between keys."""
+        paths = sorted(self._folder(self.folder, key).glob("*.memory")) if key and self.folder is not None else []
+        found = [*map(self._current, paths), *map(self.of_all, self.shared)]
+        return stamp_texts([key, *(f"{memory.path} {memory.version}" for memory in found if memory is not None)])
+
+    def hides(self, match: tuple[Any, ...]) -> bool:
+        """Whether answers do not show the sentences of a match of [`Translation.matches`]."""
+        return not self.shows and match[-1] in {str(memory.path) for memory in self.shared.values()}
 
     def described(self, translation: Translation) -> list[dict[str, Any]]:
         """The matches behind a translation as they are answered."""
-        hidden = set() if self.shows else {str(memory.path) for memory in self.shared.values()}
-        return [
-            {"score": score, "use": use} | ({} if path in hidden else {"source": source, "target": target})
-            for score, use, source, target, path in translation.matches
-        ]
+        found = []
+        for match in translation.matches:
+            score, use, source, target, _ = match
+            sides = {} if self.hides(match) else {"source": source, "target": target}
+            found.append({"score": score, "use": use} | sides)
+        return found
+
+
+def _make(path: Path, pair: Pair) -> None:
+    """Make an empty memory, unless another process does. Raises `GlossaError` if it cannot be made."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{path}.locked"), tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            if path.exists():
+                return
+            for left in ("-wal", "-shm"):  # of one that was removed
+                Path(f"{path}{left}").unlink(missing_ok=True)
+            new = Path(folder, path.name)
+            Memory.create(new, *pair).close()
+            new.replace(path)  # others open it when it is whole
+    except OSError as error:
+        raise GlossaError(f"{path} cannot be written: {error.strerror}. Check the folder of --memories.") from error

@@ -74,6 +74,7 @@ class Wishes:
 
 
 PLAIN = Wishes()
+BETWEEN = Wishes(memory=False)  # of a translation into the language between two models
 
 
 @dataclass(eq=False)
@@ -84,30 +85,24 @@ class Loaded:
         name: Its folder or Hub name.
         engine: Translates.
         tokenizer: Its tokenizer.
-        memories: The memories of the server.
         translators: Those without a glossary, by direction and wishes.
     """
 
     name: str
     engine: Engine
     tokenizer: Any
-    memories: Memories = field(default_factory=Memories)
     translators: dict[tuple[Step, Wishes], Translator] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
     _in_torch: "tuple[PreTrainedModel, PreTrainedTokenizerBase] | None" = None
 
     def translator(self, step: Step, wishes: Wishes) -> Translator:
-        """The translator of `step` that does what a request wants."""
+        """The translator of `step` that does what a request wants, without a memory."""
         search = wishes.search
         if search.glossary:  # few requests have the same one
-            found = self._make(step, search)
-        elif (step, search) in self.translators:
-            found = self.translators[step, search]
-        else:
-            found = self.translators[step, search] = self._make(step, search)
-        pair = step.source, step.target
-        recall = self.memories.recall(pair, wishes.key, wishes.threshold) if wishes.memory else None
-        return found if recall is None else found.with_recall(recall)
+            return self._make(step, search)
+        if (step, search) not in self.translators:
+            self.translators[step, search] = self._make(step, search)
+        return self.translators[step, search]
 
     def _make(self, step: Step, wishes: Wishes) -> Translator:
         tagged = Languages.of_tokenizer(self.tokenizer).tagged
@@ -209,6 +204,14 @@ class Models:
 
     async def translator(self, step: Step, wishes: Wishes = PLAIN) -> Translator:
         """A translator that does what a request wants; its model is loaded if it is not in memory."""
+        found = await self._without_memory(step, wishes)
+        if not wishes.memory:
+            return found
+        pair = step.source, step.target
+        recall = await in_thread(self.memories.recall, pair, wishes.key, wishes.threshold)
+        return found if recall is None else found.with_recall(recall)
+
+    async def _without_memory(self, step: Step, wishes: Wishes) -> Translator:
         loaded = await self.load(step.model)
         if not wishes.glossary:
             return loaded.translator(step, wishes)
@@ -233,7 +236,7 @@ class Models:
         except GlossaError as error:
             logger.error("%s", error)
             raise Refused("The model does not load; the log of the server says why.", 500) from error
-        self.loaded[name] = Loaded(name, engine, tokenizer, self.memories)
+        self.loaded[name] = Loaded(name, engine, tokenizer)
         while len(self.loaded) > self.max_loaded:  # requests that are being translated keep theirs until they end
             logger.info("%s leaves the memory.", self.loaded.popitem(last=False)[0])
 

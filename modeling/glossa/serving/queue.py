@@ -219,7 +219,7 @@ class Queue:
         room: float = PIECE
         for job in ready:
             first = next(iter(piece), job)
-            if job.translator is not first.translator:
+            if not job.translator.translates_as(first.translator):
                 continue
             before = job.turn
             if own := job.take(room, first=job is first):

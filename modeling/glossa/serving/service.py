@@ -22,7 +22,7 @@ from .keys import Keys
 from .limits import Clients, Limits
 from .measures import Measures
 from .memories import Memories
-from .models import PLAIN, Loaded, Models, Step, Wishes
+from .models import BETWEEN, PLAIN, Loaded, Models, Step, Wishes
 from .queue import Queue, in_thread
 from .refusals import MAX_SECONDS, Refused
 
@@ -106,7 +106,7 @@ class Service:
         if self.folder is None:
             raise Refused("This server does not translate documents.", 403)
         (done := self.folder / "done").mkdir(exist_ok=True)
-        return Files(done, self.queue, self.models.translator)
+        return Files(done, self.queue, self.models)
 
     @cached_property
     def detector(self) -> Detector:
@@ -188,7 +188,7 @@ class Service:
         step, *further = self.models.route(source, target)
         if further and wishes.glossary:
             raise Refused(f"A glossary needs a model from {source} to {target}. Leave it out here.")
-        return await self._plan(texts, step, PLAIN if further else wishes)
+        return await self._plan(texts, step, BETWEEN if further else wishes)
 
     async def _plan(self, texts: list[str], step: Step, wishes: Wishes) -> list[Text]:
         translator = await self.models.translator(step, wishes)
@@ -216,20 +216,24 @@ class Service:
             yield ready()
             return
         step, *further = self.models.route(source, target)
-        translator = await self.models.translator(step, PLAIN if further else wishes)
+        translator = await self.models.translator(step, BETWEEN if further else wishes)
         self.measures.characters.labels(source, target).inc(sum(len(text.source) for text in texts))
         async with aclosing(self.queue.pieces(translator, sentences, growing=True)) as pieces:  # type: ignore[type-var]
             async for piece in pieces:
                 for second in further:
-                    found = await self._through(second, [sentence.best.text for sentence in piece], wishes)
+                    found = await self._through(second, [one.best.text for one in piece], wishes, self.deadline())
                     for sentence, translations in zip(piece, found, strict=True):
                         sentence.translations = translations
                 if parts := ready():
                     yield parts
 
-    async def _through(self, step: Step, texts: list[str], wishes: Wishes) -> list[list[Translation]]:
-        """Translations that are translated once more, into the language that is wanted."""
-        return without_confidence(await self._translate_with(step, texts, wishes, self.deadline()))
+    async def _through(self, step: Step, texts: list[str], wishes: Wishes, deadline: float) -> list[list[Translation]]:
+        """Translations that are translated once more, into the language that is wanted.
+
+        Memories have nothing to do with them: what they approve are translations of texts that people wrote.
+        """
+        wishes = replace(wishes, memory=False)
+        return without_confidence(await self._translate_with(step, texts, wishes, deadline))
 
     async def _translate(
         self, texts: list[str], source: str, target: str, wishes: Wishes, deadline: float
@@ -239,10 +243,10 @@ class Service:
         first, *further = self.models.route(source, target)
         if further and wishes.glossary:
             raise Refused(f"A glossary needs a model from {source} to {target}. Leave it out here.")
-        found = await self._translate_with(first, texts, PLAIN if further else wishes, deadline)
+        found = await self._translate_with(first, texts, BETWEEN if further else wishes, deadline)
         for step in further:
             best = [translations[0].text for translations in found]
-            found = without_confidence(await self._translate_with(step, best, wishes, deadline))
+            found = await self._through(step, best, wishes, deadline)
         self.measures.characters.labels(source, target).inc(sum(map(len, texts)))
         return [(translations, first.target if further else None) for translations in found]
 

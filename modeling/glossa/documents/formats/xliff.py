@@ -1,11 +1,11 @@
 """XLIFF 1.2 and 2.0: units without a finished translation get one, others stay."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...errors import GlossaError
-from ...inference.engines.engine import COPIED
 from ..places import Edit
 from .language import check_target, note_source
 from .tokens import escape_xml
@@ -17,7 +17,30 @@ if TYPE_CHECKING:
 
 _UNFINISHED = ("new", "needs-translation", "initial")
 MATCHES = "urn:oasis:names:tc:xliff:matches:2.0"
-Match = tuple[int, str, str, str, str]  # as [`Translation.matches`]
+Match = tuple[int, str, str, str]  # score, use, source and target; these are "" if they are not shown
+
+
+@dataclass
+class Known:
+    """What a memory had for the places of a unit so far.
+
+    Attributes:
+        matches: The matches, each once.
+        copied: Whether all of their translations are copies.
+        doubtful: Whether people should look at one.
+    """
+
+    matches: list[Match] = field(default_factory=list)
+    copied: bool = True
+    doubtful: bool = False
+
+    @property
+    def shown(self) -> list[Match]:
+        return [match for match in self.matches if match[2]]
+
+    def add(self, matches: Sequence[Match], copied: bool, doubtful: bool) -> None:
+        self.matches += [match for match in dict.fromkeys(matches) if match not in self.matches]
+        self.copied, self.doubtful = self.copied and copied, self.doubtful or doubtful
 
 
 def read(text: str, name: str, languages: "Languages") -> "Document":
@@ -31,7 +54,7 @@ class _Reader(Units):
         if local(self.root) != "xliff":
             raise GlossaError(f"{name}, line 1: the first element is {self.root.name}, not xliff. Give --format.")
         self.languages = languages
-        self.matched: dict[int, list[str]] = {}  # of each unit of XLIFF 2
+        self.matched: dict[int, dict[int, str]] = {}  # of each unit of XLIFF 2, by segment
 
     def read(self) -> "Document":
         root = self.tokens.index(self.root)
@@ -91,51 +114,50 @@ class _Reader(Units):
         if second:
             self.set_attributes(index, {"state": "translated"})
         if second:
-            matched: Callable[[Sequence[Match], bool], list[Edit]] = partial(self._in_unit, index, around, prefix)
+            matched: Callable[..., list[Edit]] = partial(self._in_unit, Known(), index, around, prefix)
         else:
-            matched = partial(self._in_target, source, span, prefix, opened, other)
+            matched = partial(self._in_target, Known(), source, span, prefix, opened, other)
         for place in self.document.places[first:]:
             place.matched = matched
 
     def _in_target(
-        self,
-        source: int,
-        span: tuple[int, int],
-        prefix: str,
-        opened: str,
-        other: str,
-        matches: Sequence[Match],
-        doubtful: bool,
+        self, known: Known, source: int, span: tuple[int, int], prefix: str, opened: str, other: str, *new: Any
     ) -> list[Edit]:
         """XLIFF 1.2: the target, of which a copy is an exact match, and the matches after it."""
-        if all(use == COPIED for _, use, *_ in matches):
+        known.add(*new)
+        if not known.matches:
+            return []
+        if known.copied:
             opened = opened.replace("mt-suggestion", "exact-match")
-        space = self.space_before(source)
-        after = []
-        for score, _, known, translation, _ in matches:
-            sides, name = _sides(prefix, known, translation), f"{prefix}alt-trans"
-            after.append(f'{space}<{name} match-quality="{score}%">{sides}</{name}>')
-        return [Edit(*span, [other if doubtful else opened, self.inside(source), f"</{prefix}target>", *after])]
+        space, name = self.space_before(source), f"{prefix}alt-trans"
+        after = [
+            f'{space}<{name} match-quality="{score}%">{_sides(prefix, text, translation)}</{name}>'
+            for score, _, text, translation in known.shown
+        ]
+        start = other if known.doubtful else opened
+        return [Edit(*span, [start, self.inside(source), f"</{prefix}target>", *after])]
 
-    def _in_unit(self, segment: int, unit: int, prefix: str, matches: Sequence[Match], doubtful: bool) -> list[Edit]:
+    def _in_unit(self, known: Known, segment: int, unit: int, prefix: str, *new: Any) -> list[Edit]:
         """XLIFF 2: the matches of all segments so far, at the beginning of their unit."""
-        if self.child(unit, "matches") is not None:
+        known.add(*new)
+        if not known.shown or self.child(unit, "matches") is not None:
             return []  # those of another program stay alone
-        known = self.matched.setdefault(unit, [])
         identifier = self.given(segment).get("id")
         edits = []
         if identifier is None:
             identifier = f"glossa-{segment}"
-            given = {"id": identifier, "state": "initial" if doubtful else "translated"}
+            given = {"id": identifier, "state": "initial" if known.doubtful else "translated"}
             token = self.tokens[segment]
             edits.append(Edit(token.start, token.end, [self.with_attributes(segment, given)]))
-        known += [
+        of_unit = self.matched.setdefault(unit, {})
+        of_unit[segment] = "".join(
             f'<mtc:match ref="#{identifier}" matchQuality="{score}">{_sides(prefix, source, target)}</mtc:match>'
-            for score, _, source, target, _ in matches
-        ]
-        after, space = self.tokens[unit].end, self.space_before(segment)
-        written = f'{space}<mtc:matches xmlns:mtc="{MATCHES}">{"".join(known)}</mtc:matches>'
-        return [*edits, Edit(after, after, [written])]
+            for score, _, source, target in known.shown
+        )
+        opened, space = self.tokens[unit], self.space_before(segment)
+        found = "".join(of_unit.values())
+        written = f'{space}<mtc:matches xmlns:mtc="{MATCHES}">{found}</mtc:matches>'
+        return [*edits, Edit(opened.start, opened.end, [self.text[opened.start : opened.end], written])]
 
     def _after(self, index: int, source: int) -> int:
         """The character after the source, and after its segmented copy."""

@@ -15,6 +15,7 @@ from ...spans_glossa import MEMORY, SENTINELS, Span
 from ..engines.engine import COPIED, READ, REPAIRED
 from .text import Sentence, Text
 
+LINE_ENDS = frozenset("\n\r\u2028\u2029")
 TOGETHER = 6  # parts of a text, at most, that are looked up as one
 
 
@@ -52,7 +53,7 @@ class Recall:
             fits: Whether a sentence, with what follows it, is short enough for the model.
         """
         whole = Sentence(Segment(text.source, "", spans=tuple(spans)))
-        if len(text.sentences) > 1 and self._take(whole):
+        if len(text.sentences) > 1 and _on_one_line(text.sentences) and self._take(whole):
             text.sentences = [whole]
             return
         text.sentences = self._joined(text.sentences)
@@ -65,7 +66,10 @@ class Recall:
         found, start = [], 0
         while start < len(parts):
             size, whole = min(TOGETHER, len(parts) - start), parts[start]
-            while size > 1 and not self._take(whole := _together(parts[start : start + size])):
+            while size > 1:
+                some = parts[start : start + size]
+                if _on_one_line(some) and self._take(whole := _together(some)):
+                    break
                 size -= 1
             found.append(whole if size > 1 else parts[start])
             start += size
@@ -95,6 +99,11 @@ class Recall:
             read = behind(sentence.asked, pair)
             if fits(sentence.asked + read):
                 sentence.match_read, sentence.matches = read, (_described(match, READ, memory),)
+
+
+def _on_one_line(parts: Sequence[Sentence]) -> bool:
+    """Whether no line ends between parts of a text: a memory has texts without lines."""
+    return all(LINE_ENDS.isdisjoint(part.segment.space) for part in parts[:-1])
 
 
 def _together(parts: Sequence[Sentence]) -> Sentence:

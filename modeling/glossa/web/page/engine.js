@@ -34,7 +34,7 @@ export const suggest = (fields) => post("suggest", fields);
 
 export const takeBack = (fields) => post("take_back", fields);
 
-// A number that changes with the memory that this key reads.
+// A text that changes with the memory that this key reads.
 export const memoryVersion = async (signal) => (await post("memory_version", {}, signal)).version;
 
 export async function translateFile(form) {

@@ -259,10 +259,15 @@ function stopImproving() {
 }
 
 async function saveBetter() {
-  const better = element("better").value;
-  const given = { q: text.value, source: shown.source || source.value, target: target.value };
+  const [lines, before, better] = [text.value, translated(), element("better").value].map((words) => words.split("\n"));
+  if (better.length !== lines.length) {
+    message(`Write as many lines as the text has: ${lines.length}.`);
+    return;
+  }
+  const changed = (words) => words.filter((_, row) => better[row] !== before[row]).join("\n");
+  const given = { q: changed(lines), source: shown.source || source.value, target: target.value };
   try {
-    const { remembered } = await engine.suggest({ ...given, s: better, output: translated() });
+    const { remembered } = await engine.suggest({ ...given, s: changed(better), output: changed(before) });
     stopImproving();
     saved = remembered ? given : null;
     if (remembered) await translate();
