@@ -42,3 +42,10 @@ def test_numbers_and_the_forms_of_words():
     assert not adapted(match, "6 files").whole  # of an unknown language
     assert adapted(of("1 file", "1 ファイル"), "2 file", "ja").target == "2 ファイル"
     assert not adapted(of("1 file", "1 Datei"), "0 file", "de").whole
+
+
+def test_a_number_with_other_marks_is_not_exchanged():
+    """Languages write 1,500 and 1.5 in different ways."""
+    assert not adapted(of("It has 500 files.", "Es hat 500 Dateien."), "It has 1,500 files.", "de").whole
+    assert not adapted(of("2 Meter", "2 meters"), "2,5 Meter", "en").whole
+    assert adapted(of("Version 2.5 is here.", "Version 2.5 ist da."), "Version 3.6 is here.", "de").whole

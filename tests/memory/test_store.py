@@ -292,3 +292,16 @@ def test_a_memory_that_another_process_has_just_made(tmp_path, monkeypatch):
         Memory.create(path, "en", "de")
     monkeypatch.undo()
     assert Memory.open(path).is_empty
+
+
+def test_taking_a_unit_back_keeps_the_same_of_another_origin():
+    with Memory.temporary([]) as memory:
+        memory.add([Unit("Hello.", "Hallo.", "2026-01-01T00:00:00Z", "a.tmx")])
+        memory.add([Unit("Hello.", "Servus.", "2026-01-02T00:00:00Z", "b.tmx")])
+        memory.add([Unit("Hello.", "Hallo.", "2026-01-03T00:00:00Z", key="ann")])
+        found = memory.exact("Hello.")
+        assert (found.target, found.origin.key) == ("Hallo.", "ann")
+        memory.remove([found.origin.id])
+        assert memory.exact("Hello.").target == "Servus."
+        memory.remove([memory.exact("Hello.").origin.id])
+        assert memory.exact("Hello.").target == "Hallo." and memory.exact("Hello.").origin.file == "a.tmx"

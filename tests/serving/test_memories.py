@@ -310,3 +310,13 @@ def test_a_suggestion_counts_more_than_an_older_file(model, keys, tmp_path):
         assert translated(url, secret["bo"], LONG)["translatedText"] == "of a file"
         post(url, "suggest", secret["ann"], q=LONG, s="quite another text")
         assert translated(url, secret["bo"], LONG)["translatedText"] == "quite another text"
+
+
+def test_the_sentences_of_a_suggestion_count_too_and_go_with_it(model, keys, tmp_path):
+    known, secret = keys
+    with serving(model, known, folder=tmp_path / "own") as url:
+        before = translated(url, secret["ann"], "Aa bb!")["translatedText"]
+        post(url, "suggest", secret["ann"], q=f"{LONG} Aa bb!", s="Quite another text! And more!")
+        assert translated(url, secret["ann"], "Aa bb!")["translatedText"] == "And more!"
+        assert post(url, "take_back", secret["ann"], q=f"{LONG} Aa bb!").json() == {"success": True}
+        assert translated(url, secret["ann"], "Aa bb!")["translatedText"] == before

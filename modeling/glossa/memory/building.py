@@ -71,7 +71,7 @@ def units_of(
                 for unit in _units_of_file(file, source_language, target_language, counts):
                     yield unit
                     if sentences:
-                        parts = _sentences(unit)
+                        parts = sentences_of(unit)
                         counts.sentences += len(parts)
                         yield from parts
             except GlossaError as error:
@@ -132,7 +132,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _sentences(unit: Unit) -> list[Unit]:
+def sentences_of(unit: Unit) -> list[Unit]:
     """The sentences of a unit of several, if both sides have equally many; as `split_sentences` of the data does."""
     sides = [split_text(text)[0] for text in (unit.source, unit.target)]
     if len(sides[0]) != len(sides[1]) or len(sides[0]) < 2:

@@ -77,7 +77,11 @@ def _alone(value: str) -> str:
 
 def _same_form(before: str, after: str, language: str | None) -> bool:
     """Whether words have the same form after two numbers, for certain."""
-    if before == after or not all(each.isdecimal() for each in (before, after)):
+    if before == after:
+        return True
+    if re.sub(r"\d", "", before) != re.sub(r"\d", "", after):
+        return False  # the target language may write 1,500 and 1.5 with other marks
+    if not before.isdecimal():
         return True  # decimals, dates and versions count nothing
     plain = language_code(language) or language if language else ""
     first, second = int(before), int(after)

@@ -154,15 +154,16 @@ class Memory:
             known = []
         else:
             known = self.connection.execute(
-                "SELECT id, target, date, replaced_by IS NULL FROM units "
+                "SELECT id, target, date, replaced_by IS NULL, key FROM units "
                 "WHERE source = ? AND before IS ? AND after IS ?",
                 (id, *place),
             ).fetchall()
         winner = next((row for row in known if row[3]), None)
-        same = next((row for row in known if row[1] == target), None)
+        # Units of different keys stay apart, so that taking one back loses no other.
+        same = next((row for row in known if row[1] == target and row[4] == unit.key), None)
         newer = winner is None or unit.date >= winner[2]
-        counts.duplicates += same is not None
-        counts.conflicts += winner is not None and winner is not same
+        counts.duplicates += any(row[1] == target for row in known)
+        counts.conflicts += winner is not None and winner[1] != target
         origin = (unit.date, self._file(unit.file), unit.key)
         if same is None:
             counts.units += 1

@@ -11,12 +11,13 @@ from typing import Any
 
 from filelock import FileLock
 
-from ..errors import GlossaError
+from ..errors import GlossaError, require
 from ..inference.engines.engine import Translation
 from ..inference.texts.recall import Recall
 from ..jobs.records import stamp_texts
-from ..memory.building import open_memory
+from ..memory.building import open_memory, sentences_of
 from ..memory.store import Memory, Unit
+from ..sentences_glossa import split_text
 
 Pair = tuple[str, str]  # codes of a source and a target language
 
@@ -47,6 +48,8 @@ class Memories:
 
         Raises `GlossaError` if it has none of them, or has `writers` and is no memory but a file of pairs.
         """
+        if path or folder:
+            require("rapidfuzz", "memory")
         found, problem = {}, ""
         for pair in pairs if path else ():
             try:
@@ -112,20 +115,25 @@ class Memories:
         return self.of_all(pair) if key in self.writers else self.own(key, pair, new)
 
     def add(self, key: str, pair: Pair, source: str, target: str) -> bool:
-        """Keep the approved translation of each line of a text; whether there is a memory that takes it."""
+        """Keep the approved translation of each line of a text, and of its sentences if both sides have as many.
+
+        Returns whether there is a memory that takes it.
+        """
         memory = self.written(key, pair, new=True)
         if memory is None:
             return False
         date = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        lines = zip(source.split("\n"), target.split("\n"), strict=True)
-        return not memory.add([Unit(*both, date, key=key) for both in lines if both[0].strip()]).refused
+        both = zip(source.split("\n"), target.split("\n"), strict=True)
+        lines = [Unit(*sides, date, key=key) for sides in both if sides[0].strip()]
+        return not memory.add([each for line in lines for each in (line, *sentences_of(line))]).refused
 
     def take_back(self, key: str, pair: Pair, source: str) -> bool:
-        """Remove the approved translations of the lines of a text by a key; whether there was one."""
+        """Remove the approved translations of the lines of a text, and of their sentences; whether there was one."""
         memory = self.written(key, pair)
         if memory is None:
             return False
-        found = [match for line in source.split("\n") if (match := memory.exact(line)) is not None]
+        texts = [text for line in source.split("\n") for text in (line, *split_text(line)[0])]
+        found = [match for text in texts if (match := memory.exact(text)) is not None]
         ids = {match.origin.id for match in found if match.origin.key == key}
         if ids:
             memory.remove(ids)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ...data.augmentation.pair import Pair
 from ...data.encoding.matches import USED, behind
-from ...errors import GlossaError
+from ...errors import GlossaError, require
 from ...memory.building import open_memory
 from ...memory.repair import adapted
 from ...memory.store import Match, Memory
@@ -39,6 +39,7 @@ class Recall:
                 "--memory needs to know the languages of the model, which does not say them. Give --target_language, "
                 "and a model whose config has source_language and target_language."
             )
+        require("rapidfuzz", "memory")
         return cls([open_memory(path, source, target)], threshold)
 
     def give(self, text: Text, spans: Sequence[Span], reads: bool, fits: Callable[[str], bool]) -> None:
