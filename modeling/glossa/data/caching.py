@@ -31,7 +31,7 @@ from ..errors import GlossaError
 
 LIBRARIES = (
     "datasets", "defusedxml", "ftfy", "huggingface-hub", "langcodes", "lxml", "numpy", "openpyxl", "py3langid",
-    "pyarrow", "regex", "tokenizers", "transformers", "xxhash",
+    "pyarrow", "rapidfuzz", "regex", "tokenizers", "transformers", "xxhash",
 )  # fmt: skip
 ROWS = 1000  # that are converted together
 
