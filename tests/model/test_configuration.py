@@ -71,7 +71,13 @@ ROTARY = {
     "num_key_value_heads": 4,
 }
 LATENT = {"num_key_value_heads": None, "kv_lora_rank": 8}
-UNUSUAL |= {"lower_capitals": False, "add_stops": True, "mask_items": True, "keeps_placeholders": True, "reads_memory": True}
+UNUSUAL |= {
+    "lower_capitals": False,
+    "add_stops": True,
+    "mask_items": True,
+    "keeps_placeholders": True,
+    "reads_memory": True,
+}
 UNUSUAL |= {"alignment_layer": 0}
 UNUSUAL |= {"confidence": {"score": 0.5, "intercept": -1.0}, "word_confidence": {"mean": 0.5, "intercept": -1.0}}
 LEARNED = {"position_embedding_type": "learned"}

@@ -15,7 +15,7 @@ from glossa.data.encoding.vocabulary import train_tokenizer
 from glossa.memory.matching import with_matches
 from glossa.spans_glossa import MARK, MEMORY
 
-SOURCES = [f"Open the {color} box number {number}." for number in range(10) for color in ("red", "blue", "grey")]
+SOURCES = [f"Open the {color} box number {number}." for number in range(10) for color in ("red", "blue", "gray")]
 SOURCES += ["Completely other words.", "Nothing alike here!"]
 TARGETS = [text.replace("box", "boîte").replace("Open", "Ouvrez") for text in SOURCES]
 
