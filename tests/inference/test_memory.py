@@ -6,6 +6,7 @@ from translating import Characters, Function
 from glossa.cli.translate import main
 from glossa.documents.formats.opening import Languages
 from glossa.documents.glossary import Glossary
+from glossa.errors import GlossaError
 from glossa.inference.engines.engine import Engine, Search, Translation
 from glossa.inference.options import Checks
 from glossa.inference.search.terms import MISSING, NOT_AS_ASKED, USED, Terms
@@ -179,3 +180,20 @@ def test_the_first_of_several_memories_counts():
     engine = Function(str.upper)
     assert Translator(engine, Characters(), recall=Recall([own, shared])).best(["Hello there."]) == ["Servus."]
     assert Translator(engine, Characters(), recall=Recall([shared, own])).best(["Hello there."]) == ["Hallo."]
+
+
+def test_a_second_search_without_the_match_does_not_say_it_was_read():
+    class Implausible(Reading):
+        def translate(self, sources, search):
+            found = super().translate(sources, search)
+            return [Translation("" if MEMORY in text else "Gut so jetzt.") for text in self.asked[-len(found) :]]
+
+    recall = Recall([Memory.temporary([NEAR])])
+    translator = Translator(Implausible(str), Characters(), checks=Checks(retry_implausible=True), recall=recall)
+    ((found,),) = translator.translate(["Open the bag now."])
+    assert found.text == "Gut so jetzt." and not found.matches
+
+
+def test_a_threshold_without_a_memory_is_refused(tiny_run):
+    with pytest.raises(GlossaError, match="--memory_threshold is for a memory"):
+        main([str(tiny_run), "--memory_threshold", "80"])

@@ -80,11 +80,16 @@ def glossary_of(arguments: TranslateOptions) -> "Glossary | None":
 def recall_of(arguments: TranslateOptions) -> "Recall | None":
     """The translation memory that `arguments` of `glossa translate` name, if any."""
     if not arguments.memory:
+        if arguments.memory_threshold is not None:
+            raise GlossaError("--memory_threshold is for a memory: give --memory FILE.")
         return None
+    from ..data.encoding.matches import USED
     from ..inference.texts.recall import Recall
 
     languages = languages_of(arguments)
-    return Recall.opened(Path(arguments.memory), languages.source, languages.target, arguments.memory_threshold)
+    return Recall.opened(
+        Path(arguments.memory), languages.source, languages.target, arguments.memory_threshold or USED
+    )
 
 
 def languages_of(arguments: TranslateOptions) -> Languages:

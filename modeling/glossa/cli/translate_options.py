@@ -32,8 +32,8 @@ class TranslateOptions:
         "a translation memory of `glossa memory`, or a TMX file or a table of pairs, or a folder of these",
         metavar="FILE",
     )
-    memory_threshold: int = option(
-        "the least score of a match in the memory, in percent (default: 70)", type=whole(50, 100), default=70
+    memory_threshold: int | None = option(
+        "the least score of a match in the memory, in percent (default: 70)", type=whole(50, 100)
     )
     target_language: str | None = option(
         "code or name of the language to translate into, for a model of several; a line may begin with "

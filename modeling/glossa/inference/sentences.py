@@ -31,17 +31,22 @@ class Asked(NamedTuple):
         text: The sentence as the model reads it. All checks look at it.
         prefix: The beginning that its translations must have, or "".
         match: What the model reads behind it of a match in a memory, or "".
-        score: The score of this match.
+        matches: This match, as [`Translation`] has it.
     """
 
     text: str
     prefix: str = ""
     match: str = ""
-    score: int = 0
+    matches: Sequence[tuple[int, str, str, str, str]] = ()
 
     @property
     def read(self) -> str:
         return self.text + self.match
+
+    @property
+    def score(self) -> int:
+        """The score of the match, 0 without one."""
+        return max((match[0] for match in self.matches), default=0)
 
 
 class SentenceTranslator:
@@ -79,6 +84,8 @@ class SentenceTranslator:
         sentences = [each.text for each in asked]
         found = self._ranked(asked, self.search, progress)
         for each, translations in zip(asked, found, strict=True):
+            for translation in translations:
+                translation.matches = each.matches
             self._check(each.text, translations, each.score)
         if self.engine.mask_items:
             self._retry_numbers(sentences, found)

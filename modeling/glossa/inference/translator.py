@@ -253,10 +253,7 @@ class Translator:
             self._translate_segments(own, self._in_language(language), progress)
 
     def _translate_segments(self, sentences: list[Sentence], translator: SentenceTranslator, progress: bool) -> None:
-        asked = [
-            Asked(each.asked, each.prefix, each.match_read, max((match[0] for match in each.matches), default=0))
-            for each in sentences
-        ]
+        asked = [Asked(each.asked, each.prefix, each.match_read, each.matches) for each in sentences]
         for sentence, found in zip(sentences, translator.translate(asked, progress), strict=True):
             sentence.translations = found
         again = [sentence for sentence in sentences if sentence.lacks_sentinels]

@@ -89,7 +89,7 @@ class Sentence:
 
     def write(self, translations: Iterable[Translation]) -> bool:
         """Take the model's translations as they stand in a text; whether each has all spans."""
-        written = [replace(each, text=self._written(each.text), matches=self.matches) for each in translations]
+        written = [replace(each, text=self._written(each.text)) for each in translations]
         self.translations = written if self.label is None else distinct(written)
         found = [self._locate(each.text) for each in self.translations]
         self.places = [places or () for places in found]
