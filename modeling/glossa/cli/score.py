@@ -44,28 +44,9 @@ logger = logging.getLogger(__name__)
 
 COLUMNS = ("source_column", "target_column")
 RESAMPLES = 1000  # sacreBLEU's default
-SEARCH = (
-    "baseline",
-    "num_beams",
-    "length_penalty",
-    "rerank",
-    "metrics",
-    "comet",
-    "n_bootstrap",
-    "engine",
-    "memory",
-    "ray",
-)  # not for --force
-OF_SCORES = (
-    "baseline",
-    "length_penalty",
-    "rerank",
-    "metrics",
-    "comet",
-    "n_bootstrap",
-    "memory",
-    "force",
-)  # not --robustness
+TRANSLATED = ("baseline", "length_penalty", "rerank", "metrics", "comet", "n_bootstrap", "memory")
+SEARCH = ("num_beams", "engine", "ray", *TRANSLATED)  # not for --force
+OF_SCORES = (*TRANSLATED, "force")  # not for --robustness
 METRICS = ("bleu", "chrf", "ter", "rouge", "cer", "wer")
 
 
