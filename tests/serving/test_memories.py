@@ -240,6 +240,8 @@ def test_only_named_keys_write_the_shared_memory_and_others_see_no_text_of_it(mo
     known, secret = keys
     path = tmp_path / "shared.memory"
     Memory.create(path, "en", "fr").close()
+    with serving(model, known, path=path, writers=["ann"]) as url:
+        assert requests.get(f"{url}/frontend/settings", timeout=60).json()["suggestions"] is True
     options = {"path": path, "folder": tmp_path / "own", "writers": ["ann"]}
     with serving(model, known, **options) as url:
         post(url, "suggest", secret["ann"], q=LONG, s="quite another text")

@@ -22,7 +22,7 @@ class Adapted:
 
     Attributes:
         target: Its translation, with the values of the text.
-        whole: Whether this is a translation of the text: nothing but values differs, or nothing at all.
+        whole: Whether this is a translation of the text, from which the match differs in values at most.
     """
 
     target: str

@@ -286,7 +286,7 @@ async def frontend_settings(request: Request) -> dict[str, Any]:
         },
         "requestTimeout": MAX_SECONDS,
         "memory": bool(service.memories.shared) or service.memories.folder is not None,
-        "suggestions": service.corrections is not None or service.memories.folder is not None,
+        "suggestions": service.corrections is not None or service.memories.takes_any,
         "supportedFilesFormat": Files.endings() if service.folder else [],
     }
 

@@ -110,6 +110,11 @@ class Memories:
         """Whether suggestions of a key enter a memory."""
         return bool(key) and (self.folder is not None or key in self.writers)
 
+    @property
+    def takes_any(self) -> bool:
+        """Whether suggestions of any key enter a memory."""
+        return self.folder is not None or bool(self.writers)
+
     def written(self, key: str, pair: Pair, new: bool = False) -> Memory | None:
         """The memory that the suggestions of a key enter."""
         return self.of_all(pair) if key in self.writers else self.own(key, pair, new)

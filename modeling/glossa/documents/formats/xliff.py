@@ -141,7 +141,7 @@ class _Reader(Units):
         """XLIFF 2: the matches of all segments so far, at the beginning of their unit."""
         known.add(*new)
         if not known.shown or self.child(unit, "matches") is not None:
-            return []  # those of another program stay alone
+            return []  # the matches of another program stay as they are
         identifier = self.given(segment).get("id")
         edits = []
         if identifier is None:

@@ -45,7 +45,7 @@ class Recall:
     def give(self, text: Text, spans: Sequence[Span], reads: bool, fits: Callable[[str], bool]) -> None:
         """Give a text the translations that the memories have, of all of it or of its sentences.
 
-        A translation is also taken if only numbers, placeholders and the like differ, with those of the text.
+        If only numbers, placeholders or addresses differ, the translation gets the ones of the text.
 
         Args:
             text: A text without translations.
