@@ -1,10 +1,10 @@
 """What a translation memory gives a model that reads it: `python -m benchmarks repair --data FOLDER --languages de`.
 
-Models of the size of the recipe multi30k-en-de are trained on LibreOffice's help, without and with `memory: true`.
-Pages decide what is held out, and no sentence of a test pair is in training. All systems translate the test pairs:
-the model without a memory, the other one with the training pairs as its memory, with none, and with the translation
-of a random training pair as its match. Their scores stand by the score of the best training pair, next to the scores
-of this match itself, taken as the translation.
+Models of the size of the recipe multi30k-en-de, with changed copies of pairs (`augmentation: standard`), are trained
+on LibreOffice's help, without and with `memory: true`. Pages decide what is held out, and no sentence of a test pair
+is in training. All systems translate the test pairs: the model without a memory, the other one with the training
+pairs as its memory, with none, and with the translation of a random training pair as its match. Their scores stand by
+the score of the best training pair, next to the scores of this match itself, taken as the translation.
 
 --data is a folder with en-LANGUAGE.tsv.gz: a page, a source and a target in each line, with tabs between. Finished
 runs in --output_dir and finished rows are kept.
@@ -40,19 +40,10 @@ MATCH, WITHOUT, WITH, OFF, WRONG = "the match itself", "without", "with", "memor
 SYSTEMS = (MATCH, WITHOUT, WITH, OFF, WRONG)
 BEAMS = 4
 SALT = "lo4:"  # of the hash that decides which pages are held out
-RECIPE = [
-    "multi30k-en-de",
-    "--dataset",
-    "files",
-    "--num_train_epochs",
-    "14",
-    "--dropout",
-    "0.1",
-    "--max_length",
-    "256",
-]
-RECIPE += ["--trust_data", "true", "--keep_overlap", "true", "--filters.length_ratio", "12", "--max_new_tokens", "120"]
-RECIPE += ["--report_to", "none", "--save_total_limit", "2", "--num_beams", "4"]
+RECIPE = ["multi30k-en-de", "--dataset", "files", "--augmentation", "standard", "--num_train_epochs", "14"]
+RECIPE += ["--dropout", "0.1", "--max_length", "256", "--max_new_tokens", "120", "--num_beams", "4"]
+RECIPE += ["--trust_data", "true", "--keep_overlap", "true", "--filters.length_ratio", "12"]
+RECIPE += ["--report_to", "none", "--save_total_limit", "2"]
 
 
 class Test(NamedTuple):
