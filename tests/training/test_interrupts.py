@@ -4,6 +4,7 @@ import logging
 import os
 import signal
 import sys
+from types import SimpleNamespace
 
 import pytest
 from safetensors.torch import load_file
@@ -18,7 +19,7 @@ from glossa.plan.arguments import parse_settings
 from glossa.plan.catalog import parse
 from glossa.run_folder import RunFolder
 from glossa.training import run as training_run
-from glossa.training.interrupts import Interrupted
+from glossa.training.interrupts import Interrupted, SaveOnSignal
 from glossa.training.run import train
 from glossa.training.trainer import GlossaTrainer
 
@@ -65,6 +66,36 @@ def test_a_training_that_fails_gives_the_signals_back(tmp_path, tiny_settings, a
     with pytest.raises(ValueError, match="in the middle"):
         train(parse_settings(tiny_settings(tmp_path / "run", **SHORT)))
     assert handlers == (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT))
+
+
+class Agreeing:
+    """The accelerator of one of two processes. The other one has no signal; one arrives here while they agree."""
+
+    num_processes = 2
+    triggered = False
+
+    def __init__(self, saver):
+        self.saver = saver
+
+    def set_trigger(self):
+        self.triggered = True
+
+    def check_trigger(self):
+        answer, self.triggered = self.triggered, False
+        self.saver.received = signal.SIGINT
+        return answer
+
+
+def test_a_signal_that_arrives_while_processes_agree_stops_all_of_them_a_step_later():
+    """A process that stops alone leaves the others waiting in the next step, until all are killed."""
+    trainer, control = SimpleNamespace(), SimpleNamespace(should_save=False)
+    saver = SaveOnSignal(trainer)
+    trainer.accelerator = Agreeing(saver)
+    stops = []
+    for _ in range(2):
+        saver.on_step_end(None, None, control)
+        stops.append((saver.stops, control.should_save))
+    assert stops == [(False, False), (True, True)]
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])

@@ -64,11 +64,17 @@ class SaveOnSignal(TrainerCallback):
         raise Interrupted(self.received)
 
     def _agree(self) -> bool:
-        """Whether this process, or another one, has received a signal."""
+        """Whether this process, or another one, has received a signal.
+
+        All processes get the same answer. A signal that arrives while they ask each other waits for the next step: one
+        process that stops alone would leave the others waiting.
+        """
         accelerator = self.trainer.accelerator
-        if accelerator.num_processes > 1:
-            if self.received is not None:
-                accelerator.set_trigger()
-            if accelerator.check_trigger():
-                self.received = self.received or signal.SIGTERM
-        return self.received is not None
+        if accelerator.num_processes == 1:
+            return self.received is not None
+        if self.received is not None:
+            accelerator.set_trigger()
+        stops = accelerator.check_trigger()
+        if stops:
+            self.received = self.received or signal.SIGTERM
+        return stops
