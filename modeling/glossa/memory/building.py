@@ -2,10 +2,10 @@
 
 import json
 import logging
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from ..errors import GlossaError
 from ..jobs.records import alone, stamp_file
 from ..sentences_glossa import split_text
 from .file import exists, is_memory
+from .origins import Details, read_details, written
 from .store import Memory
 from .units import Counts, Unit
 
@@ -85,7 +86,8 @@ def _units_of_file(file: Path, source: str, target: str, counts: Counts) -> Iter
     if _has_corrections(file):
         yield from _corrections(file, source, target, counts)
         return
-    changed = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(file.stat().st_mtime))
+    changed = written(datetime.fromtimestamp(file.stat().st_mtime, UTC))
+    details, own = read_details(file), Details(0)
     columns = Columns(((source, target), ("source", "target")))
     for text, translation, line, problem in read_rows((file,), columns, None):
         aside = set_aside(problem)
@@ -93,7 +95,9 @@ def _units_of_file(file: Path, source: str, target: str, counts: Counts) -> Iter
             continue
         counts.read += 1
         if not problem:
-            yield Unit(text, translation, changed, str(file))
+            while own.line < line:  # only formats with such details have any
+                own = next(details, Details(line))
+            yield Unit(text, translation, own.date or changed, str(file), context=own.context)
         elif aside:
             counts.refused[aside] += 1
         else:

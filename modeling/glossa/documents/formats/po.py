@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...data.intake.po import ESCAPE, Entry, Field, entries, flags_of, unescaped
+from ...data.intake.po import ESCAPE, Entry, Field, entries, flags_of, said, unescaped
 from ...errors import GlossaError, require
 from ...inference.texts.tags import Part
 from ..places import Document, Edit, Place
@@ -82,7 +82,9 @@ class _Catalog:
         if not places:
             return
         start = min(each.start for each in entry.fields.values())
+        context = entry.fields.get("msgctxt")
         for place in places:
+            place.context = said(self.text, context) if context else None
             place.doubt = [Edit(start, start, [f"#, fuzzy{self.line_end}"])]
         self.document.places += places
         self.document.edits += [Edit(*target.span, [source.span]) for target in targets]
@@ -99,8 +101,8 @@ class _Catalog:
         own = entry.fields.get("msgstr")
         if own is None:
             return
-        said = "".join(self.text[slice(*span)] for span in own.strings)
-        language = re.search(r"(?:^|\\n)Language:[ \t]*([\w@.-]*)", said)
+        header = "".join(self.text[slice(*span)] for span in own.strings)
+        language = re.search(r"(?:^|\\n)Language:[ \t]*([\w@.-]*)", header)
         if language and language[1]:
             check_target(self.name, language[1], self.languages)
         before = len(self.document.edits)
@@ -108,13 +110,13 @@ class _Catalog:
             new = self._filled(self.text[start:end])
             if new != self.text[start:end]:
                 self.document.edits.append(Edit(start, end, [new]))
-                said = said.replace(self.text[start:end], new)
+                header = header.replace(self.text[start:end], new)
         if len(self.document.edits) > before:
             for start, end in entry.flags:
                 others = ", ".join(flag for flag in flags_of(self.text[start:end]) if flag != "fuzzy")
                 kept = f"#, {others}{self.line_end}" if others else ""
                 self.document.edits.append(Edit(start, end, [kept]))
-        if plural := _PLURAL.search(said):
+        if plural := _PLURAL.search(header):
             self.forms = int(plural[1])
             try:
                 self.singular = gettext.c2py(plural[2])(1)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ENGINES = ("auto", "torch", "ctranslate2")  # as commands name them
 Batch = list[list[int]]  # the token ids of some sources
 # How a match of a memory was used: as it is, with numbers and the like of the text, or read by the model.
-COPIED, REPAIRED, READ = "copied", "repaired", "read"
+COPIED, REPAIRED, READ, TOO_LONG = "copied", "repaired", "read", "too long"
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Translation:
         terms: Each term of a glossary that the text has, as it is there; its translations in the glossary; and whether
             the translation has one: "used", "searched" (after a second search for it) or "missing".
         matches: The matches of a memory behind it: of each the score, from 0 to 100, how it was used (`COPIED`,
-            `REPAIRED` or `READ`), its source and translation in the memory, and the file of the memory.
+            `REPAIRED`, `READ`, or not, since it is `TOO_LONG` with its sentence), its source and translation in the memory, and the file of the memory.
         words: Its words, between white space, with the probability that each is right ([`word_scores`]) or None for
             those that the model did not write, if they were asked for.
     """

@@ -12,7 +12,7 @@ from ...memory.repair import adapted
 from ...memory.store import Match, Memory
 from ...segments_glossa import Segment
 from ...spans_glossa import MEMORY, SENTINELS, Span
-from ..engines.engine import COPIED, READ, REPAIRED
+from ..engines.engine import COPIED, READ, REPAIRED, TOO_LONG
 from .text import Sentence, Text
 
 LINE_ENDS = frozenset("\n\r\u2028\u2029")
@@ -45,7 +45,8 @@ class Recall:
     def give(self, text: Text, spans: Sequence[Span], reads: bool, fits: Callable[[str], bool]) -> None:
         """Give a text the translations that the memories have, of all of it or of its sentences.
 
-        If only numbers, placeholders or addresses differ, the translation gets the ones of the text.
+        If only numbers, placeholders or addresses differ, the translation gets the ones of the text. A translation for
+        another context than the text's is not copied; the model may still read it.
 
         Args:
             text: A text without translations.
@@ -53,39 +54,40 @@ class Recall:
             reads: Whether the model has learned to read matches.
             fits: Whether a sentence, with what follows it, is short enough for the model.
         """
-        whole = Sentence(Segment(text.source, "", spans=tuple(spans)))
-        if len(text.sentences) > 1 and _on_one_line(text.sentences) and self._take(whole):
+        whole = Sentence(Segment(text.source, "", spans=tuple(spans)), prefix=text.sentences[0].prefix)
+        context = text.tagged.context
+        if len(text.sentences) > 1 and _on_one_line(text.sentences) and self._take(whole, context):
             text.sentences = [whole]
             return
-        text.sentences = self._joined(text.sentences)
+        text.sentences = self._joined(text.sentences, context)
         for sentence in text.sentences:
-            if not sentence.translations and not self._take(sentence):
-                self._match(sentence, reads, fits)
+            if not sentence.translations and not self._take(sentence, context):
+                self._match(sentence, context, reads, fits)
 
-    def _joined(self, parts: list[Sentence]) -> list[Sentence]:
+    def _joined(self, parts: list[Sentence], context: str | None) -> list[Sentence]:
         """The parts of a text; neighbors that a memory has together, such as a long sentence that was cut, are one."""
         found, start = [], 0
         while start < len(parts):
             size, whole = min(TOGETHER, len(parts) - start), parts[start]
             while size > 1:
                 some = parts[start : start + size]
-                if _on_one_line(some) and self._take(whole := _together(some)):
+                if _on_one_line(some) and self._take(whole := _together(some), context):
                     break
                 size -= 1
             found.append(whole if size > 1 else parts[start])
             start += size
         return found
 
-    def _take(self, sentence: Sentence) -> bool:
+    def _take(self, sentence: Sentence, context: str | None) -> bool:
         """Take the translation of an equal sentence, if it has all spans."""
         for memory in self.memories:
-            match = memory.exact(sentence.source)
+            match = memory.exact(sentence.source, context)
             if match is not None and sentence.remember(match.target):
                 sentence.best.matches = (_described(match, COPIED, memory),)
                 return True
         return False
 
-    def _match(self, sentence: Sentence, reads: bool, fits: Callable[[str], bool]) -> None:
+    def _match(self, sentence: Sentence, context: str | None, reads: bool, fits: Callable[[str], bool]) -> None:
         found = [
             (match, memory) for memory in self.memories for match in memory.matches(sentence.source, self.threshold)
         ]
@@ -93,13 +95,14 @@ class Recall:
             return
         match, memory = max(found, key=lambda one: one[0].score)
         repaired = adapted(match, sentence.source, sentence.written_in)
-        if repaired.whole and sentence.remember(repaired.target):
+        if repaired.whole and match.holds_in(context) and sentence.remember(repaired.target):
             sentence.best.matches = (_described(match, REPAIRED, memory),)
         elif reads:
             pair = Pair(*(_as_read(sentence, text) for text in (match.source, repaired.target)))
             read = behind(sentence.asked, pair)
-            if fits(sentence.asked + read):
-                sentence.match_read, sentence.matches = read, (_described(match, READ, memory),)
+            fitting = fits(sentence.asked + read)
+            sentence.match_read = read if fitting else ""
+            sentence.matches = (_described(match, READ if fitting else TOO_LONG, memory),)
 
 
 def _on_one_line(parts: Sequence[Sentence]) -> bool:
